@@ -1,0 +1,79 @@
+//! The kernel's clocks, and sleeping on one of them to the nanosecond.
+
+use std::io;
+use std::time::Duration;
+
+use crate::check;
+use crate::poll::timespec;
+
+/// Time since some fixed moment, never stepped; stands still while the machine is suspended (`CLOCK_MONOTONIC`).
+pub fn monotonic() -> Duration {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// As [`monotonic`], but counting suspended time too (`CLOCK_BOOTTIME`): the two drift apart when a machine sleeps.
+pub fn boot_time() -> Duration {
+    read(libc::CLOCK_BOOTTIME)
+}
+
+/// CPU time that the calling thread has used, in user and kernel mode.
+pub fn thread_cpu_time() -> Duration {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time that all threads of this process have used, in user and kernel mode.
+pub fn process_cpu_time() -> Duration {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn read(clock: libc::clockid_t) -> Duration {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is valid for writing. The call cannot fail: these four clocks exist in every supported kernel.
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// How late the kernel may wake the calling thread, to save wake-ups (50 µs unless set; at least 1 ns is set).
+pub fn set_timer_slack(slack: Duration) -> io::Result<()> {
+    // Zero would mean "back to the default".
+    let nanoseconds = libc::c_ulong::try_from(slack.as_nanos()).unwrap_or(libc::c_ulong::MAX).max(1);
+    // SAFETY: this prctl takes a number.
+    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanoseconds) })?;
+    Ok(())
+}
+
+/// Sleeps until [`monotonic`] has reached `instant`; returns at once when it has. Signals do not shorten the sleep.
+pub fn sleep_until(instant: Duration) {
+    let until = timespec(instant);
+    // SAFETY: `until` lives over the call; the remainder pointer is unused with an absolute time, and may be null.
+    let nap = || unsafe {
+        libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const until, std::ptr::null_mut())
+    };
+    while nap() == libc::EINTR {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_go_forward_and_sleep_is_never_short() {
+        set_timer_slack(Duration::from_nanos(1)).unwrap();
+        let until = monotonic() + Duration::from_micros(1_500);
+        sleep_until(until);
+        assert!(monotonic() >= until);
+        let past = monotonic() - Duration::from_millis(1);
+        sleep_until(past);
+        assert!(boot_time() >= past);
+    }
+
+    #[test]
+    fn cpu_time_counts_work() {
+        let (thread, process) = (thread_cpu_time(), process_cpu_time());
+        let mut sum = 0_u64;
+        while thread_cpu_time() < thread + Duration::from_millis(2) {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+        assert!(process_cpu_time() >= process + Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,78 @@
+//! Files: sent without copying, kept in memory, given their room ahead.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd};
+
+use crate::socket::Socket;
+use crate::{check, check_size, own};
+
+/// Sends up to `max` bytes of `file` from `offset` without copying them through this process; answers how many went.
+/// 0 is the end of the file. `WouldBlock` when the socket has no room. The file's own position stays.
+pub fn sendfile(out: &Socket, file: &impl AsFd, offset: u64, max: usize) -> io::Result<usize> {
+    let mut position = file_offset(offset)?;
+    let from = file.as_fd().as_raw_fd();
+    // SAFETY: `position` lives over the call, which reads and writes it.
+    check_size(unsafe { libc::sendfile(out.as_raw_fd(), from, &raw mut position, max) })
+}
+
+/// A file that exists in memory only, with `content`; `name` is for people who look into `/proc`.
+pub fn memory_file(name: &str, content: &[u8]) -> io::Result<File> {
+    let name = CString::new(name)?;
+    // SAFETY: `name` is a C string that lives over the call.
+    let fd = own(unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) })?;
+    let mut file = File::from(fd);
+    file.write_all(content)?;
+    Ok(file)
+}
+
+/// Takes the room for `bytes` bytes on the disk now, so that a full disk shows before the writing does. The file's size
+/// becomes at least `bytes`.
+pub fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
+    let length = file_offset(bytes)?;
+    // SAFETY: the call takes no pointer.
+    check(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) })?;
+    Ok(())
+}
+
+fn file_offset(bytes: u64) -> io::Result<libc::off_t> {
+    libc::off_t::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::{Ipv4Addr, TcpStream};
+
+    #[test]
+    fn sendfile_sends_the_slice_asked_for() {
+        let content: Vec<u8> = (0..100_000_u32).map(|n| (n % 251) as u8).collect();
+        let file = memory_file("slice", &content).unwrap();
+        let listener = Socket::listen_tcp((Ipv4Addr::LOCALHOST, 0).into(), 1, false).unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        listener.set_blocking(true).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        server.set_blocking(true).unwrap();
+
+        let (first, mut sent) = (777, 0);
+        while sent < 5_000 {
+            sent += sendfile(&server, &file, first + sent as u64, 5_000 - sent).unwrap();
+        }
+        assert_eq!(sendfile(&server, &file, content.len() as u64, 10).unwrap(), 0, "the end of the file");
+        drop(server);
+        let mut received = Vec::new();
+        client.read_to_end(&mut received).unwrap();
+        assert_eq!(received, content[777..5_777]);
+    }
+
+    #[test]
+    fn preallocating_gives_the_file_its_size() {
+        let file = memory_file("room", b"abc").unwrap();
+        preallocate(&file, 10_000).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 10_000);
+        assert_eq!(preallocate(&file, u64::MAX).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert!(memory_file("a\0b", b"").is_err());
+    }
+}

@@ -1,0 +1,107 @@
+//! What can be set on a socket, and asked of it.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use crate::socket::Socket;
+use crate::{check, socklen_of};
+
+impl Socket {
+    /// Takes the pending error: after connecting, `None` says that the connection stands.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        let code = self.option(libc::SOL_SOCKET, libc::SO_ERROR)?;
+        Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
+    }
+
+    /// Whether small writes go out at once. Does nothing on a Unix socket, which never holds them back.
+    pub fn set_nodelay(&self, on: bool) -> io::Result<()> {
+        if !self.is_tcp() {
+            return Ok(());
+        }
+        self.set_option(libc::IPPROTO_TCP, libc::TCP_NODELAY, libc::c_int::from(on))
+    }
+
+    /// How many bytes must be there before the socket counts as readable (at least 1; the kernel keeps it to half of
+    /// its largest receive buffer). The end of the stream always makes it readable.
+    pub fn set_receive_low_water(&self, bytes: usize) -> io::Result<()> {
+        self.set_option(libc::SOL_SOCKET, libc::SO_RCVLOWAT, clamped(bytes))
+    }
+
+    /// The receive buffer's size; the kernel doubles it for its own bookkeeping, keeps it to `net.core.rmem_max`, and
+    /// stops sizing it by itself.
+    pub fn set_receive_buffer(&self, bytes: usize) -> io::Result<()> {
+        self.set_option(libc::SOL_SOCKET, libc::SO_RCVBUF, clamped(bytes))
+    }
+
+    /// The send buffer's size, as [`Socket::set_receive_buffer`] with `net.core.wmem_max`.
+    pub fn set_send_buffer(&self, bytes: usize) -> io::Result<()> {
+        self.set_option(libc::SOL_SOCKET, libc::SO_SNDBUF, clamped(bytes))
+    }
+
+    /// Makes the drop of this socket reset the connection, instead of closing it in good order.
+    pub fn reset_on_close(&self) -> io::Result<()> {
+        let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+        self.set_value(libc::SOL_SOCKET, libc::SO_LINGER, &linger)
+    }
+
+    /// Bytes handed to the kernel which the peer has not acknowledged (TCP) or not read (Unix).
+    pub fn unsent_bytes(&self) -> io::Result<usize> {
+        let mut bytes: libc::c_int = 0;
+        // SAFETY: SIOCOUTQ (the same number as TIOCOUTQ) writes one int, into `bytes`.
+        check(unsafe { libc::ioctl(self.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) })?;
+        Ok(usize::try_from(bytes).unwrap_or(0))
+    }
+
+    /// Makes calls on this socket wait (or no longer). Sockets begin as non-blocking.
+    pub fn set_blocking(&self, on: bool) -> io::Result<()> {
+        let mut nonblocking = libc::c_int::from(!on);
+        // SAFETY: FIONBIO reads one int, from `nonblocking`.
+        check(unsafe { libc::ioctl(self.as_raw_fd(), libc::FIONBIO, &raw mut nonblocking) })?;
+        Ok(())
+    }
+
+    /// How long a read of a blocking socket waits before it fails with `WouldBlock` (`None`: without end).
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.set_value(libc::SOL_SOCKET, libc::SO_RCVTIMEO, &timeval(timeout))
+    }
+
+    /// How long a write of a blocking socket waits before it fails with `WouldBlock` (`None`: without end).
+    pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.set_value(libc::SOL_SOCKET, libc::SO_SNDTIMEO, &timeval(timeout))
+    }
+
+    pub(crate) fn set_option(&self, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+        self.set_value(level, name, &value)
+    }
+
+    fn set_value<T: Copy>(&self, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
+        let pointer = (&raw const *value).cast();
+        // SAFETY: pointer and length describe `value`, which the kernel only reads.
+        check(unsafe { libc::setsockopt(self.as_raw_fd(), level, name, pointer, socklen_of::<T>()) })?;
+        Ok(())
+    }
+
+    pub(crate) fn option(&self, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
+        let mut value: libc::c_int = 0;
+        let mut length = socklen_of::<libc::c_int>();
+        let pointer = (&raw mut value).cast();
+        // SAFETY: pointer and length describe `value`; the kernel writes no more than `length`.
+        check(unsafe { libc::getsockopt(self.as_raw_fd(), level, name, pointer, &raw mut length) })?;
+        Ok(value)
+    }
+}
+
+fn clamped(bytes: usize) -> libc::c_int {
+    libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX).max(1)
+}
+
+/// The kernel reads zero as "without end": a shorter limit than a microsecond is rounded up to one.
+fn timeval(timeout: Option<Duration>) -> libc::timeval {
+    let Some(timeout) = timeout else { return libc::timeval { tv_sec: 0, tv_usec: 0 } };
+    let timeout = timeout.max(Duration::from_micros(1));
+    libc::timeval {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_usec: timeout.subsec_micros().into(),
+    }
+}

@@ -1,0 +1,355 @@
+//! Waiting for many descriptors at once: epoll, level-triggered, with nanosecond timeouts, and an eventfd to be woken by.
+//!
+//! Level-triggered, because a loop that forgets to read is then told again instead of hanging.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::{check, check_size, own};
+
+/// What a descriptor is watched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// Something to read, or the end of the stream.
+    Read,
+    /// Room to write, or the end of connecting.
+    Write,
+    /// Both.
+    ReadWrite,
+}
+
+impl Interest {
+    fn flags(self) -> u32 {
+        let flags = match self {
+            Self::Read => libc::EPOLLIN,
+            Self::Write => libc::EPOLLOUT,
+            Self::ReadWrite => libc::EPOLLIN | libc::EPOLLOUT,
+        };
+        flags as u32
+    }
+}
+
+/// One descriptor that is ready, as the kernel told it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ready {
+    /// The token under which the descriptor was added.
+    pub token: u64,
+    /// There is something to read, or the end of the stream, or an error that a read would return.
+    pub readable: bool,
+    /// There is room to write, or connecting has ended (well or not).
+    pub writable: bool,
+    /// An error is pending, or both directions are closed.
+    pub error: bool,
+}
+
+/// Room for the answers of one [`Poller::wait`].
+pub struct Events {
+    buffer: Vec<libc::epoll_event>,
+    filled: usize,
+}
+
+impl Events {
+    /// Room for `capacity` events (at least 1).
+    pub fn with_capacity(capacity: usize) -> Self {
+        let capacity = capacity.clamp(1, i32::MAX as usize);
+        Self { buffer: vec![libc::epoll_event { events: 0, u64: 0 }; capacity], filled: 0 }
+    }
+
+    /// The descriptors that the last wait found ready.
+    pub fn iter(&self) -> impl Iterator<Item = Ready> {
+        self.buffer[..self.filled].iter().map(|event| {
+            let flags = event.events;
+            let set = |flag: libc::c_int| flags & (flag as u32) != 0;
+            Ready {
+                token: event.u64,
+                readable: set(libc::EPOLLIN) || set(libc::EPOLLHUP),
+                writable: set(libc::EPOLLOUT),
+                error: set(libc::EPOLLERR) || set(libc::EPOLLHUP),
+            }
+        })
+    }
+
+    /// How many descriptors the last wait found ready.
+    pub fn len(&self) -> usize {
+        self.filled
+    }
+
+    /// Whether the last wait found nothing ready.
+    pub fn is_empty(&self) -> bool {
+        self.filled == 0
+    }
+
+    /// Whether every place was used, so that more descriptors may be ready than were told.
+    pub fn is_full(&self) -> bool {
+        self.filled == self.buffer.len()
+    }
+}
+
+/// An epoll instance.
+#[derive(Debug)]
+pub struct Poller {
+    epoll: OwnedFd,
+    /// Set when the kernel (before 5.11) lacks `epoll_pwait2`; timeouts are then rounded up to milliseconds.
+    coarse: AtomicBool,
+}
+
+impl Poller {
+    /// Makes an empty poller.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: the call takes no pointer.
+        let epoll = own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        Ok(Self { epoll, coarse: AtomicBool::new(false) })
+    }
+
+    /// Begins to watch `fd`; its events carry `token`. The caller keeps the descriptor open while it is watched
+    /// (closing it ends the watch).
+    pub fn add(&self, fd: &impl AsRawFd, token: u64, interest: Interest) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd.as_raw_fd(), token, interest.flags())
+    }
+
+    /// Changes the token or the interest of a watched `fd`.
+    pub fn modify(&self, fd: &impl AsRawFd, token: u64, interest: Interest) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, fd.as_raw_fd(), token, interest.flags())
+    }
+
+    /// Ends watching `fd`.
+    pub fn remove(&self, fd: &impl AsRawFd) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_DEL, fd.as_raw_fd(), 0, 0)
+    }
+
+    fn control(&self, operation: libc::c_int, fd: RawFd, token: u64, flags: u32) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: flags, u64: token };
+        // SAFETY: `event` lives over the call, which copies it.
+        check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), operation, fd, &raw mut event) })?;
+        Ok(())
+    }
+
+    /// Waits until a descriptor is ready or `timeout` has passed (`None`: without end). A signal ends the wait early
+    /// with no events.
+    pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+        events.filled = 0;
+        let answer = match self.wait_fine(events, timeout) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
+                self.coarse.store(true, Ordering::Relaxed);
+                self.wait_coarse(events, timeout)
+            }
+            answer => answer,
+        };
+        match answer {
+            Ok(filled) => events.filled = filled,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// `epoll_pwait2`: nanosecond timeouts. Called by number, since not every C library wraps it.
+    fn wait_fine(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<usize> {
+        if self.coarse.load(Ordering::Relaxed) {
+            return self.wait_coarse(events, timeout);
+        }
+        let limit = timeout.map(timespec);
+        let limit = limit.as_ref().map_or(ptr::null(), ptr::from_ref);
+        // SAFETY: the event buffer has `len` places and `limit` is null or valid, both over the whole call; the signal
+        // mask is null.
+        let answer = unsafe {
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.epoll.as_raw_fd(),
+                events.buffer.as_mut_ptr(),
+                events.buffer.len() as libc::c_int,
+                limit,
+                ptr::null::<libc::sigset_t>(),
+                0_usize,
+            )
+        };
+        check_size(answer as libc::ssize_t)
+    }
+
+    fn wait_coarse(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<usize> {
+        // SAFETY: the event buffer has `len` places over the whole call.
+        let answer = unsafe {
+            libc::epoll_wait(
+                self.epoll.as_raw_fd(),
+                events.buffer.as_mut_ptr(),
+                events.buffer.len() as libc::c_int,
+                timeout.map_or(-1, milliseconds_rounded_up),
+            )
+        };
+        check_size(answer as libc::ssize_t)
+    }
+}
+
+/// A duration as the kernel wants it; what does not fit (292 billion years) is cut.
+pub(crate) fn timespec(duration: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
+    }
+}
+
+fn milliseconds_rounded_up(duration: Duration) -> libc::c_int {
+    libc::c_int::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(libc::c_int::MAX)
+}
+
+/// Wakes a [`Poller`] from another thread (eventfd). Add it to the poller with [`Interest::Read`].
+#[derive(Debug)]
+pub struct Waker {
+    event: OwnedFd,
+}
+
+impl Waker {
+    /// Makes a waker that has not been woken.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: the call takes no pointer.
+        let event = own(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
+        Ok(Self { event })
+    }
+
+    /// Makes the waker readable. Waking twice before it is drained is the same as once.
+    pub fn wake(&self) -> io::Result<()> {
+        let one = 1_u64.to_ne_bytes();
+        // SAFETY: `one` is 8 readable bytes.
+        let answer = unsafe { libc::write(self.event.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+        match check_size(answer) {
+            // A counter that is full is as awake as it can be.
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the wake-ups back, so that the poller waits again. Nothing to take is no error.
+    pub fn drain(&self) -> io::Result<()> {
+        let mut count = [0_u8; 8];
+        // SAFETY: `count` is 8 writable bytes.
+        let answer = unsafe { libc::read(self.event.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+        match check_size(answer) {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl AsRawFd for Waker {
+    fn as_raw_fd(&self) -> RawFd {
+        self.event.as_raw_fd()
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::time::Instant;
+
+    const LONG: Option<Duration> = Some(Duration::from_secs(10));
+
+    fn ready(poller: &Poller, events: &mut Events, timeout: Option<Duration>) -> Vec<Ready> {
+        poller.wait(events, timeout).unwrap();
+        events.iter().collect()
+    }
+
+    #[test]
+    fn tells_tokens_and_readiness_until_removed() {
+        let poller = Poller::new().unwrap();
+        let mut events = Events::with_capacity(8);
+        let (near, mut far) = UnixStream::pair().unwrap();
+        poller.add(&near, u64::MAX, Interest::Read).unwrap();
+        assert_eq!(ready(&poller, &mut events, Some(Duration::ZERO)), []);
+        far.write_all(b"x").unwrap();
+        let told = Ready { token: u64::MAX, readable: true, writable: false, error: false };
+        assert_eq!(ready(&poller, &mut events, LONG), [told]);
+        assert_eq!(ready(&poller, &mut events, LONG), [told], "level-triggered: told again while unread");
+
+        poller.modify(&near, 7, Interest::ReadWrite).unwrap();
+        let told = Ready { token: 7, readable: true, writable: true, error: false };
+        assert_eq!(ready(&poller, &mut events, LONG), [told]);
+        poller.modify(&near, 7, Interest::Write).unwrap();
+        assert_eq!(ready(&poller, &mut events, LONG), [Ready { readable: false, ..told }]);
+
+        poller.remove(&near).unwrap();
+        assert_eq!(ready(&poller, &mut events, Some(Duration::ZERO)), []);
+    }
+
+    #[test]
+    fn hang_up_reads_as_end_of_stream() {
+        let poller = Poller::new().unwrap();
+        let mut events = Events::with_capacity(1);
+        let (near, far) = UnixStream::pair().unwrap();
+        poller.add(&near, 1, Interest::Write).unwrap();
+        drop(far);
+        let told = ready(&poller, &mut events, LONG);
+        assert_eq!(told, [Ready { token: 1, readable: true, writable: true, error: true }]);
+        assert!(events.is_full() && !events.is_empty());
+    }
+
+    #[test]
+    fn a_full_buffer_says_so_and_loses_nothing() {
+        let poller = Poller::new().unwrap();
+        let mut events = Events::with_capacity(2);
+        let wakers: Vec<Waker> = (0..3).map(|_| Waker::new().unwrap()).collect();
+        for (token, waker) in wakers.iter().enumerate() {
+            poller.add(waker, token as u64, Interest::Read).unwrap();
+            waker.wake().unwrap();
+        }
+        let mut seen = Vec::new();
+        poller.wait(&mut events, LONG).unwrap();
+        assert!(events.is_full());
+        while seen.len() < 3 {
+            for ready in events.iter() {
+                wakers[ready.token as usize].drain().unwrap();
+                seen.push(ready.token);
+            }
+            poller.wait(&mut events, Some(Duration::ZERO)).unwrap();
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, [0, 1, 2]);
+    }
+
+    #[test]
+    fn waits_at_least_as_long_as_asked_both_ways() {
+        let mut events = Events::with_capacity(1);
+        for coarse in [false, true] {
+            let poller = Poller::new().unwrap();
+            poller.coarse.store(coarse, Ordering::Relaxed);
+            let asked = Duration::from_micros(1_300);
+            let begun = Instant::now();
+            poller.wait(&mut events, Some(asked)).unwrap();
+            assert!(begun.elapsed() >= asked, "coarse: {coarse}, waited {:?}", begun.elapsed());
+            assert_eq!(events.len(), 0);
+        }
+        assert_eq!(milliseconds_rounded_up(Duration::from_nanos(1)), 1);
+        assert_eq!(milliseconds_rounded_up(Duration::MAX), libc::c_int::MAX);
+        assert_eq!(timespec(Duration::MAX).tv_sec, libc::time_t::MAX);
+    }
+
+    #[test]
+    fn a_waker_wakes_another_thread_and_drains() {
+        let poller = Poller::new().unwrap();
+        let mut events = Events::with_capacity(1);
+        let waker = Waker::new().unwrap();
+        waker.drain().unwrap();
+        poller.add(&waker, 5, Interest::Read).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                waker.wake().unwrap();
+                waker.wake().unwrap();
+            });
+            poller.wait(&mut events, LONG).unwrap();
+        });
+        assert_eq!(events.iter().map(|ready| ready.token).collect::<Vec<_>>(), [5]);
+        waker.drain().unwrap();
+        poller.wait(&mut events, Some(Duration::ZERO)).unwrap();
+        assert_eq!(events.len(), 0);
+    }
+}

@@ -1,0 +1,220 @@
+//! Sockets over real loopback connections.
+
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use sys::{Connected, Events, Interest, Poller, Socket};
+
+const ANY_PORT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
+const LONG: Duration = Duration::from_secs(10);
+
+fn wait_for(socket: &Socket, interest: Interest) {
+    let poller = Poller::new().unwrap();
+    let mut events = Events::with_capacity(1);
+    poller.add(socket, 0, interest).unwrap();
+    poller.wait(&mut events, Some(LONG)).unwrap();
+    assert_eq!(events.len(), 1, "nothing within {LONG:?}");
+}
+
+/// A connected pair: (the side that connected, the side that accepted), both non-blocking.
+fn tcp_pair() -> (Socket, Socket) {
+    let listener = Socket::listen_tcp(ANY_PORT.into(), 8, false).unwrap();
+    let (client, connected) = Socket::connect_tcp(listener.local_addr().unwrap(), None).unwrap();
+    if connected == Connected::Pending {
+        wait_for(&client, Interest::Write);
+    }
+    assert!(client.take_error().unwrap().is_none());
+    wait_for(&listener, Interest::Read);
+    let (server, peer) = listener.accept().unwrap();
+    assert_eq!(peer, Some(client.local_addr().unwrap()));
+    assert_eq!(server.local_addr().unwrap(), client.peer_addr().unwrap());
+    server.set_nodelay(true).unwrap();
+    (client, server)
+}
+
+fn send_all(socket: &Socket, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        match socket.send(bytes) {
+            Ok(sent) => bytes = &bytes[sent..],
+            Err(error) if error.kind() == ErrorKind::WouldBlock => wait_for(socket, Interest::Write),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn recv_some(socket: &Socket, room: &mut [u8]) -> usize {
+    loop {
+        match socket.recv(room) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => wait_for(socket, Interest::Read),
+            answer => return answer.unwrap(),
+        }
+    }
+}
+
+#[test]
+fn discard_counts_exactly_and_leaves_the_rest() {
+    let (client, server) = tcp_pair();
+    let body = 1_000_003;
+    let sender = std::thread::spawn(move || {
+        send_all(&server, &vec![b'x'; body]);
+        send_all(&server, b"next head");
+    });
+    let (mut discarded, mut calls) = (0, 0);
+    while discarded < body {
+        match client.discard((body - discarded).min(70_000)) {
+            Ok(bytes) => {
+                assert!((1..=70_000).contains(&bytes));
+                discarded += bytes;
+                calls += 1;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => wait_for(&client, Interest::Read),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(discarded == body && calls >= body / 70_000);
+    let mut rest = Vec::new();
+    let mut room = [0; 64];
+    loop {
+        match recv_some(&client, &mut room) {
+            0 => break,
+            bytes => rest.extend_from_slice(&room[..bytes]),
+        }
+    }
+    sender.join().unwrap();
+    assert_eq!(rest, b"next head");
+    assert_eq!(client.discard(10).unwrap(), 0, "the end of the stream");
+}
+
+#[test]
+fn discard_refuses_unix_sockets_which_otherwise_work_alike() {
+    let path = std::env::temp_dir().join(format!("plimsoll-sys-{}.sock", std::process::id()));
+    let listener = Socket::listen_unix(&path, 4).unwrap();
+    let (client, connected) = Socket::connect_unix(&path).unwrap();
+    assert_eq!(connected, Connected::Now);
+    let (server, peer) = listener.accept().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(peer, None);
+    assert!(!server.is_tcp() && !client.is_tcp());
+    server.set_nodelay(true).unwrap();
+    send_all(&server, b"hello");
+    assert_eq!(client.discard(5).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(client.local_addr().unwrap_err().kind(), ErrorKind::Unsupported);
+    let mut room = [0; 8];
+    assert_eq!(recv_some(&client, &mut room), 5, "a refused discard took nothing");
+}
+
+#[test]
+fn an_empty_socket_would_block_and_a_half_closed_one_ends() {
+    let (client, server) = tcp_pair();
+    assert_eq!(client.recv(&mut [0; 4]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert_eq!(client.discard(4).unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert_eq!(client.send_more(b"first ").unwrap(), 6);
+    assert_eq!(client.send(b"second").unwrap(), 6);
+    client.shutdown_write().unwrap();
+    let (mut all, mut room) = (Vec::new(), [0; 32]);
+    loop {
+        match recv_some(&server, &mut room) {
+            0 => break,
+            bytes => all.extend_from_slice(&room[..bytes]),
+        }
+    }
+    assert_eq!(all, b"first second");
+    send_all(&server, b"still");
+    assert_eq!(recv_some(&client, &mut room), 5, "the other direction is open");
+}
+
+#[test]
+fn dropping_a_socket_that_resets_is_a_reset_for_the_peer() {
+    let (client, server) = tcp_pair();
+    server.reset_on_close().unwrap();
+    drop(server);
+    wait_for(&client, Interest::Read);
+    assert_eq!(client.recv(&mut [0; 4]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    assert_eq!(client.send(b"x").unwrap_err().kind(), ErrorKind::BrokenPipe);
+}
+
+#[test]
+fn a_refused_connection_tells_its_error() {
+    // A port that is taken by a connection and on which nobody listens.
+    let (client, _server) = tcp_pair();
+    let closed = client.local_addr().unwrap();
+    let refused = match Socket::connect_tcp(closed, None) {
+        Err(error) => error,
+        Ok((socket, _)) => {
+            wait_for(&socket, Interest::Write);
+            socket.take_error().unwrap().expect("nobody listens there")
+        }
+    };
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn a_connection_leaves_by_the_address_asked_for() {
+    let listener = Socket::listen_tcp(ANY_PORT.into(), 8, false).unwrap();
+    let from = Ipv4Addr::new(127, 0, 0, 77);
+    let (client, _) = Socket::connect_tcp(listener.local_addr().unwrap(), Some(from.into())).unwrap();
+    wait_for(&listener, Interest::Read);
+    let (_, peer) = listener.accept().unwrap();
+    assert_eq!(peer.map(|peer| peer.ip()), Some(from.into()));
+    assert_eq!(client.local_addr().unwrap().ip(), from);
+}
+
+#[test]
+fn ports_are_shared_only_when_all_agree() {
+    let first = Socket::listen_tcp(ANY_PORT.into(), 1, true).unwrap();
+    let address: SocketAddr = first.local_addr().unwrap();
+    let second = Socket::listen_tcp(address, 1, true).unwrap();
+    assert_eq!(second.local_addr().unwrap(), address);
+    assert_eq!(Socket::listen_tcp(address, 1, false).unwrap_err().kind(), ErrorKind::AddrInUse);
+}
+
+#[test]
+fn low_water_holds_readiness_back_until_enough_is_there() {
+    let (client, server) = tcp_pair();
+    client.set_receive_low_water(1_000).unwrap();
+    let poller = Poller::new().unwrap();
+    let mut events = Events::with_capacity(1);
+    poller.add(&client, 0, Interest::Read).unwrap();
+    send_all(&server, &[1; 999]);
+    poller.wait(&mut events, Some(Duration::from_millis(50))).unwrap();
+    assert!(events.is_empty(), "999 bytes of 1000");
+    send_all(&server, &[1]);
+    poller.wait(&mut events, Some(LONG)).unwrap();
+    assert_eq!(events.len(), 1);
+}
+
+#[test]
+fn unsent_bytes_are_those_the_peer_has_no_room_for() {
+    let (client, server) = tcp_pair();
+    client.set_receive_buffer(4_096).unwrap();
+    server.set_send_buffer(64 << 10).unwrap();
+    assert_eq!(server.unsent_bytes().unwrap(), 0);
+    let mut sent = 0;
+    let full: io::Error = loop {
+        match server.send(&[0; 16 << 10]) {
+            Ok(bytes) => sent += bytes,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(full.kind(), ErrorKind::WouldBlock);
+    let unsent = server.unsent_bytes().unwrap();
+    assert!(unsent > 0 && unsent <= sent, "{unsent} of {sent}");
+}
+
+#[test]
+fn a_blocking_read_ends_at_its_timeout() {
+    let (client, _server) = tcp_pair();
+    client.set_blocking(true).unwrap();
+    client.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+    client.set_write_timeout(Some(Duration::from_millis(5))).unwrap();
+    assert_eq!(client.recv(&mut [0; 4]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    let mut sent = 0_u64;
+    let full = loop {
+        match client.send(&[0; 64 << 10]) {
+            Ok(bytes) => sent += bytes as u64,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(full.kind(), ErrorKind::WouldBlock, "after {sent} bytes that nobody read");
+}
