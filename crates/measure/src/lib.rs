@@ -1,1 +1,47 @@
-//! measure
+//! What a number means.
+//!
+//! Everything Plimsoll says about a target is made of the values in this crate: instants of an operation, the closed
+//! set of ways in which an attempt can end, histograms that add up, immutable intervals, and the verdicts drawn from
+//! them. It does no I/O and knows no protocol, so that each formula can be tested against a brute-force computation
+//! and any report can be made again from saved records.
+//!
+//! ```
+//! use measure::{Distribution, Quantile};
+//!
+//! let mut response = Distribution::default();
+//! for ms in 1..=100_u64 {
+//!     response.record(ms * 1_000_000);
+//! }
+//! // One failed operation belongs to the percentiles "of all" as +∞.
+//! assert!(matches!(response.quantile_of_all(1.0, 0, 1), Quantile::Failed));
+//! assert!(matches!(response.quantile_of_all(0.5, 0, 1), Quantile::Value(v) if v.abs_diff(51_000_000) < 51_000));
+//! ```
+
+pub mod books;
+pub mod clock;
+pub mod distribution;
+pub mod enumerated;
+pub mod interval;
+pub mod limits;
+pub mod objective;
+pub mod outcome;
+pub mod recorder;
+pub mod sample;
+pub mod stats;
+pub mod summary;
+pub mod timeline;
+pub mod units;
+
+pub use books::Verdict;
+pub use clock::{Clock, Instant, MonotonicClock};
+pub use distribution::{Distribution, Moments, Quantile};
+pub use enumerated::{Counts, Enumerated};
+pub use interval::{ClientLoad, Interval};
+pub use limits::{LimitedBy, Model};
+pub use objective::Objective;
+pub use outcome::{AttemptClass, AttemptOutcome, Cause, Flag, Flags, OpOutcome, Phase};
+pub use recorder::Recorder;
+pub use sample::{AttemptSample, Example, OpKind, OpSample};
+pub use stats::{GroupStats, KindStats, Stats};
+pub use summary::Summary;
+pub use timeline::{Stage, Timeline};

@@ -1,0 +1,375 @@
+//! Distributions of measured values: an HdrHistogram with exact moments beside it.
+//!
+//! Histograms are what threads, intervals and saved runs hand on, because they *add*: percentiles never do. Values
+//! keep three significant digits; count, sum, sum of squares, minimum and maximum are exact. A distribution grows with
+//! the values that occur and never holds a sample.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer as HdrReader, Serializer as _, V2Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Significant decimal digits of a recorded value.
+pub const SIGNIFICANT_DIGITS: u8 = 3;
+/// Smallest difference that is told apart: 64 ns for times (so three digits hold from 64 µs on), 64 B/s for speeds.
+pub const RESOLUTION: u64 = 64;
+
+/// Exact running moments of the recorded values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moments {
+    /// How many values.
+    pub count: u64,
+    /// Their sum.
+    #[serde(with = "decimal")]
+    pub sum: u128,
+    /// The sum of their squares.
+    #[serde(with = "decimal")]
+    pub sum_of_squares: u128,
+    /// The smallest; meaningless while `count` is 0.
+    pub min: u64,
+    /// The largest; meaningless while `count` is 0.
+    pub max: u64,
+}
+
+impl Moments {
+    #[inline]
+    fn record(&mut self, value: u64) {
+        self.min = if self.count == 0 { value } else { self.min.min(value) };
+        self.max = self.max.max(value);
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.sum_of_squares = self.sum_of_squares.saturating_add(u128::from(value) * u128::from(value));
+    }
+
+    /// These moments and those of `other` together.
+    #[must_use]
+    pub fn merged(self, other: Self) -> Self {
+        match (self.count, other.count) {
+            (_, 0) => self,
+            (0, _) => other,
+            _ => Self {
+                count: self.count + other.count,
+                sum: self.sum + other.sum,
+                sum_of_squares: self.sum_of_squares.saturating_add(other.sum_of_squares),
+                min: self.min.min(other.min),
+                max: self.max.max(other.max),
+            },
+        }
+    }
+
+    /// The arithmetic mean; `None` without values.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The sample standard deviation (divisor n − 1); `None` below two values.
+    ///
+    /// Computed from exact integer sums, n·Σx² − (Σx)², so that no digits cancel.
+    #[must_use]
+    pub fn standard_deviation(&self) -> Option<f64> {
+        if self.count < 2 {
+            return None;
+        }
+        let n = u128::from(self.count);
+        let spread = match (n.checked_mul(self.sum_of_squares), self.sum.checked_mul(self.sum)) {
+            (Some(left), Some(right)) => left.saturating_sub(right) as f64,
+            _ => (n as f64 * self.sum_of_squares as f64 - (self.sum as f64).powi(2)).max(0.0),
+        };
+        Some((spread / (n as f64 * (n - 1) as f64)).sqrt())
+    }
+}
+
+/// Values recorded so far, with quantiles to three significant digits.
+#[derive(Clone, Debug, Default)]
+pub struct Distribution {
+    /// Made when the first value comes.
+    histogram: Option<Box<Histogram<u64>>>,
+    moments: Moments,
+}
+
+/// A quantile of a distribution to which operations without an end of their own belong as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantile {
+    /// That value.
+    Value(u64),
+    /// The rank falls among operations that were unfinished: the value is beyond what they had waited.
+    Unfinished,
+    /// The rank falls among failed or dropped operations, which count as +∞.
+    Failed,
+    /// There is nothing to take a quantile of.
+    Empty,
+}
+
+/// Why recording and adding can not fail.
+const GROWS: &str = "a histogram that grows by itself takes any 64-bit value";
+
+fn new_histogram(values: u64) -> Histogram<u64> {
+    let highest = values.max(2 * RESOLUTION);
+    let mut histogram = Histogram::new_with_bounds(RESOLUTION, highest, SIGNIFICANT_DIGITS)
+        .expect("resolution and digits are constants that the histogram accepts");
+    histogram.auto(true);
+    histogram
+}
+
+impl Distribution {
+    /// Records one value: nanoseconds of a time, bytes per second of a speed.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        self.moments.record(value);
+        let histogram = self.histogram.get_or_insert_with(|| Box::new(new_histogram(value)));
+        histogram.record(value).expect(GROWS);
+    }
+
+    /// Records `count` times zero: what an operation that needed no connection waited for one.
+    pub fn record_zeros(&mut self, count: u64) {
+        if count > 0 {
+            self.moments = self.moments.merged(Moments { count, ..Moments::default() });
+            self.histogram.get_or_insert_with(|| Box::new(new_histogram(0))).record_n(0, count).expect(GROWS);
+        }
+    }
+
+    /// Adds all values of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.moments = self.moments.merged(other.moments);
+        let Some(theirs) = &other.histogram else { return };
+        match &mut self.histogram {
+            Some(mine) => mine.add(theirs.as_ref()).expect(GROWS),
+            mine @ None => *mine = Some(theirs.clone()),
+        }
+    }
+
+    /// How many values were recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.moments.count
+    }
+
+    /// The exact moments.
+    #[must_use]
+    pub fn moments(&self) -> &Moments {
+        &self.moments
+    }
+
+    /// The smallest value, exactly.
+    #[must_use]
+    pub fn min(&self) -> Option<u64> {
+        (self.moments.count > 0).then_some(self.moments.min)
+    }
+
+    /// The largest value, exactly.
+    #[must_use]
+    pub fn max(&self) -> Option<u64> {
+        (self.moments.count > 0).then_some(self.moments.max)
+    }
+
+    /// The value at quantile `q` in 0..=1: the smallest recorded value v such that at least q·n values are ≤ v.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        match self.quantile_of_all(q, 0, 0) {
+            Quantile::Value(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The quantile `q` of these values together with `unfinished` operations, which lie beyond every value, and
+    /// `failed` ones, which are +∞.
+    #[must_use]
+    pub fn quantile_of_all(&self, q: f64, unfinished: u64, failed: u64) -> Quantile {
+        let all = self.moments.count + unfinished + failed;
+        if all == 0 {
+            return Quantile::Empty;
+        }
+        let rank = ((q.clamp(0.0, 1.0) * all as f64).ceil() as u64).clamp(1, all);
+        if rank > self.moments.count + unfinished {
+            Quantile::Failed
+        } else if rank > self.moments.count {
+            Quantile::Unfinished
+        } else {
+            Quantile::Value(self.value_at_rank(rank))
+        }
+    }
+
+    fn value_at_rank(&self, rank: u64) -> u64 {
+        let Some(histogram) = &self.histogram else { return 0 };
+        if rank == self.moments.count {
+            return self.moments.max;
+        }
+        // Half a rank lower, so that rounding in the floating-point quantile can not move to the next rank.
+        let value = histogram.value_at_quantile((rank as f64 - 0.5) / self.moments.count as f64);
+        value.clamp(self.moments.min, self.moments.max)
+    }
+
+    /// How many values are greater than `bound`, to the histogram's resolution.
+    #[must_use]
+    pub fn count_above(&self, bound: u64) -> u64 {
+        match &self.histogram {
+            Some(histogram) if bound < self.moments.max => {
+                let next = histogram.next_non_equivalent(bound);
+                histogram.count_between(next, self.moments.max.max(next))
+            }
+            _ => 0,
+        }
+    }
+
+    /// Recorded values and their counts, ascending; each value is the highest of its bucket.
+    pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.histogram
+            .iter()
+            .flat_map(|histogram| histogram.iter_recorded())
+            .map(|step| (step.value_iterated_to(), step.count_at_value()))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    #[serde(flatten)]
+    moments: Moments,
+    /// HdrHistogram V2 encoding, in base64.
+    hdr: String,
+}
+
+impl Serialize for Distribution {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut bytes = Vec::new();
+        if let Some(histogram) = &self.histogram {
+            V2Serializer::new().serialize(histogram.as_ref(), &mut bytes).map_err(serde::ser::Error::custom)?;
+        }
+        Record { moments: self.moments, hdr: BASE64.encode(bytes) }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Distribution {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let record = Record::deserialize(deserializer)?;
+        let bytes = BASE64.decode(record.hdr).map_err(D::Error::custom)?;
+        if bytes.is_empty() {
+            return Ok(Self { histogram: None, moments: Moments::default() });
+        }
+        let mut histogram: Histogram<u64> = HdrReader::new()
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|error| D::Error::custom(format!("not an HdrHistogram: {error:?}")))?;
+        histogram.auto(true);
+        if histogram.len() != record.moments.count {
+            return Err(D::Error::custom("histogram and moments hold different counts"));
+        }
+        Ok(Self { histogram: Some(Box::new(histogram)), moments: record.moments })
+    }
+}
+
+/// Sums wider than JSON's numbers are written as decimal text.
+mod decimal {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &u128, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u128, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(values: &[u64]) -> Distribution {
+        let mut distribution = Distribution::default();
+        for value in values {
+            distribution.record(*value);
+        }
+        distribution
+    }
+
+    fn close(found: u64, truth: u64) -> bool {
+        found.abs_diff(truth) as f64 <= (truth as f64 * 1e-3).max(RESOLUTION as f64)
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_agree_with_the_sorted_values(
+            mut values in prop::collection::vec(0_u64..100_000_000_000, 1..300), q in 0.0_f64..=1.0,
+        ) {
+            let distribution = of(&values);
+            values.sort_unstable();
+            let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
+            let found = distribution.quantile(q).unwrap();
+            prop_assert!(close(found, values[rank - 1]), "found {found}, truth {}", values[rank - 1]);
+        }
+
+        #[test]
+        fn merging_any_split_equals_the_whole(values in prop::collection::vec(any::<u32>(), 0..200), cut in 0_usize..200) {
+            let values: Vec<u64> = values.into_iter().map(u64::from).collect();
+            let (left, right) = values.split_at(cut.min(values.len()));
+            let (mut a, mut b) = (of(left), of(right));
+            a.merge(&of(right));
+            b.merge(&of(left));
+            let whole = of(&values);
+            for merged in [a, b] {
+                prop_assert_eq!(merged.moments(), whole.moments());
+                prop_assert!(merged.recorded().eq(whole.recorded()));
+            }
+        }
+
+        #[test]
+        fn the_record_leads_back(values in prop::collection::vec(0_u64..86_400_000_000_000, 0..100)) {
+            let distribution = of(&values);
+            let text = serde_json::to_string(&distribution).unwrap();
+            let back: Distribution = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(back.moments(), distribution.moments());
+            prop_assert!(back.recorded().eq(distribution.recorded()));
+        }
+
+        #[test]
+        fn moments_agree_with_a_direct_computation(values in prop::collection::vec(0_u64..1_000_000_000_000, 2..100)) {
+            let n = values.len() as f64;
+            let mean = values.iter().map(|v| *v as f64).sum::<f64>() / n;
+            let variance = values.iter().map(|v| (*v as f64 - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            let moments = *of(&values).moments();
+            prop_assert!((moments.mean().unwrap() - mean).abs() <= mean * 1e-9 + 1e-9);
+            prop_assert!((moments.standard_deviation().unwrap() - variance.sqrt()).abs() <= variance.sqrt() * 1e-6 + 1e-3);
+        }
+
+        #[test]
+        fn counts_above_agree_within_resolution(values in prop::collection::vec(0_u64..1_000_000, 1..100), bound in 0_u64..1_000_000) {
+            let above = of(&values).count_above(bound);
+            let slack = (bound / 1000).max(2 * RESOLUTION);
+            let fewest = values.iter().filter(|v| **v > bound + slack).count() as u64;
+            let most = values.iter().filter(|v| **v > bound.saturating_sub(slack)).count() as u64;
+            prop_assert!((fewest..=most).contains(&above), "{fewest} <= {above} <= {most}");
+        }
+    }
+
+    #[test]
+    fn failures_and_unfinished_lie_beyond_all_values() {
+        let distribution = of(&[10_000, 20_000, 30_000, 40_000]);
+        assert!(matches!(distribution.quantile_of_all(0.4, 1, 1), Quantile::Value(v) if close(v, 30_000)));
+        assert_eq!(distribution.quantile_of_all(0.8, 1, 1), Quantile::Unfinished);
+        assert_eq!(distribution.quantile_of_all(1.0, 1, 1), Quantile::Failed);
+        assert_eq!(Distribution::default().quantile_of_all(0.5, 0, 0), Quantile::Empty);
+        assert_eq!(Distribution::default().quantile_of_all(0.5, 0, 3), Quantile::Failed);
+    }
+
+    #[test]
+    fn averaging_percentiles_would_be_wrong_and_merging_is_right() {
+        // The example of DESIGN.md's background: a quiet client and a stalled one.
+        let mut quiet = of(&(0..10_000).map(|i| 1_000_000 + i * 100).collect::<Vec<_>>());
+        let stalled =
+            of(&(0..1_000).map(|i| if i < 50 { 500_000_000 } else { 1_000_000 + i * 100 }).collect::<Vec<_>>());
+        let average = (quiet.quantile(0.99).unwrap() + stalled.quantile(0.99).unwrap()) / 2;
+        quiet.merge(&stalled);
+        let pooled = quiet.quantile(0.99).unwrap();
+        assert!(average > 100 * pooled, "average {average}, pooled {pooled}");
+    }
+
+    #[test]
+    fn a_damaged_record_is_refused() {
+        let mut text = serde_json::to_string(&of(&[1, 2, 3])).unwrap();
+        text = text.replace("\"count\":3", "\"count\":4");
+        assert!(serde_json::from_str::<Distribution>(&text).is_err());
+    }
+}

@@ -1,0 +1,230 @@
+//! How attempts and operations end.
+//!
+//! Every attempt ends in exactly one [`AttemptClass`] for exactly one [`Cause`]; an operation ends in an
+//! [`OpOutcome`]. Both are closed sets: nothing is decided by comparing text, and a report can list all that can go
+//! wrong. Oddities that do not change the class are [`Flag`]s beside it.
+
+use crate::enumerated;
+use crate::enumerated::Enumerated;
+use serde::{Deserialize, Serialize};
+
+enumerated! {
+    /// The part of an attempt in which it ended.
+    pub enum Phase {
+        Resolve => "resolve", "looking up the host's addresses";
+        Connect => "connect", "opening the connection";
+        Tls => "tls", "the TLS handshake";
+        Send => "send", "sending the request";
+        Head => "head", "waiting for and reading the head of the answer";
+        Body => "body", "reading the body of the answer";
+    }
+}
+
+enumerated! {
+    /// The one class in which an attempt ends.
+    pub enum AttemptClass {
+        Ok => "ok", "the answer was complete and as asked";
+        Http3xx => "http_3xx", "a redirect that was not followed";
+        Http4xx => "http_4xx", "refused with a 4xx status";
+        Http5xx => "http_5xx", "failed with a 5xx status";
+        Throttled => "throttled", "told to slow down (429 or 503)";
+        Dns => "dns", "the host's name could not be resolved";
+        ConnectRefused => "connect_refused", "the connection was refused";
+        ConnectTimeout => "connect_timeout", "the connection was not opened in time";
+        ConnectOther => "connect_other", "the connection could not be opened";
+        TlsHandshake => "tls_handshake", "the TLS handshake failed";
+        TlsCert => "tls_cert", "the server's certificate was not accepted";
+        TimeoutHead => "timeout_head", "no complete head of an answer in time";
+        TimeoutIdle => "timeout_idle", "the body stalled";
+        TimeoutTotal => "timeout_total", "not complete within the total time allowed";
+        ClosedEarly => "closed_early", "closed before the first byte of an answer";
+        StaleReuse => "stale_reuse", "a kept connection turned out to be closed";
+        Reset => "reset", "the connection was reset";
+        Incomplete => "incomplete", "the answer was cut short";
+        Protocol => "protocol", "the answer is not valid HTTP";
+        Range => "range", "the answer does not hold the range asked for";
+        Redirect => "redirect", "the redirect could not be followed";
+        RedirectDenied => "redirect_denied", "the redirect must not be followed";
+        Decode => "decode", "the body could not be decoded";
+        Integrity => "integrity", "the body is not the object's";
+        Unexpected => "unexpected", "a check of the answer failed";
+        S3Error => "s3_error", "a 200 with an error in its body";
+        Auth => "auth", "credentials were not accepted";
+        Indeterminate => "indeterminate", "whether the write took place is not known";
+        ClientResource => "client_resource", "this host ran out of ports, descriptors or memory";
+        InflightAtEnd => "inflight_at_end", "still in flight when the run ended";
+        Interrupted => "interrupted", "cut off by the user";
+        Internal => "internal", "a defect in this program";
+    }
+}
+
+enumerated! {
+    /// Why an attempt ended in its class.
+    pub enum Cause {
+        None => "none", "no fault";
+        NameNotFound => "name_not_found", "no such host name";
+        ResolverFailed => "resolver_failed", "the resolver gave no answer";
+        Refused => "refused", "connection refused";
+        ConnectTimedOut => "connect_timed_out", "no connection within the connect timeout";
+        Unreachable => "unreachable", "no route to the host";
+        ConnectFailed => "connect_failed", "the connection failed";
+        OutOfPorts => "out_of_ports", "no local port left";
+        OutOfDescriptors => "out_of_descriptors", "no file descriptor left";
+        OutOfMemory => "out_of_memory", "no memory left for a socket";
+        SendFailed => "send_failed", "the request could not be sent";
+        HeadTimedOut => "head_timed_out", "no complete head within the head timeout";
+        ClosedBeforeHead => "closed_before_head", "closed without a byte of an answer";
+        StaleConnection => "stale_connection", "a kept connection was closed by the server";
+        ResetInHead => "reset_in_head", "reset before the head was complete";
+        HeadCutShort => "head_cut_short", "closed inside the head";
+        HeadTooLarge => "head_too_large", "the head is larger than 64 KiB or has over 100 fields";
+        BadHead => "bad_head", "the head is not valid HTTP/1";
+        NotHttp => "not_http", "the answer is not HTTP/1 at all";
+        BadStatus => "bad_status", "the status code is not one of HTTP";
+        BadContentLength => "bad_content_length", "Content-Length is not a length, or two differ";
+        BadTransferEncoding => "bad_transfer_encoding", "Transfer-Encoding unknown, or sent with HTTP/1.0";
+        TooManyInterim => "too_many_interim", "too many 1xx answers";
+        UnexpectedSwitch => "unexpected_switch", "101 without having been asked to switch";
+        BodyCutShort => "body_cut_short", "closed before the body was complete";
+        ChunksCutShort => "chunks_cut_short", "closed before the last chunk";
+        BadChunk => "bad_chunk", "a chunk's framing is broken";
+        ChunkExtensionsTooLarge => "chunk_extensions_too_large", "chunk extensions of more than 16 KiB";
+        TrailersTooLarge => "trailers_too_large", "trailers of more than 16 KiB";
+        BodyStalled => "body_stalled", "no byte of the body within the idle timeout";
+        TotalTimedOut => "total_timed_out", "not complete within the total timeout";
+        ResetInBody => "reset_in_body", "reset inside the body";
+        RangeIgnored => "range_ignored", "200 with the whole object to a range request";
+        WrongContentRange => "wrong_content_range", "206 with a range other than the one asked for";
+        NoContentRange => "no_content_range", "206 without a valid Content-Range";
+        UnaskedPartial => "unasked_partial", "206 to a request without a range";
+        MultipartRange => "multipart_range", "206 in several parts to a single range";
+        RangeRefused => "range_refused", "416 to a valid range";
+        WrongRangeLength => "wrong_range_length", "the body is not as long as its Content-Range";
+        NotFollowed => "not_followed", "a redirect, and following is off";
+        TooManyRedirects => "too_many_redirects", "more redirects in a row than allowed";
+        BadLocation => "bad_location", "Location is missing, given twice, or not a URL";
+        SchemeNotSpoken => "scheme_not_spoken", "redirected to a scheme that this program does not speak";
+        Status => "status", "the status code says so";
+        SizeDiffers => "size_differs", "the body has not the expected size";
+        StatusDiffers => "status_differs", "the status is not an expected one";
+        HeaderDiffers => "header_differs", "a header is not as expected";
+        RunEnded => "run_ended", "the drain at the end of the run was over";
+        UserInterrupt => "user_interrupt", "interrupted";
+        Defect => "defect", "a defect in this program";
+    }
+}
+
+enumerated! {
+    /// Something odd about an attempt that does not change its class.
+    pub enum Flag {
+        ExcessBytes => "excess_bytes", "bytes after the end of the answer; connection closed";
+        UnaskedEncoding => "unasked_encoding", "an encoded body though identity was asked for";
+        SmugglingRisk => "smuggling_risk", "both Transfer-Encoding and Content-Length";
+        DuplicateLength => "duplicate_length", "the same Content-Length twice";
+        Http10 => "http_1_0", "an HTTP/1.0 answer";
+        Failover => "failover", "another address of the host was tried first";
+        Resent => "resent", "sent again after a stale kept connection";
+        Followed => "followed", "a redirect that was followed";
+        LengthDiffers => "length_differs", "a body length that differs from the first one";
+        KeptAlive => "kept_alive", "the connection could be used again";
+        Interim => "interim", "1xx answers before the final one";
+        UncleanTls => "unclean_tls", "TLS closed without close_notify";
+    }
+}
+
+/// A set of [`Flag`]s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u16);
+
+impl Flags {
+    /// Adds `flag`.
+    #[inline]
+    pub fn set(&mut self, flag: Flag) {
+        self.0 |= 1 << flag.index();
+    }
+
+    /// Whether `flag` is in the set.
+    #[must_use]
+    pub fn has(self, flag: Flag) -> bool {
+        self.0 & (1 << flag.index()) != 0
+    }
+
+    /// Whether the set is empty.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The members of the set.
+    pub fn iter(self) -> impl Iterator<Item = Flag> {
+        Flag::ALL.iter().copied().filter(move |flag| self.has(*flag))
+    }
+}
+
+impl Serialize for Flags {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+/// The end of one attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptOutcome {
+    /// The class.
+    pub class: AttemptClass,
+    /// Its cause.
+    pub cause: Cause,
+    /// Where in the attempt it ended.
+    pub phase: Phase,
+}
+
+impl AttemptOutcome {
+    /// The good end.
+    pub const OK: Self = Self { class: AttemptClass::Ok, cause: Cause::None, phase: Phase::Body };
+
+    /// A failure.
+    #[must_use]
+    pub const fn failed(class: AttemptClass, cause: Cause, phase: Phase) -> Self {
+        Self { class, cause, phase }
+    }
+}
+
+/// The end of one operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum OpOutcome {
+    /// Ended well.
+    Ok,
+    /// Its last attempt failed.
+    Failed(AttemptOutcome),
+    /// Was in flight when the drain was over; healthy, and censored at what it has waited.
+    Unfinished,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_lead_back() {
+        fn check<E: Enumerated + std::fmt::Debug>() {
+            for (index, member) in E::ALL.iter().enumerate() {
+                assert_eq!(member.index(), index);
+                assert_eq!(E::from_name(member.name()), Some(*member));
+            }
+        }
+        check::<AttemptClass>();
+        check::<Cause>();
+        check::<Phase>();
+        check::<Flag>();
+    }
+
+    #[test]
+    fn flags_fit_their_set() {
+        let mut flags = Flags::default();
+        for flag in Flag::ALL {
+            assert!(!flags.has(*flag));
+            flags.set(*flag);
+        }
+        assert_eq!(flags.iter().count(), Flag::ALL.len());
+    }
+}

@@ -1,0 +1,466 @@
+//! One thread's bookkeeper.
+//!
+//! The run loop tells it what happens, as it happens; it counts, times and files everything under the right interval,
+//! and hands out the intervals that are over. There is one recorder for each thread and no lock. The gauge of
+//! operations in flight is integrated here from starts and ends alone, independently of the samples, so that Little's
+//! law can be checked at the end (DESIGN.md §9.3).
+
+use crate::clock::Instant;
+use crate::enumerated;
+use crate::interval::Interval;
+use crate::outcome::{Cause, OpOutcome};
+use crate::sample::{AttemptKind, AttemptSample, Example, LabelId, OpSample};
+use crate::stats::{Dimension, Group, GroupStats, Tally};
+use crate::timeline::{Stage, Timeline};
+
+enumerated! {
+    /// Whether lateness means anything for this run.
+    pub enum Pacing {
+        Scheduled => "scheduled", "operations have a planned start: open model, or think time";
+        Immediate => "immediate", "an operation starts when its slot is free";
+    }
+}
+
+/// Different labels of one dimension; all further ones are counted under `other`.
+const LABELS_MAX: usize = 64;
+/// Bytes of a label that are kept.
+const LABEL_BYTES_MAX: usize = 256;
+const OTHER: &str = "other";
+
+/// Upper bounds of the size classes, in bytes, with their labels.
+const SIZE_CLASSES: [(u64, &str); 10] = [
+    (0, "empty"),
+    (1 << 10, "to 1 KiB"),
+    (10 << 10, "to 10 KiB"),
+    (100 << 10, "to 100 KiB"),
+    (1 << 20, "to 1 MiB"),
+    (10 << 20, "to 10 MiB"),
+    (100 << 20, "to 100 MiB"),
+    (1 << 30, "to 1 GiB"),
+    (10 << 30, "to 10 GiB"),
+    (u64::MAX, "over 10 GiB"),
+];
+
+/// Labels of one dimension, and the figures of the running interval for each.
+#[derive(Debug, Default)]
+struct Groups {
+    labels: Vec<Box<str>>,
+    figures: Vec<Option<Box<GroupStats>>>,
+}
+
+impl Groups {
+    fn label(&mut self, text: &str) -> LabelId {
+        let mut end = text.len().min(LABEL_BYTES_MAX);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let text = &text[..end];
+        let full = self.labels.len() >= LABELS_MAX;
+        let known = self.labels.iter().position(|label| label.as_ref() == text);
+        let known = known.or_else(|| self.labels.iter().position(|label| full && label.as_ref() == OTHER));
+        LabelId(known.unwrap_or_else(|| {
+            self.labels.push(if full { OTHER } else { text }.into());
+            self.figures.push(None);
+            self.labels.len() - 1
+        }) as u16)
+    }
+
+    #[inline]
+    fn count(&mut self, label: LabelId, sample: &OpSample) {
+        let stats = self.figures[usize::from(label.0)].get_or_insert_default();
+        if sample.outcome == OpOutcome::Ok {
+            stats.ok += 1;
+            stats.ok_bytes += sample.body_bytes;
+            stats.response.record(sample.response_nanos());
+        } else {
+            stats.failed += 1;
+        }
+    }
+
+    fn take(&mut self, dimension: Dimension) -> impl Iterator<Item = Group> + '_ {
+        let labels = &self.labels;
+        self.figures.iter_mut().enumerate().filter_map(move |(index, figures)| {
+            figures.take().map(|stats| Group { dimension, label: labels[index].to_string(), stats: *stats })
+        })
+    }
+}
+
+/// The bookkeeper of one thread.
+#[derive(Debug)]
+pub struct Recorder {
+    timeline: Timeline,
+    pacing: Pacing,
+    current: Interval,
+    /// End of the current interval.
+    boundary: Instant,
+    in_flight: u64,
+    /// Until when the gauge is integrated.
+    gauged: Instant,
+    hosts: Groups,
+    sizes: Groups,
+    headers: Groups,
+    seen_causes: Vec<Cause>,
+    finished: Vec<Interval>,
+}
+
+impl Recorder {
+    /// A recorder for a run with that timeline.
+    #[must_use]
+    pub fn new(timeline: Timeline, pacing: Pacing) -> Self {
+        let start = timeline.start();
+        let boundary = timeline.interval_end(start);
+        let mut sizes = Groups::default();
+        for (_, label) in SIZE_CLASSES {
+            sizes.label(label);
+        }
+        Self {
+            current: Interval::new(timeline.stage(start), start, boundary),
+            timeline,
+            pacing,
+            boundary,
+            in_flight: 0,
+            gauged: start,
+            hosts: Groups::default(),
+            sizes,
+            headers: Groups::default(),
+            seen_causes: Vec::new(),
+            finished: Vec::new(),
+        }
+    }
+
+    /// The run's timeline.
+    #[must_use]
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// Brings the end of the window forward to `at`, which must not be before the last instant told.
+    pub fn end_window(&mut self, at: Instant) {
+        self.timeline.end_window(at);
+        self.boundary = self.timeline.interval_end(self.current.start).max(self.gauged);
+    }
+
+    /// When the current interval ends.
+    #[must_use]
+    pub fn boundary(&self) -> Instant {
+        self.boundary
+    }
+
+    /// Closes the intervals that are over at `now`. To be called with each new instant before anything is told.
+    /// True when an interval was closed.
+    #[inline]
+    pub fn advance(&mut self, now: Instant) -> bool {
+        let closes = now >= self.boundary;
+        while now >= self.boundary {
+            self.close(self.boundary);
+        }
+        closes
+    }
+
+    /// Closes the current interval at `now`, when the thread is done.
+    pub fn finish(&mut self, now: Instant) {
+        self.advance(now);
+        if now > self.current.start || !self.is_blank() {
+            self.close(now);
+        }
+    }
+
+    /// The current interval, for figures that the loop adds at its end.
+    pub fn current_mut(&mut self) -> &mut Interval {
+        &mut self.current
+    }
+
+    /// Takes the intervals that are over, oldest first.
+    pub fn take_finished(&mut self) -> std::vec::Drain<'_, Interval> {
+        self.finished.drain(..)
+    }
+
+    fn is_blank(&self) -> bool {
+        let stats = &self.current.stats;
+        stats.measured == Tally::default() && stats.outside == Tally::default() && stats.traffic.body == 0
+    }
+
+    fn close(&mut self, at: Instant) {
+        self.gauge(at);
+        let mut interval = std::mem::replace(&mut self.current, Interval::new(self.timeline.stage(at), at, at));
+        interval.end = at;
+        interval.in_flight = self.in_flight;
+        interval.stats.groups.extend(self.hosts.take(Dimension::Host));
+        interval.stats.groups.extend(self.sizes.take(Dimension::Size));
+        interval.stats.groups.extend(self.headers.take(Dimension::Header));
+        self.finished.push(interval);
+        self.boundary = self.timeline.interval_end(at);
+        self.current.end = self.boundary;
+    }
+
+    #[inline]
+    fn gauge(&mut self, now: Instant) {
+        if self.current.stage == Stage::Measured {
+            self.current.stats.in_flight_nanos += now.nanos_since(self.gauged) * self.in_flight;
+        }
+        self.gauged = now;
+    }
+
+    fn tally(&mut self, intended: Instant) -> &mut Tally {
+        if self.timeline.measures(intended) {
+            &mut self.current.stats.measured
+        } else {
+            &mut self.current.stats.outside
+        }
+    }
+
+    /// The label of a host, for [`OpSample::host`].
+    pub fn host_label(&mut self, host: &str) -> LabelId {
+        self.hosts.label(host)
+    }
+
+    /// The label of a header's value, for [`OpSample::header`].
+    pub fn header_label(&mut self, value: &str) -> LabelId {
+        self.headers.label(value)
+    }
+
+    /// `count` operations with that intended start were asked for.
+    #[inline]
+    pub fn scheduled(&mut self, intended: Instant, count: u64) {
+        self.tally(intended).scheduled += count;
+    }
+
+    /// An operation was taken at `now`.
+    #[inline]
+    pub fn started(&mut self, now: Instant, intended: Instant) {
+        self.gauge(now);
+        self.in_flight += 1;
+        self.tally(intended).started += 1;
+    }
+
+    /// An operation that was asked for is given up without having been started.
+    pub fn dropped(&mut self, intended: Instant) {
+        self.tally(intended).dropped += 1;
+    }
+
+    /// Bytes arrived.
+    #[inline]
+    pub fn received(&mut self, body: u64, overhead: u64) {
+        self.current.stats.traffic.body += body;
+        self.current.stats.traffic.overhead += overhead;
+    }
+
+    /// Bytes were handed to the kernel.
+    #[inline]
+    pub fn sent(&mut self, bytes: u64) {
+        self.current.stats.traffic.sent += bytes;
+    }
+
+    /// A connection was opened in that time.
+    pub fn connected(&mut self, nanos: u64) {
+        self.current.stats.connections.opened += 1;
+        self.current.stats.connections.connect.record(nanos);
+    }
+
+    /// A connection could not be opened.
+    pub fn connect_failed(&mut self) {
+        self.current.stats.connections.failed += 1;
+    }
+
+    /// An attempt ended.
+    #[inline]
+    pub fn attempt(&mut self, sample: &AttemptSample) {
+        let tally = self.tally(sample.op_intended);
+        tally.attempts += 1;
+        match sample.kind {
+            AttemptKind::First => {}
+            AttemptKind::Hop => tally.hops += 1,
+            AttemptKind::Resend => tally.resends += 1,
+        }
+        tally.classes.add(sample.outcome.class);
+        if sample.outcome.cause != Cause::None {
+            tally.causes.add(sample.outcome.cause);
+        }
+        if !sample.flags.is_empty() {
+            for flag in sample.flags.iter() {
+                tally.flags.add(flag);
+            }
+        }
+        if let Some(status) = sample.status {
+            tally.statuses.add(status, 1);
+        }
+        tally.body_bytes += sample.body_bytes;
+        tally.overhead_bytes += sample.overhead_bytes;
+        tally.sent_bytes += sample.sent_bytes;
+    }
+
+    /// Whether an example of that cause is still wanted.
+    #[must_use]
+    pub fn wants_example(&self, cause: Cause) -> bool {
+        !self.seen_causes.contains(&cause)
+    }
+
+    /// Keeps an example, one for each cause.
+    pub fn example(&mut self, example: Example) {
+        if self.wants_example(example.cause()) {
+            self.seen_causes.push(example.cause());
+            self.current.stats.examples.push(example);
+        }
+    }
+
+    /// An operation ended, or was abandoned at the end of the drain.
+    #[inline]
+    pub fn ended(&mut self, sample: &OpSample) {
+        self.gauge(sample.end.max(self.gauged));
+        self.in_flight -= 1;
+        self.current.stats.overlap_nanos += self.timeline.overlap_nanos(sample.started, sample.end);
+        let tally = self.tally(sample.intended);
+        match sample.outcome {
+            OpOutcome::Ok => tally.ok += 1,
+            OpOutcome::Failed(_) => tally.failed += 1,
+            OpOutcome::Unfinished => tally.unfinished += 1,
+        }
+        if matches!(sample.outcome, OpOutcome::Failed(_)) {
+            self.current.stats.traffic.wasted += sample.window_bytes;
+        }
+        if self.timeline.measures(sample.intended) {
+            self.time(sample);
+        }
+    }
+
+    fn time(&mut self, sample: &OpSample) {
+        let paced = self.pacing == Pacing::Scheduled;
+        let kind = self.current.stats.kind_mut(sample.kind);
+        if paced {
+            kind.lateness.record(sample.lateness_nanos());
+        }
+        if sample.slot_wait_nanos > 0 {
+            kind.slot_wait.record(sample.slot_wait_nanos);
+        }
+        match sample.outcome {
+            OpOutcome::Ok => {
+                kind.ok += 1;
+                kind.ok_bytes += sample.body_bytes;
+                kind.response.record(sample.response_nanos());
+                let timed = [
+                    (&mut kind.service, sample.service_nanos()),
+                    (&mut kind.ttfb, sample.ttfb_nanos()),
+                    (&mut kind.transfer, sample.transfer_nanos()),
+                    (&mut kind.connect, sample.connect_nanos),
+                    (&mut kind.speed, sample.speed()),
+                ];
+                for (distribution, value) in timed {
+                    if let Some(value) = value {
+                        distribution.record(value);
+                    }
+                }
+            }
+            OpOutcome::Failed(_) => {
+                kind.failed += 1;
+                kind.failed_response.record(sample.response_nanos());
+            }
+            OpOutcome::Unfinished => {
+                kind.unfinished += 1;
+                kind.unfinished_wait.record(sample.response_nanos());
+            }
+        }
+        self.hosts.count(sample.host, sample);
+        let class = SIZE_CLASSES.iter().position(|(bound, _)| sample.body_bytes <= *bound).unwrap_or(0);
+        self.sizes.count(LabelId(class as u16), sample);
+        if let Some(header) = sample.header {
+            self.headers.count(header, sample);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::{AttemptClass, AttemptOutcome, Phase};
+    use crate::sample::OpKind;
+    use crate::stats::Stats;
+    use proptest::prelude::*;
+    use std::time::Duration;
+
+    fn ms(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    fn sample(recorder: &mut Recorder, started: u64, end: u64, outcome: OpOutcome) -> OpSample {
+        OpSample {
+            kind: OpKind::Get,
+            intended: ms(started),
+            started: ms(started),
+            sent: Some(ms(started)),
+            first_byte: Some(ms(end)),
+            end: ms(end),
+            slot_wait_nanos: 0,
+            connect_nanos: None,
+            outcome,
+            body_bytes: 1000,
+            window_bytes: 1000,
+            host: recorder.host_label("a:80"),
+            header: None,
+        }
+    }
+
+    proptest! {
+        /// The gauge and the samples are two ways to the same area, whatever the order of starts and ends.
+        #[test]
+        fn littles_law_holds_exactly(ops in prop::collection::vec((0_u64..4000, 0_u64..3000), 1..60)) {
+            let timeline = Timeline::new(Instant::ZERO, Duration::from_millis(700), Some(Duration::from_millis(2500)));
+            let mut recorder = Recorder::new(timeline, Pacing::Immediate);
+            let mut events: Vec<(u64, bool, usize)> = Vec::new();
+            for (index, (start, length)) in ops.iter().enumerate() {
+                events.push((*start, false, index));
+                events.push((start + length, true, index));
+            }
+            events.sort_unstable();
+            for (at, is_end, index) in events {
+                recorder.advance(ms(at));
+                if is_end {
+                    let sample = sample(&mut recorder, ops[index].0, at, OpOutcome::Ok);
+                    recorder.ended(&sample);
+                } else {
+                    recorder.scheduled(ms(at), 1);
+                    recorder.started(ms(at), ms(at));
+                }
+            }
+            recorder.finish(ms(8000));
+            let mut total = Stats::default();
+            for interval in recorder.take_finished() {
+                total.merge(&interval.stats);
+            }
+            prop_assert_eq!(total.in_flight_nanos, total.overlap_nanos);
+            let measured = ops.iter().filter(|(start, _)| (700..3200).contains(start)).count() as u64;
+            prop_assert_eq!(total.measured.ok, measured);
+            prop_assert_eq!(total.outside.ok, ops.len() as u64 - measured);
+            prop_assert_eq!(total.all_kinds().response.count(), measured);
+        }
+    }
+
+    #[test]
+    fn labels_are_bounded() {
+        let mut groups = Groups::default();
+        for index in 0..1000 {
+            groups.label(&format!("label {index}"));
+        }
+        assert_eq!(groups.labels.len(), LABELS_MAX + 1);
+        assert_eq!(groups.label("one more"), groups.label("and another"));
+        assert_eq!(groups.label("label 3"), LabelId(3));
+        let mut groups = Groups::default();
+        groups.label(&"ä".repeat(500));
+        assert!(groups.labels[0].len() <= LABEL_BYTES_MAX);
+    }
+
+    #[test]
+    fn failed_bytes_are_no_goodput() {
+        let mut recorder = Recorder::new(Timeline::new(Instant::ZERO, Duration::ZERO, None), Pacing::Immediate);
+        let failure = AttemptOutcome::failed(AttemptClass::Incomplete, Cause::BodyCutShort, Phase::Body);
+        for outcome in [OpOutcome::Ok, OpOutcome::Failed(failure), OpOutcome::Unfinished] {
+            recorder.started(ms(0), ms(0));
+            recorder.received(1000, 200);
+            let sample = sample(&mut recorder, 0, 10, outcome);
+            recorder.ended(&sample);
+        }
+        recorder.finish(ms(10));
+        let interval = recorder.take_finished().next().unwrap();
+        assert_eq!((interval.stats.traffic.body, interval.stats.traffic.wasted), (3000, 1000));
+        assert_eq!(interval.stats.all_kinds().response.count(), 1);
+    }
+}

@@ -1,0 +1,308 @@
+//! Everything that is counted and timed, in a form that adds up.
+//!
+//! [`Stats`] is what an interval of one thread holds, what all threads' intervals of a second hold together, and what
+//! the whole run holds: merging is the same operation at every level, associative and commutative.
+
+use crate::distribution::Distribution;
+use crate::enumerated;
+use crate::enumerated::Counts;
+use crate::outcome::{AttemptClass, Cause, Flag};
+use crate::sample::{Example, OpKind};
+use serde::{Deserialize, Serialize};
+
+/// Status codes and how often each came.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StatusCounts(Vec<(u16, u64)>);
+
+impl StatusCounts {
+    #[inline]
+    pub(crate) fn add(&mut self, status: u16, count: u64) {
+        match self.0.iter_mut().find(|(code, _)| *code == status) {
+            Some((_, seen)) => *seen += count,
+            None => self.0.push((status, count)),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (status, count) in &other.0 {
+            self.add(*status, *count);
+        }
+    }
+
+    /// Codes and counts, by code.
+    #[must_use]
+    pub fn sorted(&self) -> Vec<(u16, u64)> {
+        let mut codes = self.0.clone();
+        codes.sort_unstable();
+        codes
+    }
+}
+
+/// Counts of operations and attempts. Kept twice: for operations that belong to the window, and for all others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Operations that the schedule asked for (open), or that slots asked for (closed).
+    pub scheduled: u64,
+    /// Operations that the client took.
+    pub started: u64,
+    /// Operations that were scheduled and never started.
+    pub dropped: u64,
+    /// Operations that ended well.
+    pub ok: u64,
+    /// Operations whose last attempt failed.
+    pub failed: u64,
+    /// Operations in flight when the drain was over.
+    pub unfinished: u64,
+    /// Attempts made.
+    pub attempts: u64,
+    /// Attempts that followed a redirect.
+    pub hops: u64,
+    /// Attempts that sent an operation again after a stale kept connection.
+    pub resends: u64,
+    /// Attempts by class.
+    pub classes: Counts<AttemptClass>,
+    /// Attempts by cause, without [`Cause::None`].
+    pub causes: Counts<Cause>,
+    /// Oddities.
+    pub flags: Counts<Flag>,
+    /// Attempts by status code.
+    pub statuses: StatusCounts,
+    /// Body bytes of the attempts.
+    pub body_bytes: u64,
+    /// Bytes of heads, framing and trailers of the attempts.
+    pub overhead_bytes: u64,
+    /// Bytes that the attempts sent.
+    pub sent_bytes: u64,
+}
+
+impl Tally {
+    fn merge(&mut self, other: &Self) {
+        self.scheduled += other.scheduled;
+        self.started += other.started;
+        self.dropped += other.dropped;
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.unfinished += other.unfinished;
+        self.attempts += other.attempts;
+        self.hops += other.hops;
+        self.resends += other.resends;
+        self.classes.merge(&other.classes);
+        self.causes.merge(&other.causes);
+        self.flags.merge(&other.flags);
+        self.statuses.merge(&other.statuses);
+        self.body_bytes += other.body_bytes;
+        self.overhead_bytes += other.overhead_bytes;
+        self.sent_bytes += other.sent_bytes;
+    }
+
+    /// Operations that ended, well or not.
+    #[must_use]
+    pub fn completed(&self) -> u64 {
+        self.ok + self.failed
+    }
+}
+
+/// Bytes by their arrival (or departure) in the interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Body bytes received.
+    pub body: u64,
+    /// Bytes of heads, framing and trailers received.
+    pub overhead: u64,
+    /// Bytes sent.
+    pub sent: u64,
+    /// Body bytes that arrived inside the window for attempts that turned out not to be good: failed ones and hops.
+    /// Counted when the operation ends.
+    pub wasted: u64,
+}
+
+/// Connections.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Connections {
+    /// Opened.
+    pub opened: u64,
+    /// Could not be opened.
+    pub failed: u64,
+    /// Time that opening took, in nanoseconds.
+    pub connect: Distribution,
+}
+
+/// Times and speeds of the measured operations of one kind, in nanoseconds and bytes per second.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct KindStats {
+    /// Ended well.
+    pub ok: u64,
+    /// Failed.
+    pub failed: u64,
+    /// In flight when the drain was over.
+    pub unfinished: u64,
+    /// Body bytes of the operations that ended well.
+    pub ok_bytes: u64,
+    /// Response time of those that ended well.
+    pub response: Distribution,
+    /// Service time of those that ended well.
+    pub service: Distribution,
+    /// TTFB of those that ended well.
+    pub ttfb: Distribution,
+    /// Transfer time of those that ended well.
+    pub transfer: Distribution,
+    /// Time spent on opening connections, of those that ended well and opened one.
+    pub connect: Distribution,
+    /// Speed of those that ended well and had a body.
+    pub speed: Distribution,
+    /// Lateness of all that started (open model or think time).
+    pub lateness: Distribution,
+    /// Wait for a slot of all that started and had to wait.
+    pub slot_wait: Distribution,
+    /// Response time of the failed ones, until they failed.
+    pub failed_response: Distribution,
+    /// What the unfinished ones had waited, from their intended start.
+    pub unfinished_wait: Distribution,
+}
+
+impl KindStats {
+    /// Adds the figures of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.unfinished += other.unfinished;
+        self.ok_bytes += other.ok_bytes;
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.ttfb.merge(&other.ttfb);
+        self.transfer.merge(&other.transfer);
+        self.connect.merge(&other.connect);
+        self.speed.merge(&other.speed);
+        self.lateness.merge(&other.lateness);
+        self.slot_wait.merge(&other.slot_wait);
+        self.failed_response.merge(&other.failed_response);
+        self.unfinished_wait.merge(&other.unfinished_wait);
+    }
+}
+
+enumerated! {
+    /// What figures are broken down by.
+    pub enum Dimension {
+        Host => "host", "host of the URL";
+        Size => "size", "size of the body";
+        Header => "header", "value of a response header";
+    }
+}
+
+/// Figures of the measured operations that share a label.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct GroupStats {
+    /// Ended well.
+    pub ok: u64,
+    /// Failed or unfinished.
+    pub failed: u64,
+    /// Body bytes of the operations that ended well.
+    pub ok_bytes: u64,
+    /// Response time of those that ended well, in nanoseconds.
+    pub response: Distribution,
+}
+
+impl GroupStats {
+    fn merge(&mut self, other: &Self) {
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.ok_bytes += other.ok_bytes;
+        self.response.merge(&other.response);
+    }
+}
+
+/// A label with its figures.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Group {
+    /// What the label is of.
+    pub dimension: Dimension,
+    /// The label; at most 256 bytes, at most 64 different ones and `other`.
+    pub label: String,
+    /// Its figures.
+    pub stats: GroupStats,
+}
+
+/// All that was counted and timed.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Stats {
+    /// Operations that belong to the window, and their attempts.
+    pub measured: Tally,
+    /// Operations of the warm-up, and their attempts.
+    pub outside: Tally,
+    /// Times of the measured operations, by kind.
+    pub kinds: Vec<(OpKind, KindStats)>,
+    /// Bytes by arrival.
+    pub traffic: Traffic,
+    /// Connections opened.
+    pub connections: Connections,
+    /// Figures by host, size and header.
+    pub groups: Vec<Group>,
+    /// ∫ in-flight dt over the window, from the run loop's gauge, in nanoseconds.
+    pub in_flight_nanos: u64,
+    /// Σ over all operations of the time from start to end that lies in the window, in nanoseconds.
+    pub overlap_nanos: u64,
+    /// At most one example of each cause.
+    pub examples: Vec<Example>,
+}
+
+impl Stats {
+    /// Adds the figures of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.measured.merge(&other.measured);
+        self.outside.merge(&other.outside);
+        for (kind, stats) in &other.kinds {
+            self.kind_mut(*kind).merge(stats);
+        }
+        self.traffic.body += other.traffic.body;
+        self.traffic.overhead += other.traffic.overhead;
+        self.traffic.sent += other.traffic.sent;
+        self.traffic.wasted += other.traffic.wasted;
+        self.connections.opened += other.connections.opened;
+        self.connections.failed += other.connections.failed;
+        self.connections.connect.merge(&other.connections.connect);
+        for group in &other.groups {
+            self.group_mut(group.dimension, &group.label).merge(&group.stats);
+        }
+        self.in_flight_nanos += other.in_flight_nanos;
+        self.overlap_nanos += other.overlap_nanos;
+        for example in &other.examples {
+            self.keep_example(example);
+        }
+    }
+
+    /// Keeps `example` unless there is one of its cause.
+    pub fn keep_example(&mut self, example: &Example) {
+        if !self.examples.iter().any(|kept| kept.cause() == example.cause()) {
+            self.examples.push(example.clone());
+        }
+    }
+
+    /// The figures of one kind, made when first asked for.
+    pub fn kind_mut(&mut self, kind: OpKind) -> &mut KindStats {
+        let index = self.kinds.iter().position(|(k, _)| *k == kind).unwrap_or_else(|| {
+            self.kinds.push((kind, KindStats::default()));
+            self.kinds.len() - 1
+        });
+        &mut self.kinds[index].1
+    }
+
+    /// The figures of all kinds together.
+    #[must_use]
+    pub fn all_kinds(&self) -> KindStats {
+        let mut all = KindStats::default();
+        for (_, stats) in &self.kinds {
+            all.merge(stats);
+        }
+        all
+    }
+
+    fn group_mut(&mut self, dimension: Dimension, label: &str) -> &mut GroupStats {
+        let found = self.groups.iter().position(|group| group.dimension == dimension && group.label == label);
+        let index = found.unwrap_or_else(|| {
+            self.groups.push(Group { dimension, label: label.to_owned(), stats: GroupStats::default() });
+            self.groups.len() - 1
+        });
+        &mut self.groups[index].stats
+    }
+}

@@ -1,0 +1,154 @@
+//! The whole run, folded from its intervals.
+//!
+//! Nothing here is remembered from the live run: [`Summary::of`] takes the intervals in the order in which they were
+//! written, so that a report made from a directory that a crash left behind is the same as one made at the end.
+
+use crate::books::{self, Verdict};
+use crate::clock::Instant;
+use crate::distribution::Distribution;
+use crate::interval::Interval;
+use crate::limits::{LimitTally, LimitedBy, Model};
+use crate::stats::{KindStats, Stats, Traffic};
+use crate::timeline::Stage;
+
+/// Time and traffic of one stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StageTotals {
+    /// Length in seconds.
+    pub seconds: f64,
+    /// Bytes by arrival.
+    pub traffic: Traffic,
+    /// CPU time of the client process, in nanoseconds.
+    pub cpu_nanos: u64,
+}
+
+/// A run, complete or as far as it came.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// All counts and times.
+    pub stats: Stats,
+    /// All measured operations together, whatever their kind.
+    pub all: KindStats,
+    /// Begin and end of the measured window, when it was reached.
+    pub window: Option<(Instant, Instant)>,
+    /// The warm-up.
+    pub warmup: StageTotals,
+    /// The measured window.
+    pub measured: StageTotals,
+    /// The drain.
+    pub drain: StageTotals,
+    /// Operations in flight when the last interval ended.
+    pub in_flight_at_end: u64,
+    /// Largest number of operations in flight at the end of a measured interval.
+    pub in_flight_peak: u64,
+    /// Seconds in which the client was at one of its limits.
+    pub limits: LimitTally,
+}
+
+impl Summary {
+    /// Folds the intervals of a run.
+    #[must_use]
+    pub fn of<'a>(model: &Model, intervals: impl IntoIterator<Item = &'a Interval>) -> Self {
+        let mut summary = Self::default();
+        for interval in intervals {
+            summary.add(model, interval);
+        }
+        summary.all = summary.stats.all_kinds();
+        summary
+    }
+
+    /// Adds the next interval. [`Summary::all`] is only brought up to date by [`Summary::of`].
+    pub fn add(&mut self, model: &Model, interval: &Interval) {
+        self.stats.merge(&interval.stats);
+        let totals = match interval.stage {
+            Stage::Warmup => &mut self.warmup,
+            Stage::Measured => &mut self.measured,
+            Stage::Drain => &mut self.drain,
+        };
+        totals.seconds += interval.seconds();
+        totals.cpu_nanos += interval.client.cpu_nanos;
+        totals.traffic.body += interval.stats.traffic.body;
+        totals.traffic.overhead += interval.stats.traffic.overhead;
+        totals.traffic.sent += interval.stats.traffic.sent;
+        totals.traffic.wasted += interval.stats.traffic.wasted;
+        self.in_flight_at_end = interval.in_flight;
+        if interval.stage == Stage::Measured {
+            let (start, end) = self.window.unwrap_or((interval.start, interval.end));
+            self.window = Some((start.min(interval.start), end.max(interval.end)));
+            self.in_flight_peak = self.in_flight_peak.max(interval.in_flight);
+            self.limits.add(model, interval);
+        }
+    }
+
+    /// Body bytes per second that arrived in the window; `None` without a window.
+    #[must_use]
+    pub fn throughput(&self) -> Option<f64> {
+        self.per_second(self.measured.traffic.body)
+    }
+
+    /// Throughput without the bytes of attempts that failed or were redirects (DESIGN.md §3).
+    #[must_use]
+    pub fn goodput(&self) -> Option<f64> {
+        self.per_second(self.measured.traffic.body.saturating_sub(self.stats.traffic.wasted))
+    }
+
+    /// Operations that the schedule asked for, by second of the window.
+    #[must_use]
+    pub fn offered_rate(&self) -> Option<f64> {
+        self.per_second(self.stats.measured.scheduled)
+    }
+
+    /// Operations that were started, by second of the window.
+    #[must_use]
+    pub fn started_rate(&self) -> Option<f64> {
+        self.per_second(self.stats.measured.started)
+    }
+
+    /// Operations of the window that ended, well or not, by second of the window.
+    #[must_use]
+    pub fn completed_rate(&self) -> Option<f64> {
+        self.per_second(self.stats.measured.completed())
+    }
+
+    /// A count by second of the window.
+    #[must_use]
+    pub fn per_second(&self, count: u64) -> Option<f64> {
+        (self.measured.seconds > 0.0).then(|| count as f64 / self.measured.seconds)
+    }
+
+    /// Share of operations that ended well among those that ended or were dropped, in 0..=1. Unfinished ones are
+    /// healthy and have no say. `None` when nothing ended.
+    #[must_use]
+    pub fn success(&self) -> Option<f64> {
+        let tally = &self.stats.measured;
+        let judged = tally.completed() + tally.dropped;
+        (judged > 0).then(|| tally.ok as f64 / judged as f64)
+    }
+
+    /// Average number of operations in flight over the window.
+    #[must_use]
+    pub fn mean_in_flight(&self) -> Option<f64> {
+        (self.measured.seconds > 0.0).then(|| self.stats.in_flight_nanos as f64 / 1e9 / self.measured.seconds)
+    }
+
+    /// Time for connections of every operation that ended well, with zero for those that used a kept one: what ab
+    /// calls "Connect".
+    #[must_use]
+    pub fn connect_of_all(&self) -> Distribution {
+        let mut connect = self.all.connect.clone();
+        connect.record_zeros(self.all.ok.saturating_sub(connect.count()));
+        connect
+    }
+
+    /// Whether the books balance. `whole` tells whether the run came to its own end.
+    #[must_use]
+    pub fn verdict(&self, whole: bool) -> Verdict {
+        books::audit(self, whole)
+    }
+
+    /// What set the limit.
+    #[must_use]
+    pub fn limited_by(&self, model: &Model) -> LimitedBy {
+        self.limits.judge(model, self)
+    }
+}

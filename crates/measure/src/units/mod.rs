@@ -1,0 +1,40 @@
+//! Values with units, as people write them: one parser for each, shared by command line, scenario and records.
+
+mod bytes;
+mod rate;
+mod span;
+
+pub use bytes::ByteSize;
+pub use rate::Rate;
+pub use span::{format_span, parse_span};
+
+/// What is wrong with a written value, and what would have been right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitError(String);
+
+impl UnitError {
+    fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl std::fmt::Display for UnitError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UnitError {}
+
+/// Splits `1.5kB` into its digits and its unit.
+fn split_unit(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    (number, unit.trim())
+}
+
+/// Reads a plain decimal number without sign; `_` may group digits.
+fn parse_number(text: &str) -> Option<f64> {
+    let digits: String = text.chars().filter(|c| *c != '_').collect();
+    digits.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)
+}
