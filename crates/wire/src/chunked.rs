@@ -1,0 +1,233 @@
+//! The chunked transfer coding (RFC 9112 §7.1), byte by byte in its framing and by whole pieces in its data.
+//!
+//! Strict where leniency has let requests be smuggled: a line ends in CR LF and in nothing else. Extensions and trailers
+//! are counted and dropped.
+
+use std::ops::Range;
+
+/// The most bytes that all chunk extensions of one body may have together.
+pub(crate) const MAX_EXTENSION_BYTES: u32 = 16 * 1024;
+/// The most bytes that the trailer fields may have, with their line ends.
+pub(crate) const MAX_TRAILER_BYTES: u32 = 16 * 1024;
+/// As many hexadecimal digits as 64 bits hold; more cannot be meant well, even when they are zeros.
+const MAX_SIZE_DIGITS: u8 = 16;
+
+/// Where a reader stands in a chunked body.
+#[derive(Debug)]
+pub(crate) struct ChunkReader {
+    /// Data bytes that the current chunk still has; while its size is read, the size so far.
+    size: u64,
+    extension_bytes: u32,
+    trailer_bytes: u32,
+    digits: u8,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Size,
+    Extension,
+    SizeLf,
+    Data,
+    DataCr,
+    DataLf,
+    TrailerStart,
+    Trailer,
+    TrailerLf,
+    EndLf,
+}
+
+/// What a reader found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// All input was taken and the body goes on.
+    NeedMore,
+    /// Data at this range of the input, which is taken up to its end.
+    Data(Range<usize>),
+    /// The body and its trailers are complete after so many bytes of the input.
+    End(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChunkError {
+    Syntax,
+    ExtensionsTooLarge,
+    TrailersTooLarge,
+}
+
+impl ChunkReader {
+    pub(crate) fn new() -> Self {
+        Self { size: 0, extension_bytes: 0, trailer_bytes: 0, digits: 0, state: State::Size }
+    }
+
+    /// Data bytes that come next, before any framing.
+    pub(crate) fn opaque_bytes(&self) -> u64 {
+        if self.state == State::Data { self.size } else { 0 }
+    }
+
+    /// Passes over data bytes that were not shown to this reader; at most [`Self::opaque_bytes`].
+    pub(crate) fn skip(&mut self, bytes: u64) {
+        self.size -= bytes;
+        if self.size == 0 {
+            self.state = State::DataCr;
+        }
+    }
+
+    pub(crate) fn in_trailers(&self) -> bool {
+        matches!(self.state, State::TrailerStart | State::Trailer | State::TrailerLf | State::EndLf)
+    }
+
+    pub(crate) fn read(&mut self, input: &[u8]) -> Result<Step, ChunkError> {
+        for (at, byte) in input.iter().enumerate() {
+            if self.state == State::Data {
+                let there = (input.len() - at) as u64;
+                let taken = there.min(self.size);
+                self.skip(taken);
+                // `taken` is at most what is left of `input`.
+                return Ok(Step::Data(at..at + taken as usize));
+            }
+            if self.state == State::EndLf {
+                return if *byte == b'\n' { Ok(Step::End(at + 1)) } else { Err(ChunkError::Syntax) };
+            }
+            self.state = self.after(*byte)?;
+        }
+        Ok(Step::NeedMore)
+    }
+
+    /// The state after one byte of framing.
+    fn after(&mut self, byte: u8) -> Result<State, ChunkError> {
+        match self.state {
+            State::Size => self.after_size_byte(byte),
+            State::Extension => match byte {
+                b'\r' => Ok(State::SizeLf),
+                _ => self.count_extension_byte(byte),
+            },
+            State::SizeLf if byte == b'\n' => {
+                self.digits = 0;
+                Ok(if self.size == 0 { State::TrailerStart } else { State::Data })
+            }
+            State::DataCr if byte == b'\r' => Ok(State::DataLf),
+            State::DataLf if byte == b'\n' => Ok(State::Size),
+            State::TrailerStart if byte == b'\r' => Ok(State::EndLf),
+            State::TrailerStart | State::Trailer => {
+                let next = if byte == b'\r' { State::TrailerLf } else { State::Trailer };
+                self.count_trailer_byte(byte, next)
+            }
+            State::TrailerLf if byte == b'\n' => self.count_trailer_byte(b' ', State::TrailerStart),
+            _ => Err(ChunkError::Syntax),
+        }
+    }
+
+    fn after_size_byte(&mut self, byte: u8) -> Result<State, ChunkError> {
+        if let Some(digit) = char::from(byte).to_digit(16) {
+            if self.digits == MAX_SIZE_DIGITS {
+                return Err(ChunkError::Syntax);
+            }
+            self.digits += 1;
+            // Sixteen digits of four bits cannot overflow.
+            self.size = (self.size << 4) | u64::from(digit);
+            return Ok(State::Size);
+        }
+        match byte {
+            _ if self.digits == 0 => Err(ChunkError::Syntax),
+            b'\r' => Ok(State::SizeLf),
+            b';' | b' ' | b'\t' => self.count_extension_byte(byte),
+            _ => Err(ChunkError::Syntax),
+        }
+    }
+
+    fn count_extension_byte(&mut self, byte: u8) -> Result<State, ChunkError> {
+        self.extension_bytes += 1;
+        if !is_text(byte) {
+            Err(ChunkError::Syntax)
+        } else if self.extension_bytes > MAX_EXTENSION_BYTES {
+            Err(ChunkError::ExtensionsTooLarge)
+        } else {
+            Ok(State::Extension)
+        }
+    }
+
+    fn count_trailer_byte(&mut self, byte: u8, next: State) -> Result<State, ChunkError> {
+        self.trailer_bytes += 1;
+        if !is_text(byte) && byte != b'\r' {
+            Err(ChunkError::Syntax)
+        } else if self.trailer_bytes > MAX_TRAILER_BYTES {
+            Err(ChunkError::TrailersTooLarge)
+        } else {
+            Ok(next)
+        }
+    }
+}
+
+/// What a field value may hold: no control characters but the tab.
+fn is_text(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The data and the bytes taken until the end, or the error.
+    fn read_all(input: &[u8]) -> Result<(Vec<u8>, usize), ChunkError> {
+        let (mut reader, mut data, mut at) = (ChunkReader::new(), Vec::new(), 0);
+        loop {
+            match reader.read(&input[at..])? {
+                Step::NeedMore => return Ok((data, usize::MAX)),
+                Step::Data(range) => {
+                    data.extend_from_slice(&input[at + range.start..at + range.end]);
+                    at += range.end;
+                }
+                Step::End(taken) => return Ok((data, at + taken)),
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_sizes_do_not_overflow() {
+        let mut reader = ChunkReader::new();
+        assert_eq!(reader.read(b"ffffffffffffffff\r\n"), Ok(Step::NeedMore));
+        assert_eq!(reader.opaque_bytes(), u64::MAX);
+        assert_eq!(reader.read(b"abc"), Ok(Step::Data(0..3)));
+        assert_eq!(reader.opaque_bytes(), u64::MAX - 3);
+        assert_eq!(read_all(b"10000000000000000\r\n"), Err(ChunkError::Syntax));
+        assert_eq!(read_all(b"00000000000000000\r\n"), Err(ChunkError::Syntax));
+    }
+
+    #[test]
+    fn framing_is_strict() {
+        assert_eq!(
+            read_all(b"A ; name=\"x\"\r\n0123456789\r\n00\r\nx: y\r\n\r\nNEXT"),
+            Ok((b"0123456789".to_vec(), 39))
+        );
+        let bad: [&[u8]; 12] = [
+            b"\r\n",
+            b";x\r\n",
+            b"-1\r\n",
+            b"0x1\r\n",
+            b"g\r\n",
+            b"1\nx",
+            b"1\r\nxy",
+            b"1\r\nx\n",
+            b"1;\x00\r\n",
+            b"0\r\nx\ny",
+            b"0\r\nx\r\r",
+            b"0\r\n\rx",
+        ];
+        for input in bad {
+            assert_eq!(read_all(input), Err(ChunkError::Syntax), "{:?}", String::from_utf8_lossy(input));
+        }
+    }
+
+    #[test]
+    fn floods_are_cut_at_the_limits_exactly() {
+        let limit = MAX_EXTENSION_BYTES as usize;
+        let extension = |bytes: usize| format!("1;{}\r\nx\r\n0;\r\n\r\n", "e".repeat(bytes - 2));
+        assert!(read_all(extension(limit).as_bytes()).is_ok());
+        assert_eq!(read_all(extension(limit + 1).as_bytes()), Err(ChunkError::ExtensionsTooLarge));
+        let limit = MAX_TRAILER_BYTES as usize;
+        let trailer = |bytes: usize| format!("0\r\n{}\r\n\r\n", "t".repeat(bytes - 2));
+        assert!(read_all(trailer(limit).as_bytes()).is_ok());
+        assert_eq!(read_all(trailer(limit + 1).as_bytes()), Err(ChunkError::TrailersTooLarge));
+    }
+}
