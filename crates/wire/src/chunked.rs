@@ -198,7 +198,7 @@ mod tests {
     fn framing_is_strict() {
         assert_eq!(
             read_all(b"A ; name=\"x\"\r\n0123456789\r\n00\r\nx: y\r\n\r\nNEXT"),
-            Ok((b"0123456789".to_vec(), 39))
+            Ok((b"0123456789".to_vec(), 38))
         );
         let bad: [&[u8]; 12] = [
             b"\r\n",
