@@ -4,16 +4,23 @@
 //! that may lie: every reader has limits, never panics, and never takes more bytes than belong to its message, so that
 //! its caller can see what a peer sent in excess.
 
+mod body;
 mod chunked;
 mod collector;
 mod fields;
+pub mod header;
 pub mod message;
 pub mod range;
+pub mod request;
 pub mod response;
+pub mod url;
 
+pub use header::{Header, HeaderError, HeaderName, HeaderValue};
 pub use message::{Event, Framing, Progress, Reading, Truncated, Version};
-pub use range::{ByteRange, ContentRange, RangeRequest};
+pub use range::{ByteRange, ContentRange, RangeRequest, RangeSpec, Resolved};
+pub use request::{BadRequest, Method, RequestHead, RequestReader};
 pub use response::{
-    Encoding, Head, HeadFlags, Location, MAX_CHUNK_EXTENSION_BYTES, MAX_HEAD_BYTES, MAX_HEADERS, MAX_INTERIM_BYTES,
-    MAX_INTERIM_HEADS, MAX_LOCATION_BYTES, MAX_TRAILER_BYTES, Malformed, RangeField, RequestKind, ResponseReader,
+    Encoding, Head, HeadFlags, Location, MAX_HEAD_BYTES, MAX_HEADERS, Malformed, RangeField, RequestKind,
+    ResponseReader,
 };
+pub use url::{Credentials, Origin, Scheme, Url, UrlError};

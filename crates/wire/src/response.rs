@@ -8,7 +8,8 @@ mod head;
 
 pub use head::{Encoding, Head, HeadFlags, Location, Malformed, RangeField};
 
-use crate::chunked::{self, ChunkReader, Step};
+use crate::body::{Body, Counts};
+use crate::chunked;
 use crate::collector::{Collector, Fed, MAX_BYTES, Unfed};
 use crate::message::{Event, Framing, Progress, Reading, Truncated};
 use head::{Parsed, parse_head};
@@ -40,24 +41,13 @@ pub enum RequestKind {
 /// Reads the responses of one connection, one after the other.
 #[derive(Debug)]
 pub struct ResponseReader {
-    state: State,
     kind: RequestKind,
     failed: Option<Malformed>,
     interim: u32,
-    head_bytes: u64,
-    body_bytes: u64,
-    head: Option<Head>,
+    counts: Counts,
     collector: Collector,
-}
-
-#[derive(Debug)]
-enum State {
-    Head,
-    /// More than 0 bytes are still to come.
-    Length(u64),
-    Chunks(ChunkReader),
-    UntilClose,
-    Complete,
+    /// The final head with its body; none while heads are read.
+    message: Option<(Head, Body)>,
 }
 
 impl Default for ResponseReader {
@@ -70,14 +60,12 @@ impl ResponseReader {
     /// A reader for the answer to a request of kind [`RequestKind::Other`].
     pub fn new() -> Self {
         Self {
-            state: State::Head,
             kind: RequestKind::Other,
             failed: None,
             interim: 0,
-            head_bytes: 0,
-            body_bytes: 0,
-            head: None,
+            counts: Counts::default(),
             collector: Collector::default(),
+            message: None,
         }
     }
 
@@ -94,20 +82,11 @@ impl ResponseReader {
         if let Some(failed) = self.failed {
             return Err(failed);
         }
-        let progress = match &mut self.state {
-            State::Head => self.read_heads(input, visit),
-            State::Chunks(_) => self.read_chunks(input),
-            State::Complete => Ok(Progress::new(0, Event::End)),
-            State::Length(_) | State::UntilClose if input.is_empty() => Ok(Progress::new(0, Event::NeedMore)),
-            State::Length(_) | State::UntilClose => {
-                let taken = usize::try_from(self.opaque_bytes()).unwrap_or(usize::MAX).min(input.len());
-                self.skip(taken as u64);
-                Ok(Progress::new(taken, Event::Body(0..taken)))
-            }
+        let progress = match &mut self.message {
+            None => self.read_heads(input, visit),
+            Some((_, body)) => body.read(input).map_err(Malformed::from).inspect(|progress| self.counts.add(progress)),
         };
-        if let Err(failed) = progress {
-            self.failed = Some(failed);
-        }
+        self.failed = progress.as_ref().err().copied();
         progress
     }
 
@@ -115,28 +94,22 @@ impl ResponseReader {
         let mut at = 0;
         while at < input.len() {
             let kind = self.kind;
-            let fed = self.collector.feed(&input[at..], |bytes| parse_head(bytes, kind, visit));
-            let (consumed, parsed) = match fed {
+            let (consumed, parsed) = match self.collector.feed(&input[at..], |bytes| parse_head(bytes, kind, visit)) {
                 Ok(Fed::Whole { consumed, head }) => (consumed, head),
                 Ok(Fed::Partial) => {
-                    self.head_bytes += (input.len() - at) as u64;
+                    self.counts.head += (input.len() - at) as u64;
                     return Ok(Progress::new(input.len(), Event::NeedMore));
                 }
                 Err(Unfed::TooLarge) => return Err(Malformed::HeadTooLarge),
                 Err(Unfed::Refused(malformed)) => return Err(malformed),
             };
             at += consumed;
-            self.head_bytes += consumed as u64;
+            self.counts.head += consumed as u64;
             match parsed {
                 Parsed::Interim => self.count_interim()?,
                 Parsed::Final(head) => {
-                    self.state = match head.framing {
-                        Framing::None | Framing::Length(0) => State::Complete,
-                        Framing::Length(bytes) => State::Length(bytes),
-                        Framing::Chunked => State::Chunks(ChunkReader::new()),
-                        Framing::UntilClose => State::UntilClose,
-                    };
-                    self.head = Some(head);
+                    let body = Body::new(head.framing);
+                    self.message = Some((head, body));
                     return Ok(Progress::new(at, Event::Head));
                 }
             }
@@ -147,122 +120,74 @@ impl ResponseReader {
     fn count_interim(&mut self) -> Result<(), Malformed> {
         self.interim += 1;
         // Until the final head has come, all bytes are those of interim heads.
-        if self.interim > MAX_INTERIM_HEADS || self.head_bytes > MAX_INTERIM_BYTES {
+        if self.interim > MAX_INTERIM_HEADS || self.counts.head > MAX_INTERIM_BYTES {
             return Err(Malformed::TooManyInterim);
         }
         Ok(())
-    }
-
-    fn read_chunks(&mut self, input: &[u8]) -> Result<Progress, Malformed> {
-        let State::Chunks(chunks) = &mut self.state else { return Ok(Progress::new(0, Event::NeedMore)) };
-        match chunks.read(input)? {
-            Step::NeedMore => {
-                self.head_bytes += input.len() as u64;
-                Ok(Progress::new(input.len(), Event::NeedMore))
-            }
-            Step::Data(range) => {
-                self.head_bytes += range.start as u64;
-                self.body_bytes += range.len() as u64;
-                Ok(Progress::new(range.end, Event::Body(range)))
-            }
-            Step::End(consumed) => {
-                self.head_bytes += consumed as u64;
-                self.state = State::Complete;
-                Ok(Progress::new(consumed, Event::End))
-            }
-        }
     }
 
     /// Body bytes that come next and need no look: the rest of the body, or of the current chunk; [`u64::MAX`] when the
     /// body ends with the connection. 0 in heads and framing, and when the response is complete.
     #[inline]
     pub fn opaque_bytes(&self) -> u64 {
-        match &self.state {
-            State::Length(left) => *left,
-            State::Chunks(chunks) => chunks.opaque_bytes(),
-            State::UntilClose => u64::MAX,
-            State::Head | State::Complete => 0,
-        }
+        self.message.as_ref().map_or(0, |(_, body)| body.opaque_bytes())
     }
 
     /// Passes over body bytes that the caller has dropped unseen; they count as received. At most
-    /// [`Self::opaque_bytes`], which what is beyond is cut to.
+    /// [`Self::opaque_bytes`]; what goes beyond is not counted.
     #[inline]
     pub fn skip(&mut self, bytes: u64) {
         debug_assert!(bytes <= self.opaque_bytes(), "only opaque bytes can be skipped");
-        let bytes = bytes.min(self.opaque_bytes());
-        if bytes == 0 {
-            return;
+        if let Some((_, body)) = &mut self.message {
+            self.counts.body = self.counts.body.saturating_add(body.skip(bytes));
         }
-        match &mut self.state {
-            State::Length(left) => {
-                *left -= bytes;
-                if *left == 0 {
-                    self.state = State::Complete;
-                }
-            }
-            State::Chunks(chunks) => chunks.skip(bytes),
-            State::UntilClose | State::Head | State::Complete => {}
-        }
-        self.body_bytes = self.body_bytes.saturating_add(bytes);
     }
 
     /// Whether the last byte of this response has come. [`Self::read`] then gives [`Event::End`] and consumes nothing.
     #[inline]
     pub fn is_complete(&self) -> bool {
-        matches!(self.state, State::Complete)
+        self.message.as_ref().is_some_and(|(_, body)| body.is_complete())
     }
 
     /// The peer has closed its side: fine when the response was complete, or becomes so by it.
     pub fn end_of_stream(&mut self) -> Result<(), Truncated> {
-        match self.state {
-            State::Head if self.head_bytes == 0 => Err(Truncated::BeforeHead),
-            State::Head => Err(Truncated::InHead),
-            State::Length(_) => Err(Truncated::InBody),
-            State::Chunks(_) => Err(Truncated::InChunks),
-            State::UntilClose | State::Complete => {
-                self.state = State::Complete;
-                Ok(())
-            }
+        match &mut self.message {
+            None if self.counts.head == 0 => Err(Truncated::BeforeHead),
+            None => Err(Truncated::InHead),
+            Some((_, body)) => body.end_of_stream(),
         }
     }
 
     /// The final head, once it has been read.
     #[inline]
     pub fn head(&self) -> Option<&Head> {
-        self.head.as_ref()
+        self.message.as_ref().map(|(head, _)| head)
     }
 
     /// The part that is being read.
     pub fn phase(&self) -> Reading {
-        match &self.state {
-            State::Head => Reading::Head,
-            State::Chunks(chunks) if chunks.in_trailers() => Reading::Trailers,
-            State::Length(_) | State::Chunks(_) | State::UntilClose => Reading::Body,
-            State::Complete => Reading::Complete,
-        }
+        self.message.as_ref().map_or(Reading::Head, |(_, body)| body.reading())
     }
 
     /// Bytes received so far that are not body: all heads, chunk framing, trailers.
     #[inline]
     pub fn head_bytes(&self) -> u64 {
-        self.head_bytes
+        self.counts.head
     }
 
     /// Body bytes received so far, without their framing, read or skipped.
     #[inline]
     pub fn body_bytes(&self) -> u64 {
-        self.body_bytes
+        self.counts.body
     }
 
     /// Whether the connection may carry another request: the response is complete, did not end by the close, and the
     /// server keeps the connection. Bytes left over after the end forbid it too, which only the caller sees.
     pub fn reusable(&self) -> bool {
-        self.is_complete()
-            && self.failed.is_none()
-            && self.head.as_ref().is_some_and(|head| {
-                head.keep_alive && head.framing != Framing::UntilClose && !head.flags.smuggling_risk
-            })
+        self.message.as_ref().is_some_and(|(head, body)| {
+            let told = head.keep_alive && head.framing != Framing::UntilClose && !head.flags.smuggling_risk;
+            told && body.is_complete() && self.failed.is_none()
+        })
     }
 
     /// How many interim (1xx) heads came before the final one.

@@ -1,0 +1,243 @@
+//! Header lines that a user types: checked once at the edge, so that no later part can be tricked into writing two lines
+//! for one; and which of them are secrets.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The most bytes a typed header line may have.
+pub const MAX_HEADER_LINE_BYTES: usize = 16 * 1024;
+
+/// What is wrong with a header line, and how to mend it. Never repeats the line, which may hold a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum HeaderError {
+    /// There is no colon.
+    #[error("the header has no colon: write \"Name: value\"")]
+    NoColon,
+    /// The name is empty or not a token.
+    #[error(
+        "the header's name is not valid: it takes letters, digits and !#$%&'*+-.^_`|~, and no blank before the colon"
+    )]
+    BadName,
+    /// The value has a control character other than the tab.
+    #[error("the header's value has a line end or another control character in it: write it on one line")]
+    BadValue,
+    /// Longer than [`MAX_HEADER_LINE_BYTES`].
+    #[error("the header is longer than 16 KiB")]
+    TooLong,
+}
+
+/// A header's name: a token (RFC 9110 §5.6.2), kept as typed, compared without regard to case.
+#[derive(Debug, Clone)]
+pub struct HeaderName(Box<str>);
+
+/// Names whose values are secrets, in lower case.
+const SECRET_NAMES: [&str; 10] = [
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "set-cookie",
+    "x-amz-security-token",
+    "x-amz-server-side-encryption-customer-key",
+    "x-amz-copy-source-server-side-encryption-customer-key",
+    "x-api-key",
+    "x-auth-key",
+    "x-goog-encryption-key",
+];
+
+/// Parts of names by which any other is taken for a secret too: to hide too much does less harm than to show it.
+const SECRET_PARTS: [&str; 6] = ["token", "secret", "password", "api-key", "apikey", "credential"];
+
+impl HeaderName {
+    /// Checks a name.
+    pub fn parse(text: &str) -> Result<Self, HeaderError> {
+        if text.len() > MAX_HEADER_LINE_BYTES {
+            Err(HeaderError::TooLong)
+        } else if text.is_empty() || !text.bytes().all(is_token_byte) {
+            Err(HeaderError::BadName)
+        } else {
+            Ok(Self(text.into()))
+        }
+    }
+
+    /// The name as typed.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this is `name`, in any case.
+    pub fn is(&self, name: &str) -> bool {
+        self.0.eq_ignore_ascii_case(name)
+    }
+
+    /// Whether the value of such a header must not be shown or stored.
+    pub fn is_secret(&self) -> bool {
+        let lower = self.0.to_ascii_lowercase();
+        SECRET_NAMES.contains(&lower.as_str()) || SECRET_PARTS.iter().any(|part| lower.contains(part))
+    }
+}
+
+impl PartialEq for HeaderName {
+    fn eq(&self, other: &Self) -> bool {
+        self.is(&other.0)
+    }
+}
+
+impl Eq for HeaderName {}
+
+impl fmt::Display for HeaderName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A header's value: any text without control characters (but tabs), and without blanks around it. Possibly a secret,
+/// so that `Debug` shows only its length.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HeaderValue(Box<str>);
+
+impl HeaderValue {
+    /// Checks a value; blanks around it are cut off.
+    pub fn parse(text: &str) -> Result<Self, HeaderError> {
+        let text = text.trim_matches([' ', '\t']);
+        if text.len() > MAX_HEADER_LINE_BYTES {
+            Err(HeaderError::TooLong)
+        } else if text.bytes().any(|byte| (byte < b' ' && byte != b'\t') || byte == 0x7f) {
+            Err(HeaderError::BadValue)
+        } else {
+            Ok(Self(text.into()))
+        }
+    }
+
+    /// The value. Ask [`HeaderName::is_secret`] before showing it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for HeaderValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HeaderValue({} bytes)", self.0.len())
+    }
+}
+
+/// A header to send. Displayed as `Name: value`, or `Name: (hidden)` when it is a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    /// Its name.
+    pub name: HeaderName,
+    /// Its value.
+    pub value: HeaderValue,
+}
+
+impl Header {
+    /// Reads `Name: value`. The value may be empty.
+    pub fn parse(line: &str) -> Result<Self, HeaderError> {
+        if line.len() > MAX_HEADER_LINE_BYTES {
+            return Err(HeaderError::TooLong);
+        }
+        let (name, value) = line.split_once(':').ok_or(HeaderError::NoColon)?;
+        Ok(Self { name: HeaderName::parse(name)?, value: HeaderValue::parse(value)? })
+    }
+
+    /// Whether this header's value must not be shown or stored.
+    pub fn is_secret(&self) -> bool {
+        self.name.is_secret()
+    }
+
+    /// Appends the line as it is sent, with its end.
+    pub fn write_to(&self, out: &mut Vec<u8>) {
+        for part in [self.name.as_str(), ": ", self.value.as_str(), "\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+    }
+}
+
+impl fmt::Display for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = if self.is_secret() { "(hidden)" } else { self.value.as_str() };
+        write!(f, "{}: {shown}", self.name)
+    }
+}
+
+impl FromStr for Header {
+    type Err = HeaderError;
+
+    fn from_str(line: &str) -> Result<Self, HeaderError> {
+        Self::parse(line)
+    }
+}
+
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lines_are_split_at_the_first_colon() {
+        let header = Header::parse("X-Time:\t 12:30 \t").unwrap();
+        assert_eq!((header.name.as_str(), header.value.as_str()), ("X-Time", "12:30"));
+        assert_eq!(header.name, HeaderName::parse("x-time").unwrap());
+        let mut sent = Vec::new();
+        header.write_to(&mut sent);
+        assert_eq!(sent, b"X-Time: 12:30\r\n");
+        assert_eq!(Header::parse("Empty:").unwrap().value.as_str(), "");
+    }
+
+    #[test]
+    fn nothing_can_become_a_second_line() {
+        let error = |line: &str| Header::parse(line).unwrap_err();
+        assert_eq!(error("no colon"), HeaderError::NoColon);
+        for line in [": x", "Na me: x", "Name : x", "N\u{e4}me: x", "Name\r\n: x", "\"Name\": x"] {
+            assert_eq!(error(line), HeaderError::BadName, "{line:?}");
+        }
+        for line in ["Name: a\r\nEvil: b", "Name: a\nb", "Name: a\rb", "Name: a\0b", "Name: a\x7fb", "Name: a\n"] {
+            assert_eq!(error(line), HeaderError::BadValue, "{line:?}");
+        }
+        assert_eq!(error(&format!("a:{}", "x".repeat(MAX_HEADER_LINE_BYTES))), HeaderError::TooLong);
+    }
+
+    #[test]
+    fn secrets_are_known_and_hidden() {
+        for name in
+            ["AUTHORIZATION", "Proxy-Authorization", "Cookie", "X-Amz-Security-Token", "X-Api-Key", "Private-Token"]
+        {
+            let header = Header::parse(&format!("{name}: hunter2")).unwrap();
+            assert!(header.is_secret(), "{name}");
+            assert_eq!(header.to_string(), format!("{name}: (hidden)"));
+            assert!(!format!("{header:?}").contains("hunter2"));
+        }
+        let plain = Header::parse("Accept: text/html").unwrap();
+        assert!(!plain.is_secret());
+        assert_eq!(plain.to_string(), "Accept: text/html");
+    }
+
+    proptest! {
+        #[test]
+        fn a_header_that_passes_is_one_line_for_the_other_side(line in "[!-~]{1,12}:[ -~\\t\u{80}-\u{2ff}]{0,40}") {
+            if let Ok(header) = Header::parse(&line) {
+                let mut sent = Vec::new();
+                header.write_to(&mut sent);
+                sent.extend_from_slice(b"\r\n");
+                let mut room = [httparse::EMPTY_HEADER; 2];
+                let parsed = httparse::parse_headers(&sent, &mut room);
+                let Ok(httparse::Status::Complete((length, headers))) = parsed else {
+                    return Err(TestCaseError::fail(format!("{line:?} is not one header: {parsed:?}")));
+                };
+                prop_assert_eq!((length, headers.len()), (sent.len(), 1));
+                prop_assert_eq!(headers[0].name, header.name.as_str());
+                prop_assert_eq!(headers[0].value, header.value.as_str().as_bytes());
+            }
+        }
+
+        #[test]
+        fn arbitrary_lines_never_panic_nor_keep_line_ends(line in any::<String>()) {
+            if let Ok(header) = Header::parse(&line) {
+                prop_assert!(!header.value.as_str().contains(['\r', '\n', '\0']));
+            }
+        }
+    }
+}
