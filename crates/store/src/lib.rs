@@ -1,1 +1,27 @@
-//! store
+//! The run directory: append while the run goes on, and read what a crash left.
+//!
+//! A run is one append-only file of JSON lines in independent zstd frames, so that `zstd -dc | jq` reads it and a
+//! `kill -9` costs at most the frame that was being written. Numbers are folded by `measure` and shown by `report`;
+//! nothing here knows what they mean.
+//!
+//! ```text
+//! runs/20261121-023000-localhost_8080/
+//!   records.jsonl.zst   {"begin":…} {"interval":…} … {"end":…}
+//!   ops.jsonl.zst       every operation, on request
+//!   reserve             room for the end record on a full disk; gone when the run is over
+//! ```
+
+mod error;
+mod frames;
+mod op_log;
+mod record;
+mod run_writer;
+pub mod runs;
+mod saved;
+
+pub use error::{StoreError, StoreErrorKind};
+pub use frames::{Damage, DamageKind, FRAME_BYTES_MAX};
+pub use op_log::{OPS_FILE, OpLogReader, OpLogWriter, OpRecord, Slice};
+pub use record::{Begin, End, EndReason, FORMAT, Host, Record, Server};
+pub use run_writer::{RECORDS_FILE, RESERVE_FILE, RunWriter};
+pub use saved::{POINTS_MAX, Point, SavedRun, Tail, for_each_record};

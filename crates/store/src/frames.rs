@@ -1,0 +1,272 @@
+//! Lines in independent zstd frames: written one after the other, read until the first that is not whole.
+//!
+//! Each frame carries its own checksum. A frame that could not be written completely is cut off again, so that the
+//! next one follows a whole one; a frame cut short by a crash can only be the last.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use zstd::bulk::Compressor;
+use zstd::stream::read::Decoder;
+use zstd::zstd_safe::CParameter;
+
+/// Bytes of lines in one frame, at most. Larger frames are neither written nor read.
+pub const FRAME_BYTES_MAX: usize = 32 << 20;
+/// Fast, and already a third of the size.
+const LEVEL: i32 = 3;
+/// Largest window that a frame may ask the reader to keep, as a power of two: 8 MiB.
+const WINDOW_LOG_MAX: u32 = 23;
+/// The bytes that every frame begins with.
+const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+
+/// What frames are written to.
+pub(crate) trait Medium: Write {
+    /// Drops everything after the first `len` bytes.
+    fn cut(&mut self, len: u64) -> io::Result<()>;
+    /// Waits until everything is on the disk.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+impl Medium for File {
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        self.set_len(len)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_all()
+    }
+}
+
+/// Appends frames.
+pub(crate) struct FrameWriter {
+    medium: Box<dyn Medium + Send>,
+    compressor: Compressor<'static>,
+    /// Bytes of whole frames.
+    len: u64,
+    /// Whether bytes of a frame that failed may lie behind `len`.
+    dirty: bool,
+}
+
+impl FrameWriter {
+    pub(crate) fn new(medium: Box<dyn Medium + Send>) -> io::Result<Self> {
+        let mut compressor = Compressor::new(LEVEL)?;
+        compressor.set_parameter(CParameter::ChecksumFlag(true))?;
+        Ok(Self { medium, compressor, len: 0, dirty: false })
+    }
+
+    /// Appends one frame. After an error the file holds the frames before it, and appending may be tried again.
+    pub(crate) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+        let frame = self.compressor.compress(lines)?;
+        self.clean()?;
+        let written = self.medium.write_all(&frame).and_then(|()| self.medium.flush());
+        match written {
+            Ok(()) => self.len += frame.len() as u64,
+            Err(_) => {
+                self.dirty = true;
+                // Tried again before the next frame when it fails now.
+                let _ = self.clean();
+            }
+        }
+        written
+    }
+
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        self.medium.sync()
+    }
+
+    /// Sets the length of what was there before this writer, for tests that swap the medium.
+    #[cfg(test)]
+    pub(crate) fn set_len(&mut self, len: u64) {
+        self.len = len;
+    }
+
+    fn clean(&mut self) -> io::Result<()> {
+        if self.dirty {
+            self.medium.cut(self.len)?;
+            self.dirty = false;
+        }
+        Ok(())
+    }
+}
+
+/// Why reading stopped before the end of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DamageKind {
+    /// A frame can not be decoded.
+    Frame,
+    /// A frame is larger than any that is written.
+    TooLarge,
+    /// A line is not a record of the kind expected.
+    Record,
+    /// A record in a place where it can not be, such as after the end record.
+    OutOfPlace,
+    /// More records than are kept.
+    TooMany,
+}
+
+impl DamageKind {
+    /// As a phrase.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Frame => "a frame that can not be decoded",
+            Self::TooLarge => "a frame larger than any that is written",
+            Self::Record => "a line that is not a record",
+            Self::OutOfPlace => "a record that can not be there",
+            Self::TooMany => "more records than can be read",
+        }
+    }
+}
+
+/// Where reading stopped before the end of a file that a crash does not explain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Begin of the frame that is not whole, as an offset into the file.
+    pub at_byte: u64,
+    /// Bytes from there to the end, none of which were used.
+    pub unread_bytes: u64,
+    /// What is wrong.
+    pub kind: DamageKind,
+}
+
+/// What the next frame is.
+pub(crate) enum Next<'a> {
+    Lines(&'a [u8]),
+    /// The end of the file, after that many bytes of a frame that was still being written.
+    End {
+        torn_bytes: u64,
+    },
+    Damaged(Damage),
+}
+
+/// Reads frames in order. Holds one at a time.
+pub(crate) struct FrameReader<R> {
+    input: Counted<R>,
+    lines: Vec<u8>,
+    frame_start: u64,
+}
+
+impl<R: Read> FrameReader<R> {
+    pub(crate) fn new(input: R) -> Self {
+        let input = Counted { inner: BufReader::with_capacity(128 << 10, input), at: 0, magic: Magic::default() };
+        Self { input, lines: Vec::new(), frame_start: 0 }
+    }
+
+    /// The next frame's lines. Errors are those of the medium.
+    pub(crate) fn next(&mut self) -> io::Result<Next<'_>> {
+        self.frame_start = self.input.at;
+        if self.input.fill_buf()?.is_empty() {
+            return Ok(Next::End { torn_bytes: 0 });
+        }
+        self.lines.clear();
+        self.input.magic = Magic::default();
+        match self.decode() {
+            Ok(_) if self.lines.len() > FRAME_BYTES_MAX => self.damage(DamageKind::TooLarge).map(Next::Damaged),
+            Ok(_) => Ok(Next::Lines(&self.lines)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && self.input.magic.seen <= 1 => {
+                Ok(Next::End { torn_bytes: self.input.at - self.frame_start })
+            }
+            Err(error) if error.raw_os_error().is_some() => Err(error),
+            Err(_) => self.damage(DamageKind::Frame).map(Next::Damaged),
+        }
+    }
+
+    /// What is known about damage in the frame that was read last.
+    pub(crate) fn damage(&mut self, kind: DamageKind) -> io::Result<Damage> {
+        io::copy(&mut self.input, &mut io::sink())?;
+        Ok(Damage { at_byte: self.frame_start, unread_bytes: self.input.at - self.frame_start, kind })
+    }
+
+    fn decode(&mut self) -> io::Result<usize> {
+        let mut decoder = Decoder::with_buffer(&mut self.input)?.single_frame();
+        decoder.window_log_max(WINDOW_LOG_MAX)?;
+        decoder.take(FRAME_BYTES_MAX as u64 + 1).read_to_end(&mut self.lines)
+    }
+}
+
+/// Counts the begins of frames in what goes by: a broken frame that swallows the next ones is damage, not a torn end.
+#[derive(Default)]
+struct Magic {
+    matched: usize,
+    seen: u64,
+}
+
+impl Magic {
+    fn look(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            // No prefix of the magic number is also an end of one, so a mismatch starts anew at this byte.
+            self.matched = if *byte == MAGIC[self.matched] { self.matched + 1 } else { usize::from(*byte == MAGIC[0]) };
+            if self.matched == MAGIC.len() {
+                (self.matched, self.seen) = (0, self.seen + 1);
+            }
+        }
+    }
+}
+
+/// Knows how many bytes were consumed.
+struct Counted<R> {
+    inner: BufReader<R>,
+    at: u64,
+    magic: Magic,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buf)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+impl<R: Read> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        loop {
+            match self.inner.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+                Ok(_) => break,
+            }
+        }
+        Ok(self.inner.buffer())
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.magic.look(&self.inner.buffer()[..amount]);
+        self.at += amount as u64;
+        self.inner.consume(amount);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decompression_bomb_is_refused_before_it_is_unpacked() {
+        let bomb = zstd::bulk::compress(&vec![b' '; FRAME_BYTES_MAX + 2], 1).unwrap();
+        assert!(bomb.len() < 100_000, "{} bytes", bomb.len());
+        let mut reader = FrameReader::new(bomb.as_slice());
+        let Next::Damaged(damage) = reader.next().unwrap() else { panic!("the bomb was read") };
+        let expected = Damage { at_byte: 0, unread_bytes: bomb.len() as u64, kind: DamageKind::TooLarge };
+        assert_eq!(damage, expected);
+        assert!(reader.lines.capacity() <= 4 * FRAME_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_window_larger_than_ever_written_is_refused() {
+        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
+        encoder.set_parameter(CParameter::WindowLog(26)).unwrap();
+        encoder.write_all(b"{}\n").unwrap();
+        let frame = encoder.finish().unwrap();
+        let mut reader = FrameReader::new(frame.as_slice());
+        assert!(matches!(reader.next().unwrap(), Next::Damaged(Damage { kind: DamageKind::Frame, .. })));
+    }
+
+    #[test]
+    fn the_magic_number_is_found_in_any_split() {
+        let mut magic = Magic::default();
+        for part in [&[0x28, 0x28, 0xB5][..], &[0x2F], &[0xFD, 0x28, 0xB5, 0x28, 0xB5, 0x2F, 0xFD]] {
+            magic.look(part);
+        }
+        assert_eq!(magic.seen, 2);
+    }
+}

@@ -1,0 +1,142 @@
+//! The records of a run, besides the intervals, which are `measure`'s.
+
+use measure::limits::Model;
+use measure::{Instant, Interval, Objective};
+use serde::{Deserialize, Serialize};
+
+/// Version of the format of saved runs. A reader refuses any other.
+pub const FORMAT: u32 = 1;
+
+/// What was asked for, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Begin {
+    /// Version of the format, [`FORMAT`].
+    pub format: u32,
+    /// Version of the program that made the run.
+    pub version: String,
+    /// Whether that program was built without optimisation.
+    pub debug_build: bool,
+    /// Wall time of the start, in milliseconds since 1970 UTC. A label only.
+    pub started_unix_ms: u64,
+    /// The command line, without secrets.
+    pub command: Vec<String>,
+    /// The first ten targets, without secrets.
+    pub targets: Vec<String>,
+    /// How many URLs were asked for.
+    pub urls: u64,
+    /// The load model.
+    pub model: Model,
+    /// The load in one line, for people.
+    pub load: String,
+    /// Length of the warm-up in milliseconds.
+    pub warmup_ms: u64,
+    /// Length of the measured window in milliseconds; `None` when the run ends by a count.
+    pub duration_ms: Option<u64>,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Threads of the run loop.
+    pub threads: u32,
+    /// All settings as they were resolved, in order, without secrets.
+    pub settings: Vec<(String, String)>,
+    /// What the run is held to.
+    pub objectives: Vec<Objective>,
+    /// The client's host.
+    pub host: Host,
+    /// Whether client and target share one host.
+    pub loopback: bool,
+    /// Name of the response header that figures are broken down by.
+    pub header: Option<String>,
+    /// Whether certificates were not checked.
+    pub insecure: bool,
+}
+
+/// The client's host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Release of its kernel.
+    pub kernel: String,
+    /// Model of its processor.
+    pub cpu: String,
+    /// Cores that the process may use.
+    pub cores: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+}
+
+/// How the run ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// Why.
+    pub reason: EndReason,
+    /// When, on the run's clock.
+    pub at: Instant,
+    /// What the first good answer said; `None` without one.
+    pub server: Option<Server>,
+    /// Largest resident memory of the client, in bytes.
+    pub peak_memory_bytes: u64,
+    /// CPU time of the client over the whole run, in nanoseconds.
+    pub cpu_nanos: u64,
+}
+
+/// Why a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum EndReason {
+    /// It did what was asked.
+    Completed,
+    /// The user ended it early, in good order: the window was closed and drained.
+    Interrupted {
+        /// Number of the signal.
+        signal: i32,
+    },
+    /// There was no room for further records.
+    DiskFull,
+    /// The target could not be reached at all.
+    Unreachable {
+        /// What was seen.
+        detail: String,
+    },
+    /// Something else made it impossible to go on.
+    Failed {
+        /// What was seen.
+        detail: String,
+    },
+}
+
+/// What the first good answer said. Server text, not to be trusted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Server {
+    /// Its `Server` header.
+    pub software: Option<String>,
+    /// The address that was connected to.
+    pub address: String,
+    /// Length of its body in bytes.
+    pub document_bytes: u64,
+    /// Its status code.
+    pub status: u16,
+    /// Its version, like `HTTP/1.1`.
+    pub http_version: String,
+}
+
+/// One record of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Record {
+    /// Always the first.
+    Begin(Box<Begin>),
+    /// One for each interval, oldest first.
+    Interval(Box<Interval>),
+    /// Always the last; missing after a crash and while the run goes on.
+    End(Box<End>),
+}
+
+/// [`Record`] without owning it.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RecordRef<'a> {
+    Begin(&'a Begin),
+    Interval(&'a Interval),
+    End(&'a End),
+}

@@ -1,0 +1,240 @@
+//! Writes a run while it goes on.
+
+use crate::error::{StoreError, StoreErrorKind};
+use crate::frames::{FRAME_BYTES_MAX, FrameWriter};
+use crate::record::{Begin, End, RecordRef};
+use measure::{ClientLoad, Interval};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Name of the file of records.
+pub const RECORDS_FILE: &str = "records.jsonl.zst";
+/// Name of the file that keeps room for the end record.
+pub const RESERVE_FILE: &str = "reserve";
+/// The room it keeps.
+const RESERVE_BYTES: u64 = 1 << 20;
+
+/// Appends the records of one run to its directory.
+pub struct RunWriter {
+    path: PathBuf,
+    reserve: PathBuf,
+    frames: FrameWriter,
+    line: Vec<u8>,
+}
+
+impl RunWriter {
+    /// Makes the directory and begins a run in it, with room reserved for its end record.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Exists`] when it already holds a run; whatever the system refuses, such as a full disk.
+    pub fn create(dir: &Path, begin: &Begin) -> Result<Self, StoreError> {
+        fs::create_dir_all(dir).map_err(|error| StoreError::new(dir, error))?;
+        let path = dir.join(RECORDS_FILE);
+        let file = create_new(&path)?;
+        let reserve = dir.join(RESERVE_FILE);
+        let frames = FrameWriter::new(Box::new(file)).map_err(|error| StoreError::new(&path, error))?;
+        let mut writer = Self { path, reserve, frames, line: Vec::new() };
+        let begun = writer.reserve().and_then(|()| writer.append(&RecordRef::Begin(begin)));
+        if let Err(error) = begun {
+            // What was begun here is no run; leaving it would refuse the next try.
+            let _ = fs::remove_file(&writer.reserve);
+            let _ = fs::remove_file(&writer.path);
+            return Err(error);
+        }
+        Ok(writer)
+    }
+
+    /// Appends an interval. It is with the system when this returns, though not yet on the disk. After an error the
+    /// records before it are whole, and [`RunWriter::end`] can still be called.
+    ///
+    /// # Errors
+    /// [`StoreError::is_full`] when there is no room left.
+    pub fn interval(&mut self, interval: &Interval) -> Result<(), StoreError> {
+        if !is_finite(&interval.client) {
+            return Err(StoreError::new(&self.path, StoreErrorKind::NotFinite));
+        }
+        self.append(&RecordRef::Interval(interval))
+    }
+
+    /// Appends the end record, in the reserved room if need be, and waits until all is on the disk.
+    ///
+    /// # Errors
+    /// Whatever the system refuses. What was appended before stays.
+    pub fn end(mut self, end: &End) -> Result<(), StoreError> {
+        let record = RecordRef::End(end);
+        let mut written = self.append(&record);
+        let freed = fs::remove_file(&self.reserve);
+        if written.as_ref().is_err_and(StoreError::is_full) && freed.is_ok() {
+            written = self.append(&record);
+        }
+        written?;
+        self.frames.sync().map_err(|error| StoreError::new(&self.path, error))?;
+        // The directory's entry too; file systems that can not do that have nothing to lose.
+        if let Some(dir) = self.path.parent().and_then(|dir| File::open(dir).ok()) {
+            let _ = dir.sync_all();
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, record: &RecordRef<'_>) -> Result<(), StoreError> {
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, record).map_err(|error| StoreError::new(&self.path, error))?;
+        self.line.push(b'\n');
+        let bytes = self.line.len();
+        if bytes > FRAME_BYTES_MAX {
+            return Err(StoreError::new(&self.path, StoreErrorKind::TooLarge { bytes, limit: FRAME_BYTES_MAX }));
+        }
+        self.frames.append(&self.line).map_err(|error| StoreError::new(&self.path, error))
+    }
+
+    fn reserve(&self) -> Result<(), StoreError> {
+        let taken = File::create(&self.reserve).and_then(|file| sys::file::preallocate(&file, RESERVE_BYTES));
+        match taken {
+            // A file system without the call: the run goes on without a reserve.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+            taken => taken.map_err(|error| StoreError::new(&self.reserve, error)),
+        }
+    }
+}
+
+/// A new file that is only appended to.
+pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {
+    OpenOptions::new().append(true).create_new(true).open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => StoreError::new(path, StoreErrorKind::Exists),
+        _ => StoreError::new(path, error),
+    })
+}
+
+fn is_finite(client: &ClientLoad) -> bool {
+    let ClientLoad { busy, unread, run_delay, steal, nic, descriptors, ports, cpu_nanos: _ } = *client;
+    [busy, unread, run_delay, steal, nic, descriptors, ports].into_iter().all(f64::is_finite)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::Medium;
+    use crate::record::{EndReason, FORMAT, Host};
+    use crate::saved::SavedRun;
+    use measure::limits::Model;
+    use measure::{Instant, Stage};
+    use std::io::Write;
+
+    /// A disk with so much room, to which the reserved room is added once the reserve is gone.
+    struct SmallDisk {
+        file: File,
+        room: usize,
+        reserve: PathBuf,
+    }
+
+    impl Write for SmallDisk {
+        fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+            let freed = if self.reserve.exists() { 0 } else { RESERVE_BYTES as usize };
+            let used = self.file.metadata()?.len() as usize;
+            match (self.room + freed).saturating_sub(used).min(buf.len()) {
+                0 => Err(io::ErrorKind::StorageFull.into()),
+                // Like the kernel: what fits is written, the rest is refused.
+                fits => self.file.write(&buf[..fits]),
+            }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Medium for SmallDisk {
+        fn cut(&mut self, len: u64) -> io::Result<()> {
+            self.file.set_len(len)
+        }
+
+        fn sync(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn begin() -> Begin {
+        Begin {
+            format: FORMAT,
+            version: "0".into(),
+            debug_build: false,
+            started_unix_ms: 0,
+            command: Vec::new(),
+            targets: Vec::new(),
+            urls: 1,
+            model: Model::Closed { concurrency: 1 },
+            load: String::new(),
+            warmup_ms: 0,
+            duration_ms: None,
+            seed: 0,
+            threads: 1,
+            settings: Vec::new(),
+            objectives: Vec::new(),
+            host: Host::default(),
+            loopback: false,
+            header: None,
+            insecure: false,
+        }
+    }
+
+    fn second(index: u64) -> Interval {
+        let at = |second: u64| Instant::from_nanos(second * 1_000_000_000);
+        Interval::new(Stage::Measured, at(index), at(index + 1))
+    }
+
+    #[test]
+    fn a_full_disk_still_takes_the_end_record() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = RunWriter::create(dir.path(), &begin()).unwrap();
+        let file = OpenOptions::new().append(true).open(dir.path().join(RECORDS_FILE)).unwrap();
+        let room = file.metadata().unwrap().len() as usize + 1000;
+        let disk = SmallDisk { file, room, reserve: dir.path().join(RESERVE_FILE) };
+        writer.frames = FrameWriter::new(Box::new(disk)).unwrap();
+        // The injected medium starts behind the begin record.
+        writer.frames.set_len(room as u64 - 1000);
+
+        let mut stored = 0;
+        let error = loop {
+            match writer.interval(&second(stored)) {
+                Ok(()) => stored += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(error.is_full(), "{error}");
+        assert!(stored > 0, "some intervals fit");
+        let end =
+            End { reason: EndReason::DiskFull, at: Instant::ZERO, server: None, peak_memory_bytes: 1, cpu_nanos: 2 };
+        writer.end(&end).unwrap();
+        let saved = SavedRun::read(dir.path()).unwrap();
+        assert_eq!((saved.points.len() as u64, saved.end, saved.damage), (stored, Some(end), None));
+        assert!(!dir.path().join(RESERVE_FILE).exists());
+    }
+
+    #[test]
+    fn a_share_that_json_can_not_hold_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = RunWriter::create(dir.path(), &begin()).unwrap();
+        let mut interval = second(0);
+        interval.client.nic = f64::NAN;
+        assert!(matches!(writer.interval(&interval).unwrap_err().kind, StoreErrorKind::NotFinite));
+    }
+
+    #[test]
+    fn a_run_is_never_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let writer = RunWriter::create(dir.path(), &begin()).unwrap();
+        assert_eq!(fs::metadata(dir.path().join(RESERVE_FILE)).unwrap().len(), RESERVE_BYTES);
+        let Err(error) = RunWriter::create(dir.path(), &begin()) else { panic!("overwritten") };
+        assert!(matches!(error.kind, StoreErrorKind::Exists), "{error}");
+        drop(writer);
+        assert_eq!(SavedRun::read(dir.path()).unwrap().begin, begin());
+    }
+
+    #[test]
+    fn a_directory_that_can_not_be_made_is_named() {
+        let Err(error) = RunWriter::create(Path::new("/proc/nowhere"), &begin()) else { panic!("made") };
+        assert!(error.to_string().starts_with("/proc/nowhere: "), "{error}");
+        assert!(!error.is_full());
+    }
+}
