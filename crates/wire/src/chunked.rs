@@ -26,6 +26,8 @@ pub(crate) struct ChunkReader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Size,
+    /// Blanks between the size and its extension or line end.
+    Blank,
     Extension,
     SizeLf,
     Data,
@@ -98,6 +100,7 @@ impl ChunkReader {
     fn after(&mut self, byte: u8) -> Result<State, ChunkError> {
         match self.state {
             State::Size => self.after_size_byte(byte),
+            State::Blank => self.after_size(byte),
             State::Extension => match byte {
                 b'\r' => Ok(State::SizeLf),
                 _ => self.count_extension_byte(byte),
@@ -128,10 +131,15 @@ impl ChunkReader {
             self.size = (self.size << 4) | u64::from(digit);
             return Ok(State::Size);
         }
+        if self.digits == 0 { Err(ChunkError::Syntax) } else { self.after_size(byte) }
+    }
+
+    /// Once the size's digits are over.
+    fn after_size(&mut self, byte: u8) -> Result<State, ChunkError> {
         match byte {
-            _ if self.digits == 0 => Err(ChunkError::Syntax),
             b'\r' => Ok(State::SizeLf),
-            b';' | b' ' | b'\t' => self.count_extension_byte(byte),
+            b';' => self.count_extension_byte(byte),
+            b' ' | b'\t' => self.count_extension_byte(byte).map(|_| State::Blank),
             _ => Err(ChunkError::Syntax),
         }
     }
