@@ -1,0 +1,67 @@
+//! Any bytes as a response, in pieces that the input chooses: no panic, nothing taken that was not given, every byte
+//! counted once, and the same truth as in one piece.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use wire::{Event, Malformed, RequestKind, ResponseReader, Truncated};
+
+struct Told {
+    body: u64,
+    consumed: usize,
+    status: Option<u16>,
+    end: Result<(), Truncated>,
+}
+
+fn tell(kind: RequestKind, input: &[u8], piece_size: usize, skip: bool) -> Result<Told, Malformed> {
+    let mut reader = ResponseReader::new();
+    reader.start(kind);
+    let mut consumed = 0;
+    'pieces: for piece in input.chunks(piece_size) {
+        let mut rest = piece;
+        loop {
+            if skip {
+                let opaque = usize::try_from(reader.opaque_bytes()).unwrap_or(usize::MAX).min(rest.len());
+                reader.skip(opaque as u64);
+                consumed += opaque;
+                rest = &rest[opaque..];
+            }
+            let progress = reader.read(rest, &mut |_, _| {})?;
+            assert!(progress.consumed <= rest.len());
+            consumed += progress.consumed;
+            rest = &rest[progress.consumed..];
+            match progress.event {
+                Event::End => break 'pieces,
+                Event::NeedMore => {
+                    assert!(rest.is_empty());
+                    break;
+                }
+                Event::Body(range) => assert!(!range.is_empty() && range.end == progress.consumed),
+                Event::Head => {}
+            }
+        }
+    }
+    assert_eq!(reader.head_bytes() + reader.body_bytes(), consumed as u64);
+    let status = reader.head().map(|head| head.status);
+    assert!(status.is_none_or(|status| (200..=599).contains(&status)));
+    Ok(Told { body: reader.body_bytes(), consumed, status, end: reader.end_of_stream() })
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [choice, input @ ..] = data else { return };
+    let kind = if choice & 1 == 0 { RequestKind::Other } else { RequestKind::Head };
+    let piece_size = usize::from(choice >> 2) + 1;
+    let whole = tell(kind, input, usize::MAX, false);
+    let pieces = tell(kind, input, piece_size, choice & 2 != 0);
+    match (whole, pieces) {
+        (Ok(whole), Ok(pieces)) => {
+            assert_eq!(whole.body, pieces.body);
+            assert_eq!(whole.consumed, pieces.consumed);
+            assert_eq!(whole.status, pieces.status);
+            assert_eq!(whole.end, pieces.end);
+        }
+        (Err(whole), Err(pieces)) => assert_eq!(whole, pieces),
+        // An error within a head that breaks off may go unseen when it came in pieces.
+        (Err(_), Ok(pieces)) => assert!(matches!(pieces.end, Err(Truncated::InHead | Truncated::BeforeHead))),
+        (Ok(_), Err(pieces)) => panic!("refused only in pieces: {pieces:?}"),
+    }
+});
