@@ -1,1 +1,27 @@
-//! engine
+//! How load is made.
+//!
+//! A [`Plan`] says what is wanted; [`run`] starts one thread for each core, each with its own run loop, slots,
+//! connections, random numbers and recorder, and hands finished intervals to an [`Observer`]. There is one run loop,
+//! [`run_loop::RunLoop`]: a state machine that is stepped with the sockets that became ready and answers until when it
+//! can wait. Load model, stop rule, checks and redirects are values that it is given. It reaches the world through a
+//! [`network::Network`] only, of which there are two: epoll over real sockets, and a simulation on simulated time.
+//!
+//! The engine prints nothing, reads no flags and holds no body in memory.
+
+pub mod control;
+pub mod discover;
+pub mod epoll;
+pub mod network;
+pub mod plan;
+mod random;
+mod resolver;
+mod run;
+pub mod run_loop;
+pub mod schedule;
+pub mod sim;
+mod watch;
+
+pub use control::{Control, StopReason};
+pub use plan::Plan;
+pub use run::{Ending, Observer, RunError, resolve_all, run};
+pub use run_loop::log::OpEntry;

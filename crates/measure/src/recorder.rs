@@ -245,6 +245,12 @@ impl Recorder {
         self.current.stats.traffic.overhead += overhead;
     }
 
+    /// Body bytes that arrived inside the window turned out to serve nothing: those of a redirect, or of an attempt
+    /// that was made again.
+    pub fn wasted(&mut self, bytes: u64) {
+        self.current.stats.traffic.wasted += bytes;
+    }
+
     /// Bytes were handed to the kernel.
     #[inline]
     pub fn sent(&mut self, bytes: u64) {

@@ -37,6 +37,12 @@ impl Scheme {
     }
 }
 
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// Where requests go, and what credentials belong to. Displayed as `host:port`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
@@ -46,6 +52,15 @@ pub struct Origin {
     pub host: Box<str>,
     /// From 1.
     pub port: u16,
+}
+
+impl Origin {
+    /// The value of the `Host` header: with the port unless it is the scheme's own, IPv6 in brackets.
+    pub fn host_header(&self) -> String {
+        let text = self.to_string();
+        let own = format!(":{}", self.scheme.default_port());
+        text.strip_suffix(&own).map_or(text.clone(), str::to_owned)
+    }
 }
 
 impl fmt::Display for Origin {

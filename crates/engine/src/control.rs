@@ -1,0 +1,147 @@
+//! Commands to a run that is under way, and what all its threads know of each other.
+//!
+//! The only state that threads share besides the operation budget: a handful of atomics, read once per turn of the
+//! loop. A stop is set a little ahead of the present, so that every thread has seen it before it comes and the window
+//! ends at the same instant for all of them.
+
+use measure::{AttemptOutcome, Instant};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The longest that a thread waits before it looks at the commands again.
+pub const TURN_MAX: Duration = Duration::from_millis(50);
+/// How far ahead a stop is set.
+const NOTICE: Duration = Duration::from_millis(120);
+/// So many attempts that all fail before one has reached the target end the run (DESIGN.md §9.6).
+const UNREACHED_MAX: u64 = 100;
+
+/// Why a run stopped before its own stop rule said so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// The user interrupted.
+    Interrupted,
+    /// So many bytes were asked for, and have arrived.
+    BytesReached,
+    /// No attempt has reached the target.
+    Unreachable,
+    /// The results could not be written any more.
+    ResultsFull,
+}
+
+/// Commands to the threads of one run.
+#[derive(Debug)]
+pub struct Control {
+    stop_at: AtomicU64,
+    reason: AtomicU8,
+    /// Leave at once: no drain.
+    abandon: AtomicBool,
+    /// An attempt has got a connection.
+    reached: AtomicBool,
+    unreached: AtomicU64,
+    first_failure: Mutex<Option<AttemptOutcome>>,
+    bytes_left: AtomicU64,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self::new(None)
+    }
+}
+
+impl Control {
+    /// For a run that stops after `bytes` body bytes, when given.
+    #[must_use]
+    pub fn new(bytes: Option<u64>) -> Self {
+        Self {
+            stop_at: AtomicU64::new(u64::MAX),
+            reason: AtomicU8::new(0),
+            abandon: AtomicBool::new(false),
+            reached: AtomicBool::new(false),
+            unreached: AtomicU64::new(0),
+            first_failure: Mutex::new(None),
+            bytes_left: AtomicU64::new(bytes.unwrap_or(u64::MAX)),
+        }
+    }
+
+    /// Ends the window shortly after `now` and lets operations in flight drain. The first reason stays.
+    pub fn stop(&self, now: Instant, reason: StopReason) {
+        let code = match reason {
+            StopReason::Interrupted => 1,
+            StopReason::BytesReached => 2,
+            StopReason::Unreachable => 3,
+            StopReason::ResultsFull => 4,
+        };
+        let _ = self.reason.compare_exchange(0, code, Ordering::AcqRel, Ordering::Acquire);
+        self.stop_at.fetch_min((now + NOTICE).as_nanos(), Ordering::AcqRel);
+    }
+
+    /// Ends the run at once: operations in flight are left unfinished.
+    pub fn abandon(&self, now: Instant) {
+        self.stop(now, StopReason::Interrupted);
+        self.abandon.store(true, Ordering::Release);
+    }
+
+    /// When the window is to end, if that was commanded.
+    #[must_use]
+    pub fn stop_at(&self) -> Instant {
+        Instant::from_nanos(self.stop_at.load(Ordering::Acquire))
+    }
+
+    /// Whether the drain is to be skipped.
+    #[must_use]
+    pub fn is_abandoned(&self) -> bool {
+        self.abandon.load(Ordering::Acquire)
+    }
+
+    /// Why the run was stopped, if it was.
+    #[must_use]
+    pub fn reason(&self) -> Option<StopReason> {
+        match self.reason.load(Ordering::Acquire) {
+            1 => Some(StopReason::Interrupted),
+            2 => Some(StopReason::BytesReached),
+            3 => Some(StopReason::Unreachable),
+            4 => Some(StopReason::ResultsFull),
+            _ => None,
+        }
+    }
+
+    /// An attempt has got a connection to the target.
+    pub(crate) fn note_reached(&self) {
+        self.reached.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether any attempt has got a connection.
+    #[must_use]
+    pub fn is_reached(&self) -> bool {
+        self.reached.load(Ordering::Relaxed)
+    }
+
+    /// An attempt could not get a connection; stops the run when none ever could.
+    pub(crate) fn note_unreached(&self, now: Instant, outcome: AttemptOutcome) {
+        let earlier = self.unreached.fetch_add(1, Ordering::Relaxed);
+        if earlier == 0
+            && let Ok(mut first) = self.first_failure.lock()
+        {
+            *first = Some(outcome);
+        }
+        if earlier + 1 >= UNREACHED_MAX && !self.is_reached() {
+            self.stop(now, StopReason::Unreachable);
+        }
+    }
+
+    /// How the first attempt failed that got no connection.
+    #[must_use]
+    pub fn first_unreached(&self) -> Option<AttemptOutcome> {
+        self.first_failure.lock().ok().and_then(|first| *first)
+    }
+
+    /// Body bytes have arrived; stops the run when they are enough.
+    pub(crate) fn note_bytes(&self, now: Instant, bytes: u64) {
+        let before =
+            self.bytes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(bytes)));
+        if before.is_ok_and(|left| left <= bytes) {
+            self.stop(now, StopReason::BytesReached);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The world as the run loop sees it: a clock, non-blocking sockets, readiness, names.
+//!
+//! Two implementations: [`crate::epoll::EpollNetwork`] over the operating system, and [`crate::sim::SimNetwork`] on
+//! simulated time. The loop is generic over it, so the same machine code path that is measured is the one that is
+//! tested. Errors are `std::io::Error` in both, so that they are classified in one place.
+
+use measure::Instant;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where a connection is opened to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A TCP address.
+    Tcp(SocketAddr),
+    /// A unix socket.
+    Unix(PathBuf),
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Names a connection to the poller: its place in the loop's table, and which of the connections that held this place
+/// in the course of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Place in the table.
+    pub index: u32,
+    /// Number of connections that held the place before.
+    pub generation: u32,
+}
+
+/// What a socket became ready for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// The connection.
+    pub token: Token,
+    /// Bytes, an end of stream or an error can be read.
+    pub readable: bool,
+    /// Bytes can be sent, or the connection is established or has failed.
+    pub writable: bool,
+}
+
+/// What the loop wants to hear about a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// That it can be read.
+    Read,
+    /// That it can be read or written.
+    ReadWrite,
+}
+
+/// Whether a connection is there at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connecting {
+    /// It is established.
+    Done,
+    /// It will be ready for writing when it is established or has failed.
+    Pending,
+}
+
+/// Why a name has no addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameError {
+    /// There is no such name.
+    NotFound,
+    /// The resolver did not answer.
+    NoAnswer,
+}
+
+/// The answer to a look-up.
+#[derive(Clone, Debug)]
+pub enum Resolution {
+    /// The addresses, at least one.
+    Found(Arc<[SocketAddr]>),
+    /// Ask again a little later.
+    Pending,
+    /// There are none.
+    Failed(NameError),
+}
+
+/// How one wait went.
+#[derive(Clone, Copy, Debug)]
+pub struct Waited {
+    /// The instant after the wait.
+    pub now: Instant,
+    /// Whether something was ready without having been waited for.
+    pub at_once: bool,
+}
+
+/// A clock, sockets and names.
+pub trait Network {
+    /// A non-blocking stream socket; closed when dropped.
+    type Socket;
+
+    /// The present instant.
+    fn now(&self) -> Instant;
+
+    /// Begins to open a connection and watches it for [`Interest::ReadWrite`].
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn connect(&mut self, token: Token, to: &Address) -> io::Result<(Self::Socket, Connecting)>;
+
+    /// Asks a pending connection that became writable whether it is established.
+    ///
+    /// # Errors
+    /// Why it could not be established.
+    fn connected(&mut self, socket: &mut Self::Socket) -> io::Result<()>;
+
+    /// Changes what is watched.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn watch(&mut self, socket: &Self::Socket, token: Token, interest: Interest) -> io::Result<()>;
+
+    /// Sends what fits; how many bytes did.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing fits; else why the connection is broken.
+    fn send(&mut self, socket: &mut Self::Socket, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Reads what is there; 0 is the end of the stream.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing is there; else why the connection is broken.
+    fn recv(&mut self, socket: &mut Self::Socket, room: &mut [u8]) -> io::Result<usize>;
+
+    /// Drops up to `max` received bytes without looking at them; 0 is the end of the stream.
+    ///
+    /// # Errors
+    /// As [`Network::recv`].
+    fn discard(&mut self, socket: &mut Self::Socket, max: usize) -> io::Result<usize>;
+
+    /// Asks not to be woken before so many bytes have arrived.
+    fn set_low_water(&mut self, socket: &Self::Socket, bytes: usize);
+
+    /// The address that a name stands for.
+    fn resolve(&mut self, host: &str, port: u16) -> Resolution;
+
+    /// Waits until a socket is ready, or until the instant `until`. Fills `ready`.
+    ///
+    /// # Errors
+    /// What the operating system says of the poller itself.
+    fn wait(&mut self, until: Instant, ready: &mut Vec<Ready>) -> io::Result<Waited>;
+
+    /// CPU time of this thread so far, in nanoseconds.
+    fn thread_cpu_nanos(&self) -> u64;
+}

@@ -1,0 +1,81 @@
+//! Random numbers as a function of (seed, stream, index).
+//!
+//! Nothing is drawn from a shared or stateful generator, so that the choice made for operation n does not depend on
+//! which thread makes it or when: two targets get the same sequence of objects and ranges. SplitMix64's finaliser
+//! (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014) mixes the three.
+
+/// What the numbers are for; streams are independent of each other.
+#[derive(Clone, Copy, Debug)]
+pub enum Stream {
+    /// Which object an operation asks for.
+    Object,
+    /// Where its range begins.
+    Offset,
+    /// Gaps between the arrivals of one thread.
+    Arrivals(u32),
+}
+
+impl Stream {
+    fn number(self) -> u64 {
+        match self {
+            Self::Object => 1,
+            Self::Offset => 2,
+            Self::Arrivals(thread) => 0x1_0000_0000 | u64::from(thread),
+        }
+    }
+}
+
+fn mix(mut value: u64) -> u64 {
+    value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+/// The `index`-th number of a stream, uniform over all 64-bit values.
+#[must_use]
+pub fn bits(seed: u64, stream: Stream, index: u64) -> u64 {
+    mix(mix(mix(seed) ^ stream.number()) ^ index)
+}
+
+/// The `index`-th number of a stream, uniform in 0..`bound` (by Lemire's multiplication; the bias is below
+/// `bound` / 2⁶⁴).
+#[must_use]
+pub fn below(seed: u64, stream: Stream, index: u64, bound: u64) -> u64 {
+    ((u128::from(bits(seed, stream, index)) * u128::from(bound)) >> 64) as u64
+}
+
+/// The `index`-th number of a stream, exponentially distributed with mean 1.
+#[must_use]
+pub fn exponential(seed: u64, stream: Stream, index: u64) -> f64 {
+    // 53 random bits, moved off zero: uniform in (0, 1].
+    let uniform = ((bits(seed, stream, index) >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+    -uniform.ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_spread_evenly() {
+        let mut bins = [0_u32; 16];
+        for index in 0..160_000 {
+            bins[below(7, Stream::Object, index, 16) as usize] += 1;
+        }
+        for count in bins {
+            assert!((9_500..10_500).contains(&count), "{bins:?}");
+        }
+        assert_ne!(bits(7, Stream::Object, 1), bits(7, Stream::Offset, 1));
+        assert_ne!(bits(7, Stream::Object, 1), bits(8, Stream::Object, 1));
+    }
+
+    #[test]
+    fn exponential_gaps_have_mean_and_deviation_one() {
+        let n = 100_000;
+        let draws: Vec<f64> = (0..n).map(|index| exponential(3, Stream::Arrivals(0), index)).collect();
+        let mean = draws.iter().sum::<f64>() / n as f64;
+        let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n as f64;
+        assert!((mean - 1.0).abs() < 0.02 && (variance - 1.0).abs() < 0.05, "mean {mean}, variance {variance}");
+    }
+}

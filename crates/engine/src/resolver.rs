@@ -1,0 +1,117 @@
+//! Looks up names beside the run, so that no thread of the run loop ever waits for a resolver.
+//!
+//! One background thread asks the system's resolver; the threads of the run ask the cache here when they open a
+//! connection, at most once a second for each host. Answers are asked for again after [`FRESH`], since the addresses
+//! of a long-lived service change.
+
+use crate::network::{NameError, Resolution};
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use sys::resolve::ResolveError;
+
+/// An answer is used for so long.
+const FRESH: Duration = Duration::from_secs(30);
+/// Names that are kept; redirects can lead anywhere.
+const NAMES_MAX: usize = 4096;
+
+type Name = (String, u16);
+
+struct Entry {
+    answer: Option<Result<Arc<[SocketAddr]>, NameError>>,
+    asked: Instant,
+}
+
+/// A cache of names, filled by a thread of its own.
+pub struct Resolver {
+    cache: Arc<Mutex<HashMap<Name, Entry>>>,
+    questions: Mutex<Sender<Name>>,
+}
+
+impl Resolver {
+    /// A resolver; its thread ends when it is dropped.
+    #[must_use]
+    pub fn start() -> Arc<Self> {
+        let (questions, asked) = channel();
+        let cache = Arc::new(Mutex::new(HashMap::new()));
+        let answers = Arc::clone(&cache);
+        std::thread::spawn(move || answer(&asked, &answers));
+        Arc::new(Self { cache, questions: Mutex::new(questions) })
+    }
+
+    /// What is known of a name; asks for it when nothing is, or when it is old.
+    pub fn look_up(&self, host: &str, port: u16) -> Resolution {
+        if let Some(address) = literal(host) {
+            return Resolution::Found(Arc::from([SocketAddr::new(address, port)]));
+        }
+        let name = (host.to_owned(), port);
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.len() >= NAMES_MAX && !cache.contains_key(&name) {
+            return Resolution::Failed(NameError::NoAnswer);
+        }
+        let known = cache.get(&name).map(|entry| (entry.answer.clone(), entry.asked.elapsed() > FRESH));
+        if known.as_ref().is_none_or(|(_, stale)| *stale) {
+            let answer = known.as_ref().and_then(|(answer, _)| answer.clone());
+            cache.insert(name.clone(), Entry { answer, asked: Instant::now() });
+            let _ = self.questions.lock().unwrap_or_else(PoisonError::into_inner).send(name);
+        }
+        match known.and_then(|(answer, _)| answer) {
+            None => Resolution::Pending,
+            Some(Ok(addresses)) => Resolution::Found(addresses),
+            Some(Err(error)) => Resolution::Failed(error),
+        }
+    }
+}
+
+/// An IP address written as host, with or without brackets.
+fn literal(host: &str) -> Option<IpAddr> {
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host).parse().ok()
+}
+
+fn answer(asked: &Receiver<Name>, cache: &Mutex<HashMap<Name, Entry>>) {
+    while let Ok((host, port)) = asked.recv() {
+        let answer = match sys::resolve::resolve(&host, port) {
+            Ok(addresses) if addresses.is_empty() => Err(NameError::NotFound),
+            Ok(addresses) => Ok(Arc::from(addresses)),
+            Err(ResolveError::NotFound) => Err(NameError::NotFound),
+            Err(ResolveError::TryAgain | ResolveError::Failed(_)) => Err(NameError::NoAnswer),
+        };
+        let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = cache.get_mut(&(host, port)) {
+            // An old answer is better than none when the resolver fails for a while.
+            if answer.is_ok() || !matches!(entry.answer, Some(Ok(_))) {
+                entry.answer = Some(answer);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_need_no_look_up() {
+        let resolver = Resolver::start();
+        for (host, port) in [("127.0.0.1", 80), ("::1", 8080), ("[::1]", 8080)] {
+            assert!(
+                matches!(resolver.look_up(host, port), Resolution::Found(found) if found.len() == 1 && found[0].port() == port)
+            );
+        }
+    }
+
+    #[test]
+    fn names_are_answered_in_the_background() {
+        let resolver = Resolver::start();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let found = loop {
+            match resolver.look_up("localhost", 80) {
+                Resolution::Pending if Instant::now() < deadline => std::thread::yield_now(),
+                found => break found,
+            }
+        };
+        assert!(matches!(found, Resolution::Found(addresses) if addresses.iter().all(|a| a.ip().is_loopback())));
+    }
+}

@@ -1,0 +1,203 @@
+//! A run: threads that make load, and the one that gathers what they measured.
+//!
+//! Each thread owns its loop and sends its intervals, once they are over, to the calling thread, which merges those of
+//! the same second, adds what the host shows, and hands them to the [`Observer`] in order. That is also where commands
+//! come from: the observer is asked regularly whether the run should go on.
+
+use crate::control::{Control, TURN_MAX};
+use crate::epoll::EpollNetwork;
+use crate::network::NameError;
+use crate::plan::Plan;
+use crate::resolver::Resolver;
+use crate::run_loop::log::OpEntry;
+use crate::run_loop::{FirstAnswer, RunLoop, Share, budget};
+use crate::watch::HostWatch;
+use measure::{Clock, Instant, Interval, MonotonicClock};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+
+/// Parcels that may wait for the gathering thread. When operations are reported one by one faster than they can be
+/// written, threads wait here; the client then shows as busy.
+const PARCELS_MAX: usize = 256;
+
+/// Where a run's results go, and where commands come from.
+pub trait Observer {
+    /// An interval is over: all threads of the same second together.
+    fn interval(&mut self, interval: &Interval, control: &Control, now: Instant);
+    /// Operations have ended. Only when the plan asks for it.
+    fn ops(&mut self, ops: &[OpEntry]);
+    /// Called about every 50 ms.
+    fn tick(&mut self, control: &Control, now: Instant);
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Default)]
+pub struct Ending {
+    /// When, counted from its start.
+    pub at: Instant,
+    /// What the first good answer said about the server.
+    pub first_answer: Option<FirstAnswer>,
+}
+
+/// Why a run could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The kernel gave no epoll descriptor, or its poller failed.
+    #[error("waiting for sockets failed: {0}")]
+    Poller(#[from] io::Error),
+    /// A thread ended by a defect.
+    #[error("a thread of the run loop ended by a defect of this program")]
+    ThreadLost,
+}
+
+enum Parcel {
+    Intervals { thread: usize, intervals: Vec<Interval>, ops: Vec<OpEntry> },
+    Done { thread: usize, first_answer: Option<FirstAnswer> },
+}
+
+/// Carries out a plan.
+///
+/// # Errors
+/// When the kernel refuses what every run needs. Failures of the target are results, not errors.
+pub fn run(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Result<Ending, RunError> {
+    let threads = plan.threads_used();
+    let budget = budget(&plan.stop, &plan.load, threads);
+    let resolver = Resolver::start();
+    let clock = MonotonicClock::start();
+    let (sender, parcels) = sync_channel(PARCELS_MAX);
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads)
+            .map(|thread| {
+                let share = Share { thread, threads };
+                let (budget, resolver, sender) = (budget.clone(), Arc::clone(&resolver), sender.clone());
+                scope.spawn(move || make_load(plan, control, share, budget, clock, resolver, &sender))
+            })
+            .collect();
+        drop(sender);
+        let mut gatherer = Gatherer::new(threads as usize, HostWatch::start());
+        let first_answer = gatherer.gather(&parcels, &clock, control, observer);
+        for handle in handles {
+            handle.join().map_err(|_| RunError::ThreadLost)??;
+        }
+        Ok(Ending { at: clock.now(), first_answer })
+    })
+}
+
+fn make_load(
+    plan: &Plan,
+    control: &Control,
+    share: Share,
+    budget: Option<Arc<crate::schedule::Budget>>,
+    clock: MonotonicClock,
+    resolver: Arc<Resolver>,
+    sender: &SyncSender<Parcel>,
+) -> io::Result<()> {
+    let thread = share.thread as usize;
+    let mut net = EpollNetwork::new(clock, Arc::clone(&plan.connections.from), resolver)?;
+    let mut run_loop = RunLoop::new(plan, control, share, budget, Instant::ZERO);
+    run_loop.drive(&mut net, |intervals, ops| {
+        let _ = sender.send(Parcel::Intervals { thread, intervals, ops });
+    })?;
+    let _ = sender.send(Parcel::Done { thread, first_answer: run_loop.first_answer().cloned() });
+    Ok(())
+}
+
+/// Puts the threads' intervals of the same second together.
+struct Gatherer {
+    queues: Vec<VecDeque<Interval>>,
+    done: Vec<bool>,
+    watch: HostWatch,
+}
+
+impl Gatherer {
+    fn new(threads: usize, watch: HostWatch) -> Self {
+        Self { queues: (0..threads).map(|_| VecDeque::new()).collect(), done: vec![false; threads], watch }
+    }
+
+    fn gather(
+        &mut self,
+        parcels: &Receiver<Parcel>,
+        clock: &MonotonicClock,
+        control: &Control,
+        observer: &mut dyn Observer,
+    ) -> Option<FirstAnswer> {
+        let mut first = None;
+        loop {
+            match parcels.recv_timeout(TURN_MAX) {
+                Ok(Parcel::Intervals { thread, intervals, ops }) => {
+                    if !ops.is_empty() {
+                        observer.ops(&ops);
+                    }
+                    self.queues[thread].extend(intervals);
+                }
+                Ok(Parcel::Done { thread, first_answer }) => {
+                    self.done[thread] = true;
+                    first = first.or(first_answer);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    // A thread that was lost has closed nothing: what the others measured still counts.
+                    self.done.fill(true);
+                    self.hand_out(clock.now(), control, observer);
+                    return first;
+                }
+            }
+            self.hand_out(clock.now(), control, observer);
+            observer.tick(control, clock.now());
+        }
+    }
+
+    /// Hands out every interval of which all threads have told their part.
+    fn hand_out(&mut self, now: Instant, control: &Control, observer: &mut dyn Observer) {
+        while let Some(mut interval) = self.next() {
+            self.watch.stamp(&mut interval);
+            observer.interval(&interval, control, now);
+        }
+    }
+
+    fn next(&mut self) -> Option<Interval> {
+        let waits = self.queues.iter().zip(&self.done).any(|(queue, done)| queue.is_empty() && !done);
+        let first = self.queues.iter().filter_map(VecDeque::front).map(|interval| (interval.start, interval.stage));
+        let (start, stage) = first.min_by_key(|(start, _)| *start).filter(|_| !waits)?;
+        let mut merged: Option<Interval> = None;
+        for queue in &mut self.queues {
+            if queue.front().is_some_and(|front| front.start == start && front.stage == stage)
+                && let Some(part) = queue.pop_front()
+            {
+                match &mut merged {
+                    Some(whole) => whole.merge(&part),
+                    None => merged = Some(part),
+                }
+            }
+        }
+        merged
+    }
+}
+
+/// The addresses of every origin of a plan, looked up before the run so that a wrong name is told at once.
+///
+/// # Errors
+/// The host that has none, and why.
+pub fn resolve_all(plan: &mut Plan) -> Result<(), (String, NameError)> {
+    for origin in plan.targets.origins() {
+        let Some((host, port)) = crate::run_loop::connects_to(plan, origin) else { continue };
+        if plan.connections.known.contains_key(&(host.clone(), port)) {
+            continue;
+        }
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let addresses = match bare.parse() {
+            Ok(address) => vec![std::net::SocketAddr::new(address, port)],
+            Err(_) => sys::resolve::resolve(&host, port).map_err(|error| {
+                let kind = match error {
+                    sys::resolve::ResolveError::NotFound => NameError::NotFound,
+                    _ => NameError::NoAnswer,
+                };
+                (host.clone(), kind)
+            })?,
+        };
+        plan.connections.known.insert((host, port), Arc::from(addresses));
+    }
+    Ok(())
+}

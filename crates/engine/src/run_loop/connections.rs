@@ -1,0 +1,240 @@
+//! The connections of one thread: a table with stable places, and for each origin the ones that are free.
+
+use super::request::Template;
+use crate::network::{Address, NameError, Network, Resolution, Token};
+use crate::plan::{Plan, Route};
+use measure::Instant;
+use measure::sample::LabelId;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use wire::response::ResponseReader;
+use wire::url::Origin;
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Being opened.
+    Opening,
+    /// Carries a request or its answer.
+    Active,
+    /// Free.
+    Idle,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Connection<S> {
+    pub socket: S,
+    pub state: State,
+    pub origin: usize,
+    pub address: Address,
+    /// The slot whose attempt it carries; meaningless while idle.
+    pub slot: u32,
+    pub reader: ResponseReader,
+    /// Bytes of the request's head that the kernel did not take yet.
+    pub unsent: Vec<u8>,
+    /// Bytes of the request's body that the kernel has taken.
+    pub body_sent: usize,
+    /// Whether readiness for writing is watched.
+    pub watches_writing: bool,
+    pub requests: u64,
+    pub opened: Instant,
+    /// When the running phase times out.
+    pub deadline: Instant,
+    /// The last body was large: the next head is read apart from its body.
+    pub large_bodies: bool,
+    pub low_water: usize,
+}
+
+/// A table of connections. A place is used again, with a higher generation.
+#[derive(Debug)]
+pub(super) struct Connections<S> {
+    places: Vec<(u32, Option<Connection<S>>)>,
+    free: Vec<u32>,
+}
+
+impl<S> Default for Connections<S> {
+    fn default() -> Self {
+        Self { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<S> Connections<S> {
+    /// The token for the next connection that is inserted.
+    pub fn reserve(&mut self) -> Token {
+        let index = self.free.last().copied().unwrap_or_else(|| {
+            self.places.push((0, None));
+            self.free.push(self.places.len() as u32 - 1);
+            self.places.len() as u32 - 1
+        });
+        Token { index, generation: self.places[index as usize].0 }
+    }
+
+    /// Puts a connection into the place that was reserved last.
+    pub fn insert(&mut self, token: Token, connection: Connection<S>) {
+        let reserved = self.free.pop();
+        debug_assert_eq!(reserved, Some(token.index));
+        self.places[token.index as usize].1 = Some(connection);
+    }
+
+    #[inline]
+    pub fn get(&self, token: Token) -> Option<&Connection<S>> {
+        self.places.get(token.index as usize).filter(|(generation, _)| *generation == token.generation)?.1.as_ref()
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, token: Token) -> Option<&mut Connection<S>> {
+        self.places.get_mut(token.index as usize).filter(|(generation, _)| *generation == token.generation)?.1.as_mut()
+    }
+
+    /// Takes a connection out; dropping it closes its socket.
+    pub fn remove(&mut self, token: Token) -> Option<Connection<S>> {
+        let (generation, place) = self.places.get_mut(token.index as usize)?;
+        if *generation != token.generation {
+            return None;
+        }
+        let connection = place.take()?;
+        *generation = generation.wrapping_add(1);
+        self.free.push(token.index);
+        Some(connection)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Token, &Connection<S>)> {
+        self.places.iter().enumerate().filter_map(|(index, (generation, place))| {
+            Some((Token { index: index as u32, generation: *generation }, place.as_ref()?))
+        })
+    }
+
+    fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+}
+
+/// Where connections for an origin go.
+#[derive(Clone, Debug)]
+enum Endpoint {
+    Name { host: String, port: u16 },
+    Unix(PathBuf),
+}
+
+/// An origin, as one thread sees it.
+#[derive(Debug)]
+pub(super) struct OriginState {
+    pub origin: Origin,
+    pub template: Template,
+    pub label: LabelId,
+    endpoint: Endpoint,
+    addresses: Option<Arc<[SocketAddr]>>,
+    looked_up: Instant,
+    next_address: usize,
+    idle: Vec<Token>,
+}
+
+/// Addresses are asked for again after so long; the resolver keeps the answers.
+const LOOK_UP_AGAIN: Duration = Duration::from_secs(1);
+
+/// What a look-up for a new connection came to.
+pub(super) enum Found {
+    Address(Address),
+    Pending,
+    Failed(NameError),
+}
+
+impl OriginState {
+    /// `trusted` origins are those that the user named: they get credentials.
+    pub fn new(plan: &Plan, origin: Origin, trusted: bool, label: LabelId) -> Self {
+        let endpoint = endpoint(plan, &origin);
+        let known = match &endpoint {
+            Endpoint::Name { host, port } => plan.connections.known.get(&(host.clone(), *port)).cloned(),
+            Endpoint::Unix(_) => None,
+        };
+        Self {
+            template: Template::new(plan, &origin, trusted),
+            origin,
+            label,
+            endpoint,
+            addresses: known,
+            looked_up: Instant::ZERO,
+            next_address: 0,
+            idle: Vec::new(),
+        }
+    }
+
+    /// The address for the next connection: all addresses in turn.
+    pub fn next_address<N: Network>(&mut self, net: &mut N, now: Instant) -> Found {
+        let (host, port) = match &self.endpoint {
+            Endpoint::Unix(path) => return Found::Address(Address::Unix(path.clone())),
+            Endpoint::Name { host, port } => (host, *port),
+        };
+        if self.addresses.is_none() || now.since(self.looked_up) > LOOK_UP_AGAIN {
+            match net.resolve(host, port) {
+                Resolution::Found(addresses) => self.addresses = Some(addresses),
+                Resolution::Pending if self.addresses.is_none() => return Found::Pending,
+                Resolution::Failed(error) if self.addresses.is_none() => return Found::Failed(error),
+                // What was known before the run, or from an earlier answer, still serves.
+                Resolution::Pending | Resolution::Failed(_) => {}
+            }
+            self.looked_up = now;
+        }
+        match self.addresses.as_ref().filter(|addresses| !addresses.is_empty()) {
+            Some(addresses) => {
+                self.next_address = self.next_address.wrapping_add(1);
+                Found::Address(Address::Tcp(addresses[self.next_address % addresses.len()]))
+            }
+            None => Found::Failed(NameError::NotFound),
+        }
+    }
+
+    /// How many addresses there are to try.
+    pub fn address_count(&self) -> usize {
+        self.addresses.as_ref().map_or(1, |addresses| addresses.len())
+    }
+
+    /// A free connection, the one used last first.
+    #[inline]
+    pub fn take_idle<S>(&mut self, connections: &Connections<S>) -> Option<Token> {
+        while let Some(token) = self.idle.pop() {
+            if connections.get(token).is_some() {
+                return Some(token);
+            }
+        }
+        None
+    }
+
+    /// Notes a connection as free.
+    #[inline]
+    pub fn put_idle<S>(&mut self, token: Token, connections: &Connections<S>) {
+        self.idle.push(token);
+        // Connections that the server closed while they were idle leave their tokens behind.
+        if self.idle.len() > 2 * connections.len() + 64 {
+            self.idle.retain(|token| connections.get(*token).is_some());
+        }
+    }
+}
+
+fn endpoint(plan: &Plan, origin: &Origin) -> Endpoint {
+    let origin = match &plan.connections.route {
+        Route::Unix(path) => return Endpoint::Unix(path.clone()),
+        Route::Proxy { origin, .. } => origin,
+        Route::Direct => origin,
+    };
+    let redirected = plan.connections.connect_to.iter().find(|rule| {
+        rule.host.as_ref().is_none_or(|host| host.eq_ignore_ascii_case(&origin.host))
+            && rule.port.is_none_or(|port| port == origin.port)
+    });
+    match redirected {
+        Some(rule) => Endpoint::Name { host: rule.to_host.clone(), port: rule.to_port.unwrap_or(origin.port) },
+        None => Endpoint::Name { host: origin.host.to_string(), port: origin.port },
+    }
+}
+
+/// The name and port that connections to `origin` go to; `None` for a unix socket.
+#[must_use]
+pub fn connects_to(plan: &Plan, origin: &Origin) -> Option<(String, u16)> {
+    match endpoint(plan, origin) {
+        Endpoint::Name { host, port } => Some((host, port)),
+        Endpoint::Unix(_) => None,
+    }
+}

@@ -1,0 +1,46 @@
+//! One line for each operation, on request.
+
+use measure::{AttemptOutcome, Instant, OpKind};
+use wire::range::ByteRange;
+
+/// Everything that is known of one ended operation.
+#[derive(Clone, Debug)]
+pub struct OpEntry {
+    /// Its number.
+    pub number: u64,
+    /// The slot of its thread that it was in.
+    pub slot: u32,
+    /// What was asked.
+    pub kind: OpKind,
+    /// Index of its URL in the plan.
+    pub item: u32,
+    /// The slice asked for.
+    pub range: Option<ByteRange>,
+    /// When it should have started.
+    pub intended: Instant,
+    /// When the client took it.
+    pub started: Instant,
+    /// When its first byte was handed to the kernel.
+    pub sent: Option<Instant>,
+    /// When the first byte of its final answer was read.
+    pub first_byte: Option<Instant>,
+    /// When it ended.
+    pub end: Instant,
+    /// Time that opening its connections took.
+    pub connect_nanos: Option<u64>,
+    /// Attempts made.
+    pub attempts: u16,
+    /// Redirects followed.
+    pub hops: u8,
+    /// How its last attempt ended.
+    pub outcome: AttemptOutcome,
+    /// Status of its final answer.
+    pub status: Option<u16>,
+    /// Body bytes of its final answer.
+    pub body_bytes: u64,
+    /// Size of the whole object, as the final answer tells it.
+    pub object_bytes: Option<u64>,
+}
+
+/// Entries that are handed over at once.
+pub(super) const BATCH: usize = 512;

@@ -1,0 +1,339 @@
+//! The one run loop: a state machine that makes load.
+//!
+//! [`RunLoop::step`] is told which sockets are ready, does everything that is due, and answers until when it can wait.
+//! It never blocks and never reads a clock but its network's. The parts of its work stand in files of their own:
+//!
+//! - [`pacer`]: which slot may start an operation, and when;
+//! - [`start`]: operations and attempts begin, connections are opened, requests are sent;
+//! - [`receive`]: answers are read, or dropped in the kernel;
+//! - [`finish`]: attempts and operations end and are recorded;
+//! - [`checks`]: what an answer amounts to.
+
+mod checks;
+mod connections;
+mod finish;
+pub mod log;
+mod op;
+mod pacer;
+mod receive;
+mod request;
+mod start;
+
+pub use connections::connects_to;
+pub use pacer::{Share, budget};
+
+use crate::control::{Control, TURN_MAX};
+use crate::network::{Network, Ready, Token, Waited};
+use crate::plan::Plan;
+use crate::schedule::Budget;
+use connections::{Connections, OriginState, State};
+use log::OpEntry;
+use measure::recorder::Pacing;
+use measure::{Instant, Interval, OpKind, Recorder};
+use op::Slot;
+use pacer::Pacer;
+use std::io;
+use std::sync::Arc;
+use wire::message::Version;
+
+/// Room for what one `recv` brings, shared by all connections of a thread.
+const BUFFER_BYTES: usize = 64 * 1024;
+/// Arrivals that are started before sockets are looked at again.
+const BURST: usize = 32;
+/// How soon names that are being looked up are asked for again.
+const NAME_POLL: std::time::Duration = std::time::Duration::from_millis(1);
+
+/// What the first good answer said about the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirstAnswer {
+    /// The `Server` header.
+    pub software: Option<String>,
+    /// Where the connection went.
+    pub address: String,
+    /// Status code.
+    pub status: u16,
+    /// Body bytes.
+    pub body_bytes: u64,
+    /// Version of the answer.
+    pub version: Version,
+}
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing is to do before that instant, unless a socket becomes ready.
+    WaitUntil(Instant),
+    /// The run is over for this thread.
+    Done,
+}
+
+/// One thread's run loop.
+pub struct RunLoop<'p, N: Network> {
+    plan: &'p Plan,
+    control: &'p Control,
+    kind: OpKind,
+    recorder: Recorder,
+    pacer: Pacer<'p>,
+    slots: Vec<Slot>,
+    in_flight: usize,
+    connections: Connections<N::Socket>,
+    origins: Vec<OriginState>,
+    /// Slots whose attempt waits for a name.
+    resolving: Vec<u32>,
+    /// No connection times out before this instant.
+    next_sweep: Instant,
+    buffer: Box<[u8]>,
+    /// The request being sent.
+    scratch: Vec<u8>,
+    /// The value of the header that figures are broken down by, in the answer being read.
+    group_value: Vec<u8>,
+    software: Option<String>,
+    first_answer: Option<FirstAnswer>,
+    first_length: Option<u64>,
+    connect_failures_in_a_row: u32,
+    log: Vec<OpEntry>,
+    dropped_rest: bool,
+    polls: u64,
+    polls_at_once: u64,
+    cpu_nanos: u64,
+}
+
+impl<'p, N: Network> RunLoop<'p, N> {
+    /// A loop for one thread of a run that starts at `start`.
+    pub fn new(
+        plan: &'p Plan,
+        control: &'p Control,
+        share: Share,
+        budget: Option<Arc<Budget>>,
+        start: Instant,
+    ) -> Self {
+        let pacer = Pacer::new(plan, share, budget, start);
+        let paced = match &pacer {
+            Pacer::Open(_) => Pacing::Scheduled,
+            Pacer::Closed(closed) if !closed.think.is_zero() => Pacing::Scheduled,
+            Pacer::Closed(_) => Pacing::Immediate,
+        };
+        let mut recorder = Recorder::new(plan.timeline(start), paced);
+        let origins = plan.targets.origins().iter().map(|origin| {
+            let label = recorder.host_label(&origin.to_string());
+            OriginState::new(plan, origin.clone(), true, label)
+        });
+        let origins = origins.collect();
+        let slots = match &pacer {
+            Pacer::Closed(closed) => closed.waiting.len(),
+            Pacer::Open(_) => 0,
+        };
+        Self {
+            plan,
+            control,
+            kind: plan.request.kind,
+            recorder,
+            pacer,
+            slots: (0..slots).map(|_| Slot { op: None, freed: start, taken: 0 }).collect(),
+            in_flight: 0,
+            connections: Connections::default(),
+            origins,
+            resolving: Vec::new(),
+            next_sweep: Instant::NEVER,
+            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            scratch: Vec::with_capacity(1024),
+            group_value: Vec::new(),
+            software: None,
+            first_answer: None,
+            first_length: None,
+            connect_failures_in_a_row: 0,
+            log: Vec::new(),
+            dropped_rest: false,
+            polls: 0,
+            polls_at_once: 0,
+            cpu_nanos: 0,
+        }
+    }
+
+    /// Drives the loop over a network until the run is over. `hand_over` gets the intervals that are over and, when
+    /// every operation is reported, the operations.
+    ///
+    /// # Errors
+    /// When the poller itself fails.
+    pub fn drive(&mut self, net: &mut N, mut hand_over: impl FnMut(Vec<Interval>, Vec<OpEntry>)) -> io::Result<()> {
+        let mut ready = Vec::new();
+        self.cpu_nanos = net.thread_cpu_nanos();
+        loop {
+            let step = self.step(net, &ready);
+            let finished: Vec<Interval> = self.recorder.take_finished().collect();
+            if !finished.is_empty() || self.log.len() >= log::BATCH || step == Step::Done {
+                hand_over(finished, std::mem::take(&mut self.log));
+            }
+            match step {
+                Step::WaitUntil(until) => {
+                    let waited = net.wait(until, &mut ready)?;
+                    self.note_wait(waited);
+                }
+                Step::Done => return Ok(()),
+            }
+        }
+    }
+
+    /// What the first good answer said, if there was one.
+    #[must_use]
+    pub fn first_answer(&self) -> Option<&FirstAnswer> {
+        self.first_answer.as_ref()
+    }
+
+    fn note_wait(&mut self, waited: Waited) {
+        self.polls += 1;
+        self.polls_at_once += u64::from(waited.at_once);
+    }
+
+    /// Does everything that is due.
+    pub fn step(&mut self, net: &mut N, ready: &[Ready]) -> Step {
+        let mut now = net.now();
+        self.obey(now);
+        self.turn(net, now);
+        for event in ready {
+            now = self.on_ready(net, *event, now);
+            self.start_due(net, now);
+        }
+        if let Pacer::Closed(closed) = &mut self.pacer {
+            closed.wake(now);
+        }
+        self.retry_names(net, now);
+        self.start_due(net, now);
+        if now >= self.next_sweep {
+            self.sweep(net, now);
+            self.start_due(net, now);
+        }
+        if self.is_over(net, now) { Step::Done } else { Step::WaitUntil(self.next_due(now)) }
+    }
+
+    /// Takes note of commands.
+    fn obey(&mut self, now: Instant) {
+        let stop_at = self.control.stop_at();
+        if stop_at < self.recorder.timeline().window_end() {
+            self.recorder.end_window(stop_at.max(now));
+        }
+    }
+
+    /// Closes the intervals that are over.
+    #[inline]
+    fn turn(&mut self, net: &N, now: Instant) {
+        if now >= self.recorder.boundary() {
+            self.close_interval(net, now);
+        }
+    }
+
+    #[cold]
+    fn close_interval(&mut self, net: &N, now: Instant) {
+        self.offer(now);
+        self.stamp_load(net, now);
+        self.recorder.advance(now);
+    }
+
+    /// Notes how busy this thread was in the interval that is about to be closed.
+    fn stamp_load(&mut self, net: &N, now: Instant) {
+        let cpu = net.thread_cpu_nanos();
+        let interval = self.recorder.current_mut();
+        let length = now.nanos_since(interval.start).max(1);
+        interval.client.busy = (cpu - self.cpu_nanos) as f64 / length as f64;
+        interval.client.unread = self.polls_at_once as f64 / self.polls.max(1) as f64;
+        (self.cpu_nanos, self.polls, self.polls_at_once) = (cpu, 0, 0);
+    }
+
+    /// When something will be to do, unless a socket becomes ready before.
+    fn next_due(&self, now: Instant) -> Instant {
+        let own = match &self.pacer {
+            Pacer::Closed(closed) => closed.next_wake(),
+            Pacer::Open(open) if open.starved => Instant::NEVER,
+            Pacer::Open(open) => open.next(self.recorder.timeline()).unwrap_or(Instant::NEVER),
+        };
+        let names = if self.resolving.is_empty() { Instant::NEVER } else { now + NAME_POLL };
+        own.min(names).min(self.next_sweep).min(self.recorder.boundary()).min(now + TURN_MAX)
+    }
+
+    fn on_ready(&mut self, net: &mut N, event: Ready, now: Instant) -> Instant {
+        let Some(connection) = self.connections.get(event.token) else { return now };
+        match connection.state {
+            State::Opening if event.writable => self.opened(net, event.token),
+            State::Opening => now,
+            State::Active | State::Idle => {
+                if event.writable && connection.watches_writing {
+                    self.send_rest(net, event.token, now);
+                }
+                if event.readable { self.readable(net, event.token, now) } else { now }
+            }
+        }
+    }
+
+    /// Ends the connections whose phase has taken too long.
+    ///
+    /// Deadlines are not kept in order: each connection holds its own, and since most move on long before they come,
+    /// looking at all of them once in a while is cheaper than keeping a queue at every request.
+    fn sweep(&mut self, net: &mut N, now: Instant) {
+        let late: Vec<Token> =
+            self.connections.iter().filter(|(_, c)| c.deadline <= now).map(|(token, _)| token).collect();
+        for token in late {
+            self.timed_out(net, token, now);
+        }
+        self.next_sweep = self.connections.iter().map(|(_, c)| c.deadline).min().unwrap_or(Instant::NEVER);
+    }
+
+    /// Sets when the running phase of a connection times out.
+    #[inline]
+    fn set_deadline(&mut self, token: Token, deadline: Instant) {
+        let Some(connection) = self.connections.get_mut(token) else { return };
+        let started = self.slots[connection.slot as usize].op.as_ref().map(|op| op.attempt.started);
+        let total = match (self.plan.timeouts.total, started) {
+            (Some(total), Some(started)) => started + total,
+            _ => Instant::NEVER,
+        };
+        connection.deadline = deadline.min(total);
+        self.next_sweep = self.next_sweep.min(connection.deadline);
+    }
+
+    /// Whether this thread is done; ends what is still in flight when the drain is over.
+    fn is_over(&mut self, net: &mut N, now: Instant) -> bool {
+        let timeline = *self.recorder.timeline();
+        let window_over = now >= timeline.window_end();
+        if window_over && !self.dropped_rest {
+            self.drop_rest(now);
+        }
+        let exhausted = match &self.pacer {
+            Pacer::Closed(closed) => closed.exhausted,
+            Pacer::Open(open) => open.next(&timeline).is_none(),
+        };
+        let done = self.in_flight == 0 && (window_over || exhausted);
+        let cut = self.control.is_abandoned() || (window_over && now >= timeline.window_end() + self.plan.drain);
+        if cut && !done {
+            self.abandon_all(net, now);
+        }
+        if done || cut {
+            self.offer(now);
+            self.stamp_load(net, now);
+            self.recorder.finish(now);
+        }
+        done || cut
+    }
+
+    /// Counts the arrivals that are due as offered.
+    #[inline]
+    fn offer(&mut self, now: Instant) {
+        if let Pacer::Open(open) = &mut self.pacer {
+            let timeline = *self.recorder.timeline();
+            let recorder = &mut self.recorder;
+            open.offer(now, &timeline, |at| recorder.scheduled(at, 1));
+        }
+    }
+
+    /// The window is over: what was due and has not started is dropped.
+    fn drop_rest(&mut self, now: Instant) {
+        self.dropped_rest = true;
+        self.offer(now);
+        let timeline = *self.recorder.timeline();
+        if let Pacer::Open(open) = &mut self.pacer {
+            while let Some(at) = open.next(&timeline) {
+                open.take(at, &timeline);
+                self.recorder.dropped(at);
+            }
+        }
+    }
+}

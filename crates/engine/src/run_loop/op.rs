@@ -1,0 +1,146 @@
+//! Operations in flight, and the slots that they occupy.
+
+use super::checks::{Asked, AtHead};
+use super::log::OpEntry;
+use crate::network::Token;
+use measure::sample::{AttemptKind, LabelId};
+use measure::{AttemptOutcome, Flags, Instant, OpKind, OpOutcome, OpSample};
+use wire::range::ByteRange;
+use wire::url::Url;
+
+/// A place for one operation in flight.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub op: Option<Op>,
+    /// When its last operation ended.
+    pub freed: Instant,
+    /// Measured operations that it has taken.
+    pub taken: u64,
+}
+
+/// Where an operation was redirected to.
+#[derive(Debug)]
+pub(super) struct Hop {
+    pub url: Url,
+    pub origin: usize,
+}
+
+/// One request of an operation.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub kind: AttemptKind,
+    pub connection: Option<Token>,
+    pub started: Instant,
+    pub flags: Flags,
+    pub sent_bytes: u64,
+    /// All bytes received for it.
+    pub received_bytes: u64,
+    /// Body bytes that arrived inside the window.
+    pub window_bytes: u64,
+    /// Addresses that were tried.
+    pub addresses_tried: usize,
+    /// Known once the head is.
+    pub at_head: AtHead,
+    pub headers_matched: u32,
+}
+
+impl Attempt {
+    pub fn new(kind: AttemptKind, started: Instant) -> Self {
+        Self {
+            kind,
+            connection: None,
+            started,
+            flags: Flags::default(),
+            sent_bytes: 0,
+            received_bytes: 0,
+            window_bytes: 0,
+            addresses_tried: 0,
+            at_head: AtHead::Read,
+            headers_matched: 0,
+        }
+    }
+}
+
+/// An operation in flight.
+#[derive(Debug)]
+pub(super) struct Op {
+    pub number: u64,
+    /// Index into the plan's targets.
+    pub item: u32,
+    pub kind: OpKind,
+    pub range: Option<ByteRange>,
+    pub intended: Instant,
+    pub started: Instant,
+    pub sent: Option<Instant>,
+    pub first_byte: Option<Instant>,
+    pub slot_wait_nanos: u64,
+    pub connect_nanos: Option<u64>,
+    pub origin: usize,
+    pub hop: Option<Box<Hop>>,
+    pub hops: u8,
+    pub attempts: u16,
+    pub label: LabelId,
+    pub group: Option<LabelId>,
+    pub attempt: Attempt,
+}
+
+impl Op {
+    /// The origin that the running attempt goes to.
+    pub fn attempt_origin(&self) -> usize {
+        self.hop.as_ref().map_or(self.origin, |hop| hop.origin)
+    }
+
+    pub fn asked(&self, follow: crate::plan::Follow, size: Option<u64>) -> Asked {
+        Asked { range: self.range, follow, size, headers_matched: self.attempt.headers_matched }
+    }
+
+    /// What the recorder is told at the end.
+    pub fn sample(&self, end: Instant, outcome: OpOutcome, body_bytes: u64) -> OpSample {
+        OpSample {
+            kind: self.kind,
+            intended: self.intended,
+            started: self.started,
+            sent: self.sent,
+            first_byte: self.first_byte,
+            end,
+            slot_wait_nanos: self.slot_wait_nanos,
+            connect_nanos: self.connect_nanos,
+            outcome,
+            body_bytes,
+            window_bytes: self.attempt.window_bytes,
+            host: self.label,
+            header: self.group,
+        }
+    }
+
+    /// What is reported of it when every operation is.
+    pub fn entry(&self, slot: u32, sample: &OpSample, outcome: AttemptOutcome, answer: Answer) -> OpEntry {
+        OpEntry {
+            number: self.number,
+            slot,
+            kind: self.kind,
+            item: self.item,
+            range: self.range,
+            intended: self.intended,
+            started: self.started,
+            sent: self.sent,
+            first_byte: self.first_byte,
+            end: sample.end,
+            connect_nanos: self.connect_nanos,
+            attempts: self.attempts,
+            hops: self.hops,
+            outcome,
+            status: answer.status,
+            body_bytes: sample.body_bytes,
+            object_bytes: answer.object_bytes,
+        }
+    }
+}
+
+/// What the final answer said, as far as it is reported.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Answer {
+    pub status: Option<u16>,
+    /// Size of the whole object, from `Content-Range` or `Content-Length`.
+    pub object_bytes: Option<u64>,
+}

@@ -1,0 +1,329 @@
+//! Answers are read here.
+//!
+//! One `recv` into a buffer that all connections share is enough for a small answer. The rest of a large body is
+//! dropped inside the kernel, all but its last byte: reading that one as well would hide bytes that the server sent too
+//! many.
+
+use super::RunLoop;
+use super::checks::{self, AtHead};
+use super::connections::State;
+use crate::network::{Network, Token};
+use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase, Stage};
+use std::io;
+use wire::message::{Event, Reading, Version};
+use wire::response::Encoding;
+
+/// A rest of a body above this is dropped in the kernel.
+const DISCARD_MIN: u64 = 8 * 1024;
+/// The most that is dropped by one call.
+const DISCARD_MAX: u64 = 1 << 30;
+/// Where large bodies are expected, the head is read with so much room, so that little of the body is copied.
+const HEAD_ROOM: usize = 1024;
+/// A body from this size on is large.
+const LARGE_BODY: u64 = 64 * 1024;
+/// Reads of one connection before the others have their turn.
+const READS_MAX: usize = 8;
+/// Bytes of a `Server` header that are kept.
+const SOFTWARE_BYTES_MAX: usize = 256;
+
+/// What one read came to.
+enum ReadStep {
+    /// There may be more to read at once.
+    More,
+    /// Everything that had come is read.
+    Drained,
+    /// The attempt has ended.
+    Over,
+}
+
+/// How a socket answered.
+enum Got {
+    Bytes(usize),
+    Nothing,
+    End,
+    Broken(io::Error),
+}
+
+fn got(result: io::Result<usize>) -> Got {
+    match result {
+        Ok(0) => Got::End,
+        Ok(bytes) => Got::Bytes(bytes),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Got::Nothing,
+        Err(error) => Got::Broken(error),
+    }
+}
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Reads what has come on a connection. Answers the present instant.
+    pub(super) fn readable(&mut self, net: &mut N, token: Token, mut now: Instant) -> Instant {
+        for _ in 0..READS_MAX {
+            let Some(connection) = self.connections.get(token) else { return now };
+            if connection.state != State::Active {
+                self.closed_while_idle(token);
+                return now;
+            }
+            let opaque = connection.reader.opaque_bytes();
+            let step = if opaque > DISCARD_MIN {
+                self.discard(net, token, opaque, &mut now)
+            } else {
+                self.receive(net, token, &mut now)
+            };
+            match step {
+                ReadStep::More => {}
+                ReadStep::Drained | ReadStep::Over => return now,
+            }
+        }
+        now
+    }
+
+    /// A free connection has something to say: its end, or bytes that nobody asked for. Either way it is of no use.
+    fn closed_while_idle(&mut self, token: Token) {
+        self.connections.remove(token);
+    }
+
+    fn discard(&mut self, net: &mut N, token: Token, opaque: u64, now: &mut Instant) -> ReadStep {
+        let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
+        let left = opaque - 1;
+        if let Some(mark) = self.plan.connections.receive_low_water {
+            let mark = if left > mark as u64 { mark } else { 1 };
+            if mark != connection.low_water {
+                connection.low_water = mark;
+                net.set_low_water(&connection.socket, mark);
+            }
+        }
+        let wanted = left.min(DISCARD_MAX) as usize;
+        match got(net.discard(&mut connection.socket, wanted)) {
+            Got::Bytes(bytes) => {
+                connection.reader.skip(bytes as u64);
+                *now = net.now();
+                self.turn(net, *now);
+                self.arrived(token, bytes, bytes, *now);
+                if self.is_too_long(token) {
+                    return self.cut_too_long(net, token, *now);
+                }
+                self.set_deadline(token, *now + self.plan.timeouts.idle);
+                if bytes == wanted { ReadStep::More } else { ReadStep::Drained }
+            }
+            Got::Nothing => ReadStep::Drained,
+            Got::End => self.ended_by_peer(net, token, now),
+            Got::Broken(error) => self.broken(net, token, &error, now),
+        }
+    }
+
+    fn receive(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
+        let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
+        let before_body = connection.reader.head().is_none();
+        let room = if before_body && connection.large_bodies { HEAD_ROOM } else { self.buffer.len() };
+        match got(net.recv(&mut connection.socket, &mut self.buffer[..room])) {
+            Got::Bytes(bytes) => {
+                *now = net.now();
+                self.turn(net, *now);
+                let step = self.parse(net, token, bytes, *now);
+                // A buffer that was not filled has emptied the socket.
+                if matches!(step, ReadStep::More) && bytes < room { ReadStep::Drained } else { step }
+            }
+            Got::Nothing => ReadStep::Drained,
+            Got::End => self.ended_by_peer(net, token, now),
+            Got::Broken(error) => self.broken(net, token, &error, now),
+        }
+    }
+
+    /// Counts bytes by their arrival.
+    #[inline]
+    fn arrived(&mut self, token: Token, total: usize, body: usize, now: Instant) {
+        self.recorder.received(body as u64, (total - body) as u64);
+        let Some(connection) = self.connections.get(token) else { return };
+        let Some(op) = &mut self.slots[connection.slot as usize].op else { return };
+        op.attempt.received_bytes += total as u64;
+        if self.recorder.timeline().stage(now) == Stage::Measured {
+            op.attempt.window_bytes += body as u64;
+        }
+        if self.plan.stop.bytes.is_some() {
+            self.control.note_bytes(now, body as u64);
+        }
+    }
+
+    /// Reads an answer from the first `bytes` bytes of the buffer.
+    fn parse(&mut self, net: &mut N, token: Token, bytes: usize, now: Instant) -> ReadStep {
+        let buffer = std::mem::take(&mut self.buffer);
+        let step = self.parse_bytes(net, token, &buffer[..bytes], now);
+        self.buffer = buffer;
+        step
+    }
+
+    fn parse_bytes(&mut self, net: &mut N, token: Token, input: &[u8], now: Instant) -> ReadStep {
+        let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
+        let Some(op) = &mut self.slots[connection.slot as usize].op else { return ReadStep::Over };
+        // Redirects bring first bytes of their own: that of the final answer stays.
+        if connection.reader.head_bytes() == 0 {
+            op.first_byte = Some(now);
+        }
+        let (mut at, mut body) = (0, 0);
+        let before = connection.reader.phase();
+        let outcome = loop {
+            let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
+            let watch = HeaderWatch {
+                group_by: self.plan.group_by.as_deref(),
+                group_value: &mut self.group_value,
+                software: if self.first_answer.is_none() { Some(&mut self.software) } else { None },
+                wanted: &self.plan.checks.headers,
+                matched: 0,
+            };
+            let mut watch = watch;
+            let read = connection.reader.read(&input[at..], &mut |name, value| watch.see(name, value));
+            let matched = watch.matched;
+            match read {
+                Ok(progress) => {
+                    at += progress.consumed;
+                    match progress.event {
+                        Event::Body(range) => body += range.len(),
+                        Event::Head => {
+                            if let Some(outcome) = self.head_known(token, matched) {
+                                break Some(outcome);
+                            }
+                        }
+                        Event::NeedMore => break None,
+                        Event::End => {
+                            self.arrived(token, input.len(), body, now);
+                            self.complete(net, token, input.len() - at, now);
+                            return ReadStep::Over;
+                        }
+                    }
+                }
+                Err(error) => {
+                    let phase = if connection.reader.head().is_some() { Phase::Body } else { Phase::Head };
+                    break Some(checks::of_malformed(error, phase));
+                }
+            }
+        };
+        self.arrived(token, input.len(), body, now);
+        if let Some(outcome) = outcome {
+            self.note_detail(input);
+            self.cut(net, token, outcome, now);
+            return ReadStep::Over;
+        }
+        if self.is_too_long(token) {
+            return self.cut_too_long(net, token, now);
+        }
+        // The head's deadline is absolute; the body's is moved by every arrival.
+        let in_body = self.connections.get(token).is_some_and(|c| c.reader.phase() != Reading::Head);
+        if in_body || before != Reading::Head {
+            self.set_deadline(token, now + self.plan.timeouts.idle);
+        }
+        ReadStep::More
+    }
+
+    /// Judges the head that was just read; an outcome means that the body is not wanted.
+    fn head_known(&mut self, token: Token, headers_matched: u32) -> Option<AttemptOutcome> {
+        let connection = self.connections.get_mut(token)?;
+        let head = connection.reader.head()?;
+        let op = self.slots[connection.slot as usize].op.as_mut()?;
+        op.attempt.headers_matched = headers_matched;
+        let remarks = [
+            (Flag::SmugglingRisk, head.flags.smuggling_risk),
+            (Flag::DuplicateLength, head.flags.duplicate_length),
+            (Flag::Http10, head.version == Version::Http10),
+            (Flag::UnaskedEncoding, head.encoding == Encoding::Other && !self.plan.checks.encoding_asked),
+            (Flag::Interim, connection.reader.interim() > 0),
+        ];
+        for (flag, _) in remarks.into_iter().filter(|(_, seen)| *seen) {
+            op.attempt.flags.set(flag);
+        }
+        if self.plan.group_by.is_some() {
+            let value = String::from_utf8_lossy(&self.group_value);
+            let value = if value.is_empty() { "(absent)" } else { value.as_ref() };
+            op.group = Some(self.recorder.header_label(value));
+            self.group_value.clear();
+        }
+        let size = self.plan.targets.items()[op.item as usize].size;
+        let at_head = checks::at_head(head, &op.asked(self.plan.follow, size), &self.plan.checks);
+        connection.large_bodies = connection.reader.opaque_bytes() >= LARGE_BODY;
+        op.attempt.at_head = at_head;
+        match at_head {
+            AtHead::Cut(outcome) => Some(outcome),
+            AtHead::Read | AtHead::Doomed(_) | AtHead::Redirect => None,
+        }
+    }
+
+    /// Whether a body has passed the size that it should have.
+    #[inline]
+    fn is_too_long(&self, token: Token) -> bool {
+        let Some(connection) = self.connections.get(token) else { return false };
+        let Some(op) = &self.slots[connection.slot as usize].op else { return false };
+        if op.attempt.at_head != AtHead::Read {
+            return false;
+        }
+        let size = self.plan.targets.items()[op.item as usize].size;
+        let asked = op.asked(self.plan.follow, size);
+        checks::size_cap(&asked, &self.plan.checks).is_some_and(|cap| connection.reader.body_bytes() > cap)
+    }
+
+    fn cut_too_long(&mut self, net: &mut N, token: Token, now: Instant) -> ReadStep {
+        let ranged = self.plan.request.range.is_some();
+        let (class, cause) = if ranged {
+            (AttemptClass::Range, Cause::WrongRangeLength)
+        } else {
+            (AttemptClass::Integrity, Cause::SizeDiffers)
+        };
+        self.cut(net, token, AttemptOutcome::failed(class, cause, Phase::Body), now);
+        ReadStep::Over
+    }
+
+    /// The server closed its side.
+    fn ended_by_peer(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
+        *now = net.now();
+        self.turn(net, *now);
+        let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
+        match connection.reader.end_of_stream() {
+            Ok(()) => self.complete(net, token, 0, *now),
+            Err(error) => {
+                let outcome = checks::of_truncated(error);
+                self.cut_or_resend(net, token, outcome, *now);
+            }
+        }
+        ReadStep::Over
+    }
+
+    /// The connection broke while its answer was awaited.
+    fn broken(&mut self, net: &mut N, token: Token, error: &io::Error, now: &mut Instant) -> ReadStep {
+        *now = net.now();
+        self.turn(net, *now);
+        let Some(connection) = self.connections.get(token) else { return ReadStep::Over };
+        let (cause, phase) = match connection.reader.phase() {
+            Reading::Head => (Cause::ResetInHead, Phase::Head),
+            Reading::Body | Reading::Trailers | Reading::Complete => (Cause::ResetInBody, Phase::Body),
+        };
+        self.note_detail(error.to_string().as_bytes());
+        self.cut_or_resend(net, token, AttemptOutcome::failed(AttemptClass::Reset, cause, phase), *now);
+        ReadStep::Over
+    }
+}
+
+/// Looks for the few header fields that something depends on.
+struct HeaderWatch<'a> {
+    group_by: Option<&'a str>,
+    group_value: &'a mut Vec<u8>,
+    /// Where the `Server` header goes, while it is not known.
+    software: Option<&'a mut Option<String>>,
+    wanted: &'a [wire::header::Header],
+    matched: u32,
+}
+
+impl HeaderWatch<'_> {
+    #[inline]
+    fn see(&mut self, name: &[u8], value: &[u8]) {
+        if let Some(software) = &mut self.software
+            && name.eq_ignore_ascii_case(b"server")
+        {
+            **software = Some(String::from_utf8_lossy(&value[..value.len().min(SOFTWARE_BYTES_MAX)]).into_owned());
+        }
+        if self.group_by.is_some_and(|wanted| name.eq_ignore_ascii_case(wanted.as_bytes())) {
+            self.group_value.clear();
+            self.group_value.extend_from_slice(value);
+        }
+        let hits = |header: &&wire::header::Header| {
+            name.eq_ignore_ascii_case(header.name.as_str().as_bytes()) && value == header.value.as_str().as_bytes()
+        };
+        self.matched += self.wanted.iter().filter(hits).count() as u32;
+    }
+}

@@ -1,0 +1,371 @@
+//! Operations and attempts begin here: a slot takes an operation, a connection is found or opened, the request is sent.
+
+use super::connections::{Connection, Found, State};
+use super::op::{Attempt, Op, Slot};
+use super::pacer::Pacer;
+use super::{BURST, RunLoop, checks};
+use crate::network::{Connecting, Interest, NameError, Network, Token};
+use crate::plan::{Choice, RangeChoice};
+use crate::random::{Stream, below};
+use measure::sample::AttemptKind;
+use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase, Stage};
+use std::io;
+use wire::range::ByteRange;
+use wire::response::{RequestKind, ResponseReader};
+
+/// A request body up to this size goes out together with its head.
+const BODY_WITH_HEAD_MAX: usize = 64 * 1024;
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Starts the operations that are due, a bounded number of them.
+    #[inline]
+    pub(super) fn start_due(&mut self, net: &mut N, now: Instant) {
+        match &self.pacer {
+            Pacer::Closed(closed) if closed.waiting.is_empty() => {}
+            Pacer::Closed(_) => self.start_waiting(net, now),
+            Pacer::Open(_) => self.start_arrived(net, now),
+        }
+    }
+
+    fn start_waiting(&mut self, net: &mut N, now: Instant) {
+        for _ in 0..BURST {
+            let Pacer::Closed(closed) = &mut self.pacer else { return };
+            if closed.exhausted || now >= self.recorder.timeline().window_end() {
+                closed.waiting.clear();
+                return;
+            }
+            let Some((slot, since)) = closed.next(now) else { return };
+            // What became free in the warm-up and is taken in the window belongs to the warm-up, by its intended start.
+            let measured = self.recorder.timeline().stage(since) == Stage::Measured;
+            if measured && self.plan.stop.ops_per_slot.is_some_and(|most| self.slots[slot as usize].taken >= most.get())
+            {
+                closed.retire(self.slots.len());
+                continue;
+            }
+            let tickets = if measured { &mut closed.tickets } else { &mut closed.warmup_tickets };
+            let Some(number) = tickets.next() else {
+                closed.exhausted = true;
+                return;
+            };
+            self.slots[slot as usize].taken += u64::from(measured);
+            self.recorder.scheduled(since, 1);
+            self.start_op(net, slot, number, (since, 0), now);
+        }
+    }
+
+    fn start_arrived(&mut self, net: &mut N, now: Instant) {
+        for _ in 0..BURST {
+            let timeline = *self.recorder.timeline();
+            let Pacer::Open(open) = &mut self.pacer else { return };
+            let Some(at) = open.next(&timeline).filter(|at| *at <= now && now < timeline.window_end()) else {
+                open.starved = open.starved && open.free_slots.is_empty();
+                return;
+            };
+            let free = open.free_slots.pop().or_else(|| {
+                (self.slots.len() < open.slots_max).then(|| {
+                    self.slots.push(Slot { op: None, freed: Instant::ZERO, taken: 0 });
+                    self.slots.len() as u32 - 1
+                })
+            });
+            let Some(slot) = free else {
+                open.starved = true;
+                return;
+            };
+            let number = open.arrivals.number();
+            // Waiting for a slot is the target's doing; all other delay is this client's.
+            let slot_wait = if open.starved { self.slots[slot as usize].freed.nanos_since(at) } else { 0 };
+            open.take(at, &timeline);
+            self.offer(now);
+            self.start_op(net, slot, number, (at, slot_wait), now);
+        }
+    }
+
+    fn start_op(
+        &mut self,
+        net: &mut N,
+        slot: u32,
+        number: u64,
+        (intended, slot_wait_nanos): (Instant, u64),
+        now: Instant,
+    ) {
+        self.recorder.started(now, intended);
+        self.in_flight += 1;
+        let items = self.plan.targets.items();
+        let index = match self.plan.choice {
+            Choice::RoundRobin => number % items.len() as u64,
+            Choice::Random => below(self.plan.seed, Stream::Object, number, items.len() as u64),
+        };
+        let item = &items[index as usize];
+        let origin = item.origin as usize;
+        self.slots[slot as usize].op = Some(Op {
+            number,
+            item: index as u32,
+            kind: self.kind,
+            range: self.choose_range(number, item.size),
+            intended,
+            started: now,
+            sent: None,
+            first_byte: None,
+            slot_wait_nanos,
+            connect_nanos: None,
+            origin,
+            hop: None,
+            hops: 0,
+            attempts: 0,
+            label: self.origins[origin].label,
+            group: None,
+            attempt: Attempt::new(AttemptKind::First, now),
+        });
+        self.begin_attempt(net, slot, AttemptKind::First, now);
+    }
+
+    fn choose_range(&self, number: u64, size: Option<u64>) -> Option<ByteRange> {
+        match self.plan.request.range? {
+            RangeChoice::Fixed(range) => Some(range),
+            RangeChoice::Random { length } => {
+                let size = size.unwrap_or(length.get());
+                let places = size.saturating_sub(length.get()) + 1;
+                let first = below(self.plan.seed, Stream::Offset, number, places);
+                ByteRange::of_length(first, length.get().min(size))
+            }
+        }
+    }
+
+    /// Makes an attempt for the slot's operation, on a kept connection when there is one.
+    pub(super) fn begin_attempt(&mut self, net: &mut N, slot: u32, kind: AttemptKind, now: Instant) {
+        let Some(op) = &mut self.slots[slot as usize].op else { return };
+        op.attempts += 1;
+        op.attempt = Attempt::new(kind, now);
+        if kind == AttemptKind::Resend {
+            op.attempt.flags.set(Flag::Resent);
+        }
+        let origin = op.attempt_origin();
+        // A resend goes out on a new connection: other kept ones are likely to be as stale as the first.
+        let kept = if kind == AttemptKind::Resend { None } else { self.origins[origin].take_idle(&self.connections) };
+        match kept {
+            Some(token) => {
+                if let Some(connection) = self.connections.get_mut(token) {
+                    connection.slot = slot;
+                }
+                self.send_request(net, token, now);
+            }
+            None => self.open(net, slot, now),
+        }
+    }
+
+    /// Opens a connection for the slot's attempt.
+    fn open(&mut self, net: &mut N, slot: u32, now: Instant) {
+        let Some(op) = &mut self.slots[slot as usize].op else { return };
+        let origin = op.attempt_origin();
+        let address = match self.origins[origin].next_address(net, now) {
+            Found::Address(address) => address,
+            Found::Pending => {
+                self.resolving.push(slot);
+                return;
+            }
+            Found::Failed(error) => {
+                let cause = match error {
+                    NameError::NotFound => Cause::NameNotFound,
+                    NameError::NoAnswer => Cause::ResolverFailed,
+                };
+                self.unreached(net, slot, AttemptOutcome::failed(AttemptClass::Dns, cause, Phase::Resolve), now);
+                return;
+            }
+        };
+        op.attempt.addresses_tried += 1;
+        let token = self.connections.reserve();
+        match net.connect(token, &address) {
+            Ok((socket, connecting)) => {
+                op.attempt.connection = Some(token);
+                self.connections.insert(
+                    token,
+                    Connection {
+                        socket,
+                        state: State::Opening,
+                        origin,
+                        address,
+                        slot,
+                        reader: ResponseReader::new(),
+                        unsent: Vec::new(),
+                        body_sent: 0,
+                        watches_writing: true,
+                        requests: 0,
+                        opened: now,
+                        deadline: Instant::NEVER,
+                        large_bodies: false,
+                        low_water: 1,
+                    },
+                );
+                self.set_deadline(token, now + self.plan.timeouts.connect);
+                if connecting == Connecting::Done {
+                    self.established(net, token, now);
+                }
+            }
+            Err(error) => self.connect_failed(net, slot, &error, now),
+        }
+    }
+
+    /// Asks again for the names that attempts wait for.
+    pub(super) fn retry_names(&mut self, net: &mut N, now: Instant) {
+        for slot in std::mem::take(&mut self.resolving) {
+            let Some(op) = &self.slots[slot as usize].op else { continue };
+            if now.since(op.attempt.started) >= self.plan.timeouts.connect {
+                let outcome = AttemptOutcome::failed(AttemptClass::Dns, Cause::ResolverFailed, Phase::Resolve);
+                self.unreached(net, slot, outcome, now);
+            } else {
+                self.open(net, slot, now);
+            }
+        }
+    }
+
+    /// A connection that was being opened is established or has failed.
+    pub(super) fn opened(&mut self, net: &mut N, token: Token) -> Instant {
+        let now = net.now();
+        self.turn(net, now);
+        let Some(connection) = self.connections.get_mut(token) else { return now };
+        match net.connected(&mut connection.socket) {
+            Ok(()) => self.established(net, token, now),
+            Err(error) => {
+                let slot = connection.slot;
+                self.connections.remove(token);
+                self.connect_failed(net, slot, &error, now);
+            }
+        }
+        now
+    }
+
+    fn established(&mut self, net: &mut N, token: Token, now: Instant) {
+        let Some(connection) = self.connections.get_mut(token) else { return };
+        let nanos = now.nanos_since(connection.opened);
+        connection.state = State::Active;
+        if let Some(op) = &mut self.slots[connection.slot as usize].op {
+            op.connect_nanos = Some(op.connect_nanos.unwrap_or(0) + nanos);
+        }
+        self.recorder.connected(nanos);
+        self.connect_failures_in_a_row = 0;
+        self.control.note_reached();
+        self.send_request(net, token, now);
+    }
+
+    /// A connection could not be opened: the next address of the host is tried, if there is one.
+    fn connect_failed(&mut self, net: &mut N, slot: u32, error: &io::Error, now: Instant) {
+        let Some(op) = &mut self.slots[slot as usize].op else { return };
+        op.attempt.connection = None;
+        let outcome = checks::of_connect_error(error);
+        let own_fault = outcome.class == AttemptClass::ClientResource;
+        if !own_fault && op.attempt.addresses_tried < self.origins[op.attempt_origin()].address_count() {
+            op.attempt.flags.set(Flag::Failover);
+            self.recorder.connect_failed();
+            self.open(net, slot, now);
+        } else {
+            self.unreached(net, slot, outcome, now);
+        }
+    }
+
+    /// An attempt ends without having got a connection.
+    pub(super) fn unreached(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, now: Instant) {
+        self.recorder.connect_failed();
+        self.connect_failures_in_a_row = self.connect_failures_in_a_row.saturating_add(1);
+        self.control.note_unreached(now, outcome);
+        self.finish_attempt(net, slot, outcome, now);
+    }
+
+    /// Sends the slot's request on an established connection.
+    fn send_request(&mut self, net: &mut N, token: Token, now: Instant) {
+        let Some(connection) = self.connections.get_mut(token) else { return };
+        let Some(op) = &mut self.slots[connection.slot as usize].op else { return };
+        let template = &self.origins[connection.origin].template;
+        let target = match &op.hop {
+            None => &self.plan.targets.items()[op.item as usize].target,
+            Some(hop) => hop.url.target(),
+        };
+        template.write(target, op.range, &mut self.scratch);
+        let body = self.plan.request.body.as_deref().unwrap_or_default();
+        connection.body_sent = 0;
+        if body.len() <= BODY_WITH_HEAD_MAX {
+            self.scratch.extend_from_slice(body);
+            connection.body_sent = body.len();
+        }
+        let kind = if self.plan.request.method.as_ref() == "HEAD" { RequestKind::Head } else { RequestKind::Other };
+        connection.reader.start(kind);
+        connection.state = State::Active;
+        connection.requests += 1;
+        op.attempt.connection = Some(token);
+        op.sent.get_or_insert(now);
+        // In the closed model a fresh connection's start is when it was established.
+        self.set_deadline(token, now + self.plan.timeouts.head);
+        self.send_scratch(net, token, now);
+    }
+
+    #[inline]
+    fn send_scratch(&mut self, net: &mut N, token: Token, now: Instant) {
+        let Some(connection) = self.connections.get_mut(token) else { return };
+        let whole = connection.body_sent == self.plan.request.body.as_ref().map_or(0, |body| body.len());
+        match net.send(&mut connection.socket, &self.scratch) {
+            Ok(sent) if sent == self.scratch.len() && whole => {
+                let slot = connection.slot;
+                if connection.watches_writing {
+                    connection.watches_writing = false;
+                    // Should this fail there are only more wake-ups than needed.
+                    let _ = net.watch(&connection.socket, token, Interest::Read);
+                }
+                self.note_sent(slot, sent);
+            }
+            Ok(sent) => {
+                let slot = connection.slot;
+                connection.unsent = self.scratch.split_off(sent);
+                self.note_sent(slot, sent);
+                self.send_rest(net, token, now);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                connection.unsent = std::mem::take(&mut self.scratch);
+                self.send_rest(net, token, now);
+            }
+            Err(error) => self.send_failed(net, token, &error, now),
+        }
+    }
+
+    fn note_sent(&mut self, slot: u32, bytes: usize) {
+        self.recorder.sent(bytes as u64);
+        if let Some(op) = &mut self.slots[slot as usize].op {
+            op.attempt.sent_bytes += bytes as u64;
+        }
+    }
+
+    /// Goes on sending a request that the kernel did not take whole.
+    pub(super) fn send_rest(&mut self, net: &mut N, token: Token, now: Instant) {
+        loop {
+            let Some(connection) = self.connections.get_mut(token) else { return };
+            let body = self.plan.request.body.as_deref().unwrap_or_default();
+            let head_left = !connection.unsent.is_empty();
+            let rest = if head_left { &connection.unsent[..] } else { &body[connection.body_sent..] };
+            if rest.is_empty() {
+                connection.watches_writing = false;
+                let _ = net.watch(&connection.socket, token, Interest::Read);
+                return;
+            }
+            match net.send(&mut connection.socket, rest) {
+                Ok(sent) => {
+                    if head_left {
+                        connection.unsent.drain(..sent);
+                    } else {
+                        connection.body_sent += sent;
+                    }
+                    let slot = connection.slot;
+                    self.note_sent(slot, sent);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if !connection.watches_writing {
+                        connection.watches_writing = true;
+                        let _ = net.watch(&connection.socket, token, Interest::ReadWrite);
+                    }
+                    return;
+                }
+                Err(error) => {
+                    self.send_failed(net, token, &error, now);
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! When operations should start.
+//!
+//! Load over time is a [`Profile`]: a level (operations per second, or slots) that is constant or moves linearly in
+//! stages. In the open model [`Arrivals`] turns a profile of rates into the intended start of the n-th operation; in
+//! the closed model the profile says how many slots are in use.
+
+mod arrivals;
+mod profile;
+mod tickets;
+
+pub use arrivals::{Arrivals, Spacing};
+pub use profile::{Profile, ProfileError, StagePlan};
+pub use tickets::{Budget, Tickets};

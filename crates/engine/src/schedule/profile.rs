@@ -1,0 +1,212 @@
+//! A level over time, piecewise linear.
+
+use std::time::Duration;
+
+/// One stage: over `length`, move linearly to `level`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StagePlan {
+    /// How long the stage takes.
+    pub length: Duration,
+    /// The level at its end.
+    pub level: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Segment {
+    start: f64,
+    length: f64,
+    from: f64,
+    to: f64,
+    /// ∫ level dt from 0 to `start`.
+    area_before: f64,
+}
+
+/// A level (operations per second, or slots) over the seconds of a run. After its last stage the level stays.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    segments: Vec<Segment>,
+    /// Level after the last segment.
+    last: f64,
+    /// End of the last segment, in seconds.
+    end: f64,
+    /// ∫ level dt from 0 to `end`.
+    area: f64,
+}
+
+/// Why stages make no profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProfileError {
+    /// A level is negative or no number.
+    #[error("a level must be 0 or more")]
+    BadLevel,
+    /// All levels are 0.
+    #[error("at least one level must be above 0")]
+    NoLoad,
+}
+
+impl Profile {
+    /// The same level throughout.
+    ///
+    /// # Errors
+    /// When `level` is not above 0.
+    pub fn constant(level: f64) -> Result<Self, ProfileError> {
+        Self::stages(level, &[])
+    }
+
+    /// From 0 to `level` over `ramp`, then `level`.
+    ///
+    /// # Errors
+    /// When `level` is not above 0.
+    pub fn ramp(level: f64, ramp: Duration) -> Result<Self, ProfileError> {
+        Self::stages(0.0, &[StagePlan { length: ramp, level }])
+    }
+
+    /// Starts at level `from` and goes through `stages`.
+    ///
+    /// # Errors
+    /// When a level is negative or no number, or none is above 0.
+    pub fn stages(from: f64, stages: &[StagePlan]) -> Result<Self, ProfileError> {
+        let levels = || stages.iter().map(|stage| stage.level).chain([from]);
+        if !levels().all(|level| level.is_finite() && level >= 0.0) {
+            return Err(ProfileError::BadLevel);
+        }
+        if !levels().any(|level| level > 0.0) {
+            return Err(ProfileError::NoLoad);
+        }
+        let mut profile = Self { segments: Vec::new(), last: from, end: 0.0, area: 0.0 };
+        for stage in stages {
+            let length = stage.length.as_secs_f64();
+            if length > 0.0 {
+                profile.segments.push(Segment {
+                    start: profile.end,
+                    length,
+                    from: profile.last,
+                    to: stage.level,
+                    area_before: profile.area,
+                });
+                profile.end += length;
+                profile.area += length * (profile.last + stage.level) / 2.0;
+            }
+            profile.last = stage.level;
+        }
+        Ok(profile)
+    }
+
+    /// The level at `seconds` from the start.
+    #[must_use]
+    pub fn level(&self, seconds: f64) -> f64 {
+        match self.segments.iter().find(|segment| seconds < segment.start + segment.length) {
+            Some(segment) => segment.from + (segment.to - segment.from) * (seconds - segment.start) / segment.length,
+            None => self.last,
+        }
+    }
+
+    /// The highest level ever reached.
+    #[must_use]
+    pub fn peak(&self) -> f64 {
+        self.segments.iter().flat_map(|segment| [segment.from, segment.to]).fold(self.last, f64::max)
+    }
+
+    /// Length of all stages together.
+    #[must_use]
+    pub fn length(&self) -> Duration {
+        Duration::from_secs_f64(self.end)
+    }
+
+    /// Whether the level never changes.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// Λ(t) = ∫ level dt from 0 to `seconds`: operations asked for until then.
+    #[must_use]
+    pub fn area(&self, seconds: f64) -> f64 {
+        match self.segments.iter().find(|segment| seconds < segment.start + segment.length) {
+            Some(segment) => {
+                let inside = (seconds - segment.start).max(0.0);
+                let slope = (segment.to - segment.from) / segment.length;
+                segment.area_before + inside * (segment.from + slope * inside / 2.0)
+            }
+            None => self.area + (seconds - self.end) * self.last,
+        }
+    }
+
+    /// Λ⁻¹(a): when ∫ level dt reaches `area`, in seconds. `None` when it never does.
+    #[must_use]
+    pub fn time_of(&self, area: f64) -> Option<f64> {
+        for segment in &self.segments {
+            let inside = area - segment.area_before;
+            if inside <= segment.length * (segment.from + segment.to) / 2.0 {
+                // inside = from·x + slope·x²/2, solved in the form that does not cancel.
+                let slope = (segment.to - segment.from) / segment.length;
+                let root = (segment.from * segment.from + 2.0 * slope * inside).max(0.0).sqrt();
+                let denominator = segment.from + root;
+                let x = if denominator > 0.0 { 2.0 * inside / denominator } else { 0.0 };
+                return Some(segment.start + x.clamp(0.0, segment.length));
+            }
+        }
+        let rest = area - self.area;
+        if rest <= 0.0 {
+            return Some(self.end);
+        }
+        (self.last > 0.0).then(|| self.end + rest / self.last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn profiles() -> impl Strategy<Value = Profile> {
+        let stage = (0_u64..20_000, 0.0_f64..5_000.0)
+            .prop_map(|(ms, level)| StagePlan { length: Duration::from_millis(ms), level });
+        (0.0_f64..5_000.0, prop::collection::vec(stage, 0..6))
+            .prop_filter_map("no load", |(from, stages)| Profile::stages(from, &stages).ok())
+    }
+
+    proptest! {
+        #[test]
+        fn time_of_inverts_area(profile in profiles(), seconds in 0.0_f64..120.0) {
+            let area = profile.area(seconds);
+            let back = profile.time_of(area).unwrap_or(seconds);
+            // Where the level is 0 many times have the same area: compare the areas.
+            prop_assert!((profile.area(back) - area).abs() <= 1e-6 * area.max(1.0), "{area} -> {back} -> {}", profile.area(back));
+        }
+
+        #[test]
+        fn area_is_the_integral_of_level(profile in profiles(), seconds in 0.0_f64..60.0) {
+            let steps = 20_000;
+            let width = seconds / f64::from(steps);
+            let sum: f64 = (0..steps).map(|i| profile.level((f64::from(i) + 0.5) * width) * width).sum();
+            // Midpoint sums are off by at most one level times the width at each of the jumps.
+            prop_assert!((sum - profile.area(seconds)).abs() <= 10.0 * 5_000.0 * width + 1e-6 * sum);
+        }
+
+        #[test]
+        fn times_never_go_back(profile in profiles()) {
+            let mut last = 0.0;
+            for n in 0..2000 {
+                let Some(time) = profile.time_of(f64::from(n) * 7.3) else { break };
+                prop_assert!(time >= last - 1e-9);
+                last = time;
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_levels_are_refused() {
+        assert_eq!(Profile::constant(0.0), Err(ProfileError::NoLoad));
+        assert_eq!(Profile::constant(-3.0), Err(ProfileError::BadLevel));
+        assert_eq!(Profile::constant(f64::NAN), Err(ProfileError::BadLevel));
+    }
+
+    #[test]
+    fn a_ramp_offers_half_of_its_level() {
+        let ramp = Profile::ramp(1000.0, Duration::from_secs(10)).unwrap();
+        assert!((ramp.area(10.0) - 5_000.0).abs() < 1e-9);
+        assert!((ramp.level(5.0) - 500.0).abs() < 1e-9);
+        assert!((ramp.level(99.0) - 1000.0).abs() < 1e-9);
+    }
+}

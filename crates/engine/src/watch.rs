@@ -1,0 +1,154 @@
+//! The client watches its host: what others take from it shows in the figures, so it must be said.
+//!
+//! Everything is read once per interval by the gathering thread, from `/proc` and `/sys`. What can not be read counts
+//! as zero: nothing is ever blamed on a guess.
+
+use measure::{Interval, Stage};
+use std::collections::HashMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// Readings at one moment.
+#[derive(Clone, Debug, Default)]
+struct Readings {
+    /// Time that all threads of this process waited for a core.
+    run_delay: Duration,
+    /// Share-making counters of `/proc/stat`: stolen and all ticks.
+    stolen: u64,
+    ticks: u64,
+    /// Bytes received and sent by each network card.
+    cards: HashMap<String, (u64, u64)>,
+    cpu: Duration,
+}
+
+/// Watches this host.
+#[derive(Debug)]
+pub struct HostWatch {
+    last: Readings,
+    at: Instant,
+    /// Speed of each card that tells one, in bytes per second.
+    speeds: HashMap<String, f64>,
+    descriptors_max: f64,
+    ports: f64,
+}
+
+impl HostWatch {
+    /// Begins to watch.
+    #[must_use]
+    pub fn start() -> Self {
+        let last = Readings::take();
+        let speeds = last.cards.keys().filter_map(|card| Some((card.clone(), speed(card)?))).collect();
+        let descriptors_max = sys::limits::descriptor_limits().map_or(f64::INFINITY, |limits| limits.soft as f64);
+        Self { last, at: Instant::now(), speeds, descriptors_max, ports: port_range().unwrap_or(f64::INFINITY) }
+    }
+
+    /// Notes in `interval` what happened since the last call.
+    pub fn stamp(&mut self, interval: &mut Interval) {
+        let (now, readings) = (Instant::now(), Readings::take());
+        let elapsed = now.duration_since(self.at).as_secs_f64().max(1e-3);
+        let load = &mut interval.client;
+        let delay = readings.run_delay.saturating_sub(self.last.run_delay).as_secs_f64();
+        load.run_delay = delay / elapsed;
+        let ticks = readings.ticks.saturating_sub(self.last.ticks);
+        load.steal = readings.stolen.saturating_sub(self.last.stolen) as f64 / ticks.max(1) as f64;
+        let card_share = |(card, speed): (&String, &f64)| {
+            let (received, sent) = readings.cards.get(card)?;
+            let (received_before, sent_before) = self.last.cards.get(card)?;
+            let busier = received.saturating_sub(*received_before).max(sent.saturating_sub(*sent_before));
+            Some(busier as f64 / elapsed / speed)
+        };
+        load.nic = self.speeds.iter().filter_map(card_share).fold(0.0, f64::max);
+        load.descriptors = open_descriptors().map_or(0.0, |open| open as f64 / self.descriptors_max);
+        load.ports = if interval.stage == Stage::Measured { ports_in_use() / self.ports } else { 0.0 };
+        load.cpu_nanos = u64::try_from(readings.cpu.saturating_sub(self.last.cpu).as_nanos()).unwrap_or(u64::MAX);
+        (self.last, self.at) = (readings, now);
+    }
+}
+
+impl Readings {
+    fn take() -> Self {
+        let (stolen, ticks) = processor_ticks().unwrap_or((0, 0));
+        Self { run_delay: run_delay(), stolen, ticks, cards: card_bytes(), cpu: sys::clock::process_cpu_time() }
+    }
+}
+
+/// Waiting time of all threads of this process, second field of each `schedstat`.
+fn run_delay() -> Duration {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let nanos = tasks.filter_map(|task| {
+        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(nanos.sum())
+}
+
+/// Stolen ticks and all ticks of all cores, from the first line of `/proc/stat`.
+fn processor_ticks() -> Option<(u64, u64)> {
+    let text = fs::read_to_string("/proc/stat").ok()?;
+    let fields: Vec<u64> =
+        text.lines().next()?.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
+    Some((*fields.get(7)?, fields.iter().take(8).sum()))
+}
+
+fn card_bytes() -> HashMap<String, (u64, u64)> {
+    let text = fs::read_to_string("/proc/net/dev").unwrap_or_default();
+    let card = |line: &str| {
+        let (name, counters) = line.split_once(':')?;
+        let mut counters = counters.split_whitespace();
+        let received = counters.next()?.parse().ok()?;
+        let sent = counters.nth(7)?.parse().ok()?;
+        Some((name.trim().to_owned(), (received, sent)))
+    };
+    text.lines().filter_map(card).collect()
+}
+
+/// Speed of a card in bytes per second; `None` for loopback and virtual cards.
+fn speed(card: &str) -> Option<f64> {
+    let megabits: f64 = fs::read_to_string(format!("/sys/class/net/{card}/speed")).ok()?.trim().parse().ok()?;
+    (megabits > 0.0).then_some(megabits * 1e6 / 8.0)
+}
+
+fn open_descriptors() -> Option<usize> {
+    Some(fs::read_dir("/proc/self/fd").ok()?.count())
+}
+
+fn port_range() -> Option<f64> {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+    let mut ends = text.split_whitespace().map(str::parse::<f64>);
+    let (first, last) = (ends.next()?.ok()?, ends.next()?.ok()?);
+    Some(last - first + 1.0)
+}
+
+/// TCP sockets that hold a port: those in use and those in TIME_WAIT.
+fn ports_in_use() -> f64 {
+    let text = fs::read_to_string("/proc/net/sockstat").unwrap_or_default();
+    let Some(line) = text.lines().find(|line| line.starts_with("TCP:")) else { return 0.0 };
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let value = |name| {
+        let at = fields.iter().position(|field| *field == name)?;
+        fields.get(at + 1)?.parse::<f64>().ok()
+    };
+    value("inuse").unwrap_or(0.0) + value("tw").unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_seen() {
+        let mut watch = HostWatch::start();
+        let mut sum = 0_u64;
+        let until = Instant::now() + Duration::from_millis(30);
+        while Instant::now() < until {
+            sum = sum.wrapping_add(1);
+        }
+        assert!(sum > 0);
+        let mut interval = Interval::new(Stage::Measured, measure::Instant::ZERO, measure::Instant::from_nanos(1));
+        watch.stamp(&mut interval);
+        assert!(interval.client.cpu_nanos > 1_000_000, "{:?}", interval.client);
+        assert!(interval.client.descriptors > 0.0);
+        assert!(watch.last.cards.contains_key("lo"));
+        assert!(port_range().is_some_and(|ports| ports > 1000.0));
+    }
+}
