@@ -69,7 +69,9 @@ mod tests {
 
     #[test]
     fn cpu_time_counts_work() {
-        let (thread, process) = (thread_cpu_time(), process_cpu_time());
+        // The process first: what this thread uses between the two readings must not be missing from its share.
+        let process = process_cpu_time();
+        let thread = thread_cpu_time();
         let mut sum = 0_u64;
         while thread_cpu_time() < thread + Duration::from_millis(2) {
             sum = std::hint::black_box(sum.wrapping_add(1));
