@@ -1,1 +1,19 @@
-//! report
+//! How a result is shown: from saved records alone, so that any report can be made again later, mid-run, or after a
+//! crash.
+//!
+//! [`text()`] is for people and for issues, [`json()`] for machines, [`compat`] for scripts that read other tools'
+//! output. All of them draw on the same few modules: [`standing`] (may these figures be used?), [`percentile`] (is
+//! there enough to show this quantile?), [`formula`] (other tools' arithmetic), `number` and `escape`.
+
+pub mod compat;
+pub mod escape;
+pub mod formula;
+pub mod json;
+mod number;
+pub mod percentile;
+pub mod standing;
+mod text;
+
+pub use json::{JsonReport, json, schema};
+pub use standing::{Note, Standing, notes};
+pub use text::{Style, text};

@@ -1,0 +1,344 @@
+//! From a saved run to its [`JsonReport`].
+
+use super::{
+    Asked, Bytes, CauseCount, ClassCount, Client, ClientHost, ConnectionCounts, EndWord, Ending, FORMAT,
+    FailureExample, Failures, FlagCount, GroupFigures, JsonReport, JudgementWord, LimitWord, ModelWord, NoteText,
+    ObjectiveResult, Operations, QuantileNanos, QuantileState, SeriesPoint, ServerAnswer, Setting, Speeds, Spread,
+    StageBytes, StatusCount, Times, VerdictWord, Violated,
+};
+use crate::escape::{bounded, escape};
+use crate::percentile::{self, LADDER, Percentile};
+use crate::standing::{self, Standing};
+use measure::objective::Judgement;
+use measure::summary::StageTotals;
+use measure::{AttemptClass, Cause, Distribution, Enumerated, Example, LimitedBy, Model};
+use store::{EndReason, Point, SavedRun};
+
+/// Characters of text that the user typed.
+const TYPED_MAX: usize = 4096;
+
+/// The report of a saved run.
+#[must_use]
+pub fn json(run: &SavedRun) -> JsonReport {
+    let standing = Standing::of(run);
+    JsonReport {
+        format: FORMAT,
+        verdict: verdict(&standing),
+        violations: violations(&standing),
+        limited_by: limit(standing::limited_by(run)),
+        at_least: standing::is_at_least(run),
+        end: ending(run),
+        notes: standing::notes(run)
+            .iter()
+            .map(|note| NoteText { name: note.name().into(), text: note.to_string() })
+            .collect(),
+        asked: asked(run),
+        server: server(run),
+        operations: operations(run),
+        objectives: objectives(run),
+        times: times(run),
+        speed: speed(&run.summary().all.speed),
+        connections: connections(run),
+        bytes: bytes(run),
+        failures: failures(run),
+        groups: groups(run),
+        client: client(run),
+        series: run.points.iter().map(point).collect(),
+    }
+}
+
+fn verdict(standing: &Standing) -> VerdictWord {
+    match standing {
+        Standing::Valid => VerdictWord::Valid,
+        Standing::Interrupted => VerdictWord::Interrupted,
+        Standing::Partial => VerdictWord::Partial,
+        Standing::Invalid(_) => VerdictWord::Invalid,
+    }
+}
+
+fn violations(standing: &Standing) -> Vec<Violated> {
+    let Standing::Invalid(violations) = standing else { return Vec::new() };
+    let violated = |violation: &measure::books::Violation| Violated {
+        identity: violation.identity.name().into(),
+        about: violation.identity.about().into(),
+        left: violation.left,
+        right: violation.right,
+    };
+    violations.iter().map(violated).collect()
+}
+
+fn limit(limited: LimitedBy) -> LimitWord {
+    match limited {
+        LimitedBy::Target => LimitWord::Target,
+        LimitedBy::ClientCpu => LimitWord::ClientCpu,
+        LimitedBy::ClientNic => LimitWord::ClientNic,
+        LimitedBy::SharedHost => LimitWord::SharedHost,
+        LimitedBy::Concurrency => LimitWord::Concurrency,
+        LimitedBy::Rate => LimitWord::Rate,
+        LimitedBy::Unknown => LimitWord::Unknown,
+    }
+}
+
+fn ending(run: &SavedRun) -> Option<Ending> {
+    let end = run.end.as_ref()?;
+    let (reason, signal, detail) = match &end.reason {
+        EndReason::Completed => (EndWord::Completed, None, None),
+        EndReason::Interrupted { signal } => (EndWord::Interrupted, Some(*signal), None),
+        EndReason::DiskFull => (EndWord::DiskFull, None, None),
+        EndReason::Unreachable { detail } => (EndWord::Unreachable, None, Some(escape(detail))),
+        EndReason::Failed { detail } => (EndWord::Failed, None, Some(escape(detail))),
+    };
+    Some(Ending { reason, signal, detail, at_nanos: end.at.as_nanos() })
+}
+
+fn asked(run: &SavedRun) -> Asked {
+    let begin = &run.begin;
+    let typed = |text: &String| bounded(text, TYPED_MAX);
+    let (model, concurrency) = match begin.model {
+        Model::Closed { concurrency } => (ModelWord::Closed, concurrency),
+        Model::Open { in_flight_max } => (ModelWord::Open, in_flight_max),
+    };
+    Asked {
+        version: escape(&begin.version),
+        debug_build: begin.debug_build,
+        started_unix_ms: begin.started_unix_ms,
+        command: begin.command.iter().map(typed).collect(),
+        targets: begin.targets.iter().map(typed).collect(),
+        urls: begin.urls,
+        model,
+        concurrency,
+        load: escape(&begin.load),
+        warmup_ms: begin.warmup_ms,
+        duration_ms: begin.duration_ms,
+        seed: begin.seed,
+        threads: begin.threads,
+        settings: begin
+            .settings
+            .iter()
+            .map(|(name, value)| Setting { name: typed(name), value: typed(value) })
+            .collect(),
+        host: ClientHost {
+            name: escape(&begin.host.name),
+            kernel: escape(&begin.host.kernel),
+            cpu: escape(&begin.host.cpu),
+            cores: begin.host.cores,
+            memory_bytes: begin.host.memory_bytes,
+        },
+    }
+}
+
+fn server(run: &SavedRun) -> Option<ServerAnswer> {
+    let server = run.end.as_ref()?.server.as_ref()?;
+    Some(ServerAnswer {
+        software: server.software.as_deref().map(escape),
+        address: escape(&server.address),
+        document_bytes: server.document_bytes,
+        status: server.status,
+        http_version: escape(&server.http_version),
+    })
+}
+
+fn operations(run: &SavedRun) -> Operations {
+    let summary = run.summary();
+    let tally = &summary.stats.measured;
+    Operations {
+        window_seconds: summary.measured.seconds,
+        offered: tally.scheduled,
+        started: tally.started,
+        completed: tally.completed(),
+        ok: tally.ok,
+        failed: tally.failed,
+        dropped: tally.dropped,
+        unfinished: tally.unfinished,
+        attempts: tally.attempts,
+        hops: tally.hops,
+        resends: tally.resends,
+        offered_per_second: summary.offered_rate(),
+        started_per_second: summary.started_rate(),
+        completed_per_second: summary.completed_rate(),
+        ok_per_second: summary.per_second(tally.ok),
+        success_share: summary.success(),
+        in_flight_mean: summary.mean_in_flight(),
+        in_flight_peak: summary.in_flight_peak,
+    }
+}
+
+fn objectives(run: &SavedRun) -> Vec<ObjectiveResult> {
+    let judged = |objective: &measure::Objective| ObjectiveResult {
+        objective: objective.to_string(),
+        judgement: match objective.judge(run.summary()) {
+            Judgement::Met => JudgementWord::Met,
+            Judgement::Broken => JudgementWord::Broken,
+            Judgement::NotJudged => JudgementWord::NotJudged,
+        },
+    };
+    run.begin.objectives.iter().map(judged).collect()
+}
+
+fn times(run: &SavedRun) -> Times {
+    let (all, dropped) = (&run.summary().all, run.summary().stats.measured.dropped);
+    Times {
+        response: spread(&all.response),
+        response_of_all: LADDER.iter().map(|q| quantile(*q, percentile::of_all(all, dropped, *q))).collect(),
+        service: spread(&all.service),
+        ttfb: spread(&all.ttfb),
+        transfer: spread(&all.transfer),
+        connect: spread(&all.connect),
+        lateness: spread(&all.lateness),
+        slot_wait: spread(&all.slot_wait),
+        failed_response: spread(&all.failed_response),
+    }
+}
+
+fn spread(values: &Distribution) -> Spread {
+    Spread {
+        count: values.count(),
+        min_nanos: values.min(),
+        mean_nanos: values.moments().mean(),
+        sd_nanos: values.moments().standard_deviation(),
+        max_nanos: values.max(),
+        quantiles: LADDER.iter().map(|q| quantile(*q, percentile::of(values, *q))).collect(),
+    }
+}
+
+fn quantile(q: f64, shown: Percentile) -> QuantileNanos {
+    let (nanos, state) = match shown {
+        Percentile::Value(nanos) => (Some(nanos), QuantileState::Value),
+        Percentile::LongerThan(nanos) => (Some(nanos), QuantileState::LongerThan),
+        Percentile::Failed => (None, QuantileState::Failed),
+        Percentile::TooFew { .. } => (None, QuantileState::TooFew),
+        Percentile::Empty => (None, QuantileState::Empty),
+    };
+    QuantileNanos { q, nanos, state, samples_needed: percentile::samples_needed(q) }
+}
+
+fn speed(values: &Distribution) -> Speeds {
+    let at = |q: f64| match percentile::of(values, q) {
+        Percentile::Value(value) => Some(value),
+        _ => None,
+    };
+    Speeds {
+        count: values.count(),
+        p5_bytes_per_second: at(0.05),
+        p50_bytes_per_second: at(0.5),
+        p95_bytes_per_second: at(0.95),
+    }
+}
+
+fn connections(run: &SavedRun) -> ConnectionCounts {
+    let connections = &run.summary().stats.connections;
+    ConnectionCounts { opened: connections.opened, failed: connections.failed, connect: spread(&connections.connect) }
+}
+
+fn bytes(run: &SavedRun) -> Bytes {
+    let summary = run.summary();
+    let stage = |totals: &StageTotals| StageBytes {
+        length_seconds: totals.seconds,
+        body_bytes: totals.traffic.body,
+        overhead_bytes: totals.traffic.overhead,
+        sent_bytes: totals.traffic.sent,
+    };
+    Bytes {
+        warmup: stage(&summary.warmup),
+        measured: stage(&summary.measured),
+        drain: stage(&summary.drain),
+        throughput_bytes_per_second: summary.throughput(),
+        goodput_bytes_per_second: summary.goodput(),
+    }
+}
+
+fn failures(run: &SavedRun) -> Failures {
+    let stats = &run.summary().stats;
+    let tally = &stats.measured;
+    let class = |(class, attempts): (AttemptClass, u64)| ClassCount {
+        class: class.name().into(),
+        about: class.about().into(),
+        attempts,
+        attempts_share: attempts as f64 / tally.attempts.max(1) as f64,
+    };
+    let cause = |(cause, attempts): (Cause, u64)| CauseCount {
+        cause: cause.name().into(),
+        about: cause.about().into(),
+        attempts,
+        example: stats.examples.iter().find(|example| example.cause() == cause).map(example),
+    };
+    Failures {
+        classes: tally.classes.nonzero().filter(|(class, _)| *class != AttemptClass::Ok).map(class).collect(),
+        causes: tally.causes.nonzero().filter(|(cause, _)| *cause != Cause::None).map(cause).collect(),
+        statuses: tally
+            .statuses
+            .sorted()
+            .into_iter()
+            .map(|(status, attempts)| StatusCount { status, attempts })
+            .collect(),
+        flags: tally
+            .flags
+            .nonzero()
+            .map(|(flag, attempts)| FlagCount { flag: flag.name().into(), about: flag.about().into(), attempts })
+            .collect(),
+    }
+}
+
+fn example(example: &Example) -> FailureExample {
+    FailureExample {
+        at_nanos: example.at.as_nanos(),
+        class: example.outcome.class.name().into(),
+        phase: example.outcome.phase.name().into(),
+        url: escape(&example.url),
+        address: example.address.as_deref().map(escape),
+        status: example.status,
+        detail: escape(&example.detail),
+    }
+}
+
+fn groups(run: &SavedRun) -> Vec<GroupFigures> {
+    let figures = |group: &measure::stats::Group| GroupFigures {
+        dimension: group.dimension.name().into(),
+        label: escape(&group.label),
+        ok: group.stats.ok,
+        not_ok: group.stats.failed,
+        ok_body_bytes: group.stats.ok_bytes,
+        response: spread(&group.stats.response),
+    };
+    run.summary().stats.groups.iter().map(figures).collect()
+}
+
+fn client(run: &SavedRun) -> Client {
+    let summary = run.summary();
+    let limits = &summary.limits;
+    let (nanos, done) = (summary.measured.cpu_nanos, summary.stats.measured.completed());
+    let body = summary.measured.traffic.body;
+    Client {
+        judged_seconds: limits.seconds,
+        cpu_limited_seconds: limits.cpu,
+        late_seconds: limits.late,
+        nic_limited_seconds: limits.nic,
+        shared_host_seconds: limits.host,
+        busy_max_share: limits.busy_max,
+        run_delay_max_share: limits.run_delay_max,
+        nic_max_share: limits.nic_max,
+        cpu_nanos: nanos,
+        cpu_nanos_per_operation: (done > 0).then(|| nanos as f64 / done as f64),
+        // Nanoseconds by byte are seconds by GB.
+        cpu_seconds_per_gigabyte: (body > 0).then(|| nanos as f64 / body as f64),
+        peak_memory_bytes: run.end.as_ref().map(|end| end.peak_memory_bytes),
+        loopback: run.begin.loopback,
+        insecure: run.begin.insecure,
+    }
+}
+
+fn point(point: &Point) -> SeriesPoint {
+    SeriesPoint {
+        start_nanos: point.start.as_nanos(),
+        length_nanos: point.end.nanos_since(point.start),
+        stage: point.stage.name().into(),
+        ok: point.ok,
+        failed: point.failed,
+        dropped: point.dropped,
+        body_bytes: point.body_bytes,
+        response_p50_nanos: point.response_p50_nanos,
+        response_p99_nanos: point.response_p99_nanos,
+        in_flight: point.in_flight,
+        client_busy_share: point.client.busy,
+    }
+}

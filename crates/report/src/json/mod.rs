@@ -1,0 +1,66 @@
+//! The report for machines. Its shape is published as a JSON Schema in `docs/schema/report.schema.json`.
+//!
+//! These are plain structs of their own, so that a change inside `measure` can not change the format unseen. Every
+//! name ends in its unit: `_nanos`, `_bytes`, `_per_second`, `_share` (of 1), `_unix_ms`; names without one are counts.
+//! Text from servers is escaped and bounded as in the report for people.
+
+mod build;
+mod parts;
+
+pub use build::json;
+pub use parts::*;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of the format. It grows when a field goes away or changes its meaning; new fields do not change it.
+pub const FORMAT: u32 = 1;
+
+/// A run: what was asked for, whether the figures can be used, and the figures.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct JsonReport {
+    /// Version of this format.
+    pub format: u32,
+    /// Whether the figures can be used.
+    pub verdict: VerdictWord,
+    /// Identities that do not hold; empty unless the verdict is `invalid`.
+    pub violations: Vec<Violated>,
+    /// What set the limit.
+    pub limited_by: LimitWord,
+    /// Whether the client's side limited a closed run, so that the target may carry more than the rates say.
+    pub at_least: bool,
+    /// How the run ended; null while it goes on and after a crash.
+    pub end: Option<Ending>,
+    /// What must be known beside the figures.
+    pub notes: Vec<NoteText>,
+    /// What was asked for, and where.
+    pub asked: Asked,
+    /// What the first good answer said.
+    pub server: Option<ServerAnswer>,
+    /// Operations and attempts of the measured window.
+    pub operations: Operations,
+    /// Bounds that the run was held to.
+    pub objectives: Vec<ObjectiveResult>,
+    /// Times of operations.
+    pub times: Times,
+    /// Speed of operations: body bytes by service time.
+    pub speed: Speeds,
+    /// Connections opened.
+    pub connections: ConnectionCounts,
+    /// Bytes by the stage in which they arrived.
+    pub bytes: Bytes,
+    /// How attempts of the measured window failed.
+    pub failures: Failures,
+    /// The figures by host, size of the body, and value of a response header.
+    pub groups: Vec<GroupFigures>,
+    /// How loaded the client was, and what it cost.
+    pub client: Client,
+    /// The run over time, one point for each interval.
+    pub series: Vec<SeriesPoint>,
+}
+
+/// The JSON Schema of [`JsonReport`].
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(JsonReport).to_value()
+}

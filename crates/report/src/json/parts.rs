@@ -1,0 +1,511 @@
+//! The parts of a [`JsonReport`](super::JsonReport).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whether the figures can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictWord {
+    /// The run did what was asked, and the books balance.
+    Valid,
+    /// The user ended it early, in good order; the books balance.
+    Interrupted,
+    /// It was cut off; what was recorded until then is all there is.
+    Partial,
+    /// The books do not balance.
+    Invalid,
+}
+
+/// What set the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitWord {
+    /// The target answered as fast as it could.
+    Target,
+    /// A thread of the client had no time left.
+    ClientCpu,
+    /// The client's network card was full.
+    ClientNic,
+    /// Client and others compete for the client's cores.
+    SharedHost,
+    /// More slots would carry more.
+    Concurrency,
+    /// The schedule asked for no more.
+    Rate,
+    /// Too little ended to tell.
+    Unknown,
+}
+
+/// An identity of the books that does not hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Violated {
+    /// Its name.
+    pub identity: String,
+    /// The identity in words.
+    pub about: String,
+    /// Its left side.
+    pub left: u64,
+    /// Its right side.
+    pub right: u64,
+}
+
+/// How the run ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ending {
+    /// `completed`, `interrupted`, `disk_full`, `unreachable` or `failed`.
+    pub reason: EndWord,
+    /// Number of the signal that interrupted it.
+    pub signal: Option<i32>,
+    /// What was seen.
+    pub detail: Option<String>,
+    /// When, from the start of the run.
+    pub at_nanos: u64,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndWord {
+    /// It did what was asked.
+    Completed,
+    /// The user ended it early.
+    Interrupted,
+    /// There was no room for further records.
+    DiskFull,
+    /// The target could not be reached at all.
+    Unreachable,
+    /// Something else made it impossible to go on.
+    Failed,
+}
+
+/// Something that must be known beside the figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NoteText {
+    /// Its name.
+    pub name: String,
+    /// In words.
+    pub text: String,
+}
+
+/// What was asked for, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Asked {
+    /// Version of the program.
+    pub version: String,
+    /// Whether the program was built without optimisation.
+    pub debug_build: bool,
+    /// Wall time of the start.
+    pub started_unix_ms: u64,
+    /// The command line, without secrets.
+    pub command: Vec<String>,
+    /// The first targets, without secrets.
+    pub targets: Vec<String>,
+    /// How many URLs were asked for.
+    pub urls: u64,
+    /// The load model.
+    pub model: ModelWord,
+    /// Slots of a closed run; operations in flight at most in an open one.
+    pub concurrency: u64,
+    /// The load in one line.
+    pub load: String,
+    /// Length of the warm-up.
+    pub warmup_ms: u64,
+    /// Length of the window; null when the run ends by a count.
+    pub duration_ms: Option<u64>,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Threads of the run loop.
+    pub threads: u32,
+    /// All settings as resolved.
+    pub settings: Vec<Setting>,
+    /// The client's host.
+    pub host: ClientHost,
+}
+
+/// The load model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelWord {
+    /// Each slot starts an operation when its last one ended.
+    Closed,
+    /// Arrivals follow a schedule.
+    Open,
+}
+
+/// A setting.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// The client's host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientHost {
+    /// Its name.
+    pub name: String,
+    /// Release of its kernel.
+    pub kernel: String,
+    /// Model of its processor.
+    pub cpu: String,
+    /// Cores that the process may use.
+    pub cores: u32,
+    /// Its memory.
+    pub memory_bytes: u64,
+}
+
+/// What the first good answer said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerAnswer {
+    /// Its `Server` header.
+    pub software: Option<String>,
+    /// The address that was connected to.
+    pub address: String,
+    /// Length of its body.
+    pub document_bytes: u64,
+    /// Its status code.
+    pub status: u16,
+    /// Its version of HTTP.
+    pub http_version: String,
+}
+
+/// Operations and attempts of the measured window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Operations {
+    /// Length of the window in seconds.
+    pub window_seconds: f64,
+    /// Asked for by the load.
+    pub offered: u64,
+    /// Taken by the client.
+    pub started: u64,
+    /// Ended, well or not.
+    pub completed: u64,
+    /// Ended well.
+    pub ok: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Offered and never started.
+    pub dropped: u64,
+    /// In flight when the drain was over.
+    pub unfinished: u64,
+    /// Requests made.
+    pub attempts: u64,
+    /// Attempts that followed a redirect.
+    pub hops: u64,
+    /// Attempts that sent an operation again after a stale kept connection.
+    pub resends: u64,
+    /// Offered rate; null without a window.
+    pub offered_per_second: Option<f64>,
+    /// Started rate.
+    pub started_per_second: Option<f64>,
+    /// Completed rate.
+    pub completed_per_second: Option<f64>,
+    /// Rate of those that ended well.
+    pub ok_per_second: Option<f64>,
+    /// Those that ended well among those completed or dropped.
+    pub success_share: Option<f64>,
+    /// Operations in flight on average over the window.
+    pub in_flight_mean: Option<f64>,
+    /// Operations in flight at the end of an interval, at most.
+    pub in_flight_peak: u64,
+}
+
+/// An objective and whether it was met.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObjectiveResult {
+    /// The bound, as written.
+    pub objective: String,
+    /// Whether it was met.
+    pub judgement: JudgementWord,
+}
+
+/// Whether an objective was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JudgementWord {
+    /// It was met.
+    Met,
+    /// It was not.
+    Broken,
+    /// Nothing ended that could decide it.
+    NotJudged,
+}
+
+/// Times of operations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Times {
+    /// End − intended, of operations that ended well.
+    pub response: Spread,
+    /// Percentiles of response time of all operations; failed and dropped ones are beyond any time.
+    pub response_of_all: Vec<QuantileNanos>,
+    /// End − sent, of operations that ended well.
+    pub service: Spread,
+    /// First byte − sent, of operations that ended well.
+    pub ttfb: Spread,
+    /// End − first byte, of operations that ended well.
+    pub transfer: Spread,
+    /// Opening connections, of operations that ended well and opened one.
+    pub connect: Spread,
+    /// Started − intended, of all that started; empty unless they had a planned start.
+    pub lateness: Spread,
+    /// Waiting for a slot, of all that started and had to wait.
+    pub slot_wait: Spread,
+    /// Response time of failed operations, until they failed.
+    pub failed_response: Spread,
+}
+
+/// A distribution of times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Samples.
+    pub count: u64,
+    /// The smallest.
+    pub min_nanos: Option<u64>,
+    /// The arithmetic mean.
+    pub mean_nanos: Option<f64>,
+    /// The sample standard deviation.
+    pub sd_nanos: Option<f64>,
+    /// The largest.
+    pub max_nanos: Option<u64>,
+    /// Percentiles, ascending.
+    pub quantiles: Vec<QuantileNanos>,
+}
+
+/// One quantile of a distribution of times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QuantileNanos {
+    /// Which one, in 0..=1.
+    pub q: f64,
+    /// Its value; a lower bound when `state` is `longer_than`.
+    pub nanos: Option<u64>,
+    /// What `nanos` is, or why it is null.
+    pub state: QuantileState,
+    /// Samples that are needed to show it.
+    pub samples_needed: u64,
+}
+
+/// What a quantile's value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QuantileState {
+    /// The value.
+    Value,
+    /// A lower bound: it falls among operations that were unfinished.
+    LongerThan,
+    /// It falls among operations that failed or were dropped.
+    Failed,
+    /// There are too few samples.
+    TooFew,
+    /// There are no samples.
+    Empty,
+}
+
+/// A distribution of speeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Speeds {
+    /// Samples.
+    pub count: u64,
+    /// p5, null with too few samples.
+    pub p5_bytes_per_second: Option<u64>,
+    /// The median.
+    pub p50_bytes_per_second: Option<u64>,
+    /// p95.
+    pub p95_bytes_per_second: Option<u64>,
+}
+
+/// Connections of the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectionCounts {
+    /// Opened.
+    pub opened: u64,
+    /// Could not be opened.
+    pub failed: u64,
+    /// Time that opening took.
+    pub connect: Spread,
+}
+
+/// Bytes by the stage in which they arrived.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bytes {
+    /// Of the warm-up.
+    pub warmup: StageBytes,
+    /// Of the measured window.
+    pub measured: StageBytes,
+    /// Of the drain.
+    pub drain: StageBytes,
+    /// Body bytes by the second of the window in which they arrived.
+    pub throughput_bytes_per_second: Option<f64>,
+    /// Throughput without the bytes of attempts that failed or were hops.
+    pub goodput_bytes_per_second: Option<f64>,
+}
+
+/// Bytes of one stage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageBytes {
+    /// Its length in seconds.
+    pub length_seconds: f64,
+    /// Bodies.
+    pub body_bytes: u64,
+    /// Heads, framing and trailers.
+    pub overhead_bytes: u64,
+    /// Sent.
+    pub sent_bytes: u64,
+}
+
+/// How attempts of the measured window failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Failures {
+    /// Attempts by class, without those that ended well.
+    pub classes: Vec<ClassCount>,
+    /// Attempts by cause, with one example each.
+    pub causes: Vec<CauseCount>,
+    /// Attempts by status code.
+    pub statuses: Vec<StatusCount>,
+    /// Attempts with something odd that does not change their class.
+    pub flags: Vec<FlagCount>,
+}
+
+/// Attempts of one class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassCount {
+    /// The class.
+    pub class: String,
+    /// In words.
+    pub about: String,
+    /// How many.
+    pub attempts: u64,
+    /// Their share of all attempts.
+    pub attempts_share: f64,
+}
+
+/// Attempts of one cause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CauseCount {
+    /// The cause.
+    pub cause: String,
+    /// In words.
+    pub about: String,
+    /// How many.
+    pub attempts: u64,
+    /// One of them.
+    pub example: Option<FailureExample>,
+}
+
+/// One failed attempt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FailureExample {
+    /// When, from the start of the run.
+    pub at_nanos: u64,
+    /// Its class.
+    pub class: String,
+    /// The part of the attempt in which it failed.
+    pub phase: String,
+    /// The URL, without secrets.
+    pub url: String,
+    /// The address that was connected to.
+    pub address: Option<String>,
+    /// Status code.
+    pub status: Option<u16>,
+    /// What was seen.
+    pub detail: String,
+}
+
+/// Attempts with one status code.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusCount {
+    /// The code.
+    pub status: u16,
+    /// How many.
+    pub attempts: u64,
+}
+
+/// Attempts with one oddity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlagCount {
+    /// The oddity.
+    pub flag: String,
+    /// In words.
+    pub about: String,
+    /// How many.
+    pub attempts: u64,
+}
+
+/// Figures of the measured operations that share a label.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupFigures {
+    /// What the label is of: `host`, `size` or `header`.
+    pub dimension: String,
+    /// The label.
+    pub label: String,
+    /// Ended well.
+    pub ok: u64,
+    /// Failed or unfinished.
+    pub not_ok: u64,
+    /// Body bytes of those that ended well.
+    pub ok_body_bytes: u64,
+    /// Response time of those that ended well.
+    pub response: Spread,
+}
+
+/// How loaded the client was, and what it cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Client {
+    /// Seconds of the window that were judged.
+    pub judged_seconds: f64,
+    /// Of those, seconds in which a thread was busy while answers waited unread.
+    pub cpu_limited_seconds: f64,
+    /// Seconds in which operations started too late.
+    pub late_seconds: f64,
+    /// Seconds in which a network card was full.
+    pub nic_limited_seconds: f64,
+    /// Seconds in which others took the host's cores.
+    pub shared_host_seconds: f64,
+    /// Highest busy share of a thread.
+    pub busy_max_share: f64,
+    /// Highest share of time spent waiting for a core.
+    pub run_delay_max_share: f64,
+    /// Highest share of a network card's speed.
+    pub nic_max_share: f64,
+    /// CPU time of the client in the window.
+    pub cpu_nanos: u64,
+    /// The same by completed operation.
+    pub cpu_nanos_per_operation: Option<f64>,
+    /// CPU seconds by decimal GB of body received in the window.
+    pub cpu_seconds_per_gigabyte: Option<f64>,
+    /// Largest resident memory.
+    pub peak_memory_bytes: Option<u64>,
+    /// Whether client and target shared one host.
+    pub loopback: bool,
+    /// Whether certificates were not checked.
+    pub insecure: bool,
+}
+
+/// One interval of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SeriesPoint {
+    /// Its begin, from the start of the run.
+    pub start_nanos: u64,
+    /// Its length.
+    pub length_nanos: u64,
+    /// `warmup`, `measured` or `drain`.
+    pub stage: String,
+    /// Measured operations that ended well in it.
+    pub ok: u64,
+    /// Measured operations that failed in it.
+    pub failed: u64,
+    /// Measured operations given up in it without having been started.
+    pub dropped: u64,
+    /// Body bytes that arrived in it.
+    pub body_bytes: u64,
+    /// Median response time of those that ended well.
+    pub response_p50_nanos: Option<u64>,
+    /// p99 of the same; of few samples it is their largest.
+    pub response_p99_nanos: Option<u64>,
+    /// Operations in flight at its end.
+    pub in_flight: u64,
+    /// Busy share of the client's busiest thread.
+    pub client_busy_share: f64,
+}

@@ -1,0 +1,114 @@
+//! Which percentiles are shown, and whether there are enough samples for each.
+
+use measure::{Distribution, KindStats, Quantile};
+
+/// Quantiles that every report shows, ascending: ab's, p99.9 and p99.99. The last is the largest value.
+pub const LADDER: [f64; 11] = [0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 0.9999, 1.0];
+
+/// Chance that a percentile is shown although no sample at all lies beyond it.
+const MISS: f64 = 0.05;
+
+/// Samples from which the largest lies beyond quantile `q` with 95 % certainty, so that the percentile is inside the
+/// data: ⌈ln 0.05 / ln q⌉. 299 for p99, 29,956 for p99.99; 1 for the extremes, which are what they are.
+#[must_use]
+pub fn samples_needed(q: f64) -> u64 {
+    if q > 0.0 && q < 1.0 { (MISS.ln() / q.ln()).ceil() as u64 } else { 1 }
+}
+
+/// A percentile as it may be shown. Times in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Percentile {
+    /// That value.
+    Value(u64),
+    /// It falls among operations that were unfinished, and is longer than this.
+    LongerThan(u64),
+    /// It falls among operations that failed or were dropped.
+    Failed,
+    /// There are too few samples to tell.
+    TooFew {
+        /// So many are needed.
+        needed: u64,
+    },
+    /// There are no samples.
+    Empty,
+}
+
+/// Quantile `q` of recorded values.
+#[must_use]
+pub fn of(values: &Distribution, q: f64) -> Percentile {
+    judged(values, &Distribution::default(), 0, q)
+}
+
+/// Quantile `q` of the response times of all operations: failed and dropped ones are beyond any time, unfinished ones
+/// beyond what they have waited.
+#[must_use]
+pub fn of_all(stats: &KindStats, dropped: u64, q: f64) -> Percentile {
+    judged(&stats.response, &stats.unfinished_wait, stats.failed + dropped, q)
+}
+
+fn judged(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> Percentile {
+    let needed = samples_needed(q);
+    let all = values.count() + waits.count() + failed;
+    if all > 0 && all < needed {
+        return Percentile::TooFew { needed };
+    }
+    match values.quantile_of_all(q, waits.count(), failed) {
+        Quantile::Value(value) => Percentile::Value(value),
+        Quantile::Unfinished => Percentile::LongerThan(bound(values, waits, failed, q)),
+        Quantile::Failed => Percentile::Failed,
+        Quantile::Empty => Percentile::Empty,
+    }
+}
+
+/// What the quantile exceeds for certain: the value of its rank, had every unfinished operation ended where it was
+/// left.
+fn bound(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> u64 {
+    let mut together = values.clone();
+    together.merge(waits);
+    match together.quantile_of_all(q, 0, failed) {
+        Quantile::Value(value) => value,
+        _ => together.max().unwrap_or(0),
+    }
+}
+
+/// `p99.9`; the last of the ladder is `max`.
+#[must_use]
+pub fn label(q: f64) -> String {
+    // 66 % has no exact binary form: two decimals are more than any quantile here has.
+    let text = format!("{:.2}", q * 100.0);
+    if q >= 1.0 { "max".into() } else { format!("p{}", text.trim_end_matches('0').trim_end_matches('.')) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_samples_needed_are_those_of_the_formula() {
+        let needed = [0.99, 0.999, 0.9999, 0.5, 1.0, 0.0].map(samples_needed);
+        assert_eq!(needed, [299, 2_995, 29_956, 5, 1, 1]);
+    }
+
+    #[test]
+    fn labels() {
+        assert_eq!(LADDER.map(label).join(" "), "p50 p66 p75 p80 p90 p95 p98 p99 p99.9 p99.99 max");
+    }
+
+    #[test]
+    fn beyond_the_values_lie_the_unfinished_and_beyond_those_the_failed() {
+        let mut stats = KindStats { failed: 5, ..KindStats::default() };
+        for _ in 0..80 {
+            stats.response.record(1_000_000);
+        }
+        for wait in 1..=10_u64 {
+            stats.unfinished_wait.record(wait * 1_000_000_000);
+        }
+        assert!(matches!(of_all(&stats, 5, 0.5), Percentile::Value(_)));
+        // Rank 81 of 100 is the first of the unfinished, which has waited for one second.
+        let Percentile::LongerThan(nanos) = of_all(&stats, 5, 0.805) else { panic!("not unfinished") };
+        assert!(nanos.abs_diff(1_000_000_000) < 1_000_000, "{nanos}");
+        assert_eq!(of_all(&stats, 5, 0.95), Percentile::Failed);
+        assert_eq!(of_all(&stats, 5, 0.99), Percentile::TooFew { needed: 299 });
+        assert_eq!(of(&Distribution::default(), 0.5), Percentile::Empty);
+    }
+}

@@ -1,0 +1,64 @@
+//! What was asked for, by which program, on which host, and who answered.
+
+use super::page::Page;
+use crate::escape::{bounded, escape};
+use crate::number::{bytes, plural, seconds};
+use store::SavedRun;
+use store::runs::Utc;
+
+/// Targets that are listed.
+const TARGETS_SHOWN: usize = 3;
+/// Characters of the command line and of a target that are shown. The user typed them.
+const TYPED_MAX: usize = 2000;
+
+pub fn write(page: &mut Page, run: &SavedRun) {
+    let begin = &run.begin;
+    page.heading("Asked for");
+    if !begin.command.is_empty() {
+        page.item("command", &command(&begin.command));
+    }
+    for (index, target) in begin.targets.iter().take(TARGETS_SHOWN).enumerate() {
+        page.item(if index == 0 { "target" } else { "" }, &bounded(target, TYPED_MAX));
+    }
+    if begin.urls > begin.targets.len().min(TARGETS_SHOWN) as u64 {
+        page.item("", &format!("{} in all", plural(begin.urls, "URL")));
+    }
+    page.item("load", &load(run));
+    let threads = plural(u64::from(begin.threads), "thread");
+    page.item("program", &format!("plimsoll {} · {threads} · seed {}", escape(&begin.version), begin.seed));
+    page.item("started", &Utc::from_unix_ms(begin.started_unix_ms).to_string());
+    let host = &begin.host;
+    let cores = plural(u64::from(host.cores), "core");
+    let about = [&host.name, &host.kernel, &host.cpu].map(|text| escape(text));
+    page.item(
+        "client",
+        &format!("{} · {} · {cores} of {} · {}", about[0], about[1], about[2], bytes(host.memory_bytes)),
+    );
+    if let Some(server) = run.end.as_ref().and_then(|end| end.server.as_ref()) {
+        let software = server.software.as_deref().map_or_else(|| "no Server header".into(), escape);
+        let (address, version) = (escape(&server.address), escape(&server.http_version));
+        let document = bytes(server.document_bytes);
+        page.item("first answer", &format!("{software} · {address} · {version} {} · {document}", server.status));
+    }
+}
+
+fn load(run: &SavedRun) -> String {
+    let mut text = escape(&run.begin.load);
+    if run.begin.warmup_ms > 0 {
+        text += &format!(", after a warm-up of {}", seconds(run.begin.warmup_ms as f64 / 1000.0));
+    }
+    text
+}
+
+/// The command as a shell would take it.
+fn command(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let quote = |word: &String| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    };
+    bounded(&words.iter().map(quote).collect::<Vec<_>>().join(" "), TYPED_MAX)
+}

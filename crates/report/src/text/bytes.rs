@@ -1,0 +1,45 @@
+//! Bytes by the stage in which they arrived, and how fast.
+
+use super::page::{Page, Table};
+use crate::number::{bit_rate, byte_rate, bytes, seconds};
+use crate::percentile::{self, Percentile};
+use crate::standing;
+use store::SavedRun;
+
+pub fn write(page: &mut Page, run: &SavedRun) {
+    let summary = run.summary();
+    page.heading("Bytes");
+    let mut table = Table::new();
+    table.row(["", "length", "body", "body and heads", "sent"]);
+    for (label, stage, always) in [
+        ("warm-up", &summary.warmup, false),
+        ("measured window", &summary.measured, true),
+        ("drain", &summary.drain, false),
+    ] {
+        let traffic = &stage.traffic;
+        if always || stage.seconds > 0.0 || traffic.body.max(traffic.overhead).max(traffic.sent) > 0 {
+            let received = traffic.body.saturating_add(traffic.overhead);
+            let length = seconds((stage.seconds * 1e3).round() / 1e3);
+            table.row([label.to_owned(), length, bytes(traffic.body), bytes(received), bytes(traffic.sent)]);
+        }
+    }
+    page.table(&table);
+    let at_least = if standing::is_at_least(run) { "at least " } else { "" };
+    for (label, value, about) in [
+        ("throughput", summary.throughput(), "body bytes as they arrived in the window"),
+        ("goodput", summary.goodput(), "without those of attempts that failed or were hops"),
+    ] {
+        if let Some(value) = value {
+            page.item(label, &format!("{at_least}{} · {} · {about}", byte_rate(value), bit_rate(value)));
+        }
+    }
+    let speed = &summary.all.speed;
+    if speed.count() > 0 {
+        let at = |q: f64| match percentile::of(speed, q) {
+            Percentile::Value(value) => format!("{} {}", percentile::label(q), byte_rate(value as f64)),
+            _ => format!("{} n/a (needs {})", percentile::label(q), percentile::samples_needed(q)),
+        };
+        let shown = [0.05, 0.5, 0.95].map(at).join(" · ");
+        page.item("speed of an op", &format!("{shown} · its body bytes / its service time"));
+    }
+}

@@ -1,0 +1,69 @@
+//! What limited the run, with the figures that say so, and what the client itself cost.
+
+use super::page::Page;
+use crate::number::{bytes, four_digits, seconds, share, time};
+use crate::standing;
+use measure::LimitedBy;
+use store::SavedRun;
+
+pub fn write(page: &mut Page, run: &SavedRun) {
+    let summary = run.summary();
+    let limits = &summary.limits;
+    page.heading("Client");
+    let limited = standing::limited_by(run);
+    page.item("limited by", &format!("{limited}: {}", because(limited)));
+    if standing::is_at_least(run) {
+        page.item("", "the target may carry more than these figures say");
+    }
+    if limits.seconds > 0.0 {
+        let busiest = format!("{} at most", share(limits.busy_max));
+        page.item("busiest thread", &format!("{busiest}; waited for a core {} at most", share(limits.run_delay_max)));
+        let nic =
+            if limits.nic_max > 0.0 { format!("{} at most", share(limits.nic_max)) } else { "speed not known".into() };
+        page.item("network card", &nic);
+        let at = |value: f64| seconds((value * 10.0).round() / 10.0);
+        page.item(
+            "at a limit",
+            &format!(
+                "of {}: CPU {}, late {}, network card {}, shared host {}",
+                at(limits.seconds),
+                at(limits.cpu),
+                at(limits.late),
+                at(limits.nic),
+                at(limits.host)
+            ),
+        );
+    }
+    page.item("CPU", &cpu(run));
+    if let Some(end) = &run.end {
+        page.item("memory", &format!("{} at its peak", bytes(end.peak_memory_bytes)));
+    }
+}
+
+fn because(limited: LimitedBy) -> &'static str {
+    match limited {
+        LimitedBy::Target => "the client had time to spare, and requests queued at the target",
+        LimitedBy::ClientCpu => "a thread of this client had no time left",
+        LimitedBy::ClientNic => "this client's network card was full",
+        LimitedBy::SharedHost => "this client waited for cores that others used",
+        LimitedBy::Concurrency => "the target answered without queueing; more slots would carry more",
+        LimitedBy::Rate => "the schedule asked for no more",
+        LimitedBy::Unknown => "too little ended to tell",
+    }
+}
+
+/// CPU time of the client in the window, by request and by GB.
+fn cpu(run: &SavedRun) -> String {
+    let summary = run.summary();
+    let nanos = summary.measured.cpu_nanos as f64;
+    let mut pieces = vec![format!("{} in the window", time(nanos))];
+    let done = summary.stats.measured.completed();
+    if done > 0 {
+        pieces.push(format!("{} µs a request", four_digits(nanos / 1e3 / done as f64)));
+    }
+    let body = summary.measured.traffic.body;
+    if body > 0 {
+        pieces.push(format!("{} s a GB", four_digits(nanos / body as f64)));
+    }
+    pieces.join(" · ")
+}

@@ -1,0 +1,80 @@
+//! What ab shows, by ab's names and formulas, for those who compare with older tables.
+
+use super::page::{Page, Table};
+use crate::compat;
+use crate::formula;
+use crate::number::{count, decimal, plural};
+use measure::{Distribution, Flag};
+use store::SavedRun;
+
+pub fn write(page: &mut Page, run: &SavedRun) {
+    let summary = run.summary();
+    let (all, tally) = (&summary.all, &summary.stats.measured);
+    page.heading("As ab counts");
+    if all.ok > 0 {
+        let mut table = Table::new();
+        table.row(["Connection Times (ms)", "min", "mean", "+/-sd", "median", "max"]);
+        for (label, values) in [
+            ("Connect", &summary.connect_of_all()),
+            ("Processing (service time)", &all.service),
+            ("Waiting (TTFB)", &all.ttfb),
+            ("Total (response time)", &all.response),
+        ] {
+            table.row(std::iter::once(label.to_owned()).chain(milliseconds(values)));
+        }
+        page.table(&table);
+    }
+    let connections = &summary.stats.connections;
+    let kept = count(tally.flags.get(Flag::KeptAlive));
+    page.item(
+        "keep-alive",
+        &format!(
+            "{kept} of {} left the connection open · {} opened, {} could not be",
+            plural(tally.attempts, "attempt"),
+            plural(connections.opened, "connection"),
+            count(connections.failed)
+        ),
+    );
+    page.item("non-2xx", &plural(compat::non_2xx(tally), "answer"));
+    let differing = plural(tally.flags.get(Flag::LengthDiffers), "body").replace("bodys", "bodies");
+    page.item("length differs", &format!("{differing} not as long as the first"));
+    let (received, seconds) = (compat::received(summary), summary.measured.seconds);
+    page.item(
+        "transferred",
+        &format!(
+            "{} B with heads, {} B without · {} received",
+            count(received),
+            count(summary.measured.traffic.body),
+            with_unit(formula::kib_per_second(received, seconds), 2, "KiB/s")
+        ),
+    );
+    let done = tally.completed();
+    page.item("requests", &with_unit(formula::requests_per_second(done, seconds), 2, "per second, well ended or not"));
+    let each = formula::time_per_request_ms(compat::concurrency(run), seconds, done);
+    let across = formula::time_across_all_ms(seconds, done);
+    page.item(
+        "time a request",
+        &format!(
+            "{} (mean) · {} (mean, across all concurrent requests)",
+            with_unit(each, 3, "ms"),
+            with_unit(across, 3, "ms")
+        ),
+    );
+}
+
+fn with_unit(value: Option<f64>, decimals: usize, unit: &str) -> String {
+    value.map_or_else(|| "–".into(), |value| format!("{} {unit}", decimal(value, decimals)))
+}
+
+fn milliseconds(values: &Distribution) -> [String; 5] {
+    let moments = values.moments();
+    let ms = |nanos: Option<f64>| nanos.map_or_else(|| "–".into(), |nanos| decimal(nanos / 1e6, 3));
+    let whole = |nanos: Option<u64>| ms(nanos.map(|nanos| nanos as f64));
+    [
+        whole(values.min()),
+        ms(moments.mean()),
+        ms(moments.standard_deviation()),
+        whole(values.quantile(0.5)),
+        whole(values.max()),
+    ]
+}

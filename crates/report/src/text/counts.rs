@@ -1,0 +1,54 @@
+//! How many operations and attempts, and whether the objectives were met.
+
+use super::page::{Page, Table};
+use crate::number::{count, rate, share};
+use measure::objective::Judgement;
+use store::SavedRun;
+
+pub fn write(page: &mut Page, run: &SavedRun) {
+    let summary = run.summary();
+    let tally = &summary.stats.measured;
+    page.heading("Operations");
+    let mut table = Table::with_text_from(3);
+    let mut row = |label: &str, value: u64, about: &str| {
+        let per_second = summary.per_second(value).map_or_else(|| "–".into(), rate);
+        table.row([label.to_owned(), count(value), per_second, about.to_owned()]);
+    };
+    row("offered", tally.scheduled, "asked for by the load");
+    row("started", tally.started, "");
+    row("completed", tally.completed(), "");
+    row("  ok", tally.ok, "");
+    row("  failed", tally.failed, "");
+    row("dropped", tally.dropped, "offered and never started");
+    row("unfinished", tally.unfinished, "still in flight when the drain was over");
+    row("attempts", tally.attempts, "operations, redirect hops and resends");
+    row("  hops", tally.hops, "");
+    row("  resends", tally.resends, "after a kept connection was found closed");
+    page.table(&table);
+    let statuses = tally.statuses.sorted();
+    if !statuses.is_empty() {
+        let shown: Vec<_> = statuses.iter().map(|(status, number)| format!("{status} × {}", count(*number))).collect();
+        page.item("status codes", &shown.join(" · "));
+    }
+    if let Some(success) = summary.success() {
+        page.item("success", &format!("{} of those completed or dropped", share(success)));
+    }
+    if let Some(mean) = summary.mean_in_flight() {
+        let peak = summary.in_flight_peak;
+        // In a run of less than a second the ends of intervals say nothing about the peak.
+        let most = if peak as f64 >= mean {
+            format!(", {} at most at the end of a second", count(peak))
+        } else {
+            String::new()
+        };
+        page.item("in flight", &format!("{mean:.1} on average{most}"));
+    }
+    for objective in &run.begin.objectives {
+        let judgement = match objective.judge(summary) {
+            Judgement::Met => "met",
+            Judgement::Broken => "BROKEN",
+            Judgement::NotJudged => "not judged, nothing ended",
+        };
+        page.item("objective", &format!("{objective}: {judgement}"));
+    }
+}

@@ -1,0 +1,73 @@
+//! How attempts failed: by class, by cause, with one example of each, and what was odd about the others.
+
+use super::page::{Page, Table};
+use crate::escape::escape;
+use crate::number::{count, share, time};
+use measure::{AttemptClass, Cause, Counts, Enumerated, Example, Flag};
+use store::SavedRun;
+
+pub fn write(page: &mut Page, run: &SavedRun) {
+    failures(page, run);
+    oddities(page, run);
+}
+
+fn failures(page: &mut Page, run: &SavedRun) {
+    let tally = &run.summary().stats.measured;
+    let outside = &run.summary().stats.outside;
+    let failures = |classes: &Counts<AttemptClass>| classes.nonzero().filter(|(class, _)| is_failure(*class)).collect();
+    let (failed, before): (Vec<_>, Vec<_>) = (failures(&tally.classes), failures(&outside.classes));
+    if failed.is_empty() && before.is_empty() {
+        return;
+    }
+    page.heading("Failures of attempts");
+    if !before.is_empty() {
+        let before = before.iter().map(|(_, number)| number).sum();
+        page.item("warm-up", &format!("{} failed outside the measured window and are not counted here", count(before)));
+    }
+    let part = |count: u64| share(count as f64 / tally.attempts.max(1) as f64);
+    if !failed.is_empty() {
+        let mut table = Table::with_text_from(3);
+        table.row(["class", "attempts", "share", ""]);
+        for (class, number) in failed {
+            table.row([class.name(), &count(number), &part(number), class.about()]);
+        }
+        page.table(&table);
+    }
+    for (cause, number) in tally.causes.nonzero().filter(|(cause, _)| !matches!(cause, Cause::None | Cause::RunEnded)) {
+        page.item(cause.name(), &format!("{} × {} ({})", count(number), cause.about(), part(number)));
+        if let Some(example) = run.summary().stats.examples.iter().find(|example| example.cause() == cause) {
+            page.item("", &example_line(example));
+        }
+    }
+}
+
+/// What was in flight when the drain was over is counted as unfinished, and is no failure.
+fn is_failure(class: AttemptClass) -> bool {
+    !matches!(class, AttemptClass::Ok | AttemptClass::InflightAtEnd)
+}
+
+fn example_line(example: &Example) -> String {
+    let mut pieces = vec![format!("e.g. {}", escape(&example.url))];
+    pieces.extend(example.address.as_deref().map(|address| format!("at {}", escape(address))));
+    pieces.extend(example.status.map(|status| format!("status {status}")));
+    pieces.push(format!("{} after the start", time(example.at.as_nanos() as f64)));
+    if !example.detail.is_empty() {
+        pieces.push(escape(&example.detail));
+    }
+    pieces.join(" · ")
+}
+
+fn oddities(page: &mut Page, run: &SavedRun) {
+    let tally = &run.summary().stats.measured;
+    let mut table = Table::with_text_from(3);
+    let mut any = false;
+    for (flag, number) in tally.flags.nonzero().filter(|(flag, _)| *flag != Flag::KeptAlive) {
+        let part = share(number as f64 / tally.attempts.max(1) as f64);
+        table.row([flag.name(), &count(number), &part, flag.about()]);
+        any = true;
+    }
+    if any {
+        page.heading("Oddities of attempts");
+        page.table(&table);
+    }
+}

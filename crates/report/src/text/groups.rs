@@ -1,0 +1,59 @@
+//! The same figures by host, by size of the body, and by the value of a response header.
+
+use super::page::{Page, Table, columns};
+use crate::escape::escape;
+use crate::number::{bytes, count, time};
+use crate::percentile::{self, Percentile};
+use measure::stats::{Dimension, Group};
+use store::SavedRun;
+
+/// Rows of one breakdown.
+const ROWS_MAX: usize = 20;
+/// Columns that the figures beside a label take at most.
+const FIGURES_WIDTH: usize = 62;
+
+pub fn write(page: &mut Page, run: &SavedRun) {
+    let groups = &run.summary().stats.groups;
+    let of = |dimension| groups.iter().filter(|group| group.dimension == dimension).collect::<Vec<&Group>>();
+    let (mut hosts, mut sizes, mut values) = (of(Dimension::Host), of(Dimension::Size), of(Dimension::Header));
+    let most_first = |group: &&Group| std::cmp::Reverse(group.stats.ok.saturating_add(group.stats.failed));
+    hosts.sort_by_key(most_first);
+    values.sort_by_key(most_first);
+    sizes.sort_by_key(|group| group.stats.ok_bytes / group.stats.ok.max(1));
+    if hosts.len() > 1 {
+        breakdown(page, "By host of the URL", &hosts);
+    }
+    if sizes.len() > 1 {
+        breakdown(page, "By size of the body", &sizes);
+    }
+    if !values.is_empty() {
+        let name = run.begin.header.as_deref().map_or_else(|| "a response header".into(), escape);
+        breakdown(page, &format!("By {name}"), &values);
+    }
+}
+
+fn breakdown(page: &mut Page, title: &str, groups: &[&Group]) {
+    page.heading(title);
+    let mut table = Table::new();
+    table.row(["", "ok", "not ok", "body", "response p50", "p99"]);
+    for group in groups.iter().take(ROWS_MAX) {
+        let stats = &group.stats;
+        let at = |q: f64| match percentile::of(&stats.response, q) {
+            Percentile::Value(nanos) => time(nanos as f64),
+            Percentile::TooFew { needed } => format!("n/a (needs {})", count(needed)),
+            _ => "–".into(),
+        };
+        let (ok, failed, body) = (count(stats.ok), count(stats.failed), bytes(stats.ok_bytes));
+        table.row([label(&group.label, page.width()), ok, failed, body, at(0.5), at(0.99)]);
+    }
+    page.table(&table);
+    if groups.len() > ROWS_MAX {
+        page.line(&format!("and {} more", groups.len() - ROWS_MAX));
+    }
+}
+
+fn label(text: &str, width: usize) -> String {
+    let limit = width.saturating_sub(FIGURES_WIDTH).max(16);
+    let shown = escape(text);
+    if columns(&shown) > limit { shown.chars().take(limit - 1).chain(['…']).collect() } else { shown }
+}

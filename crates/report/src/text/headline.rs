@@ -1,0 +1,81 @@
+//! The first lines: may the figures be used, what limited them, and the two figures that most people came for.
+
+use super::page::{Page, Paint};
+use crate::escape::escape;
+use crate::number::{byte_rate, count, rate, seconds, share};
+use crate::standing::{self, Standing};
+use store::{EndReason, SavedRun};
+
+pub fn write(page: &mut Page, run: &SavedRun) {
+    let standing = Standing::of(run);
+    let paint = match standing {
+        Standing::Valid => Paint::Green,
+        Standing::Interrupted | Standing::Partial => Paint::Yellow,
+        Standing::Invalid(_) => Paint::Red,
+    };
+    let mut pieces = vec![standing.word().to_owned()];
+    if matches!(standing, Standing::Invalid(_)) {
+        pieces.push("the books do not balance, do not use these figures".into());
+    } else if standing != Standing::Valid {
+        pieces.push(how_far(run));
+    }
+    pieces.push(format!("limited by: {}", standing::limited_by(run)));
+    if !matches!(standing, Standing::Invalid(_)) {
+        pieces.extend(rates(run));
+    }
+    page.verdict(paint, &pieces);
+    if let Standing::Invalid(violations) = &standing {
+        for violation in violations {
+            let (left, right) = (count(violation.left), count(violation.right));
+            page.line(&format!("violated: {}, but {left} against {right}", violation.identity.about()));
+        }
+    }
+    if let Some(ending) = ending(run) {
+        page.line(&ending);
+    }
+    for note in standing::notes(run) {
+        page.line(&format!("note: {note}"));
+    }
+}
+
+fn how_far(run: &SavedRun) -> String {
+    let measured = seconds(run.summary().measured.seconds);
+    match run.begin.duration_ms {
+        Some(asked) => format!("{measured} of {} measured", seconds(asked as f64 / 1000.0)),
+        None => format!("{measured} measured"),
+    }
+}
+
+/// Operations that ended well and their bytes, by second; and the share that did not.
+fn rates(run: &SavedRun) -> Vec<String> {
+    let summary = run.summary();
+    let tally = &summary.stats.measured;
+    let at_least = if standing::is_at_least(run) { "at least " } else { "" };
+    let mut pieces = Vec::new();
+    if let (Some(requests), Some(goodput)) = (summary.per_second(tally.ok), summary.goodput()) {
+        pieces.push(format!("{at_least}{}", rate(requests).replace("/s", " requests/s")));
+        pieces.push(byte_rate(goodput));
+    }
+    match summary.success() {
+        Some(success) if success < 1.0 => pieces.push(format!("{} failed or dropped", share(1.0 - success))),
+        Some(_) => {}
+        None => pieces.push("no operation ended".into()),
+    }
+    pieces
+}
+
+/// Why the run did not come to its own end.
+fn ending(run: &SavedRun) -> Option<String> {
+    let Some(end) = &run.end else {
+        return Some("there is no end record: the run is still going on, or was killed".into());
+    };
+    match &end.reason {
+        EndReason::Completed => None,
+        EndReason::Interrupted { signal: 2 } => Some("interrupted by the user (SIGINT)".into()),
+        EndReason::Interrupted { signal: 15 } => Some("interrupted by SIGTERM".into()),
+        EndReason::Interrupted { signal } => Some(format!("interrupted by signal {signal}")),
+        EndReason::DiskFull => Some("stopped because the disk that holds the run was full".into()),
+        EndReason::Unreachable { detail } => Some(format!("the target could not be reached: {}", escape(detail))),
+        EndReason::Failed { detail } => Some(format!("could not go on: {}", escape(detail))),
+    }
+}

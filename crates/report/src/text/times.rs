@@ -1,0 +1,117 @@
+//! Response time and service time side by side, with the parts they are made of.
+
+use super::page::{Page, Table};
+use crate::number::{count, time};
+use crate::percentile::{self, LADDER, Percentile};
+use measure::Distribution;
+use store::SavedRun;
+
+/// One column: what it shows, and its values.
+struct Column {
+    title: [&'static str; 2],
+    cells: Vec<String>,
+    /// Samples that would be needed, by row of the ladder, where there are too few.
+    needed: Vec<Option<u64>>,
+}
+
+pub fn write(page: &mut Page, run: &SavedRun) {
+    let summary = run.summary();
+    let (all, tally) = (&summary.all, &summary.stats.measured);
+    page.heading("Times of operations");
+    if all.ok + all.failed + all.unfinished + tally.dropped == 0 {
+        page.line("no operation of the measured window ended");
+        return;
+    }
+    let mut columns = vec![of(["response", "of successes"], &all.response), of_all(run)];
+    for (title, values) in [
+        (["service", "of successes"], &all.service),
+        (["TTFB", ""], &all.ttfb),
+        (["transfer", ""], &all.transfer),
+        (["connect", "where opened"], &all.connect),
+        (["lateness", "of started"], &all.lateness),
+        (["slot wait", "where waited"], &all.slot_wait),
+    ] {
+        if values.count() > 0 {
+            columns.push(of(title, values));
+        }
+    }
+    print(page, &columns);
+    if !run.begin.model.is_open() {
+        page.line(
+            "Closed model: a slow answer delays the next request, so fewer are sent while the target is slow. These \
+             response times do not predict those of an open system under the same load.",
+        );
+    }
+}
+
+fn of(title: [&'static str; 2], values: &Distribution) -> Column {
+    let moments = values.moments();
+    let exact = |value: Option<u64>| value.map_or_else(|| "–".into(), |nanos| time(nanos as f64));
+    let rounded = |value: Option<f64>| value.map_or_else(|| "–".into(), time);
+    let head =
+        [count(values.count()), exact(values.min()), rounded(moments.mean()), rounded(moments.standard_deviation())];
+    column(title, head, |q| percentile::of(values, q))
+}
+
+fn of_all(run: &SavedRun) -> Column {
+    let summary = run.summary();
+    let (all, dropped) = (&summary.all, summary.stats.measured.dropped);
+    let head = [count(all.ok + all.failed + all.unfinished + dropped), "–".into(), "–".into(), "–".into()];
+    column(["response", "of all"], head, |q| percentile::of_all(all, dropped, q))
+}
+
+fn column(title: [&'static str; 2], head: [String; 4], quantile: impl Fn(f64) -> Percentile) -> Column {
+    let shown = LADDER.map(quantile);
+    let cells = head.into_iter().chain(shown.iter().map(cell)).collect();
+    let needed = shown.iter().map(|shown| if let Percentile::TooFew { needed } = shown { Some(*needed) } else { None });
+    Column { title, cells, needed: needed.collect() }
+}
+
+fn cell(shown: &Percentile) -> String {
+    match shown {
+        Percentile::Value(nanos) => time(*nanos as f64),
+        Percentile::LongerThan(nanos) => format!("> {}", time(*nanos as f64)),
+        Percentile::Failed => "failed".into(),
+        Percentile::TooFew { .. } => "n/a".into(),
+        Percentile::Empty => "–".into(),
+    }
+}
+
+/// Prints the columns, in several tables when they do not fit beside each other.
+fn print(page: &mut Page, columns: &[Column]) {
+    let widths = table(columns).widths();
+    let (labels, remarks) = (widths[0], widths[columns.len() + 1]);
+    let mut rest = columns;
+    while !rest.is_empty() {
+        let done = columns.len() - rest.len();
+        let mut used = labels + remarks + 4;
+        let fitting = widths[done + 1..=columns.len()].iter().take_while(|width| {
+            used += **width + 2;
+            used <= page.width()
+        });
+        let (here, further) = rest.split_at(fitting.count().max(1));
+        if done > 0 {
+            page.gap();
+        }
+        page.table(&table(here));
+        rest = further;
+    }
+}
+
+/// The columns beside each other; the last column remarks what is missing for a percentile.
+fn table(columns: &[Column]) -> Table {
+    let mut table = Table::with_text_from(columns.len() + 1);
+    for line in 0..2 {
+        let titles = columns.iter().map(|column| column.title[line].to_owned());
+        table.row(std::iter::once(String::new()).chain(titles).chain([String::new()]));
+    }
+    let head = ["samples", "min", "mean", "std dev"].map(str::to_owned);
+    let rungs = head.len();
+    for (index, label) in head.into_iter().chain(LADDER.map(percentile::label)).enumerate() {
+        let cells = columns.iter().map(|column| column.cells[index].clone());
+        let needed = index.checked_sub(rungs).and_then(|rung| columns.iter().find_map(|column| column.needed[rung]));
+        let remark = needed.map_or_else(String::new, |needed| format!("n/a (needs {})", count(needed)));
+        table.row(std::iter::once(label).chain(cells).chain([remark]));
+    }
+    table
+}

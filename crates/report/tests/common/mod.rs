@@ -1,0 +1,415 @@
+//! Runs made of simulated operations, told to the same recorder that real runs use. Nothing is random: the same bytes
+//! come out on every machine.
+
+use measure::recorder::Pacing;
+use measure::sample::{AttemptKind, AttemptSample, Example, OpSample};
+use measure::{
+    AttemptClass, AttemptOutcome, Cause, ClientLoad, Flag, Flags, Instant, Interval, Model, Objective, OpKind,
+    OpOutcome, Phase, Recorder, Stage, Timeline,
+};
+use std::time::Duration;
+use store::{Begin, End, EndReason, FORMAT, Host, SavedRun, Server};
+
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000_000_000;
+
+/// One simulated operation; instants in nanoseconds.
+#[derive(Clone)]
+pub struct Op {
+    pub intended: u64,
+    pub started: u64,
+    pub slot_wait: u64,
+    pub first_byte: u64,
+    pub end: u64,
+    pub bytes: u64,
+    pub outcome: OpOutcome,
+    pub status: Option<u16>,
+    pub host: &'static str,
+    pub header: Option<&'static str>,
+    pub connect: Option<u64>,
+    pub flags: &'static [Flag],
+}
+
+impl Op {
+    pub fn ok(started: u64, end: u64, bytes: u64) -> Self {
+        Self {
+            intended: started,
+            started,
+            slot_wait: 0,
+            first_byte: started + (end - started) / 2,
+            end,
+            bytes,
+            outcome: OpOutcome::Ok,
+            status: Some(200),
+            host: "localhost:8080",
+            header: None,
+            connect: None,
+            flags: &[Flag::KeptAlive],
+        }
+    }
+
+    pub fn failed(self, class: AttemptClass, cause: Cause, phase: Phase, status: Option<u16>) -> Self {
+        let outcome = OpOutcome::Failed(AttemptOutcome::failed(class, cause, phase));
+        Self { outcome, status, flags: &[], ..self }
+    }
+
+    pub fn unfinished(self) -> Self {
+        Self { outcome: OpOutcome::Unfinished, status: None, bytes: 0, flags: &[], ..self }
+    }
+}
+
+/// What the texts of examples say.
+pub struct Texts {
+    pub url: &'static str,
+    pub detail: &'static str,
+}
+
+const PLAIN: Texts = Texts { url: "http://localhost:8080/object", detail: "" };
+
+/// Tells a recorder about these operations in order of time, and the intended starts of dropped ones.
+pub fn simulate(timeline: Timeline, pacing: Pacing, ops: &[Op], dropped: &[u64], texts: &Texts) -> Vec<Interval> {
+    let mut recorder = Recorder::new(timeline, pacing);
+    let mut events: Vec<(u64, bool, usize)> = Vec::new();
+    for (index, op) in ops.iter().enumerate() {
+        events.push((op.started, true, index));
+        events.push((op.end, false, index));
+    }
+    events.sort_unstable();
+    let mut last = 0;
+    for (at, is_start, index) in events {
+        recorder.advance(Instant::from_nanos(at));
+        let intended = Instant::from_nanos(ops[index].intended);
+        if is_start {
+            recorder.scheduled(intended, 1);
+            recorder.started(Instant::from_nanos(at), intended);
+        } else {
+            end(&mut recorder, timeline, &ops[index], texts);
+        }
+        last = at;
+    }
+    for intended in dropped {
+        recorder.scheduled(Instant::from_nanos(*intended), 1);
+        recorder.dropped(Instant::from_nanos(*intended));
+    }
+    recorder.finish(Instant::from_nanos(last + MS));
+    recorder.take_finished().collect()
+}
+
+fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
+    let at = Instant::from_nanos;
+    let outcome = match op.outcome {
+        OpOutcome::Ok => AttemptOutcome::OK,
+        OpOutcome::Failed(outcome) => outcome,
+        OpOutcome::Unfinished => AttemptOutcome::failed(AttemptClass::InflightAtEnd, Cause::RunEnded, Phase::Head),
+    };
+    let overhead = if op.status.is_some() { 160 } else { 0 };
+    recorder.received(op.bytes, overhead);
+    recorder.sent(90);
+    if let Some(nanos) = op.connect {
+        recorder.connected(nanos);
+    }
+    if matches!(outcome.phase, Phase::Connect) {
+        recorder.connect_failed();
+    }
+    let mut flags = Flags::default();
+    op.flags.iter().for_each(|flag| flags.set(*flag));
+    recorder.attempt(&AttemptSample {
+        op_intended: at(op.intended),
+        kind: AttemptKind::First,
+        outcome,
+        flags,
+        status: op.status,
+        body_bytes: op.bytes,
+        overhead_bytes: overhead,
+        sent_bytes: 90,
+    });
+    if matches!(op.outcome, OpOutcome::Failed(_)) {
+        recorder.example(Example {
+            outcome,
+            at: at(op.end),
+            url: texts.url.into(),
+            address: Some("127.0.0.1:8080".into()),
+            status: op.status,
+            detail: texts.detail.into(),
+        });
+    }
+    let host = recorder.host_label(op.host);
+    let header = op.header.map(|value| recorder.header_label(value));
+    let inside = timeline.stage(at(op.end)) == Stage::Measured;
+    recorder.ended(&OpSample {
+        kind: OpKind::Get,
+        intended: at(op.intended),
+        started: at(op.started),
+        sent: Some(at((op.started + 10_000).min(op.end))),
+        first_byte: matches!(op.outcome, OpOutcome::Ok).then(|| at(op.first_byte)),
+        end: at(op.end),
+        slot_wait_nanos: op.slot_wait,
+        connect_nanos: op.connect,
+        outcome: op.outcome,
+        body_bytes: op.bytes,
+        window_bytes: if inside { op.bytes } else { 0 },
+        host,
+        header,
+    });
+}
+
+pub fn begin(model: Model, load: &str, duration: Option<u64>) -> Begin {
+    let command = ["plimsoll", "get", "-c", "8", "-d", "10s", "http://localhost:8080/object"];
+    Begin {
+        format: FORMAT,
+        version: "0.1.0".into(),
+        debug_build: false,
+        started_unix_ms: 1_795_228_200_000,
+        command: command.map(str::to_owned).to_vec(),
+        targets: vec!["http://localhost:8080/object".into()],
+        urls: 1,
+        model,
+        load: load.into(),
+        warmup_ms: 0,
+        duration_ms: duration.map(|nanos| nanos / MS),
+        seed: 42,
+        threads: 1,
+        settings: vec![("concurrency".into(), "8".into())],
+        objectives: vec![Objective::DEFAULT],
+        host: Host {
+            name: "bench-1".into(),
+            kernel: "6.12.0".into(),
+            cpu: "AMD EPYC 9454".into(),
+            cores: 2,
+            memory_bytes: 17_179_869_184,
+        },
+        loopback: true,
+        header: None,
+        insecure: false,
+    }
+}
+
+pub fn ended(reason: EndReason, at: u64) -> End {
+    let server = Server {
+        software: Some("nginx/1.26.3".into()),
+        address: "127.0.0.1:8080".into(),
+        document_bytes: 10_240,
+        status: 200,
+        http_version: "HTTP/1.1".into(),
+    };
+    End {
+        reason,
+        at: Instant::from_nanos(at),
+        server: Some(server),
+        peak_memory_bytes: 12_582_912,
+        cpu_nanos: 2 * SECOND,
+    }
+}
+
+fn loaded(mut intervals: Vec<Interval>, client: ClientLoad) -> Vec<Interval> {
+    intervals.iter_mut().for_each(|interval| interval.client = client);
+    intervals
+}
+
+const CALM: ClientLoad = ClientLoad {
+    busy: 0.43,
+    unread: 0.02,
+    run_delay: 0.004,
+    steal: 0.0,
+    nic: 0.0,
+    descriptors: 0.01,
+    ports: 0.01,
+    cpu_nanos: 431_000_000,
+};
+
+/// A sequence that looks random and is the same everywhere (Knuth's MMIX constants).
+fn noise(state: &mut u64) -> u64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *state >> 33
+}
+
+fn closed_ops(slots: u64, until: u64) -> Vec<Op> {
+    let mut state = 7;
+    let mut ops = Vec::new();
+    for slot in 0..slots {
+        let (mut now, mut first) = (slot * 1000, true);
+        while now < until {
+            let dice = noise(&mut state);
+            let length = 900_000 + dice % 2_500_000 + if dice.is_multiple_of(500) { 20 * MS } else { 0 };
+            let bytes = [10_240, 10_240, 100_000][(dice % 3) as usize];
+            let op = Op { connect: first.then_some(180_000 + dice % 90_000), ..Op::ok(now, now + length, bytes) };
+            let too_busy = AttemptOutcome::failed(AttemptClass::Throttled, Cause::Status, Phase::Head);
+            let throttled = Op { outcome: OpOutcome::Failed(too_busy), status: Some(503), bytes: 19, ..op.clone() };
+            ops.push(if dice.is_multiple_of(997) { throttled } else { op });
+            (now, first) = (now + length + 1000, false);
+        }
+    }
+    ops
+}
+
+fn closed_run(client: ClientLoad, reason: EndReason, window: u64) -> (Begin, Vec<Interval>, End) {
+    let mut begin = begin(Model::Closed { concurrency: 8 }, "closed, 8 slots, 10 s", Some(10 * SECOND));
+    begin.warmup_ms = 1000;
+    let timeline = Timeline::new(Instant::ZERO, Duration::from_secs(1), Some(Duration::from_nanos(window)));
+    let intervals = simulate(timeline, Pacing::Immediate, &closed_ops(8, SECOND + window), &[], &PLAIN);
+    (begin, loaded(intervals, client), ended(reason, SECOND + window + 30 * MS))
+}
+
+pub fn closed() -> SavedRun {
+    let (begin, intervals, end) = closed_run(CALM, EndReason::Completed, 10 * SECOND);
+    SavedRun::of(begin, &intervals, Some(end))
+}
+
+pub fn client_limited() -> SavedRun {
+    let busy = ClientLoad { busy: 0.995, unread: 0.93, ..CALM };
+    let (mut begin, intervals, end) = closed_run(busy, EndReason::Completed, 10 * SECOND);
+    (begin.debug_build, begin.insecure) = (true, true);
+    SavedRun::of(begin, &intervals, Some(end))
+}
+
+pub fn interrupted() -> SavedRun {
+    let (begin, intervals, end) = closed_run(CALM, EndReason::Interrupted { signal: 2 }, 3_200 * MS);
+    SavedRun::of(begin, &intervals, Some(end))
+}
+
+pub fn invalid() -> SavedRun {
+    let (begin, mut intervals, end) = closed_run(CALM, EndReason::Completed, 10 * SECOND);
+    intervals[4].stats.traffic.body -= 12_345;
+    intervals[4].stats.measured.dropped += 3;
+    SavedRun::of(begin, &intervals, Some(end))
+}
+
+pub fn partial() -> SavedRun {
+    let (begin, intervals, _) = closed_run(CALM, EndReason::Completed, 10 * SECOND);
+    let mut run = SavedRun::of(begin, &intervals[..5], None);
+    run.torn_bytes = 1_234;
+    run
+}
+
+/// 1,000 operations a second for 10 s; the target stops from 4 s to 5 s, and again from 9.5 s on for good.
+pub fn open_stall() -> SavedRun {
+    const IN_FLIGHT_MAX: u64 = 400;
+    let mut begin = begin(Model::Open { in_flight_max: IN_FLIGHT_MAX }, "open, 1,000/s, 10 s", Some(10 * SECOND));
+    begin.loopback = false;
+    let (mut ops, mut dropped) = (Vec::new(), Vec::new());
+    for index in 0..10_000_u64 {
+        let intended = index * MS;
+        let late = 5_000 + index % 7 * 1_000;
+        let (stalled_first, gone_first) = (index.saturating_sub(4_000), index.saturating_sub(9_500));
+        let op = Op::ok(intended + late, intended + late + 800_000 + index % 11 * 50_000, 4_096);
+        let op = Op { intended, ..op };
+        ops.push(match index {
+            4_000..5_000 if stalled_first < IN_FLIGHT_MAX => {
+                let end = 5 * SECOND + stalled_first * 10_000;
+                Op { end, first_byte: end - 50_000, ..op }
+            }
+            4_000..5_000 => {
+                let started = 5 * SECOND + 4 * MS + stalled_first * 10_000;
+                let (end, slot_wait) = (started + MS, started - intended - late);
+                Op { started, slot_wait, end, first_byte: end - 50_000, ..op }
+            }
+            9_500.. if gone_first < IN_FLIGHT_MAX => Op { end: 12 * SECOND, ..op }.unfinished(),
+            9_500.. => {
+                dropped.push(intended);
+                continue;
+            }
+            _ => op,
+        });
+    }
+    let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(10)));
+    let intervals = simulate(timeline, Pacing::Scheduled, &ops, &dropped, &PLAIN);
+    SavedRun::of(begin, &loaded(intervals, CALM), Some(ended(EndReason::Completed, 12 * SECOND)))
+}
+
+fn short(ops: &[Op], texts: &Texts, change: impl FnOnce(&mut Begin, &mut End)) -> SavedRun {
+    let last = ops.iter().map(|op| op.end).max().unwrap_or(SECOND);
+    let mut begin = begin(Model::Closed { concurrency: 4 }, "closed, 4 slots", None);
+    let mut end = ended(EndReason::Completed, last + MS);
+    change(&mut begin, &mut end);
+    let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_nanos(last + MS)));
+    SavedRun::of(begin, &loaded(simulate(timeline, Pacing::Immediate, ops, &[], texts), CALM), Some(end))
+}
+
+pub fn all_failed() -> SavedRun {
+    let refused = |index: u64| {
+        let op = Op { bytes: 0, ..Op::ok(index * 300_000, index * 300_000 + 200_000, 0) };
+        op.failed(AttemptClass::ConnectRefused, Cause::Refused, Phase::Connect, None)
+    };
+    let ops: Vec<Op> = (0..100).map(refused).collect();
+    let texts = Texts { url: PLAIN.url, detail: "connection refused (os error 111)" };
+    short(&ops, &texts, |_, end| {
+        (end.server, end.reason) = (None, EndReason::Unreachable { detail: "connection refused, 100 times".into() });
+    })
+}
+
+pub fn nothing_ended() -> SavedRun {
+    let ops: Vec<Op> = (0..4).map(|slot| Op::ok(slot * 1000, 20 * SECOND, 0).unfinished()).collect();
+    let begin = begin(Model::Closed { concurrency: 4 }, "closed, 4 slots, 10 s", Some(10 * SECOND));
+    let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(10)));
+    let intervals = simulate(timeline, Pacing::Immediate, &ops, &[], &PLAIN);
+    let end = End { server: None, ..ended(EndReason::Completed, 20 * SECOND) };
+    SavedRun::of(begin, &loaded(intervals, CALM), Some(end))
+}
+
+pub fn one_sample() -> SavedRun {
+    short(&[Op { connect: Some(210_000), ..Op::ok(0, 1_234_567, 1_024) }], &PLAIN, |begin, _| {
+        begin.model = Model::Closed { concurrency: 1 };
+        begin.load = "closed, 1 slot, 1 operation".into();
+    })
+}
+
+pub fn empty_objects() -> SavedRun {
+    let ops: Vec<Op> = (0..400).map(|index| Op::ok(index * MS, index * MS + 700_000 + index * 100, 0)).collect();
+    short(&ops, &PLAIN, |_, end| end.server.as_mut().unwrap().document_bytes = 0)
+}
+
+/// Objects of more bytes than a signed 64-bit count of nanoseconds or a 32-bit length would hold.
+pub fn huge_objects() -> SavedRun {
+    let op = |index: u64| Op::ok(index * SECOND, index * SECOND + 8 * SECOND + index * MS, 9_300_000_000 + index);
+    let ops: Vec<Op> = (0..42).map(op).collect();
+    short(&ops, &PLAIN, |_, end| end.server.as_mut().unwrap().document_bytes = 9_300_000_000)
+}
+
+pub const HOSTILE: &str = "evil\u{1b}]0;owned\u{7}\r\n\u{202e}gnp.exe\u{0}\u{feff}<script>";
+
+/// A server that writes to the reader's terminal wherever it can.
+pub fn hostile() -> SavedRun {
+    let op = |index: u64| {
+        let op = Op { header: Some(HOSTILE), ..Op::ok(index * MS, index * MS + 800_000, 512) };
+        match index % 4 {
+            0 => op.failed(AttemptClass::Protocol, Cause::BadHead, Phase::Head, Some(999)),
+            1 => Op { header: Some("HIT"), host: "other.example:443", flags: &[Flag::ExcessBytes, Flag::Http10], ..op },
+            _ => op,
+        }
+    };
+    let ops: Vec<Op> = (0..80).map(op).collect();
+    let long: &'static str = Box::leak(format!("{HOSTILE}{}", "A".repeat(5_000)).into_boxed_str());
+    let texts = Texts { url: "http://localhost:8080/\u{1b}[2Jobject", detail: long };
+    short(&ops, &texts, |begin, end| {
+        begin.header = Some("x-cache\u{1b}[1m".into());
+        begin.targets = vec!["http://localhost:8080/\u{1b}[2Jobject".into(); 10];
+        begin.urls = 25_000;
+        let server = end.server.as_mut().unwrap();
+        server.software = Some(long.into());
+        server.http_version = HOSTILE.into();
+    })
+}
+
+/// A run that was killed in its first second.
+pub fn begin_only() -> SavedRun {
+    SavedRun::of(begin(Model::Closed { concurrency: 4 }, "closed, 4 slots, 10 s", Some(10 * SECOND)), &[], None)
+}
+
+/// All of them, by name.
+pub fn cases() -> Vec<(&'static str, SavedRun)> {
+    vec![
+        ("closed", closed()),
+        ("client_limited", client_limited()),
+        ("open_stall", open_stall()),
+        ("all_failed", all_failed()),
+        ("nothing_ended", nothing_ended()),
+        ("one_sample", one_sample()),
+        ("empty_objects", empty_objects()),
+        ("huge_objects", huge_objects()),
+        ("invalid", invalid()),
+        ("partial", partial()),
+        ("interrupted", interrupted()),
+        ("hostile", hostile()),
+        ("begin_only", begin_only()),
+    ]
+}

@@ -1,0 +1,161 @@
+//! Every kind of run, shown in every way, against files that were read by a person. `UPDATE_GOLDEN=1` writes them anew.
+
+mod common;
+
+use common::{HOSTILE, cases};
+use measure::LimitedBy;
+use report::json::{QuantileState, VerdictWord};
+use report::{JsonReport, Standing, Style, compat, json, schema, text};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn check(path: &Path, found: &str) {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, found).unwrap();
+        return;
+    }
+    let wanted = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let differing = wanted.lines().zip(found.lines()).position(|(wanted, found)| wanted != found);
+    let line = differing.unwrap_or_else(|| wanted.lines().count().min(found.lines().count()));
+    let at = |text: &str| text.lines().nth(line).unwrap_or("(end)").to_owned();
+    assert!(
+        wanted == found,
+        "{} line {}:\n  kept:  {}\n  found: {}\nUPDATE_GOLDEN=1 writes it anew",
+        path.display(),
+        line + 1,
+        at(&wanted),
+        at(found)
+    );
+}
+
+#[test]
+fn texts_are_as_they_were_read() {
+    for (name, run) in cases() {
+        check(&golden(&format!("{name}.txt")), &text(&run, &Style::default()));
+    }
+}
+
+#[test]
+fn other_tools_output_is_as_they_print_it() {
+    for (name, run) in cases() {
+        check(&golden(&format!("{name}.ab.txt")), &compat::ab(&run));
+        check(&golden(&format!("{name}.httpbench.txt")), &compat::httpbench(&run));
+    }
+}
+
+#[test]
+fn the_published_schema_is_the_one_in_use() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/report.schema.json");
+    check(&path, &(serde_json::to_string_pretty(&schema()).unwrap() + "\n"));
+}
+
+#[test]
+fn every_report_keeps_to_the_schema_and_comes_back() {
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    for (name, run) in cases() {
+        let report = serde_json::to_value(json(&run)).unwrap();
+        let errors: Vec<_> = validator.iter_errors(&report).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{name}: {errors:?}");
+        let back: JsonReport = serde_json::from_value(report.clone()).unwrap();
+        assert_eq!(serde_json::to_value(back).unwrap(), report, "{name}");
+        if name == "one_sample" {
+            check(&golden("one_sample.json"), &(serde_json::to_string_pretty(&report).unwrap() + "\n"));
+        }
+    }
+    let mut wrong = serde_json::to_value(json(&common::one_sample())).unwrap();
+    wrong["operations"]["ok"] = Value::from("many");
+    assert!(!validator.is_valid(&wrong), "a schema that takes anything checks nothing");
+}
+
+#[test]
+fn no_line_is_wider_than_asked() {
+    for (name, run) in cases() {
+        for width in [80, 100, 140] {
+            let shown = text(&run, &Style { width, color: false });
+            let wide: Vec<_> =
+                shown.lines().filter(|line| line.chars().count() > width && !line.contains("://")).collect();
+            assert!(wide.is_empty(), "{name} at {width}: {wide:#?}");
+            assert!(shown.lines().all(|line| line.trim_end() == line), "{name}: blanks at a line's end");
+        }
+    }
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let run = common::closed();
+    let plain = text(&run, &Style::default());
+    let coloured = text(&run, &Style { color: true, ..Style::default() });
+    assert!(coloured.starts_with("\u{1b}[1;32mVALID\u{1b}[0m · limited by: "), "{coloured}");
+    let mut stripped = coloured;
+    for code in ["\u{1b}[1;32m", "\u{1b}[1m", "\u{1b}[0m"] {
+        stripped = stripped.replace(code, "");
+    }
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn hostile_text_reaches_no_terminal() {
+    let run = common::hostile();
+    let report = serde_json::to_string(&json(&run)).unwrap();
+    for shown in [text(&run, &Style::default()), compat::ab(&run), report] {
+        let bad: Vec<char> =
+            shown.chars().filter(|c| (c.is_control() && *c != '\n') || HOSTILE.contains(*c) && !c.is_ascii()).collect();
+        assert!(bad.is_empty(), "{bad:?}");
+        assert!(!shown.contains(&"A".repeat(257)), "bounded");
+    }
+    assert!(text(&run, &Style::default()).contains("evil\\u{1b}]0;owned\\u{7}"));
+}
+
+#[test]
+fn standings_are_those_of_the_cases() {
+    for (name, run) in cases() {
+        let wanted = match name {
+            "invalid" => "INVALID",
+            "partial" | "all_failed" | "begin_only" => "PARTIAL",
+            "interrupted" => "INTERRUPTED",
+            _ => "VALID",
+        };
+        let standing = Standing::of(&run);
+        assert_eq!(standing.word(), wanted, "{name}: {standing:?}");
+        let shown = text(&run, &Style::default());
+        assert!(shown.starts_with(&format!("{wanted} · ")), "{name}: {shown}");
+    }
+}
+
+#[test]
+fn a_limited_client_makes_a_closed_rate_a_lower_bound() {
+    let run = common::client_limited();
+    assert_eq!(report::standing::limited_by(&run), LimitedBy::ClientCpu);
+    let shown = text(&run, &Style::default());
+    let first = shown.lines().next().unwrap();
+    assert!(first.contains("limited by: client CPU · at least ") && first.contains(" requests/s"), "{first}");
+    assert!(!text(&common::closed(), &Style::default()).contains("at least"));
+}
+
+#[test]
+fn what_failed_or_never_ended_stays_in_the_percentiles_of_all() {
+    let report = json(&common::open_stall());
+    let states: Vec<_> = report.times.response_of_all.iter().map(|quantile| (quantile.q, quantile.state)).collect();
+    let state = |q: f64| states.iter().find(|(at, _)| *at == q).unwrap().1;
+    // 9,500 ended, 400 were unfinished, 100 dropped.
+    assert_eq!(state(0.95), QuantileState::Value);
+    assert_eq!(state(0.98), QuantileState::LongerThan);
+    assert_eq!(state(0.999), QuantileState::Failed);
+    assert_eq!((report.operations.dropped, report.operations.unfinished), (100, 400));
+    assert_eq!(json(&common::all_failed()).times.response_of_all[0].state, QuantileState::Failed);
+    assert_eq!(json(&common::invalid()).verdict, VerdictWord::Invalid);
+}
+
+#[test]
+fn too_few_samples_show_no_percentile() {
+    let shown = text(&common::one_sample(), &Style::default());
+    for needed in ["n/a (needs 5)", "n/a (needs 299)", "n/a (needs 2,995)", "n/a (needs 29,956)"] {
+        assert!(shown.contains(needed), "{needed} is missing in\n{shown}");
+    }
+}
