@@ -1,1 +1,148 @@
-//! discover
+//! Finds out how large the objects are before random ranges of them are asked for.
+//!
+//! A size is never assumed: it comes from HEAD, or where a server does not tell there, from the `Content-Range` of the
+//! first byte. Both are runs of the one loop, over the same list.
+
+use crate::control::Control;
+use crate::plan::{Checks, Choice, LoadModel, Plan, RangeChoice, RequestPlan, StopAfter, Targets};
+use crate::run::{Observer, RunError, run};
+use crate::run_loop::log::OpEntry;
+use crate::schedule::Profile;
+use measure::{AttemptOutcome, Instant, Interval, OpKind};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::Duration;
+use wire::range::ByteRange;
+
+/// Requests in flight while sizes are asked for.
+const CONCURRENCY: usize = 16;
+
+/// Why the sizes are not known.
+#[derive(Debug, thiserror::Error)]
+pub enum DiscoverError {
+    /// The requests could not be made.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// An object's size is told neither by HEAD nor by `Content-Range`.
+    #[error("the size of {url} is not known: HEAD and a range of one byte both told none ({outcome})", outcome = describe(*status, outcome))]
+    Unknown {
+        /// The object.
+        url: String,
+        /// Status of the last answer.
+        status: Option<u16>,
+        /// How the last request ended.
+        outcome: AttemptOutcome,
+    },
+    /// The user interrupted.
+    #[error("interrupted while object sizes were asked for")]
+    Interrupted,
+}
+
+fn describe(status: Option<u16>, outcome: &AttemptOutcome) -> String {
+    match status {
+        Some(status) => format!("status {status}"),
+        None => outcome.cause.about().to_owned(),
+    }
+}
+
+/// Collects what the answers tell of sizes.
+struct Sizes<'a> {
+    found: Vec<Option<u64>>,
+    last: Option<(Option<u16>, AttemptOutcome)>,
+    seen: u64,
+    tick: &'a mut dyn FnMut(u64, &Control, Instant),
+}
+
+impl Observer for Sizes<'_> {
+    fn interval(&mut self, _: &Interval, _: &Control, _: Instant) {}
+
+    fn ops(&mut self, ops: &[OpEntry]) {
+        for op in ops {
+            self.seen += 1;
+            let told = op.outcome == AttemptOutcome::OK;
+            self.found[op.item as usize] = op.object_bytes.filter(|_| told);
+            if !told || op.object_bytes.is_none() {
+                self.last = Some((op.status, op.outcome));
+            }
+        }
+    }
+
+    fn tick(&mut self, control: &Control, now: Instant) {
+        (self.tick)(self.seen, control, now);
+    }
+}
+
+/// Fills in the sizes of all objects of a plan that are not known yet. `tick` is called about every 50 ms with the
+/// number of answers so far.
+///
+/// # Errors
+/// When a size can not be found.
+pub fn discover_sizes(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instant)) -> Result<(), DiscoverError> {
+    let first_byte = ByteRange::new(0, 0);
+    let head = RequestPlan { method: "HEAD".into(), kind: OpKind::Head, range: None, body: None, ..plan.request.clone() };
+    let probe = RequestPlan { method: "GET".into(), kind: OpKind::GetRange, range: first_byte.map(RangeChoice::Fixed), ..head.clone() };
+    let mut last = None;
+    for request in [head, probe] {
+        let missing: Vec<usize> =
+            plan.targets.items().iter().enumerate().filter(|(_, item)| item.size.is_none()).map(|(index, _)| index).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let (found, failure) = ask(plan, request, &missing, tick)?;
+        let targets = Arc::make_mut(&mut plan.targets);
+        for (index, size) in missing.into_iter().zip(found) {
+            targets.items_mut()[index].size = size;
+        }
+        last = failure.or(last);
+    }
+    let unknown = plan.targets.items().iter().find(|item| item.size.is_none());
+    match (unknown, last) {
+        (Some(item), Some((status, outcome))) => {
+            let origin = &plan.targets.origins()[item.origin as usize];
+            let url = format!("{}://{}{}", origin.scheme, origin.host_header(), item.target);
+            Err(DiscoverError::Unknown { url, status, outcome })
+        }
+        (Some(_), None) => Err(DiscoverError::Interrupted),
+        (None, _) => Ok(()),
+    }
+}
+
+type Asked = (Vec<Option<u64>>, Option<(Option<u16>, AttemptOutcome)>);
+
+fn ask(
+    plan: &Plan,
+    request: RequestPlan,
+    items: &[usize],
+    tick: &mut dyn FnMut(u64, &Control, Instant),
+) -> Result<Asked, DiscoverError> {
+    let concurrency = items.len().min(CONCURRENCY);
+    let slots = Profile::constant(concurrency as f64).map_err(|_| DiscoverError::Interrupted)?;
+    let control = Control::new(None);
+    let asked = Plan {
+        targets: Arc::new(plan.targets.only(items)),
+        choice: Choice::RoundRobin,
+        request,
+        load: LoadModel::Closed { slots, think: Duration::ZERO },
+        stop: StopAfter { ops: NonZeroU64::new(items.len() as u64), ..StopAfter::default() },
+        warmup: Duration::ZERO,
+        checks: Checks::default(),
+        group_by: None,
+        log_ops: true,
+        ..plan.clone()
+    };
+    let mut sizes = Sizes { found: vec![None; items.len()], last: None, seen: 0, tick };
+    run(&asked, &control, &mut sizes)?;
+    if control.reason() == Some(crate::control::StopReason::Interrupted) {
+        return Err(DiscoverError::Interrupted);
+    }
+    Ok((sizes.found, sizes.last))
+}
+
+impl Targets {
+    /// The same origins with only these items.
+    fn only(&self, items: &[usize]) -> Self {
+        let mut part = self.clone();
+        part.replace_items(items.iter().map(|index| self.items()[*index].clone()).collect());
+        part
+    }
+}

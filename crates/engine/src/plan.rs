@@ -65,6 +65,10 @@ impl Targets {
         &mut self.items
     }
 
+    pub(crate) fn replace_items(&mut self, items: Vec<Item>) {
+        self.items = items;
+    }
+
     /// The different origins.
     #[must_use]
     pub fn origins(&self) -> &[Origin] {

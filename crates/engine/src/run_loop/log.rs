@@ -38,6 +38,8 @@ pub struct OpEntry {
     pub status: Option<u16>,
     /// Body bytes of its final answer.
     pub body_bytes: u64,
+    /// All bytes received for it, with heads and framing, of all its attempts.
+    pub received_bytes: u64,
     /// Size of the whole object, as the final answer tells it.
     pub object_bytes: Option<u64>,
 }

@@ -79,6 +79,8 @@ pub(super) struct Op {
     pub hop: Option<Box<Hop>>,
     pub hops: u8,
     pub attempts: u16,
+    /// Bytes received by the attempts before the running one.
+    pub received_before: u64,
     pub label: LabelId,
     pub group: Option<LabelId>,
     pub attempt: Attempt,
@@ -132,6 +134,7 @@ impl Op {
             outcome,
             status: answer.status,
             body_bytes: sample.body_bytes,
+            received_bytes: self.received_before + self.attempt.received_bytes,
             object_bytes: answer.object_bytes,
         }
     }

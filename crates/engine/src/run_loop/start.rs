@@ -112,6 +112,7 @@ impl<N: Network> RunLoop<'_, N> {
             hop: None,
             hops: 0,
             attempts: 0,
+            received_before: 0,
             label: self.origins[origin].label,
             group: None,
             attempt: Attempt::new(AttemptKind::First, now),
@@ -135,6 +136,7 @@ impl<N: Network> RunLoop<'_, N> {
     pub(super) fn begin_attempt(&mut self, net: &mut N, slot: u32, kind: AttemptKind, now: Instant) {
         let Some(op) = &mut self.slots[slot as usize].op else { return };
         op.attempts += 1;
+        op.received_before += op.attempt.received_bytes;
         op.attempt = Attempt::new(kind, now);
         if kind == AttemptKind::Resend {
             op.attempt.flags.set(Flag::Resent);

@@ -1,0 +1,34 @@
+//! `plimsoll schema` and `plimsoll completions`: what other programs read.
+
+use crate::cli;
+use crate::execute::print;
+use crate::failure::Failure;
+use clap_complete::Shell;
+use std::process::ExitCode;
+
+/// Which schema.
+#[derive(clap::Args, Debug)]
+pub struct Args {}
+
+/// Prints the JSON Schema of the report.
+pub fn run(_: &Args) -> Result<ExitCode, Failure> {
+    let schema = serde_json::to_string_pretty(&report::schema())
+        .map_err(|error| Failure::could_not_run(format!("the schema can not be written: {error}")))?;
+    print(&(schema + "\n"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Which shell.
+#[derive(clap::Args, Debug)]
+pub struct Completions {
+    /// The shell.
+    pub shell: Shell,
+}
+
+/// Prints completions, to be sourced by the shell.
+pub fn completions(args: &Completions) -> Result<ExitCode, Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut cli::command(), "plimsoll", &mut text);
+    print(&String::from_utf8_lossy(&text));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,146 @@
+//! The first record of a run: what was asked for, resolved, without secrets.
+
+use super::{Output, host};
+use crate::redact;
+use engine::plan::{Choice, Follow, LoadModel, Plan, RangeChoice, Route};
+use engine::schedule::{Profile, Spacing};
+use measure::units::{ByteSize, format_span};
+use store::{Begin, FORMAT};
+use wire::Version;
+
+/// Targets that are named in the record.
+const TARGETS_MAX: usize = 10;
+
+/// The record for a run that starts at `unix_ms`.
+pub fn begin(plan: &Plan, output: &Output, unix_ms: u64) -> Begin {
+    let items = plan.targets.items();
+    let targets = items.iter().take(TARGETS_MAX).map(|item| {
+        let origin = &plan.targets.origins()[item.origin as usize];
+        redact::url_text(&format!("{}://{}{}", origin.scheme, origin.host_header(), item.target))
+    });
+    let unix_socket = matches!(plan.connections.route, Route::Unix(_));
+    let addresses = plan.connections.known.values().flat_map(|addresses| addresses.iter().map(std::net::SocketAddr::ip));
+    Begin {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        debug_build: cfg!(debug_assertions),
+        started_unix_ms: unix_ms,
+        command: redact::command_line(std::env::args_os().map(|word| word.to_string_lossy().into_owned())),
+        targets: targets.collect(),
+        urls: items.len() as u64,
+        model: plan.load.model(),
+        load: load(plan),
+        warmup_ms: plan.warmup.as_millis() as u64,
+        duration_ms: plan.stop.time.map(|time| time.as_millis() as u64),
+        seed: plan.seed,
+        threads: plan.threads_used(),
+        settings: settings(plan),
+        objectives: vec![output.objective],
+        host: host::facts(),
+        loopback: unix_socket || host::is_local(addresses),
+        header: plan.group_by.as_deref().map(str::to_owned),
+        insecure: false,
+    }
+}
+
+fn over_time(profile: &Profile, unit: &str) -> String {
+    if profile.is_constant() {
+        return format!("{}{unit}", profile.peak());
+    }
+    format!("up to {}{unit} in stages of {}", profile.peak(), format_span(profile.length()))
+}
+
+/// The load in one line.
+fn load(plan: &Plan) -> String {
+    let mut parts = match &plan.load {
+        LoadModel::Closed { slots, think } => {
+            let mut parts = vec!["closed".to_owned(), over_time(slots, " slots")];
+            if !think.is_zero() {
+                parts.push(format!("think time {}", format_span(*think)));
+            }
+            parts
+        }
+        LoadModel::Open { rate, spacing, in_flight_max } => {
+            let spacing = match spacing {
+                Spacing::Constant => "evenly spaced",
+                Spacing::Poisson => "Poisson",
+            };
+            vec!["open".to_owned(), over_time(rate, "/s"), spacing.to_owned(), format!("at most {in_flight_max} in flight")]
+        }
+    };
+    let stop = &plan.stop;
+    let ends = [
+        stop.time.map(format_span),
+        stop.ops.map(|ops| format!("{ops} operations")),
+        stop.ops_per_slot.map(|ops| format!("{ops} operations a slot")),
+        stop.bytes.map(|bytes| ByteSize(bytes.get()).to_string()),
+    ];
+    parts.extend(ends.into_iter().flatten());
+    if !plan.warmup.is_zero() {
+        parts.push(format!("after {} of warm-up", format_span(plan.warmup)));
+    }
+    parts.join(", ")
+}
+
+/// All settings that shape the run.
+fn settings(plan: &Plan) -> Vec<(String, String)> {
+    let request = &plan.request;
+    let (timeouts, connections) = (&plan.timeouts, &plan.connections);
+    let mut settings: Vec<(String, String)> = Vec::new();
+    let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
+    set("method", request.method.to_string());
+    set("http", if request.version == Version::Http10 { "1.0" } else { "1.1" }.to_owned());
+    set("keep_alive", request.keep_alive.to_string());
+    for header in &request.headers {
+        let line = format!("{}: {}", header.name.as_str(), header.value.as_str());
+        set("header", redact::header(&line));
+    }
+    if let Some(body) = &request.body {
+        set("body", ByteSize(body.len() as u64).to_string());
+    }
+    match request.range {
+        None => {}
+        Some(RangeChoice::Fixed(range)) => set("range", format!("bytes {} to {}", range.first(), range.last())),
+        Some(RangeChoice::Random { length }) => set("range", format!("{} at random", ByteSize(length.get()))),
+    }
+    set("order", if plan.choice == Choice::Random { "random" } else { "round-robin" }.to_owned());
+    set(
+        "redirects",
+        match plan.follow {
+            Follow::Never => "not followed".to_owned(),
+            Follow::UpTo(most) => format!("followed, up to {most}"),
+        },
+    );
+    set("drain", format_span(plan.drain));
+    set("timeout_connect", format_span(timeouts.connect));
+    set("timeout_head", format_span(timeouts.head));
+    set("timeout_idle", format_span(timeouts.idle));
+    set("timeout_total", timeouts.total.map_or_else(|| "none".to_owned(), format_span));
+    match &connections.route {
+        Route::Direct => {}
+        Route::Proxy { origin, .. } => set("proxy", origin.to_string()),
+        Route::Unix(path) => set("unix_socket", path.display().to_string()),
+    }
+    for rule in &connections.connect_to {
+        set("connect_to", format!("{:?}:{:?} to {}:{:?}", rule.host, rule.port, rule.to_host, rule.to_port));
+    }
+    for address in connections.from.iter() {
+        set("local_address", address.to_string());
+    }
+    if let Some(most) = connections.requests_max {
+        set("requests_per_connection", most.to_string());
+    }
+    if let Some(mark) = connections.receive_low_water {
+        set("receive_low_water", ByteSize(mark as u64).to_string());
+    }
+    if !plan.checks.statuses.is_empty() {
+        set("expect_status", plan.checks.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(","));
+    }
+    if let Some(size) = plan.checks.size {
+        set("expect_size", ByteSize(size).to_string());
+    }
+    for header in &plan.checks.headers {
+        set("expect_header", redact::header(&format!("{}: {}", header.name.as_str(), header.value.as_str())));
+    }
+    settings
+}

@@ -1,0 +1,253 @@
+//! Carries out a plan: prepares the host, runs it, saves what is measured as it is measured, and shows the report that
+//! is made from what was saved.
+
+mod describe;
+mod host;
+mod live;
+mod recording;
+
+use crate::failure::{Exit, Failure};
+use clap::ValueEnum;
+use engine::network::NameError;
+use engine::plan::{Plan, RangeChoice};
+use engine::{Control, StopReason};
+use live::LiveLine;
+use measure::objective::Judgement;
+use measure::{Objective, Verdict};
+use recording::Recording;
+use report::Style;
+use std::io::{self, IsTerminal, Write};
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+use store::{End, EndReason, SavedRun, Server};
+
+/// Descriptors that the program needs besides its connections.
+pub const OWN_DESCRIPTORS: u64 = 64;
+
+/// How the result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Print {
+    /// For people.
+    Text,
+    /// As JSON.
+    #[value(skip)]
+    Json,
+    /// As ab prints it.
+    Ab,
+    /// As httpbench prints it.
+    Httpbench,
+    /// Not at all.
+    None,
+}
+
+/// Where the result goes.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The run directory, when it was named.
+    pub directory: Option<PathBuf>,
+    /// What is printed.
+    pub print: Print,
+    /// Whether a live line may be shown.
+    pub live: bool,
+    /// How often the plan is carried out.
+    pub repeat: u64,
+    /// What the run is held to.
+    pub objective: Objective,
+}
+
+/// Runs the plan, once or as often as asked.
+pub fn run(mut plan: Plan, output: &Output) -> Result<ExitCode, Failure> {
+    let _ = sys::signals::catch_interrupts();
+    prepare(&mut plan)?;
+    let base = directory(&plan, output)?;
+    let mut runs = Vec::new();
+    let mut exit = Exit::Good;
+    for number in 1..=output.repeat {
+        let directory = if output.repeat > 1 { base.join(number.to_string()) } else { base.clone() };
+        let saved = run_once(&plan, output, &directory)?;
+        show(&saved, output.print)?;
+        exit = worse(exit, judge(&saved));
+        let interrupted = matches!(exit, Exit::Interrupted(_) | Exit::CouldNotRun);
+        runs.push(saved);
+        if interrupted {
+            break;
+        }
+    }
+    if runs.len() > 1 && output.print == Print::Text {
+        // the comparison of repeats
+    }
+    eprintln!("saved in {}", base.display());
+    Ok(exit.into())
+}
+
+/// What must be there before load can be made: descriptors, addresses, sizes.
+fn prepare(plan: &mut Plan) -> Result<(), Failure> {
+    let needed = plan.load.in_flight_max() + OWN_DESCRIPTORS;
+    let limit = sys::limits::raise_descriptor_limit().map_or(u64::MAX, |limits| limits.soft);
+    if needed > limit {
+        return Err(Failure::could_not_run(format!(
+            "{} operations in flight need {needed} file descriptors and the limit is {limit}: raise it with `ulimit -n {needed}` as root, or lower -c",
+            plan.load.in_flight_max()
+        )));
+    }
+    engine::resolve_all(plan).map_err(|(host, error)| {
+        Failure::could_not_run(match error {
+            NameError::NotFound => format!("there is no host `{host}`: check the spelling, or /etc/hosts"),
+            NameError::NoAnswer => format!("the name `{host}` could not be looked up: the resolver does not answer"),
+        })
+    })?;
+    if matches!(plan.request.range, Some(RangeChoice::Random { .. })) && plan.targets.items().iter().any(|item| item.size.is_none()) {
+        let total = plan.targets.items().len() as u64;
+        let started = std::time::Instant::now();
+        let mut live = LiveLine::new(true);
+        engine::discover::discover_sizes(plan, &mut |seen, control, now| {
+            if sys::signals::interrupts().count > 0 {
+                control.stop(now, StopReason::Interrupted);
+            }
+            live.message(started.elapsed(), &format!("asking for object sizes: {seen} of {total}"));
+        })
+        .map_err(|error| Failure::could_not_run(format!("{error}; --object-size SIZE tells it")))?;
+        live.clear();
+    }
+    empty_ranges(plan)
+}
+
+/// A random range of an empty object does not exist.
+fn empty_ranges(plan: &mut Plan) -> Result<(), Failure> {
+    let Some(RangeChoice::Random { .. }) = plan.request.range else { return Ok(()) };
+    match plan.targets.items().iter().find(|item| item.size == Some(0)) {
+        Some(item) => Err(Failure::could_not_run(format!("the object {} is empty: no range of it can be asked for", item.target))),
+        None => Ok(()),
+    }
+}
+
+/// The run directory: as named, or by time and target.
+fn directory(plan: &Plan, output: &Output) -> Result<PathBuf, Failure> {
+    match &output.directory {
+        Some(directory) => Ok(directory.clone()),
+        None => {
+            let target = plan.targets.origins().first().map(ToString::to_string).unwrap_or_default();
+            Ok(store::runs::default_directory(Path::new("runs"), unix_ms(), &target))
+        }
+    }
+}
+
+fn unix_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<SavedRun, Failure> {
+    let begin = describe::begin(plan, output, unix_ms());
+    let writer = store::RunWriter::create(directory, &begin).map_err(cannot_save)?;
+    let log = match plan.log_ops {
+        true => Some(store::OpLogWriter::create(directory).map_err(cannot_save)?),
+        false => None,
+    };
+    let control = Control::new(plan.stop.bytes.map(NonZeroU64::get));
+    let live = LiveLine::new(output.live && output.print != Print::None && io::stderr().is_terminal());
+    let cpu_before = sys::clock::process_cpu_time();
+    let mut recording = Recording::new(plan, writer, log, live);
+    let ending = engine::run(plan, &control, &mut recording);
+    let ending = ending.map_err(|error| Failure::could_not_run(format!("{error}; what was measured is in {}", directory.display())))?;
+    let end = End {
+        reason: reason(&control, &recording),
+        at: ending.at,
+        server: ending.first_answer.map(|first| Server {
+            http_version: first.version_text().to_owned(),
+            software: first.software,
+            address: first.address,
+            document_bytes: first.body_bytes,
+            status: first.status,
+        }),
+        peak_memory_bytes: sys::limits::peak_memory_bytes().unwrap_or(0),
+        cpu_nanos: u64::try_from((sys::clock::process_cpu_time() - cpu_before).as_nanos()).unwrap_or(u64::MAX),
+    };
+    recording.end(&end).map_err(cannot_save)?;
+    SavedRun::read(directory).map_err(|error| Failure::could_not_run(format!("the saved run can not be read again: {error}")))
+}
+
+fn cannot_save(error: store::StoreError) -> Failure {
+    Failure::could_not_run(format!("the run can not be saved: {error}; name another directory with --out"))
+}
+
+fn reason(control: &Control, recording: &Recording) -> EndReason {
+    if recording.is_full() {
+        return EndReason::DiskFull;
+    }
+    let unreached = control.first_unreached().filter(|_| !control.is_reached());
+    match (control.reason(), unreached) {
+        (Some(StopReason::Unreachable), Some(first)) | (None, Some(first)) => {
+            EndReason::Unreachable { detail: first.cause.about().to_owned() }
+        }
+        (Some(StopReason::Interrupted), _) => EndReason::Interrupted { signal: recording.signal() },
+        (Some(StopReason::ResultsFull), _) => EndReason::DiskFull,
+        _ => EndReason::Completed,
+    }
+}
+
+/// Prints a saved run.
+pub fn show(run: &SavedRun, form: Print) -> Result<(), Failure> {
+    let text = match form {
+        Print::Text => report::text(run, &style()),
+        Print::Json => {
+            let json = serde_json::to_string_pretty(&report::json(run));
+            json.map_err(|error| Failure::could_not_run(format!("the report can not be written as JSON: {error}")))? + "\n"
+        }
+        Print::Ab => report::compat::ab(run),
+        Print::Httpbench => report::compat::httpbench(run),
+        Print::None => String::new(),
+    };
+    print(&text);
+    Ok(())
+}
+
+fn style() -> Style {
+    let color = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    Style { color, ..Style::default() }
+}
+
+/// Writes to standard output. A reader that has gone away is no failure.
+pub fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// The exit code that a saved run deserves.
+pub fn judge(run: &SavedRun) -> Exit {
+    let open = run.begin.model.is_open();
+    match run.end.as_ref().map(|end| &end.reason) {
+        Some(EndReason::Unreachable { detail }) => {
+            let target = run.begin.targets.first().map_or("the target", String::as_str);
+            eprintln!("plimsoll: {target} could not be reached: {detail}: is it running, and is the address right?");
+            return Exit::CouldNotRun;
+        }
+        Some(EndReason::DiskFull) => {
+            eprintln!("plimsoll: the disk is full: the run was ended and keeps what was written until then");
+            return Exit::CouldNotRun;
+        }
+        Some(EndReason::Failed { .. }) => return Exit::CouldNotRun,
+        Some(EndReason::Interrupted { signal }) => return Exit::Interrupted(*signal),
+        Some(EndReason::Completed) | None => {}
+    }
+    let invalid = matches!(run.summary.verdict(run.is_whole()), Verdict::Invalid(_));
+    if invalid || (open && run.summary.limited_by(&run.begin.model).is_client()) {
+        return Exit::Unusable;
+    }
+    let broken = run.begin.objectives.iter().any(|objective| objective.judge(&run.summary) == Judgement::Broken);
+    if broken { Exit::Objectives } else { Exit::Good }
+}
+
+/// The exit code that takes precedence.
+fn worse(a: Exit, b: Exit) -> Exit {
+    let rank = |exit: &Exit| match exit {
+        Exit::CouldNotRun => 5,
+        Exit::Interrupted(_) => 4,
+        Exit::Unusable => 3,
+        Exit::Usage => 2,
+        Exit::Objectives => 1,
+        Exit::Good => 0,
+    };
+    if rank(&b) > rank(&a) { b } else { a }
+}

@@ -1,0 +1,147 @@
+//! What happens while a run goes on: every interval is saved and shown, every interrupt obeyed.
+
+use super::live::LiveLine;
+use engine::plan::{Plan, StopAfter};
+use engine::run_loop::log::OpEntry;
+use engine::{Control, Observer, StopReason};
+use measure::{Instant, Interval};
+use std::time::Duration;
+use store::{End, OpLogWriter, OpRecord, RunWriter, Slice, StoreError};
+use sys::signals::Signal;
+
+/// Saves and shows a run.
+pub struct Recording {
+    writer: RunWriter,
+    log: Option<OpLogWriter>,
+    lines: Vec<u8>,
+    live: LiveLine,
+    stop: StopAfter,
+    warmup: Duration,
+    full: bool,
+    failed: Option<StoreError>,
+    /// Interrupts that were seen, of this run and before.
+    interrupts: usize,
+    /// Interrupts of this run.
+    obeyed: usize,
+    signal: i32,
+}
+
+impl Recording {
+    /// A recording into the run directory that the writers belong to.
+    pub fn new(plan: &Plan, writer: RunWriter, log: Option<OpLogWriter>, live: LiveLine) -> Self {
+        // Interrupts that came before are of earlier runs.
+        let interrupts = sys::signals::interrupts().count;
+        Self {
+            writer,
+            log,
+            lines: Vec::new(),
+            live,
+            stop: plan.stop,
+            warmup: plan.warmup,
+            full: false,
+            failed: None,
+            interrupts,
+            obeyed: 0,
+            signal: 0,
+        }
+    }
+
+    /// Whether there was no room for all that was measured.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Number of the signal that interrupted the run.
+    pub fn signal(&self) -> i32 {
+        self.signal
+    }
+
+    /// Writes the end of the run.
+    pub fn end(self, end: &End) -> Result<(), StoreError> {
+        self.live.clear();
+        if let Some(log) = self.log
+            && !self.full
+        {
+            log.end()?;
+        }
+        match self.failed {
+            Some(error) => Err(error),
+            None => self.writer.end(end),
+        }
+    }
+
+    /// A record could not be written: nothing more can be kept, so nothing more is measured.
+    fn broken(&mut self, error: StoreError, control: &Control, now: Instant) {
+        if error.is_full() {
+            self.full = true;
+        } else {
+            self.failed.get_or_insert(error);
+        }
+        control.stop(now, StopReason::ResultsFull);
+    }
+}
+
+impl Observer for Recording {
+    fn interval(&mut self, interval: &Interval, control: &Control, now: Instant) {
+        if !self.full && let Err(error) = self.writer.interval(interval) {
+            self.broken(error, control, now);
+        }
+        self.live.interval(interval, &self.stop, self.warmup);
+    }
+
+    fn ops(&mut self, ops: &[OpEntry]) {
+        let Some(log) = self.log.as_mut().filter(|_| !self.full && self.failed.is_none()) else { return };
+        self.lines.clear();
+        for op in ops {
+            record(op).write_line(&mut self.lines);
+        }
+        if let Err(error) = log.append(&self.lines) {
+            self.full |= error.is_full();
+            self.failed = (!error.is_full()).then_some(error);
+        }
+    }
+
+    fn tick(&mut self, control: &Control, now: Instant) {
+        if self.full || self.failed.is_some() {
+            control.stop(now, StopReason::ResultsFull);
+        }
+        let seen = sys::signals::interrupts();
+        if seen.count > self.interrupts {
+            self.signal = match seen.last {
+                Some(Signal::Terminate) => 15,
+                Some(Signal::Interrupt) | None => 2,
+            };
+            self.obeyed += seen.count - self.interrupts;
+            self.interrupts = seen.count;
+            if self.obeyed > 1 {
+                control.abandon(now);
+            } else {
+                control.stop(now, StopReason::Interrupted);
+                self.live.clear();
+                eprintln!("interrupted: operations in flight may end; once more leaves at once");
+            }
+        }
+    }
+}
+
+fn record(op: &OpEntry) -> OpRecord {
+    OpRecord {
+        op: op.number,
+        kind: op.kind,
+        url: u64::from(op.item),
+        intended: op.intended,
+        started: op.started,
+        sent: op.sent,
+        first_byte: op.first_byte,
+        end: op.end,
+        attempts: u32::from(op.attempts),
+        status: op.status,
+        class: op.outcome.class,
+        cause: op.outcome.cause,
+        body_bytes: op.body_bytes,
+        bytes: op.received_bytes,
+        range: op.range.map(|range| Slice { first: range.first(), last: range.last() }),
+        connect_nanos: op.connect_nanos,
+        slot: op.slot,
+    }
+}

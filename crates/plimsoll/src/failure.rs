@@ -1,0 +1,69 @@
+//! Failures that end the program: one line that says what, where, and how to mend it, and an exit code.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// Exit codes (DESIGN.md §4). When several apply, the order of precedence is 4, 130, 3, 1, 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Ran, and the objectives held.
+    Good,
+    /// Objectives failed.
+    Objectives,
+    /// Bad usage.
+    Usage,
+    /// Ran, but the result must not be used.
+    Unusable,
+    /// Could not run.
+    CouldNotRun,
+    /// Interrupted by a signal; a report was written.
+    Interrupted(i32),
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Good => 0,
+            Exit::Objectives => 1,
+            Exit::Usage => 2,
+            Exit::Unusable => 3,
+            Exit::CouldNotRun => 4,
+            Exit::Interrupted(signal) => 128 + signal.clamp(1, 64) as u8,
+        })
+    }
+}
+
+/// What ended the program, for people.
+#[derive(Debug)]
+pub enum Failure {
+    /// A message for standard error.
+    Message(Exit, String),
+    /// Text that was asked for (help, version): for standard output.
+    Shown(String),
+}
+
+impl Failure {
+    /// The user's mistake.
+    pub fn usage(message: impl Display) -> Self {
+        Self::Message(Exit::Usage, message.to_string())
+    }
+
+    /// The world's refusal.
+    pub fn could_not_run(message: impl Display) -> Self {
+        Self::Message(Exit::CouldNotRun, message.to_string())
+    }
+
+    /// Says it, and gives the exit code.
+    pub fn tell(self) -> ExitCode {
+        match self {
+            Self::Message(exit, message) => {
+                eprintln!("plimsoll: {message}");
+                exit.into()
+            }
+            Self::Shown(text) => {
+                crate::execute::print(&text);
+                ExitCode::SUCCESS
+            }
+        }
+    }
+}

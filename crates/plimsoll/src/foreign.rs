@@ -1,0 +1,129 @@
+//! Letters that users of ab, wrk, hey, oha and curl have in their fingers.
+//!
+//! Where a letter means the same here, it is one of our flags. Where it means something else, it is refused with a hint
+//! that names ours. This table is also what the documentation shows.
+
+/// One short flag and what it means in each tool; empty where a tool does not have it.
+pub struct Letter {
+    /// The letter.
+    pub letter: char,
+    /// What it means here, when it is one of our flags.
+    pub ours: Option<&'static str>,
+    /// What to write instead, when it is not.
+    pub instead: &'static str,
+    /// ab, wrk (and wrk2), hey, oha, curl.
+    pub theirs: [&'static str; 5],
+}
+
+const fn ours(letter: char, meaning: &'static str, theirs: [&'static str; 5]) -> Letter {
+    Letter { letter, ours: Some(meaning), instead: "", theirs }
+}
+
+const fn refused(letter: char, instead: &'static str, theirs: [&'static str; 5]) -> Letter {
+    Letter { letter, ours: None, instead, theirs }
+}
+
+/// All letters with a meaning in one of the tools.
+pub const LETTERS: [Letter; 41] = [
+    ours('c', "concurrency", ["concurrency", "connections", "concurrency", "connections", "cookie jar"]),
+    ours('n', "operations", ["requests", "", "requests", "requests", "netrc"]),
+    ours('d', "duration", ["no percentiles", "duration", "body", "body", "body"]),
+    ours('R', "rate (open model)", ["ramp delay", "rate (wrk2)", "", "", "remote time"]),
+    ours('H', "header", ["header", "header", "header", "header", "header"]),
+    ours('C', "cookie", ["cookie", "", "", "", "resume at"]),
+    ours('k', "keep-alive (always on)", ["keep-alive", "", "", "", "insecure"]),
+    ours('m', "method", ["method", "", "method", "method", "total timeout"]),
+    ours('u', "user:password", ["PUT file", "", "", "", "user:password"]),
+    ours('I', "HEAD requests", ["no server name in TLS", "", "", "", "HEAD"]),
+    refused('o', "--out DIR for the run directory, --json or --print ab for other outputs", ["", "", "output format", "output file", "output file"]),
+    refused('q', "-R 1000 for a rate, --quiet for no live line", ["quiet", "", "rate per slot", "rate", "no .curlrc"]),
+    ours('h', "help", ["help", "", "", "help", "help"]),
+    ours('V', "version", ["version", "", "", "version", "version"]),
+    refused('t', "-d 10s for the duration, --threads 2 for threads, --timeout-head 30s for a timeout", ["time limit", "threads", "timeout", "timeout", ""]),
+    refused('z', "-d 10s", ["HTML attributes", "", "duration", "duration", "only if newer"]),
+    refused('r', "nothing: errors never end a run; a range is --range 1MiB", ["go on after errors", "", "", "redirects", "range"]),
+    refused('s', "--timeout-head 30s (ab's timeout); there are no scripts", ["timeout", "script", "", "", "silent"]),
+    refused('l', "nothing: bodies may differ in length (--expect-size checks it)", ["variable length", "", "", "", "list only"]),
+    refused('L', "nothing: redirects are followed (--no-follow stops that) and percentiles are always printed", ["", "percentiles", "", "", "follow"]),
+    refused('i', "-I for HEAD requests", ["HEAD", "", "", "", "show headers"]),
+    refused('X', "--method METHOD, or --proxy URL", ["proxy", "", "", "", "method"]),
+    refused('x', "--proxy http://host:port", ["HTML attributes", "", "proxy", "proxy", "proxy"]),
+    refused('P', "--proxy http://user:password@host:port", ["proxy user", "", "", "", "FTP port"]),
+    refused('A', "-u user:password, or -H 'Accept: …'", ["user:password", "", "Accept", "Accept", "user agent"]),
+    refused('a', "-u user:password", ["", "", "user:password", "user:password", "append"]),
+    refused('T', "-H 'Content-Type: …'", ["content type", "", "content type", "content type", "upload file"]),
+    refused('p', "--body-file FILE --method POST", ["POST file", "", "", "latency percentiles", "proxy tunnel"]),
+    refused('D', "--body-file FILE", ["", "", "body file", "body file", "dump headers"]),
+    refused('b', "-C name=value for a cookie", ["TCP window", "", "", "", "cookie"]),
+    refused('B', "--local-address ADDRESS", ["local address", "", "", "", "ASCII"]),
+    refused('e', "--out DIR, then `plimsoll report --json DIR`", ["CSV file", "", "", "", "referer"]),
+    refused('g', "--log-ops with --out DIR", ["gnuplot file", "", "", "", "no globbing"]),
+    refused('w', "plain text is printed; --json for machines", ["HTML", "", "", "", "write-out"]),
+    refused('S', "nothing: both are always printed", ["no median", "", "", "", "show errors"]),
+    refused('v', "nothing: each failure class is shown with an example; -V prints the version", ["verbosity", "version", "", "", "verbose"]),
+    refused('f', "nothing: every status of 400 and above is a failure", ["TLS protocol", "", "", "", "fail"]),
+    refused('E', "TLS client certificates, which come with TLS", ["client certificate", "", "", "", "client certificate"]),
+    refused('Z', "TLS settings, which come with TLS", ["ciphers", "", "", "", "parallel"]),
+    refused('G', "-m GET, the method that is used anyhow", ["", "", "", "", "data as query"]),
+    refused('O', "--out DIR for the run directory; bodies are discarded", ["", "", "", "", "remote name"]),
+];
+
+/// What to say about a short flag that is not ours.
+pub fn hint(flag: &str) -> Option<String> {
+    let letter = flag.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?.chars().next()?;
+    let row = LETTERS.iter().find(|row| row.letter == letter && row.ours.is_none())?;
+    let names = ["ab", "wrk", "hey", "oha", "curl"];
+    let meanings = names.iter().zip(row.theirs).filter(|(_, meaning)| !meaning.is_empty());
+    let meanings: Vec<String> = meanings.map(|(tool, meaning)| format!("{meaning} in {tool}")).collect();
+    Some(format!("-{letter} ({}) is not a flag here: write {}", meanings.join(", "), row.instead))
+}
+
+/// The table in Markdown, as it stands in the documentation.
+#[cfg(test)]
+fn markdown() -> String {
+    let mut text = String::from("| flag | here | ab | wrk, wrk2 | hey | oha | curl |\n|---|---|---|---|---|---|---|\n");
+    for row in &LETTERS {
+        let here = row.ours.map_or_else(|| format!("*refused:* {}", row.instead), str::to_owned);
+        text.push_str(&format!("| `-{}` | {here} | {} |\n", row.letter, row.theirs.join(" | ")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_table_agrees_with_the_flags() {
+        let command = crate::cli::Cli::command();
+        let get = command.find_subcommand("get").expect("there is a get command");
+        let shorts: Vec<char> = get.get_arguments().filter_map(clap::Arg::get_short).collect();
+        for row in &LETTERS {
+            let known = shorts.contains(&row.letter) || row.letter == 'V' || row.letter == 'h';
+            assert_eq!(known, row.ours.is_some(), "-{}", row.letter);
+        }
+        for short in shorts {
+            assert!(LETTERS.iter().any(|row| row.letter == short), "-{short} is not in the table");
+        }
+    }
+
+    #[test]
+    fn the_documentation_shows_the_table() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/flags.md");
+        let page = std::fs::read_to_string(path).unwrap_or_default();
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            let start = page.find("| flag |").unwrap_or(page.len());
+            std::fs::write(path, format!("{}{}", &page[..start], markdown())).expect("docs/flags.md can be written");
+        } else {
+            assert!(page.ends_with(&markdown()), "docs/flags.md is stale: run the tests with UPDATE_GOLDEN=1");
+        }
+    }
+
+    #[test]
+    fn hints_name_our_flag() {
+        assert!(hint("-z").is_some_and(|hint| hint.contains("write -d 10s")));
+        assert!(hint("-t2").is_some_and(|hint| hint.contains("--threads")));
+        assert!(hint("--nonsense").is_none() && hint("-c").is_none());
+    }
+}

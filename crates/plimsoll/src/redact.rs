@@ -1,0 +1,99 @@
+//! Takes secrets out of everything that is written or shown.
+
+use wire::header::Header;
+use wire::url::Url;
+
+const HIDDEN: &str = "***";
+/// Query parameters whose values are secrets.
+const SECRET_PARAMETERS: [&str; 8] =
+    ["x-amz-signature", "x-amz-credential", "x-amz-security-token", "sig", "token", "access_token", "apikey", "authorization"];
+
+/// Flags whose values are secrets as a whole.
+const SECRET_FLAGS: [&str; 4] = ["-C", "--cookie", "-u", "--user"];
+
+/// The command line without secrets.
+pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut previous: Option<String> = None;
+    let mut shown = Vec::new();
+    for word in words {
+        let text = match previous.as_deref() {
+            Some(flag) if SECRET_FLAGS.contains(&flag) => HIDDEN.to_owned(),
+            Some("-H" | "--header") => header(&word),
+            _ => joined(&word),
+        };
+        shown.push(text);
+        previous = Some(word);
+    }
+    shown
+}
+
+/// A word that may hold flag and value, or a URL.
+fn joined(word: &str) -> String {
+    for flag in SECRET_FLAGS {
+        let value = if flag.starts_with("--") { word.strip_prefix(&format!("{flag}=")) } else { word.strip_prefix(flag) };
+        if value.is_some_and(|value| !value.is_empty()) {
+            let mark = if flag.starts_with("--") { "=" } else { "" };
+            return format!("{flag}{mark}{HIDDEN}");
+        }
+    }
+    for flag in ["--header=", "-H"] {
+        if let Some(value) = word.strip_prefix(flag).filter(|value| !value.is_empty()) {
+            return format!("{flag}{}", header(value));
+        }
+    }
+    for flag in ["", "--proxy=", "--url="] {
+        if let Some(url) = word.strip_prefix(flag).filter(|url| url.contains("://")) {
+            return format!("{flag}{}", url_text(url));
+        }
+    }
+    word.to_owned()
+}
+
+/// A header line with its value hidden when it is a secret.
+pub fn header(line: &str) -> String {
+    match Header::parse(line) {
+        Ok(header) if header.is_secret() => format!("{}: {HIDDEN}", header.name.as_str()),
+        Ok(_) => line.to_owned(),
+        // What can not be read might hold anything.
+        Err(_) => HIDDEN.to_owned(),
+    }
+}
+
+/// A URL without password and secret parameters; text that is no URL is hidden when it could hold one.
+pub fn url_text(text: &str) -> String {
+    let shown = match Url::parse(text) {
+        Ok(url) => url.to_string(),
+        Err(_) if text.contains('@') => return HIDDEN.to_owned(),
+        Err(_) => text.to_owned(),
+    };
+    let Some((before, query)) = shown.split_once('?') else { return shown };
+    let parameters = query.split('&').map(|parameter| match parameter.split_once('=') {
+        Some((name, _)) if SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str()) => format!("{name}={HIDDEN}"),
+        _ => parameter.to_owned(),
+    });
+    format!("{before}?{}", parameters.collect::<Vec<_>>().join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_canary_survives() {
+        let words = [
+            "plimsoll", "get", "-H", "Authorization: Bearer CANARY", "-HCookie: CANARY", "--header=X-Api-Key: CANARY", "-C",
+            "a=CANARY", "-Ca=CANARY", "--cookie=a=CANARY", "-u", "me:CANARY", "-ume:CANARY", "--user=me:CANARY",
+            "http://me:CANARY@host/", "http://host/?X-Amz-Signature=CANARY&b=1", "--proxy=http://me:CANARY@host:1/",
+            "http://me:CANARY@", "-H", "not a header CANARY",
+        ];
+        let shown = command_line(words.map(str::to_owned)).join(" ");
+        assert!(!shown.contains("CANARY"), "{shown}");
+        assert!(shown.contains("b=1") && shown.contains("Authorization: ***"), "{shown}");
+    }
+
+    #[test]
+    fn harmless_words_stay() {
+        let words = ["plimsoll", "get", "-H", "X-Test: 1", "-c", "10", "http://host/a?b=c"].map(str::to_owned);
+        assert_eq!(command_line(words.clone()), words);
+    }
+}
