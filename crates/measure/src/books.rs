@@ -86,14 +86,14 @@ pub fn audit(summary: &Summary, whole: bool) -> Verdict {
     let good = stats.measured.ok;
     must(Identity::Samples, good, all.response.count(), good == all.response.count() && good == all.ok);
     let hosts = stats.groups.iter().filter(|group| group.dimension == crate::stats::Dimension::Host);
-    let grouped = hosts.map(|group| group.stats.ok + group.stats.failed).sum();
-    let operations = all.ok + all.failed + all.unfinished;
+    let grouped = sum(hosts.flat_map(|group| [group.stats.ok, group.stats.failed]));
+    let operations = sum([all.ok, all.failed, all.unfinished]);
     must(Identity::Groups, operations, grouped, operations == grouped);
     if whole {
-        let (arrived, attempted) = (stats.traffic.body, stats.measured.body_bytes + stats.outside.body_bytes);
+        let (arrived, attempted) = (stats.traffic.body, sum([stats.measured.body_bytes, stats.outside.body_bytes]));
         must(Identity::Bytes, arrived, attempted, arrived == attempted);
         let (arrived, attempted) =
-            (stats.traffic.overhead, stats.measured.overhead_bytes + stats.outside.overhead_bytes);
+            (stats.traffic.overhead, sum([stats.measured.overhead_bytes, stats.outside.overhead_bytes]));
         must(Identity::Bytes, arrived, attempted, arrived == attempted);
         let (wasted, received) = (stats.traffic.wasted, summary.measured.traffic.body);
         must(Identity::Goodput, wasted, received, wasted <= received);
@@ -108,11 +108,16 @@ pub fn audit(summary: &Summary, whole: bool) -> Verdict {
     }
 }
 
+/// Saved counts may be damaged: their sum must not overflow.
+fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
+}
+
 fn equalities(tally: &Tally) -> [(Identity, u64, u64); 3] {
     [
-        (Identity::Scheduled, tally.scheduled, tally.started + tally.dropped),
-        (Identity::Started, tally.started, tally.ok + tally.failed + tally.unfinished),
-        (Identity::Attempts, tally.attempts, tally.started + tally.hops + tally.resends),
+        (Identity::Scheduled, tally.scheduled, sum([tally.started, tally.dropped])),
+        (Identity::Started, tally.started, sum([tally.ok, tally.failed, tally.unfinished])),
+        (Identity::Attempts, tally.attempts, sum([tally.started, tally.hops, tally.resends])),
     ]
 }
 

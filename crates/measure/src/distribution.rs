@@ -49,8 +49,8 @@ impl Moments {
             (_, 0) => self,
             (0, _) => other,
             _ => Self {
-                count: self.count + other.count,
-                sum: self.sum + other.sum,
+                count: self.count.saturating_add(other.count),
+                sum: self.sum.saturating_add(other.sum),
                 sum_of_squares: self.sum_of_squares.saturating_add(other.sum_of_squares),
                 min: self.min.min(other.min),
                 max: self.max.max(other.max),
@@ -248,12 +248,17 @@ impl<'de> Deserialize<'de> for Distribution {
         if bytes.is_empty() {
             return Ok(Self { histogram: None, moments: Moments::default() });
         }
+        // The digits stand at a fixed place of the V2 header; more of them would ask for gigabytes of counters.
+        if bytes.get(12..16) != Some(u32::from(SIGNIFICANT_DIGITS).to_be_bytes().as_slice()) {
+            return Err(D::Error::custom("not a histogram of three significant digits"));
+        }
         let mut histogram: Histogram<u64> = HdrReader::new()
             .deserialize(&mut bytes.as_slice())
             .map_err(|error| D::Error::custom(format!("not an HdrHistogram: {error:?}")))?;
         histogram.auto(true);
-        if histogram.len() != record.moments.count {
-            return Err(D::Error::custom("histogram and moments hold different counts"));
+        let Moments { count, min, max, .. } = record.moments;
+        if histogram.len() != count || min > max || !histogram.equivalent(histogram.max(), max) {
+            return Err(D::Error::custom("histogram and moments hold different values"));
         }
         Ok(Self { histogram: Some(Box::new(histogram)), moments: record.moments })
     }
@@ -369,7 +374,16 @@ mod tests {
     #[test]
     fn a_damaged_record_is_refused() {
         let mut text = serde_json::to_string(&of(&[1, 2, 3])).unwrap();
-        text = text.replace("\"count\":3", "\"count\":4");
-        assert!(serde_json::from_str::<Distribution>(&text).is_err());
+        let sound = text.clone();
+        assert!(serde_json::from_str::<Distribution>(&sound).is_ok());
+        for (from, to) in [("\"count\":3", "\"count\":4"), ("\"min\":1", "\"min\":9"), ("\"max\":3", "\"max\":900")] {
+            text = sound.replace(from, to);
+            assert!(text != sound && serde_json::from_str::<Distribution>(&text).is_err(), "{to}");
+        }
+        let mut bytes = BASE64.decode(sound.split("\"hdr\":\"").nth(1).unwrap().trim_end_matches("\"}")).unwrap();
+        bytes[15] = 5;
+        let five_digits =
+            sound.split("\"hdr\":\"").next().unwrap().to_owned() + "\"hdr\":\"" + &BASE64.encode(bytes) + "\"}";
+        assert!(serde_json::from_str::<Distribution>(&five_digits).is_err());
     }
 }

@@ -95,13 +95,13 @@ impl<E: Enumerated> Counts<E> {
     /// All counts together.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.counts.iter().sum()
+        self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
+            *mine = mine.saturating_add(*theirs);
         }
     }
 

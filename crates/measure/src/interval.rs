@@ -41,7 +41,7 @@ impl ClientLoad {
             nic: self.nic.max(other.nic),
             descriptors: self.descriptors.max(other.descriptors),
             ports: self.ports.max(other.ports),
-            cpu_nanos: self.cpu_nanos + other.cpu_nanos,
+            cpu_nanos: self.cpu_nanos.saturating_add(other.cpu_nanos),
         }
     }
 }
@@ -81,7 +81,7 @@ impl Interval {
         self.start = self.start.min(other.start);
         self.end = self.end.max(other.end);
         self.stats.merge(&other.stats);
-        self.in_flight += other.in_flight;
+        self.in_flight = self.in_flight.saturating_add(other.in_flight);
         self.client = self.client.merged(other.client);
     }
 }

@@ -149,7 +149,9 @@ impl LimitTally {
 
     pub(crate) fn judge(&self, model: &Model, summary: &Summary) -> LimitedBy {
         let tally = &summary.stats.measured;
-        let missed = tally.dropped as f64 > MISSED_MAX * tally.scheduled as f64;
+        // What was dropped, and what was still unfinished when even the drain was over, was not carried.
+        let missing = tally.dropped.saturating_add(tally.unfinished);
+        let missed = missing as f64 > MISSED_MAX * tally.scheduled as f64;
         let (cpu, nic, host) = (self.counts(self.cpu), self.counts(self.nic), self.counts(self.host));
         if nic {
             return LimitedBy::ClientNic;
@@ -261,6 +263,10 @@ mod tests {
             (interval.stats.measured.scheduled, interval.stats.measured.dropped) = (100, 50);
         };
         assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), waiting)), LimitedBy::Target);
+        let backlog = |interval: &mut Interval| {
+            (interval.stats.measured.scheduled, interval.stats.measured.unfinished) = (100, 5);
+        };
+        assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), backlog)), LimitedBy::Target);
         assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), |i| answers(i, 200_000))), LimitedBy::Rate);
         assert_eq!(judge(OPEN, &seconds(5, SATURATED, waiting)), LimitedBy::ClientCpu);
     }

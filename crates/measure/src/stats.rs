@@ -19,7 +19,7 @@ impl StatusCounts {
     #[inline]
     pub(crate) fn add(&mut self, status: u16, count: u64) {
         match self.0.iter_mut().find(|(code, _)| *code == status) {
-            Some((_, seen)) => *seen += count,
+            Some((_, seen)) => *seen = seen.saturating_add(count),
             None => self.0.push((status, count)),
         }
     }
@@ -78,28 +78,28 @@ pub struct Tally {
 
 impl Tally {
     fn merge(&mut self, other: &Self) {
-        self.scheduled += other.scheduled;
-        self.started += other.started;
-        self.dropped += other.dropped;
-        self.ok += other.ok;
-        self.failed += other.failed;
-        self.unfinished += other.unfinished;
-        self.attempts += other.attempts;
-        self.hops += other.hops;
-        self.resends += other.resends;
+        self.scheduled = self.scheduled.saturating_add(other.scheduled);
+        self.started = self.started.saturating_add(other.started);
+        self.dropped = self.dropped.saturating_add(other.dropped);
+        self.ok = self.ok.saturating_add(other.ok);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.unfinished = self.unfinished.saturating_add(other.unfinished);
+        self.attempts = self.attempts.saturating_add(other.attempts);
+        self.hops = self.hops.saturating_add(other.hops);
+        self.resends = self.resends.saturating_add(other.resends);
         self.classes.merge(&other.classes);
         self.causes.merge(&other.causes);
         self.flags.merge(&other.flags);
         self.statuses.merge(&other.statuses);
-        self.body_bytes += other.body_bytes;
-        self.overhead_bytes += other.overhead_bytes;
-        self.sent_bytes += other.sent_bytes;
+        self.body_bytes = self.body_bytes.saturating_add(other.body_bytes);
+        self.overhead_bytes = self.overhead_bytes.saturating_add(other.overhead_bytes);
+        self.sent_bytes = self.sent_bytes.saturating_add(other.sent_bytes);
     }
 
     /// Operations that ended, well or not.
     #[must_use]
     pub fn completed(&self) -> u64 {
-        self.ok + self.failed
+        self.ok.saturating_add(self.failed)
     }
 }
 
@@ -115,6 +115,16 @@ pub struct Traffic {
     /// Body bytes that arrived inside the window for attempts that turned out not to be good: failed ones and hops.
     /// Counted when the operation ends.
     pub wasted: u64,
+}
+
+impl Traffic {
+    /// Adds the bytes of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.body = self.body.saturating_add(other.body);
+        self.overhead = self.overhead.saturating_add(other.overhead);
+        self.sent = self.sent.saturating_add(other.sent);
+        self.wasted = self.wasted.saturating_add(other.wasted);
+    }
 }
 
 /// Connections.
@@ -164,10 +174,10 @@ pub struct KindStats {
 impl KindStats {
     /// Adds the figures of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.ok += other.ok;
-        self.failed += other.failed;
-        self.unfinished += other.unfinished;
-        self.ok_bytes += other.ok_bytes;
+        self.ok = self.ok.saturating_add(other.ok);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.unfinished = self.unfinished.saturating_add(other.unfinished);
+        self.ok_bytes = self.ok_bytes.saturating_add(other.ok_bytes);
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.ttfb.merge(&other.ttfb);
@@ -205,9 +215,9 @@ pub struct GroupStats {
 
 impl GroupStats {
     fn merge(&mut self, other: &Self) {
-        self.ok += other.ok;
-        self.failed += other.failed;
-        self.ok_bytes += other.ok_bytes;
+        self.ok = self.ok.saturating_add(other.ok);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.ok_bytes = self.ok_bytes.saturating_add(other.ok_bytes);
         self.response.merge(&other.response);
     }
 }
@@ -254,18 +264,15 @@ impl Stats {
         for (kind, stats) in &other.kinds {
             self.kind_mut(*kind).merge(stats);
         }
-        self.traffic.body += other.traffic.body;
-        self.traffic.overhead += other.traffic.overhead;
-        self.traffic.sent += other.traffic.sent;
-        self.traffic.wasted += other.traffic.wasted;
-        self.connections.opened += other.connections.opened;
-        self.connections.failed += other.connections.failed;
+        self.traffic.merge(&other.traffic);
+        self.connections.opened = self.connections.opened.saturating_add(other.connections.opened);
+        self.connections.failed = self.connections.failed.saturating_add(other.connections.failed);
         self.connections.connect.merge(&other.connections.connect);
         for group in &other.groups {
             self.group_mut(group.dimension, &group.label).merge(&group.stats);
         }
-        self.in_flight_nanos += other.in_flight_nanos;
-        self.overlap_nanos += other.overlap_nanos;
+        self.in_flight_nanos = self.in_flight_nanos.saturating_add(other.in_flight_nanos);
+        self.overlap_nanos = self.overlap_nanos.saturating_add(other.overlap_nanos);
         for example in &other.examples {
             self.keep_example(example);
         }

@@ -66,11 +66,8 @@ impl Summary {
             Stage::Drain => &mut self.drain,
         };
         totals.seconds += interval.seconds();
-        totals.cpu_nanos += interval.client.cpu_nanos;
-        totals.traffic.body += interval.stats.traffic.body;
-        totals.traffic.overhead += interval.stats.traffic.overhead;
-        totals.traffic.sent += interval.stats.traffic.sent;
-        totals.traffic.wasted += interval.stats.traffic.wasted;
+        totals.cpu_nanos = totals.cpu_nanos.saturating_add(interval.client.cpu_nanos);
+        totals.traffic.merge(&interval.stats.traffic);
         self.in_flight_at_end = interval.in_flight;
         if interval.stage == Stage::Measured {
             let (start, end) = self.window.unwrap_or((interval.start, interval.end));
@@ -121,7 +118,7 @@ impl Summary {
     #[must_use]
     pub fn success(&self) -> Option<f64> {
         let tally = &self.stats.measured;
-        let judged = tally.completed() + tally.dropped;
+        let judged = tally.completed().saturating_add(tally.dropped);
         (judged > 0).then(|| tally.ok as f64 / judged as f64)
     }
 
