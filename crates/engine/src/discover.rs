@@ -79,12 +79,24 @@ impl Observer for Sizes<'_> {
 /// When a size can not be found.
 pub fn discover_sizes(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instant)) -> Result<(), DiscoverError> {
     let first_byte = ByteRange::new(0, 0);
-    let head = RequestPlan { method: "HEAD".into(), kind: OpKind::Head, range: None, body: None, ..plan.request.clone() };
-    let probe = RequestPlan { method: "GET".into(), kind: OpKind::GetRange, range: first_byte.map(RangeChoice::Fixed), ..head.clone() };
+    let head =
+        RequestPlan { method: "HEAD".into(), kind: OpKind::Head, range: None, body: None, ..plan.request.clone() };
+    let probe = RequestPlan {
+        method: "GET".into(),
+        kind: OpKind::GetRange,
+        range: first_byte.map(RangeChoice::Fixed),
+        ..head.clone()
+    };
     let mut last = None;
     for request in [head, probe] {
-        let missing: Vec<usize> =
-            plan.targets.items().iter().enumerate().filter(|(_, item)| item.size.is_none()).map(|(index, _)| index).collect();
+        let missing: Vec<usize> = plan
+            .targets
+            .items()
+            .iter()
+            .enumerate()
+            .filter(|(_, item)| item.size.is_none())
+            .map(|(index, _)| index)
+            .collect();
         if missing.is_empty() {
             return Ok(());
         }

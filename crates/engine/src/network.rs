@@ -98,7 +98,7 @@ pub struct Waited {
 
 /// A clock, sockets and names.
 pub trait Network {
-    /// A non-blocking stream socket; closed when dropped.
+    /// A non-blocking stream socket.
     type Socket;
 
     /// The present instant.
@@ -151,6 +151,9 @@ pub trait Network {
     /// # Errors
     /// What the operating system says of the poller itself.
     fn wait(&mut self, until: Instant, ready: &mut Vec<Ready>) -> io::Result<Waited>;
+
+    /// A connection is given up; dropping the socket closes it.
+    fn closed(&mut self, _socket: Self::Socket) {}
 
     /// CPU time of this thread so far, in nanoseconds.
     fn thread_cpu_nanos(&self) -> u64;

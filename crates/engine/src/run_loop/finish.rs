@@ -106,7 +106,7 @@ impl<N: Network> RunLoop<'_, N> {
         let untouched = connection.reader.head_bytes() == 0 && connection.requests > 1;
         if untouched && op.attempt.kind != AttemptKind::Resend && self.plan.request.is_idempotent() {
             let stale = AttemptOutcome::failed(AttemptClass::StaleReuse, Cause::StaleConnection, outcome.phase);
-            let wasted = self.record_attempt(slot, stale, After::Close, now);
+            let wasted = self.record_attempt(net, slot, stale, After::Close, now);
             self.recorder.wasted(wasted);
             self.begin_attempt(net, slot, AttemptKind::Resend, now);
         } else {
@@ -159,7 +159,7 @@ impl<N: Network> RunLoop<'_, N> {
                     if let Some(op) = &mut self.slots[slot as usize].op {
                         op.attempt.flags.set(Flag::Followed);
                     }
-                    let wasted = self.record_attempt(slot, AttemptOutcome::OK, after, now);
+                    let wasted = self.record_attempt(net, slot, AttemptOutcome::OK, after, now);
                     self.recorder.wasted(wasted);
                     if let Some(op) = &mut self.slots[slot as usize].op {
                         op.hops += 1;
@@ -167,10 +167,10 @@ impl<N: Network> RunLoop<'_, N> {
                     }
                     self.begin_attempt(net, slot, AttemptKind::Hop, now);
                 }
-                Err(outcome) => self.end_op(slot, outcome, after, now),
+                Err(outcome) => self.end_op(net, slot, outcome, after, now),
             }
         } else {
-            self.end_op(slot, outcome, after, now);
+            self.end_op(net, slot, outcome, after, now);
         }
     }
 
@@ -223,7 +223,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Records the running attempt and lets go of its connection. Answers its body bytes inside the window.
-    fn record_attempt(&mut self, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) -> u64 {
+    fn record_attempt(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) -> u64 {
         if outcome != AttemptOutcome::OK && self.recorder.wants_example(outcome.cause) {
             self.keep_example(slot, outcome, now);
         }
@@ -243,16 +243,14 @@ impl<N: Network> RunLoop<'_, N> {
         });
         let window_bytes = attempt.window_bytes;
         if let Some(token) = op.attempt.connection.take() {
-            self.let_go(token, after);
+            self.let_go(net, token, after);
         }
         window_bytes
     }
 
-    fn let_go(&mut self, token: Token, after: After) {
+    fn let_go(&mut self, net: &mut N, token: Token, after: After) {
         match after {
-            After::Close => {
-                self.connections.remove(token);
-            }
+            After::Close => self.close(net, token),
             After::Keep => {
                 let Some(connection) = self.connections.get_mut(token) else { return };
                 connection.state = State::Idle;
@@ -260,6 +258,12 @@ impl<N: Network> RunLoop<'_, N> {
                 let origin = connection.origin;
                 self.origins[origin].put_idle(token, &self.connections);
             }
+        }
+    }
+
+    pub(super) fn close(&mut self, net: &mut N, token: Token) {
+        if let Some(connection) = self.connections.remove(token) {
+            net.closed(connection.socket);
         }
     }
 
@@ -283,14 +287,14 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Ends the slot's operation with its last attempt.
-    fn end_op(&mut self, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) {
+    fn end_op(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) {
         let verdict = match outcome.class {
             AttemptClass::Ok => OpOutcome::Ok,
             AttemptClass::InflightAtEnd | AttemptClass::Interrupted => OpOutcome::Unfinished,
             _ => OpOutcome::Failed(outcome),
         };
         let (body_bytes, answer) = self.final_answer(slot);
-        self.record_attempt(slot, outcome, after, now);
+        self.record_attempt(net, slot, outcome, after, now);
         let Some(op) = self.slots[slot as usize].op.take() else { return };
         let sample = op.sample(now, verdict, body_bytes);
         self.recorder.ended(&sample);
@@ -333,7 +337,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// The drain is over: everything in flight is left as it is.
-    pub(super) fn abandon_all(&mut self, _net: &mut N, now: Instant) {
+    pub(super) fn abandon_all(&mut self, net: &mut N, now: Instant) {
         let (class, cause) = if self.control.is_abandoned() {
             (AttemptClass::Interrupted, Cause::UserInterrupt)
         } else {
@@ -348,7 +352,7 @@ impl<N: Network> RunLoop<'_, N> {
                 Some((_, Reading::Head)) => Phase::Head,
                 Some(_) => Phase::Body,
             };
-            self.end_op(slot, AttemptOutcome::failed(class, cause, phase), After::Close, now);
+            self.end_op(net, slot, AttemptOutcome::failed(class, cause, phase), After::Close, now);
         }
     }
 }

@@ -299,7 +299,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         }
         let exhausted = match &self.pacer {
             Pacer::Closed(closed) => closed.exhausted,
-            Pacer::Open(open) => open.next(&timeline).is_none(),
+            Pacer::Open(open) => open.exhausted(&timeline),
         };
         let done = self.in_flight == 0 && (window_over || exhausted);
         let cut = self.control.is_abandoned() || (window_over && now >= timeline.window_end() + self.plan.drain);

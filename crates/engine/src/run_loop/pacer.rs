@@ -165,6 +165,12 @@ impl<'p> Open<'p> {
         (quota_left || !timeline.measures(at)).then_some(at)
     }
 
+    /// Whether all operations that were asked for have been taken. A window with an end is waited for.
+    pub fn exhausted(&self, timeline: &Timeline) -> bool {
+        let endless = timeline.window_end() == Instant::NEVER;
+        self.quota.is_some_and(|(left, _)| left == 0) || (endless && self.arrivals.peek().is_none())
+    }
+
     /// Takes the next arrival.
     #[inline]
     pub fn take(&mut self, at: Instant, timeline: &Timeline) {

@@ -59,7 +59,7 @@ impl<N: Network> RunLoop<'_, N> {
         for _ in 0..READS_MAX {
             let Some(connection) = self.connections.get(token) else { return now };
             if connection.state != State::Active {
-                self.closed_while_idle(token);
+                self.closed_while_idle(net, token);
                 return now;
             }
             let opaque = connection.reader.opaque_bytes();
@@ -77,8 +77,8 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// A free connection has something to say: its end, or bytes that nobody asked for. Either way it is of no use.
-    fn closed_while_idle(&mut self, token: Token) {
-        self.connections.remove(token);
+    fn closed_while_idle(&mut self, net: &mut N, token: Token) {
+        self.close(net, token);
     }
 
     fn discard(&mut self, net: &mut N, token: Token, opaque: u64, now: &mut Instant) -> ReadStep {

@@ -229,7 +229,7 @@ impl<N: Network> RunLoop<'_, N> {
             Ok(()) => self.established(net, token, now),
             Err(error) => {
                 let slot = connection.slot;
-                self.connections.remove(token);
+                self.close(net, token);
                 self.connect_failed(net, slot, &error, now);
             }
         }

@@ -1,1 +1,236 @@
-//! sim
+//! A network of simulated time: the same run loop, driven without sockets and without waiting.
+//!
+//! A [`SimServer`] answers each request with bytes that become readable at instants of its choosing. Time stands still
+//! while the loop works (unless a cost for each send is asked for) and jumps to the next event when it waits, so ten
+//! seconds of load take milliseconds, and every figure can be compared with what was planned, to the nanosecond.
+
+mod drive;
+
+pub use drive::simulate;
+
+use crate::network::{Address, Connecting, Interest, NameError, Network, Ready, Resolution, Token, Waited};
+use measure::Instant;
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a simulated server puts on a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// So many body bytes that nobody looks at.
+    Filler(u64),
+    /// The end of the stream.
+    End,
+    /// A reset.
+    Reset,
+}
+
+/// How a simulated server takes a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accept {
+    /// After that time.
+    After(Duration),
+    /// With a refusal.
+    Refuse,
+    /// Never.
+    Ignore,
+}
+
+/// The other side.
+pub trait SimServer {
+    /// A connection is being opened.
+    fn connect(&mut self, _now: Instant) -> Accept {
+        Accept::After(Duration::ZERO)
+    }
+
+    /// A request has come whole; what is put on its connection, and when.
+    fn request(&mut self, now: Instant, request: &str) -> Vec<(Instant, Reply)>;
+}
+
+/// Any function from instant and request to replies is a server.
+impl<F: FnMut(Instant, &str) -> Vec<(Instant, Reply)>> SimServer for F {
+    fn request(&mut self, now: Instant, request: &str) -> Vec<(Instant, Reply)> {
+        self(now, request)
+    }
+}
+
+/// One end of a simulated connection.
+#[derive(Debug)]
+pub struct SimSocket {
+    id: usize,
+}
+
+#[derive(Debug)]
+struct Pipe {
+    token: Token,
+    open: bool,
+    /// When the connection is established; `None` once it was told.
+    establishes: Option<(Instant, bool)>,
+    sent: Vec<u8>,
+    arriving: VecDeque<(Instant, Reply)>,
+}
+
+/// A simulated network with one server.
+pub struct SimNetwork<S> {
+    now: Cell<Instant>,
+    server: S,
+    pipes: Vec<Pipe>,
+    /// What each send costs this client.
+    send_cost: Duration,
+    busy_nanos: u64,
+}
+
+impl<S: SimServer> SimNetwork<S> {
+    /// A network with that server, at instant zero.
+    pub fn new(server: S) -> Self {
+        Self { now: Cell::new(Instant::ZERO), server, pipes: Vec::new(), send_cost: Duration::ZERO, busy_nanos: 0 }
+    }
+
+    /// Makes the client slow: each send takes that long.
+    #[must_use]
+    pub fn with_send_cost(mut self, cost: Duration) -> Self {
+        self.send_cost = cost;
+        self
+    }
+
+    /// The server.
+    pub fn server(&self) -> &S {
+        &self.server
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let events = self.pipes.iter().filter(|pipe| pipe.open).flat_map(|pipe| {
+            let establishes = pipe.establishes.map(|(at, _)| at);
+            establishes.into_iter().chain(pipe.arriving.front().map(|(at, _)| *at))
+        });
+        events.min()
+    }
+
+    fn due(pipe: &Pipe, now: Instant) -> bool {
+        pipe.establishes.is_none() && pipe.arriving.front().is_some_and(|(at, _)| *at <= now)
+    }
+}
+
+fn would_block() -> io::Error {
+    io::ErrorKind::WouldBlock.into()
+}
+
+impl<S: SimServer> Network for SimNetwork<S> {
+    type Socket = SimSocket;
+
+    fn now(&self) -> Instant {
+        self.now.get()
+    }
+
+    fn connect(&mut self, token: Token, _: &Address) -> io::Result<(SimSocket, Connecting)> {
+        let now = self.now();
+        let establishes = match self.server.connect(now) {
+            Accept::After(span) => Some((now + span, true)),
+            Accept::Refuse => Some((now, false)),
+            Accept::Ignore => Some((Instant::NEVER, false)),
+        };
+        self.pipes.push(Pipe { token, open: true, establishes, sent: Vec::new(), arriving: VecDeque::new() });
+        Ok((SimSocket { id: self.pipes.len() - 1 }, Connecting::Pending))
+    }
+
+    fn connected(&mut self, socket: &mut SimSocket) -> io::Result<()> {
+        match self.pipes[socket.id].establishes.take() {
+            Some((_, false)) => Err(io::ErrorKind::ConnectionRefused.into()),
+            Some((_, true)) | None => Ok(()),
+        }
+    }
+
+    fn watch(&mut self, _: &SimSocket, _: Token, _: Interest) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn send(&mut self, socket: &mut SimSocket, bytes: &[u8]) -> io::Result<usize> {
+        let now = self.now() + self.send_cost;
+        self.busy_nanos += self.send_cost.as_nanos() as u64;
+        self.now.set(now);
+        let pipe = &mut self.pipes[socket.id];
+        pipe.sent.extend_from_slice(bytes);
+        if pipe.sent.ends_with(b"\r\n\r\n") {
+            let request = String::from_utf8_lossy(&std::mem::take(&mut pipe.sent)).into_owned();
+            pipe.arriving.extend(self.server.request(now, &request));
+        }
+        Ok(bytes.len())
+    }
+
+    fn recv(&mut self, socket: &mut SimSocket, room: &mut [u8]) -> io::Result<usize> {
+        let now = self.now();
+        let pipe = &mut self.pipes[socket.id];
+        let mut filled = 0;
+        while filled < room.len() {
+            let Some((_, reply)) = pipe.arriving.front_mut().filter(|(at, _)| *at <= now) else { break };
+            let left = room.len() - filled;
+            match reply {
+                Reply::Bytes(bytes) => {
+                    let taken = bytes.len().min(left);
+                    room[filled..filled + taken].copy_from_slice(&bytes[..taken]);
+                    bytes.drain(..taken);
+                    filled += taken;
+                    if bytes.is_empty() {
+                        pipe.arriving.pop_front();
+                    }
+                }
+                Reply::Filler(bytes) => {
+                    let taken = (*bytes).min(left as u64);
+                    *bytes -= taken;
+                    filled += taken as usize;
+                    if *bytes == 0 {
+                        pipe.arriving.pop_front();
+                    }
+                }
+                Reply::End if filled > 0 => return Ok(filled),
+                Reply::End => return Ok(0),
+                Reply::Reset if filled > 0 => return Ok(filled),
+                Reply::Reset => return Err(io::ErrorKind::ConnectionReset.into()),
+            }
+        }
+        if filled == 0 { Err(would_block()) } else { Ok(filled) }
+    }
+
+    fn discard(&mut self, socket: &mut SimSocket, max: usize) -> io::Result<usize> {
+        let mut room = vec![0; max.min(1 << 20)];
+        self.recv(socket, &mut room)
+    }
+
+    fn set_low_water(&mut self, _: &SimSocket, _: usize) {}
+
+    fn resolve(&mut self, host: &str, port: u16) -> Resolution {
+        if host.ends_with(".invalid") {
+            return Resolution::Failed(NameError::NotFound);
+        }
+        Resolution::Found(Arc::from([SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)]))
+    }
+
+    fn wait(&mut self, until: Instant, ready: &mut Vec<Ready>) -> io::Result<Waited> {
+        let before = self.now();
+        let next = self.next_event().unwrap_or(Instant::NEVER);
+        let now = until.min(next).max(before);
+        self.now.set(now);
+        ready.clear();
+        for pipe in self.pipes.iter().filter(|pipe| pipe.open) {
+            let establishes = pipe.establishes.is_some_and(|(at, _)| at <= now);
+            if establishes || Self::due(pipe, now) {
+                ready.push(Ready { token: pipe.token, readable: !establishes, writable: establishes });
+            }
+        }
+        Ok(Waited { now, at_once: !ready.is_empty() && now == before })
+    }
+
+    fn closed(&mut self, socket: SimSocket) {
+        self.pipes[socket.id].open = false;
+        self.pipes[socket.id].arriving.clear();
+    }
+
+    fn thread_cpu_nanos(&self) -> u64 {
+        self.busy_nanos
+    }
+}

@@ -1,0 +1,38 @@
+//! Carries out a plan on simulated time.
+
+use super::{SimNetwork, SimServer};
+use crate::control::Control;
+use crate::plan::Plan;
+use crate::run_loop::log::OpEntry;
+use crate::run_loop::{RunLoop, Share, budget};
+use measure::{Instant, Interval};
+use std::collections::BTreeMap;
+
+/// Carries out a plan, each thread on a network of its own, and gives all threads' intervals, merged by their start,
+/// and operations. Threads of a simulation run one after the other; they share nothing but the budget.
+pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S>) -> (Vec<Interval>, Vec<OpEntry>) {
+    let threads = plan.threads_used();
+    let control = Control::new(plan.stop.bytes.map(std::num::NonZeroU64::get));
+    let budget = budget(&plan.stop, &plan.load, threads);
+    let mut merged: BTreeMap<(Instant, usize), Interval> = BTreeMap::new();
+    let mut all_ops = Vec::new();
+    for thread in 0..threads {
+        let mut net = network(thread);
+        let share = Share { thread, threads };
+        let mut run_loop = RunLoop::new(plan, &control, share, budget.clone(), Instant::ZERO);
+        let driven = run_loop.drive(&mut net, |intervals, ops| {
+            for interval in intervals {
+                let key = (interval.start, measure::Enumerated::index(interval.stage));
+                match merged.get_mut(&key) {
+                    Some(whole) => whole.merge(&interval),
+                    None => {
+                        merged.insert(key, interval);
+                    }
+                }
+            }
+            all_ops.extend(ops);
+        });
+        driven.expect("a simulated network has no poller that could fail");
+    }
+    (merged.into_values().collect(), all_ops)
+}

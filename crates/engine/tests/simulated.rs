@@ -1,0 +1,376 @@
+//! The engine against servers whose every delay is known, on simulated time: the figures must be those that were
+//! planned.
+
+mod support;
+
+use engine::plan::*;
+use engine::schedule::{Profile, Spacing, StagePlan};
+use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
+use measure::{AttemptClass, Cause, Flag, Instant, Verdict};
+use std::num::NonZeroU64;
+use std::time::Duration;
+use support::*;
+
+/// What the histograms can be off by.
+const FINE: Duration = Duration::from_micros(50);
+
+#[test]
+fn constant_delay() {
+    let plan = Plan { load: open(100.0, 1000), ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(20), 1000)));
+    let summary = summary(&plan, &intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(summary.stats.measured.scheduled, 1000);
+    assert_eq!(summary.stats.measured.ok, 1000);
+    for q in [0.0, 0.5, 0.99, 1.0] {
+        near(&summary.all.response, q, ms(20), FINE);
+        near(&summary.all.service, q, ms(20), FINE);
+        near(&summary.all.ttfb, q, ms(20), FINE);
+        near(&summary.all.lateness, q, ms(0), FINE);
+    }
+    assert_eq!(summary.throughput().map(f64::round), Some(99_800.0), "2 of 1,000 answers come in the drain");
+}
+
+#[test]
+fn bimodal_delay() {
+    // Every tenth answer takes 100 ms, the others 5 ms.
+    let plan = Plan { load: open(100.0, 1000), ..plan() };
+    let server = || {
+        let mut count = 0;
+        move |now: Instant, _: &str| {
+            count += 1;
+            answer_at(now + if count % 10 == 0 { ms(100) } else { ms(5) }, 10)
+        }
+    };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server()));
+    let summary = summary(&plan, &intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    near(&summary.all.response, 0.5, ms(5), FINE);
+    near(&summary.all.response, 0.9, ms(5), FINE);
+    near(&summary.all.response, 0.91, ms(100), ms(1));
+    near(&summary.all.response, 0.99, ms(100), ms(1));
+    let mean = summary.all.response.moments().mean().unwrap();
+    assert!((mean - 14.5e6).abs() < 1e4, "exact moments: {mean}");
+}
+
+/// A server that stops for a second, 4 s into the run, and answers at once before and after.
+fn stalling(now: Instant, _: &str) -> Vec<(Instant, Reply)> {
+    let (from, to) = (Instant::ZERO + ms(4000), Instant::ZERO + ms(5000));
+    let at = if now >= from && now < to { to } else { now };
+    answer_at(at + Duration::from_micros(100), 10)
+}
+
+#[test]
+fn a_stall_of_one_second_shows_whole_in_an_open_run() {
+    let plan = Plan { load: open(1000.0, 10_000), ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(stalling));
+    let summary = summary(&plan, &intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!((summary.stats.measured.scheduled, summary.stats.measured.ok), (10_000, 10_000));
+    // 1,000 of 10,000 wait from 0 to 1 s, evenly.
+    for (q, truth) in [(0.5, 0), (0.9, 0), (0.95, 500), (0.99, 900), (0.999, 990), (1.0, 1000)] {
+        near(&summary.all.response, q, ms(truth), ms(2));
+    }
+}
+
+#[test]
+fn slots_that_are_full_do_not_hide_the_stall() {
+    // With 64 slots only 64 requests are in flight in the stall; the others wait for a slot, and that counts.
+    let plan = Plan { load: open(1000.0, 64), ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(stalling));
+    let summary = summary(&plan, &intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!((summary.stats.measured.ok, summary.stats.measured.dropped), (10_000, 0));
+    near(&summary.all.response, 0.99, ms(900), ms(2));
+    near(&summary.all.response, 0.95, ms(500), ms(2));
+    near(&summary.all.service, 0.99, ms(0), ms(1));
+    assert!(summary.all.slot_wait.count() >= 930, "{}", summary.all.slot_wait.count());
+    near(&summary.all.lateness, 1.0, ms(0), FINE);
+    assert_eq!(summary.limited_by(&plan.load.model()), measure::LimitedBy::Rate);
+}
+
+#[test]
+fn what_can_not_be_started_is_dropped_and_infinite() {
+    // Nothing is answered after 5 s: 10 slots fill up, and all later arrivals are dropped.
+    let dead = |now: Instant, _: &str| if now < Instant::ZERO + ms(5000) { answer_at(now, 1) } else { Vec::new() };
+    let plan = Plan { load: open(100.0, 10), drain: ms(500), ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(dead));
+    let summary = summary(&plan, &intervals);
+    let tally = &summary.stats.measured;
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!((tally.scheduled, tally.ok, tally.unfinished, tally.dropped), (1000, 500, 10, 490));
+    assert_eq!(tally.classes.get(AttemptClass::InflightAtEnd), 10);
+    assert_eq!(summary.all.response.quantile_of_all(0.52, 10, 490), measure::Quantile::Failed);
+    assert_eq!(summary.limited_by(&plan.load.model()), measure::LimitedBy::Target);
+    assert_eq!(summary.success(), Some(500.0 / 990.0));
+}
+
+#[test]
+fn closed_slots_start_when_they_are_free() {
+    let plan = Plan { load: closed(4), ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(10), 5)));
+    let summary = summary(&plan, &intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(summary.stats.measured.ok, 4000);
+    assert!((summary.mean_in_flight().unwrap() - 4.0).abs() < 1e-6);
+    assert_eq!(summary.stats.connections.opened, 4);
+    assert_eq!(summary.limited_by(&plan.load.model()), measure::LimitedBy::Concurrency);
+}
+
+#[test]
+fn think_time_is_no_response_time() {
+    let slots = Profile::constant(2.0).unwrap();
+    let plan = Plan { load: LoadModel::Closed { slots, think: ms(90) }, ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(10), 5)));
+    let summary = summary(&plan, &intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(summary.stats.measured.ok, 200);
+    near(&summary.all.response, 1.0, ms(10), FINE);
+}
+
+#[test]
+fn threads_share_a_number_of_operations() {
+    for threads in [1, 3] {
+        let stop = StopAfter { ops: NonZeroU64::new(1001), ..StopAfter::default() };
+        let plan = Plan { load: closed(7), stop, threads, log_ops: true, ..plan() };
+        let (intervals, ops) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(1), 5)));
+        let summary = summary(&plan, &intervals);
+        assert_eq!(summary.verdict(true), Verdict::Valid);
+        assert_eq!(summary.stats.measured.ok, 1001);
+        let mut numbers: Vec<u64> = ops.iter().map(|op| op.number).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..1001).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn an_open_run_of_n_operations_offers_exactly_n() {
+    let stop = StopAfter { ops: NonZeroU64::new(777), ..StopAfter::default() };
+    for threads in [1, 4] {
+        let plan = Plan { load: open(500.0, 100), stop, threads, ..plan() };
+        let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(3), 5)));
+        let summary = summary(&plan, &intervals);
+        assert_eq!(summary.verdict(true), Verdict::Valid);
+        assert_eq!((summary.stats.measured.scheduled, summary.stats.measured.ok), (777, 777));
+    }
+}
+
+#[test]
+fn each_slot_does_its_share() {
+    let stop = StopAfter { ops_per_slot: NonZeroU64::new(1), ..StopAfter::default() };
+    let plan = Plan { load: closed(100), stop, threads: 2, ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(3), 5)));
+    let summary = summary(&plan, &intervals);
+    assert_eq!((summary.verdict(true), summary.stats.measured.ok), (Verdict::Valid, 100));
+}
+
+#[test]
+fn stages_offer_the_integral_of_their_rate() {
+    let stages = [
+        StagePlan { length: ms(4000), level: 500.0 },
+        StagePlan { length: ms(2000), level: 500.0 },
+        StagePlan { length: ms(4000), level: 0.0 },
+    ];
+    let rate = Profile::stages(0.0, &stages).unwrap();
+    let in_flight_max = NonZeroU64::new(100).unwrap();
+    for spacing in [Spacing::Constant, Spacing::Poisson] {
+        let load = LoadModel::Open { rate: rate.clone(), spacing, in_flight_max };
+        let plan = Plan { load, threads: 2, ..plan() };
+        let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(1), 5)));
+        let summary = summary(&plan, &intervals);
+        assert_eq!(summary.verdict(true), Verdict::Valid);
+        let offered = summary.stats.measured.scheduled as f64;
+        // 3,000 expected; four standard deviations of a Poisson count.
+        assert!((offered - 3000.0).abs() <= if spacing == Spacing::Constant { 1.0 } else { 220.0 }, "{offered}");
+    }
+}
+
+#[test]
+fn slots_of_a_ramp_come_one_by_one() {
+    let slots = Profile::ramp(10.0, ms(5000)).unwrap();
+    let plan = Plan { load: LoadModel::Closed { slots, think: Duration::ZERO }, threads: 2, ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(10), 5)));
+    let at_ends: Vec<u64> = intervals.iter().take(7).map(|interval| interval.in_flight).collect();
+    assert_eq!(at_ends, [2, 4, 6, 8, 10, 10, 10]);
+    let summary = summary(&plan, &intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    // A slot is in use from the moment its first part is wanted: ∫ ⌈level⌉ dt = 27.5 + 50 slot-seconds.
+    let mean = summary.mean_in_flight().unwrap();
+    assert!((mean - 7.75).abs() < 0.02, "{mean}");
+}
+
+#[test]
+fn the_warm_up_is_not_measured() {
+    let plan = Plan { load: open(100.0, 100), warmup: ms(3000), ..plan() };
+    // Slow for 3 s, fast afterwards.
+    let server =
+        |now: Instant, _: &str| answer_at(now + if now < Instant::ZERO + ms(3000) { ms(400) } else { ms(1) }, 100);
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
+    let summary = summary(&plan, &intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!((summary.stats.outside.ok, summary.stats.measured.ok), (300, 1000));
+    near(&summary.all.response, 1.0, ms(1), FINE);
+    assert!((summary.measured.seconds - 10.0).abs() < 1e-9);
+    // By arrival: 40 answers of the warm-up came in the window.
+    assert_eq!(summary.measured.traffic.body, 104_000);
+}
+
+#[test]
+fn a_run_in_which_nothing_can_end_still_has_a_throughput() {
+    let plan = Plan {
+        load: closed(2),
+        drain: ms(1000),
+        stop: StopAfter { time: Some(ms(5000)), ..StopAfter::default() },
+        ..plan()
+    };
+    // 1,000 bytes each 10 ms, of a body that would take an hour.
+    let server = |now: Instant, _: &str| {
+        let mut replies = vec![(now, Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n".to_vec()))];
+        replies.extend((1..2000).map(|i| (now + ms(10 * i), Reply::Filler(1000))));
+        replies
+    };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
+    let summary = summary(&plan, &intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!((summary.stats.measured.unfinished, summary.stats.measured.ok), (2, 0));
+    assert_eq!(summary.throughput().map(|bytes| (bytes / 1000.0).round()), Some(200.0));
+    assert_eq!(summary.goodput(), summary.throughput(), "operations that were healthy when the run ended are goodput");
+    assert!(summary.drain.traffic.body >= 190_000, "bytes of the drain stay counted: {}", summary.drain.traffic.body);
+    assert_eq!(summary.success(), None);
+}
+
+#[test]
+fn a_client_that_can_not_keep_up_says_so() {
+    // Each send costs 200 µs: the ceiling is 5,000/s, and 10,000/s are asked for.
+    let network =
+        |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(1), 5)).with_send_cost(Duration::from_micros(200));
+    let asked_twice = Plan { load: open(10_000.0, 1000), ..plan() };
+    let (intervals, _) = simulate(&asked_twice, network);
+    let twice = summary(&asked_twice, &intervals);
+    assert_eq!(twice.verdict(true), Verdict::Valid);
+    assert_eq!(twice.limited_by(&asked_twice.load.model()), measure::LimitedBy::ClientCpu);
+    let asked_half = Plan { load: open(2_500.0, 1000), ..plan() };
+    let (intervals, _) = simulate(&asked_half, network);
+    let half = summary(&asked_half, &intervals);
+    assert_eq!(half.limited_by(&asked_half.load.model()), measure::LimitedBy::Rate);
+    assert_eq!(half.stats.measured.ok, 25_000);
+}
+
+#[test]
+fn a_stale_connection_is_resent_once_and_flagged() {
+    /// Closes each connection 5 ms after its answer, with a race: the request that is sent then is lost.
+    struct Stale {
+        requests: u64,
+    }
+    impl SimServer for Stale {
+        fn request(&mut self, now: Instant, _: &str) -> Vec<(Instant, Reply)> {
+            self.requests += 1;
+            if self.requests.is_multiple_of(2) { vec![(now, Reply::End)] } else { answer_at(now, 10) }
+        }
+    }
+    let stop = StopAfter { ops: NonZeroU64::new(10), ..StopAfter::default() };
+    let plan = Plan { stop, ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(Stale { requests: 0 }));
+    let summary = summary(&plan, &intervals);
+    let tally = &summary.stats.measured;
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!((tally.ok, tally.failed), (10, 0));
+    assert_eq!((tally.resends, tally.causes.get(Cause::StaleConnection), tally.flags.get(Flag::Resent)), (9, 9, 9));
+    assert_eq!(tally.attempts, 19);
+}
+
+#[test]
+fn every_hop_is_an_attempt() {
+    let server = |now: Instant, request: &str| {
+        let to = |place: &str, status: u16| {
+            let text = format!("HTTP/1.1 {status} Moved\r\nLocation: {place}\r\nContent-Length: 4\r\n\r\nhere");
+            vec![(now + ms(1), Reply::Bytes(text.into_bytes()))]
+        };
+        if request.starts_with("GET /object ") {
+            to("http://other:81/second", 307)
+        } else if request.starts_with("GET /second ") {
+            assert!(request.contains("Host: other:81\r\n") && !request.contains("Cookie"), "{request}");
+            to("/third?x=1", 302)
+        } else {
+            assert!(request.starts_with("GET /third?x=1 HTTP/1.1\r\nHost: other:81\r\n"), "{request}");
+            answer_at(now + ms(1), 100)
+        }
+    };
+    let stop = StopAfter { ops: NonZeroU64::new(5), ..StopAfter::default() };
+    let mut plan = Plan { stop, ..plan() };
+    plan.request.headers = vec![wire::Header::parse("Cookie: a=b").unwrap()];
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
+    let followed = summary(&plan, &intervals);
+    let tally = &followed.stats.measured;
+    assert_eq!(followed.verdict(true), Verdict::Valid);
+    assert_eq!((tally.ok, tally.attempts, tally.hops), (5, 15, 10));
+    assert_eq!(tally.statuses.sorted(), [(200, 5), (302, 5), (307, 5)]);
+    assert_eq!(followed.stats.traffic.wasted, 5 * 8, "bodies of redirects are no goodput");
+    near(&followed.all.response, 1.0, ms(3), FINE);
+    assert_eq!(followed.stats.connections.opened, 2);
+
+    plan.follow = Follow::Never;
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
+    let refused = summary(&plan, &intervals);
+    assert_eq!(refused.stats.measured.classes.get(AttemptClass::Http3xx), 5);
+    plan.follow = Follow::UpTo(1);
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
+    let limited = summary(&plan, &intervals);
+    assert_eq!(limited.stats.measured.causes.get(Cause::TooManyRedirects), 5);
+}
+
+#[test]
+fn timeouts_have_their_phase_and_their_instant() {
+    struct Silent(Accept, Vec<Reply>);
+    impl SimServer for Silent {
+        fn connect(&mut self, _: Instant) -> Accept {
+            self.0
+        }
+        fn request(&mut self, now: Instant, _: &str) -> Vec<(Instant, Reply)> {
+            // A byte of what there is each 30 ms.
+            self.1.iter().enumerate().map(|(i, reply)| (now + ms(30 * i as u64), reply.clone())).collect()
+        }
+    }
+    let at_once = Accept::After(Duration::ZERO);
+    let slow_head: Vec<Reply> = b"HTTP/1.1 200 OK\r\n".iter().map(|byte| Reply::Bytes(vec![*byte])).collect();
+    let mut trickle = vec![Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n".to_vec())];
+    let stalls = trickle.clone();
+    trickle.extend((0..1000).map(|_| Reply::Filler(1)));
+    let cases = [
+        (Accept::Ignore, Vec::new(), AttemptClass::ConnectTimeout, 100),
+        (at_once, Vec::new(), AttemptClass::TimeoutHead, 200),
+        (at_once, slow_head, AttemptClass::TimeoutHead, 200),
+        (at_once, stalls, AttemptClass::TimeoutIdle, 300),
+        (at_once, trickle, AttemptClass::TimeoutTotal, 1000),
+    ];
+    for (accept, replies, class, after) in cases {
+        let timeouts = Timeouts { connect: ms(100), head: ms(200), idle: ms(300), total: Some(ms(1000)) };
+        let stop = StopAfter { ops: NonZeroU64::new(3), ..StopAfter::default() };
+        let plan = Plan { stop, timeouts, ..plan() };
+        let (intervals, _) = simulate(&plan, |_| SimNetwork::new(Silent(accept, replies.clone())));
+        let summary = summary(&plan, &intervals);
+        assert_eq!(summary.verdict(true), Verdict::Valid);
+        assert_eq!(summary.stats.measured.classes.get(class), 3, "{class}: {:?}", summary.stats.measured.classes);
+        near(&summary.all.failed_response, 1.0, ms(after), ms(1));
+    }
+}
+
+#[test]
+fn a_dead_target_is_not_hammered_and_ends_the_run() {
+    struct Refusing;
+    impl SimServer for Refusing {
+        fn connect(&mut self, _: Instant) -> Accept {
+            Accept::Refuse
+        }
+        fn request(&mut self, _: Instant, _: &str) -> Vec<(Instant, Reply)> {
+            unreachable!("nothing is ever connected")
+        }
+    }
+    let plan = Plan { load: closed(10), ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(Refusing));
+    let summary = summary(&plan, &intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    let refused = summary.stats.measured.classes.get(AttemptClass::ConnectRefused);
+    assert!((100..200).contains(&refused), "{refused}");
+    assert!(intervals.last().unwrap().end < Instant::ZERO + ms(5000), "the run ended early");
+}

@@ -1,0 +1,88 @@
+//! Plans and simulated servers for the engine's tests.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use engine::plan::*;
+use engine::schedule::{Profile, Spacing};
+use engine::sim::Reply;
+use measure::{Distribution, Instant, Interval, OpKind, Summary};
+use std::collections::HashMap;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::Duration;
+use wire::{Url, Version};
+
+/// A plan against one URL, to be changed by the test: closed, 1 slot, 10 s, no warm-up.
+pub fn plan() -> Plan {
+    let mut targets = Targets::default();
+    assert!(targets.push(&Url::parse("http://sim:80/object").unwrap()));
+    Plan {
+        targets: Arc::new(targets),
+        choice: Choice::RoundRobin,
+        request: RequestPlan {
+            method: "GET".into(),
+            kind: OpKind::Get,
+            version: Version::Http11,
+            keep_alive: true,
+            headers: Vec::new(),
+            body: None,
+            range: None,
+        },
+        load: closed(1),
+        stop: StopAfter { time: Some(Duration::from_secs(10)), ..StopAfter::default() },
+        warmup: Duration::ZERO,
+        drain: Duration::from_secs(10),
+        timeouts: Timeouts::default(),
+        checks: Checks::default(),
+        follow: Follow::UpTo(10),
+        connections: ConnectionPlan {
+            route: Route::Direct,
+            connect_to: Vec::new(),
+            known: HashMap::new(),
+            from: Arc::from([]),
+            requests_max: None,
+            receive_low_water: None,
+        },
+        threads: 1,
+        seed: 1,
+        group_by: None,
+        log_ops: false,
+    }
+}
+
+pub fn closed(slots: u64) -> LoadModel {
+    LoadModel::Closed { slots: Profile::constant(slots as f64).unwrap(), think: Duration::ZERO }
+}
+
+pub fn open(rate: f64, in_flight_max: u64) -> LoadModel {
+    LoadModel::Open {
+        rate: Profile::constant(rate).unwrap(),
+        spacing: Spacing::Constant,
+        in_flight_max: NonZeroU64::new(in_flight_max).unwrap(),
+    }
+}
+
+pub fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// A complete answer of `bytes` body bytes.
+pub fn answer(bytes: u64) -> Vec<Reply> {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n").into_bytes();
+    if bytes == 0 { vec![Reply::Bytes(head)] } else { vec![Reply::Bytes(head), Reply::Filler(bytes)] }
+}
+
+/// A complete answer at an instant.
+pub fn answer_at(at: Instant, bytes: u64) -> Vec<(Instant, Reply)> {
+    answer(bytes).into_iter().map(|reply| (at, reply)).collect()
+}
+
+pub fn summary(plan: &Plan, intervals: &[Interval]) -> Summary {
+    Summary::of(&plan.load.model(), intervals)
+}
+
+/// Asserts that a quantile of a distribution lies within `slack` of the truth.
+pub fn near(times: &Distribution, q: f64, truth: Duration, slack: Duration) {
+    let found = Duration::from_nanos(times.quantile(q).unwrap());
+    let off = found.abs_diff(truth);
+    assert!(off <= slack, "p{} is {found:?}, truth {truth:?}", q * 100.0);
+}
