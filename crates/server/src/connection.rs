@@ -1,0 +1,399 @@
+//! One connection: request, answer, request, answer. A state machine that its thread calls when the socket is ready or a
+//! time has come, and that answers what to wait for next.
+
+use std::io::{self, ErrorKind};
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sys::Socket;
+use wire::message::Reading;
+use wire::{BadRequest, Event, Framing, Method, RequestReader, Version};
+
+use crate::answer::{self, Answer, Facts};
+use crate::faults::InService;
+use crate::head::{CONTINUE, HeadWriter};
+use crate::ledger::{Counters, Ended, RequestRecord, Sent, bounded_target};
+use crate::send::{Sending, Sends};
+use crate::site::Site;
+
+/// Bytes of further requests that are kept while an answer is under way; beyond that they are left to the kernel.
+const PENDING_MAX: usize = 64 * 1024;
+/// A rest of a request's body above this is dropped in the kernel.
+const DISCARD_MIN: u64 = 8 * 1024;
+/// The most that is dropped by one call.
+const DISCARD_MAX: u64 = 1 << 30;
+/// Reads of one connection before others have their turn.
+const READS_MAX: usize = 16;
+/// How long a connection that we close first is read on, so that the answer is not lost to a reset.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// What a thread lends to the connection that it serves.
+pub(crate) struct Desk {
+    pub(crate) site: Arc<Site>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) heads: HeadWriter,
+    /// The monotonic clock, as read for this event.
+    pub(crate) now: Duration,
+    pub(crate) buffer: Vec<u8>,
+    /// Room for the next answer's head and small body.
+    pub(crate) scratch: Vec<u8>,
+}
+
+/// What a connection waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Bytes from the client.
+    Read,
+    /// Room in the socket.
+    Write,
+    /// An instant; meanwhile bytes of the client are read, unless there is no room for them or no more come.
+    Later(Duration),
+    /// What it waited for before.
+    Same,
+    /// Nothing: it is over.
+    Close,
+}
+
+#[derive(Debug)]
+enum State {
+    Reading,
+    /// The answer begins at an instant.
+    Delayed(Answer),
+    Sending(Sending),
+    /// Our side is closed, the client's not yet.
+    Lingering,
+}
+
+/// One connection of a client.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) socket: Socket,
+    reader: RequestReader,
+    state: State,
+    /// Bytes of requests that come after the one in service.
+    pending: Vec<u8>,
+    /// The client will send nothing more.
+    ended: bool,
+    requests: u64,
+    service: Option<InService>,
+    conditional_range: bool,
+    /// Bytes of `100 Continue` for the present request.
+    interim: u64,
+    /// When the present head began to come.
+    head_began: Option<Duration>,
+    /// When a byte moved last.
+    active: Duration,
+}
+
+impl Connection {
+    pub(crate) fn new(socket: Socket, now: Duration) -> Self {
+        Self {
+            socket,
+            reader: RequestReader::new(),
+            state: State::Reading,
+            pending: Vec::new(),
+            ended: false,
+            requests: 0,
+            service: None,
+            conditional_range: false,
+            interim: 0,
+            head_began: None,
+            active: now,
+        }
+    }
+
+    /// Whether bytes of the client are wanted while something else is waited for.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.ended && self.pending.len() < PENDING_MAX
+    }
+
+    /// Whether there is no request, not even a part of one.
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self.state, State::Reading) && self.reader.head_bytes() == 0
+    }
+
+    /// Whether a limit on time is over.
+    pub(crate) fn is_overdue(&self, site: &Site, now: Duration) -> bool {
+        let head_late = self.head_began.is_some_and(|began| now.saturating_sub(began) > site.limits.head_timeout);
+        let idle = now.saturating_sub(self.active) > site.limits.idle_timeout;
+        match self.state {
+            State::Reading => head_late || idle,
+            State::Sending(_) => idle,
+            State::Delayed(_) | State::Lingering => false,
+        }
+    }
+
+    /// There is something to read.
+    pub(crate) fn readable(&mut self, desk: &mut Desk) -> Next {
+        match self.state {
+            State::Reading => self.read(desk),
+            State::Delayed(_) | State::Sending(_) => self.keep_for_later(desk),
+            State::Lingering => self.drain(desk),
+        }
+    }
+
+    /// There is room to write, or the instant has come.
+    pub(crate) fn proceed(&mut self, desk: &mut Desk) -> Next {
+        let next = match mem::replace(&mut self.state, State::Reading) {
+            State::Delayed(answer) => self.start(answer, desk),
+            State::Sending(sending) => self.send(sending, desk),
+            State::Lingering => return Next::Close,
+            State::Reading => return Next::Read,
+        };
+        next.unwrap_or_else(|| self.read_pending(desk))
+    }
+
+    fn read(&mut self, desk: &mut Desk) -> Next {
+        for _ in 0..READS_MAX {
+            let opaque = self.reader.opaque_bytes();
+            let discards = opaque > DISCARD_MIN && self.socket.is_tcp();
+            let (wanted, got) = if discards {
+                let wanted = opaque.min(DISCARD_MAX) as usize;
+                (wanted, self.socket.discard(wanted))
+            } else {
+                (desk.buffer.len(), self.socket.recv(&mut desk.buffer))
+            };
+            let bytes = match got {
+                Ok(0) => return Next::Close,
+                Ok(bytes) => bytes,
+                Err(error) => return if is_for_later(&error) { Next::Read } else { Next::Close },
+            };
+            desk.counters.received_bytes.add(bytes as u64);
+            self.active = desk.now;
+            let next = if discards {
+                self.reader.skip(bytes as u64);
+                self.feed(&[], desk)
+            } else {
+                let buffer = mem::take(&mut desk.buffer);
+                let next = self.feed(&buffer[..bytes], desk);
+                desk.buffer = buffer;
+                next
+            };
+            // What was not filled has emptied the socket.
+            if bytes < wanted {
+                return next;
+            }
+            if next != Next::Read {
+                return next;
+            }
+        }
+        Next::Read
+    }
+
+    fn keep_for_later(&mut self, desk: &mut Desk) -> Next {
+        let room = (PENDING_MAX - self.pending.len()).min(desk.buffer.len());
+        match self.socket.recv(&mut desk.buffer[..room]) {
+            Ok(0) => self.ended = true,
+            Ok(bytes) => {
+                desk.counters.received_bytes.add(bytes as u64);
+                self.pending.extend_from_slice(&desk.buffer[..bytes]);
+            }
+            Err(error) if is_for_later(&error) => {}
+            Err(_) => return Next::Close,
+        }
+        Next::Same
+    }
+
+    fn drain(&mut self, desk: &mut Desk) -> Next {
+        match self.socket.recv(&mut desk.buffer) {
+            Ok(0) => Next::Close,
+            Ok(bytes) => {
+                desk.counters.received_bytes.add(bytes as u64);
+                Next::Same
+            }
+            Err(error) if is_for_later(&error) => Next::Same,
+            Err(_) => Next::Close,
+        }
+    }
+
+    /// Goes on with what came while an answer was under way.
+    fn read_pending(&mut self, desk: &mut Desk) -> Next {
+        let pending = mem::take(&mut self.pending);
+        let next = self.feed(&pending, desk);
+        if next == Next::Read && self.ended { Next::Close } else { next }
+    }
+
+    /// Reads requests from `input` and answers them, until one answer has to wait.
+    fn feed(&mut self, input: &[u8], desk: &mut Desk) -> Next {
+        let mut at = 0;
+        loop {
+            let mut conditional = false;
+            let read = self.reader.read(&input[at..], &mut |name, _| {
+                conditional |= name.len() == 8 && name.eq_ignore_ascii_case(b"if-range");
+            });
+            let answered = match read {
+                Err(bad) => self.refuse(bad, desk),
+                Ok(progress) => {
+                    at += progress.consumed;
+                    match progress.event {
+                        Event::NeedMore => {
+                            self.note_head_time(desk.now);
+                            return Next::Read;
+                        }
+                        Event::Head => {
+                            self.conditional_range = conditional;
+                            if self.head_read(desk).is_err() {
+                                return Next::Close;
+                            }
+                            continue;
+                        }
+                        Event::Body(_) => continue,
+                        Event::End => self.answer(desk),
+                    }
+                }
+            };
+            if let Some(next) = answered {
+                if next != Next::Close {
+                    self.pending.extend_from_slice(&input[at..]);
+                }
+                return next;
+            }
+            if at == input.len() {
+                return Next::Read;
+            }
+        }
+    }
+
+    /// A head that does not come whole at once has a limited time.
+    fn note_head_time(&mut self, now: Duration) {
+        let in_head = self.reader.phase() == Reading::Head && self.reader.head_bytes() > 0;
+        self.head_began = if in_head { Some(self.head_began.unwrap_or(now)) } else { None };
+    }
+
+    fn head_read(&mut self, desk: &mut Desk) -> io::Result<()> {
+        self.head_began = None;
+        self.interim = 0;
+        self.requests += 1;
+        desk.site.planted.request_read(desk.now);
+        let Some(head) = self.reader.head() else { return Ok(()) };
+        desk.counters.request(&head.method);
+        if head.expect_continue && !matches!(head.framing, Framing::None | Framing::Length(0)) {
+            let taken = self.socket.send(CONTINUE)?;
+            self.interim = taken as u64;
+            if taken < CONTINUE.len() {
+                // So little room is left only to a client that does not read.
+                return Err(ErrorKind::WouldBlock.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The request is complete. `None` when its answer has been sent and the next request may come.
+    fn answer(&mut self, desk: &mut Desk) -> Option<Next> {
+        let Some(head) = self.reader.head() else { return Some(Next::Close) };
+        desk.counters.request_body_bytes.add(self.reader.body_bytes());
+        let facts = Facts { received: self.reader.body_bytes(), conditional_range: self.conditional_range };
+        let (mut answer, asked_delay) = answer::answer(&desk.site, head, facts);
+        let met = desk.site.planted.meet();
+        self.service = Some(met.service);
+        if met.error {
+            answer = answer.planted_error();
+        }
+        let last = desk.site.limits.close_after.is_some_and(|most| self.requests >= most.get());
+        if !answer.close && (last || desk.site.is_stopping()) {
+            answer.close = true;
+            answer.linger = true;
+        }
+        let delay = met.delay.saturating_add(asked_delay);
+        if delay.is_zero() {
+            return self.start(answer, desk);
+        }
+        self.state = State::Delayed(answer);
+        Some(Next::Later(desk.now.saturating_add(delay)))
+    }
+
+    /// Answers what could not be read.
+    fn refuse(&mut self, bad: BadRequest, desk: &mut Desk) -> Option<Next> {
+        if self.reader.head().is_some() {
+            // Its head was counted: a body that breaks off in this way is answered under that request.
+            desk.counters.request_body_bytes.add(self.reader.body_bytes());
+        } else {
+            desk.counters.requests_malformed.add(1);
+        }
+        self.head_began = None;
+        self.start(Answer::to_malformed(bad), desk)
+    }
+
+    fn start(&mut self, answer: Answer, desk: &mut Desk) -> Option<Next> {
+        let mut staged = mem::take(&mut desk.scratch);
+        staged.clear();
+        let version = self.reader.head().map_or(Version::Http11, |head| head.version);
+        desk.heads.write(&answer, version, desk.now, &mut staged);
+        let interim = mem::take(&mut self.interim);
+        self.send(Sending::new(answer, staged, interim, desk.site.limits.rate, desk.now), desk)
+    }
+
+    fn send(&mut self, mut sending: Sending, desk: &mut Desk) -> Option<Next> {
+        let before = sending.sent;
+        let sends = sending.drive(&self.socket, &desk.site.pattern, desk.now);
+        if sending.sent != before {
+            self.active = desk.now;
+        }
+        let next = match sends {
+            Sends::Done => return self.sent(sending, desk),
+            Sends::More => Next::Write,
+            Sends::Later(instant) => Next::Later(instant),
+            Sends::Broken => Next::Close,
+        };
+        self.state = State::Sending(sending);
+        Some(next)
+    }
+
+    /// The last byte has been handed to the kernel.
+    fn sent(&mut self, sending: Sending, desk: &mut Desk) -> Option<Next> {
+        self.count(&sending.answer, sending.sent, Ended::Complete, desk);
+        self.service = None;
+        let (close, linger) = (sending.answer.close, sending.answer.linger);
+        desk.scratch = sending.into_buffer();
+        if !close {
+            self.reader.start();
+            return None;
+        }
+        self.state = State::Lingering;
+        if linger && !self.ended && self.socket.shutdown_write().is_ok() {
+            self.pending.clear();
+            return Some(Next::Later(desk.now.saturating_add(LINGER)));
+        }
+        Some(Next::Close)
+    }
+
+    /// Counts what is left unfinished when the connection is given up.
+    pub(crate) fn abandon(&mut self, desk: &Desk) {
+        match mem::replace(&mut self.state, State::Lingering) {
+            State::Delayed(answer) => {
+                self.count(&answer, Sent { head: self.interim, body: 0 }, Ended::Aborted, desk);
+            }
+            State::Sending(sending) => self.count(&sending.answer, sending.sent, Ended::Aborted, desk),
+            State::Reading if self.reader.head().is_some() && !self.reader.is_complete() => {
+                desk.counters.requests_cut.add(1);
+                desk.counters.stray_head_bytes(self.interim);
+                desk.counters.request_body_bytes.add(self.reader.body_bytes());
+            }
+            State::Reading | State::Lingering => {}
+        }
+        self.service = None;
+        desk.counters.connections_closed.add(1);
+    }
+
+    fn count(&self, answer: &Answer, sent: Sent, ended: Ended, desk: &Desk) {
+        desk.counters.answer(answer.status, ended, sent);
+        let Some(left) = &desk.site.log_left else { return };
+        let Some(head) = self.reader.head() else { return };
+        desk.counters.record(left, || RequestRecord {
+            method: match &head.method {
+                Method::Other(token) => Method::Other(bounded_target(token)),
+                known => known.clone(),
+            },
+            target: bounded_target(&head.target),
+            status: answer.status,
+            body_bytes_sent: sent.body,
+            range: answer.range(),
+            complete: ended == Ended::Complete,
+        });
+    }
+}
+
+fn is_for_later(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

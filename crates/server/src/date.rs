@@ -1,0 +1,53 @@
+//! The `Date` header's form (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// Appends the date of `time`, to the second; times before 1970 are taken for its beginning.
+pub(crate) fn write_date(time: SystemTime, out: &mut Vec<u8>) {
+    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let days = seconds / 86_400;
+    let (year, month, day) = civil(days);
+    let (name, month) = (DAYS[(days % 7) as usize], MONTHS[month]);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    // Writing to memory does not fail.
+    let _ = write!(out, "{name}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT");
+}
+
+/// Year, month (from 0) and day (from 1) of a day counted from 1970-01-01, by counting years of 400 years' cycles that
+/// begin in March (Howard Hinnant, "chrono-compatible low-level date algorithms").
+fn civil(days: u64) -> (u64, usize, u64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = (from_march + 2) % 12;
+    let year = era * 400 + year_of_era + u64::from(month < 2);
+    (year, month as usize, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let date = |seconds: u64| {
+            let mut out = Vec::new();
+            write_date(UNIX_EPOCH + Duration::from_secs(seconds), &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        // As `date -u -d @SECONDS` writes them; the second is the example of RFC 9110.
+        assert_eq!(date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
+        assert_eq!(date(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(date(951_782_400), "Tue, 29 Feb 2000 00:00:00 GMT");
+        assert_eq!(date(1_709_251_199), "Thu, 29 Feb 2024 23:59:59 GMT");
+        assert_eq!(date(4_107_542_400), "Mon, 01 Mar 2100 00:00:00 GMT");
+    }
+}

@@ -1,0 +1,114 @@
+//! Heads of answers as bytes. What is the same for all of them is written once a second, with the date.
+
+use std::io::Write;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use wire::Version;
+
+use crate::answer::{Answer, Framing};
+use crate::date::write_date;
+
+/// Tells a client to send the body that it holds back.
+pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// Writes heads for one thread.
+#[derive(Debug)]
+pub(crate) struct HeadWriter {
+    /// The lines from `Server` to `Date`.
+    common: Vec<u8>,
+    /// When the date changes, on the monotonic clock.
+    stale_at: Duration,
+}
+
+impl HeadWriter {
+    pub(crate) fn new() -> Self {
+        Self { common: Vec::new(), stale_at: Duration::ZERO }
+    }
+
+    /// Appends the head of `answer` to `out`.
+    pub(crate) fn write(&mut self, answer: &Answer, version: Version, now: Duration, out: &mut Vec<u8>) {
+        if now >= self.stale_at {
+            self.refresh(SystemTime::now(), now);
+        }
+        // Writing to memory does not fail.
+        let _ = write!(out, "HTTP/1.1 {} {}\r\n", answer.status, reason(answer.status));
+        out.extend_from_slice(&self.common);
+        if answer.framing != Framing::Bare {
+            let kind: &[u8] = if answer.content.is_text() {
+                b"Content-Type: text/plain; charset=utf-8\r\n"
+            } else {
+                b"Content-Type: application/octet-stream\r\n"
+            };
+            out.extend_from_slice(kind);
+        }
+        match answer.framing {
+            Framing::Length | Framing::Told => {
+                let _ = write!(out, "Content-Length: {}\r\n", answer.length);
+            }
+            Framing::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+            Framing::Bare | Framing::UntilClose => {}
+        }
+        if let Some(range) = &answer.content_range {
+            let _ = write!(out, "Content-Range: {range}\r\n");
+        }
+        write_rare(answer, out);
+        match (answer.close, version) {
+            (true, _) => out.extend_from_slice(b"Connection: close\r\n"),
+            (false, Version::Http10) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
+            (false, Version::Http11) => {}
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn refresh(&mut self, wall: SystemTime, now: Duration) {
+        self.common.clear();
+        self.common.extend_from_slice(b"Server: plimsoll/");
+        self.common.extend_from_slice(env!("CARGO_PKG_VERSION").as_bytes());
+        self.common.extend_from_slice(b"\r\nAccept-Ranges: bytes\r\nDate: ");
+        write_date(wall, &mut self.common);
+        self.common.extend_from_slice(b"\r\n");
+        let past = wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
+        self.stale_at = now + (Duration::from_secs(1) - Duration::from_nanos(past.into()));
+    }
+}
+
+fn write_rare(answer: &Answer, out: &mut Vec<u8>) {
+    if answer.allow {
+        out.extend_from_slice(b"Allow: GET, HEAD, PUT, POST\r\n");
+    }
+    if let Some(location) = &answer.location {
+        let _ = write!(out, "Location: {location}\r\n");
+    }
+    for header in &answer.headers {
+        header.write_to(out);
+    }
+}
+
+/// The usual words for a status; of no meaning to a client.
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        201 => "Created",
+        204 => "No Content",
+        206 => "Partial Content",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        304 => "Not Modified",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        414 => "URI Too Long",
+        416 => "Range Not Satisfiable",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        503 => "Service Unavailable",
+        505 => "HTTP Version Not Supported",
+        _ => "Status",
+    }
+}

@@ -1,0 +1,208 @@
+//! Sends one answer, as far as the kernel takes it.
+//!
+//! Head and small body leave in one `send`. A large body of known length goes by `sendfile`; pieces that must be framed,
+//! or come from memory, are put together in a buffer first. The buffer holds at most one piece of content, so that what
+//! the kernel took is told apart exactly: framing before it, content, framing after it.
+
+use std::io::{self, ErrorKind, Write};
+use std::num::NonZeroU64;
+use std::ops::Range;
+use std::time::Duration;
+
+use sys::Socket;
+
+use crate::answer::{Answer, Content, Framing};
+use crate::ledger::Sent;
+use crate::pattern::Pattern;
+
+/// A body up to this size leaves with its head.
+const INLINE_MAX: u64 = 16 * 1024;
+/// The largest piece of content in the buffer.
+const PIECE_MAX: u64 = 64 * 1024;
+/// Bytes that one connection sends before others have their turn.
+const TURN_MAX: u64 = 4 << 20;
+/// Pieces per second of a body whose rate is limited.
+const RATE_PIECES: u64 = 100;
+
+/// An answer on its way.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    pub(crate) answer: Answer,
+    /// What the kernel has taken.
+    pub(crate) sent: Sent,
+    staged: Vec<u8>,
+    /// How much of `staged` the kernel has taken.
+    at: usize,
+    /// The content in `staged`.
+    content: Range<usize>,
+    /// Content that is not yet staged: from here,
+    next: u64,
+    /// so many bytes.
+    left: u64,
+    /// Whether the end of the message is staged.
+    ended: bool,
+    /// Whether a small body has had its chance to leave with the head.
+    begun: bool,
+    pace: Option<Pace>,
+}
+
+/// A limit on how fast content goes.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    rate: NonZeroU64,
+    began: Duration,
+}
+
+/// How far sending came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sends {
+    /// Everything has been handed to the kernel.
+    Done,
+    /// The kernel has no room, or others have their turn: when the socket is writable, there is more.
+    More,
+    /// The rate allows more at that instant.
+    Later(Duration),
+    /// The client is gone, or the content.
+    Broken,
+}
+
+impl Sending {
+    /// Begins with the head that is in `staged`; `interim` bytes went out before.
+    pub(crate) fn new(answer: Answer, staged: Vec<u8>, interim: u64, rate: Option<NonZeroU64>, now: Duration) -> Self {
+        let sends_body = matches!(answer.framing, Framing::Length | Framing::Chunked | Framing::UntilClose);
+        Self {
+            next: answer.first,
+            left: if sends_body { answer.length } else { 0 },
+            ended: answer.framing != Framing::Chunked,
+            begun: false,
+            content: staged.len()..staged.len(),
+            at: 0,
+            staged,
+            sent: Sent { head: interim, body: 0 },
+            pace: rate.map(|rate| Pace { rate, began: now }),
+            answer,
+        }
+    }
+
+    /// The buffer, to be used again.
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
+        self.staged
+    }
+
+    /// Sends what goes now.
+    pub(crate) fn drive(&mut self, socket: &Socket, pattern: &Pattern, now: Duration) -> Sends {
+        let first = !std::mem::replace(&mut self.begun, true);
+        if first && self.pace.is_none() && self.left <= INLINE_MAX && self.stage(pattern, self.left).is_err() {
+            return Sends::Broken;
+        }
+        let turn_ends = self.sent.body.saturating_add(TURN_MAX);
+        loop {
+            if let Err(error) = self.send_staged(socket) {
+                return stopped(&error);
+            }
+            if self.left == 0 && self.ended {
+                return Sends::Done;
+            }
+            if self.sent.body >= turn_ends {
+                return Sends::More;
+            }
+            let allowed = match self.allowance(now) {
+                Ok(allowed) => allowed,
+                Err(instant) => return Sends::Later(instant),
+            };
+            let by_file = matches!(self.answer.framing, Framing::Length | Framing::UntilClose);
+            let moved = match &self.answer.content {
+                Content::Pattern if by_file => {
+                    let (place, there) = Pattern::place(self.next);
+                    self.send_file(socket, &pattern.file, place, allowed.min(there))
+                }
+                Content::File(file) if by_file => self.send_file(socket, file, self.next, allowed),
+                _ => {
+                    self.staged.clear();
+                    self.at = 0;
+                    self.stage(pattern, allowed.min(PIECE_MAX)).map(|()| 0)
+                }
+            };
+            match moved {
+                Ok(moved) => {
+                    self.next += moved;
+                    self.left -= moved;
+                    self.sent.body += moved;
+                }
+                Err(error) => return stopped(&error),
+            }
+        }
+    }
+
+    /// Appends a piece of content with its framing. The content range of the buffer is empty before.
+    fn stage(&mut self, pattern: &Pattern, piece: u64) -> io::Result<()> {
+        let chunked = self.answer.framing == Framing::Chunked;
+        let piece = piece.min(self.left);
+        let out = &mut self.staged;
+        if chunked && piece > 0 {
+            write!(out, "{piece:x}\r\n")?;
+        }
+        let from = out.len();
+        self.answer.content.append(pattern, self.next, piece as usize, out)?;
+        self.content = from..out.len();
+        if chunked && piece > 0 {
+            out.extend_from_slice(b"\r\n");
+        }
+        self.next += piece;
+        self.left -= piece;
+        if chunked && self.left == 0 {
+            out.extend_from_slice(b"0\r\n\r\n");
+            self.ended = true;
+        }
+        Ok(())
+    }
+
+    fn send_staged(&mut self, socket: &Socket) -> io::Result<()> {
+        while self.at < self.staged.len() {
+            let rest = &self.staged[self.at..];
+            // More follows at once, unless a rate makes it wait.
+            let more = self.left > 0 && self.pace.is_none();
+            let taken = match if more { socket.send_more(rest) } else { socket.send(rest) } {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                answer => answer?,
+            };
+            let now_at = self.at + taken;
+            let content = now_at.clamp(self.content.start, self.content.end)
+                - self.at.clamp(self.content.start, self.content.end);
+            self.sent.body += content as u64;
+            self.sent.head += (taken - content) as u64;
+            self.at = now_at;
+        }
+        Ok(())
+    }
+
+    /// Moves up to `most` bytes; an answer that is smaller says that the socket is full.
+    fn send_file(&self, socket: &Socket, file: &std::fs::File, offset: u64, most: u64) -> io::Result<u64> {
+        let most = usize::try_from(most.min(TURN_MAX)).unwrap_or(usize::MAX);
+        match sys::file::sendfile(socket, file, offset, most) {
+            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+            Ok(moved) => Ok(moved as u64),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How much content may go now, or when there is a piece again.
+    fn allowance(&self, now: Duration) -> Result<u64, Duration> {
+        let Some(Pace { rate, began }) = self.pace else { return Ok(self.left) };
+        let earned = now.saturating_sub(began).as_nanos() * u128::from(rate.get()) / 1_000_000_000;
+        let earned = u64::try_from(earned).unwrap_or(u64::MAX);
+        let piece = (rate.get() / RATE_PIECES).max(1).min(self.left);
+        let allowed = earned.saturating_sub(self.sent.body);
+        if allowed >= piece {
+            return Ok(allowed.min(self.left));
+        }
+        let nanos = u128::from(self.sent.body + piece) * 1_000_000_000;
+        let after = nanos.div_ceil(u128::from(rate.get()));
+        Err(began.saturating_add(Duration::from_nanos(u64::try_from(after).unwrap_or(u64::MAX))))
+    }
+}
+
+fn stopped(error: &io::Error) -> Sends {
+    if error.kind() == ErrorKind::WouldBlock { Sends::More } else { Sends::Broken }
+}
