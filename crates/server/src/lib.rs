@@ -42,7 +42,7 @@ mod faults;
 mod files;
 mod head;
 mod ledger;
-// mod liar;
+mod liar;
 mod pattern;
 mod query;
 mod send;
@@ -55,7 +55,7 @@ mod units;
 
 pub use config::{Capacity, Config, Delay, Faults, Stall, StallFrom};
 pub use ledger::{Answers, Ledger, MethodCounts, RequestRecord, StatusCount};
-// pub use liar::{Case, CaseError, Client, End, Expected, Liar};
+pub use liar::{Case, CaseError, Client, End, Expected, Liar};
 pub use pattern::pattern_byte;
 pub use server::Server;
 pub use units::{UnitError, parse_size, parse_span};

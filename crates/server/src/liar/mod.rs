@@ -1,0 +1,201 @@
+//! The liar: a server of scripted raw bytes, one case for each way in which a server can misbehave.
+//!
+//! A case is a TOML file that says what is done on each connection, and what a client must make of it:
+//!
+//! ```toml
+//! about = "closes before the whole body has come"
+//! row = 33
+//!
+//! [[connection]]                      # the first; a second table would script the second and all further ones
+//! script = [
+//!   "expect_request",                 # reads one whole request
+//!   { send = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf" },
+//!   { sleep = "20ms" },
+//!   "close",
+//! ]
+//!
+//! [client]                            # how to drive it; all keys may be left out
+//! method = "GET"
+//! range = "0-1023"
+//! requests = 1                        # operations, one after the other; all but the last succeed
+//! expect_size = 1024
+//! head_timeout = "300ms"
+//! idle_timeout = "300ms"
+//! total_timeout = "600ms"
+//!
+//! [expect]                            # of the last operation
+//! class = "incomplete"
+//! cause = "body_cut_short"
+//! ok = false
+//! attempts = 1                        # with more, `earlier = [{ class = "...", cause = "..." }]` names those before
+//! body_bytes = 4                      # left out where it depends on timing
+//! flags = []
+//! reused = false
+//! ```
+//!
+//! Steps are `"expect_request"`, `{ send = "text" }`, `{ send_hex = "00 ff" }`, `{ repeat = { what = "text", times = 9 } }`
+//! or `until_closed = true` instead of `times`, both with an optional `pause = "50ms"`, `{ sleep = "200ms" }`,
+//! `"half_close"`, `"close"`, `"reset"` and `"close_listener"`. After the last step the connection stays open, and what
+//! the client sends is dropped, until it closes. A `close` with unread bytes of the client, and a `reset` at once after a
+//! `send`, may lose what was sent: read first, and sleep a little before.
+
+mod case;
+mod play;
+mod shipped;
+mod step;
+
+pub use case::{Case, CaseError, Client, End, Expected};
+
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use sys::{Events, Interest, Poller, Socket, Waker};
+
+use play::{Player, Stage};
+
+/// Connections at once; those beyond are closed as they come.
+const CONNECTIONS_MAX: usize = 64;
+/// How long a liar lives by itself.
+const LIFETIME: Duration = Duration::from_secs(20);
+const BACKLOG: u32 = 128;
+const LISTENER: u64 = 0;
+const WAKER: u64 = 1;
+
+/// A server that plays a [`Case`]. Dropping it stops it.
+#[derive(Debug)]
+pub struct Liar {
+    address: SocketAddr,
+    stage: Arc<Stage>,
+    accepted: Arc<AtomicU64>,
+    waker: Arc<Waker>,
+    /// `None` once it has been waited for.
+    handle: Option<JoinHandle<()>>,
+}
+
+impl Liar {
+    /// Plays `case` on a free port of the loopback address, for at most 20 seconds.
+    ///
+    /// # Errors
+    /// The system lacks the means.
+    pub fn start(case: Case) -> io::Result<Self> {
+        Self::start_on(case, (Ipv4Addr::LOCALHOST, 0).into(), LIFETIME)
+    }
+
+    /// Plays `case` on `address` for at most `lifetime`.
+    ///
+    /// # Errors
+    /// The address cannot be listened on, or the system lacks the means.
+    pub fn start_on(case: Case, address: SocketAddr, lifetime: Duration) -> io::Result<Self> {
+        let listener = Socket::listen_tcp(address, BACKLOG, false)?;
+        let address = listener.local_addr()?;
+        let poller = Poller::new()?;
+        let waker = Arc::new(Waker::new()?);
+        poller.add(&listener, LISTENER, Interest::Read)?;
+        poller.add(&*waker, WAKER, Interest::Read)?;
+        let now = Instant::now();
+        let stage = Arc::new(Stage {
+            listener: Mutex::new(Some(listener)),
+            stop: AtomicBool::new(false),
+            // Too long to add is as good as a year.
+            until: now.checked_add(lifetime).unwrap_or(now + Duration::from_secs(31_536_000)),
+            requests: AtomicU64::new(0),
+        });
+        let accepted = Arc::new(AtomicU64::new(0));
+        let doorman = Doorman { case, stage: Arc::clone(&stage), accepted: Arc::clone(&accepted) };
+        let handle = thread::Builder::new().name("liar".to_owned()).spawn(move || doorman.run(&poller))?;
+        Ok(Self { address, stage, accepted, waker, handle: Some(handle) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Connections taken so far.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.accepted.load(Ordering::Acquire)
+    }
+
+    /// Requests that scripts have read whole so far.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.stage.requests.load(Ordering::Acquire)
+    }
+
+    /// Waits until its time is over.
+    pub fn wait(mut self) {
+        self.join();
+    }
+
+    fn join(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            // A thread that panicked has said so on its own.
+            let _ = handle.join();
+        }
+    }
+}
+
+impl Drop for Liar {
+    fn drop(&mut self) {
+        self.stage.stop.store(true, Ordering::Release);
+        // When it cannot be woken, it ends with its time.
+        let _ = self.waker.wake();
+        self.join();
+    }
+}
+
+/// Takes connections and gives each a thread.
+struct Doorman {
+    case: Case,
+    stage: Arc<Stage>,
+    accepted: Arc<AtomicU64>,
+}
+
+impl Doorman {
+    fn run(&self, poller: &Poller) {
+        let mut events = Events::with_capacity(4);
+        thread::scope(|scope| {
+            let mut playing = Vec::new();
+            while !self.stage.is_over() {
+                let left = self.stage.until.saturating_duration_since(Instant::now());
+                if poller.wait(&mut events, Some(left)).is_err() {
+                    return;
+                }
+                while let Some(socket) = self.accept() {
+                    playing.retain(|thread: &thread::ScopedJoinHandle<'_, ()>| !thread.is_finished());
+                    let index = self.accepted.fetch_add(1, Ordering::AcqRel);
+                    let script = self.case.script(usize::try_from(index).unwrap_or(usize::MAX));
+                    if playing.len() == CONNECTIONS_MAX {
+                        continue;
+                    }
+                    let Ok(player) = Player::new(&self.stage, socket) else { continue };
+                    let started = thread::Builder::new().spawn_scoped(scope, move || player.play(script));
+                    playing.extend(started.ok());
+                }
+            }
+        });
+        drop(self.stage.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    fn accept(&self) -> Option<Socket> {
+        let listener = self.stage.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match listener.as_ref()?.accept() {
+                Ok((socket, _)) => return Some(socket),
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
+                Err(_) => {
+                    // No descriptor is left: at once again it would be no better.
+                    thread::sleep(Duration::from_millis(20));
+                    return None;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The steps of a script.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::units::parse_span;
+
+/// The most bytes that one `send` may have.
+const SEND_BYTES_MAX: usize = 1 << 20;
+/// The most bytes that one `repeat` sends, whatever the client does.
+pub(super) const REPEAT_BYTES_MAX: u64 = 256 << 20;
+/// The longest sleep, or pause of a `repeat`.
+const SLEEP_MAX: Duration = Duration::from_secs(10);
+
+/// One thing that the liar does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Read one whole request; when the client closes instead, the script ends.
+    ExpectRequest,
+    Send(Box<[u8]>),
+    Repeat(Repeat),
+    Sleep(Duration),
+    /// Say the end of our stream, and go on reading.
+    HalfClose,
+    /// Close in good order.
+    Close,
+    /// Close with a reset. What was sent before may be lost to it: sleep a little before.
+    Reset,
+    /// Take no more connections: those that come are refused.
+    CloseListener,
+}
+
+/// The same bytes again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Repeat {
+    pub(super) what: Box<[u8]>,
+    /// Between one and the next.
+    pub(super) pause: Duration,
+    pub(super) until: Until,
+}
+
+/// When a repetition ends, if the client does not close before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    Times(u32),
+    /// When the client closes; 256 MiB are the bound.
+    Closed,
+}
+
+/// A step as it is written: a word, or a table with one key.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum RawStep {
+    ExpectRequest,
+    Send(Box<str>),
+    SendHex(Box<str>),
+    Repeat(RawRepeat),
+    Sleep(Box<str>),
+    HalfClose,
+    Close,
+    Reset,
+    CloseListener,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawRepeat {
+    what: Box<str>,
+    times: Option<u32>,
+    #[serde(default)]
+    until_closed: bool,
+    pause: Option<Box<str>>,
+}
+
+impl TryFrom<RawStep> for Step {
+    /// What is wrong, and what would be right.
+    type Error = String;
+
+    fn try_from(raw: RawStep) -> Result<Self, String> {
+        Ok(match raw {
+            RawStep::ExpectRequest => Self::ExpectRequest,
+            RawStep::Send(text) => Self::Send(sound(text.as_bytes())?),
+            RawStep::SendHex(digits) => Self::Send(sound(&from_hex(&digits)?)?),
+            RawStep::Repeat(raw) => Self::Repeat(raw.try_into()?),
+            RawStep::Sleep(text) => Self::Sleep(pause(&text)?),
+            RawStep::HalfClose => Self::HalfClose,
+            RawStep::Close => Self::Close,
+            RawStep::Reset => Self::Reset,
+            RawStep::CloseListener => Self::CloseListener,
+        })
+    }
+}
+
+impl TryFrom<RawRepeat> for Repeat {
+    type Error = String;
+
+    fn try_from(raw: RawRepeat) -> Result<Self, String> {
+        let until = match (raw.times, raw.until_closed) {
+            (Some(times), false) => Until::Times(times),
+            (None, true) => Until::Closed,
+            _ => return Err("repeat needs either `times = n` or `until_closed = true`".to_owned()),
+        };
+        let pause = raw.pause.as_deref().map_or(Ok(Duration::ZERO), pause)?;
+        Ok(Self { what: sound(raw.what.as_bytes())?, pause, until })
+    }
+}
+
+fn sound(bytes: &[u8]) -> Result<Box<[u8]>, String> {
+    if (1..=SEND_BYTES_MAX).contains(&bytes.len()) {
+        Ok(bytes.into())
+    } else {
+        Err("there is nothing to send, or more than 1 MiB".to_owned())
+    }
+}
+
+fn pause(text: &str) -> Result<Duration, String> {
+    match parse_span(text) {
+        Ok(span) if span <= SLEEP_MAX => Ok(span),
+        Ok(_) => Err("a pause is at most 10s".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Pairs of hexadecimal digits, with blanks where one likes between them.
+fn from_hex(text: &str) -> Result<Vec<u8>, String> {
+    let digits: Option<Vec<u8>> =
+        text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
+    let digits = digits.filter(|digits| digits.len().is_multiple_of(2));
+    let digits = digits.ok_or_else(|| "send_hex takes pairs of hexadecimal digits".to_owned())?;
+    Ok(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
