@@ -10,13 +10,18 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use sys::poll::{Events, Poller};
+use sys::poll::{Events, Poller, Timer};
 use sys::socket::{Connected, Socket};
 
 /// Ready sockets taken from the kernel at once.
 const EVENTS_MAX: usize = 256;
 /// A wait that took no longer than this found its events already there.
 const AT_ONCE: Duration = Duration::from_micros(15);
+/// A wait for longer than this needs no timer of its own: one that is set already, and rarely changed, ends it. Setting
+/// up a precise timer at each wait would cost more than the wait.
+const COARSE: Duration = Duration::from_millis(2);
+/// The token of that timer; connections never get as high.
+const TIMER: u64 = u64::MAX;
 /// Timers fire when they are due, not when it suits the kernel.
 const TIMER_SLACK: Duration = Duration::from_nanos(1);
 
@@ -25,6 +30,9 @@ pub struct EpollNetwork {
     clock: MonotonicClock,
     poller: Poller,
     events: Events,
+    timer: Timer,
+    /// When the timer expires.
+    timer_at: Instant,
     local_addresses: Arc<[IpAddr]>,
     next_local: usize,
     resolver: Arc<Resolver>,
@@ -37,14 +45,31 @@ impl EpollNetwork {
     /// When the kernel gives no epoll descriptor.
     pub fn new(clock: MonotonicClock, local_addresses: Arc<[IpAddr]>, resolver: Arc<Resolver>) -> io::Result<Self> {
         sys::clock::set_timer_slack(TIMER_SLACK)?;
+        let (poller, timer) = (Poller::new()?, Timer::new()?);
+        poller.add(&timer, TIMER, sys::poll::Interest::Read)?;
         Ok(Self {
             clock,
-            poller: Poller::new()?,
+            poller,
+            timer,
+            timer_at: Instant::ZERO,
             events: Events::with_capacity(EVENTS_MAX),
             local_addresses,
             next_local: 0,
             resolver,
         })
+    }
+
+    /// Sees to it that a wait ends by `until`, early at most: the loop then waits again.
+    fn timeout(&mut self, now: Instant, until: Instant) -> io::Result<Option<Duration>> {
+        let span = until.since(now);
+        if span < COARSE {
+            return Ok(Some(span));
+        }
+        if self.timer_at <= now || self.timer_at > until {
+            self.timer.set(span)?;
+            self.timer_at = until;
+        }
+        Ok(None)
     }
 
     fn local_address(&mut self, wanted: &Address) -> Option<IpAddr> {
@@ -127,10 +152,12 @@ impl Network for EpollNetwork {
 
     fn wait(&mut self, until: Instant, ready: &mut Vec<Ready>) -> io::Result<Waited> {
         let before = self.clock.now();
-        self.poller.wait(&mut self.events, Some(until.since(before)))?;
+        let timeout = self.timeout(before, until)?;
+        self.poller.wait(&mut self.events, timeout)?;
         let now = self.clock.now();
         ready.clear();
-        ready.extend(self.events.iter().map(|event| Ready {
+        let sockets = self.events.iter().filter(|event| event.token != TIMER);
+        ready.extend(sockets.map(|event| Ready {
             token: Token { index: event.token as u32, generation: (event.token >> 32) as u32 },
             readable: event.readable || event.error,
             writable: event.writable || event.error,

@@ -245,6 +245,37 @@ impl AsFd for Waker {
     }
 }
 
+/// A timer that a [`Poller`] can watch: readable from the moment it expires until it is set again.
+#[derive(Debug)]
+pub struct Timer {
+    fd: OwnedFd,
+}
+
+impl Timer {
+    /// A timer on the monotonic clock that is not set.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: no pointers are passed.
+        let fd = own(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) })?;
+        Ok(Self { fd })
+    }
+
+    /// Expires once, `after` from now (at least a nanosecond), whatever it was set to before.
+    pub fn set(&self, after: Duration) -> io::Result<()> {
+        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let value = timespec(after.max(Duration::from_nanos(1)));
+        let setting = libc::itimerspec { it_interval: zero, it_value: value };
+        // SAFETY: `setting` lives across the call, and the old setting is not asked for.
+        check(unsafe { libc::timerfd_settime(self.fd.as_raw_fd(), 0, &raw const setting, ptr::null_mut()) })?;
+        Ok(())
+    }
+}
+
+impl AsRawFd for Timer {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,6 +310,22 @@ mod tests {
 
         poller.remove(&near).unwrap();
         assert_eq!(ready(&poller, &mut events, Some(Duration::ZERO)), []);
+    }
+
+    #[test]
+    fn a_timer_is_readable_from_its_expiry_until_it_is_set_again() {
+        let (poller, mut events) = (Poller::new().unwrap(), Events::with_capacity(4));
+        let timer = Timer::new().unwrap();
+        poller.add(&timer, 7, Interest::Read).unwrap();
+        assert!(ready(&poller, &mut events, Some(Duration::ZERO)).is_empty());
+        let start = Instant::now();
+        timer.set(Duration::from_millis(30)).unwrap();
+        for _ in 0..2 {
+            assert_eq!(ready(&poller, &mut events, LONG).first().map(|ready| ready.token), Some(7));
+        }
+        assert!(start.elapsed() >= Duration::from_millis(30));
+        timer.set(Duration::from_secs(100)).unwrap();
+        assert!(ready(&poller, &mut events, Some(Duration::ZERO)).is_empty());
     }
 
     #[test]
