@@ -25,7 +25,7 @@
 //! | parameter | effect |
 //! |---|---|
 //! | `delay=20ms` | the answer begins so much later (`us`, `ms`, `s`, `m`; at most 10 minutes) |
-//! | `status=503` | that status (200 to 599); other than 2xx with a line of text for a body |
+//! | `status=503` | that status (200 to 599); other than 2xx with a line of text for a body; ranges are then ignored |
 //! | `chunked` | the body in chunks (to an HTTP/1.0 client: ended by closing) |
 //! | `close` | `Connection: close`, and so it is |
 //! | `header=X-Cache:hit` | one more header; may come up to 16 times; not one that frames the message |
@@ -33,6 +33,12 @@
 //!
 //! Other parameters are ignored, since clients add their own. What is understood but not valid is answered with 400 and
 //! a sentence.
+//!
+//! # Limits
+//!
+//! A head has at most 64 KiB and 100 headers, a request line 16 KiB; a body may be of any size, since it is dropped. While
+//! an answer is under way, 64 KiB of further requests are kept, the rest is left to the kernel. A listing has at most
+//! 1000 names. Connections and times have the limits of [`Config`].
 
 mod answer;
 mod config;
