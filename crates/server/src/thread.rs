@@ -2,10 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::io;
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sys::poll::Timer;
 use sys::{Events, Interest, Poller, Ready, Socket, Waker};
 
 use crate::connection::{Connection, Desk, Next};
@@ -27,6 +29,9 @@ const NAP: Duration = Duration::from_millis(20);
 /// Tokens from here on are listeners; connections' tokens stay below.
 const LISTENERS: u64 = 1 << 63;
 const WAKER: u64 = u64::MAX;
+const TIMER: u64 = u64::MAX - 1;
+/// What the timer is set to when nothing waits for an instant.
+const FAR: Duration = Duration::from_secs(3600);
 
 /// What is watched of a connection's socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +53,10 @@ pub(crate) struct Thread {
     desk: Desk,
     poller: Poller,
     waker: Arc<Waker>,
+    /// Wakes the poller. Cheaper than a timeout of each wait, since it is rarely set anew.
+    timer: Timer,
+    /// The instant that the timer is set to; `None` once it has expired.
+    armed: Option<Duration>,
     listeners: Vec<Arc<Socket>>,
     /// Whether the listeners are left alone until the next sweep: there was no descriptor for a connection.
     listeners_rest: bool,
@@ -64,9 +73,11 @@ impl Thread {
         counters: Arc<Counters>,
         waker: Arc<Waker>,
         listeners: Vec<Arc<Socket>>,
-    ) -> std::io::Result<Self> {
+    ) -> io::Result<Self> {
         let poller = Poller::new()?;
         poller.add(&*waker, WAKER, Interest::Read)?;
+        let timer = Timer::new()?;
+        poller.add(&timer, TIMER, Interest::Read)?;
         for (index, listener) in (0..).zip(&listeners) {
             poller.add(&**listener, LISTENERS + index, Interest::Read)?;
         }
@@ -77,6 +88,8 @@ impl Thread {
             desk,
             poller,
             waker,
+            timer,
+            armed: None,
             listeners,
             listeners_rest: false,
             table: Table::new(),
@@ -91,8 +104,7 @@ impl Thread {
         let mut events = Events::with_capacity(EVENTS);
         while !self.is_over() {
             self.desk.counters.settle();
-            let timeout = self.timeout();
-            if self.poller.wait(&mut events, timeout).is_err() {
+            if self.arm().and_then(|()| self.poller.wait(&mut events, None)).is_err() {
                 break;
             }
             self.desk.now = sys::clock::monotonic();
@@ -119,12 +131,17 @@ impl Thread {
         self.drains_until.is_some_and(|until| self.table.is_empty() || self.desk.now >= until)
     }
 
-    /// Until the next instant that something waits for. Without connections there is nothing to look after.
-    fn timeout(&self) -> Option<Duration> {
+    /// Sets the timer to the next instant that something waits for. Without connections there is nothing to look after.
+    fn arm(&mut self) -> io::Result<()> {
         let sweep = (!self.table.is_empty() || self.listeners_rest).then_some(self.next_sweep);
         let timer = self.timers.peek().map(|Reverse((instant, _))| *instant);
         let next = [sweep, timer, self.drains_until].into_iter().flatten().min();
-        next.map(|instant| instant.saturating_sub(sys::clock::monotonic()))
+        let next = next.or(self.armed).unwrap_or(self.desk.now + FAR);
+        if self.armed != Some(next) {
+            self.timer.set(next.saturating_sub(sys::clock::monotonic()))?;
+            self.armed = Some(next);
+        }
+        Ok(())
     }
 
     /// Sleeps through a stall.
@@ -144,6 +161,7 @@ impl Thread {
         match ready.token {
             // Whether there was something to drain does not matter: being awake is all.
             WAKER => drop(self.waker.drain()),
+            TIMER => self.armed = None,
             token if token >= LISTENERS => self.accept((token - LISTENERS) as usize),
             token => {
                 let token = Token(token);
@@ -162,9 +180,9 @@ impl Thread {
             let Some(listener) = self.listeners.get(index) else { return };
             match listener.accept() {
                 Ok((socket, _)) => self.admit(socket),
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The client was gone before we came.
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(_) => return self.rest_listeners(),
             }
         }
