@@ -1,9 +1,10 @@
-//! The real network: epoll, level-triggered, over non-blocking sockets.
+//! The real network: epoll, edge-triggered, over non-blocking sockets.
 //!
-//! One `recv` and one `send` for a small request is all that the kernel is asked for; large bodies are dropped inside
+//! One `recv` and one `send` for a small request is all that the kernel is asked for, and an event is told once, so that
+//! it need not look again at what was read; large bodies are dropped inside
 //! the kernel (`MSG_TRUNC`). io_uring was measured and gains nothing for this pattern.
 
-use crate::network::{Address, Connecting, Interest, Network, Ready, Resolution, Token, Waited};
+use crate::network::{Address, Connecting, Network, Ready, Resolution, Token, Waited};
 use crate::resolver::Resolver;
 use measure::{Clock, Instant, MonotonicClock};
 use std::io;
@@ -86,6 +87,28 @@ fn number(token: Token) -> u64 {
     u64::from(token.generation) << 32 | u64::from(token.index)
 }
 
+/// Reads and forgets up to `max` bytes, for sockets that can not drop them in the kernel. Goes on until less comes than
+/// there was room for, since what is left would not be told of again.
+pub(crate) fn read_away(max: usize, mut recv: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
+    let mut room = [0_u8; 16 * 1024];
+    let mut total = 0;
+    while total < max {
+        let wanted = room.len().min(max - total);
+        match recv(&mut room[..wanted]) {
+            Ok(bytes) => {
+                total += bytes;
+                if bytes < wanted {
+                    break;
+                }
+            }
+            // What went before counts; the error comes again with the next call.
+            Err(_) if total > 0 => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(total)
+}
+
 impl Network for EpollNetwork {
     type Socket = Socket;
 
@@ -100,7 +123,7 @@ impl Network for EpollNetwork {
             Address::Tcp(address) => Socket::connect_tcp(*address, from)?,
             Address::Unix(path) => Socket::connect_unix(path)?,
         };
-        self.poller.add(&socket, number(token), sys::poll::Interest::ReadWrite)?;
+        self.poller.add_edges(&socket, number(token))?;
         let connecting = match connected {
             Connected::Now => Connecting::Done,
             Connected::Pending => Connecting::Pending,
@@ -110,14 +133,6 @@ impl Network for EpollNetwork {
 
     fn connected(&mut self, socket: &mut Socket) -> io::Result<()> {
         socket.take_error()?.map_or(Ok(()), Err)
-    }
-
-    fn watch(&mut self, socket: &Socket, token: Token, interest: Interest) -> io::Result<()> {
-        let interest = match interest {
-            Interest::Read => sys::poll::Interest::Read,
-            Interest::ReadWrite => sys::poll::Interest::ReadWrite,
-        };
-        self.poller.modify(socket, number(token), interest)
     }
 
     #[inline]
@@ -135,10 +150,7 @@ impl Network for EpollNetwork {
         if socket.is_tcp() {
             return socket.discard(max);
         }
-        // Unix sockets can not drop bytes in the kernel.
-        let mut room = [0_u8; 16 * 1024];
-        let wanted = max.min(room.len());
-        socket.recv(&mut room[..wanted])
+        read_away(max, |room| socket.recv(room))
     }
 
     fn set_low_water(&mut self, socket: &Socket, bytes: usize) {
@@ -161,6 +173,7 @@ impl Network for EpollNetwork {
             token: Token { index: event.token as u32, generation: (event.token >> 32) as u32 },
             readable: event.readable || event.error,
             writable: event.writable || event.error,
+            closing: event.closing,
         }));
         Ok(Waited { now, at_once: !ready.is_empty() && now.since(before) <= AT_ONCE })
     }

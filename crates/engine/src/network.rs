@@ -38,7 +38,7 @@ pub struct Token {
     pub generation: u32,
 }
 
-/// What a socket became ready for.
+/// What is new at a socket. It is told once: whoever hears of it reads until less comes than there was room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
     /// The connection.
@@ -47,15 +47,8 @@ pub struct Ready {
     pub readable: bool,
     /// Bytes can be sent, or the connection is established or has failed.
     pub writable: bool,
-}
-
-/// What the loop wants to hear about a socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interest {
-    /// That it can be read.
-    Read,
-    /// That it can be read or written.
-    ReadWrite,
+    /// The end of the stream or an error has come, perhaps behind bytes that are still to be read: it is not told again.
+    pub closing: bool,
 }
 
 /// Whether a connection is there at once.
@@ -104,7 +97,7 @@ pub trait Network {
     /// The present instant.
     fn now(&self) -> Instant;
 
-    /// Begins to open a connection and watches it for [`Interest::ReadWrite`].
+    /// Begins to open a connection and watches it.
     ///
     /// # Errors
     /// What the operating system says.
@@ -115,12 +108,6 @@ pub trait Network {
     /// # Errors
     /// Why it could not be established.
     fn connected(&mut self, socket: &mut Self::Socket) -> io::Result<()>;
-
-    /// Changes what is watched.
-    ///
-    /// # Errors
-    /// What the operating system says.
-    fn watch(&mut self, socket: &Self::Socket, token: Token, interest: Interest) -> io::Result<()>;
 
     /// Sends what fits; how many bytes did.
     ///
@@ -134,7 +121,7 @@ pub trait Network {
     /// `WouldBlock` when nothing is there; else why the connection is broken.
     fn recv(&mut self, socket: &mut Self::Socket, room: &mut [u8]) -> io::Result<usize>;
 
-    /// Drops up to `max` received bytes without looking at them; 0 is the end of the stream.
+    /// Drops what is there, up to `max` bytes, without looking at it; 0 is the end of the stream.
     ///
     /// # Errors
     /// As [`Network::recv`].

@@ -43,6 +43,9 @@ pub struct Ready {
     pub writable: bool,
     /// An error is pending, or both directions are closed.
     pub error: bool,
+    /// The end of the stream (or an error) has arrived, perhaps behind bytes that are still to be read. Only told of
+    /// descriptors that were added with [`Poller::add_edges`], and of those with an error.
+    pub closing: bool,
 }
 
 /// Room for the answers of one [`Poller::wait`].
@@ -68,6 +71,7 @@ impl Events {
                 readable: set(libc::EPOLLIN) || set(libc::EPOLLHUP),
                 writable: set(libc::EPOLLOUT),
                 error: set(libc::EPOLLERR) || set(libc::EPOLLHUP),
+                closing: set(libc::EPOLLRDHUP) || set(libc::EPOLLERR) || set(libc::EPOLLHUP),
             }
         })
     }
@@ -113,6 +117,15 @@ impl Poller {
     /// Changes the token or the interest of a watched `fd`.
     pub fn modify(&self, fd: &impl AsRawFd, token: u64, interest: Interest) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_MOD, fd.as_raw_fd(), token, interest.flags())
+    }
+
+    /// Begins to watch `fd` for everything, edge-triggered: an event comes when something *new* arrives, there is room
+    /// again after a send was refused, connecting has ended, or the peer closes. Whoever uses it must read until less
+    /// comes than asked for, and until the end when [`Ready::closing`] is set. It spares the kernel to look at every
+    /// descriptor once more after each event.
+    pub fn add_edges(&self, fd: &impl AsRawFd, token: u64) -> io::Result<()> {
+        let flags = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
+        self.control(libc::EPOLL_CTL_ADD, fd.as_raw_fd(), token, flags as u32)
     }
 
     /// Ends watching `fd`.

@@ -37,8 +37,8 @@ pub(super) struct Connection<S> {
     pub unsent: Vec<u8>,
     /// Bytes of the request's body that the kernel has taken.
     pub body_sent: usize,
-    /// Whether readiness for writing is watched.
-    pub watches_writing: bool,
+    /// The peer has closed its side, or the connection is broken: what is still to be read is the last.
+    pub closing: bool,
     pub requests: u64,
     pub opened: Instant,
     /// When the running phase times out.

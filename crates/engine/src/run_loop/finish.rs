@@ -45,7 +45,8 @@ impl<N: Network> RunLoop<'_, N> {
         let request_sent = connection.unsent.is_empty()
             && connection.body_sent == self.plan.request.body.as_ref().map_or(0, |body| body.len());
         let may_repeat = self.plan.connections.requests_max.is_none_or(|most| connection.requests < most.get());
-        let kept = connection.reader.reusable() && request_sent && self.plan.request.keep_alive;
+        let kept =
+            connection.reader.reusable() && request_sent && self.plan.request.keep_alive && !connection.closing;
         if excess > 0 {
             op.attempt.flags.set(Flag::ExcessBytes);
         } else if kept {

@@ -80,6 +80,8 @@ pub struct RunLoop<'p, N: Network> {
     origins: Vec<OriginState>,
     /// Slots whose attempt waits for a name.
     resolving: Vec<u32>,
+    /// Connections with more to read than their turn allowed.
+    unfinished: Vec<Token>,
     /// No connection times out before this instant.
     next_sweep: Instant,
     buffer: Box<[u8]>,
@@ -134,6 +136,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             connections: Connections::default(),
             origins,
             resolving: Vec::new(),
+            unfinished: Vec::new(),
             next_sweep: Instant::NEVER,
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             scratch: Vec::with_capacity(1024),
@@ -190,6 +193,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         let mut now = net.now();
         self.obey(now);
         self.turn(net, now);
+        now = self.read_on(net, now);
         for event in ready {
             now = self.on_ready(net, *event, now);
             self.start_due(net, now);
@@ -241,6 +245,9 @@ impl<'p, N: Network> RunLoop<'p, N> {
 
     /// When something will be to do, unless a socket becomes ready before.
     fn next_due(&self, now: Instant) -> Instant {
+        if !self.unfinished.is_empty() {
+            return Instant::ZERO;
+        }
         let own = match &self.pacer {
             Pacer::Closed(closed) => closed.next_wake(),
             Pacer::Open(open) if open.starved => Instant::NEVER,
@@ -251,17 +258,24 @@ impl<'p, N: Network> RunLoop<'p, N> {
     }
 
     fn on_ready(&mut self, net: &mut N, event: Ready, now: Instant) -> Instant {
-        let Some(connection) = self.connections.get(event.token) else { return now };
+        let Some(connection) = self.connections.get_mut(event.token) else { return now };
+        connection.closing |= event.closing;
+        let mut now = now;
         match connection.state {
-            State::Opening if event.writable => self.opened(net, event.token),
-            State::Opening => now,
-            State::Active | State::Idle => {
-                if event.writable && connection.watches_writing {
-                    self.send_rest(net, event.token, now);
-                }
-                if event.readable { self.readable(net, event.token, now) } else { now }
-            }
+            State::Opening if event.writable => now = self.opened(net, event.token),
+            State::Active if event.writable => self.send_rest(net, event.token, now),
+            State::Opening | State::Active | State::Idle => {}
         }
+        if event.readable { self.readable(net, event.token, now) } else { now }
+    }
+
+    /// Reads on where a connection was left to give the others their turn.
+    fn read_on(&mut self, net: &mut N, mut now: Instant) -> Instant {
+        for token in std::mem::take(&mut self.unfinished) {
+            now = self.readable(net, token, now);
+            self.start_due(net, now);
+        }
+        now
     }
 
     /// Ends the connections whose phase has taken too long.

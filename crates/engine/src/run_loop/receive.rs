@@ -58,9 +58,13 @@ impl<N: Network> RunLoop<'_, N> {
     pub(super) fn readable(&mut self, net: &mut N, token: Token, mut now: Instant) -> Instant {
         for _ in 0..READS_MAX {
             let Some(connection) = self.connections.get(token) else { return now };
-            if connection.state != State::Active {
-                self.closed_while_idle(net, token);
-                return now;
+            match connection.state {
+                State::Active => {}
+                State::Opening => return now,
+                State::Idle => {
+                    self.closed_while_idle(net, token);
+                    return now;
+                }
             }
             let opaque = connection.reader.opaque_bytes();
             let step = if opaque > DISCARD_MIN {
@@ -73,6 +77,7 @@ impl<N: Network> RunLoop<'_, N> {
                 ReadStep::Drained | ReadStep::Over => return now,
             }
         }
+        self.unfinished.push(token);
         now
     }
 
@@ -102,7 +107,7 @@ impl<N: Network> RunLoop<'_, N> {
                     return self.cut_too_long(net, token, *now);
                 }
                 self.set_deadline(token, *now + self.plan.timeouts.idle);
-                if bytes == wanted { ReadStep::More } else { ReadStep::Drained }
+                if bytes == wanted { ReadStep::More } else { self.after_short_read(token) }
             }
             Got::Nothing => ReadStep::Drained,
             Got::End => self.ended_by_peer(net, token, now),
@@ -119,13 +124,18 @@ impl<N: Network> RunLoop<'_, N> {
                 *now = net.now();
                 self.turn(net, *now);
                 let step = self.parse(net, token, bytes, *now);
-                // A buffer that was not filled has emptied the socket.
-                if matches!(step, ReadStep::More) && bytes < room { ReadStep::Drained } else { step }
+                if matches!(step, ReadStep::More) && bytes < room { self.after_short_read(token) } else { step }
             }
             Got::Nothing => ReadStep::Drained,
             Got::End => self.ended_by_peer(net, token, now),
             Got::Broken(error) => self.broken(net, token, &error, now),
         }
+    }
+
+    /// A read that brought less than there was room for has emptied the socket; only an end can be left.
+    fn after_short_read(&self, token: Token) -> ReadStep {
+        let closing = self.connections.get(token).is_some_and(|connection| connection.closing);
+        if closing { ReadStep::More } else { ReadStep::Drained }
     }
 
     /// Counts bytes by their arrival.

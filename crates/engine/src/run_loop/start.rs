@@ -4,7 +4,7 @@ use super::connections::{Connection, Found, State};
 use super::op::{Attempt, Op, Slot};
 use super::pacer::Pacer;
 use super::{BURST, RunLoop, checks};
-use crate::network::{Connecting, Interest, NameError, Network, Token};
+use crate::network::{Connecting, NameError, Network, Token};
 use crate::plan::{Choice, RangeChoice};
 use crate::random::{Stream, below};
 use measure::sample::AttemptKind;
@@ -190,7 +190,7 @@ impl<N: Network> RunLoop<'_, N> {
                         reader: ResponseReader::new(),
                         unsent: Vec::new(),
                         body_sent: 0,
-                        watches_writing: true,
+                        closing: false,
                         requests: 0,
                         opened: now,
                         deadline: Instant::NEVER,
@@ -306,11 +306,6 @@ impl<N: Network> RunLoop<'_, N> {
         match net.send(&mut connection.socket, &self.scratch) {
             Ok(sent) if sent == self.scratch.len() && whole => {
                 let slot = connection.slot;
-                if connection.watches_writing {
-                    connection.watches_writing = false;
-                    // Should this fail there are only more wake-ups than needed.
-                    let _ = net.watch(&connection.socket, token, Interest::Read);
-                }
                 self.note_sent(slot, sent);
             }
             Ok(sent) => {
@@ -342,8 +337,6 @@ impl<N: Network> RunLoop<'_, N> {
             let head_left = !connection.unsent.is_empty();
             let rest = if head_left { &connection.unsent[..] } else { &body[connection.body_sent..] };
             if rest.is_empty() {
-                connection.watches_writing = false;
-                let _ = net.watch(&connection.socket, token, Interest::Read);
                 return;
             }
             match net.send(&mut connection.socket, rest) {
@@ -356,13 +349,7 @@ impl<N: Network> RunLoop<'_, N> {
                     let slot = connection.slot;
                     self.note_sent(slot, sent);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if !connection.watches_writing {
-                        connection.watches_writing = true;
-                        let _ = net.watch(&connection.socket, token, Interest::ReadWrite);
-                    }
-                    return;
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => {
                     self.send_failed(net, token, &error, now);
                     return;

@@ -8,7 +8,7 @@ mod drive;
 
 pub use drive::simulate;
 
-use crate::network::{Address, Connecting, Interest, NameError, Network, Ready, Resolution, Token, Waited};
+use crate::network::{Address, Connecting, NameError, Network, Ready, Resolution, Token, Waited};
 use measure::Instant;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -73,6 +73,23 @@ struct Pipe {
     establishes: Option<(Instant, bool)>,
     sent: Vec<u8>,
     arriving: VecDeque<(Instant, Reply)>,
+    /// Replies at the front that the loop has been told of.
+    told: usize,
+}
+
+impl Pipe {
+    /// When something comes that the loop has not been told of.
+    fn next_news(&self) -> Option<Instant> {
+        match self.establishes {
+            Some((at, _)) => Some(at),
+            None => self.arriving.get(self.told).map(|(at, _)| *at),
+        }
+    }
+
+    fn pop(&mut self) {
+        self.arriving.pop_front();
+        self.told = self.told.saturating_sub(1);
+    }
 }
 
 /// A simulated network with one server.
@@ -104,15 +121,7 @@ impl<S: SimServer> SimNetwork<S> {
     }
 
     fn next_event(&self) -> Option<Instant> {
-        let events = self.pipes.iter().filter(|pipe| pipe.open).flat_map(|pipe| {
-            let establishes = pipe.establishes.map(|(at, _)| at);
-            establishes.into_iter().chain(pipe.arriving.front().map(|(at, _)| *at))
-        });
-        events.min()
-    }
-
-    fn due(pipe: &Pipe, now: Instant) -> bool {
-        pipe.establishes.is_none() && pipe.arriving.front().is_some_and(|(at, _)| *at <= now)
+        self.pipes.iter().filter(|pipe| pipe.open).filter_map(Pipe::next_news).min()
     }
 }
 
@@ -134,7 +143,7 @@ impl<S: SimServer> Network for SimNetwork<S> {
             Accept::Refuse => Some((now, false)),
             Accept::Ignore => Some((Instant::NEVER, false)),
         };
-        self.pipes.push(Pipe { token, open: true, establishes, sent: Vec::new(), arriving: VecDeque::new() });
+        self.pipes.push(Pipe { token, open: true, establishes, sent: Vec::new(), arriving: VecDeque::new(), told: 0 });
         Ok((SimSocket { id: self.pipes.len() - 1 }, Connecting::Pending))
     }
 
@@ -143,10 +152,6 @@ impl<S: SimServer> Network for SimNetwork<S> {
             Some((_, false)) => Err(io::ErrorKind::ConnectionRefused.into()),
             Some((_, true)) | None => Ok(()),
         }
-    }
-
-    fn watch(&mut self, _: &SimSocket, _: Token, _: Interest) -> io::Result<()> {
-        Ok(())
     }
 
     fn send(&mut self, socket: &mut SimSocket, bytes: &[u8]) -> io::Result<usize> {
@@ -176,7 +181,7 @@ impl<S: SimServer> Network for SimNetwork<S> {
                     bytes.drain(..taken);
                     filled += taken;
                     if bytes.is_empty() {
-                        pipe.arriving.pop_front();
+                        pipe.pop();
                     }
                 }
                 Reply::Filler(bytes) => {
@@ -184,7 +189,7 @@ impl<S: SimServer> Network for SimNetwork<S> {
                     *bytes -= taken;
                     filled += taken as usize;
                     if *bytes == 0 {
-                        pipe.arriving.pop_front();
+                        pipe.pop();
                     }
                 }
                 Reply::End if filled > 0 => return Ok(filled),
@@ -197,8 +202,7 @@ impl<S: SimServer> Network for SimNetwork<S> {
     }
 
     fn discard(&mut self, socket: &mut SimSocket, max: usize) -> io::Result<usize> {
-        let mut room = vec![0; max.min(1 << 20)];
-        self.recv(socket, &mut room)
+        crate::epoll::read_away(max, |room| self.recv(socket, room))
     }
 
     fn set_low_water(&mut self, _: &SimSocket, _: usize) {}
@@ -216,11 +220,14 @@ impl<S: SimServer> Network for SimNetwork<S> {
         let now = until.min(next).max(before);
         self.now.set(now);
         ready.clear();
-        for pipe in self.pipes.iter().filter(|pipe| pipe.open) {
-            let establishes = pipe.establishes.is_some_and(|(at, _)| at <= now);
-            if establishes || Self::due(pipe, now) {
-                ready.push(Ready { token: pipe.token, readable: !establishes, writable: establishes });
+        for pipe in self.pipes.iter_mut().filter(|pipe| pipe.open && pipe.next_news().is_some_and(|at| at <= now)) {
+            let establishes = pipe.establishes.is_some();
+            if !establishes {
+                pipe.told = pipe.arriving.iter().take_while(|(at, _)| *at <= now).count();
             }
+            let ends = |(_, reply): &(Instant, Reply)| matches!(reply, Reply::End | Reply::Reset);
+            let closing = pipe.arriving.iter().take(pipe.told).any(ends);
+            ready.push(Ready { token: pipe.token, readable: !establishes, writable: establishes, closing });
         }
         Ok(Waited { now, at_once: !ready.is_empty() && now == before })
     }
