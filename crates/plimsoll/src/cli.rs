@@ -42,6 +42,14 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Failu
     Cli::try_parse_from(words).map(|cli| cli.command).map_err(|error| explain(&error))
 }
 
+/// Reads a command line that is known to be one of `get`.
+pub fn parse_get(words: impl IntoIterator<Item = OsString>) -> Result<get::Args, Failure> {
+    match parse(words)? {
+        Command::Get(args) => Ok(*args),
+        _ => Err(Failure::usage("not a get command")),
+    }
+}
+
 /// The program's command, for completions.
 pub fn command() -> clap::Command {
     Cli::command()

@@ -5,8 +5,16 @@ use wire::url::Url;
 
 const HIDDEN: &str = "***";
 /// Query parameters whose values are secrets.
-const SECRET_PARAMETERS: [&str; 8] =
-    ["x-amz-signature", "x-amz-credential", "x-amz-security-token", "sig", "token", "access_token", "apikey", "authorization"];
+const SECRET_PARAMETERS: [&str; 8] = [
+    "x-amz-signature",
+    "x-amz-credential",
+    "x-amz-security-token",
+    "sig",
+    "token",
+    "access_token",
+    "apikey",
+    "authorization",
+];
 
 /// Flags whose values are secrets as a whole.
 const SECRET_FLAGS: [&str; 4] = ["-C", "--cookie", "-u", "--user"];
@@ -30,7 +38,8 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
 /// A word that may hold flag and value, or a URL.
 fn joined(word: &str) -> String {
     for flag in SECRET_FLAGS {
-        let value = if flag.starts_with("--") { word.strip_prefix(&format!("{flag}=")) } else { word.strip_prefix(flag) };
+        let value =
+            if flag.starts_with("--") { word.strip_prefix(&format!("{flag}=")) } else { word.strip_prefix(flag) };
         if value.is_some_and(|value| !value.is_empty()) {
             let mark = if flag.starts_with("--") { "=" } else { "" };
             return format!("{flag}{mark}{HIDDEN}");
@@ -68,7 +77,9 @@ pub fn url_text(text: &str) -> String {
     };
     let Some((before, query)) = shown.split_once('?') else { return shown };
     let parameters = query.split('&').map(|parameter| match parameter.split_once('=') {
-        Some((name, _)) if SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str()) => format!("{name}={HIDDEN}"),
+        Some((name, _)) if SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str()) => {
+            format!("{name}={HIDDEN}")
+        }
         _ => parameter.to_owned(),
     });
     format!("{before}?{}", parameters.collect::<Vec<_>>().join("&"))
@@ -81,10 +92,26 @@ mod tests {
     #[test]
     fn no_canary_survives() {
         let words = [
-            "plimsoll", "get", "-H", "Authorization: Bearer CANARY", "-HCookie: CANARY", "--header=X-Api-Key: CANARY", "-C",
-            "a=CANARY", "-Ca=CANARY", "--cookie=a=CANARY", "-u", "me:CANARY", "-ume:CANARY", "--user=me:CANARY",
-            "http://me:CANARY@host/", "http://host/?X-Amz-Signature=CANARY&b=1", "--proxy=http://me:CANARY@host:1/",
-            "http://me:CANARY@", "-H", "not a header CANARY",
+            "plimsoll",
+            "get",
+            "-H",
+            "Authorization: Bearer CANARY",
+            "-HCookie: CANARY",
+            "--header=X-Api-Key: CANARY",
+            "-C",
+            "a=CANARY",
+            "-Ca=CANARY",
+            "--cookie=a=CANARY",
+            "-u",
+            "me:CANARY",
+            "-ume:CANARY",
+            "--user=me:CANARY",
+            "http://me:CANARY@host/",
+            "http://host/?X-Amz-Signature=CANARY&b=1",
+            "--proxy=http://me:CANARY@host:1/",
+            "http://me:CANARY@",
+            "-H",
+            "not a header CANARY",
         ];
         let shown = command_line(words.map(str::to_owned)).join(" ");
         assert!(!shown.contains("CANARY"), "{shown}");

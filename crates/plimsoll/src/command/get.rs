@@ -83,18 +83,19 @@ pub struct Args {
     /// Print as text, as ab or httpbench would, or nothing.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM", hide_default_value = true)]
     pub print: Print,
-    /// More: models, connections, timeouts, checks.
-    #[command(flatten)]
-    pub more: More,
     /// Print help; --help-all prints every flag.
     #[arg(short = 'h', long, action = ArgAction::HelpShort)]
     help: Option<bool>,
     /// Print every flag.
     #[arg(long, action = ArgAction::HelpLong, hide_short_help = true)]
     help_all: Option<bool>,
+    /// More: models, connections, timeouts, checks.
+    #[command(flatten)]
+    pub more: More,
 }
 
-const AFTER: &str = "A bare `plimsoll get URL` loads it for 10 s with 10 operations in flight. --help-all prints every flag.";
+const AFTER: &str =
+    "A bare `plimsoll get URL` loads it for 10 s with 10 operations in flight. --help-all prints every flag.";
 
 /// Flags that are needed more rarely; shown by `--help-all`.
 #[derive(clap::Args, Debug)]
@@ -166,7 +167,13 @@ pub struct More {
     #[arg(long, value_name = "IP", value_delimiter = ',', help_heading = "Connections", hide_short_help = true)]
     pub local_address: Vec<IpAddr>,
     /// Through an HTTP proxy, like http://host:3128.
-    #[arg(long, value_name = "URL", conflicts_with = "unix_socket", help_heading = "Connections", hide_short_help = true)]
+    #[arg(
+        long,
+        value_name = "URL",
+        conflicts_with = "unix_socket",
+        help_heading = "Connections",
+        hide_short_help = true
+    )]
     pub proxy: Option<String>,
     /// Through a unix socket.
     #[arg(long, value_name = "PATH", help_heading = "Connections", hide_short_help = true)]

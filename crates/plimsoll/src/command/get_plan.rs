@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use engine::plan::{
-    Checks, Choice, ConnectTo, ConnectionPlan, Follow, LoadModel, Plan, RangeChoice, RequestPlan, Route, StopAfter, Targets,
-    Timeouts,
+    Checks, Choice, ConnectTo, ConnectionPlan, Follow, LoadModel, Plan, RangeChoice, RequestPlan, Route, StopAfter,
+    Targets, Timeouts,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::OpKind;
@@ -115,7 +115,11 @@ fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {
         }
     }
     if targets.items().is_empty() {
-        let missing = if args.url_file.is_some() { "the URL file holds no URL" } else { "no URL given: write `plimsoll get http://host:port/path`" };
+        let missing = if args.url_file.is_some() {
+            "the URL file holds no URL"
+        } else {
+            "no URL given: write `plimsoll get http://host:port/path`"
+        };
         return Err(Failure::usage(missing));
     }
     Ok((targets, credentials))
@@ -127,7 +131,8 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 
 fn load(args: &Args) -> Result<LoadModel, Failure> {
     let more = &args.more;
-    let stages: Vec<StagePlan> = more.stages.iter().map(|(length, level)| StagePlan { length: *length, level: *level }).collect();
+    let stages: Vec<StagePlan> =
+        more.stages.iter().map(|(length, level)| StagePlan { length: *length, level: *level }).collect();
     let profile = |level: f64| {
         let profile = match (more.ramp, stages.is_empty()) {
             (Some(ramp), _) => Profile::ramp(level, ramp),
@@ -165,7 +170,9 @@ fn load(args: &Args) -> Result<LoadModel, Failure> {
 fn stop(args: &Args, load: &LoadModel, urls: u64) -> Result<StopAfter, Failure> {
     let more = &args.more;
     let staged = match load {
-        LoadModel::Closed { slots: profile, .. } | LoadModel::Open { rate: profile, .. } if !more.stages.is_empty() => Some(profile.length()),
+        LoadModel::Closed { slots: profile, .. } | LoadModel::Open { rate: profile, .. } if !more.stages.is_empty() => {
+            Some(profile.length())
+        }
         _ => None,
     };
     let once = if args.order == Order::Once { NonZeroU64::new(urls) } else { None };
@@ -199,12 +206,16 @@ fn range(args: &Args) -> Result<Option<RangeChoice>, Failure> {
 fn request(args: &Args, headers: Vec<Header>, range: Option<RangeChoice>) -> Result<RequestPlan, Failure> {
     let more = &args.more;
     let method = if more.head { "HEAD" } else { more.method.as_deref().unwrap_or("GET") };
-    let is_token = !method.is_empty() && method.len() <= 32 && method.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
+    let is_token = !method.is_empty()
+        && method.len() <= 32
+        && method.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
     if !is_token {
         return Err(Failure::usage(format!("--method `{method}`: write it like GET, HEAD, POST, PUT or OPTIONS")));
     }
     if range.is_some() && method != "GET" {
-        return Err(Failure::usage(format!("--range asks for a part of an object: it goes with GET, not with {method}")));
+        return Err(Failure::usage(format!(
+            "--range asks for a part of an object: it goes with GET, not with {method}"
+        )));
     }
     let body = match &more.body_file {
         Some(path) => Some(body(path)?),
@@ -233,7 +244,10 @@ fn body(path: &Path) -> Result<Arc<[u8]>, Failure> {
     let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
     file.take(BODY_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
     if bytes.len() as u64 > BODY_BYTES_MAX {
-        return Err(Failure::usage(format!("{} is larger than 64 MiB, the most that a request body may have here", path.display())));
+        return Err(Failure::usage(format!(
+            "{} is larger than 64 MiB, the most that a request body may have here",
+            path.display()
+        )));
     }
     Ok(bytes.into())
 }
@@ -307,7 +321,8 @@ fn expand(text: &str, flag: &str) -> Result<String, Failure> {
     let mut expanded = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
-        let (name, tail) = after.split_once('}').ok_or_else(|| Failure::usage(format!("{flag}: `${{` without `}}`")))?;
+        let (name, tail) =
+            after.split_once('}').ok_or_else(|| Failure::usage(format!("{flag}: `${{` without `}}`")))?;
         let value = std::env::var(name)
             .map_err(|_| Failure::usage(format!("{flag}: the environment has no variable {name}")))?;
         expanded.push_str(before);
@@ -331,7 +346,10 @@ fn connections(args: &Args) -> Result<ConnectionPlan, Failure> {
         known: HashMap::new(),
         from: more.local_address.clone().into(),
         requests_max: more.requests_per_connection,
-        receive_low_water: more.receive_low_water.and_then(|size| usize::try_from(size.0).ok()).filter(|bytes| *bytes > 1),
+        receive_low_water: more
+            .receive_low_water
+            .and_then(|size| usize::try_from(size.0).ok())
+            .filter(|bytes| *bytes > 1),
     })
 }
 

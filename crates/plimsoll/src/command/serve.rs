@@ -1,13 +1,177 @@
-//! serve
+//! `plimsoll serve`: the embedded target, for trying things out and for tests.
 
 use crate::failure::Failure;
+use measure::units::{ByteSize, format_span, parse_span};
+use server::{Capacity, Case, Config, Delay, Faults, Ledger, Liar, Server, Stall, StallFrom};
+use std::net::SocketAddr;
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-/// Arguments.
+/// What is served, and how badly.
 #[derive(clap::Args, Debug)]
-pub struct Args {}
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// A directory whose files are served; /blackhole/<size> is always there.
+    #[arg(value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// Address to listen on; port 0 takes a free one. Can be given several times.
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080")]
+    pub listen: Vec<SocketAddr>,
+    /// Unix socket to listen on.
+    #[arg(long, value_name = "PATH")]
+    pub unix_socket: Vec<PathBuf>,
+    /// Threads [default: one for each core].
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Stop by itself after this time.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub stop_after: Option<Duration>,
+    /// Wait so long before each answer.
+    #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Faults")]
+    pub delay: Option<Duration>,
+    /// A second delay for every N-th request, like 10:100ms.
+    #[arg(long, value_name = "N:TIME", value_parser = every, help_heading = "Faults")]
+    pub slow_every: Option<(NonZeroU64, Duration)>,
+    /// Stand still at a time after the first request, like 4s:1s (when:how long).
+    #[arg(long, value_name = "AT:TIME", value_parser = stall, help_heading = "Faults")]
+    pub stall: Option<(Duration, Duration)>,
+    /// Body bytes per second of each answer, like 10MB.
+    #[arg(long, value_name = "SIZE", help_heading = "Faults")]
+    pub rate: Option<ByteSize>,
+    /// Close a connection after so many requests.
+    #[arg(long, value_name = "N", help_heading = "Faults")]
+    pub close_after: Option<NonZeroU64>,
+    /// Above so many requests at once, each one more waits longer, like 300:10ms.
+    #[arg(long, value_name = "N:TIME", value_parser = every, help_heading = "Faults")]
+    pub capacity: Option<(NonZeroU64, Duration)>,
+    /// Answer every N-th request with 500.
+    #[arg(long, value_name = "N", help_heading = "Faults")]
+    pub error_every: Option<NonZeroU64>,
+    /// Lie: play a scripted misbehaviour; `list` names them.
+    #[arg(long, value_name = "CASE", help_heading = "Faults")]
+    pub liar: Option<String>,
+}
 
-/// Carries it out.
-pub fn run(_: &Args) -> Result<ExitCode, Failure> {
-    Err(Failure::could_not_run("serve"))
+const AFTER: &str = "Paths: /blackhole/1KiB, /blackhole/10GiB and so on hold that many bytes. A request can ask for faults of its own:
+?delay=20ms &status=503 &chunked &close &header=X-Cache:hit &redirect=/blackhole/1KiB &code=307";
+
+/// A liar that nobody stops ends by itself.
+const LIAR_LIFETIME: Duration = Duration::from_secs(3600);
+/// How often interrupts are looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+fn span(text: &str) -> Result<Duration, String> {
+    parse_span(text).map_err(|error| error.to_string())
+}
+
+fn pair(text: &str) -> Result<(&str, Duration), String> {
+    let (first, second) = text.split_once(':').ok_or_else(|| format!("`{text}`: two parts and a colon are needed"))?;
+    Ok((first, span(second)?))
+}
+
+fn every(text: &str) -> Result<(NonZeroU64, Duration), String> {
+    let (count, time) = pair(text)?;
+    Ok((count.parse().map_err(|_| format!("`{count}` is not a number above 0"))?, time))
+}
+
+fn stall(text: &str) -> Result<(Duration, Duration), String> {
+    let (at, length) = pair(text)?;
+    Ok((span(at)?, length))
+}
+
+fn config(args: &Args) -> Result<Config, Failure> {
+    let delay = match (args.delay, args.slow_every) {
+        (None, None) => Delay::None,
+        (Some(delay), None) => Delay::Constant(delay),
+        (fast, Some((every, slow))) => Delay::Bimodal { fast: fast.unwrap_or_default(), slow, every },
+    };
+    let rate = match args.rate {
+        Some(size) => Some(NonZeroU64::new(size.0).ok_or_else(|| Failure::usage("--rate 0: give a size above 0"))?),
+        None => None,
+    };
+    Ok(Config {
+        listen: args.listen.clone(),
+        unix: args.unix_socket.clone(),
+        threads: args.threads,
+        directory: args.directory.clone(),
+        faults: Faults {
+            delay,
+            stall: args.stall.map(|(at, length)| Stall { from: StallFrom::FirstRequest, at, length }),
+            rate,
+            close_after: args.close_after,
+            capacity: args.capacity.map(|(most, slowdown)| Capacity { concurrency: most.get(), slowdown }),
+            error_every: args.error_every,
+        },
+        ..Config::default()
+    })
+}
+
+/// Serves until interrupted, then prints the ledger.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let _ = sys::signals::catch_interrupts();
+    if let Some(name) = &args.liar {
+        return lie(name, args);
+    }
+    let _ = sys::limits::raise_descriptor_limit();
+    let config = config(args)?;
+    let server = Server::start(&config).map_err(|error| cannot_listen(args, &error))?;
+    for address in server.addresses() {
+        println!("serving http://{address}/blackhole/1KiB");
+    }
+    for path in server.unix_paths() {
+        println!("serving unix socket {}", path.display());
+    }
+    wait(args.stop_after);
+    crate::execute::print(&ledger(&server.stop()));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn cannot_listen(args: &Args, error: &std::io::Error) -> Failure {
+    let places: Vec<String> = args.listen.iter().map(ToString::to_string).collect();
+    Failure::could_not_run(format!("can not serve on {}: {error}; name another address with --listen, or port 0", places.join(", ")))
+}
+
+/// Until the user interrupts, or the time is over.
+fn wait(stop_after: Option<Duration>) {
+    let start = std::time::Instant::now();
+    while sys::signals::interrupts().count == 0 && stop_after.is_none_or(|after| start.elapsed() < after) {
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn lie(name: &str, args: &Args) -> Result<ExitCode, Failure> {
+    if name == "list" {
+        let lines: Vec<String> = Case::all().iter().map(|case| format!("{:<36} {}", case.name, case.about)).collect();
+        crate::execute::print(&(lines.join("\n") + "\n"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let case = Case::named(name).ok_or_else(|| Failure::usage(format!("--liar: there is no case `{name}`; `--liar list` names all")))?;
+    println!("{}: {}", case.name, case.about);
+    println!("a client should end the last request as {}: {}", case.expected.last.class, case.expected.last.cause);
+    let address = args.listen.first().copied().unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
+    let lifetime = args.stop_after.unwrap_or(LIAR_LIFETIME);
+    let liar = Liar::start_on(case, address, lifetime).map_err(|error| cannot_listen(args, &error))?;
+    println!("lying on http://{}/ for {}", liar.address(), format_span(lifetime));
+    wait(Some(lifetime));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The server's own books, to be held against those of a client.
+fn ledger(ledger: &Ledger) -> String {
+    let statuses: Vec<String> = ledger.statuses.iter().map(|status| format!("{} × {}", status.status, status.count)).collect();
+    format!(
+        "connections  {} accepted, {} refused\nrequests     {} ({} malformed, {} cut)\nanswers      {} complete, {} aborted\nstatus       {}\nbody bytes   {} in complete answers, {} in aborted ones\n",
+        ledger.connections_accepted,
+        ledger.connections_refused,
+        ledger.requests(),
+        ledger.requests_malformed,
+        ledger.requests_cut,
+        ledger.complete.count,
+        ledger.aborted.count,
+        statuses.join(", "),
+        ledger.complete.body_bytes,
+        ledger.aborted.body_bytes,
+    )
 }

@@ -19,7 +19,8 @@ pub fn begin(plan: &Plan, output: &Output, unix_ms: u64) -> Begin {
         redact::url_text(&format!("{}://{}{}", origin.scheme, origin.host_header(), item.target))
     });
     let unix_socket = matches!(plan.connections.route, Route::Unix(_));
-    let addresses = plan.connections.known.values().flat_map(|addresses| addresses.iter().map(std::net::SocketAddr::ip));
+    let addresses =
+        plan.connections.known.values().flat_map(|addresses| addresses.iter().map(std::net::SocketAddr::ip));
     Begin {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -65,7 +66,12 @@ fn load(plan: &Plan) -> String {
                 Spacing::Constant => "evenly spaced",
                 Spacing::Poisson => "Poisson",
             };
-            vec!["open".to_owned(), over_time(rate, "/s"), spacing.to_owned(), format!("at most {in_flight_max} in flight")]
+            vec![
+                "open".to_owned(),
+                over_time(rate, "/s"),
+                spacing.to_owned(),
+                format!("at most {in_flight_max} in flight"),
+            ]
         }
     };
     let stop = &plan.stop;

@@ -98,7 +98,9 @@ fn prepare(plan: &mut Plan) -> Result<(), Failure> {
             NameError::NoAnswer => format!("the name `{host}` could not be looked up: the resolver does not answer"),
         })
     })?;
-    if matches!(plan.request.range, Some(RangeChoice::Random { .. })) && plan.targets.items().iter().any(|item| item.size.is_none()) {
+    if matches!(plan.request.range, Some(RangeChoice::Random { .. }))
+        && plan.targets.items().iter().any(|item| item.size.is_none())
+    {
         let total = plan.targets.items().len() as u64;
         let started = std::time::Instant::now();
         let mut live = LiveLine::new(true);
@@ -118,7 +120,9 @@ fn prepare(plan: &mut Plan) -> Result<(), Failure> {
 fn empty_ranges(plan: &mut Plan) -> Result<(), Failure> {
     let Some(RangeChoice::Random { .. }) = plan.request.range else { return Ok(()) };
     match plan.targets.items().iter().find(|item| item.size == Some(0)) {
-        Some(item) => Err(Failure::could_not_run(format!("the object {} is empty: no range of it can be asked for", item.target))),
+        Some(item) => {
+            Err(Failure::could_not_run(format!("the object {} is empty: no range of it can be asked for", item.target)))
+        }
         None => Ok(()),
     }
 }
@@ -140,9 +144,9 @@ fn unix_ms() -> u64 {
 
 fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<SavedRun, Failure> {
     let begin = describe::begin(plan, output, unix_ms());
-    let writer = store::RunWriter::create(directory, &begin).map_err(cannot_save)?;
+    let writer = store::RunWriter::create(directory, &begin).map_err(|error| cannot_save(&error))?;
     let log = match plan.log_ops {
-        true => Some(store::OpLogWriter::create(directory).map_err(cannot_save)?),
+        true => Some(store::OpLogWriter::create(directory).map_err(|error| cannot_save(&error))?),
         false => None,
     };
     let control = Control::new(plan.stop.bytes.map(NonZeroU64::get));
@@ -150,7 +154,8 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<SavedRun, 
     let cpu_before = sys::clock::process_cpu_time();
     let mut recording = Recording::new(plan, writer, log, live);
     let ending = engine::run(plan, &control, &mut recording);
-    let ending = ending.map_err(|error| Failure::could_not_run(format!("{error}; what was measured is in {}", directory.display())))?;
+    let ending = ending
+        .map_err(|error| Failure::could_not_run(format!("{error}; what was measured is in {}", directory.display())))?;
     let end = End {
         reason: reason(&control, &recording),
         at: ending.at,
@@ -164,11 +169,12 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<SavedRun, 
         peak_memory_bytes: sys::limits::peak_memory_bytes().unwrap_or(0),
         cpu_nanos: u64::try_from((sys::clock::process_cpu_time() - cpu_before).as_nanos()).unwrap_or(u64::MAX),
     };
-    recording.end(&end).map_err(cannot_save)?;
-    SavedRun::read(directory).map_err(|error| Failure::could_not_run(format!("the saved run can not be read again: {error}")))
+    recording.end(&end).map_err(|error| cannot_save(&error))?;
+    SavedRun::read(directory)
+        .map_err(|error| Failure::could_not_run(format!("the saved run can not be read again: {error}")))
 }
 
-fn cannot_save(error: store::StoreError) -> Failure {
+fn cannot_save(error: &store::StoreError) -> Failure {
     Failure::could_not_run(format!("the run can not be saved: {error}; name another directory with --out"))
 }
 
@@ -193,7 +199,8 @@ pub fn show(run: &SavedRun, form: Print) -> Result<(), Failure> {
         Print::Text => report::text(run, &style()),
         Print::Json => {
             let json = serde_json::to_string_pretty(&report::json(run));
-            json.map_err(|error| Failure::could_not_run(format!("the report can not be written as JSON: {error}")))? + "\n"
+            json.map_err(|error| Failure::could_not_run(format!("the report can not be written as JSON: {error}")))?
+                + "\n"
         }
         Print::Ab => report::compat::ab(run),
         Print::Httpbench => report::compat::httpbench(run),

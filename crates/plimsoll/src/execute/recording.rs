@@ -83,7 +83,9 @@ impl Recording {
 
 impl Observer for Recording {
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant) {
-        if !self.full && let Err(error) = self.writer.interval(interval) {
+        if !self.full
+            && let Err(error) = self.writer.interval(interval)
+        {
             self.broken(error, control, now);
         }
         self.live.interval(interval, &self.stop, self.warmup);

@@ -1,0 +1,205 @@
+//! Mistakes and refusals: one line that says what, where, and how to mend it, and the right exit code.
+
+use crate::support::{Ended, Nginx, Place, Running, Setup};
+use std::net::{Ipv4Addr, TcpListener};
+use std::process::Command;
+
+/// A URL at which nothing listens: the port was free a moment ago, and stays bound without listening.
+fn refused() -> String {
+    let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+    format!("http://127.0.0.1:{}/", port.expect("a loopback port is free").port())
+}
+
+/// That the program refused with `code`, in one line that holds all of `words`.
+#[track_caller]
+fn expect_refusal(what: &str, ended: &Ended, code: i32, words: &[&str]) {
+    let Ended { code: found, stdout, stderr } = ended;
+    assert_eq!(*found, Some(code), "{what}: {stderr}");
+    ended.expect_no_panic();
+    assert_eq!(stderr.lines().count(), 1, "{what}: not one line:\n{stderr}");
+    assert!(stderr.starts_with("plimsoll: "), "{what}: {stderr}");
+    assert!(stderr.trim_end().chars().count() < 300, "{what}: too long for a line: {stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "{what}: `{word}` is missing in: {stderr}");
+    }
+    assert!(stdout.is_empty(), "{what}: on standard output: {stdout:.500}");
+}
+
+#[test]
+fn mistakes_in_the_command_line_are_told_in_one_line() {
+    let place = Place::new();
+    let url = "http://127.0.0.1:9/";
+    let cases: &[(&[&str], &[&str])] = &[
+        (&[], &["no URL", "plimsoll get http://"]),
+        (&[url, "-c", "0"], &["-c", "0", "at least 1"]),
+        (&[url, "-n", "0"], &["-n", "0", "at least 1"]),
+        (&[url, "-c", "many"], &["-c", "many"]),
+        (&[url, "-c", "99999999"], &["-c", "99999999", "at most"]),
+        (&[url, "-R", "-3"], &["-R", "-3", "above 0"]),
+        (&[url, "-R", "0"], &["-R", "above 0"]),
+        (&[url, "-d", "0"], &["-d 0", "above 0"]),
+        (&[url, "-d", r#"{"a":1}"#], &["-d", r#"{"a":1}"#, "10s", "--body-file"]),
+        (&["127.0.0.1:9/x"], &["127.0.0.1:9/x", "http://"]),
+        (&["https://127.0.0.1:9/x"], &["https://127.0.0.1:9/x", "http://"]),
+        (&["http://"], &["http://", "host"]),
+        (&["http://host:99999/"], &["http://host:99999/", "port"]),
+        (&["ftp://host/"], &["ftp://host/", "http://"]),
+        (&[url, "--range", "0"], &["--range 0", "above 0"]),
+        (&[url, "--range", "1XB"], &["--range", "1XB", "1MiB"]),
+        (&[url, "--range-at", "5"], &["--range"]),
+        (&[url, "--range", "1k", "-m", "PUT"], &["--range", "GET"]),
+        (&[url, "--bytes", "0"], &["--bytes 0", "above 0"]),
+        (&[url, "-H", "nocolon"], &["-H", "colon", "Name: value"]),
+        (&[url, "-H", "Bad Name: x"], &["-H"]),
+        (&[url, "-H", "X: a\r\nY: b"], &["-H"]),
+        (&[url, "-H", "Connection: close"], &["connection", "--no-keepalive"]),
+        (&[url, "-H", "Range: bytes=0-1"], &["range", "--range"]),
+        (&[url, "-H", "X: ${PLIMSOLL_NOT_SET}"], &["-H", "PLIMSOLL_NOT_SET"]),
+        (&[url, "-C", "a=${PLIMSOLL_NOT_SET}"], &["-C", "PLIMSOLL_NOT_SET"]),
+        (&[url, "-u", "nobody"], &["-u", "user:password"]),
+        (&[url, "-u", "@/no/such/file"], &["/no/such/file"]),
+        (&["--url-file", "/no/such/file"], &["/no/such/file"]),
+        (&["--url-file", "/"], &["/"]),
+        (&[url, "--body-file", "/no/such/file", "-m", "PUT"], &["/no/such/file"]),
+        (&[url, "-m", "g t"], &["--method", "g t", "GET"]),
+        (&[url, "--expect-status", "99"], &["--expect-status", "99"]),
+        (&[url, "--expect-header", "nocolon"], &["--expect-header", "colon"]),
+        (&[url, "--group-by", "no name"], &["--group-by"]),
+        (&[url, "--connect-to", "foo"], &["--connect-to", "foo", "example.com:80:127.0.0.1:8080"]),
+        (&[url, "--proxy", "foo"], &["--proxy", "http://"]),
+        (&[url, "--local-address", "here"], &["--local-address", "here"]),
+        (&[url, "--stages", "abc"], &["--stages", "abc", "10s:100"]),
+        (&[url, "--order", "nonsense"], &["--order", "nonsense", "round-robin"]),
+        (&[url, "--success", "101"], &["--success", "101", "99"]),
+        (&[url, "--timeout-head", "0"], &["--timeout-head", "above 0"]),
+        (&[url, "--think", "1s", "-R", "5"], &["--think"]),
+        (&[url, "--nonsense"], &["--nonsense", "--help"]),
+        (&[url, "--json", "--print", "ab"], &["--json", "--print"]),
+    ];
+    for (words, wanted) in cases {
+        let ended = place.run(["get"].iter().chain(*words));
+        expect_refusal(&words.join(" "), &ended, 2, wanted);
+    }
+    assert!(!place.path("runs").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_mistake_in_a_list_of_urls_is_told_with_its_line() {
+    let place = Place::new();
+    place.write("urls", "http://127.0.0.1:9/a\n\nnonsense\n");
+    place.write("empty", "# nothing\n");
+    place.write("binary", [b'h', 0xff, 0xfe, b'\n']);
+    for (file, words) in [("urls", &["urls", "line 3"] as &[_]), ("empty", &["URL"]), ("binary", &["binary"])] {
+        expect_refusal(file, &place.run(["get", "--url-file", file]), 2, words);
+    }
+}
+
+#[test]
+fn other_tools_letters_are_refused_with_ours() {
+    let place = Place::new();
+    let table = include_str!("../../../../docs/flags.md");
+    let rows = table.lines().filter_map(|line| {
+        let mut cells = line.trim_matches('|').split(" | ");
+        let flag = cells.next()?.trim().trim_matches('`').to_owned();
+        Some((flag, cells.next()?.trim().strip_prefix("*refused:* ")?.to_owned()))
+    });
+    let mut count = 0;
+    for (flag, instead) in rows {
+        for words in [vec!["get", &flag, "http://127.0.0.1:9/"], vec!["get", "http://127.0.0.1:9/", &flag, "2"]] {
+            expect_refusal(&words.join(" "), &place.run(&words), 2, &[&flag, &instead]);
+        }
+        count += 1;
+    }
+    assert!(count >= 25, "{count} letters in the table");
+}
+
+#[test]
+fn an_unknown_host_is_told() {
+    let place = Place::new();
+    let ended = place.run(["get", "http://no-such-host.invalid/x", "-n", "10"]);
+    expect_refusal("unknown host", &ended, 4, &["no-such-host.invalid"]);
+}
+
+#[test]
+fn a_refused_port_is_told() {
+    let place = Place::new();
+    let url = refused();
+    for words in
+        [vec!["-n", "10"], vec!["-d", "5s", "-c", "100"], vec!["-R", "100", "-d", "5s"], vec!["-n", "10", "--json"]]
+    {
+        let ended = place.run(["get", &url].into_iter().chain(words.iter().copied()));
+        expect_refusal(&words.join(" "), &ended, 4, &[&url, "refused", "is it running"]);
+    }
+}
+
+#[test]
+fn a_socket_that_is_not_there_is_told() {
+    let place = Place::new();
+    let ended = place.run(["get", "http://host/", "--unix-socket", "/no/such/socket", "-n", "10"]);
+    expect_refusal("--unix-socket", &ended, 4, &["/no/such/socket"]);
+    assert!(!ended.stderr.contains("refused"), "nothing refused it: {}", ended.stderr);
+}
+
+#[test]
+fn an_address_that_is_not_this_hosts_is_told() {
+    let place = Place::new();
+    // 192.0.2.0/24 is for documentation (RFC 5737): nobody has it.
+    let ended = place.run(["get", &refused(), "--local-address", "192.0.2.1", "-n", "10"]);
+    assert!(matches!(ended.code, Some(2 | 4)), "{:?}", ended.code);
+    expect_refusal("--local-address", &ended, ended.code.unwrap_or(0), &["192.0.2.1"]);
+}
+
+#[test]
+fn a_directory_that_can_not_be_written_is_told() {
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let place = Place::new();
+    place.write("file", "not a directory");
+    let ended = place.run(["get", &nginx.url("/f/1k"), "-n", "10", "--out", "file/run"]);
+    expect_refusal("--out", &ended, 4, &["file/run", "--out"]);
+    assert!(nginx.quit().is_empty(), "no request was sent");
+}
+
+#[test]
+fn a_directory_that_holds_a_run_is_not_written_to() {
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let place = Place::new();
+    place.run(["get", &nginx.url("/f/1k"), "-n", "10", "--out", "out"]).expect(0);
+    let before = std::fs::read(place.path("out/records.jsonl.zst")).expect("there is a run");
+    let ended = place.run(["get", &nginx.url("/f/1k"), "-n", "10", "--out", "out"]);
+    assert!(matches!(ended.code, Some(2 | 4)), "{:?}", ended.code);
+    expect_refusal("--out", &ended, ended.code.unwrap_or(0), &["out", "already holds a run", "another directory"]);
+    assert_eq!(std::fs::read(place.path("out/records.jsonl.zst")).ok(), Some(before));
+    assert_eq!(nginx.quit().len(), 10, "the second run sent nothing");
+}
+
+#[test]
+fn too_few_descriptors_are_told_with_the_mend() {
+    let place = Place::new();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 100; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_plimsoll")]);
+    command.args(["get", &refused(), "-c", "1000", "-n", "1000"]).current_dir(place.path(""));
+    let ended = Running::of(command).end();
+    expect_refusal("descriptors", &ended, 4, &["1000", "100", "ulimit -n", "-c"]);
+}
+
+#[test]
+fn an_empty_object_has_no_random_range() {
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    std::fs::write(nginx.path("files/empty"), "").expect("a file can be written");
+    let place = Place::new();
+    let ended = place.run(["get", &nginx.url("/f/empty"), "--range", "1k", "-n", "10"]);
+    expect_refusal("empty object", &ended, 4, &["/f/empty", "empty"]);
+    let ended = place.run(["get", &nginx.url("/f/none"), "--range", "1k", "-n", "10"]);
+    expect_refusal("no object", &ended, 4, &["/f/none", "404", "--object-size"]);
+}
+
+#[test]
+fn what_is_no_run_has_no_report() {
+    let place = Place::new();
+    place.write("file", "x");
+    std::fs::create_dir_all(place.path("garbage")).expect("a directory can be made");
+    place.write("garbage/records.jsonl.zst", "this is not zstd");
+    for directory in ["missing", "file", "garbage", "."] {
+        expect_refusal(directory, &place.run(["report", directory]), 2, &[directory]);
+    }
+}

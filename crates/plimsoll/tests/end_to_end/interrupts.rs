@@ -1,0 +1,136 @@
+//! Runs that are killed, interrupted, or looked at while they go on.
+
+use crate::support::{Nginx, PATIENCE, Place, Report, Running, Setup, shared_cores, wait_for};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Answers that take about two seconds, and some that take many minutes.
+const SLOW: &str =
+    "location /slow/ { alias files/; limit_rate 512k; } location /endless/ { alias files/; limit_rate 1k; }";
+
+fn start(server: &'static str) -> Option<Nginx> {
+    Nginx::start(Setup { server, ..Setup::default() })
+}
+
+/// Looks at the run in `out` until it shows so many intervals. A run that has just begun can not be read yet.
+fn wait_for_intervals(place: &Place, count: usize) -> Report {
+    wait_for("intervals on disk", || {
+        let ended = place.run(["report", "--json", "out"]);
+        let report = ended.stdout.starts_with('{').then(|| Report::read(&ended))?;
+        (report.list("/series").len() >= count).then_some(report)
+    })
+}
+
+/// Waits until requests are in flight, as the server sees it.
+fn wait_for_start(place: &Place) {
+    wait_for("run directory", || place.path("out/records.jsonl.zst").exists().then_some(()));
+}
+
+#[test]
+fn a_killed_run_gives_its_figures_up_to_the_last_second() {
+    let _cores = shared_cores();
+    let Some(nginx) = start("") else { return };
+    let place = Place::new();
+    let run = place.start(["get", &nginx.url("/f/1k"), "-d", "60s", "-c", "8", "--out", "out"]);
+
+    let during = wait_for_intervals(&place, 2);
+    assert_eq!(during.text("/verdict"), "partial", "a run that goes on is not whole");
+    assert!(during.at("/end").is_null());
+    assert!(during.number("/operations/ok") > 0);
+
+    wait_for_intervals(&place, 3);
+    let killed = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs_f64();
+    run.signal("KILL");
+    assert_eq!(run.end().code, None, "a signal has killed it");
+
+    let (shown, after) = place.report(&place.path("out"));
+    shown.expect(0);
+    assert_eq!(after.text("/verdict"), "partial");
+    assert!(after.at("/end").is_null());
+    let text = place.run(["report", "out"]);
+    assert!(text.stdout.starts_with("PARTIAL · "), "{}", text.stdout);
+
+    let log = nginx.quit();
+    let completed = after.number("/operations/completed");
+    // An interval is saved once a second, at the latest a moment after its end.
+    let old = log.iter().filter(|request| request.end < killed - 1.5).count() as u64;
+    assert!(old > 0 && completed >= old, "{completed} reported, {old} had ended 1.5 s before the kill");
+    assert!(completed <= log.len() as u64, "{completed} reported, {} answered", log.len());
+    let series: u64 = after.list("/series").iter().filter_map(|point| point["ok"].as_u64()).sum();
+    assert_eq!(series, after.number("/operations/ok"));
+}
+
+#[test]
+fn one_interrupt_lets_operations_end_and_reports() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let _cores = shared_cores();
+        let Some(nginx) = start(SLOW) else { return };
+        let place = Place::new();
+        let url = nginx.url("/slow/1m");
+        let mut run = place.start(["get", "--json", &url, "-d", "50s", "-c", "5", "--out", "out"]);
+        wait_for_start(&place);
+        wait_for_intervals(&place, 1);
+        run.signal(signal);
+        run.wait_for_message("interrupted: ");
+        let ended = run.end();
+        ended.expect(code);
+        let report = Report::read(&ended);
+        assert_eq!(report.text("/verdict"), "interrupted");
+        assert_eq!(report.text("/end/reason"), "interrupted");
+        assert_eq!(report.number("/end/signal"), code as u64 - 128);
+        let count = |name: &str| report.number(&format!("/operations/{name}"));
+        assert!(count("ok") >= 5, "operations in flight may end");
+        assert_eq!((count("ok"), count("failed"), count("unfinished")), (count("started"), 0, 0));
+        let log = nginx.quit();
+        report.expect_joins(&log);
+        assert!(log.iter().all(|request| request.body_bytes == 1 << 20), "every body was read to its end");
+    }
+}
+
+#[test]
+fn a_second_interrupt_leaves_at_once_and_keeps_what_is_on_disk() {
+    let _cores = shared_cores();
+    let Some(nginx) = start(SLOW) else { return };
+    let place = Place::new();
+    let url = nginx.url("/endless/1m");
+    let mut run = place.start(["get", &url, "-d", "50s", "--drain", "50s", "-c", "5", "--out", "out"]);
+    wait_for_intervals(&place, 1);
+    run.signal("INT");
+    run.wait_for_message("interrupted: ");
+    run.signal("INT");
+    let ended = run.end_within(Duration::from_secs(3));
+    ended.expect(130);
+    assert!(ended.stdout.starts_with("INTERRUPTED · "), "{}", ended.stdout);
+    let (shown, report) = place.report(&place.path("out"));
+    shown.expect(130);
+    assert_eq!(report.text("/verdict"), "interrupted");
+    assert_eq!((report.number("/operations/started"), report.number("/operations/ok")), (5, 0));
+    assert_eq!(report.number("/operations/failed") + report.number("/operations/unfinished"), 5);
+    assert!(report.bytes("body_bytes") > 0, "bytes of operations that did not end are counted");
+}
+
+#[test]
+fn operations_that_can_not_end_are_unfinished_and_their_bytes_counted() {
+    let _cores = shared_cores();
+    let Some(nginx) = start(SLOW) else { return };
+    let place = Place::new();
+    let (ended, report) = place.get([&nginx.url("/endless/1m"), "-d", "1s", "--drain", "500ms", "-c", "3"]);
+    ended.expect_no_panic();
+    let count = |name: &str| report.number(&format!("/operations/{name}"));
+    assert_eq!((count("started"), count("unfinished"), count("ok"), count("failed")), (3, 3, 0, 0));
+    assert_eq!(report.text("/verdict"), "valid");
+    assert!(report.bytes("body_bytes") > 0);
+    assert!(report.at("/bytes/throughput_bytes_per_second").as_f64().is_some_and(|throughput| throughput > 0.0));
+}
+
+#[test]
+fn an_interrupt_of_a_repeated_run_ends_all_of_it() {
+    let _cores = shared_cores();
+    let Some(nginx) = start("") else { return };
+    let place = Place::new();
+    let words = ["get", &nginx.url("/f/1k"), "-d", "50s", "--repeat", "3", "--print", "none", "--out", "out"];
+    let run: Running = place.start(words);
+    wait_for("run directory", || place.path("out/1/records.jsonl.zst").exists().then_some(()));
+    run.signal("INT");
+    run.end_within(PATIENCE / 2).expect(130);
+    assert!(!place.path("out/2").exists(), "the second run was not begun");
+}

@@ -1,0 +1,15 @@
+//! The program from end to end: real processes, a real nginx, real sockets on loopback.
+//!
+//! Each test is named for what it proves. The oracle is nginx's access log, read after nginx has quit gracefully:
+//! what the program counts must be what the server counted. Tests that need nginx are skipped, counted and named where
+//! there is none, and fail there when `REQUIRE_PEERS=1`.
+
+mod bad_input;
+mod counts;
+mod help;
+mod interrupts;
+mod limits;
+mod output;
+mod requests;
+mod secrets;
+mod support;

@@ -1,0 +1,155 @@
+//! What is printed where, and in whose words.
+
+use crate::support::{Nginx, Place, Running, Setup, shared_cores};
+use std::fs::OpenOptions;
+use std::process::{Command, Stdio};
+
+fn validator(place: &Place) -> jsonschema::Validator {
+    let schema = place.run(["schema"]);
+    schema.expect(0);
+    let schema = serde_json::from_str(&schema.stdout).expect("the schema is JSON");
+    jsonschema::validator_for(&schema).expect("the schema is one")
+}
+
+#[test]
+fn json_keeps_to_the_schema_and_is_all_of_standard_output() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let place = Place::new();
+    let validator = validator(&place);
+    for words in [
+        &["-n", "100"] as &[&str],
+        &["-n", "100", "-I"],
+        &["-R", "200", "-d", "1200ms", "--warmup", "300ms"],
+        &["-n", "50", "--range", "10", "--group-by", "Content-Type"],
+        &["-n", "50", "--expect-status", "404"],
+        &["-n", "50", "--expect-size", "3", "--log-ops"],
+    ] {
+        let ended = place.run(["get", "--json", &nginx.url("/f/1k")].iter().chain(words));
+        ended.expect_no_panic();
+        let report = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stdout));
+        let errors: Vec<String> = validator.iter_errors(&report).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{words:?}: {errors:?}");
+    }
+}
+
+#[test]
+fn json_of_a_saved_run_is_that_of_the_run() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let place = Place::new();
+    let (ended, report) = place.get([&nginx.url("/f/1k"), "-n", "500"]);
+    ended.expect(0);
+    let (again, saved) = place.report(&place.path("out"));
+    again.expect(0);
+    assert_eq!(report.0, saved.0);
+}
+
+#[test]
+fn text_says_first_whether_the_figures_can_be_used() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let place = Place::new();
+    let ended = place.run(["get", &nginx.url("/f/1k"), "-n", "1000", "--out", "out"]);
+    ended.expect(0);
+    assert!(ended.stdout.starts_with("VALID · limited by: "), "{}", ended.stdout);
+    assert!(ended.stdout.lines().all(|line| line.chars().count() <= 100), "{}", ended.stdout);
+    assert!(!ended.stdout.contains('\u{1b}') && !ended.stderr.contains('\u{1b}'), "colours in a pipe");
+    assert_eq!(ended.stderr, "saved in out\n", "quiet when piped");
+}
+
+#[test]
+fn ab_output_has_the_lines_of_ab_itself() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let place = Place::new();
+    let ours = place.run(["get", "--print", "ab", "--http1.0", "-n", "500", "-c", "5", &nginx.url("/f/1k")]);
+    ours.expect(0);
+    let value = |text: &str, label: &str| {
+        let line = text.lines().find(|line| line.starts_with(label)).unwrap_or_else(|| panic!("no {label} in {text}"));
+        line[label.len()..].trim().to_owned()
+    };
+    assert_eq!(value(&ours.stdout, "Complete requests:"), "500");
+    assert_eq!(value(&ours.stdout, "Failed requests:"), "0");
+    assert_eq!(value(&ours.stdout, "Concurrency Level:"), "5");
+    let Ok(theirs) = Command::new("ab").args(["-k", "-n", "500", "-c", "5", &nginx.url("/f/1k")]).output() else {
+        eprintln!("skipped in part: ab is not installed");
+        assert!(
+            std::env::var_os("REQUIRE_PEERS").is_none_or(|value| value != "1"),
+            "ab is not installed, and REQUIRE_PEERS=1"
+        );
+        return;
+    };
+    let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
+    let labels = |text: &str| -> Vec<String> {
+        let start = text.find("Server Software").unwrap_or_else(|| panic!("no report in {text}"));
+        let lines = text[start..].lines().filter(|line| !line.starts_with("WARNING") && !line.starts_with("ERROR"));
+        let lines = lines.filter(|line| !line.starts_with("      ") || line.contains("mean"));
+        lines.map(|line| line.split([':', '%']).next().unwrap_or_default().trim_end().to_owned()).collect()
+    };
+    assert_eq!(labels(&ours.stdout), labels(&theirs), "ours:\n{}\nab's:\n{theirs}", ours.stdout);
+    for label in [
+        "Server Software:",
+        "Server Hostname:",
+        "Server Port:",
+        "Document Path:",
+        "Document Length:",
+        "HTML transferred:",
+    ] {
+        assert_eq!(value(&ours.stdout, label), value(&theirs, label), "{label}");
+    }
+}
+
+#[test]
+fn httpbench_output_has_its_figures() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let place = Place::new();
+    let ended = place.run(["get", "--print", "httpbench", "-n", "400", &nginx.url("/f/1m")]);
+    ended.expect(0);
+    assert!(ended.stdout.starts_with("Reqs: 400  Bytes: 0.42 GB  Time: "), "{}", ended.stdout);
+    assert!(ended.stdout.lines().nth(1).is_some_and(|line| line.ends_with(" Gbps)")), "{}", ended.stdout);
+    let nothing = place.run(["get", "--print", "none", "-n", "4", &nginx.url("/f/1k")]);
+    nothing.expect(0);
+    assert_eq!(nothing.stdout, "");
+}
+
+#[test]
+fn a_reader_that_has_gone_away_is_no_failure() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let place = Place::new();
+    for form in [&["--print", "text"] as &[&str], &["--json"], &["--print", "ab"]] {
+        // `true` reads nothing and is gone long before there is a report.
+        let mut reader = Command::new("true").stdin(Stdio::piped()).spawn().expect("`true` can be started");
+        let pipe = reader.stdin.take().expect("it has a standard input");
+        let mut command = place.command(["get", "-n", "20000", &nginx.url("/f/1k")].iter().chain(form));
+        assert!(reader.wait().is_ok_and(|status| status.success()));
+        let child = command.stdout(pipe).stderr(Stdio::piped()).spawn().expect("the program can be started");
+        let left = child.wait_with_output().expect("the program can be waited for");
+        let stderr = String::from_utf8_lossy(&left.stderr);
+        assert_eq!(left.status.code(), Some(0), "{form:?}: {stderr}");
+        assert!(!stderr.contains("defect") && !stderr.contains("panicked"), "{stderr}");
+    }
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "\"$0\" \"$@\" | head -1", env!("CARGO_BIN_EXE_plimsoll")]);
+    shell.args(["get", "-n", "100", &nginx.url("/f/1k")]).current_dir(place.path(""));
+    let ended = Running::of(shell).end();
+    ended.expect(0);
+    assert_eq!(ended.stdout.lines().count(), 1);
+}
+
+#[test]
+fn a_report_that_can_not_be_written_is_told() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let place = Place::new();
+    // A device that is always full: whoever redirects a report into a file must learn that it is not there.
+    let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has /dev/full");
+    let mut command = place.command(["get", "--json", "-n", "20", &nginx.url("/f/1k")]);
+    let child = command.stdout(full).stderr(Stdio::piped()).spawn().expect("the program can be started");
+    let left = child.wait_with_output().expect("the program can be waited for");
+    let stderr = String::from_utf8_lossy(&left.stderr);
+    assert_eq!(left.status.code(), Some(4), "{stderr}");
+    assert!(stderr.contains("standard output"), "{stderr}");
+}

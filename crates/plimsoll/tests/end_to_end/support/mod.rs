@@ -1,0 +1,50 @@
+//! What the tests stand on: the program as a process with a time limit, Debian's nginx as a real server with an exact
+//! access log, and the two cores shared out between them.
+
+mod nginx;
+mod program;
+mod report;
+
+pub use nginx::{Nginx, Request, Setup};
+pub use program::{Ended, Place, Running};
+pub use report::Report;
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+pub const KIB: u64 = 1 << 10;
+pub const MIB: u64 = 1 << 20;
+pub const GIB: u64 = 1 << 30;
+
+/// Nothing that a test waits for takes longer.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+static CORES: RwLock<()> = RwLock::new(());
+
+/// The cores, shared with other tests.
+pub fn shared_cores() -> RwLockReadGuard<'static, ()> {
+    CORES.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The cores for this test alone: for heavy loads, and where time itself is tested.
+pub fn all_cores() -> RwLockWriteGuard<'static, ()> {
+    CORES.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Looks again until there is something to see.
+pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        assert!(started.elapsed() < PATIENCE, "no {what} within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sends a signal by name.
+pub fn signal(process: u32, name: &str) {
+    let sent = std::process::Command::new("sh").args(["-c", &format!("kill -s {name} {process}")]).status();
+    assert!(sent.is_ok_and(|status| status.success()), "SIG{name} could not be sent to {process}");
+}

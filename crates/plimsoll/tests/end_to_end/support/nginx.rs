@@ -1,0 +1,254 @@
+//! Debian's nginx on a loopback port that the test has bound before: no port is guessed, and none can be lost.
+
+use super::{GIB, KIB, MIB, PATIENCE, signal, wait_for};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use tempfile::TempDir;
+
+/// Places where nginx is looked for; it is not in the PATH of ordinary users.
+const PROGRAMS: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
+
+static SKIPPED: AtomicU64 = AtomicU64::new(0);
+
+/// What a test needs beside the plain files `/f/1k`, `/f/1m` and `/f/64m`.
+#[derive(Clone, Copy, Default)]
+pub struct Setup {
+    /// Whether there is `/f/1g` too.
+    pub gibibyte: bool,
+    /// Further directives of the server, such as locations.
+    pub server: &'static str,
+}
+
+/// One line of the access log.
+pub struct Request {
+    pub method: String,
+    pub uri: String,
+    pub status: u64,
+    pub body_bytes: u64,
+    /// With heads.
+    pub bytes: u64,
+    /// What the client sent, with its body.
+    pub received_bytes: u64,
+    /// First and last byte asked for.
+    pub range: Option<(u64, u64)>,
+    pub connection: u64,
+    pub protocol: String,
+    pub host: String,
+    /// The first line of the request.
+    pub line: String,
+    pub user: String,
+    pub proxy_authorization: String,
+    pub cookie: String,
+    /// When it ended, in seconds of Unix time.
+    pub end: f64,
+}
+
+/// A running server, which ends with this value.
+pub struct Nginx {
+    child: Child,
+    directory: TempDir,
+    address: SocketAddr,
+    over: bool,
+}
+
+impl Nginx {
+    /// Starts it, or says that the test is skipped, which is a failure where `REQUIRE_PEERS=1`.
+    pub fn start(setup: Setup) -> Option<Self> {
+        let Some(program) = PROGRAMS.iter().find(|path| Path::new(path).exists()) else {
+            skip("nginx is not installed");
+            return None;
+        };
+        let shm = Path::new("/dev/shm");
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("plimsoll-nginx-");
+        let directory = if shm.is_dir() { builder.tempdir_in(shm) } else { builder.tempdir() };
+        let directory = directory.expect("a directory for nginx can be made");
+        write_files(&directory.path().join("files"), setup);
+
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port is free");
+        // nginx takes a socket over as it is, and would wait in `accept`.
+        listener.set_nonblocking(true).expect("a socket can be made not to block");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let text = configuration(directory.path(), address, setup);
+        let path = directory.path().join("nginx.conf");
+        fs::write(&path, text).expect("nginx's configuration can be written");
+        let errors = File::create(directory.path().join("stderr")).expect("nginx's messages can be written");
+        // `NGINX` names descriptors that an nginx takes over from the one before: here the test is the one before.
+        let child = Command::new(program)
+            .arg("-p")
+            .arg(directory.path())
+            .arg("-c")
+            .arg(&path)
+            .args(["-e", "error.log"])
+            .env("NGINX", "0;")
+            .stdin(Stdio::from(OwnedFd::from(listener)))
+            .stdout(Stdio::null())
+            .stderr(errors)
+            .spawn()
+            .expect("nginx can be started");
+        let mut nginx = Self { child, directory, address, over: false };
+        wait_for("answer from nginx", || nginx.is_ready().then_some(()));
+        Some(nginx)
+    }
+
+    fn is_ready(&mut self) -> bool {
+        if let Ok(Some(status)) = self.child.try_wait() {
+            self.over = true;
+            panic!("nginx ended with {status}: {}", self.messages());
+        }
+        let Ok(mut stream) = TcpStream::connect(self.address) else { return false };
+        let _ = stream.set_read_timeout(Some(PATIENCE));
+        let mut answer = Vec::new();
+        let asked = stream.write_all(b"GET /ready HTTP/1.0\r\n\r\n").and_then(|()| stream.read_to_end(&mut answer));
+        asked.is_ok() && answer.starts_with(b"HTTP/1.1 204")
+    }
+
+    fn messages(&self) -> String {
+        ["stderr", "error.log"].map(|name| fs::read_to_string(self.path(name)).unwrap_or_default()).concat()
+    }
+
+    /// The URL of a path.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The unix socket on which it listens too.
+    pub fn socket(&self) -> PathBuf {
+        self.path("socket")
+    }
+
+    /// A file of the server's directory; what it serves lies under `files/`.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Stops or continues the processes that answer.
+    pub fn signal_workers(&self, name: &str) {
+        let master = self.child.id();
+        let children =
+            fs::read_to_string(format!("/proc/{master}/task/{master}/children")).expect("Linux lists children");
+        for child in children.split_whitespace() {
+            signal(child.parse().expect("a process has a number"), name);
+        }
+    }
+
+    /// Lets it finish what it is doing, and reads its log.
+    pub fn quit(mut self) -> Vec<Request> {
+        signal(self.child.id(), "QUIT");
+        let status = wait_for("end of nginx", || self.child.try_wait().expect("nginx can be waited for"));
+        self.over = true;
+        assert!(status.success(), "nginx ended with {status}: {}", self.messages());
+        let log = fs::read_to_string(self.path("access.log")).expect("nginx has written a log");
+        log.lines().map(request).collect()
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        if !self.over {
+            self.signal_workers("CONT");
+            // The master takes its workers down with it.
+            signal(self.child.id(), "TERM");
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn skip(reason: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    assert!(
+        std::env::var_os("REQUIRE_PEERS").is_none_or(|value| value != "1"),
+        "{test}: {reason}, and REQUIRE_PEERS=1"
+    );
+    let number = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
+    // Straight to the descriptor, since the harness keeps what passing tests print.
+    let _ = writeln!(std::io::stderr(), "skipped ({number} so far): {test}: {reason}");
+}
+
+fn write_files(files: &Path, setup: Setup) {
+    fs::create_dir(files).expect("a directory can be made");
+    let sizes = [("1k", KIB), ("1m", MIB), ("64m", 64 * MIB), ("1g", GIB)];
+    for (name, size) in sizes.iter().filter(|(_, size)| *size < GIB || setup.gibibyte) {
+        let mut file = File::create(files.join(name)).expect("a file can be made");
+        file.set_len(*size).expect("a file can be sparse");
+        // Noise in every MiB; the rest of large files are holes, which cost no memory.
+        let mut state = *size;
+        for start in (0..*size).step_by(MIB as usize) {
+            let block: Vec<u8> = (0..KIB).map(|_| noise(&mut state)).collect();
+            file.seek(SeekFrom::Start(start)).and_then(|_| file.write_all(&block)).expect("a file can be written");
+        }
+    }
+}
+
+/// Marsaglia's xorshift64.
+fn noise(state: &mut u64) -> u8 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    (*state >> 32) as u8
+}
+
+fn configuration(directory: &Path, address: SocketAddr, setup: Setup) -> String {
+    let (root, server) = (directory.display(), setup.server);
+    format!(
+        r#"
+daemon off; user root; worker_processes 1; worker_rlimit_nofile 10000; pid {root}/pid; error_log {root}/error.log;
+events {{ worker_connections 8192; multi_accept on; }}
+http {{
+  log_format requests escape=json '{{"method":"$request_method","uri":"$request_uri","status":$status,"body_bytes":$body_bytes_sent,'
+    '"bytes":$bytes_sent,"received_bytes":$request_length,"range":"$http_range","connection":$connection,'
+    '"protocol":"$server_protocol","host":"$http_host","line":"$request","user":"$remote_user",'
+    '"proxy_authorization":"$http_proxy_authorization","cookie":"$http_cookie","end":$msec}}';
+  access_log {root}/access.log requests;
+  sendfile on; tcp_nopush on; keepalive_requests 1000000; keepalive_timeout 120s; client_max_body_size 64m;
+  client_body_temp_path {root}/body; proxy_temp_path {root}/proxy; fastcgi_temp_path {root}/fastcgi;
+  scgi_temp_path {root}/scgi; uwsgi_temp_path {root}/uwsgi;
+  server {{
+    listen {address} backlog=4096; listen unix:{root}/socket;
+    location = /ready {{ access_log off; return 204; }}
+    location /f/ {{ alias {root}/files/; }}
+    {server}
+  }}
+}}
+"#
+    )
+}
+
+fn request(line: &str) -> Request {
+    let value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("log line {line}: {error}"));
+    let text = |name: &str| value[name].as_str().unwrap_or_else(|| panic!("no {name} in {line}")).to_owned();
+    let number = |name: &str| value[name].as_u64().unwrap_or_else(|| panic!("no {name} in {line}"));
+    Request {
+        method: text("method"),
+        uri: text("uri"),
+        status: number("status"),
+        body_bytes: number("body_bytes"),
+        bytes: number("bytes"),
+        received_bytes: number("received_bytes"),
+        range: range(&text("range")),
+        connection: number("connection"),
+        protocol: text("protocol"),
+        host: text("host"),
+        line: text("line"),
+        user: text("user"),
+        proxy_authorization: text("proxy_authorization"),
+        cookie: text("cookie"),
+        end: value["end"].as_f64().unwrap_or_else(|| panic!("no end in {line}")),
+    }
+}
+
+fn range(text: &str) -> Option<(u64, u64)> {
+    let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
+    Some((first.parse().ok()?, last.parse().ok()?))
+}

@@ -1,0 +1,183 @@
+//! The program as its users run it: a process in a directory of its own, with a time limit.
+
+use super::{PATIENCE, Report, signal, wait_for};
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A directory in which the program runs, and in which it saves its runs.
+pub struct Place(TempDir);
+
+/// A process of the program that has not ended yet.
+pub struct Running {
+    child: Child,
+    stdout: Collected,
+    stderr: Collected,
+}
+
+/// What a process left.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its exit code; `None` when a signal killed it.
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Output that a thread reads as it comes.
+struct Collected {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self(TempDir::with_prefix("plimsoll-").expect("a directory can be made"))
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Writes a file.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, content).expect("a file can be written");
+        path
+    }
+
+    /// The program, to be run here.
+    pub fn command<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.args(words).current_dir(self.0.path()).env("RUST_BACKTRACE", "1");
+        command
+    }
+
+    /// Starts the program.
+    pub fn start<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> Running {
+        Running::of(self.command(words))
+    }
+
+    /// Runs the program to its end.
+    pub fn run<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> Ended {
+        self.start(words).end()
+    }
+
+    /// Runs `get` with `--json`, and saves the run in `out`.
+    pub fn get<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> (Ended, Report) {
+        let words = words.into_iter().map(|word| word.as_ref().to_owned());
+        let asked = ["get", "--json", "--out", "out"].map(Into::into).into_iter().chain(words);
+        let ended = self.run(asked);
+        let report = Report::read(&ended);
+        (ended, report)
+    }
+
+    /// The report of a saved run, as JSON.
+    pub fn report(&self, directory: &Path) -> (Ended, Report) {
+        let ended = self.run([OsStr::new("report"), OsStr::new("--json"), directory.as_os_str()]);
+        let report = Report::read(&ended);
+        (ended, report)
+    }
+}
+
+impl Running {
+    /// Starts a command with its output collected.
+    pub fn of(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program can be started");
+        let stdout = Collected::of(child.stdout.take());
+        let stderr = Collected::of(child.stderr.take());
+        Self { child, stdout, stderr }
+    }
+
+    pub fn signal(&self, name: &str) {
+        signal(self.child.id(), name);
+    }
+
+    /// Waits until standard error holds `text`.
+    pub fn wait_for_message(&mut self, text: &str) {
+        wait_for(&format!("message with `{text}`"), || self.stderr.text().contains(text).then_some(()));
+    }
+
+    /// Waits for the end, for as long as is usual.
+    pub fn end(self) -> Ended {
+        self.end_within(PATIENCE)
+    }
+
+    /// Waits for the end, for so long.
+    pub fn end_within(mut self, limit: Duration) -> Ended {
+        let started = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("the program can be waited for") {
+                break status;
+            }
+            if started.elapsed() > limit {
+                let _ = self.child.kill();
+                panic!("not over after {limit:?}; stderr: {}", self.stderr.text());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        self.left(status)
+    }
+
+    fn left(mut self, status: ExitStatus) -> Ended {
+        Ended { code: status.code(), stdout: self.stdout.finish(), stderr: self.stderr.finish() }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Collected {
+    fn of(source: Option<impl Read + Send + 'static>) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&bytes);
+        let reader = source.map(|mut source| {
+            std::thread::spawn(move || {
+                let mut block = [0; 8192];
+                while let Ok(count @ 1..) = source.read(&mut block) {
+                    kept.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&block[..count]);
+                }
+            })
+        });
+        Self { bytes, reader }
+    }
+
+    fn text(&self) -> String {
+        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8(bytes.clone()).expect("the program writes UTF-8")
+    }
+
+    fn finish(&mut self) -> String {
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("a reader of output does not panic");
+        }
+        self.text()
+    }
+}
+
+impl Ended {
+    /// That it ended with this code, without a panic.
+    #[track_caller]
+    pub fn expect(&self, code: i32) -> &Self {
+        assert_eq!(self.code, Some(code), "stderr: {}\nstdout: {:.2000}", self.stderr, self.stdout);
+        self.expect_no_panic()
+    }
+
+    #[track_caller]
+    pub fn expect_no_panic(&self) -> &Self {
+        for word in ["panicked", "a defect in this program", "backtrace"] {
+            assert!(!self.stderr.contains(word), "{}", self.stderr);
+        }
+        self
+    }
+}
