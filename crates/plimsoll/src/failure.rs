@@ -1,5 +1,6 @@
 //! Failures that end the program: one line that says what, where, and how to mend it, and an exit code.
 
+use crate::say;
 use std::fmt::Display;
 use std::process::ExitCode;
 
@@ -57,11 +58,11 @@ impl Failure {
     pub fn tell(self) -> ExitCode {
         match self {
             Self::Message(exit, message) => {
-                eprintln!("plimsoll: {message}");
+                say::note(&format!("plimsoll: {message}"));
                 exit.into()
             }
             Self::Shown(text) => {
-                crate::execute::print(&text);
+                say::out(&text);
                 ExitCode::SUCCESS
             }
         }

@@ -9,6 +9,7 @@ mod execute;
 mod failure;
 mod foreign;
 mod redact;
+mod say;
 
 use failure::Failure;
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
-        eprintln!("plimsoll: a defect in this program{place}. Please report it with the command line.");
+        say::note(&format!("plimsoll: a defect in this program{place}. Please report it with the command line."));
     }));
     match cli::parse(std::env::args_os()) {
         Ok(command) => command::run(command).unwrap_or_else(Failure::tell),

@@ -57,11 +57,9 @@ mod site;
 mod table;
 mod target;
 mod thread;
-mod units;
 
 pub use config::{Capacity, Config, Delay, Faults, Stall, StallFrom};
 pub use ledger::{Answers, Ledger, MethodCounts, RequestRecord, StatusCount};
 pub use liar::{Case, CaseError, Client, End, Expected, Liar};
 pub use pattern::pattern_byte;
 pub use server::Server;
-pub use units::{UnitError, parse_size, parse_span};

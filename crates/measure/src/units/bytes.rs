@@ -11,7 +11,7 @@ use std::str::FromStr;
 #[serde(transparent)]
 pub struct ByteSize(pub u64);
 
-const UNITS: [(&str, u64); 11] = [
+const UNITS: [(&str, u64); 13] = [
     ("B", 1),
     ("kB", 1_000),
     ("KiB", 1 << 10),
@@ -23,6 +23,8 @@ const UNITS: [(&str, u64); 11] = [
     ("TiB", 1 << 40),
     ("PB", 1_000_000_000_000_000),
     ("PiB", 1 << 50),
+    ("EB", 1_000_000_000_000_000_000),
+    ("EiB", 1 << 60),
 ];
 
 impl FromStr for ByteSize {
@@ -36,22 +38,20 @@ impl FromStr for ByteSize {
         let Some((_, factor)) = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)) else {
             let letter = unit.to_ascii_uppercase();
             return Err(match letter.as_str() {
-                "K" | "M" | "G" | "T" | "P" => UnitError::new(format!(
+                "K" | "M" | "G" | "T" | "P" | "E" => UnitError::new(format!(
                     "`{text}`: {letter} could mean 1000 or 1024: write {number}{letter}B or {number}{letter}iB"
                 )),
                 _ => wrong(),
             });
         };
         let bytes = match number.parse::<u64>() {
-            Ok(whole) => {
-                whole.checked_mul(*factor).map(|bytes| bytes as f64).filter(|b| *b < 9.0e18).map(|_| whole * factor)
-            }
+            Ok(whole) => whole.checked_mul(*factor),
             Err(_) => {
                 let exact = parse_number(number).ok_or_else(wrong)? * *factor as f64;
                 (exact.fract() == 0.0 && exact < 9.0e15).then_some(exact as u64)
             }
         };
-        bytes.map(Self).ok_or_else(|| UnitError::new(format!("`{text}` is not a whole number of bytes below 9 EB")))
+        bytes.map(Self).ok_or_else(|| UnitError::new(format!("`{text}` is not a whole number of bytes below 16 EiB")))
     }
 }
 
@@ -95,7 +95,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn display_parses_back(bytes in 0_u64..9_000_000_000_000_000_000) {
+        fn display_parses_back(bytes in any::<u64>()) {
             prop_assert_eq!(ByteSize(bytes).to_string().parse::<ByteSize>(), Ok(ByteSize(bytes)));
         }
 
@@ -115,6 +115,8 @@ mod tests {
             ("1.5GiB", 3 << 29),
             ("0", 0),
             ("4_096", 4096),
+            ("15EiB", 15 << 60),
+            ("18446744073709551615", u64::MAX),
         ] {
             assert_eq!(text.parse(), Ok(ByteSize(bytes)), "{text}");
         }
@@ -124,7 +126,7 @@ mod tests {
     fn errors_say_what_to_write() {
         let message = |text: &str| text.parse::<ByteSize>().unwrap_err().to_string();
         assert!(message("5M").contains("5MB or 5MiB"), "{}", message("5M"));
-        for text in ["", "-1", "MB", "1.0001kB1", "0.3B", "99999999999PB"] {
+        for text in ["", "-1", "MB", "1.0001kB1", "0.3B", "99999999999PB", "16EiB", "18446744073709551616"] {
             assert!(message(text).contains('`'), "{text}");
         }
     }

@@ -4,6 +4,7 @@ use super::get_plan;
 use crate::cli;
 use crate::execute::{self, Output, Print};
 use crate::failure::Failure;
+use crate::say;
 use server::{Config, Server};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -27,10 +28,15 @@ const LOAD: &str = "get -c 32 -d 5s";
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     // One thread is enough for the server, and leaves the other cores to the client.
     let config = Config { threads: NonZeroUsize::new(1), ..Config::default() };
-    let server = Server::start(&config).map_err(|error| Failure::could_not_run(format!("the embedded server can not start: {error}")))?;
-    let address = server.addresses().first().copied().ok_or_else(|| Failure::could_not_run("the embedded server has no address"))?;
+    let server = Server::start(&config)
+        .map_err(|error| Failure::could_not_run(format!("the embedded server can not start: {error}")))?;
+    let address = server
+        .addresses()
+        .first()
+        .copied()
+        .ok_or_else(|| Failure::could_not_run("the embedded server has no address"))?;
     let line = format!("plimsoll {LOAD} http://{address}/blackhole/16KiB");
-    eprintln!("loading the embedded server for 5 s, as this would do:\n  {line}\n");
+    say::note(&format!("loading the embedded server for 5 s, as this would do:\n  {line}\n"));
     let get = cli::parse_get(line.split(' ').map(Into::into))?;
     let output = Output {
         directory: args.out.clone(),
@@ -41,7 +47,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     let exit = execute::run(get_plan::of(&get)?, &output);
     let ledger = server.stop();
-    eprintln!("the server's own books: {} requests, {} answers complete", ledger.requests(), ledger.complete.count);
-    eprintln!("next: plimsoll get http://host:port/path, plimsoll doctor, plimsoll --help");
+    say::note(&format!(
+        "the server's own books: {} requests, {} answers complete",
+        ledger.requests(),
+        ledger.complete.count
+    ));
+    say::note("next: plimsoll get http://host:port/path, plimsoll doctor, plimsoll --help");
     exit
 }

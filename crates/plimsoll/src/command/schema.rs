@@ -1,8 +1,8 @@
 //! `plimsoll schema` and `plimsoll completions`: what other programs read.
 
 use crate::cli;
-use crate::execute::print;
 use crate::failure::Failure;
+use crate::say;
 use clap_complete::Shell;
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ pub struct Args {}
 pub fn run(_: &Args) -> Result<ExitCode, Failure> {
     let schema = serde_json::to_string_pretty(&report::schema())
         .map_err(|error| Failure::could_not_run(format!("the schema can not be written: {error}")))?;
-    print(&(schema + "\n"));
+    say::out(&(schema + "\n"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -29,6 +29,6 @@ pub struct Completions {
 pub fn completions(args: &Completions) -> Result<ExitCode, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut cli::command(), "plimsoll", &mut text);
-    print(&String::from_utf8_lossy(&text));
+    say::out(&String::from_utf8_lossy(&text));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,7 @@
 //! `plimsoll serve`: the embedded target, for trying things out and for tests.
 
 use crate::failure::Failure;
+use crate::say;
 use measure::units::{ByteSize, format_span, parse_span};
 use server::{Capacity, Case, Config, Delay, Faults, Ledger, Liar, Server, Stall, StallFrom};
 use std::net::SocketAddr;
@@ -54,7 +55,8 @@ pub struct Args {
     pub liar: Option<String>,
 }
 
-const AFTER: &str = "Paths: /blackhole/1KiB, /blackhole/10GiB and so on hold that many bytes. A request can ask for faults of its own:
+const AFTER: &str =
+    "Paths: /blackhole/1KiB, /blackhole/10GiB and so on hold that many bytes. A request can ask for faults of its own:
 ?delay=20ms &status=503 &chunked &close &header=X-Cache:hit &redirect=/blackhole/1KiB &code=307";
 
 /// A liar that nobody stops ends by itself.
@@ -118,19 +120,22 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let config = config(args)?;
     let server = Server::start(&config).map_err(|error| cannot_listen(args, &error))?;
     for address in server.addresses() {
-        println!("serving http://{address}/blackhole/1KiB");
+        say::out(&format!("serving http://{address}/blackhole/1KiB\n"));
     }
     for path in server.unix_paths() {
-        println!("serving unix socket {}", path.display());
+        say::out(&format!("serving unix socket {}\n", path.display()));
     }
     wait(args.stop_after);
-    crate::execute::print(&ledger(&server.stop()));
+    say::out(&ledger(&server.stop()));
     Ok(ExitCode::SUCCESS)
 }
 
 fn cannot_listen(args: &Args, error: &std::io::Error) -> Failure {
     let places: Vec<String> = args.listen.iter().map(ToString::to_string).collect();
-    Failure::could_not_run(format!("can not serve on {}: {error}; name another address with --listen, or port 0", places.join(", ")))
+    Failure::could_not_run(format!(
+        "can not serve on {}: {error}; name another address with --listen, or port 0",
+        places.join(", ")
+    ))
 }
 
 /// Until the user interrupts, or the time is over.
@@ -144,23 +149,31 @@ fn wait(stop_after: Option<Duration>) {
 fn lie(name: &str, args: &Args) -> Result<ExitCode, Failure> {
     if name == "list" {
         let lines: Vec<String> = Case::all().iter().map(|case| format!("{:<36} {}", case.name, case.about)).collect();
-        crate::execute::print(&(lines.join("\n") + "\n"));
+        say::out(&(lines.join("\n") + "\n"));
         return Ok(ExitCode::SUCCESS);
     }
-    let case = Case::named(name).ok_or_else(|| Failure::usage(format!("--liar: there is no case `{name}`; `--liar list` names all")))?;
-    println!("{}: {}", case.name, case.about);
-    println!("a client should end the last request as {}: {}", case.expected.last.class, case.expected.last.cause);
+    let case = Case::named(name)
+        .ok_or_else(|| Failure::usage(format!("--liar: there is no case `{name}`; `--liar list` names all")))?;
+    say::out(&format!("{}: {}\n", case.name, case.about));
+    say::out(&format!(
+        "a client should end the last request as {}: {}\n",
+        case.expected.last.class, case.expected.last.cause
+    ));
     let address = args.listen.first().copied().unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
     let lifetime = args.stop_after.unwrap_or(LIAR_LIFETIME);
     let liar = Liar::start_on(case, address, lifetime).map_err(|error| cannot_listen(args, &error))?;
-    println!("lying on http://{}/ for {}", liar.address(), format_span(lifetime));
+    say::out(&format!("lying on http://{}/ for {}\n", liar.address(), format_span(lifetime)));
     wait(Some(lifetime));
     Ok(ExitCode::SUCCESS)
 }
 
 /// The server's own books, to be held against those of a client.
 fn ledger(ledger: &Ledger) -> String {
-    let statuses: Vec<String> = ledger.statuses.iter().map(|status| format!("{} × {}", status.status, status.count)).collect();
+    let statuses: Vec<String> = ledger
+        .statuses
+        .iter()
+        .map(|(status, count)| format!("{status} × {}", count.complete + count.aborted))
+        .collect();
     format!(
         "connections  {} accepted, {} refused\nrequests     {} ({} malformed, {} cut)\nanswers      {} complete, {} aborted\nstatus       {}\nbody bytes   {} in complete answers, {} in aborted ones\n",
         ledger.connections_accepted,

@@ -7,6 +7,7 @@ mod live;
 mod recording;
 
 use crate::failure::{Exit, Failure};
+use crate::say;
 use clap::ValueEnum;
 use engine::network::NameError;
 use engine::plan::{Plan, RangeChoice};
@@ -16,7 +17,7 @@ use measure::objective::Judgement;
 use measure::{Objective, Verdict};
 use recording::Recording;
 use report::Style;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -78,7 +79,7 @@ pub fn run(mut plan: Plan, output: &Output) -> Result<ExitCode, Failure> {
     if runs.len() > 1 && output.print == Print::Text {
         // the comparison of repeats
     }
-    eprintln!("saved in {}", base.display());
+    say::note(&format!("saved in {}", base.display()));
     Ok(exit.into())
 }
 
@@ -206,7 +207,7 @@ pub fn show(run: &SavedRun, form: Print) -> Result<(), Failure> {
         Print::Httpbench => report::compat::httpbench(run),
         Print::None => String::new(),
     };
-    print(&text);
+    say::out(&text);
     Ok(())
 }
 
@@ -215,23 +216,19 @@ fn style() -> Style {
     Style { color, ..Style::default() }
 }
 
-/// Writes to standard output. A reader that has gone away is no failure.
-pub fn print(text: &str) {
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
 /// The exit code that a saved run deserves.
 pub fn judge(run: &SavedRun) -> Exit {
     let open = run.begin.model.is_open();
     match run.end.as_ref().map(|end| &end.reason) {
         Some(EndReason::Unreachable { detail }) => {
             let target = run.begin.targets.first().map_or("the target", String::as_str);
-            eprintln!("plimsoll: {target} could not be reached: {detail}: is it running, and is the address right?");
+            say::note(&format!(
+                "plimsoll: {target} could not be reached: {detail}: is it running, and is the address right?"
+            ));
             return Exit::CouldNotRun;
         }
         Some(EndReason::DiskFull) => {
-            eprintln!("plimsoll: the disk is full: the run was ended and keeps what was written until then");
+            say::note("plimsoll: the disk is full: the run was ended and keeps what was written until then");
             return Exit::CouldNotRun;
         }
         Some(EndReason::Failed { .. }) => return Exit::CouldNotRun,

@@ -1,6 +1,7 @@
 //! What happens while a run goes on: every interval is saved and shown, every interrupt obeyed.
 
 use super::live::LiveLine;
+use crate::say;
 use engine::plan::{Plan, StopAfter};
 use engine::run_loop::log::OpEntry;
 use engine::{Control, Observer, StopReason};
@@ -19,18 +20,14 @@ pub struct Recording {
     warmup: Duration,
     full: bool,
     failed: Option<StoreError>,
-    /// Interrupts that were seen, of this run and before.
+    /// Interrupts that were seen.
     interrupts: usize,
-    /// Interrupts of this run.
-    obeyed: usize,
     signal: i32,
 }
 
 impl Recording {
     /// A recording into the run directory that the writers belong to.
     pub fn new(plan: &Plan, writer: RunWriter, log: Option<OpLogWriter>, live: LiveLine) -> Self {
-        // Interrupts that came before are of earlier runs.
-        let interrupts = sys::signals::interrupts().count;
         Self {
             writer,
             log,
@@ -40,8 +37,8 @@ impl Recording {
             warmup: plan.warmup,
             full: false,
             failed: None,
-            interrupts,
-            obeyed: 0,
+            // One that came while the run was prepared is obeyed too; none is left of an earlier repeat, which it ended.
+            interrupts: 0,
             signal: 0,
         }
     }
@@ -113,14 +110,13 @@ impl Observer for Recording {
                 Some(Signal::Terminate) => 15,
                 Some(Signal::Interrupt) | None => 2,
             };
-            self.obeyed += seen.count - self.interrupts;
             self.interrupts = seen.count;
-            if self.obeyed > 1 {
+            if self.interrupts > 1 {
                 control.abandon(now);
             } else {
                 control.stop(now, StopReason::Interrupted);
                 self.live.clear();
-                eprintln!("interrupted: operations in flight may end; once more leaves at once");
+                say::note("interrupted: operations in flight may end; once more leaves at once");
             }
         }
     }

@@ -1,7 +1,8 @@
 //! What limited a run, and time as a stalled server makes it.
 
 use crate::support::{Nginx, Place, Report, Running, Setup, all_cores, wait_for};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 const LIMITS: [&str; 6] = ["target", "client_cpu", "client_nic", "shared_host", "concurrency", "rate"];
 
@@ -26,17 +27,45 @@ fn a_hundred_thousand_requests_at_500_slots_are_valid_and_what_limited_them_is_n
 #[test]
 fn a_rate_that_the_client_can_not_make_is_never_a_clean_number() {
     let _cores = all_cores();
-    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let server = "location = /nothing { access_log off; return 204; }";
+    let Some(nginx) = Nginx::start(Setup { server, ..Setup::default() }) else { return };
     let place = Place::new();
-    // More than a core can send, from one thread.
-    let words = ["--threads", "1", "-R", "1000000", "-d", "4s", "--drain", "2s"];
-    let (ended, report) = place.get([nginx.url("/f/1k").as_str()].into_iter().chain(words));
+    let url = nginx.url("/nothing");
+    // On one core the program sends what it can; the server has the others, and less to do for an answer.
+    let mut command = Command::new("taskset");
+    command.args(["-c", "0", env!("CARGO_BIN_EXE_plimsoll"), "get", "--json", &url, "-c", "64"]);
+    command.args(["-R", "1000000", "-d", "4s"]).current_dir(place.path(""));
+    let ended = Running::of(command).end();
+    let report = Report::read(&ended);
     ended.expect(3);
     let limited_by = report.text("/limited_by");
-    assert!(["client_cpu", "shared_host"].contains(&limited_by), "limited by {limited_by}");
-    assert_eq!(report.number("/operations/offered"), 4_000_000);
+    assert!(["client_cpu", "shared_host"].contains(&limited_by), "limited by {limited_by}: {}", report.at("/client"));
     let count = |name: &str| report.number(&format!("/operations/{name}"));
+    assert_eq!(count("offered"), 4_000_000);
     assert_eq!(count("started") + count("dropped"), count("offered"));
+    assert!(count("dropped") > 40_000, "more than 1 % was missed");
+}
+
+#[test]
+fn a_rate_beyond_what_the_target_carries_is_no_success() {
+    let _cores = all_cores();
+    // Ten slots, and answers that take a second.
+    let Some(nginx) =
+        Nginx::start(Setup { server: "location /slow/ { alias files/; limit_rate 1m; }", ..Setup::default() })
+    else {
+        return;
+    };
+    let place = Place::new();
+    let (ended, report) = place.get([&nginx.url("/slow/1m"), "-R", "100", "-c", "10", "-d", "4s"]);
+    ended.expect(1);
+    assert_eq!(report.text("/verdict"), "valid");
+    assert_eq!(report.text("/limited_by"), "target");
+    let count = |name: &str| report.number(&format!("/operations/{name}"));
+    assert_eq!((count("offered"), count("failed")), (400, 0));
+    assert!(count("dropped") > 300 && count("started") + count("dropped") == 400, "{}", report.at("/operations"));
+    let waited = report.number("/times/slot_wait/count");
+    assert!(waited > 0, "waiting for a slot is the target's doing, and is shown");
+    report.expect_joins(&nginx.quit());
 }
 
 #[test]
@@ -49,19 +78,33 @@ fn a_server_that_stalls_for_a_second_shows_in_the_response_times() {
     wait_for("run directory", || place.path("out/records.jsonl.zst").exists().then_some(()));
     std::thread::sleep(Duration::from_secs(4));
     nginx.signal_workers("STOP");
-    let stopped = Instant::now();
     std::thread::sleep(Duration::from_secs(1));
     nginx.signal_workers("CONT");
-    let stall_ms = stopped.elapsed().as_secs_f64() * 1000.0;
     let ended = run.end();
     let report = Report::read(&ended);
     ended.expect(0);
     report.expect_clean(10_000);
-    // One operation each millisecond: those that arrived during the stall waited for the rest of it. Beyond p95 are
-    // the 500 that waited longest, beyond p99 the 100.
-    assert!(report.quantile_ms("/times/response/quantiles", 0.5) < 10.0);
-    for (q, beyond_ms) in [(0.95, 500.0), (0.99, 100.0), (0.999, 10.0)] {
-        let (truth, found) = (stall_ms - beyond_ms, report.quantile_ms("/times/response/quantiles", q));
+    let log = nginx.quit();
+    report.expect_joins(&log);
+    let truth = waits_ms(log.iter().map(|request| request.end * 1000.0).collect());
+    let quantile = |q: f64| truth[(truth.len() as f64 * q) as usize];
+    assert!((880.0..1000.0).contains(&quantile(0.99)), "the server stalled for a second: {}", quantile(0.99));
+    for q in [0.5, 0.95, 0.99, 0.999] {
+        let (truth, found) = (quantile(q), report.quantile_ms("/times/response/quantiles", q));
         assert!((found - truth).abs() <= 10.0, "q {q}: {found} ms against {truth} ms");
     }
+    // A stall is no long service of one operation after the other: most were sent while it lasted.
+    assert!(report.quantile_ms("/times/service/quantiles", 0.99) > 500.0);
+    assert!(report.quantile_ms("/times/lateness/quantiles", 0.99) < 100.0, "the client was not late");
+}
+
+/// How long operations had to wait that arrived once each millisecond and were answered at `ends_ms` in order of
+/// arrival, ascending; the promptest one defines when the first arrived. This is what the server alone tells.
+fn waits_ms(mut ends_ms: Vec<f64>) -> Vec<f64> {
+    ends_ms.sort_unstable_by(f64::total_cmp);
+    let starts = ends_ms.iter().enumerate().map(|(number, end)| end - number as f64);
+    let first = starts.clone().fold(f64::INFINITY, f64::min);
+    let mut waits: Vec<f64> = starts.map(|start| start - first).collect();
+    waits.sort_unstable_by(f64::total_cmp);
+    waits
 }

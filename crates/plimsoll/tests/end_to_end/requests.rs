@@ -162,13 +162,13 @@ fn connections_go_where_they_are_sent_and_hosts_are_told_apart() {
 #[test]
 fn a_proxy_is_asked_for_whole_urls() {
     let _cores = shared_cores();
-    let Some(nginx) = start("") else { return };
+    let Some(nginx) = start("location = /object { return 200 'through a proxy'; }") else { return };
     // Addresses need no resolver, so that nginx makes a forward proxy.
     let forward = "location / { proxy_pass http://$http_host$request_uri; proxy_buffering off; }";
     let Some(proxy) = start(forward) else { return };
     let place = Place::new();
     let through = format!("http://user:pass@{}", proxy.address());
-    let (ended, report) = place.get([&nginx.url("/x/../f/1k"), "--proxy", &through, "-n", "100"]);
+    let (ended, report) = place.get([&nginx.url("/x/../object"), "--proxy", &through, "-n", "100"]);
     ended.expect(0);
     report.expect_clean(100);
     let (asked, reached) = (proxy.quit(), nginx.quit());
@@ -178,7 +178,7 @@ fn a_proxy_is_asked_for_whole_urls() {
         assert!(request.line.starts_with("GET http://127.0.0.1:"), "{}", request.line);
         assert_eq!(request.proxy_authorization, "Basic dXNlcjpwYXNz");
     }
-    assert!(reached.iter().all(|request| request.line == "GET /f/1k HTTP/1.0"), "{}", reached[0].line);
+    assert!(reached.iter().all(|request| request.line == "GET /object HTTP/1.0"), "{}", reached[0].line);
 }
 
 #[test]
@@ -311,8 +311,10 @@ fn a_request_body_arrives_as_it_lies_in_its_file() {
     let log = nginx.quit();
     let (puts, posts): (Vec<_>, Vec<_>) = log.into_iter().partition(|request| request.method == "PUT");
     report.expect_joins(&puts);
-    assert!(posts.iter().all(|request| request.method == "POST" && request.status == 204));
-    posted.expect_joins(&posts);
+    // nginx does not count what it throws away of a body, so that only what was announced can be compared.
+    assert!(posts.iter().all(|request| request.method == "POST" && request.status == 204 && request.length == "1024"));
+    assert_eq!((posts.len(), posted.number("/operations/attempts")), (50, 50));
+    assert!(posted.bytes("sent_bytes") > 50 * KIB);
 }
 
 #[test]
@@ -356,7 +358,7 @@ fn answers_that_are_not_as_expected_are_no_successes() {
         match cause {
             Some(cause) => {
                 ended.expect(1);
-                assert_eq!((report.cause(cause), report.class("unexpected")), (20, 20), "{words:?}");
+                assert_eq!(report.cause(cause), 20, "{words:?}: {}", report.at("/failures"));
                 assert_eq!(report.number("/operations/ok"), 0, "{words:?}");
             }
             None => {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use wire::ByteRange;
 
 use super::step::{RawStep, Step};
-use crate::units::parse_span;
+use measure::units::parse_span;
 
 /// The most connections that a case may script one by one.
 const CONNECTIONS_MAX: usize = 8;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::units::parse_span;
+use measure::units::parse_span;
 
 /// The most bytes that one `send` may have.
 const SEND_BYTES_MAX: usize = 1 << 20;

@@ -45,6 +45,8 @@ pub struct Request {
     pub user: String,
     pub proxy_authorization: String,
     pub cookie: String,
+    /// The `Content-Length` of the request.
+    pub length: String,
     /// When it ended, in seconds of Unix time.
     pub end: f64,
 }
@@ -209,7 +211,7 @@ http {{
   log_format requests escape=json '{{"method":"$request_method","uri":"$request_uri","status":$status,"body_bytes":$body_bytes_sent,'
     '"bytes":$bytes_sent,"received_bytes":$request_length,"range":"$http_range","connection":$connection,'
     '"protocol":"$server_protocol","host":"$http_host","line":"$request","user":"$remote_user",'
-    '"proxy_authorization":"$http_proxy_authorization","cookie":"$http_cookie","end":$msec}}';
+    '"proxy_authorization":"$http_proxy_authorization","cookie":"$http_cookie","length":"$http_content_length","end":$msec}}';
   access_log {root}/access.log requests;
   sendfile on; tcp_nopush on; keepalive_requests 1000000; keepalive_timeout 120s; client_max_body_size 64m;
   client_body_temp_path {root}/body; proxy_temp_path {root}/proxy; fastcgi_temp_path {root}/fastcgi;
@@ -244,6 +246,7 @@ fn request(line: &str) -> Request {
         user: text("user"),
         proxy_authorization: text("proxy_authorization"),
         cookie: text("cookie"),
+        length: text("length"),
         end: value["end"].as_f64().unwrap_or_else(|| panic!("no end in {line}")),
     }
 }

@@ -1,0 +1,15 @@
+//! The only ways to standard output and standard error. A reader that has gone away is no failure, and no panic.
+
+use std::io::{self, Write};
+
+/// Writes to standard output, as it is.
+pub fn out(text: &str) {
+    let mut stream = io::stdout().lock();
+    let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+}
+
+/// Writes a line to standard error.
+pub fn note(text: &str) {
+    let mut stream = io::stderr().lock();
+    let _ = stream.write_all(format!("{text}\n").as_bytes()).and_then(|()| stream.flush());
+}
