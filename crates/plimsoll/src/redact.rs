@@ -5,15 +5,22 @@ use wire::url::Url;
 
 const HIDDEN: &str = "***";
 /// Query parameters whose values are secrets.
-const SECRET_PARAMETERS: [&str; 8] = [
+const SECRET_PARAMETERS: [&str; 15] = [
     "x-amz-signature",
     "x-amz-credential",
     "x-amz-security-token",
+    "x-goog-signature",
+    "x-goog-credential",
+    "signature",
     "sig",
     "token",
     "access_token",
     "apikey",
+    "api_key",
     "authorization",
+    "password",
+    "secret",
+    "jwt",
 ];
 
 /// Flags whose values are secrets as a whole.
@@ -24,15 +31,24 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut previous: Option<String> = None;
     let mut shown = Vec::new();
     for word in words {
+        let short = unbundled(&word);
         let text = match previous.as_deref() {
             Some(flag) if SECRET_FLAGS.contains(&flag) => HIDDEN.to_owned(),
-            Some("-H" | "--header") => header(&word),
-            _ => joined(&word),
+            Some("-H" | "--header" | "--expect-header") => header(&word),
+            _ => Some(joined(&short)).filter(|text| *text != short).unwrap_or_else(|| word.clone()),
         };
         shown.push(text);
-        previous = Some(word);
+        previous = Some(short);
     }
     shown
+}
+
+/// A word without the letters that take no value and may stand before one that does, as in `-ku me:secret`.
+fn unbundled(word: &str) -> String {
+    match word.strip_prefix('-').filter(|letters| !letters.starts_with('-')) {
+        Some(letters) => format!("-{}", letters.trim_start_matches(['k', 'I'])),
+        None => word.to_owned(),
+    }
 }
 
 /// A word that may hold flag and value, or a URL.
@@ -45,7 +61,7 @@ fn joined(word: &str) -> String {
             return format!("{flag}{mark}{HIDDEN}");
         }
     }
-    for flag in ["--header=", "-H"] {
+    for flag in ["--header=", "--expect-header=", "-H"] {
         if let Some(value) = word.strip_prefix(flag).filter(|value| !value.is_empty()) {
             return format!("{flag}{}", header(value));
         }
@@ -112,6 +128,13 @@ mod tests {
             "http://me:CANARY@",
             "-H",
             "not a header CANARY",
+            "-kume:CANARY",
+            "-kIu",
+            "me:CANARY",
+            "-kHCookie: CANARY",
+            "--expect-header",
+            "Set-Cookie: CANARY",
+            "--expect-header=Set-Cookie: CANARY",
         ];
         let shown = command_line(words.map(str::to_owned)).join(" ");
         assert!(!shown.contains("CANARY"), "{shown}");

@@ -45,8 +45,7 @@ impl<N: Network> RunLoop<'_, N> {
         let request_sent = connection.unsent.is_empty()
             && connection.body_sent == self.plan.request.body.as_ref().map_or(0, |body| body.len());
         let may_repeat = self.plan.connections.requests_max.is_none_or(|most| connection.requests < most.get());
-        let kept =
-            connection.reader.reusable() && request_sent && self.plan.request.keep_alive && !connection.closing;
+        let kept = connection.reader.reusable() && request_sent && self.plan.request.keep_alive && !connection.closing;
         if excess > 0 {
             op.attempt.flags.set(Flag::ExcessBytes);
         } else if kept {
@@ -105,13 +104,17 @@ impl<N: Network> RunLoop<'_, N> {
         let slot = connection.slot;
         let Some(op) = &self.slots[slot as usize].op else { return };
         let untouched = connection.reader.head_bytes() == 0 && connection.requests > 1;
-        if untouched && op.attempt.kind != AttemptKind::Resend && self.plan.request.is_idempotent() {
-            let stale = AttemptOutcome::failed(AttemptClass::StaleReuse, Cause::StaleConnection, outcome.phase);
+        if !untouched || op.attempt.kind == AttemptKind::Resend {
+            self.end_attempt(net, slot, outcome, After::Close, now);
+            return;
+        }
+        let stale = AttemptOutcome::failed(AttemptClass::StaleReuse, Cause::StaleConnection, outcome.phase);
+        if self.plan.request.is_idempotent() {
             let wasted = self.record_attempt(net, slot, stale, After::Close, now);
             self.recorder.wasted(wasted);
             self.begin_attempt(net, slot, AttemptKind::Resend, now);
         } else {
-            self.end_attempt(net, slot, outcome, After::Close, now);
+            self.end_attempt(net, slot, stale, After::Close, now);
         }
     }
 

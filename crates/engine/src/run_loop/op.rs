@@ -42,6 +42,8 @@ pub(super) struct Attempt {
     /// Known once the head is.
     pub at_head: AtHead,
     pub headers_matched: u32,
+    /// Interim heads that came before what was read last.
+    pub interim_seen: u32,
 }
 
 impl Attempt {
@@ -57,6 +59,7 @@ impl Attempt {
             addresses_tried: 0,
             at_head: AtHead::Read,
             headers_matched: 0,
+            interim_seen: 0,
         }
     }
 }

@@ -36,6 +36,24 @@ enum ReadStep {
     Over,
 }
 
+/// What a piece of an answer held.
+struct Parsed {
+    /// Body bytes in it.
+    body: usize,
+    end: ParseEnd,
+}
+
+/// Where a piece of an answer ended.
+enum ParseEnd {
+    NeedMore,
+    /// The answer is complete; so many bytes came after it.
+    Complete {
+        excess: usize,
+    },
+    /// The rest is not wanted.
+    Cut(AttemptOutcome),
+}
+
 /// How a socket answered.
 enum Got {
     Bytes(usize),
@@ -162,65 +180,80 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     fn parse_bytes(&mut self, net: &mut N, token: Token, input: &[u8], now: Instant) -> ReadStep {
-        let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
-        let Some(op) = &mut self.slots[connection.slot as usize].op else { return ReadStep::Over };
-        // Redirects bring first bytes of their own: that of the final answer stays.
-        if connection.reader.head_bytes() == 0 {
-            op.first_byte = Some(now);
+        self.note_first_byte(token, now);
+        let Some(parsed) = self.read_events(token, input) else { return ReadStep::Over };
+        self.arrived(token, input.len(), parsed.body, now);
+        match parsed.end {
+            ParseEnd::Complete { excess } => {
+                self.complete(net, token, excess, now);
+                ReadStep::Over
+            }
+            ParseEnd::Cut(outcome) => {
+                self.note_detail(input);
+                self.cut(net, token, outcome, now);
+                ReadStep::Over
+            }
+            ParseEnd::NeedMore if self.is_too_long(token) => self.cut_too_long(net, token, now),
+            ParseEnd::NeedMore => {
+                // The head's deadline is absolute; the body's is moved by every arrival.
+                if self.connections.get(token).is_some_and(|c| c.reader.phase() != Reading::Head) {
+                    self.set_deadline(token, now + self.plan.timeouts.idle);
+                }
+                ReadStep::More
+            }
         }
+    }
+
+    /// The first byte of an answer is that of its final head: interim ones are passed over, and that of a redirect makes
+    /// room for the next.
+    #[inline]
+    fn note_first_byte(&mut self, token: Token, now: Instant) {
+        let Some(connection) = self.connections.get(token) else { return };
+        let Some(op) = &mut self.slots[connection.slot as usize].op else { return };
+        let reader = &connection.reader;
+        let begins = reader.head_bytes() == 0 || reader.interim() != op.attempt.interim_seen;
+        if begins && reader.head().is_none() {
+            op.first_byte = Some(now);
+            op.attempt.interim_seen = reader.interim();
+        }
+    }
+
+    /// Reads what `input` holds of the answer on a connection.
+    fn read_events(&mut self, token: Token, input: &[u8]) -> Option<Parsed> {
         let (mut at, mut body) = (0, 0);
-        let before = connection.reader.phase();
-        let outcome = loop {
-            let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
-            let watch = HeaderWatch {
+        let mut cut = None;
+        loop {
+            let connection = self.connections.get_mut(token)?;
+            let mut watch = HeaderWatch {
                 group_by: self.plan.group_by.as_deref(),
                 group_value: &mut self.group_value,
                 software: if self.first_answer.is_none() { Some(&mut self.software) } else { None },
                 wanted: &self.plan.checks.headers,
                 matched: 0,
             };
-            let mut watch = watch;
             let read = connection.reader.read(&input[at..], &mut |name, value| watch.see(name, value));
             let matched = watch.matched;
-            match read {
-                Ok(progress) => {
-                    at += progress.consumed;
-                    match progress.event {
-                        Event::Body(range) => body += range.len(),
-                        Event::Head => {
-                            if let Some(outcome) = self.head_known(token, matched) {
-                                break Some(outcome);
-                            }
-                        }
-                        Event::NeedMore => break None,
-                        Event::End => {
-                            self.arrived(token, input.len(), body, now);
-                            self.complete(net, token, input.len() - at, now);
-                            return ReadStep::Over;
-                        }
-                    }
-                }
+            let progress = match read {
+                Ok(progress) => progress,
                 Err(error) => {
                     let phase = if connection.reader.head().is_some() { Phase::Body } else { Phase::Head };
-                    break Some(checks::of_malformed(error, phase));
+                    return Some(Parsed { body, end: ParseEnd::Cut(checks::of_malformed(error, phase)) });
+                }
+            };
+            at += progress.consumed;
+            match (progress.event, cut) {
+                (Event::Body(range), _) => body += range.len(),
+                // What came along with a head that rules the answer out still counts as its body.
+                (Event::Head, _) => cut = self.head_known(token, matched),
+                (Event::NeedMore | Event::End, Some(outcome)) => {
+                    return Some(Parsed { body, end: ParseEnd::Cut(outcome) });
+                }
+                (Event::NeedMore, None) => return Some(Parsed { body, end: ParseEnd::NeedMore }),
+                (Event::End, None) => {
+                    return Some(Parsed { body, end: ParseEnd::Complete { excess: input.len() - at } });
                 }
             }
-        };
-        self.arrived(token, input.len(), body, now);
-        if let Some(outcome) = outcome {
-            self.note_detail(input);
-            self.cut(net, token, outcome, now);
-            return ReadStep::Over;
         }
-        if self.is_too_long(token) {
-            return self.cut_too_long(net, token, now);
-        }
-        // The head's deadline is absolute; the body's is moved by every arrival.
-        let in_body = self.connections.get(token).is_some_and(|c| c.reader.phase() != Reading::Head);
-        if in_body || before != Reading::Head {
-            self.set_deadline(token, now + self.plan.timeouts.idle);
-        }
-        ReadStep::More
     }
 
     /// Judges the head that was just read; an outcome means that the body is not wanted.

@@ -65,6 +65,40 @@ pub fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
+/// The plan's one URL.
+pub fn at(plan: Plan, url: &str) -> Plan {
+    let mut targets = Targets::default();
+    assert!(targets.push(&Url::parse(url).unwrap()));
+    Plan { targets: Arc::new(targets), ..plan }
+}
+
+/// Keeps everything that a run measures.
+#[derive(Default)]
+pub struct Keep {
+    pub intervals: Vec<Interval>,
+    pub ops: Vec<engine::OpEntry>,
+}
+
+impl engine::Observer for Keep {
+    fn interval(&mut self, interval: &Interval, _: &engine::Control, _: Instant) {
+        self.intervals.push(interval.clone());
+    }
+
+    fn ops(&mut self, ops: &[engine::OpEntry]) {
+        self.ops.extend_from_slice(ops);
+    }
+
+    fn tick(&mut self, _: &engine::Control, _: Instant) {}
+}
+
+/// Carries out a plan over real sockets.
+pub fn run(plan: &Plan) -> Keep {
+    let mut keep = Keep::default();
+    let control = engine::Control::new(plan.stop.bytes.map(NonZeroU64::get));
+    engine::run(plan, &control, &mut keep).unwrap();
+    keep
+}
+
 /// A complete answer of `bytes` body bytes.
 pub fn answer(bytes: u64) -> Vec<Reply> {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n").into_bytes();

@@ -1,0 +1,117 @@
+//! Every way in which a server can misbehave ends in its one class, for its one cause, with its bytes counted.
+
+mod support;
+
+use engine::plan::*;
+use measure::{AttemptClass, Cause, Counts, Enumerated, Flag, OpKind, Verdict};
+use server::{Case, Liar};
+use std::num::NonZeroU64;
+use std::sync::Mutex;
+use support::*;
+
+/// Cases that are played at the same time: most of their time is waiting.
+const AT_ONCE: usize = 8;
+
+fn plan_for(case: &Case, address: std::net::SocketAddr) -> Plan {
+    let client = &case.client;
+    let mut plan = at(plan(), &format!("http://{address}/object"));
+    let stop = NonZeroU64::new(u64::from(client.requests));
+    plan.stop = StopAfter { ops: stop, ..StopAfter::default() };
+    plan.log_ops = true;
+    plan.request.method = client.method.clone();
+    plan.request.range = client.range.map(RangeChoice::Fixed);
+    plan.request.kind = match (client.method.as_ref(), client.range) {
+        ("GET", Some(_)) => OpKind::GetRange,
+        ("GET", None) => OpKind::Get,
+        ("HEAD", _) => OpKind::Head,
+        _ => OpKind::Request,
+    };
+    plan.checks.size = client.expect_size;
+    plan.timeouts = Timeouts {
+        head: client.head_timeout,
+        idle: client.idle_timeout,
+        total: client.total_timeout,
+        ..Timeouts::default()
+    };
+    plan
+}
+
+fn counts<E: Enumerated>(names: impl IntoIterator<Item = Box<str>>) -> Counts<E> {
+    let mut counts = Counts::default();
+    for name in names {
+        counts.add(E::from_name(&name).unwrap_or_else(|| panic!("no such outcome: {name}")));
+    }
+    counts
+}
+
+/// What is wrong with how the client took a case; nothing when all is well.
+fn play(case: Case) -> Vec<String> {
+    let name = case.name.clone();
+    let liar = Liar::start(case.clone()).unwrap();
+    let plan = plan_for(&case, liar.address());
+    let kept = run(&plan);
+    let summary = summary(&plan, &kept.intervals);
+    let (tally, expected) = (&summary.stats.measured, &case.expected);
+    let mut wrong = Vec::new();
+    let mut must = |what: &str, found: String, wanted: String| {
+        if found != wanted {
+            wrong.push(format!("{name}: {what}: found {found}, wanted {wanted}"));
+        }
+    };
+    must("verdict", format!("{:?}", summary.verdict(true)), format!("{:?}", Verdict::Valid));
+    let ordinary = (1..case.client.requests).map(|_| Box::from("ok"));
+    let ends = || expected.earlier.iter().chain([&expected.last]);
+    let classes: Counts<AttemptClass> = counts(ordinary.chain(ends().map(|end| end.class.clone())));
+    must(
+        "classes",
+        format!("{:?}", tally.classes.nonzero().collect::<Vec<_>>()),
+        format!("{:?}", classes.nonzero().collect::<Vec<_>>()),
+    );
+    let causes: Counts<Cause> = counts(ends().map(|end| end.cause.clone()).filter(|cause| cause.as_ref() != "none"));
+    must(
+        "causes",
+        format!("{:?}", tally.causes.nonzero().collect::<Vec<_>>()),
+        format!("{:?}", causes.nonzero().collect::<Vec<_>>()),
+    );
+    let last = kept.ops.iter().max_by_key(|op| op.number).unwrap();
+    must("last class", last.outcome.class.name().into(), expected.last.class.to_string());
+    must("last cause", last.outcome.cause.name().into(), expected.last.cause.to_string());
+    must("attempts", last.attempts.to_string(), expected.attempts().to_string());
+    must("success", (last.outcome.class == AttemptClass::Ok).to_string(), expected.ok.to_string());
+    if let Some(bytes) = expected.body_bytes {
+        must("body bytes", last.body_bytes.to_string(), bytes.to_string());
+    }
+    for flag in Flag::ALL.iter().filter(|flag| **flag != Flag::KeptAlive) {
+        let wanted = expected.flags.iter().any(|name| name.as_ref() == flag.name());
+        let found = tally.flags.get(*flag) > 0;
+        // Of several operations the earlier ones may carry flags of their own.
+        if case.client.requests == 1 || wanted {
+            must(flag.name(), found.to_string(), wanted.to_string());
+        }
+    }
+    if case.client.requests == 1 && expected.earlier.is_empty() {
+        must("kept alive", (tally.flags.get(Flag::KeptAlive) > 0).to_string(), expected.reused.to_string());
+    }
+    wrong
+}
+
+#[test]
+fn every_case_ends_as_it_must() {
+    let cases = Case::all();
+    assert!(cases.len() >= 90, "{} cases", cases.len());
+    let left = Mutex::new(cases.into_iter());
+    let wrong = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let Some(case) = left.lock().unwrap().next() else { return };
+                    let found = play(case);
+                    wrong.lock().unwrap().extend(found);
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}

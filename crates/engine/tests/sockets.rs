@@ -1,0 +1,142 @@
+//! The engine over real sockets against the embedded server, whose own ledger is the other side of the books.
+
+mod support;
+
+use engine::plan::*;
+use measure::{Quantile, Verdict};
+use server::{Config, Faults, Server, Stall, StallFrom};
+use std::num::NonZeroU64;
+use std::time::Duration;
+use support::*;
+
+fn serve(faults: Faults) -> Server {
+    Server::start(&Config { faults, ..Config::default() }).unwrap()
+}
+
+fn counted(ops: u64) -> StopAfter {
+    StopAfter { ops: NonZeroU64::new(ops), ..StopAfter::default() }
+}
+
+#[test]
+fn client_and_server_count_the_same() {
+    let cases: [(&str, u64, bool); 5] = [
+        ("/blackhole/1KiB", 3000, true),
+        ("/blackhole/1KiB", 500, false),
+        ("/blackhole/3MiB", 40, true),
+        ("/blackhole/700KiB?chunked", 60, true),
+        ("/blackhole/0", 300, true),
+    ];
+    for (path, ops, keep_alive) in cases {
+        let server = serve(Faults::default());
+        let mut plan = at(plan(), &format!("http://{}{path}", server.addresses()[0]));
+        (plan.load, plan.stop, plan.threads) = (closed(16), counted(ops), 2);
+        plan.request.keep_alive = keep_alive;
+        let kept = run(&plan);
+        let summary = summary(&plan, &kept.intervals);
+        let ledger = server.stop();
+        assert_eq!(summary.verdict(true), Verdict::Valid, "{path}");
+        assert_eq!(summary.stats.measured.ok, ops, "{path}: {:?}", summary.stats.measured);
+        assert_eq!(ledger.requests(), ops, "{path}");
+        assert_eq!(ledger.complete.count, ops, "{path}");
+        assert_eq!(ledger.complete.body_bytes, summary.stats.traffic.body, "{path}");
+        assert_eq!(ledger.complete.head_bytes, summary.stats.traffic.overhead, "{path}: heads and framing");
+        assert_eq!(ledger.received_bytes, summary.stats.traffic.sent, "{path}");
+        assert_eq!(ledger.connections_accepted, summary.stats.connections.opened, "{path}");
+    }
+}
+
+#[test]
+fn random_ranges_lie_in_the_object_and_are_verified_by_their_head() {
+    let server = serve(Faults::default());
+    let mut plan = at(plan(), &format!("http://{}/blackhole/1000000", server.addresses()[0]));
+    (plan.load, plan.stop) = (closed(8), counted(500));
+    plan.request.kind = measure::OpKind::GetRange;
+    plan.request.range = NonZeroU64::new(10_000).map(|length| RangeChoice::Random { length });
+    plan.log_ops = true;
+    engine::discover::discover_sizes(&mut plan, &mut |_, _, _| {}).unwrap();
+    assert_eq!(plan.targets.items()[0].size, Some(1_000_000));
+    let kept = run(&plan);
+    let summary = summary(&plan, &kept.intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!((summary.stats.measured.ok, summary.stats.traffic.body), (500, 5_000_000));
+    let mut firsts: Vec<u64> = kept.ops.iter().map(|op| op.range.unwrap().first()).collect();
+    firsts.sort_unstable();
+    firsts.dedup();
+    assert!(firsts.len() > 490, "offsets differ");
+    assert!(firsts[0] < 50_000 && firsts[firsts.len() - 1] > 940_000, "offsets cover the object");
+}
+
+#[test]
+fn a_stall_of_one_second_shows_whole() {
+    let stall = Stall { from: StallFrom::FirstRequest, at: ms(4000), length: ms(1000) };
+    let server = serve(Faults { stall: Some(stall), ..Faults::default() });
+    let mut plan = at(plan(), &format!("http://{}/blackhole/1KiB", server.addresses()[0]));
+    plan.load = open(1000.0, 10_000);
+    let kept = run(&plan);
+    let summary = summary(&plan, &kept.intervals);
+    let tally = &summary.stats.measured;
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!((tally.scheduled, tally.ok, tally.dropped), (10_000, 10_000, 0));
+    // 1,000 of 10,000 operations wait from 0 to 1 s, evenly: p95 500 ms, p99 900 ms, p99.9 990 ms.
+    for (q, truth) in [(0.5, 0), (0.95, 500), (0.99, 900), (0.999, 990)] {
+        near(&summary.all.response, q, ms(truth), ms(10));
+    }
+}
+
+#[test]
+fn known_delays_are_found() {
+    let delay = server::Delay::Bimodal { fast: ms(5), slow: ms(50), every: NonZeroU64::new(10).unwrap() };
+    let server = serve(Faults { delay, ..Faults::default() });
+    let mut plan = at(plan(), &format!("http://{}/blackhole/1KiB", server.addresses()[0]));
+    (plan.load, plan.stop.time) = (open(200.0, 1000), Some(ms(3000)));
+    let kept = run(&plan);
+    let summary = summary(&plan, &kept.intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    for (q, truth) in [(0.5, 5), (0.85, 5), (0.95, 50), (0.99, 50)] {
+        near(&summary.all.service, q, ms(truth), ms(10));
+    }
+    assert!(summary.all.service.min().is_some_and(|least| least >= 5_000_000), "never faster than the delay");
+}
+
+#[test]
+fn a_drain_that_is_over_leaves_its_operations_unfinished() {
+    let server = serve(Faults { rate: NonZeroU64::new(1_000_000), ..Faults::default() });
+    let mut plan = at(plan(), &format!("http://{}/blackhole/1GiB", server.addresses()[0]));
+    (plan.load, plan.stop.time, plan.drain) = (closed(4), Some(ms(1200)), ms(300));
+    let kept = run(&plan);
+    let summary = summary(&plan, &kept.intervals);
+    let tally = &summary.stats.measured;
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!((tally.unfinished, tally.ok, tally.failed), (4, 0, 0));
+    let throughput = summary.throughput().unwrap();
+    assert!((3.0e6..6.0e6).contains(&throughput), "4 answers at 1 MB/s each: {throughput}");
+    assert_eq!(summary.all.response.quantile_of_all(0.5, tally.unfinished, 0), Quantile::Unfinished);
+    let ledger = server.stop();
+    assert!(ledger.aborted.body_bytes >= summary.stats.traffic.body, "what arrived was sent");
+}
+
+#[test]
+fn kept_connections_that_the_server_closes_cost_no_operation() {
+    let server = serve(Faults { close_after: NonZeroU64::new(7), ..Faults::default() });
+    let mut plan = at(plan(), &format!("http://{}/blackhole/1KiB", server.addresses()[0]));
+    (plan.load, plan.stop) = (closed(4), counted(700));
+    let kept = run(&plan);
+    let summary = summary(&plan, &kept.intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(summary.stats.measured.ok, 700);
+    let opened = summary.stats.connections.opened;
+    assert!((100..=104).contains(&opened), "{opened} connections");
+    assert_eq!(server.stop().connections_accepted, opened);
+}
+
+#[test]
+fn timeouts_fire_when_they_are_due() {
+    let server = serve(Faults { delay: server::Delay::Constant(Duration::from_secs(5)), ..Faults::default() });
+    let mut plan = at(plan(), &format!("http://{}/blackhole/1KiB", server.addresses()[0]));
+    (plan.load, plan.stop) = (closed(3), counted(3));
+    plan.timeouts.head = ms(250);
+    let kept = run(&plan);
+    let summary = summary(&plan, &kept.intervals);
+    assert_eq!(summary.stats.measured.causes.get(measure::Cause::HeadTimedOut), 3);
+    near(&summary.all.failed_response, 1.0, ms(250), ms(60));
+}

@@ -1,0 +1,84 @@
+//! This client's own ceiling: what it reaches against the embedded server, which costs next to nothing.
+
+use super::Finding;
+use crate::cli;
+use crate::command::get_plan;
+use crate::failure::Failure;
+use engine::run_loop::log::OpEntry;
+use engine::{Control, Observer};
+use measure::{Instant, Interval, Stage, Summary};
+use server::{Config, Server};
+use std::num::NonZeroUsize;
+
+/// Keeps what is measured in memory: nothing of this is saved.
+#[derive(Default)]
+struct Keep(Vec<Interval>);
+
+impl Observer for Keep {
+    fn interval(&mut self, interval: &Interval, _: &Control, _: Instant) {
+        self.0.push(interval.clone());
+    }
+
+    fn ops(&mut self, _: &[OpEntry]) {}
+
+    fn tick(&mut self, control: &Control, now: Instant) {
+        if sys::signals::interrupts().count > 0 {
+            control.stop(now, engine::StopReason::Interrupted);
+        }
+    }
+}
+
+/// Measures small requests and large bodies.
+pub fn measure() -> Result<Vec<Finding>, Failure> {
+    let _ = sys::signals::catch_interrupts();
+    let config = Config { threads: NonZeroUsize::new(1), ..Config::default() };
+    let server = Server::start(&config)
+        .map_err(|error| Failure::could_not_run(format!("the embedded server can not start: {error}")))?;
+    let address = server
+        .addresses()
+        .first()
+        .copied()
+        .ok_or_else(|| Failure::could_not_run("the embedded server has no address"))?;
+    let small = load(&format!("plimsoll get --threads 1 -c 64 -d 2s http://{address}/blackhole/1KiB"))?;
+    let large = load(&format!("plimsoll get --threads 1 -c 8 -d 2s --drain 0s http://{address}/blackhole/1GiB"))?;
+    drop(server);
+    let requests = small.summary.stats.measured.completed() as f64;
+    let gigabytes = large.summary.measured.traffic.body as f64 / 1e9;
+    let small_rate = small.summary.completed_rate().unwrap_or(0.0);
+    let large_rate = large.summary.throughput().unwrap_or(0.0) / 1e9;
+    Ok(vec![
+        Finding::fact(
+            "small requests",
+            format!(
+                "one thread could make {:.0}/s of 1 KiB ({:.1} µs of its CPU each); {small_rate:.0}/s with the server beside it",
+                requests / small.cpu_seconds,
+                small.cpu_seconds * 1e6 / requests.max(1.0),
+            ),
+        ),
+        Finding::fact(
+            "large bodies",
+            format!(
+                "one thread could take {:.1} GB/s ({:.3} s of its CPU a GB); {large_rate:.2} GB/s with the server beside it",
+                gigabytes / large.cpu_seconds,
+                large.cpu_seconds / gigabytes.max(1e-9),
+            ),
+        ),
+        Finding::fact("", "over loopback, where the server's core does a part of the client's network work"),
+    ])
+}
+
+/// What a short load came to.
+struct Measured {
+    summary: Summary,
+    /// CPU time of the one thread that made the load.
+    cpu_seconds: f64,
+}
+
+fn load(line: &str) -> Result<Measured, Failure> {
+    let plan = get_plan::of(&cli::parse_get(line.split(' ').map(Into::into))?)?;
+    let mut keep = Keep::default();
+    engine::run(&plan, &Control::new(None), &mut keep).map_err(Failure::could_not_run)?;
+    let measured = keep.0.iter().filter(|interval| interval.stage == Stage::Measured);
+    let cpu_seconds: f64 = measured.map(|interval| interval.client.busy * interval.seconds()).sum();
+    Ok(Measured { summary: Summary::of(&plan.load.model(), &keep.0), cpu_seconds: cpu_seconds.max(1e-6) })
+}
