@@ -49,9 +49,9 @@ fn a_rate_that_the_client_can_not_make_is_never_a_clean_number() {
 #[test]
 fn a_rate_beyond_what_the_target_carries_is_no_success() {
     let _cores = all_cores();
-    // Ten slots, and answers that take a second.
+    // Ten slots, and answers that take some three seconds.
     let Some(nginx) =
-        Nginx::start(Setup { server: "location /slow/ { alias files/; limit_rate 1m; }", ..Setup::default() })
+        Nginx::start(Setup { server: "location /slow/ { alias files/; limit_rate 256k; }", ..Setup::default() })
     else {
         return;
     };
@@ -71,7 +71,7 @@ fn a_rate_beyond_what_the_target_carries_is_no_success() {
 #[test]
 fn a_server_that_stalls_for_a_second_shows_in_the_response_times() {
     let _cores = all_cores();
-    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let Some(nginx) = Nginx::start(Setup { exact_times: true, ..Setup::default() }) else { return };
     let place = Place::new();
     let words = ["get", "--json", &nginx.url("/f/1k"), "-R", "1000", "-d", "10s", "--out", "out"];
     let run: Running = place.start(words);

@@ -23,6 +23,8 @@ pub struct Setup {
     pub gibibyte: bool,
     /// Further directives of the server, such as locations.
     pub server: &'static str,
+    /// Whether the log's times must be exact to the millisecond: nginx reads the clock once for each batch of events.
+    pub exact_times: bool,
 }
 
 /// One line of the access log.
@@ -203,10 +205,11 @@ fn noise(state: &mut u64) -> u8 {
 
 fn configuration(directory: &Path, address: SocketAddr, setup: Setup) -> String {
     let (root, server) = (directory.display(), setup.server);
+    let events = if setup.exact_times { "epoll_events 8;" } else { "multi_accept on;" };
     format!(
         r#"
 daemon off; user root; worker_processes 1; worker_rlimit_nofile 10000; pid {root}/pid; error_log {root}/error.log;
-events {{ worker_connections 8192; multi_accept on; }}
+events {{ worker_connections 8192; {events} }}
 http {{
   log_format requests escape=json '{{"method":"$request_method","uri":"$request_uri","status":$status,"body_bytes":$body_bytes_sent,'
     '"bytes":$bytes_sent,"received_bytes":$request_length,"range":"$http_range","connection":$connection,'
