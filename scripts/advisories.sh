@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Checks all dependencies against the RustSec advisory database. For maintainers whose machine can fetch it from
+# GitHub; run it before each release, and once a week. `.ci/run` checks everything else about dependencies.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+for manifest in Cargo.toml fuzz/Cargo.toml; do
+    cargo deny --locked --manifest-path "$manifest" --config deny.toml check advisories
+done
