@@ -45,10 +45,10 @@ fn counts<E: Enumerated>(names: impl IntoIterator<Item = Box<str>>) -> Counts<E>
 }
 
 /// What is wrong with how the client took a case; nothing when all is well.
-fn play(case: Case) -> Vec<String> {
+fn play(case: &Case) -> Vec<String> {
     let name = case.name.clone();
     let liar = Liar::start(case.clone()).unwrap();
-    let plan = plan_for(&case, liar.address());
+    let plan = plan_for(case, liar.address());
     let kept = run(&plan);
     let summary = summary(&plan, &kept.intervals);
     let (tally, expected) = (&summary.stats.measured, &case.expected);
@@ -106,7 +106,7 @@ fn every_case_ends_as_it_must() {
             scope.spawn(|| {
                 loop {
                     let Some(case) = left.lock().unwrap().next() else { return };
-                    let found = play(case);
+                    let found = play(&case);
                     wrong.lock().unwrap().extend(found);
                 }
             });

@@ -16,4 +16,4 @@ mod text;
 
 pub use json::{JsonReport, json, schema};
 pub use standing::{Note, Standing, notes};
-pub use text::{Style, text};
+pub use text::{Style, repeats, text};

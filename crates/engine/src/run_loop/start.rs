@@ -27,8 +27,21 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    fn start_waiting(&mut self, net: &mut N, now: Instant) {
-        for _ in 0..BURST {
+    /// Starting takes its time: from the second operation of a burst on, the clock is read anew, so that none is
+    /// said to have started earlier than it did.
+    #[inline]
+    fn present(&mut self, net: &N, started: usize, now: Instant) -> Instant {
+        if started == 0 {
+            return now;
+        }
+        let now = net.now();
+        self.turn(net, now);
+        now
+    }
+
+    fn start_waiting(&mut self, net: &mut N, mut now: Instant) {
+        for started in 0..BURST {
+            now = self.present(net, started, now);
             let Pacer::Closed(closed) = &mut self.pacer else { return };
             if closed.exhausted || now >= self.recorder.timeline().window_end() {
                 closed.waiting.clear();
@@ -53,8 +66,9 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    fn start_arrived(&mut self, net: &mut N, now: Instant) {
-        for _ in 0..BURST {
+    fn start_arrived(&mut self, net: &mut N, mut now: Instant) {
+        for started in 0..BURST {
+            now = self.present(net, started, now);
             let timeline = *self.recorder.timeline();
             let Pacer::Open(open) = &mut self.pacer else { return };
             let Some(at) = open.next(&timeline).filter(|at| *at <= now && now < timeline.window_end()) else {
@@ -294,7 +308,6 @@ impl<N: Network> RunLoop<'_, N> {
         connection.requests += 1;
         op.attempt.connection = Some(token);
         op.sent.get_or_insert(now);
-        // In the closed model a fresh connection's start is when it was established.
         self.set_deadline(token, now + self.plan.timeouts.head);
         self.send_scratch(net, token, now);
     }

@@ -77,7 +77,7 @@ pub fn run(mut plan: Plan, output: &Output) -> Result<ExitCode, Failure> {
         }
     }
     if runs.len() > 1 && output.print == Print::Text {
-        // the comparison of repeats
+        say::out(&report::repeats(&runs, &style()));
     }
     say::note(&format!("saved in {}", base.display()));
     Ok(exit.into())

@@ -10,7 +10,10 @@ mod failures;
 mod groups;
 mod headline;
 mod page;
+mod repeats;
 mod times;
+
+pub use repeats::repeats;
 
 use page::Page;
 use store::SavedRun;
