@@ -13,7 +13,7 @@ use std::process::ExitCode;
 /// How the demonstration is shown.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Where the run is saved [default: runs/<time>-<target>].
+    /// Where the run is saved [default: runs/TIME-TARGET].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print the report as JSON.

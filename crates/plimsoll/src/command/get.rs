@@ -74,7 +74,7 @@ pub struct Args {
     /// Measure this often; the runs are compared at the end.
     #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
     pub repeat: NonZeroU64,
-    /// Where the run is saved [default: runs/<time>-<target>].
+    /// Where the run is saved [default: runs/TIME-TARGET].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print the report as JSON on standard output.

@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// A directory whose files are served; /blackhole/<size> is always there.
+    /// A directory whose files are served; /blackhole/SIZE is always there.
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
     /// Address to listen on; port 0 takes a free one. Can be given several times.
