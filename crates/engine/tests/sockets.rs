@@ -66,8 +66,8 @@ fn random_ranges_lie_in_the_object_and_are_verified_by_their_head() {
     assert!(firsts[0] < 50_000 && firsts[firsts.len() - 1] > 940_000, "offsets cover the object");
 }
 
-#[test]
-fn a_stall_of_one_second_shows_whole() {
+/// How far the percentiles of a run with a stall of 1 s are from the truth, at most; and whether others had the cores.
+fn stall_once() -> (Duration, bool) {
     let stall = Stall { from: StallFrom::FirstRequest, at: ms(4000), length: ms(1000) };
     let server = serve(Faults { stall: Some(stall), ..Faults::default() });
     let mut plan = at(plan(), &format!("http://{}/blackhole/1KiB", server.addresses()[0]));
@@ -78,8 +78,25 @@ fn a_stall_of_one_second_shows_whole() {
     assert_eq!(summary.verdict(true), Verdict::Valid);
     assert_eq!((tally.scheduled, tally.ok, tally.dropped), (10_000, 10_000, 0));
     // 1,000 of 10,000 operations wait from 0 to 1 s, evenly: p95 500 ms, p99 900 ms, p99.9 990 ms.
-    for (q, truth) in [(0.5, 0), (0.95, 500), (0.99, 900), (0.999, 990)] {
-        near(&summary.all.response, q, ms(truth), ms(10));
+    let off = [(0.5, 0), (0.95, 500), (0.99, 900), (0.999, 990)].map(|(q, truth)| {
+        let found = Duration::from_nanos(summary.all.response.quantile(q).unwrap());
+        assert!(found + ms(2) >= ms(truth), "p{} is {found:?}: less than the stall alone makes it", q * 100.0);
+        eprintln!("p{} {found:?}, truth {truth} ms", q * 100.0);
+        found.abs_diff(ms(truth))
+    });
+    (off.into_iter().max().unwrap(), summary.limits.run_delay_max > 0.05)
+}
+
+#[test]
+fn a_stall_of_one_second_shows_whole() {
+    // On a host whose cores others use, catching up after the stall takes the server longer: such a run tells nothing.
+    for attempt in 1.. {
+        let (off, crowded) = stall_once();
+        if off <= ms(10) {
+            return;
+        }
+        assert!(crowded && attempt < 4, "{off:?} off the truth");
+        eprintln!("attempt {attempt}: the host was busy, {off:?} off");
     }
 }
 

@@ -158,11 +158,8 @@ impl LimitTally {
         }
         match model {
             Model::Open { .. } if self.counts(self.late) || (missed && cpu) => {
-                if host && !cpu {
-                    LimitedBy::SharedHost
-                } else {
-                    LimitedBy::ClientCpu
-                }
+                // A thread that had time to spare and started late was kept from its core.
+                if cpu { LimitedBy::ClientCpu } else { LimitedBy::SharedHost }
             }
             Model::Open { .. } if missed => LimitedBy::Target,
             Model::Open { .. } => LimitedBy::Rate,
@@ -256,7 +253,8 @@ mod tests {
             answers(interval, 200_000);
             interval.stats.kind_mut(OpKind::Get).lateness.record(5_000_000);
         };
-        assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), late)), LimitedBy::ClientCpu);
+        assert_eq!(judge(OPEN, &seconds(5, SATURATED, late)), LimitedBy::ClientCpu);
+        assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), late)), LimitedBy::SharedHost);
         let waiting = |interval: &mut Interval| {
             answers(interval, 200_000);
             interval.stats.kind_mut(OpKind::Get).slot_wait.record(5_000_000);
