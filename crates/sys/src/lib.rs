@@ -15,6 +15,7 @@ pub mod file;
 pub mod limits;
 mod options;
 pub mod poll;
+pub mod process;
 pub mod resolve;
 pub mod signals;
 pub mod socket;

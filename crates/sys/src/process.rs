@@ -1,0 +1,183 @@
+//! Child processes, each with the kernel's account of what it has used: the standard library waits without asking for it.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use crate::poll::timespec;
+use crate::signals::Signal;
+use crate::{check, own};
+
+/// How a process ended, and what it had used by then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// Exit code or signal.
+    pub status: ExitStatus,
+    /// CPU time in user and kernel mode, of all its threads and of the children that it has waited for.
+    pub cpu: Duration,
+    /// The most resident memory, in bytes (`ru_maxrss`). A process inherits this figure from the one that started it: it is the
+    /// process's own only where it is above the starter's [`crate::limits::peak_memory_bytes`].
+    pub peak_memory_bytes: u64,
+}
+
+/// A child process. It is killed when this value goes away before its end.
+#[derive(Debug)]
+pub struct Process {
+    id: libc::pid_t,
+    /// Becomes readable when the process ends.
+    handle: OwnedFd,
+    ended: Option<Ended>,
+}
+
+impl Process {
+    /// Starts it, on the cores of the calling thread. Pipes that `command` asks for are closed: use files.
+    pub fn spawn(command: &mut Command) -> io::Result<Self> {
+        let mut child = command.spawn()?;
+        let id = child.id() as libc::pid_t;
+        // SAFETY: the call takes two numbers. Nobody has waited for the child, so that the number is still its own.
+        let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, id, 0) };
+        match own(opened as libc::c_int) {
+            Ok(handle) => Ok(Self { id, handle, ended: None }),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error)
+            }
+        }
+    }
+
+    /// The kernel's number for it.
+    pub fn id(&self) -> u32 {
+        self.id.unsigned_abs()
+    }
+
+    /// Waits for its end, but not for longer than `at_most`. A signal to the calling thread may end the wait early.
+    pub fn wait(&mut self, at_most: Duration) -> io::Result<Option<Ended>> {
+        if self.ended.is_none() && self.is_over(at_most)? {
+            self.ended = Some(self.collect()?);
+        }
+        Ok(self.ended)
+    }
+
+    /// Asks it to end; nothing happens when it has.
+    pub fn ask_to_end(&self, signal: Signal) -> io::Result<()> {
+        self.send(match signal {
+            Signal::Interrupt => libc::SIGINT,
+            Signal::Terminate => libc::SIGTERM,
+        })
+    }
+
+    /// Kills it and waits for its end.
+    pub fn kill(&mut self) -> io::Result<Ended> {
+        self.send(libc::SIGKILL)?;
+        if let Some(ended) = self.ended {
+            return Ok(ended);
+        }
+        let ended = self.collect()?;
+        self.ended = Some(ended);
+        Ok(ended)
+    }
+
+    fn is_over(&self, at_most: Duration) -> io::Result<bool> {
+        let mut asked = libc::pollfd { fd: self.handle.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let timeout = timespec(at_most);
+        // SAFETY: `asked` is one entry, valid for writing; `timeout` lives over the call; no signal mask is given.
+        let ready = unsafe { libc::ppoll(&raw mut asked, 1, &raw const timeout, std::ptr::null()) };
+        match check(ready) {
+            Ok(count) => Ok(count > 0),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits without limit, and lets the kernel forget the process.
+    fn collect(&self) -> io::Result<Ended> {
+        let mut status = 0;
+        // SAFETY: all-zero bytes are a valid `rusage`.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        loop {
+            // SAFETY: `status` and `usage` are valid for writing.
+            let answer = unsafe { libc::wait4(self.id, &raw mut status, 0, &raw mut usage) };
+            match check(answer) {
+                Ok(_) => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Ended {
+            status: ExitStatus::from_raw(status),
+            cpu: duration(usage.ru_utime).saturating_add(duration(usage.ru_stime)),
+            peak_memory_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024),
+        })
+    }
+
+    fn send(&self, signal: libc::c_int) -> io::Result<()> {
+        if self.ended.is_none() {
+            // SAFETY: the call takes two numbers. The child has not been waited for, so that the number is still its own.
+            check(unsafe { libc::kill(self.id, signal) })?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.kill();
+    }
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
+    seconds.saturating_add(Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Stdio;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    fn shell(script: &str) -> Process {
+        let mut command = Command::new("sh");
+        Process::spawn(command.args(["-c", script]).stdin(Stdio::null())).unwrap()
+    }
+
+    #[test]
+    fn an_end_comes_with_its_code_and_its_cost() {
+        let mut process = shell("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 7");
+        let ended = process.wait(PATIENCE).unwrap().unwrap();
+        assert_eq!(ended.status.code(), Some(7));
+        assert!(ended.cpu > Duration::from_millis(5), "{ended:?}");
+        assert!(ended.peak_memory_bytes > 100_000, "{ended:?}");
+        // It stays known, and nothing is sent to a number that may be another's by now.
+        assert_eq!(process.wait(Duration::ZERO).unwrap(), Some(ended));
+        assert_eq!(process.kill().unwrap(), ended);
+    }
+
+    #[test]
+    fn a_wait_is_bounded_and_signals_arrive() {
+        let mut process = shell("exec sleep 60");
+        assert_eq!(process.wait(Duration::from_millis(10)).unwrap(), None);
+        process.ask_to_end(Signal::Terminate).unwrap();
+        let ended = process.wait(PATIENCE).unwrap().unwrap();
+        assert_eq!(ended.status.signal(), Some(libc::SIGTERM));
+    }
+
+    #[test]
+    fn a_forgotten_process_is_killed() {
+        let process = shell("exec sleep 60");
+        let place = format!("/proc/{}", process.id());
+        assert!(std::path::Path::new(&place).exists());
+        drop(process);
+        assert!(!std::path::Path::new(&place).exists());
+    }
+
+    #[test]
+    fn a_program_that_does_not_exist_is_an_error() {
+        let error = Process::spawn(&mut Command::new("/nonexistent/program")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}
