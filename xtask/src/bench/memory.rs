@@ -1,0 +1,93 @@
+//! `cargo xtask bench memory`: does a client with 1000 connections stay small, however long it runs.
+
+use crate::failure::{Result, failure};
+use crate::host;
+use crate::nginx::{Nginx, Served};
+use crate::process::{Place, Run, Running, resident_bytes, start};
+use crate::program::{Choice, EXTRA};
+use crate::say;
+use crate::verdict::Verdict;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const PEAK_MAX_MIB: f64 = 40.0;
+/// Share of the first sample by which a later one may differ.
+const DRIFT_MAX: f64 = 0.05;
+const FIRST: Duration = Duration::from_secs(10);
+const EVERY: Duration = Duration::from_secs(30);
+
+/// How long.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// How long the load goes on.
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u64).range(1..=120))]
+    minutes: u64,
+    #[command(flatten)]
+    program: Choice,
+}
+
+/// Carries it out.
+pub fn run(args: &Args) -> Result<()> {
+    let program = args.program.path()?;
+    host::print()?;
+    let nginx = Nginx::start(&[Served::Kibibyte])?;
+    let length = Duration::from_secs(args.minutes * 60);
+    let mut command = Command::new(program);
+    let duration = format!("{}s", length.as_secs());
+    command.args(["get", "-c", "1000", "-d", &duration, "--print", "none", &nginx.url(Served::Kibibyte)]);
+    command.current_dir(nginx.directory());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    say::line("");
+    say::line(format_args!(
+        "memory: GET 1 KiB, c = 1000, {} min at full speed, all cores (nginx shares core 0)",
+        args.minutes
+    ));
+    let before = nginx.requests()?;
+    let mut running = start(&mut command, Place::AllCores)?;
+    let samples = watch(&mut running, length)?;
+    let run = running.finish(length + EXTRA)?;
+    let requests = nginx.requests()?.saturating_sub(before + 1);
+    let rate = requests as f64 / run.wall.as_secs_f64();
+    say::line(format_args!("  {requests} requests, {rate:.0}/s, {:.2} cores used, exit {}", cores(&run), run.end));
+    judge(&samples, &run)
+}
+
+/// Resident memory at 10 s, and then every 30 s while the load goes on, in MiB.
+fn watch(running: &mut Running, length: Duration) -> Result<Vec<f64>> {
+    let mut samples = Vec::new();
+    let mut at = FIRST;
+    // In the last second it may be ending already.
+    while at + Duration::from_secs(1) <= length {
+        let over = running.wait_until(at)?.is_some();
+        let bytes = resident_bytes(running.id()).filter(|_| !over);
+        let bytes =
+            bytes.ok_or_else(|| failure(format_args!("plimsoll ended before {} s had passed", at.as_secs())))?;
+        let mebibytes = bytes as f64 / f64::from(1 << 20);
+        say::line(format_args!("  at {:>5} s   VmRSS {mebibytes:.2} MiB", at.as_secs()));
+        samples.push(mebibytes);
+        at += EVERY;
+    }
+    Ok(samples)
+}
+
+fn judge(samples: &[f64], run: &Run) -> Result<()> {
+    let first = samples.first().ok_or_else(|| failure("no sample was taken"))?;
+    let drift = samples.iter().map(|sample| sample / first - 1.0).max_by(|a, b| a.abs().total_cmp(&b.abs()));
+    let drift = drift.unwrap_or(0.0);
+    let peak = run.peak.bytes() as f64 / f64::from(1 << 20);
+    say::line(format_args!(
+        "  peak RSS             {peak:.2} MiB   goal ≤ {PEAK_MAX_MIB} MiB: {}",
+        Verdict::from(peak <= PEAK_MAX_MIB)
+    ));
+    say::line(format_args!(
+        "  farthest from first  {:+.1} %   goal ± {} %: {}",
+        drift * 100.0,
+        DRIFT_MAX * 100.0,
+        Verdict::from(drift.abs() <= DRIFT_MAX)
+    ));
+    Ok(())
+}
+
+fn cores(run: &Run) -> f64 {
+    run.cpu.as_secs_f64() / run.wall.as_secs_f64()
+}

@@ -1,0 +1,144 @@
+//! `cargo xtask bench pacing`: the open model at half of the client's ceiling, where it must keep its schedule, and at
+//! twice the ceiling, where it must say that it could not.
+
+use crate::failure::{Result, failure, go_on};
+use crate::host;
+use crate::nginx::{Nginx, Served};
+use crate::process::{CLIENT, End, Run};
+use crate::program::{self, Choice, EXTRA};
+use crate::say;
+use crate::statistics::median;
+use crate::verdict::Verdict;
+use report::JsonReport;
+use report::json::LimitWord;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How far completed may be from offered, as a share.
+const MISS_MAX: f64 = 0.001;
+const LATENESS_P99_MAX_US: f64 = 200.0;
+
+/// How long, and how often.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Length of each run.
+    #[arg(long, value_name = "S", default_value = "10", value_parser = clap::value_parser!(u64).range(3..=60))]
+    seconds: u64,
+    /// Runs at half of the ceiling.
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=50))]
+    repeats: u32,
+    #[command(flatten)]
+    program: Choice,
+}
+
+/// Program, server and length of all runs.
+struct Ground {
+    program: PathBuf,
+    nginx: Nginx,
+    seconds: u64,
+}
+
+impl Ground {
+    fn get(&self, words: &[&str]) -> Result<(Run, JsonReport)> {
+        go_on()?;
+        let (url, duration) = (self.nginx.url(Served::Kibibyte), format!("{}s", self.seconds));
+        let words: Vec<&str> = words.iter().copied().chain(["-d", &duration, &url]).collect();
+        let limit = Duration::from_secs(self.seconds) + EXTRA;
+        program::get(&self.program, &words, CLIENT, self.nginx.directory(), limit)
+    }
+}
+
+/// Carries it out.
+pub fn run(args: &Args) -> Result<()> {
+    let program = args.program.path()?;
+    host::print()?;
+    let ground = Ground { program, nginx: Nginx::start(&[Served::Kibibyte])?, seconds: args.seconds };
+    say::line("");
+    say::line(format_args!("pacing: GET 1 KiB, runs of {} s, client alone on core 1", args.seconds));
+    let ceiling = ceiling(&ground)?;
+    half(&ground, ceiling / 2.0, args.repeats)?;
+    twice(&ground, ceiling * 2.0)
+}
+
+fn ceiling(ground: &Ground) -> Result<f64> {
+    let (run, report) = ground.get(&["-c", "64"])?;
+    let rate = report.operations.completed_per_second.filter(|rate| *rate >= 2.0);
+    let rate = rate.ok_or_else(|| failure("the report of the closed run has no rate"))?;
+    say::line(format_args!(
+        "  ceiling   closed, c = 64: {rate:.0}/s; limited by {}, client busy at most {:.0} %, exit {}",
+        word(report.limited_by),
+        report.client.busy_max_share * 100.0,
+        run.end
+    ));
+    Ok(rate)
+}
+
+fn half(ground: &Ground, rate: f64, repeats: u32) -> Result<()> {
+    say::line(format_args!("  half      open, -R {rate:.0}"));
+    say::line("    run   offered/s  completed/offered     lateness p50        p99        max   limited by    exit");
+    let (mut p99s, mut worst) = (Vec::new(), 0.0_f64);
+    for number in 1..=repeats {
+        let (run, report) = ground.get(&["-R", &format!("{rate:.0}")])?;
+        let (operations, lateness) = (&report.operations, &report.times.lateness);
+        let share = operations.completed as f64 / operations.offered.max(1) as f64;
+        let (p50, p99) = (program::quantile_micros(lateness, 0.5), program::quantile_micros(lateness, 0.99));
+        let max = lateness.max_nanos.map(|nanos| nanos as f64 / 1e3);
+        say::line(format_args!(
+            "    {number:>3}{:>12.0}{share:>19.6}{:>17}{:>11}{:>11}   {:<14}{}",
+            operations.offered_per_second.unwrap_or(0.0),
+            micros(p50),
+            micros(p99),
+            micros(max),
+            word(report.limited_by),
+            run.end
+        ));
+        worst = worst.max((share - 1.0).abs());
+        p99s.push(p99.ok_or_else(|| failure("the report of an open run has no p99 of lateness"))?);
+    }
+    let p99 = median(&p99s).ok_or_else(|| failure("there was no run"))?;
+    let within = Verdict::from(worst <= MISS_MAX);
+    say::line(format_args!(
+        "    completed = offered ± {:.3} %   goal ± {} %: {within}",
+        worst * 100.0,
+        MISS_MAX * 100.0
+    ));
+    let early = Verdict::from(p99 <= LATENESS_P99_MAX_US);
+    say::line(format_args!("    median of the p99 of lateness {p99:.0} µs   goal ≤ {LATENESS_P99_MAX_US} µs: {early}"));
+    Ok(())
+}
+
+fn twice(ground: &Ground, rate: f64) -> Result<()> {
+    let (run, report) = ground.get(&["-R", &format!("{rate:.0}")])?;
+    let operations = &report.operations;
+    say::line(format_args!(
+        "  twice     open, -R {rate:.0}: completed {:.0}/s, {} of {} dropped, client busy at most {:.0} %",
+        operations.completed_per_second.unwrap_or(0.0),
+        operations.dropped,
+        operations.offered,
+        report.client.busy_max_share * 100.0
+    ));
+    let told = report.limited_by == LimitWord::ClientCpu && run.end == End::Code(3);
+    say::line(format_args!(
+        "    limited by {}, exit {}   goal client CPU and exit 3: {}",
+        word(report.limited_by),
+        run.end,
+        Verdict::from(told)
+    ));
+    Ok(())
+}
+
+fn micros(value: Option<f64>) -> String {
+    value.map_or("–".into(), |value| format!("{value:.1} µs"))
+}
+
+fn word(limit: LimitWord) -> &'static str {
+    match limit {
+        LimitWord::Target => "target",
+        LimitWord::ClientCpu => "client CPU",
+        LimitWord::ClientNic => "client NIC",
+        LimitWord::SharedHost => "shared host",
+        LimitWord::Concurrency => "concurrency",
+        LimitWord::Rate => "rate",
+        LimitWord::Unknown => "unknown",
+    }
+}

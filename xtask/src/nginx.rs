@@ -1,0 +1,184 @@
+//! The server of all benchmarks: Debian's nginx with one process on a core of its own, serving files from memory.
+//!
+//! The configuration is that of the comparisons in which the goals were set. nginx counts requests by itself, so that no
+//! client has to be believed.
+
+use crate::failure::{Result, While, failure};
+use crate::process::{Running, SERVER, start};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Places where nginx is looked for; it is not in the PATH of ordinary users.
+const PROGRAMS: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
+/// A directory in memory.
+const MEMORY: &str = "/dev/shm";
+const PATIENCE: Duration = Duration::from_secs(10);
+const MIB: usize = 1 << 20;
+
+/// A file that is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// `/1k`, 1 KiB.
+    Kibibyte,
+    /// `/100m`, 100 MiB.
+    HundredMebibytes,
+    /// `/1g`, 1 GiB.
+    Gibibyte,
+}
+
+impl Served {
+    /// Its name below the root of the server.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kibibyte => "1k",
+            Self::HundredMebibytes => "100m",
+            Self::Gibibyte => "1g",
+        }
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Self::Kibibyte => 1 << 10,
+            Self::HundredMebibytes => 100 * MIB,
+            Self::Gibibyte => 1024 * MIB,
+        }
+    }
+}
+
+/// A running server. Its directory is in memory, and is the working directory of clients too; both end with this value.
+pub struct Nginx {
+    running: Running,
+    directory: TempDir,
+    address: SocketAddr,
+}
+
+impl Nginx {
+    /// Starts it with these files.
+    pub fn start(files: &[Served]) -> Result<Self> {
+        let program = program()?;
+        let directory = tempfile::Builder::new().prefix("plimsoll-bench-").tempdir_in(MEMORY);
+        let directory = directory.cannot(format_args!("make a directory in {MEMORY}"))?;
+        write_files(directory.path(), files)?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).cannot("listen on a loopback port")?;
+        // nginx takes a socket over as it is, and would wait in `accept`.
+        listener.set_nonblocking(true).cannot("listen without waiting")?;
+        let address = listener.local_addr().cannot("tell the port")?;
+        let path = directory.path().join("nginx.conf");
+        fs::write(&path, configuration(directory.path(), address)).cannot("write the configuration of nginx")?;
+        let errors = File::create(directory.path().join("stderr")).cannot("write the messages of nginx")?;
+        let mut command = Command::new(program);
+        command.arg("-p").arg(directory.path()).arg("-c").arg(&path).args(["-e", "error.log"]);
+        // `NGINX` names descriptors that an nginx takes over from the one before: no port is guessed, and none can be lost.
+        command.env("NGINX", "0;").stdin(Stdio::from(OwnedFd::from(listener))).stdout(Stdio::null()).stderr(errors);
+        let running = start(&mut command, SERVER)?;
+        let mut nginx = Self { running, directory, address };
+        nginx.wait_until_ready()?;
+        Ok(nginx)
+    }
+
+    fn wait_until_ready(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            let over = self.running.wait_until(self.running.age() + Duration::from_millis(10))?;
+            if over.is_some() || begun.elapsed() > PATIENCE {
+                let messages = fs::read_to_string(self.directory.path().join("stderr")).unwrap_or_default();
+                return Err(failure(format_args!("nginx did not start: {}", messages.trim())));
+            }
+            if self.requests().is_ok() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The URL of a file.
+    pub fn url(&self, file: Served) -> String {
+        format!("http://{}/{}", self.address, file.name())
+    }
+
+    /// The working directory of clients.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Requests that it has taken so far, with the one that asks for this.
+    pub fn requests(&self) -> Result<u64> {
+        let page = self.status_page().cannot("ask nginx for its counters")?;
+        // The third line: connections accepted, connections handled, requests.
+        let (_, body) = page.split_once("\r\n\r\n").unwrap_or_default();
+        let line = body.lines().nth(2).unwrap_or_default();
+        let count = line.split_whitespace().nth(2).and_then(|number| number.parse().ok());
+        count.ok_or_else(|| failure("nginx answers no counters: it is built without stub_status"))
+    }
+
+    fn status_page(&self) -> io::Result<String> {
+        let mut stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(b"GET /stub HTTP/1.0\r\n\r\n")?;
+        let mut page = String::new();
+        stream.take(4096).read_to_string(&mut page)?;
+        Ok(page)
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // The master takes the process that serves down with it.
+        self.running.stop(PATIENCE);
+    }
+}
+
+fn program() -> Result<&'static str> {
+    let found = PROGRAMS.into_iter().find(|path| Path::new(path).exists());
+    found.ok_or_else(|| failure("nginx is not installed: `apt install nginx-light`"))
+}
+
+/// What `nginx -v` says.
+pub fn version() -> Result<String> {
+    let output = Command::new(program()?).arg("-v").output().cannot("start nginx")?;
+    Ok(String::from_utf8_lossy(&output.stderr).trim().replace("nginx version: ", ""))
+}
+
+/// Files of noise, no holes: these would be one page in the processor's cache.
+fn write_files(directory: &Path, files: &[Served]) -> Result<()> {
+    let mut block = vec![0; MIB];
+    File::open("/dev/urandom").and_then(|mut noise| noise.read_exact(&mut block)).cannot("read /dev/urandom")?;
+    for file in files {
+        let path: PathBuf = directory.join(file.name());
+        let written = File::create(&path).and_then(|mut output| {
+            let mut left = file.bytes();
+            while left > 0 {
+                let part = left.min(MIB);
+                output.write_all(&block[..part])?;
+                left -= part;
+            }
+            Ok(())
+        });
+        written.cannot(format_args!("write {}", path.display()))?;
+    }
+    // The process that serves is another user, when this one is root.
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).cannot("open the directory of nginx")
+}
+
+fn configuration(directory: &Path, address: SocketAddr) -> String {
+    let root = directory.display();
+    format!(
+        r"
+daemon off; worker_processes 1; user root; pid {root}/pid; error_log {root}/error.log; worker_rlimit_nofile 20000;
+events {{ worker_connections 10000; multi_accept on; }}
+http {{
+  access_log off; sendfile on; sendfile_max_chunk 2m; tcp_nopush on; open_file_cache max=100;
+  keepalive_requests 1000000000; keepalive_timeout 300;
+  client_body_temp_path {root}/body; proxy_temp_path {root}/proxy; fastcgi_temp_path {root}/fastcgi;
+  scgi_temp_path {root}/scgi; uwsgi_temp_path {root}/uwsgi;
+  server {{ listen {address} backlog=8192; root {root}; location = /stub {{ stub_status; }} }}
+}}
+"
+    )
+}

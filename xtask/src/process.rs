@@ -1,0 +1,209 @@
+//! Runs a program on chosen cores, for a bounded time, and says what it cost.
+
+use crate::failure::{Result, While, failure, go_on};
+use std::fmt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+use sys::process::{Ended, Process};
+
+/// The core of the server.
+pub const SERVER: Place = Place::Core(0);
+/// The core of the client.
+pub const CLIENT: Place = Place::Core(1);
+
+/// How often a waiting task looks for Ctrl-C.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Where a process may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// On one core, numbered from 0.
+    Core(usize),
+    /// On all cores that this process may use.
+    AllCores,
+}
+
+/// A process that has not ended; it is killed when this value goes away.
+pub struct Running {
+    process: Process,
+    started: Instant,
+}
+
+/// What a process did, and what it cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// From its start to its end.
+    pub wall: Duration,
+    /// In user and kernel mode, as the kernel accounted at its end.
+    pub cpu: Duration,
+    /// The most resident memory.
+    pub peak: Peak,
+    /// How it ended.
+    pub end: End,
+}
+
+/// The most resident memory of a process. The kernel's figure starts from what the process that started it had held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Peak {
+    /// So many bytes.
+    Bytes(u64),
+    /// At most so many bytes: this process itself has held them.
+    AtMost(u64),
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// With this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It took too long, and was killed.
+    TimeLimit,
+}
+
+/// Starts a program.
+pub fn start(command: &mut Command, place: Place) -> Result<Running> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    // A process runs where the thread may that started it.
+    let spawned = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            if let Place::Core(core) = place {
+                sys::limits::pin_current_thread(core).cannot(format_args!("use core {core}"))?;
+            }
+            let started = Instant::now();
+            let process = Process::spawn(command).cannot(format_args!("start {name}"))?;
+            Ok(Running { process, started })
+        });
+        thread.join()
+    });
+    spawned.unwrap_or_else(|_| Err(failure(format_args!("cannot start {name}"))))
+}
+
+impl Running {
+    /// The kernel's number for it.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// How long it has been running.
+    pub fn age(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Waits for its end until it has this age.
+    pub fn wait_until(&mut self, age: Duration) -> Result<Option<Run>> {
+        loop {
+            go_on()?;
+            let left = age.saturating_sub(self.age());
+            let ended = self.process.wait(left.min(LOOK)).cannot("wait for a process")?;
+            if let Some(ended) = ended {
+                return Ok(Some(self.account(&ended, End::of(ended.status))));
+            }
+            if left.is_zero() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Waits for its end; kills it at this age.
+    pub fn finish(mut self, limit: Duration) -> Result<Run> {
+        if let Some(run) = self.wait_until(limit)? {
+            return Ok(run);
+        }
+        let ended = self.process.kill().cannot("end a process")?;
+        Ok(self.account(&ended, End::TimeLimit))
+    }
+
+    /// Asks it to end, gives it a while, then kills it.
+    pub fn stop(&mut self, patience: Duration) {
+        let _ = self.process.ask_to_end(sys::signals::Signal::Terminate);
+        let deadline = Instant::now() + patience;
+        while let Ok(None) = self.process.wait(LOOK) {
+            if Instant::now() > deadline {
+                let _ = self.process.kill();
+            }
+        }
+    }
+
+    fn account(&self, ended: &Ended, end: End) -> Run {
+        let own = sys::limits::peak_memory_bytes().unwrap_or(u64::MAX);
+        let bytes = ended.peak_memory_bytes;
+        let peak = if bytes > own { Peak::Bytes(bytes) } else { Peak::AtMost(bytes) };
+        Run { wall: self.age(), cpu: ended.cpu, peak, end }
+    }
+}
+
+impl Peak {
+    /// The figure, exact or not.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Bytes(bytes) | Self::AtMost(bytes) => bytes,
+        }
+    }
+}
+
+impl End {
+    fn of(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Code(code),
+            (None, signal) => Self::Signal(signal.unwrap_or(0)),
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(formatter, "{code}"),
+            Self::Signal(signal) => write!(formatter, "signal {signal}"),
+            Self::TimeLimit => write!(formatter, "time limit"),
+        }
+    }
+}
+
+/// Resident memory of a running process, in bytes; `None` when it has ended.
+pub fn resident_bytes(id: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn a_process_runs_where_it_is_put() {
+        let running = start(&mut shell("test $(nproc) = 1"), SERVER).unwrap();
+        assert_eq!(running.finish(Duration::from_secs(20)).unwrap().end, End::Code(0));
+        assert!(start(&mut shell("true"), Place::Core(1_000_000)).is_err());
+        // This thread's own cores are as before.
+        assert_eq!(sys::limits::available_cores(), std::thread::available_parallelism().unwrap().get());
+    }
+
+    #[test]
+    fn what_takes_too_long_is_killed() {
+        let running = start(&mut shell("exec sleep 60"), Place::AllCores).unwrap();
+        assert!(resident_bytes(running.id()).is_some());
+        let run = running.finish(Duration::from_millis(50)).unwrap();
+        assert_eq!(run.end, End::TimeLimit);
+        assert!(run.wall < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn a_peak_is_exact_only_above_that_of_the_starter() {
+        let run = start(&mut shell("exit 3"), Place::AllCores).unwrap().finish(Duration::from_secs(20)).unwrap();
+        assert_eq!(run.end, End::Code(3));
+        let own = sys::limits::peak_memory_bytes().unwrap();
+        assert_eq!(matches!(run.peak, Peak::Bytes(_)), run.peak.bytes() > own);
+    }
+}

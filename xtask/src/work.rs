@@ -1,0 +1,110 @@
+//! The kinds of work on which clients are compared, and the goals set for each.
+
+use crate::clients::Client;
+use crate::nginx::Served;
+use clap::ValueEnum;
+
+/// One kind of work: what is asked for, and how much at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Work {
+    /// 1 KiB, 64 connections.
+    Small64,
+    /// 1 KiB, 1000 connections.
+    Small1000,
+    /// 1 GiB, 8 connections.
+    Large,
+    /// 100 MiB, 8 connections.
+    Large100m,
+    /// Ranges of 1 MiB of a file of 1 GiB, 1000 connections.
+    Range1000,
+}
+
+/// By what the CPU time of a client is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Requests that the server has counted.
+    Request,
+    /// Decimal gigabytes that the loopback interface has counted.
+    Gigabyte,
+}
+
+impl Work {
+    /// Its name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Small64 => "small64",
+            Self::Small1000 => "small1000",
+            Self::Large => "large",
+            Self::Large100m => "large100m",
+            Self::Range1000 => "range1000",
+        }
+    }
+
+    /// In words.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Small64 => "GET 1 KiB, keep-alive, c = 64",
+            Self::Small1000 => "GET 1 KiB, keep-alive, c = 1000",
+            Self::Large => "GET 1 GiB, bodies discarded, c = 8",
+            Self::Large100m => "GET 100 MiB, bodies discarded, c = 8",
+            Self::Range1000 => {
+                "1 MiB ranges of 1 GiB, c = 1000: at random by plimsoll, always the first (hot in the cache) by the others"
+            }
+        }
+    }
+
+    /// The file that is asked for.
+    pub fn file(self) -> Served {
+        match self {
+            Self::Small64 | Self::Small1000 => Served::Kibibyte,
+            Self::Large100m => Served::HundredMebibytes,
+            Self::Large | Self::Range1000 => Served::Gibibyte,
+        }
+    }
+
+    /// Operations in flight.
+    pub fn concurrency(self) -> u32 {
+        match self {
+            Self::Large | Self::Large100m => 8,
+            Self::Small64 => 64,
+            Self::Small1000 | Self::Range1000 => 1000,
+        }
+    }
+
+    /// Whether ranges are asked for.
+    pub fn is_ranged(self) -> bool {
+        self == Self::Range1000
+    }
+
+    /// What the cost is counted by.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Small64 | Self::Small1000 => Unit::Request,
+            Self::Large | Self::Large100m | Self::Range1000 => Unit::Gigabyte,
+        }
+    }
+
+    /// The highest allowed ratio of Plimsoll's cost to that of a peer, where a goal is set.
+    pub fn goal(self, peer: Client) -> Option<f64> {
+        match (self, peer) {
+            (Self::Small64, Client::Wrk) => Some(0.85),
+            (Self::Small64, Client::Oha) => Some(0.75),
+            (Self::Small1000, Client::Wrk) => Some(0.9),
+            (Self::Small1000, Client::Oha) => Some(0.5),
+            (Self::Large | Self::Large100m, Client::Wrk) => Some(0.15),
+            (Self::Large | Self::Large100m, Client::Oha) => Some(0.25),
+            (Self::Range1000, Client::Wrk) => Some(0.35),
+            _ => None,
+        }
+    }
+}
+
+impl Unit {
+    /// The head of a column of costs.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::Request => "CPU µs/request",
+            Self::Gigabyte => "CPU s/GB",
+        }
+    }
+}
