@@ -1,6 +1,6 @@
 //! What limited a run, and time as a stalled server makes it.
 
-use crate::support::{Nginx, Place, Report, Running, Setup, all_cores, wait_for};
+use crate::support::{Ended, Nginx, Place, Report, Request, Running, Setup, all_cores, wait_for};
 use std::process::Command;
 use std::time::Duration;
 
@@ -68,10 +68,38 @@ fn a_rate_beyond_what_the_target_carries_is_no_success() {
     report.expect_joins(&nginx.quit());
 }
 
+/// How often a run is made again that the program itself disowns, because others took the cores meanwhile.
+const TRIES: usize = 3;
+
 #[test]
 fn a_server_that_stalls_for_a_second_shows_in_the_response_times() {
     let _cores = all_cores();
-    let Some(nginx) = Nginx::start(Setup { exact_times: true, ..Setup::default() }) else { return };
+    for attempt in 1..=TRIES {
+        let Some((ended, report, log)) = stalled_run() else { return };
+        if ended.code == Some(3) && attempt < TRIES {
+            eprintln!("try {attempt}: limited by {}, again", report.text("/limited_by"));
+            continue;
+        }
+        ended.expect(0);
+        report.expect_clean(10_000);
+        report.expect_joins(&log);
+        let truth = waits_ms(log.iter().map(|request| request.end * 1000.0).collect());
+        let quantile = |q: f64| truth[(truth.len() as f64 * q) as usize];
+        assert!((880.0..1000.0).contains(&quantile(0.99)), "the server stalled for a second: {}", quantile(0.99));
+        for q in [0.5, 0.95, 0.99, 0.999] {
+            let (truth, found) = (quantile(q), report.quantile_ms("/times/response/quantiles", q));
+            assert!((found - truth).abs() <= 10.0, "q {q}: {found} ms against {truth} ms");
+        }
+        // A stall is no long service of one operation after the other: most were sent while it lasted.
+        assert!(report.quantile_ms("/times/service/quantiles", 0.99) > 500.0);
+        assert!(report.quantile_ms("/times/lateness/quantiles", 0.99) < 100.0, "the client was not late");
+        return;
+    }
+}
+
+/// A run at 1,000/s for 10 s against a server that is stopped for one second of them.
+fn stalled_run() -> Option<(Ended, Report, Vec<Request>)> {
+    let nginx = Nginx::start(Setup { exact_times: true, ..Setup::default() })?;
     let place = Place::new();
     let words = ["get", "--json", &nginx.url("/f/1k"), "-R", "1000", "-d", "10s", "--out", "out"];
     let run: Running = place.start(words);
@@ -82,20 +110,7 @@ fn a_server_that_stalls_for_a_second_shows_in_the_response_times() {
     nginx.signal_workers("CONT");
     let ended = run.end();
     let report = Report::read(&ended);
-    ended.expect(0);
-    report.expect_clean(10_000);
-    let log = nginx.quit();
-    report.expect_joins(&log);
-    let truth = waits_ms(log.iter().map(|request| request.end * 1000.0).collect());
-    let quantile = |q: f64| truth[(truth.len() as f64 * q) as usize];
-    assert!((880.0..1000.0).contains(&quantile(0.99)), "the server stalled for a second: {}", quantile(0.99));
-    for q in [0.5, 0.95, 0.99, 0.999] {
-        let (truth, found) = (quantile(q), report.quantile_ms("/times/response/quantiles", q));
-        assert!((found - truth).abs() <= 10.0, "q {q}: {found} ms against {truth} ms");
-    }
-    // A stall is no long service of one operation after the other: most were sent while it lasted.
-    assert!(report.quantile_ms("/times/service/quantiles", 0.99) > 500.0);
-    assert!(report.quantile_ms("/times/lateness/quantiles", 0.99) < 100.0, "the client was not late");
+    Some((ended, report, nginx.quit()))
 }
 
 /// How long operations had to wait that arrived once each millisecond and were answered at `ends_ms` in order of

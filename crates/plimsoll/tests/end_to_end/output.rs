@@ -115,6 +115,18 @@ fn httpbench_output_has_its_figures() {
 }
 
 #[test]
+fn the_demo_ends_well_with_a_report() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let ended = place.run(["demo", "--out", "out"]);
+    ended.expect(0);
+    assert!(ended.stdout.contains("VALID · limited by: "), "{}", ended.stdout);
+    let (again, report) = place.report(&place.path("out"));
+    again.expect(0);
+    assert_eq!((report.text("/verdict"), report.number("/operations/failed")), ("valid", 0));
+}
+
+#[test]
 fn a_reader_that_has_gone_away_is_no_failure() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
