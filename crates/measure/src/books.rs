@@ -121,6 +121,14 @@ fn equalities(tally: &Tally) -> [(Identity, u64, u64); 3] {
     ]
 }
 
+impl Summary {
+    /// Whether the books balance. `whole` tells whether the run came to its own end.
+    #[must_use]
+    pub fn verdict(&self, whole: bool) -> Verdict {
+        audit(self, whole)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

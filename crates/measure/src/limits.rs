@@ -1,12 +1,10 @@
-//! What set the limit: the target, this client, its host, or what was asked for.
+//! Seconds in which the client was at one of its limits.
 //!
-//! The client watches itself in every interval ([`crate::ClientLoad`]); here the intervals are judged by the rules of
-//! DESIGN.md §9.5. The client is named only when at least two seconds and more than 5 % of all show it at a limit.
+//! The client watches itself in every interval ([`crate::ClientLoad`]); here each interval is judged by the rules of
+//! DESIGN.md §9.5, and the flagged seconds are counted. What follows from them is [`crate::limited_by`]'s to say.
 
 use crate::interval::Interval;
-use crate::summary::Summary;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The load model, as far as the judgement needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,48 +30,6 @@ impl Model {
     }
 }
 
-/// What set the limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LimitedBy {
-    /// The target answered as fast as it could.
-    Target,
-    /// A thread of this client had no time left.
-    ClientCpu,
-    /// This client's network card was full.
-    ClientNic,
-    /// Client and others compete for this host's cores.
-    SharedHost,
-    /// The target would have answered more: more concurrency would carry more.
-    Concurrency,
-    /// The target carried all that was offered.
-    Rate,
-    /// Too little ended to tell.
-    Unknown,
-}
-
-impl LimitedBy {
-    /// Whether the limit lies on the client's side, so that the figures say "at least".
-    #[must_use]
-    pub fn is_client(self) -> bool {
-        matches!(self, Self::ClientCpu | Self::ClientNic | Self::SharedHost)
-    }
-}
-
-impl fmt::Display for LimitedBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Target => "target",
-            Self::ClientCpu => "client CPU",
-            Self::ClientNic => "client NIC",
-            Self::SharedHost => "shared host",
-            Self::Concurrency => "your concurrency",
-            Self::Rate => "the rate asked for",
-            Self::Unknown => "unknown",
-        })
-    }
-}
-
 /// Busy share of a thread above which it has no time left.
 const BUSY_MAX: f64 = 0.95;
 /// Share of looks that find answers already waiting, above which answers wait unread.
@@ -92,12 +48,6 @@ const SECONDS_MIN: f64 = 0.2;
 /// Flagged seconds, and share of all seconds, from which the client is named.
 const FLAGGED_SECONDS_MIN: f64 = 2.0;
 const FLAGGED_SHARE_MIN: f64 = 0.05;
-/// Share of the offered operations that may be missing.
-const MISSED_MAX: f64 = 0.01;
-/// A median service time of so many times the fastest shows that requests queue.
-const QUEUEING_FACTOR: f64 = 2.0;
-/// Below so many operations nothing is said about queueing.
-const OPERATIONS_MIN: u64 = 20;
 
 /// Seconds of the measured window in which the client was at a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -143,137 +93,8 @@ impl LimitTally {
         self.nic_max = self.nic_max.max(load.nic);
     }
 
-    fn counts(&self, flagged: f64) -> bool {
+    /// Whether so many flagged seconds are enough to name the client.
+    pub(crate) fn counts(&self, flagged: f64) -> bool {
         flagged >= FLAGGED_SECONDS_MIN - SECONDS_MIN && flagged > FLAGGED_SHARE_MIN * self.seconds
-    }
-
-    pub(crate) fn judge(&self, model: &Model, summary: &Summary) -> LimitedBy {
-        let tally = &summary.stats.measured;
-        // What was dropped, and what was still unfinished when even the drain was over, was not carried.
-        let missing = tally.dropped.saturating_add(tally.unfinished);
-        let missed = missing as f64 > MISSED_MAX * tally.scheduled as f64;
-        let (cpu, nic, host) = (self.counts(self.cpu), self.counts(self.nic), self.counts(self.host));
-        if nic {
-            return LimitedBy::ClientNic;
-        }
-        match model {
-            Model::Open { .. } if self.counts(self.late) || (missed && cpu) => {
-                // A thread that had time to spare and started late was kept from its core.
-                if cpu { LimitedBy::ClientCpu } else { LimitedBy::SharedHost }
-            }
-            Model::Open { .. } if missed => LimitedBy::Target,
-            Model::Open { .. } => LimitedBy::Rate,
-            Model::Closed { .. } if cpu && !host => LimitedBy::ClientCpu,
-            Model::Closed { .. } if host => LimitedBy::SharedHost,
-            Model::Closed { .. } => Self::queueing(summary),
-        }
-    }
-
-    /// With slots to spare on the client's side, either the target makes requests queue, or there are too few of them.
-    fn queueing(summary: &Summary) -> LimitedBy {
-        let service = &summary.all.service;
-        match (service.quantile(0.5), service.min()) {
-            (Some(median), Some(fastest)) if service.count() >= OPERATIONS_MIN => {
-                if median as f64 > QUEUEING_FACTOR * fastest as f64 {
-                    LimitedBy::Target
-                } else {
-                    LimitedBy::Concurrency
-                }
-            }
-            _ => LimitedBy::Unknown,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock::Instant;
-    use crate::interval::ClientLoad;
-    use crate::sample::OpKind;
-    use crate::timeline::Stage;
-
-    const OPEN: Model = Model::Open { in_flight_max: 100 };
-    const CLOSED: Model = Model::Closed { concurrency: 10 };
-
-    fn seconds(count: u64, client: ClientLoad, change: impl Fn(&mut Interval)) -> Vec<Interval> {
-        let second = |index| Instant::from_nanos(index * 1_000_000_000);
-        let make = |index| {
-            let mut interval = Interval::new(Stage::Measured, second(index), second(index + 1));
-            interval.client = client;
-            change(&mut interval);
-            interval
-        };
-        (0..count).map(make).collect()
-    }
-
-    fn judge(model: Model, intervals: &[Interval]) -> LimitedBy {
-        Summary::of(&model, intervals).limited_by(&model)
-    }
-
-    fn answers(interval: &mut Interval, median: u64) {
-        let kind = interval.stats.kind_mut(OpKind::Get);
-        kind.service.record(100_000);
-        for _ in 0..30 {
-            kind.service.record(median);
-            kind.response.record(median);
-        }
-    }
-
-    const SATURATED: ClientLoad = ClientLoad {
-        busy: 0.99,
-        unread: 0.9,
-        run_delay: 0.0,
-        steal: 0.0,
-        nic: 0.0,
-        descriptors: 0.0,
-        ports: 0.0,
-        cpu_nanos: 0,
-    };
-
-    #[test]
-    fn a_busy_thread_is_the_limit_only_while_answers_wait() {
-        assert_eq!(judge(CLOSED, &seconds(10, SATURATED, |_| ())), LimitedBy::ClientCpu);
-        let reading_promptly = ClientLoad { unread: 0.1, ..SATURATED };
-        assert_eq!(judge(CLOSED, &seconds(10, reading_promptly, |i| answers(i, 900_000))), LimitedBy::Target);
-    }
-
-    #[test]
-    fn one_flagged_second_is_not_enough() {
-        let mut run = seconds(10, ClientLoad::default(), |i| answers(i, 110_000));
-        run[3].client = SATURATED;
-        assert_eq!(judge(CLOSED, &run), LimitedBy::Concurrency);
-        run[4].client = SATURATED;
-        assert_eq!(judge(CLOSED, &run), LimitedBy::ClientCpu);
-    }
-
-    #[test]
-    fn an_open_run_is_limited_by_lateness_not_by_slot_wait() {
-        let late = |interval: &mut Interval| {
-            answers(interval, 200_000);
-            interval.stats.kind_mut(OpKind::Get).lateness.record(5_000_000);
-        };
-        assert_eq!(judge(OPEN, &seconds(5, SATURATED, late)), LimitedBy::ClientCpu);
-        assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), late)), LimitedBy::SharedHost);
-        let waiting = |interval: &mut Interval| {
-            answers(interval, 200_000);
-            interval.stats.kind_mut(OpKind::Get).slot_wait.record(5_000_000);
-            (interval.stats.measured.scheduled, interval.stats.measured.dropped) = (100, 50);
-        };
-        assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), waiting)), LimitedBy::Target);
-        let backlog = |interval: &mut Interval| {
-            (interval.stats.measured.scheduled, interval.stats.measured.unfinished) = (100, 5);
-        };
-        assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), backlog)), LimitedBy::Target);
-        assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), |i| answers(i, 200_000))), LimitedBy::Rate);
-        assert_eq!(judge(OPEN, &seconds(5, SATURATED, waiting)), LimitedBy::ClientCpu);
-    }
-
-    #[test]
-    fn cores_and_cards_shared_with_others_are_named() {
-        let crowded = ClientLoad { run_delay: 0.3, ..SATURATED };
-        assert_eq!(judge(CLOSED, &seconds(5, crowded, |_| ())), LimitedBy::SharedHost);
-        let full = ClientLoad { nic: 0.97, ..ClientLoad::default() };
-        assert_eq!(judge(CLOSED, &seconds(5, full, |_| ())), LimitedBy::ClientNic);
     }
 }

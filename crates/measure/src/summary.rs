@@ -3,11 +3,10 @@
 //! Nothing here is remembered from the live run: [`Summary::of`] takes the intervals in the order in which they were
 //! written, so that a report made from a directory that a crash left behind is the same as one made at the end.
 
-use crate::books::{self, Verdict};
 use crate::clock::Instant;
 use crate::distribution::Distribution;
 use crate::interval::Interval;
-use crate::limits::{LimitTally, LimitedBy, Model};
+use crate::limits::{LimitTally, Model};
 use crate::stats::{KindStats, Stats, Traffic};
 use crate::timeline::Stage;
 
@@ -135,17 +134,5 @@ impl Summary {
         let mut connect = self.all.connect.clone();
         connect.record_zeros(self.all.ok.saturating_sub(connect.count()));
         connect
-    }
-
-    /// Whether the books balance. `whole` tells whether the run came to its own end.
-    #[must_use]
-    pub fn verdict(&self, whole: bool) -> Verdict {
-        books::audit(self, whole)
-    }
-
-    /// What set the limit.
-    #[must_use]
-    pub fn limited_by(&self, model: &Model) -> LimitedBy {
-        self.limits.judge(model, self)
     }
 }

@@ -6,6 +6,7 @@ use crate::foreign;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
+use std::process::ExitCode;
 
 /// Finds the load line of storage: how much load a system that serves files over HTTP carries while it stays fast and correct.
 #[derive(Parser, Debug)]
@@ -42,17 +43,19 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Failu
     Cli::try_parse_from(words).map(|cli| cli.command).map_err(|error| explain(&error))
 }
 
-/// Reads a command line that is known to be one of `get`.
-pub fn parse_get(words: impl IntoIterator<Item = OsString>) -> Result<get::Args, Failure> {
-    match parse(words)? {
-        Command::Get(args) => Ok(*args),
-        _ => Err(Failure::usage("not a get command")),
+impl Command {
+    /// Carries it out.
+    pub fn run(self) -> Result<ExitCode, Failure> {
+        match self {
+            Self::Demo(args) => demo::run(&args),
+            Self::Get(args) => get::run(&args),
+            Self::Serve(args) => serve::run(&args),
+            Self::Report(args) => report::run(&args),
+            Self::Doctor(args) => doctor::run(&args),
+            Self::Schema(args) => schema::run(&args),
+            Self::Completions(args) => schema::completions(&args, &mut Cli::command()),
+        }
     }
-}
-
-/// The program's command, for completions.
-pub fn command() -> clap::Command {
-    Cli::command()
 }
 
 fn explain(error: &clap::Error) -> Failure {

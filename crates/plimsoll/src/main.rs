@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         say::note(&format!("plimsoll: a defect in this program{place}. Please report it with the command line."));
     }));
     match cli::parse(std::env::args_os()) {
-        Ok(command) => command::run(command).unwrap_or_else(Failure::tell),
+        Ok(command) => command.run().unwrap_or_else(Failure::tell),
         Err(failure) => Failure::tell(failure),
     }
 }

@@ -311,12 +311,12 @@ mod tests {
         poller.add(&near, u64::MAX, Interest::Read).unwrap();
         assert_eq!(ready(&poller, &mut events, Some(Duration::ZERO)), []);
         far.write_all(b"x").unwrap();
-        let told = Ready { token: u64::MAX, readable: true, writable: false, error: false };
+        let told = Ready { token: u64::MAX, readable: true, writable: false, error: false, closing: false };
         assert_eq!(ready(&poller, &mut events, LONG), [told]);
         assert_eq!(ready(&poller, &mut events, LONG), [told], "level-triggered: told again while unread");
 
         poller.modify(&near, 7, Interest::ReadWrite).unwrap();
-        let told = Ready { token: 7, readable: true, writable: true, error: false };
+        let told = Ready { token: 7, readable: true, writable: true, error: false, closing: false };
         assert_eq!(ready(&poller, &mut events, LONG), [told]);
         poller.modify(&near, 7, Interest::Write).unwrap();
         assert_eq!(ready(&poller, &mut events, LONG), [Ready { readable: false, ..told }]);
@@ -349,7 +349,7 @@ mod tests {
         poller.add(&near, 1, Interest::Write).unwrap();
         drop(far);
         let told = ready(&poller, &mut events, LONG);
-        assert_eq!(told, [Ready { token: 1, readable: true, writable: true, error: true }]);
+        assert_eq!(told, [Ready { token: 1, readable: true, writable: true, error: true, closing: true }]);
         assert!(events.is_full() && !events.is_empty());
     }
 

@@ -1,6 +1,5 @@
 //! `plimsoll schema` and `plimsoll completions`: what other programs read.
 
-use crate::cli;
 use crate::failure::Failure;
 use crate::say;
 use clap_complete::Shell;
@@ -26,9 +25,9 @@ pub struct Completions {
 }
 
 /// Prints completions, to be sourced by the shell.
-pub fn completions(args: &Completions) -> Result<ExitCode, Failure> {
+pub fn completions(args: &Completions, command: &mut clap::Command) -> Result<ExitCode, Failure> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut cli::command(), "plimsoll", &mut text);
+    clap_complete::generate(args.shell, command, "plimsoll", &mut text);
     say::out(&String::from_utf8_lossy(&text));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,14 +1,11 @@
 //! This client's own ceiling: what it reaches against the embedded server, which costs next to nothing.
 
 use super::Finding;
-use crate::cli;
-use crate::command::get_plan;
+use crate::command::{embedded, get};
 use crate::failure::Failure;
 use engine::run_loop::log::OpEntry;
 use engine::{Control, Observer};
 use measure::{Instant, Interval, Stage, Summary};
-use server::{Config, Server};
-use std::num::NonZeroUsize;
 
 /// Keeps what is measured in memory: nothing of this is saved.
 #[derive(Default)]
@@ -31,16 +28,9 @@ impl Observer for Keep {
 /// Measures small requests and large bodies.
 pub fn measure() -> Result<Vec<Finding>, Failure> {
     let _ = sys::signals::catch_interrupts();
-    let config = Config { threads: NonZeroUsize::new(1), ..Config::default() };
-    let server = Server::start(&config)
-        .map_err(|error| Failure::could_not_run(format!("the embedded server can not start: {error}")))?;
-    let address = server
-        .addresses()
-        .first()
-        .copied()
-        .ok_or_else(|| Failure::could_not_run("the embedded server has no address"))?;
-    let small = load(&format!("plimsoll get --threads 1 -c 64 -d 2s http://{address}/blackhole/1KiB"))?;
-    let large = load(&format!("plimsoll get --threads 1 -c 8 -d 2s --drain 0s http://{address}/blackhole/1GiB"))?;
+    let (server, address) = embedded::start()?;
+    let small = load(&format!("get --threads 1 -c 64 -d 2s http://{address}/blackhole/1KiB"))?;
+    let large = load(&format!("get --threads 1 -c 8 -d 2s --drain 0s http://{address}/blackhole/1GiB"))?;
     drop(server);
     let requests = small.summary.stats.measured.completed() as f64;
     let gigabytes = large.summary.measured.traffic.body as f64 / 1e9;
@@ -75,7 +65,7 @@ struct Measured {
 }
 
 fn load(line: &str) -> Result<Measured, Failure> {
-    let plan = get_plan::of(&cli::parse_get(line.split(' ').map(Into::into))?)?;
+    let plan = get::plan::of(&get::Args::of_line(line)?)?;
     let mut keep = Keep::default();
     engine::run(&plan, &Control::new(None), &mut keep).map_err(Failure::could_not_run)?;
     let measured = keep.0.iter().filter(|interval| interval.stage == Stage::Measured);

@@ -1,6 +1,6 @@
 //! From the flags of `get` to a plan: every mistake that can be made in them is told here.
 
-use super::get::{Args, Order};
+use super::args::{Args, Order};
 use crate::execute::OWN_DESCRIPTORS;
 use crate::failure::Failure;
 use base64::Engine;

@@ -1,14 +1,12 @@
-//! `plimsoll get`: a quick read load, with the flags that users of ab, wrk, hey and httpbench have in their fingers.
+//! The flags of `get`.
 
-use super::get_plan;
-use crate::execute::{self, Output, Print};
+use crate::execute::Print;
 use crate::failure::Failure;
 use clap::{ArgAction, ValueEnum};
 use measure::units::{ByteSize, Rate, parse_span};
 use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 /// How the URLs of a list are taken.
@@ -236,14 +234,17 @@ fn percent(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("`{text}` is not a share: write it like 99 or 99.9%"))
 }
 
-/// Carries it out.
-pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let output = Output {
-        directory: args.out.clone(),
-        print: if args.json { Print::Json } else { args.print },
-        live: !args.more.quiet,
-        repeat: args.repeat.get(),
-        objective: measure::Objective::SuccessAtLeast(args.more.success / 100.0),
-    };
-    execute::run(get_plan::of(args)?, &output)
+/// A command line of its own, for those who know what they want to ask for.
+#[derive(clap::Parser, Debug)]
+struct Alone {
+    #[command(flatten)]
+    args: Args,
+}
+
+impl Args {
+    /// Reads `words` as a command line of `get`, the first of which is the command's name.
+    pub fn of_line(words: &str) -> Result<Self, Failure> {
+        let alone = <Alone as clap::Parser>::try_parse_from(words.split(' '));
+        alone.map(|alone| alone.args).map_err(|error| Failure::usage(error.render()))
+    }
 }

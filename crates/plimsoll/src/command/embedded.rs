@@ -1,0 +1,16 @@
+//! The embedded server, for commands that load it themselves.
+
+use crate::failure::Failure;
+use server::{Config, Server};
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+
+/// Starts a server with one thread, which is enough for it and leaves the other cores to the client.
+pub fn start() -> Result<(Server, SocketAddr), Failure> {
+    let config = Config { threads: NonZeroUsize::new(1), ..Config::default() };
+    let server = Server::start(&config)
+        .map_err(|error| Failure::could_not_run(format!("the embedded server can not start: {error}")))?;
+    let address = server.addresses().first().copied();
+    let address = address.ok_or_else(|| Failure::could_not_run("the embedded server has no address"))?;
+    Ok((server, address))
+}
