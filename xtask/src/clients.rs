@@ -165,7 +165,8 @@ fn first_line(program: &OsString, words: &[&str]) -> Option<String> {
     let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
     let text = String::from_utf8_lossy(&text);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    Some(line.chars().take(80).collect())
+    let (version, _) = line.split_once(" Copyright").unwrap_or((line, ""));
+    Some(version.chars().take(80).collect())
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts it with these files.
+    /// Starts it with these files; any may be named more than once.
     pub fn start(files: &[Served]) -> Result<Self> {
         let program = program()?;
         let directory = tempfile::Builder::new().prefix("plimsoll-bench-").tempdir_in(MEMORY);
@@ -150,6 +150,9 @@ fn write_files(directory: &Path, files: &[Served]) -> Result<()> {
     File::open("/dev/urandom").and_then(|mut noise| noise.read_exact(&mut block)).cannot("read /dev/urandom")?;
     for file in files {
         let path: PathBuf = directory.join(file.name());
+        if path.exists() {
+            continue;
+        }
         let written = File::create(&path).and_then(|mut output| {
             let mut left = file.bytes();
             while left > 0 {

@@ -163,12 +163,24 @@ impl fmt::Display for End {
     }
 }
 
-/// Resident memory of a running process, in bytes; `None` when it has ended.
-pub fn resident_bytes(id: u32) -> Option<u64> {
+/// Memory of a running process, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resident {
+    /// All that is resident (`VmRSS`).
+    pub all: u64,
+    /// Of that, what it has allocated, without the pages of its program file, which the kernel may take back (`RssAnon`).
+    pub anonymous: u64,
+}
+
+/// What a process holds now; `None` when it has ended.
+pub fn resident(id: u32) -> Option<Resident> {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kibibytes * 1024)
+    let bytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+        Some(kibibytes * 1024)
+    };
+    Some(Resident { all: bytes("VmRSS:")?, anonymous: bytes("RssAnon:")? })
 }
 
 #[cfg(test)]
@@ -193,7 +205,7 @@ mod tests {
     #[test]
     fn what_takes_too_long_is_killed() {
         let running = start(&mut shell("exec sleep 60"), Place::AllCores).unwrap();
-        assert!(resident_bytes(running.id()).is_some());
+        assert!(resident(running.id()).is_some_and(|now| now.all >= now.anonymous && now.anonymous > 0));
         let run = running.finish(Duration::from_millis(50)).unwrap();
         assert_eq!(run.end, End::TimeLimit);
         assert!(run.wall < Duration::from_secs(20));

@@ -3,7 +3,7 @@
 use crate::failure::{Result, failure};
 use crate::host;
 use crate::nginx::{Nginx, Served};
-use crate::process::{Place, Run, Running, resident_bytes, start};
+use crate::process::{Place, Run, Running, resident, start};
 use crate::program::{Choice, EXTRA};
 use crate::say;
 use crate::verdict::Verdict;
@@ -59,12 +59,11 @@ fn watch(running: &mut Running, length: Duration) -> Result<Vec<f64>> {
     // In the last second it may be ending already.
     while at + Duration::from_secs(1) <= length {
         let over = running.wait_until(at)?.is_some();
-        let bytes = resident_bytes(running.id()).filter(|_| !over);
-        let bytes =
-            bytes.ok_or_else(|| failure(format_args!("plimsoll ended before {} s had passed", at.as_secs())))?;
-        let mebibytes = bytes as f64 / f64::from(1 << 20);
-        say::line(format_args!("  at {:>5} s   VmRSS {mebibytes:.2} MiB", at.as_secs()));
-        samples.push(mebibytes);
+        let now = resident(running.id()).filter(|_| !over);
+        let now = now.ok_or_else(|| failure(format_args!("plimsoll ended before {} s had passed", at.as_secs())))?;
+        let (all, anonymous) = (mebibytes(now.all), mebibytes(now.anonymous));
+        say::line(format_args!("  at {:>5} s   VmRSS {all:.2} MiB (allocated: {anonymous:.2})", at.as_secs()));
+        samples.push(all);
         at += EVERY;
     }
     Ok(samples)
@@ -74,7 +73,7 @@ fn judge(samples: &[f64], run: &Run) -> Result<()> {
     let first = samples.first().ok_or_else(|| failure("no sample was taken"))?;
     let drift = samples.iter().map(|sample| sample / first - 1.0).max_by(|a, b| a.abs().total_cmp(&b.abs()));
     let drift = drift.unwrap_or(0.0);
-    let peak = run.peak.bytes() as f64 / f64::from(1 << 20);
+    let peak = mebibytes(run.peak.bytes());
     say::line(format_args!(
         "  peak RSS             {peak:.2} MiB   goal ≤ {PEAK_MAX_MIB} MiB: {}",
         Verdict::from(peak <= PEAK_MAX_MIB)
@@ -86,6 +85,10 @@ fn judge(samples: &[f64], run: &Run) -> Result<()> {
         Verdict::from(drift.abs() <= DRIFT_MAX)
     ));
     Ok(())
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }
 
 fn cores(run: &Run) -> f64 {

@@ -101,9 +101,7 @@ pub fn run(args: &Args) -> Result<()> {
     let seed = args.seed.unwrap_or_else(seed_from_clock);
     say::line(format_args!("orders    shuffled in each round, seed {seed}"));
 
-    let mut files: Vec<_> = args.work.iter().map(|work| work.file()).collect();
-    files.dedup();
-    let nginx = Nginx::start(&files)?;
+    let nginx = Nginx::start(&args.work.iter().map(|work| work.file()).collect::<Vec<_>>())?;
     let mut shuffler = Shuffler::new(seed);
     for &work in &args.work {
         let able: Vec<&Installed> = clients.iter().filter(|it| it.client.left_out_of(work).is_none()).collect();
