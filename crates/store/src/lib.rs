@@ -24,4 +24,4 @@ pub use frames::{Damage, DamageKind, FRAME_BYTES_MAX};
 pub use op_log::{OPS_FILE, OpLogReader, OpLogWriter, OpRecord, Slice};
 pub use record::{Begin, End, EndReason, FORMAT, Host, Record, Server};
 pub use run_writer::{RECORDS_FILE, RESERVE_FILE, RunWriter};
-pub use saved::{POINTS_MAX, Point, SavedRun, Tail, for_each_record};
+pub use saved::{POINTS_MAX, Point, SavedRun, Tail, for_each_record, read_records};

@@ -36,7 +36,11 @@ pub fn for_each_record(dir: &Path, take: impl FnMut(Record)) -> Result<Tail, Sto
     read_records(file, take).map_err(|kind| StoreError::new(&path, kind))
 }
 
-fn read_records(input: impl Read, mut take: impl FnMut(Record)) -> Result<Tail, StoreErrorKind> {
+/// As [`for_each_record`], from the bytes of a records file.
+///
+/// # Errors
+/// As [`for_each_record`].
+pub fn read_records(input: impl Read, mut take: impl FnMut(Record)) -> Result<Tail, StoreErrorKind> {
     let mut frames = FrameReader::new(input);
     let mut place = Place::Begin;
     loop {

@@ -26,7 +26,7 @@ pub fn begin(plan: &Plan, output: &Output, unix_ms: u64) -> Begin {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         debug_build: cfg!(debug_assertions),
         started_unix_ms: unix_ms,
-        command: redact::command_line(std::env::args_os().map(|word| word.to_string_lossy().into_owned())),
+        command: command(),
         targets: targets.collect(),
         urls: items.len() as u64,
         model: plan.load.model(),
@@ -42,6 +42,12 @@ pub fn begin(plan: &Plan, output: &Output, unix_ms: u64) -> Begin {
         header: plan.group_by.as_deref().map(str::to_owned),
         insecure: false,
     }
+}
+
+/// The command line as one would type it again: the program by its name, wherever it lies.
+fn command() -> Vec<String> {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    redact::command_line(std::iter::once("plimsoll".to_owned()).chain(words))
 }
 
 fn over_time(profile: &Profile, unit: &str) -> String {

@@ -1,0 +1,12 @@
+//! Any text as a case of the liar: read whole or refused with a reason.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use server::Case;
+
+fuzz_target!(|text: &str| {
+    match Case::parse("fuzz", text) {
+        Ok(case) => assert!(case.client.requests > 0),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+});

@@ -1,0 +1,19 @@
+//! Any text as a size, a rate or a span: what is read is written again as the same value.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use measure::units::{ByteSize, Rate, format_span, parse_span};
+
+fuzz_target!(|text: &str| {
+    if let Ok(size) = text.parse::<ByteSize>() {
+        assert_eq!(size.to_string().parse(), Ok(size));
+    }
+    if let Ok(rate) = text.parse::<Rate>() {
+        assert_eq!(rate.to_string().parse(), Ok(rate));
+    }
+    if let Ok(span) = parse_span(text) {
+        let again = parse_span(&format_span(span)).expect("what was written is read");
+        // A year in nanoseconds has more digits than a float: the last ones may differ.
+        assert!(again.abs_diff(span).as_nanos() <= span.as_nanos() / 1_000_000_000_000 + 1);
+    }
+});
