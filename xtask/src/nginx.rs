@@ -4,7 +4,7 @@
 //! client has to be believed.
 
 use crate::failure::{Result, While, failure};
-use crate::process::{Running, SERVER, start};
+use crate::process::{Running, SERVER, children_cpu, start};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -114,6 +114,11 @@ impl Nginx {
         let line = body.lines().nth(2).unwrap_or_default();
         let count = line.split_whitespace().nth(2).and_then(|number| number.parse().ok());
         count.ok_or_else(|| failure("nginx answers no counters: it is built without stub_status"))
+    }
+
+    /// CPU time that the process which serves has used so far.
+    pub fn cpu(&self) -> Result<Duration> {
+        children_cpu(self.running.id()).ok_or_else(|| failure("nginx has ended"))
     }
 
     fn status_page(&self) -> io::Result<String> {

@@ -183,6 +183,20 @@ pub fn resident(id: u32) -> Option<Resident> {
     Some(Resident { all: bytes("VmRSS:")?, anonymous: bytes("RssAnon:")? })
 }
 
+/// CPU time that the children of a running process have used so far, to a hundredth of a second.
+pub fn children_cpu(id: u32) -> Option<Duration> {
+    let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
+    let ticks = children.split_whitespace().map(|child| {
+        let text = std::fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
+        // The name, in parentheses, may hold spaces; user and kernel time are the 12th and 13th field after it.
+        let (_, fields) = text.rsplit_once(')')?;
+        let mut times = fields.split_whitespace().skip(11).map(str::parse::<u64>);
+        Some(times.next()?.ok()? + times.next()?.ok()?)
+    });
+    // USER_HZ is 100 on every Linux that has these files.
+    ticks.sum::<Option<u64>>().map(|ticks| Duration::from_millis(ticks * 10))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,6 +214,19 @@ mod tests {
         assert!(start(&mut shell("true"), Place::Core(1_000_000)).is_err());
         // This thread's own cores are as before.
         assert_eq!(sys::limits::available_cores(), std::thread::available_parallelism().unwrap().get());
+    }
+
+    #[test]
+    fn the_cpu_time_of_children_is_seen_while_they_run() {
+        // It ends by itself, also when the test fails.
+        let mut outer =
+            start(&mut shell("(i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done) & wait"), Place::AllCores).unwrap();
+        let mut seen = Duration::ZERO;
+        while seen < Duration::from_millis(20) {
+            let ended = outer.wait_until(outer.age() + Duration::from_millis(5)).unwrap();
+            assert!(ended.is_none(), "over after {seen:?}");
+            seen = children_cpu(outer.id()).unwrap_or(seen);
+        }
     }
 
     #[test]

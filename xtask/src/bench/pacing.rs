@@ -39,12 +39,16 @@ struct Ground {
 }
 
 impl Ground {
-    fn get(&self, words: &[&str]) -> Result<(Run, JsonReport)> {
+    /// Runs `plimsoll get`; answers the share of the run for which nginx was busy, too.
+    fn get(&self, words: &[&str]) -> Result<(Run, JsonReport, f64)> {
         go_on()?;
+        let before = self.nginx.cpu()?;
         let (url, duration) = (self.nginx.url(Served::Kibibyte), format!("{}s", self.seconds));
         let words: Vec<&str> = words.iter().copied().chain(["-d", &duration, &url]).collect();
         let limit = Duration::from_secs(self.seconds) + EXTRA;
-        program::get(&self.program, &words, CLIENT, self.nginx.directory(), limit)
+        let (run, report) = program::get(&self.program, &words, CLIENT, self.nginx.directory(), limit)?;
+        let used = self.nginx.cpu()?.saturating_sub(before);
+        Ok((run, report, used.as_secs_f64() / run.wall.as_secs_f64()))
     }
 }
 
@@ -71,15 +75,16 @@ struct Ceiling {
 }
 
 fn ceiling(ground: &Ground) -> Result<Ceiling> {
-    let (run, report) = ground.get(&["-c", "64"])?;
+    let (run, report, nginx) = ground.get(&["-c", "64"])?;
     let measured = report.operations.completed_per_second.filter(|rate| *rate >= 2.0);
     let measured = measured.ok_or_else(|| failure("the report of the closed run has no rate"))?;
     let cost = report.client.cpu_nanos_per_operation.filter(|nanos| *nanos >= 1.0);
     let by_cpu = 1e9 / cost.ok_or_else(|| failure("the report of the closed run has no CPU time"))?;
     say::line(format_args!(
-        "  ceiling   closed, c = 64: {measured:.0}/s; limited by {}, client busy at most {:.0} %, exit {}",
+        "  ceiling   closed, c = 64: {measured:.0}/s; limited by {}, client busy at most {:.0} %, nginx {:.0} %, exit {}",
         word(report.limited_by),
         report.client.busy_max_share * 100.0,
+        nginx * 100.0,
         run.end
     ));
     say::line(format_args!(
@@ -93,7 +98,7 @@ fn half(ground: &Ground, rate: f64, repeats: u32) -> Result<()> {
     say::line("    run   offered/s  completed/offered     lateness p50        p99        max   limited by    exit");
     let (mut p99s, mut worst) = (Vec::new(), 0.0_f64);
     for number in 1..=repeats {
-        let (run, report) = ground.get(&["-R", &format!("{rate:.0}")])?;
+        let (run, report, _) = ground.get(&["-R", &format!("{rate:.0}")])?;
         let (operations, lateness) = (&report.operations, &report.times.lateness);
         let share = operations.completed as f64 / operations.offered.max(1) as f64;
         let (p50, p99) = (program::quantile_micros(lateness, 0.5), program::quantile_micros(lateness, 0.99));
@@ -125,14 +130,15 @@ fn half(ground: &Ground, rate: f64, repeats: u32) -> Result<()> {
 }
 
 fn twice(ground: &Ground, rate: f64) -> Result<()> {
-    let (run, report) = ground.get(&["-R", &format!("{rate:.0}")])?;
+    let (run, report, nginx) = ground.get(&["-R", &format!("{rate:.0}")])?;
     let operations = &report.operations;
     say::line(format_args!(
-        "  twice     open, -R {rate:.0}: completed {:.0}/s, {} of {} dropped, client busy at most {:.0} %",
+        "  twice     open, -R {rate:.0}: completed {:.0}/s, {} of {} dropped, client busy at most {:.0} %, nginx {:.0} %",
         operations.completed_per_second.unwrap_or(0.0),
         operations.dropped,
         operations.offered,
-        report.client.busy_max_share * 100.0
+        report.client.busy_max_share * 100.0,
+        nginx * 100.0
     ));
     let told = report.limited_by == LimitWord::ClientCpu && run.end == End::Code(3);
     say::line(format_args!(
