@@ -69,7 +69,7 @@ impl Summary {
             return LimitedBy::ClientNic;
         }
         match model {
-            Model::Open { .. } if limits.counts(limits.late) || (missed && cpu) => {
+            Model::Open { .. } if limits.counts(limits.late) || (missed && (cpu || host)) => {
                 // A thread that had time to spare and started late was kept from its core.
                 if cpu { LimitedBy::ClientCpu } else { LimitedBy::SharedHost }
             }
@@ -179,6 +179,8 @@ mod tests {
         assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), backlog)), LimitedBy::Target);
         assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), |i| answers(i, 200_000))), LimitedBy::Rate);
         assert_eq!(judge(OPEN, &seconds(5, SATURATED, waiting)), LimitedBy::ClientCpu);
+        let crowded = ClientLoad { run_delay: 0.4, ..ClientLoad::default() };
+        assert_eq!(judge(OPEN, &seconds(5, crowded, waiting)), LimitedBy::SharedHost);
     }
 
     #[test]

@@ -75,6 +75,13 @@ fn explain(error: &clap::Error) -> Failure {
     {
         return Failure::usage(hint);
     }
+    if let (ErrorKind::UnknownArgument, Some(argument)) = (error.kind(), argument) {
+        let nearest =
+            context(ContextKind::SuggestedArg).map(|flag| format!(", did you mean {flag}")).unwrap_or_default();
+        return Failure::usage(format!(
+            "there is no flag `{argument}`{nearest}? --help names the usual ones, `plimsoll get --help-all` all"
+        ));
+    }
     Failure::usage(one_line(error))
 }
 

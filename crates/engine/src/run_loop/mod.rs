@@ -3,11 +3,11 @@
 //! [`RunLoop::step`] is told which sockets are ready, does everything that is due, and answers until when it can wait.
 //! It never blocks and never reads a clock but its network's. The parts of its work stand in files of their own:
 //!
-//! - [`pacer`]: which slot may start an operation, and when;
-//! - [`start`]: operations and attempts begin, connections are opened, requests are sent;
-//! - [`receive`]: answers are read, or dropped in the kernel;
-//! - [`finish`]: attempts and operations end and are recorded;
-//! - [`checks`]: what an answer amounts to.
+//! - `pacer`: which slot may start an operation, and when;
+//! - `start`: operations and attempts begin, connections are opened, requests are sent;
+//! - `receive`: answers are read, or dropped in the kernel;
+//! - `finish`: attempts and operations end and are recorded;
+//! - `checks`: what an answer amounts to.
 
 mod checks;
 mod connections;

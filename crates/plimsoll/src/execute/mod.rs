@@ -4,13 +4,13 @@
 mod describe;
 mod host;
 mod live;
+mod prepare;
 mod recording;
 
 use crate::failure::{Exit, Failure};
 use crate::say;
 use clap::ValueEnum;
-use engine::network::NameError;
-use engine::plan::{Plan, RangeChoice};
+use engine::plan::Plan;
 use engine::{Control, StopReason};
 use live::LiveLine;
 use measure::objective::Judgement;
@@ -61,13 +61,16 @@ pub struct Output {
 /// Runs the plan, once or as often as asked.
 pub fn run(mut plan: Plan, output: &Output) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
-    prepare(&mut plan)?;
+    prepare::prepare(&mut plan)?;
     let base = directory(&plan, output)?;
     let mut runs = Vec::new();
     let mut exit = Exit::Good;
     for number in 1..=output.repeat {
         let directory = if output.repeat > 1 { base.join(number.to_string()) } else { base.clone() };
         let saved = run_once(&plan, output, &directory)?;
+        if let Some(failure) = unreachable(&saved) {
+            return Err(failure);
+        }
         show(&saved, output.print)?;
         exit = worse(exit, judge(&saved));
         let interrupted = matches!(exit, Exit::Interrupted(_) | Exit::CouldNotRun);
@@ -81,51 +84,6 @@ pub fn run(mut plan: Plan, output: &Output) -> Result<ExitCode, Failure> {
     }
     say::note(&format!("saved in {}", base.display()));
     Ok(exit.into())
-}
-
-/// What must be there before load can be made: descriptors, addresses, sizes.
-fn prepare(plan: &mut Plan) -> Result<(), Failure> {
-    let needed = plan.load.in_flight_max() + OWN_DESCRIPTORS;
-    let limit = sys::limits::raise_descriptor_limit().map_or(u64::MAX, |limits| limits.soft);
-    if needed > limit {
-        return Err(Failure::could_not_run(format!(
-            "{} operations in flight need {needed} file descriptors and the limit is {limit}: raise it with `ulimit -n {needed}` as root, or lower -c",
-            plan.load.in_flight_max()
-        )));
-    }
-    engine::resolve_all(plan).map_err(|(host, error)| {
-        Failure::could_not_run(match error {
-            NameError::NotFound => format!("there is no host `{host}`: check the spelling, or /etc/hosts"),
-            NameError::NoAnswer => format!("the name `{host}` could not be looked up: the resolver does not answer"),
-        })
-    })?;
-    if matches!(plan.request.range, Some(RangeChoice::Random { .. }))
-        && plan.targets.items().iter().any(|item| item.size.is_none())
-    {
-        let total = plan.targets.items().len() as u64;
-        let started = std::time::Instant::now();
-        let mut live = LiveLine::new(true);
-        engine::discover::discover_sizes(plan, &mut |seen, control, now| {
-            if sys::signals::interrupts().count > 0 {
-                control.stop(now, StopReason::Interrupted);
-            }
-            live.message(started.elapsed(), &format!("asking for object sizes: {seen} of {total}"));
-        })
-        .map_err(|error| Failure::could_not_run(format!("{error}; --object-size SIZE tells it")))?;
-        live.clear();
-    }
-    empty_ranges(plan)
-}
-
-/// A random range of an empty object does not exist.
-fn empty_ranges(plan: &mut Plan) -> Result<(), Failure> {
-    let Some(RangeChoice::Random { .. }) = plan.request.range else { return Ok(()) };
-    match plan.targets.items().iter().find(|item| item.size == Some(0)) {
-        Some(item) => {
-            Err(Failure::could_not_run(format!("the object {} is empty: no range of it can be asked for", item.target)))
-        }
-        None => Ok(()),
-    }
 }
 
 /// The run directory: as named, or by time and target.
@@ -207,8 +165,11 @@ pub fn show(run: &SavedRun, form: Print) -> Result<(), Failure> {
         Print::Httpbench => report::compat::httpbench(run),
         Print::None => String::new(),
     };
-    say::out(&text);
-    Ok(())
+    say::try_out(&text).map_err(|error| {
+        Failure::could_not_run(format!(
+            "the report can not be written to standard output: {error}; `plimsoll report DIR` prints it again"
+        ))
+    })
 }
 
 fn style() -> Style {
@@ -216,17 +177,20 @@ fn style() -> Style {
     Style { color, ..Style::default() }
 }
 
+/// A run in which nothing ever reached the target is a failure to run, told in one line and without a report.
+fn unreachable(run: &SavedRun) -> Option<Failure> {
+    let Some(EndReason::Unreachable { detail }) = run.end.as_ref().map(|end| &end.reason) else { return None };
+    let target = run.begin.targets.first().map_or("the target", String::as_str);
+    Some(Failure::could_not_run(format!(
+        "{target} could not be reached: {detail}: is it running, and is the address right?"
+    )))
+}
+
 /// The exit code that a saved run deserves.
 pub fn judge(run: &SavedRun) -> Exit {
     let open = run.begin.model.is_open();
     match run.end.as_ref().map(|end| &end.reason) {
-        Some(EndReason::Unreachable { detail }) => {
-            let target = run.begin.targets.first().map_or("the target", String::as_str);
-            say::note(&format!(
-                "plimsoll: {target} could not be reached: {detail}: is it running, and is the address right?"
-            ));
-            return Exit::CouldNotRun;
-        }
+        Some(EndReason::Unreachable { .. }) => return Exit::CouldNotRun,
         Some(EndReason::DiskFull) => {
             say::note("plimsoll: the disk is full: the run was ended and keeps what was written until then");
             return Exit::CouldNotRun;

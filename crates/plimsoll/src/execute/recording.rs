@@ -1,11 +1,12 @@
 //! What happens while a run goes on: every interval is saved and shown, every interrupt obeyed.
 
 use super::live::LiveLine;
-use crate::say;
+use crate::{redact, say};
 use engine::plan::{Plan, StopAfter};
 use engine::run_loop::log::OpEntry;
 use engine::{Control, Observer, StopReason};
 use measure::{Instant, Interval};
+use std::borrow::Cow;
 use std::time::Duration;
 use store::{End, OpLogWriter, OpRecord, RunWriter, Slice, StoreError};
 use sys::signals::Signal;
@@ -80,8 +81,9 @@ impl Recording {
 
 impl Observer for Recording {
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant) {
+        let shown = redacted(interval);
         if !self.full
-            && let Err(error) = self.writer.interval(interval)
+            && let Err(error) = self.writer.interval(&shown)
         {
             self.broken(error, control, now);
         }
@@ -120,6 +122,18 @@ impl Observer for Recording {
             }
         }
     }
+}
+
+/// The interval without the secrets that the URLs of its examples may hold.
+fn redacted(interval: &Interval) -> Cow<'_, Interval> {
+    if interval.stats.examples.is_empty() {
+        return Cow::Borrowed(interval);
+    }
+    let mut shown = interval.clone();
+    for example in &mut shown.stats.examples {
+        example.url = redact::url_text(&example.url);
+    }
+    Cow::Owned(shown)
 }
 
 fn record(op: &OpEntry) -> OpRecord {

@@ -28,13 +28,13 @@ pub struct Args {
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
     /// Operations in flight (closed model); with -R, the most that may be in flight.
-    #[arg(short = 'c', long, value_name = "N")]
+    #[arg(short = 'c', long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub concurrency: Option<NonZeroU64>,
     /// Operations in all; default: until the time is over.
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub requests: Option<NonZeroU64>,
     /// How long to measure, like 10s or 1m30s [default: 10s, without -n].
-    #[arg(short = 'd', long, value_name = "TIME", value_parser = duration)]
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = measured_time)]
     pub duration: Option<Duration>,
     /// Open model: operations arrive at this rate, however slow the answers, like 1000 or 2.5k.
     #[arg(short = 'R', long, value_name = "RATE", allow_negative_numbers = true)]
@@ -70,7 +70,7 @@ pub struct Args {
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(100..600))]
     pub expect_status: Vec<u16>,
     /// Measure this often; the runs are compared at the end.
-    #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
+    #[arg(long, value_name = "N", value_parser = count, default_value = "1", hide_default_value = true)]
     pub repeat: NonZeroU64,
     /// Where the run is saved [default: runs/TIME-TARGET].
     #[arg(long, value_name = "DIR")]
@@ -103,7 +103,7 @@ pub struct More {
     #[arg(long, requires = "rate", hide_short_help = true)]
     pub poisson: bool,
     /// Most operations in flight in the open model [default: 10000, or what descriptors allow].
-    #[arg(long, value_name = "N", requires = "rate", conflicts_with = "concurrency", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = count, requires = "rate", conflicts_with = "concurrency", hide_short_help = true)]
     pub in_flight_max: Option<NonZeroU64>,
     /// Go from 0 to the full load over this time.
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "stages", hide_short_help = true)]
@@ -115,7 +115,7 @@ pub struct More {
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "rate", hide_short_help = true)]
     pub think: Option<Duration>,
     /// Operations of each slot (closed model).
-    #[arg(long, value_name = "N", conflicts_with = "rate", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = count, conflicts_with = "rate", hide_short_help = true)]
     pub ops_per_slot: Option<NonZeroU64>,
     /// Stop after so many body bytes, like 10GiB.
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
@@ -124,7 +124,7 @@ pub struct More {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", hide_short_help = true)]
     pub drain: Duration,
     /// Threads [default: one for each core that this process may use].
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = count, hide_short_help = true)]
     pub threads: Option<NonZeroU64>,
     /// Seed of all random choices.
     #[arg(long, value_name = "N", default_value = "1", hide_short_help = true)]
@@ -156,7 +156,7 @@ pub struct More {
     #[arg(long, help_heading = "Connections", hide_short_help = true)]
     pub no_keepalive: bool,
     /// Close a connection after so many requests.
-    #[arg(long, value_name = "N", help_heading = "Connections", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = count, help_heading = "Connections", hide_short_help = true)]
     pub requests_per_connection: Option<NonZeroU64>,
     /// Connect elsewhere, like curl: HOST:PORT:TO_HOST:TO_PORT, any part may be empty.
     #[arg(long, value_name = "RULE", help_heading = "Connections", hide_short_help = true)]
@@ -215,6 +215,16 @@ pub struct More {
 
 fn duration(text: &str) -> Result<Duration, String> {
     parse_span(text).map_err(|error| error.to_string())
+}
+
+/// How long to measure; users of curl, hey and oha mean something else by that letter.
+fn measured_time(text: &str) -> Result<Duration, String> {
+    duration(text).map_err(|error| format!("{error}; a request body is --body-file FILE"))
+}
+
+fn count(text: &str) -> Result<NonZeroU64, String> {
+    let digits = text.replace('_', "");
+    digits.parse().map_err(|_| format!("`{text}` is not a count: write a whole number above 0"))
 }
 
 fn timeout(text: &str) -> Result<Duration, String> {

@@ -1,0 +1,75 @@
+//! What must be there before load can be made: descriptors, places on this host, addresses, object sizes. Everything
+//! that can be told before the first request is told here, in one line.
+
+use super::OWN_DESCRIPTORS;
+use super::live::LiveLine;
+use crate::failure::Failure;
+use engine::StopReason;
+use engine::network::NameError;
+use engine::plan::{Plan, RangeChoice, Route};
+
+/// What must be there before load can be made: descriptors, addresses, sizes.
+pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
+    let needed = plan.load.in_flight_max() + OWN_DESCRIPTORS;
+    let limit = sys::limits::raise_descriptor_limit().map_or(u64::MAX, |limits| limits.soft);
+    if needed > limit {
+        return Err(Failure::could_not_run(format!(
+            "{} operations in flight need {needed} file descriptors and the limit is {limit}: raise it with `ulimit -n {needed}` as root, or lower -c",
+            plan.load.in_flight_max()
+        )));
+    }
+    check_route(plan)?;
+    engine::resolve_all(plan).map_err(|(host, error)| {
+        Failure::could_not_run(match error {
+            NameError::NotFound => format!("there is no host `{host}`: check the spelling, or /etc/hosts"),
+            NameError::NoAnswer => format!("the name `{host}` could not be looked up: the resolver does not answer"),
+        })
+    })?;
+    if matches!(plan.request.range, Some(RangeChoice::Random { .. }))
+        && plan.targets.items().iter().any(|item| item.size.is_none())
+    {
+        let total = plan.targets.items().len() as u64;
+        let started = std::time::Instant::now();
+        let mut live = LiveLine::new(true);
+        engine::discover::discover_sizes(plan, &mut |seen, control, now| {
+            if sys::signals::interrupts().count > 0 {
+                control.stop(now, StopReason::Interrupted);
+            }
+            live.message(started.elapsed(), &format!("asking for object sizes: {seen} of {total}"));
+        })
+        .map_err(|error| Failure::could_not_run(format!("{error}; --object-size SIZE tells it")))?;
+        live.clear();
+    }
+    empty_ranges(plan)
+}
+
+/// Places on this host that the user named and that must be there.
+fn check_route(plan: &Plan) -> Result<(), Failure> {
+    if let Route::Unix(path) = &plan.connections.route
+        && !path.exists()
+    {
+        return Err(Failure::could_not_run(format!(
+            "there is no unix socket {}: is the server running, and is the path right?",
+            path.display()
+        )));
+    }
+    for address in plan.connections.from.iter() {
+        std::net::UdpSocket::bind((*address, 0)).map_err(|_| {
+            Failure::could_not_run(format!(
+                "--local-address {address}: this host has no such address; `ip address` lists those it has"
+            ))
+        })?;
+    }
+    Ok(())
+}
+
+/// A random range of an empty object does not exist.
+fn empty_ranges(plan: &mut Plan) -> Result<(), Failure> {
+    let Some(RangeChoice::Random { .. }) = plan.request.range else { return Ok(()) };
+    match plan.targets.items().iter().find(|item| item.size == Some(0)) {
+        Some(item) => {
+            Err(Failure::could_not_run(format!("the object {} is empty: no range of it can be asked for", item.target)))
+        }
+        None => Ok(()),
+    }
+}
