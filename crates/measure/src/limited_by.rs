@@ -2,7 +2,7 @@
 //!
 //! The client is named only when at least two seconds and more than 5 % of all show it at a limit (DESIGN.md §9.5).
 
-use crate::limits::Model;
+use crate::limits::{BUSY_MAX, Model};
 use crate::summary::Summary;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -73,12 +73,21 @@ impl Summary {
                 // A thread that had time to spare and started late was kept from its core.
                 if cpu { LimitedBy::ClientCpu } else { LimitedBy::SharedHost }
             }
+            Model::Open { .. } if missed && self.offered_too_much() => LimitedBy::ClientCpu,
             Model::Open { .. } if missed => LimitedBy::Target,
             Model::Open { .. } => LimitedBy::Rate,
             Model::Closed { .. } if cpu && !host => LimitedBy::ClientCpu,
             Model::Closed { .. } if host => LimitedBy::SharedHost,
             Model::Closed { .. } => self.queueing(),
         }
+    }
+
+    /// Whether this client could not have started all that was offered even if the target had taken it: at what an
+    /// operation costs it, its busiest thread would have had no time left.
+    fn offered_too_much(&self) -> bool {
+        let tally = &self.stats.measured;
+        let projected = self.limits.mean_busy() * tally.scheduled as f64 / tally.started.max(1) as f64;
+        projected > BUSY_MAX
     }
 
     /// With slots to spare on the client's side, either the target makes requests queue, or there are too few of them.
@@ -178,6 +187,14 @@ mod tests {
         };
         assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), backlog)), LimitedBy::Target);
         assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), |i| answers(i, 200_000))), LimitedBy::Rate);
+        // Half of what was offered was started, which took 60 % of a thread: the other half would not have fitted.
+        let half_started = |interval: &mut Interval| {
+            waiting(interval);
+            interval.stats.measured.started = 50;
+        };
+        let at = |busy| ClientLoad { busy, ..ClientLoad::default() };
+        assert_eq!(judge(OPEN, &seconds(5, at(0.6), half_started)), LimitedBy::ClientCpu);
+        assert_eq!(judge(OPEN, &seconds(5, at(0.4), half_started)), LimitedBy::Target);
         assert_eq!(judge(OPEN, &seconds(5, SATURATED, waiting)), LimitedBy::ClientCpu);
         let crowded = ClientLoad { run_delay: 0.4, ..ClientLoad::default() };
         assert_eq!(judge(OPEN, &seconds(5, crowded, waiting)), LimitedBy::SharedHost);

@@ -31,7 +31,7 @@ impl Model {
 }
 
 /// Busy share of a thread above which it has no time left.
-const BUSY_MAX: f64 = 0.95;
+pub(crate) const BUSY_MAX: f64 = 0.95;
 /// Share of looks that find answers already waiting, above which answers wait unread.
 const UNREAD_MAX: f64 = 0.5;
 /// Share of a network card's speed.
@@ -62,6 +62,8 @@ pub struct LimitTally {
     pub nic: f64,
     /// Others took this host's cores.
     pub host: f64,
+    /// Seconds of CPU time of the busiest thread.
+    pub busy: f64,
     /// Highest busy share of a thread.
     pub busy_max: f64,
     /// Highest share of waiting for a core.
@@ -88,9 +90,16 @@ impl LimitTally {
         self.late += seconds * f64::from(late);
         self.nic += seconds * f64::from(load.nic > NIC_MAX);
         self.host += seconds * f64::from(load.run_delay > RUN_DELAY_MAX || load.steal > STEAL_MAX);
+        self.busy += seconds * load.busy;
         self.busy_max = self.busy_max.max(load.busy);
         self.run_delay_max = self.run_delay_max.max(load.run_delay);
         self.nic_max = self.nic_max.max(load.nic);
+    }
+
+    /// Busy share of the busiest thread over all seconds; 0 when nothing was looked at.
+    #[must_use]
+    pub fn mean_busy(&self) -> f64 {
+        if self.seconds > 0.0 { self.busy / self.seconds } else { 0.0 }
     }
 
     /// Whether so many flagged seconds are enough to name the client.
