@@ -47,8 +47,8 @@ fn mistakes_in_the_command_line_are_told_in_one_line() {
     let url = "http://127.0.0.1:9/";
     let cases: &[(&[&str], &[&str])] = &[
         (&[], &["no URL", "plimsoll get http://"]),
-        (&[url, "-c", "0"], &["--concurrency", "0", "at least 1"]),
-        (&[url, "-n", "0"], &["--requests", "0", "at least 1"]),
+        (&[url, "-c", "0"], &["--concurrency", "0", "above 0"]),
+        (&[url, "-n", "0"], &["--requests", "0", "above 0"]),
         (&[url, "-c", "many"], &["-c", "many"]),
         (&[url, "-c", "99999999"], &["-c", "99999999", "at most"]),
         (&[url, "-R", "-3"], &["--rate", "-3", "above 0"]),
