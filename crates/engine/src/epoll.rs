@@ -4,7 +4,7 @@
 //! it need not look again at what was read; large bodies are dropped inside
 //! the kernel (`MSG_TRUNC`). io_uring was measured and gains nothing for this pattern.
 
-use crate::network::{Address, Connecting, Network, Ready, Resolution, Token, Waited};
+use crate::network::{Address, Connecting, Network, Ready, Resolution, ThreadUse, Token, Waited};
 use crate::resolver::Resolver;
 use measure::{Clock, Instant, MonotonicClock};
 use std::io;
@@ -47,7 +47,8 @@ impl EpollNetwork {
     pub fn new(clock: MonotonicClock, local_addresses: Arc<[IpAddr]>, resolver: Arc<Resolver>) -> io::Result<Self> {
         sys::clock::set_timer_slack(TIMER_SLACK)?;
         let (poller, timer) = (Poller::new()?, Timer::new()?);
-        poller.add(&timer, TIMER, sys::poll::Interest::Read)?;
+        // Edge-triggered, since an expired timer stays readable until it is set again, which short waits do not do.
+        poller.add_edges(&timer, TIMER)?;
         Ok(Self {
             clock,
             poller,
@@ -178,7 +179,7 @@ impl Network for EpollNetwork {
         Ok(Waited { now, at_once: !ready.is_empty() && now.since(before) <= AT_ONCE })
     }
 
-    fn thread_cpu_nanos(&self) -> u64 {
-        u64::try_from(sys::clock::thread_cpu_time().as_nanos()).unwrap_or(u64::MAX)
+    fn thread_use(&self) -> ThreadUse {
+        crate::watch::thread_use()
     }
 }

@@ -89,6 +89,15 @@ pub struct Waited {
     pub at_once: bool,
 }
 
+/// What a thread has used of the processor since it began.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ThreadUse {
+    /// CPU time, in nanoseconds.
+    pub cpu_nanos: u64,
+    /// Time for which it was ready to run and had no core, in nanoseconds.
+    pub delay_nanos: u64,
+}
+
 /// A clock, sockets and names.
 pub trait Network {
     /// A non-blocking stream socket.
@@ -142,6 +151,6 @@ pub trait Network {
     /// A connection is given up; dropping the socket closes it.
     fn closed(&mut self, _socket: Self::Socket) {}
 
-    /// CPU time of this thread so far, in nanoseconds.
-    fn thread_cpu_nanos(&self) -> u64;
+    /// What this thread has used of the processor so far.
+    fn thread_use(&self) -> ThreadUse;
 }

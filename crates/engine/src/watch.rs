@@ -3,22 +3,22 @@
 //! Everything is read once per interval by the gathering thread, from `/proc` and `/sys`. What can not be read counts
 //! as zero: nothing is ever blamed on a guess.
 
+use crate::network::ThreadUse;
 use measure::{Interval, Stage};
 use std::collections::HashMap;
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Readings at one moment.
 #[derive(Clone, Debug, Default)]
 struct Readings {
-    /// Time that all threads of this process waited for a core.
-    run_delay: Duration,
     /// Share-making counters of `/proc/stat`: stolen and all ticks.
     stolen: u64,
     ticks: u64,
     /// Bytes received and sent by each network card.
     cards: HashMap<String, (u64, u64)>,
-    cpu: Duration,
+    /// CPU time of this thread.
+    cpu_nanos: u64,
 }
 
 /// Watches this host.
@@ -47,8 +47,6 @@ impl HostWatch {
         let (now, readings) = (Instant::now(), Readings::take());
         let elapsed = now.duration_since(self.at).as_secs_f64().max(1e-3);
         let load = &mut interval.client;
-        let delay = readings.run_delay.saturating_sub(self.last.run_delay).as_secs_f64();
-        load.run_delay = delay / elapsed;
         let ticks = readings.ticks.saturating_sub(self.last.ticks);
         load.steal = readings.stolen.saturating_sub(self.last.stolen) as f64 / ticks.max(1) as f64;
         let card_share = |(card, speed): (&String, &f64)| {
@@ -60,7 +58,8 @@ impl HostWatch {
         load.nic = self.speeds.iter().filter_map(card_share).fold(0.0, f64::max);
         load.descriptors = open_descriptors().map_or(0.0, |open| open as f64 / self.descriptors_max);
         load.ports = if interval.stage == Stage::Measured { ports_in_use() / self.ports } else { 0.0 };
-        load.cpu_nanos = u64::try_from(readings.cpu.saturating_sub(self.last.cpu).as_nanos()).unwrap_or(u64::MAX);
+        // The threads that make the load have told theirs; this one's work belongs to the client as well.
+        load.cpu_nanos += readings.cpu_nanos.saturating_sub(self.last.cpu_nanos);
         (self.last, self.at) = (readings, now);
     }
 }
@@ -68,18 +67,17 @@ impl HostWatch {
 impl Readings {
     fn take() -> Self {
         let (stolen, ticks) = processor_ticks().unwrap_or((0, 0));
-        Self { run_delay: run_delay(), stolen, ticks, cards: card_bytes(), cpu: sys::clock::process_cpu_time() }
+        Self { stolen, ticks, cards: card_bytes(), cpu_nanos: thread_use().cpu_nanos }
     }
 }
 
-/// Waiting time of all threads of this process, second field of each `schedstat`.
-fn run_delay() -> Duration {
-    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let nanos = tasks.filter_map(|task| {
-        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        text.split_whitespace().nth(1)?.parse::<u64>().ok()
-    });
-    Duration::from_nanos(nanos.sum())
+/// CPU time of the calling thread, and the time for which it waited for a core: second field of its `schedstat`.
+pub fn thread_use() -> ThreadUse {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    ThreadUse {
+        cpu_nanos: u64::try_from(sys::clock::thread_cpu_time().as_nanos()).unwrap_or(u64::MAX),
+        delay_nanos: text.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0),
+    }
 }
 
 /// Stolen ticks and all ticks of all cores, from the first line of `/proc/stat`.
@@ -139,7 +137,7 @@ mod tests {
     fn this_process_is_seen() {
         let mut watch = HostWatch::start();
         let mut sum = 0_u64;
-        let until = Instant::now() + Duration::from_millis(30);
+        let until = Instant::now() + std::time::Duration::from_millis(30);
         while Instant::now() < until {
             sum = sum.wrapping_add(1);
         }

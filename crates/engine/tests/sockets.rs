@@ -101,6 +101,25 @@ fn a_stall_of_one_second_shows_whole() {
 }
 
 #[test]
+fn waiting_costs_nothing_at_any_rate() {
+    // From waits that are long to waits that are short, which use different timers.
+    let server = serve(Faults::default());
+    let stages = [(500, 10.0), (0, 1000.0), (2000, 1000.0)];
+    let stages = stages.map(|(length, level)| engine::schedule::StagePlan { length: ms(length), level });
+    let mut plan = at(plan(), &format!("http://{}/blackhole/1KiB", server.addresses()[0]));
+    plan.load = LoadModel::Open {
+        rate: engine::schedule::Profile::stages(10.0, &stages).unwrap(),
+        spacing: engine::schedule::Spacing::Constant,
+        in_flight_max: NonZeroU64::new(100).unwrap(),
+    };
+    plan.stop.time = Some(ms(2500));
+    let kept = run(&plan);
+    let summary = summary(&plan, &kept.intervals);
+    let busy = summary.limits.mean_busy();
+    assert!(busy < 0.5, "a thread that has next to nothing to do was busy for {busy} of the time");
+}
+
+#[test]
 fn known_delays_are_found() {
     let delay = server::Delay::Bimodal { fast: ms(5), slow: ms(50), every: NonZeroU64::new(10).unwrap() };
     let server = serve(Faults { delay, ..Faults::default() });

@@ -14,7 +14,7 @@ pub struct ClientLoad {
     pub busy: f64,
     /// Share of that thread's looks at its sockets that found answers already waiting, after a full round of work.
     pub unread: f64,
-    /// Time for which the process was ready to run and had no core, as a share of the interval.
+    /// Time for which a thread of the run loop was ready to run and had no core, as a share of the interval.
     pub run_delay: f64,
     /// Time that the hypervisor gave to others, as a share of the interval.
     pub steal: f64,
@@ -24,7 +24,7 @@ pub struct ClientLoad {
     pub descriptors: f64,
     /// Local ports in use as a share of the range.
     pub ports: f64,
-    /// CPU time of the whole process, in nanoseconds. Added up when merged.
+    /// CPU time of the threads that make, gather and save the load, in nanoseconds. Added up when merged.
     pub cpu_nanos: u64,
 }
 

@@ -51,18 +51,18 @@ pub const LETTERS: [Letter; 41] = [
     refused('z', "-d 10s", ["HTML attributes", "", "duration", "duration", "only if newer"]),
     refused(
         'r',
-        "nothing: errors never end a run; a range is --range 1MiB",
+        "leave it out: errors never end a run; a range is --range 1MiB",
         ["go on after errors", "", "", "redirects", "range"],
     ),
     refused('s', "--timeout-head 30s (ab's timeout); there are no scripts", ["timeout", "script", "", "", "silent"]),
     refused(
         'l',
-        "nothing: bodies may differ in length (--expect-size checks it)",
+        "leave it out: bodies may differ in length (--expect-size checks it)",
         ["variable length", "", "", "", "list only"],
     ),
     refused(
         'L',
-        "nothing: redirects are followed (--no-follow stops that) and percentiles are always printed",
+        "leave it out: redirects are followed (--no-follow stops that) and percentiles are always printed",
         ["", "percentiles", "", "", "follow"],
     ),
     refused('i', "-I for HEAD requests", ["HEAD", "", "", "", "show headers"]),
@@ -79,13 +79,13 @@ pub const LETTERS: [Letter; 41] = [
     refused('e', "--out DIR, then `plimsoll report --json DIR`", ["CSV file", "", "", "", "referer"]),
     refused('g', "--log-ops with --out DIR", ["gnuplot file", "", "", "", "no globbing"]),
     refused('w', "plain text is printed; --json for machines", ["HTML", "", "", "", "write-out"]),
-    refused('S', "nothing: both are always printed", ["no median", "", "", "", "show errors"]),
+    refused('S', "leave it out: both are always printed", ["no median", "", "", "", "show errors"]),
     refused(
         'v',
-        "nothing: each failure class is shown with an example; -V prints the version",
+        "leave it out: each failure class is shown with an example; -V prints the version",
         ["verbosity", "version", "", "", "verbose"],
     ),
-    refused('f', "nothing: every status of 400 and above is a failure", ["TLS protocol", "", "", "", "fail"]),
+    refused('f', "leave it out: every status of 400 and above is a failure", ["TLS protocol", "", "", "", "fail"]),
     refused(
         'E',
         "TLS client certificates, which come with TLS",
@@ -102,8 +102,9 @@ pub fn hint(flag: &str) -> Option<String> {
     let row = LETTERS.iter().find(|row| row.letter == letter && row.ours.is_none())?;
     let names = ["ab", "wrk", "hey", "oha", "curl"];
     let meanings = names.iter().zip(row.theirs).filter(|(_, meaning)| !meaning.is_empty());
+    let verb = if row.instead.starts_with("leave") { "" } else { "write " };
     let meanings: Vec<String> = meanings.map(|(tool, meaning)| format!("{meaning} in {tool}")).collect();
-    Some(format!("-{letter} ({}) is not a flag here: write {}", meanings.join(", "), row.instead))
+    Some(format!("-{letter} ({}) is not a flag here: {verb}{}", meanings.join(", "), row.instead))
 }
 
 /// The table in Markdown, as it stands in the documentation.

@@ -23,7 +23,7 @@ pub use connections::connects_to;
 pub use pacer::{Share, budget};
 
 use crate::control::{Control, TURN_MAX};
-use crate::network::{Network, Ready, Token, Waited};
+use crate::network::{Network, Ready, ThreadUse, Token, Waited};
 use crate::plan::Plan;
 use crate::schedule::Budget;
 use connections::{Connections, OriginState, State};
@@ -97,7 +97,7 @@ pub struct RunLoop<'p, N: Network> {
     dropped_rest: bool,
     polls: u64,
     polls_at_once: u64,
-    cpu_nanos: u64,
+    used: ThreadUse,
 }
 
 impl<'p, N: Network> RunLoop<'p, N> {
@@ -149,7 +149,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             dropped_rest: false,
             polls: 0,
             polls_at_once: 0,
-            cpu_nanos: 0,
+            used: ThreadUse::default(),
         }
     }
 
@@ -160,7 +160,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
     /// When the poller itself fails.
     pub fn drive(&mut self, net: &mut N, mut hand_over: impl FnMut(Vec<Interval>, Vec<OpEntry>)) -> io::Result<()> {
         let mut ready = Vec::new();
-        self.cpu_nanos = net.thread_cpu_nanos();
+        self.used = net.thread_use();
         loop {
             let step = self.step(net, &ready);
             let finished: Vec<Interval> = self.recorder.take_finished().collect();
@@ -235,12 +235,17 @@ impl<'p, N: Network> RunLoop<'p, N> {
 
     /// Notes how busy this thread was in the interval that is about to be closed.
     fn stamp_load(&mut self, net: &N, now: Instant) {
-        let cpu = net.thread_cpu_nanos();
+        let used = net.thread_use();
         let interval = self.recorder.current_mut();
-        let length = now.nanos_since(interval.start).max(1);
-        interval.client.busy = (cpu - self.cpu_nanos) as f64 / length as f64;
+        let length = now.nanos_since(interval.start).max(1) as f64;
+        let cpu_nanos = used.cpu_nanos.saturating_sub(self.used.cpu_nanos);
+        let delay_nanos = used.delay_nanos.saturating_sub(self.used.delay_nanos);
+        // Readings that lie a little apart must not make a very short interval look overfull.
+        interval.client.busy = (cpu_nanos as f64 / length).min(1.0);
+        interval.client.run_delay = (delay_nanos as f64 / length).min(1.0);
+        interval.client.cpu_nanos = cpu_nanos;
         interval.client.unread = self.polls_at_once as f64 / self.polls.max(1) as f64;
-        (self.cpu_nanos, self.polls, self.polls_at_once) = (cpu, 0, 0);
+        (self.used, self.polls, self.polls_at_once) = (used, 0, 0);
     }
 
     /// When something will be to do, unless a socket becomes ready before.

@@ -8,7 +8,7 @@ mod drive;
 
 pub use drive::simulate;
 
-use crate::network::{Address, Connecting, NameError, Network, Ready, Resolution, Token, Waited};
+use crate::network::{Address, Connecting, NameError, Network, Ready, Resolution, ThreadUse, Token, Waited};
 use measure::Instant;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -237,7 +237,7 @@ impl<S: SimServer> Network for SimNetwork<S> {
         self.pipes[socket.id].arriving.clear();
     }
 
-    fn thread_cpu_nanos(&self) -> u64 {
-        self.busy_nanos
+    fn thread_use(&self) -> ThreadUse {
+        ThreadUse { cpu_nanos: self.busy_nanos, delay_nanos: 0 }
     }
 }

@@ -159,12 +159,31 @@ fn lie(name: &str, args: &Args) -> Result<ExitCode, Failure> {
         "a client should end the last request as {}: {}\n",
         case.expected.last.class, case.expected.last.cause
     ));
+    say::out(&format!("drive it with: {}\n", drive(&case)));
     let address = args.listen.first().copied().unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
     let lifetime = args.stop_after.unwrap_or(LIAR_LIFETIME);
     let liar = Liar::start_on(case, address, lifetime).map_err(|error| cannot_listen(args, &error))?;
     say::out(&format!("lying on http://{}/ for {}\n", liar.address(), format_span(lifetime)));
     wait(Some(lifetime));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The command line that drives a case.
+fn drive(case: &Case) -> String {
+    let client = &case.client;
+    let mut words = vec![format!("plimsoll get -c 1 -n {}", client.requests)];
+    if client.method.as_ref() != "GET" {
+        words.push(format!("-m {}", client.method));
+    }
+    if let Some(range) = client.range {
+        words.push(format!("--range {} --range-at {}", range.len(), range.first()));
+    }
+    words.extend(client.expect_size.map(|size| format!("--expect-size {size}")));
+    words.push(format!("--timeout-head {}", format_span(client.head_timeout)));
+    words.push(format!("--timeout-idle {}", format_span(client.idle_timeout)));
+    words.extend(client.total_timeout.map(|total| format!("--timeout-total {}", format_span(total))));
+    words.push("URL".to_owned());
+    words.join(" ")
 }
 
 /// The server's own books, to be held against those of a client.

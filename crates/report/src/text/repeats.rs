@@ -3,6 +3,7 @@
 use super::Style;
 use super::page::{Page, Table};
 use crate::number::{byte_rate, count, rate, share, time};
+use crate::percentile::samples_needed;
 use crate::standing::Standing;
 use store::SavedRun;
 
@@ -50,9 +51,16 @@ struct Figure {
 const FIGURES: [Figure; 4] = [
     Figure { of: |run| run.summary().per_second(run.summary().stats.measured.ok), show: rate },
     Figure { of: |run| run.summary().goodput(), show: byte_rate },
-    Figure { of: |run| run.summary().all.response.quantile(0.5).map(|nanos| nanos as f64), show: time },
-    Figure { of: |run| run.summary().all.response.quantile(0.99).map(|nanos| nanos as f64), show: time },
+    Figure { of: |run| response(run, 0.5), show: time },
+    Figure { of: |run| response(run, 0.99), show: time },
 ];
+
+/// A percentile of response time, when there are enough operations for it.
+fn response(run: &SavedRun, q: f64) -> Option<f64> {
+    let response = &run.summary().all.response;
+    let enough = response.count() >= samples_needed(q);
+    response.quantile(q).filter(|_| enough).map(|nanos| nanos as f64)
+}
 
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);

@@ -48,7 +48,7 @@ pub struct Args {
     /// Basic authentication; also from the URL, @FILE or ${ENV}.
     #[arg(short = 'u', long = "user", value_name = "USER:PASSWORD")]
     pub user: Option<String>,
-    /// Keep connections; on anyhow, taken for ab's sake. Unsafe TLS is --insecure.
+    /// Keep connections: on anyhow, taken for ab's sake.
     #[arg(short = 'k', hide_short_help = true)]
     pub keep_alive: bool,
     /// Ask for a random range of this size each time, like 1MiB.
