@@ -1,7 +1,7 @@
 //! The median of a few ratios and its interval, by order statistics: nothing is assumed of the distribution but that the
 //! pairs are independent draws from it (H. A. David and H. N. Nagaraja, "Order Statistics", 3rd ed. 2003, §7.1).
 
-/// Pairs below which no interval is given (DESIGN.md §9.9).
+/// Pairs below which no interval is given (docs/measurement.md).
 pub const PAIRS_MIN: usize = 12;
 
 /// The share of repetitions in which an interval must hold the true median, at least.

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub const TURN_MAX: Duration = Duration::from_millis(50);
 /// How far ahead a stop is set.
 const NOTICE: Duration = Duration::from_millis(120);
-/// So many attempts that all fail before one has reached the target end the run (DESIGN.md §9.6).
+/// So many attempts that all fail before one has reached the target end the run (docs/measurement.md).
 const UNREACHED_MAX: u64 = 100;
 
 /// Why a run stopped before its own stop rule said so.

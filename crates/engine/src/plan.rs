@@ -192,7 +192,7 @@ pub struct Timeouts {
 }
 
 impl Default for Timeouts {
-    /// The values of DESIGN.md §9.6.
+    /// The values of docs/measurement.md.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),

@@ -1,4 +1,4 @@
-//! Do the books balance? The identities of `M8`, checked at the end of every run.
+//! Do the books balance? The identities checked at the end of every run.
 //!
 //! Each compares two figures that were counted along different ways: what the loop started with what the recorder saw
 //! end, bytes by arrival with bytes by attempt, the gauge of operations in flight with the residence of each one. A

@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn averaging_percentiles_would_be_wrong_and_merging_is_right() {
-        // The example of DESIGN.md's background: a quiet client and a stalled one.
+        // A quiet client and a stalled one.
         let mut quiet = of(&(0..10_000).map(|i| 1_000_000 + i * 100).collect::<Vec<_>>());
         let stalled =
             of(&(0..1_000).map(|i| if i < 50 { 500_000_000 } else { 1_000_000 + i * 100 }).collect::<Vec<_>>());

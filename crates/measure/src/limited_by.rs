@@ -1,6 +1,6 @@
 //! What set the limit: the target, this client, its host, or what was asked for.
 //!
-//! The client is named only when at least two seconds and more than 5 % of all show it at a limit (DESIGN.md §9.5).
+//! The client is named only when at least two seconds and more than 5 % of all show it at a limit (docs/measurement.md).
 
 use crate::limits::{BUSY_MAX, Model};
 use crate::summary::Summary;

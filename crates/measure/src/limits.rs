@@ -1,7 +1,7 @@
 //! Seconds in which the client was at one of its limits.
 //!
 //! The client watches itself in every interval ([`crate::ClientLoad`]); here each interval is judged by the rules of
-//! DESIGN.md §9.5, and the flagged seconds are counted. What follows from them is [`crate::limited_by`]'s to say.
+//! docs/measurement.md, and the flagged seconds are counted. What follows from them is [`crate::limited_by`]'s to say.
 
 use crate::interval::Interval;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 //! The run loop tells it what happens, as it happens; it counts, times and files everything under the right interval,
 //! and hands out the intervals that are over. There is one recorder for each thread and no lock. The gauge of
 //! operations in flight is integrated here from starts and ends alone, independently of the samples, so that Little's
-//! law can be checked at the end (DESIGN.md §9.3).
+//! law can be checked at the end (docs/measurement.md).
 
 use crate::clock::Instant;
 use crate::enumerated;

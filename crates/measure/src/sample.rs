@@ -100,7 +100,7 @@ pub enum AttemptKind {
     First,
     /// A redirect hop.
     Hop,
-    /// The one resend after a stale kept connection (DESIGN.md §9.4).
+    /// The one resend after a stale kept connection (docs/measurement.md).
     Resend,
 }
 

@@ -82,7 +82,7 @@ impl Summary {
         self.per_second(self.measured.traffic.body)
     }
 
-    /// Throughput without the bytes of attempts that failed or were redirects (DESIGN.md §3).
+    /// Throughput without the bytes of attempts that failed or were redirects (docs/measurement.md).
     #[must_use]
     pub fn goodput(&self) -> Option<f64> {
         self.per_second(self.measured.traffic.body.saturating_sub(self.stats.traffic.wasted))

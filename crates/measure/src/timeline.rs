@@ -1,7 +1,7 @@
 //! The stages of a run: warm-up, the measured window, the drain.
 //!
 //! An operation belongs to the window by its intended start, its bytes by their arrival, its sample to the interval in
-//! which it ended (DESIGN.md §9.3). The window's end may be unknown while the run goes on (a run of N operations ends
+//! which it ended (docs/measurement.md). The window's end may be unknown while the run goes on (a run of N operations ends
 //! when the last one did) and may be brought forward when the user interrupts.
 
 use crate::clock::Instant;

@@ -4,7 +4,7 @@ use crate::say;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// Exit codes (DESIGN.md §4). When several apply, the order of precedence is 4, 130, 3, 1, 0.
+/// Exit codes (docs/measurement.md). When several apply, the order of precedence is 4, 130, 3, 1, 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Ran, and the objectives held.

@@ -1,6 +1,7 @@
-//! Waiting for many descriptors at once: epoll, level-triggered, with nanosecond timeouts, and an eventfd to be woken by.
+//! Waiting for many descriptors at once: epoll with nanosecond timeouts, an eventfd to be woken by, and timers.
 //!
-//! Level-triggered, because a loop that forgets to read is then told again instead of hanging.
+//! Level-triggered with [`Poller::add`], where a loop that forgets to read is told again instead of hanging;
+//! edge-triggered with [`Poller::add_edges`], where each thing that happens is told once.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};

@@ -98,7 +98,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// As [`Self::cut`], but a kept connection that was closed before the first byte is only stale: the request is sent
-    /// again on a new one, once, when doing so is safe (DESIGN.md §9.4).
+    /// again on a new one, once, when doing so is safe (docs/measurement.md).
     pub(super) fn cut_or_resend(&mut self, net: &mut N, token: Token, outcome: AttemptOutcome, now: Instant) {
         let Some(connection) = self.connections.get(token) else { return };
         let slot = connection.slot;
