@@ -198,7 +198,7 @@ impl Recorder {
         if self.current.stage == Stage::Measured {
             self.current.stats.in_flight_nanos += now.nanos_since(self.gauged) * self.in_flight;
         }
-        self.gauged = now;
+        self.gauged = self.gauged.max(now);
     }
 
     fn tally(&mut self, intended: Instant) -> &mut Tally {

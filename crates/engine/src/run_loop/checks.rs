@@ -13,8 +13,8 @@ pub(super) struct Asked {
     pub follow: Follow,
     /// Size of the whole object, when known and the whole object was asked for.
     pub size: Option<u64>,
-    /// Header fields of the answer that had to be there and were.
-    pub headers_matched: u32,
+    /// One bit for each header field that had to be there and was.
+    pub headers_matched: u64,
 }
 
 /// What to do once the head is known.
@@ -70,7 +70,7 @@ pub(super) fn at_head(head: &Head, asked: &Asked, checks: &Checks) -> AtHead {
             _ => Doomed(failed(AttemptClass::Unexpected, Cause::StatusDiffers, Phase::Head)),
         };
     }
-    if (asked.headers_matched as usize) < checks.headers.len() {
+    if (asked.headers_matched.count_ones() as usize) < checks.headers.len() {
         return Doomed(failed(AttemptClass::Unexpected, Cause::HeaderDiffers, Phase::Head));
     }
     Read

@@ -46,6 +46,8 @@ pub(super) struct Connection<S> {
     /// The last body was large: the next head is read apart from its body.
     pub large_bodies: bool,
     pub low_water: usize,
+    /// Waits to be read on.
+    pub queued: bool,
 }
 
 /// A table of connections. A place is used again, with a higher generation.
@@ -162,8 +164,14 @@ impl OriginState {
         }
     }
 
-    /// The address for the next connection: all addresses in turn.
-    pub fn next_address<N: Network>(&mut self, net: &mut N, now: Instant) -> Found {
+    /// Takes the next place in the rotation of the host's addresses, so that all of them are used.
+    pub fn rotate(&mut self) -> usize {
+        self.next_address = self.next_address.wrapping_add(1);
+        self.next_address
+    }
+
+    /// The address at that place of the rotation.
+    pub fn address<N: Network>(&mut self, net: &mut N, place: usize, now: Instant) -> Found {
         let (host, port) = match &self.endpoint {
             Endpoint::Unix(path) => return Found::Address(Address::Unix(path.clone())),
             Endpoint::Name { host, port } => (host, *port),
@@ -179,10 +187,7 @@ impl OriginState {
             self.looked_up = now;
         }
         match self.addresses.as_ref().filter(|addresses| !addresses.is_empty()) {
-            Some(addresses) => {
-                self.next_address = self.next_address.wrapping_add(1);
-                Found::Address(Address::Tcp(addresses[self.next_address % addresses.len()]))
-            }
+            Some(addresses) => Found::Address(Address::Tcp(addresses[place % addresses.len()])),
             None => Found::Failed(NameError::NotFound),
         }
     }

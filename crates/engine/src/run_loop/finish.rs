@@ -137,12 +137,19 @@ impl<N: Network> RunLoop<'_, N> {
         };
         let total_over = self.plan.timeouts.total.is_some_and(|total| now >= op.attempt.started + total);
         let outcome = match (opening, phase) {
+            (true, _) if total_over => {
+                AttemptOutcome::failed(AttemptClass::TimeoutTotal, Cause::TotalTimedOut, Phase::Connect)
+            }
             (true, _) => AttemptOutcome::failed(AttemptClass::ConnectTimeout, Cause::ConnectTimedOut, Phase::Connect),
             _ if total_over => AttemptOutcome::failed(AttemptClass::TimeoutTotal, Cause::TotalTimedOut, phase),
             (false, Phase::Body) => AttemptOutcome::failed(AttemptClass::TimeoutIdle, Cause::BodyStalled, phase),
             (false, _) => AttemptOutcome::failed(AttemptClass::TimeoutHead, Cause::HeadTimedOut, phase),
         };
-        if opening {
+        if opening && !total_over {
+            // The next address may answer.
+            self.close(net, token);
+            self.connect_failed(net, slot, &io::ErrorKind::TimedOut.into(), now);
+        } else if opening {
             self.unreached(net, slot, outcome, now);
         } else {
             self.end_attempt(net, slot, outcome, After::Close, now);

@@ -196,16 +196,16 @@ impl<'p, N: Network> RunLoop<'p, N> {
         now = self.read_on(net, now);
         for event in ready {
             now = self.on_ready(net, *event, now);
-            self.start_due(net, now);
+            now = self.start_due(net, now);
         }
         if let Pacer::Closed(closed) = &mut self.pacer {
             closed.wake(now);
         }
         self.retry_names(net, now);
-        self.start_due(net, now);
+        now = self.start_due(net, now);
         if now >= self.next_sweep {
             self.sweep(net, now);
-            self.start_due(net, now);
+            now = self.start_due(net, now);
         }
         if self.is_over(net, now) { Step::Done } else { Step::WaitUntil(self.next_due(now)) }
     }
@@ -255,7 +255,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         }
         let own = match &self.pacer {
             Pacer::Closed(closed) => closed.next_wake(),
-            Pacer::Open(open) if open.starved => Instant::NEVER,
+            Pacer::Open(open) if open.starved && open.free_slots.is_empty() => Instant::NEVER,
             Pacer::Open(open) => open.next(self.recorder.timeline()).unwrap_or(Instant::NEVER),
         };
         let names = if self.resolving.is_empty() { Instant::NEVER } else { now + NAME_POLL };
@@ -271,14 +271,19 @@ impl<'p, N: Network> RunLoop<'p, N> {
             State::Active if event.writable => self.send_rest(net, event.token, now),
             State::Opening | State::Active | State::Idle => {}
         }
-        if event.readable { self.readable(net, event.token, now) } else { now }
+        // What waits to be read on has its turn at the next step.
+        let queued = self.connections.get(event.token).is_some_and(|connection| connection.queued);
+        if event.readable && !queued { self.readable(net, event.token, now) } else { now }
     }
 
     /// Reads on where a connection was left to give the others their turn.
     fn read_on(&mut self, net: &mut N, mut now: Instant) -> Instant {
         for token in std::mem::take(&mut self.unfinished) {
+            if let Some(connection) = self.connections.get_mut(token) {
+                connection.queued = false;
+            }
             now = self.readable(net, token, now);
-            self.start_due(net, now);
+            now = self.start_due(net, now);
         }
         now
     }
@@ -311,6 +316,9 @@ impl<'p, N: Network> RunLoop<'p, N> {
 
     /// Whether this thread is done; ends what is still in flight when the drain is over.
     fn is_over(&mut self, net: &mut N, now: Instant) -> bool {
+        if self.control.is_abandoned() {
+            self.recorder.end_window(now);
+        }
         let timeline = *self.recorder.timeline();
         let window_over = now >= timeline.window_end();
         if window_over && !self.dropped_rest {

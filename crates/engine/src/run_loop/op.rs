@@ -39,9 +39,12 @@ pub(super) struct Attempt {
     pub window_bytes: u64,
     /// Addresses that were tried.
     pub addresses_tried: usize,
+    /// Where in the rotation of the host's addresses it began.
+    pub first_address: usize,
     /// Known once the head is.
     pub at_head: AtHead,
-    pub headers_matched: u32,
+    /// One bit for each header field that had to be there and was.
+    pub headers_matched: u64,
     /// Interim heads that came before what was read last.
     pub interim_seen: u32,
 }
@@ -57,6 +60,7 @@ impl Attempt {
             received_bytes: 0,
             window_bytes: 0,
             addresses_tried: 0,
+            first_address: 0,
             at_head: AtHead::Read,
             headers_matched: 0,
             interim_seen: 0,

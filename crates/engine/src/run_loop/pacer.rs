@@ -26,6 +26,8 @@ impl Share {
     }
 }
 
+/// Operations of the warm-up are numbered from here.
+const WARMUP_NUMBERS: u64 = 1 << 62;
 /// How often slots that are not in use look whether they should be.
 const UNPARK_EVERY: Duration = Duration::from_millis(5);
 
@@ -66,7 +68,8 @@ impl<'p> Closed<'p> {
             start,
             think,
             tickets: budget.map_or_else(|| Tickets::endless(share.thread, share.threads), Tickets::bounded),
-            warmup_tickets: Tickets::endless(share.thread, share.threads),
+            // Other numbers than those of the window, so that what is warmed up is not what is measured.
+            warmup_tickets: Tickets::endless_from(WARMUP_NUMBERS, share.thread, share.threads),
             waiting: (0..slots).map(|slot| (slot, start)).collect(),
             pauses: BinaryHeap::new(),
             parked: BTreeSet::new(),

@@ -90,30 +90,47 @@ impl<N: Network> RunLoop<'_, N> {
             } else {
                 self.receive(net, token, &mut now)
             };
+            self.adjust_low_water(net, token);
             match step {
                 ReadStep::More => {}
                 ReadStep::Drained | ReadStep::Over => return now,
             }
         }
-        self.unfinished.push(token);
+        if let Some(connection) = self.connections.get_mut(token)
+            && !connection.queued
+        {
+            connection.queued = true;
+            self.unfinished.push(token);
+        }
         now
     }
 
-    /// A free connection has something to say: its end, or bytes that nobody asked for. Either way it is of no use.
+    /// Keeps the mark below what is still to come, so that no tail waits for bytes that do not exist. The kernel looks
+    /// anew at what has arrived whenever the mark is set.
+    #[inline]
+    fn adjust_low_water(&mut self, net: &mut N, token: Token) {
+        let Some(wish) = self.plan.connections.receive_low_water else { return };
+        let Some(connection) = self.connections.get_mut(token) else { return };
+        let left = connection.reader.opaque_bytes().saturating_sub(1);
+        let mark = if left > wish as u64 { wish } else { 1 };
+        if mark != connection.low_water {
+            connection.low_water = mark;
+            net.set_low_water(&connection.socket, mark);
+        }
+    }
+
+    /// A free connection has something to say: its end, or bytes that nobody asked for, and either way it is of no use;
+    /// or nothing at all, when what was told has been read already.
     fn closed_while_idle(&mut self, net: &mut N, token: Token) {
-        self.close(net, token);
+        let Some(connection) = self.connections.get_mut(token) else { return };
+        if !matches!(got(net.recv(&mut connection.socket, &mut self.buffer[..1])), Got::Nothing) {
+            self.close(net, token);
+        }
     }
 
     fn discard(&mut self, net: &mut N, token: Token, opaque: u64, now: &mut Instant) -> ReadStep {
         let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
         let left = opaque - 1;
-        if let Some(mark) = self.plan.connections.receive_low_water {
-            let mark = if left > mark as u64 { mark } else { 1 };
-            if mark != connection.low_water {
-                connection.low_water = mark;
-                net.set_low_water(&connection.socket, mark);
-            }
-        }
         let wanted = left.min(DISCARD_MAX) as usize;
         match got(net.discard(&mut connection.socket, wanted)) {
             Got::Bytes(bytes) => {
@@ -165,9 +182,9 @@ impl<N: Network> RunLoop<'_, N> {
         op.attempt.received_bytes += total as u64;
         if self.recorder.timeline().stage(now) == Stage::Measured {
             op.attempt.window_bytes += body as u64;
-        }
-        if self.plan.stop.bytes.is_some() {
-            self.control.note_bytes(now, body as u64);
+            if self.plan.stop.bytes.is_some() {
+                self.control.note_bytes(now, body as u64);
+            }
         }
     }
 
@@ -257,7 +274,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Judges the head that was just read; an outcome means that the body is not wanted.
-    fn head_known(&mut self, token: Token, headers_matched: u32) -> Option<AttemptOutcome> {
+    fn head_known(&mut self, token: Token, headers_matched: u64) -> Option<AttemptOutcome> {
         let connection = self.connections.get_mut(token)?;
         let head = connection.reader.head()?;
         let op = self.slots[connection.slot as usize].op.as_mut()?;
@@ -349,7 +366,8 @@ struct HeaderWatch<'a> {
     /// Where the `Server` header goes, while it is not known.
     software: Option<&'a mut Option<String>>,
     wanted: &'a [wire::header::Header],
-    matched: u32,
+    /// One bit for each wanted field.
+    matched: u64,
 }
 
 impl HeaderWatch<'_> {
@@ -364,9 +382,10 @@ impl HeaderWatch<'_> {
             self.group_value.clear();
             self.group_value.extend_from_slice(value);
         }
-        let hits = |header: &&wire::header::Header| {
-            name.eq_ignore_ascii_case(header.name.as_str().as_bytes()) && value == header.value.as_str().as_bytes()
-        };
-        self.matched += self.wanted.iter().filter(hits).count() as u32;
+        for (index, header) in self.wanted.iter().enumerate() {
+            if header.name.as_str().as_bytes().eq_ignore_ascii_case(name) && value == header.value.as_str().as_bytes() {
+                self.matched |= 1 << index.min(63);
+            }
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! range for each one.
 
 use crate::plan::{Plan, Route};
+use wire::header::Header;
 use wire::message::Version;
 use wire::range::ByteRange;
 use wire::url::Origin;
@@ -33,7 +34,9 @@ impl Template {
             Version::Http11 => "1.1",
         };
         let mut after_target = format!(" HTTP/{version}\r\n").into_bytes();
-        if !request.headers.iter().any(|header| header.name.is("host")) {
+        // A host name that the user set is meant for the hosts that the user named.
+        let sent = |header: &&Header| trusted || !header.name.is("host");
+        if !request.headers.iter().filter(sent).any(|header| header.name.is("host")) {
             after_target.extend_from_slice(format!("Host: {}\r\n", origin.host_header()).as_bytes());
         }
         match (request.version, request.keep_alive) {
@@ -41,7 +44,7 @@ impl Template {
             (Version::Http11, false) => after_target.extend_from_slice(b"Connection: close\r\n"),
             (Version::Http10, false) | (Version::Http11, true) => {}
         }
-        for header in &request.headers {
+        for header in request.headers.iter().filter(sent) {
             let line = format!("{}: {}\r\n", header.name.as_str(), header.value.as_str());
             if header.is_secret() {
                 if trusted {

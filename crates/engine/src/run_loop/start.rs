@@ -17,11 +17,11 @@ use wire::response::{RequestKind, ResponseReader};
 const BODY_WITH_HEAD_MAX: usize = 64 * 1024;
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Starts the operations that are due, a bounded number of them.
+    /// Starts the operations that are due, a bounded number of them. Answers the present instant.
     #[inline]
-    pub(super) fn start_due(&mut self, net: &mut N, now: Instant) {
+    pub(super) fn start_due(&mut self, net: &mut N, now: Instant) -> Instant {
         match &self.pacer {
-            Pacer::Closed(closed) if closed.waiting.is_empty() => {}
+            Pacer::Closed(closed) if closed.waiting.is_empty() => now,
             Pacer::Closed(_) => self.start_waiting(net, now),
             Pacer::Open(_) => self.start_arrived(net, now),
         }
@@ -39,15 +39,15 @@ impl<N: Network> RunLoop<'_, N> {
         now
     }
 
-    fn start_waiting(&mut self, net: &mut N, mut now: Instant) {
+    fn start_waiting(&mut self, net: &mut N, mut now: Instant) -> Instant {
         for started in 0..BURST {
             now = self.present(net, started, now);
-            let Pacer::Closed(closed) = &mut self.pacer else { return };
+            let Pacer::Closed(closed) = &mut self.pacer else { return now };
             if closed.exhausted || now >= self.recorder.timeline().window_end() {
                 closed.waiting.clear();
-                return;
+                return now;
             }
-            let Some((slot, since)) = closed.next(now) else { return };
+            let Some((slot, since)) = closed.next(now) else { return now };
             // What became free in the warm-up and is taken in the window belongs to the warm-up, by its intended start.
             let measured = self.recorder.timeline().stage(since) == Stage::Measured;
             if measured && self.plan.stop.ops_per_slot.is_some_and(|most| self.slots[slot as usize].taken >= most.get())
@@ -58,22 +58,23 @@ impl<N: Network> RunLoop<'_, N> {
             let tickets = if measured { &mut closed.tickets } else { &mut closed.warmup_tickets };
             let Some(number) = tickets.next() else {
                 closed.exhausted = true;
-                return;
+                return now;
             };
             self.slots[slot as usize].taken += u64::from(measured);
             self.recorder.scheduled(since, 1);
             self.start_op(net, slot, number, (since, 0), now);
         }
+        now
     }
 
-    fn start_arrived(&mut self, net: &mut N, mut now: Instant) {
+    fn start_arrived(&mut self, net: &mut N, mut now: Instant) -> Instant {
         for started in 0..BURST {
             now = self.present(net, started, now);
             let timeline = *self.recorder.timeline();
-            let Pacer::Open(open) = &mut self.pacer else { return };
+            let Pacer::Open(open) = &mut self.pacer else { return now };
             let Some(at) = open.next(&timeline).filter(|at| *at <= now && now < timeline.window_end()) else {
                 open.starved = open.starved && open.free_slots.is_empty();
-                return;
+                return now;
             };
             let free = open.free_slots.pop().or_else(|| {
                 (self.slots.len() < open.slots_max).then(|| {
@@ -83,7 +84,7 @@ impl<N: Network> RunLoop<'_, N> {
             });
             let Some(slot) = free else {
                 open.starved = true;
-                return;
+                return now;
             };
             let number = open.arrivals.number();
             // Waiting for a slot is the target's doing; all other delay is this client's.
@@ -92,6 +93,7 @@ impl<N: Network> RunLoop<'_, N> {
             self.offer(now);
             self.start_op(net, slot, number, (at, slot_wait), now);
         }
+        now
     }
 
     fn start_op(
@@ -173,7 +175,11 @@ impl<N: Network> RunLoop<'_, N> {
     fn open(&mut self, net: &mut N, slot: u32, now: Instant) {
         let Some(op) = &mut self.slots[slot as usize].op else { return };
         let origin = op.attempt_origin();
-        let address = match self.origins[origin].next_address(net, now) {
+        if op.attempt.addresses_tried == 0 {
+            op.attempt.first_address = self.origins[origin].rotate();
+        }
+        let place = op.attempt.first_address.wrapping_add(op.attempt.addresses_tried);
+        let address = match self.origins[origin].address(net, place, now) {
             Found::Address(address) => address,
             Found::Pending => {
                 self.resolving.push(slot);
@@ -210,6 +216,7 @@ impl<N: Network> RunLoop<'_, N> {
                         deadline: Instant::NEVER,
                         large_bodies: false,
                         low_water: 1,
+                        queued: false,
                     },
                 );
                 self.set_deadline(token, now + self.plan.timeouts.connect);
@@ -264,7 +271,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// A connection could not be opened: the next address of the host is tried, if there is one.
-    fn connect_failed(&mut self, net: &mut N, slot: u32, error: &io::Error, now: Instant) {
+    pub(super) fn connect_failed(&mut self, net: &mut N, slot: u32, error: &io::Error, now: Instant) {
         let Some(op) = &mut self.slots[slot as usize].op else { return };
         op.attempt.connection = None;
         let outcome = checks::of_connect_error(error);

@@ -56,7 +56,13 @@ impl Tickets {
     /// Numbers without end for `thread` of `threads`.
     #[must_use]
     pub fn endless(thread: u32, threads: u32) -> Self {
-        Self::Endless { next: u64::from(thread), step: u64::from(threads) }
+        Self::endless_from(0, thread, threads)
+    }
+
+    /// Numbers without end from `first` on, for `thread` of `threads`.
+    #[must_use]
+    pub fn endless_from(first: u64, thread: u32, threads: u32) -> Self {
+        Self::Endless { next: first + u64::from(thread), step: u64::from(threads) }
     }
 
     /// Numbers from a shared budget.
