@@ -57,6 +57,9 @@ mod tests {
         assert_eq!(Objective::DEFAULT.judge(&summary), Judgement::NotJudged);
         summary.stats.measured.unfinished = 50;
         assert_eq!(Objective::DEFAULT.judge(&summary), Judgement::NotJudged);
+        summary.stats.measured.unanswered = 1;
+        assert_eq!(Objective::DEFAULT.judge(&summary), Judgement::Broken, "a target that never answers fails");
+        summary.stats.measured.unanswered = 0;
         summary.stats.measured.ok = 99;
         summary.stats.measured.failed = 1;
         assert_eq!(Objective::DEFAULT.judge(&summary), Judgement::Met);

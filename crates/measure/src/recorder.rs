@@ -319,7 +319,10 @@ impl Recorder {
         match sample.outcome {
             OpOutcome::Ok => tally.ok += 1,
             OpOutcome::Failed(_) => tally.failed += 1,
-            OpOutcome::Unfinished => tally.unfinished += 1,
+            OpOutcome::Unfinished => {
+                tally.unfinished += 1;
+                tally.unanswered += u64::from(sample.first_byte.is_none());
+            }
         }
         if matches!(sample.outcome, OpOutcome::Failed(_)) {
             self.current.stats.traffic.wasted += sample.window_bytes;

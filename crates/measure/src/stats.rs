@@ -54,6 +54,9 @@ pub struct Tally {
     pub failed: u64,
     /// Operations in flight when the drain was over.
     pub unfinished: u64,
+    /// Those of the unfinished ones that had not received a byte of an answer.
+    #[serde(default)]
+    pub unanswered: u64,
     /// Attempts made.
     pub attempts: u64,
     /// Attempts that followed a redirect.
@@ -84,6 +87,7 @@ impl Tally {
         self.ok = self.ok.saturating_add(other.ok);
         self.failed = self.failed.saturating_add(other.failed);
         self.unfinished = self.unfinished.saturating_add(other.unfinished);
+        self.unanswered = self.unanswered.saturating_add(other.unanswered);
         self.attempts = self.attempts.saturating_add(other.attempts);
         self.hops = self.hops.saturating_add(other.hops);
         self.resends = self.resends.saturating_add(other.resends);

@@ -36,6 +36,10 @@ pub struct Summary {
     pub measured: StageTotals,
     /// The drain.
     pub drain: StageTotals,
+    /// Operations that ended well inside the window, whenever they were asked for.
+    pub window_ok: u64,
+    /// Operations that failed inside the window, whenever they were asked for.
+    pub window_failed: u64,
     /// Operations in flight when the last interval ended.
     pub in_flight_at_end: u64,
     /// Largest number of operations in flight at the end of a measured interval.
@@ -71,6 +75,10 @@ impl Summary {
         if interval.stage == Stage::Measured {
             let (start, end) = self.window.unwrap_or((interval.start, interval.end));
             self.window = Some((start.min(interval.start), end.max(interval.end)));
+            for tally in [&interval.stats.measured, &interval.stats.outside] {
+                self.window_ok = self.window_ok.saturating_add(tally.ok);
+                self.window_failed = self.window_failed.saturating_add(tally.failed);
+            }
             self.in_flight_peak = self.in_flight_peak.max(interval.in_flight);
             self.limits.add(model, interval);
         }
@@ -100,10 +108,17 @@ impl Summary {
         self.per_second(self.stats.measured.started)
     }
 
-    /// Operations of the window that ended, well or not, by second of the window.
+    /// Operations that ended inside the window, well or not, by second of the window. What ends in the drain belongs to
+    /// the counts of the window, not to its rates.
     #[must_use]
     pub fn completed_rate(&self) -> Option<f64> {
-        self.per_second(self.stats.measured.completed())
+        self.per_second(self.window_ok.saturating_add(self.window_failed))
+    }
+
+    /// Operations that ended well inside the window, by second of the window.
+    #[must_use]
+    pub fn ok_rate(&self) -> Option<f64> {
+        self.per_second(self.window_ok)
     }
 
     /// A count by second of the window.
@@ -112,12 +127,13 @@ impl Summary {
         (self.measured.seconds > 0.0).then(|| count as f64 / self.measured.seconds)
     }
 
-    /// Share of operations that ended well among those that ended or were dropped, in 0..=1. Unfinished ones are
-    /// healthy and have no say. `None` when nothing ended.
+    /// Share of operations that ended well among those that ended, were dropped, or had not a byte of an answer when even
+    /// the drain was over, in 0..=1. Unfinished ones whose answer was on its way are healthy and have no say. `None`
+    /// when nothing is left to judge.
     #[must_use]
     pub fn success(&self) -> Option<f64> {
         let tally = &self.stats.measured;
-        let judged = tally.completed().saturating_add(tally.dropped);
+        let judged = tally.completed().saturating_add(tally.dropped).saturating_add(tally.unanswered);
         (judged > 0).then(|| tally.ok as f64 / judged as f64)
     }
 

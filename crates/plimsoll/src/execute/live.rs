@@ -6,6 +6,8 @@ use measure::{Distribution, Interval, Stage};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
+/// Columns of the narrowest usual terminal, less one.
+const COLUMNS_MAX: usize = 79;
 /// Nothing is said about things that take no longer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -47,16 +49,16 @@ impl LiveLine {
             Stage::Drain => "draining  ",
         };
         format!(
-            "{stage}{}{}  {:.0}/s  {}/s  p50 {}  p99 {}  in flight {}  failed {}{}",
+            "{stage}{}{} {:.0}/s {}/s p50 {} p99 {} failed {}{} in flight {}",
             elapsed(interval, warmup),
             stop.time.map(|time| format!("/{}", format_span(time))).unwrap_or_default(),
             ended as f64 / seconds,
             ByteSize((interval.stats.traffic.body as f64 / seconds) as u64).human(),
             milliseconds(&response, 0.5),
             milliseconds(&response, 0.99),
-            interval.in_flight,
             self.failures,
-            self.left(interval, stop, warmup).map(|left| format!("  {left} left")).unwrap_or_default(),
+            self.left(interval, stop, warmup).map(|left| format!(" {left} left")).unwrap_or_default(),
+            interval.in_flight,
         )
     }
 
@@ -82,6 +84,8 @@ impl LiveLine {
     }
 
     fn write(&self, text: &str) {
+        // A line that wraps can not be written over.
+        let text: String = text.chars().take(COLUMNS_MAX).collect();
         let _ = write!(io::stderr(), "\r\x1b[K{text}").and_then(|()| io::stderr().flush());
     }
 

@@ -200,7 +200,14 @@ pub fn judge(run: &SavedRun) -> Exit {
         Some(EndReason::Completed) | None => {}
     }
     let invalid = matches!(run.summary.verdict(run.is_whole()), Verdict::Invalid(_));
-    if invalid || (open && run.summary.limited_by(&run.begin.model).is_client()) {
+    let limited_by = run.summary.limited_by(&run.begin.model);
+    if invalid || (open && limited_by.is_client()) {
+        let why = if invalid {
+            "the books do not balance".to_owned()
+        } else {
+            format!("the rate was limited by: {limited_by}")
+        };
+        say::note(&format!("plimsoll: do not use this result: {why} (exit code 3)"));
         return Exit::Unusable;
     }
     let broken = run.begin.objectives.iter().any(|objective| objective.judge(&run.summary) == Judgement::Broken);

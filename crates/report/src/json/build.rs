@@ -156,7 +156,7 @@ fn operations(run: &SavedRun) -> Operations {
         offered_per_second: summary.offered_rate(),
         started_per_second: summary.started_rate(),
         completed_per_second: summary.completed_rate(),
-        ok_per_second: summary.per_second(tally.ok),
+        ok_per_second: summary.ok_rate(),
         success_share: summary.success(),
         in_flight_mean: summary.mean_in_flight(),
         in_flight_peak: summary.in_flight_peak,

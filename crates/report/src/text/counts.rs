@@ -10,15 +10,23 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     let tally = &summary.stats.measured;
     page.heading("Operations");
     let mut table = Table::with_text_from(3);
-    let mut row = |label: &str, value: u64, about: &str| {
-        let per_second = summary.per_second(value).map_or_else(|| "–".into(), rate);
+    let mut with_rate = |label: &str, value: u64, by_second: u64, about: &str| {
+        let per_second = summary.per_second(by_second).map_or_else(|| "–".into(), rate);
         table.row([label.to_owned(), count(value), per_second, about.to_owned()]);
     };
-    row("offered", tally.scheduled, "asked for by the load");
-    row("started", tally.started, "");
-    row("completed", tally.completed(), "");
-    row("  ok", tally.ok, "");
-    row("  failed", tally.failed, "");
+    let (ok, failed) = (summary.window_ok, summary.window_failed);
+    with_rate("offered", tally.scheduled, tally.scheduled, "asked for by the load");
+    with_rate("started", tally.started, tally.started, "");
+    // A rate is of what ended inside the window; the count has what ended in the drain as well.
+    with_rate(
+        "completed",
+        tally.completed(),
+        ok.saturating_add(failed),
+        "by second: those that ended inside the window",
+    );
+    with_rate("  ok", tally.ok, ok, "");
+    with_rate("  failed", tally.failed, failed, "");
+    let mut row = |label: &str, value: u64, about: &str| with_rate(label, value, value, about);
     row("dropped", tally.dropped, "offered and never started");
     row("unfinished", tally.unfinished, "still in flight when the drain was over");
     row("attempts", tally.attempts, "operations, redirect hops and resends");
@@ -31,7 +39,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         page.item("status codes", &shown.join(" · "));
     }
     if let Some(success) = summary.success() {
-        page.item("success", &format!("{} of those completed or dropped", share(success)));
+        page.item("success", &format!("{} of those completed, dropped or never answered", share(success)));
     }
     if let Some(mean) = summary.mean_in_flight() {
         let peak = summary.in_flight_peak;

@@ -49,10 +49,9 @@ fn how_far(run: &SavedRun) -> String {
 /// Operations that ended well and their bytes, by second; and the share that did not.
 fn rates(run: &SavedRun) -> Vec<String> {
     let summary = run.summary();
-    let tally = &summary.stats.measured;
     let at_least = if standing::is_at_least(run) { "at least " } else { "" };
     let mut pieces = Vec::new();
-    if let (Some(requests), Some(goodput)) = (summary.per_second(tally.ok), summary.goodput()) {
+    if let (Some(requests), Some(goodput)) = (summary.ok_rate(), summary.goodput()) {
         pieces.push(format!("{at_least}{}", rate(requests).replace("/s", " requests/s")));
         pieces.push(byte_rate(goodput));
     }

@@ -79,7 +79,8 @@ impl Page {
 
     /// A label with its text.
     pub fn item(&mut self, label: &str, text: &str) {
-        let labelled = format!("  {label:<width$}{text}", width = LABEL_WIDTH - 2);
+        let gap = if columns(label) >= LABEL_WIDTH - 2 { "  " } else { "" };
+        let labelled = format!("  {label:<width$}{gap}{text}", width = LABEL_WIDTH - 2);
         for line in wrap(&labelled, self.width, LABEL_WIDTH) {
             self.raw(&line);
         }

@@ -49,7 +49,7 @@ struct Figure {
 }
 
 const FIGURES: [Figure; 4] = [
-    Figure { of: |run| run.summary().per_second(run.summary().stats.measured.ok), show: rate },
+    Figure { of: |run| run.summary().ok_rate(), show: rate },
     Figure { of: |run| run.summary().goodput(), show: byte_rate },
     Figure { of: |run| response(run, 0.5), show: time },
     Figure { of: |run| response(run, 0.99), show: time },

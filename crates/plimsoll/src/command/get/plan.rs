@@ -26,6 +26,8 @@ const DEFAULT_IN_FLIGHT_MAX: u64 = 10_000;
 const BODY_BYTES_MAX: u64 = 64 << 20;
 const THREADS_MAX: u64 = 1024;
 const CONCURRENCY_MAX: u64 = 1_000_000;
+/// No client makes more; above it a schedule would be nothing but arithmetic.
+const RATE_MAX: f64 = 10_000_000.0;
 
 /// The plan that the flags describe.
 pub fn of(args: &Args) -> Result<Plan, Failure> {
@@ -85,7 +87,13 @@ fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {
             return Err(Failure::usage(format!("{}: https is not spoken yet; use http://", place())));
         }
         if let Some(found) = url.credentials() {
-            credentials.get_or_insert_with(|| format!("{}:{}", found.user(), found.password()));
+            let found = format!("{}:{}", found.user(), found.password());
+            if credentials.get_or_insert_with(|| found.clone()) != &found {
+                return Err(Failure::usage(format!(
+                    "{}: all URLs must have the same credentials, or none: use -u",
+                    place()
+                )));
+            }
         }
         if targets.push(&url) {
             return Ok(());
@@ -113,6 +121,11 @@ fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {
                 add(text, &|| format!("{}, line {number}", path.display()))?;
             }
         }
+    }
+    if credentials.is_some() && targets.origins().len() > 1 {
+        return Err(Failure::usage(
+            "credentials in a URL are for its own host: with several hosts, write -u user:password for all",
+        ));
     }
     if targets.items().is_empty() {
         let missing = if args.url_file.is_some() {
@@ -143,6 +156,16 @@ fn load(args: &Args) -> Result<LoadModel, Failure> {
     };
     if let Some(concurrency) = args.concurrency.filter(|concurrency| concurrency.get() > CONCURRENCY_MAX) {
         return Err(Failure::usage(format!("-c {concurrency}: at most {CONCURRENCY_MAX}")));
+    }
+    let level_max = if args.rate.is_some() { RATE_MAX } else { CONCURRENCY_MAX as f64 };
+    let levels = stages.iter().map(|stage| stage.level).chain(args.rate.map(measure::units::Rate::as_f64));
+    if let Some(level) = levels.into_iter().find(|level| *level > level_max) {
+        return Err(Failure::usage(format!(
+            "{level} is too much: a rate is at most {RATE_MAX}/s, and slots {CONCURRENCY_MAX}"
+        )));
+    }
+    if let Some(most) = more.in_flight_max.filter(|most| most.get() > CONCURRENCY_MAX) {
+        return Err(Failure::usage(format!("--in-flight-max {most}: at most {CONCURRENCY_MAX}")));
     }
     match args.rate {
         Some(rate) => {
