@@ -258,6 +258,8 @@ pub struct ConnectionPlan {
     pub from: Arc<[IpAddr]>,
     /// Requests after which a connection is closed.
     pub requests_max: Option<NonZeroU64>,
+    /// Connections that a thread may have open, free ones included.
+    pub open_max: usize,
     /// `SO_RCVLOWAT` for large bodies: fewer wake-ups, but acknowledgements go out later.
     pub receive_low_water: Option<usize>,
 }

@@ -94,14 +94,27 @@ fn make_load(
     resolver: Arc<Resolver>,
     sender: &SyncSender<Parcel>,
 ) -> io::Result<()> {
-    let thread = share.thread as usize;
+    let mut done = SayDone { thread: share.thread as usize, first_answer: None, sender };
     let mut net = EpollNetwork::new(clock, Arc::clone(&plan.connections.from), resolver)?;
     let mut run_loop = RunLoop::new(plan, control, share, budget, Instant::ZERO);
     run_loop.drive(&mut net, |intervals, ops| {
-        let _ = sender.send(Parcel::Intervals { thread, intervals, ops });
+        let _ = sender.send(Parcel::Intervals { thread: share.thread as usize, intervals, ops });
     })?;
-    let _ = sender.send(Parcel::Done { thread, first_answer: run_loop.first_answer().cloned() });
+    done.first_answer = run_loop.first_answer().cloned();
     Ok(())
+}
+
+/// Says that a thread is done however it ends, so that nobody waits for the intervals of one that is lost.
+struct SayDone<'s> {
+    thread: usize,
+    first_answer: Option<FirstAnswer>,
+    sender: &'s SyncSender<Parcel>,
+}
+
+impl Drop for SayDone<'_> {
+    fn drop(&mut self) {
+        let _ = self.sender.send(Parcel::Done { thread: self.thread, first_answer: self.first_answer.take() });
+    }
 }
 
 /// Puts the threads' intervals of the same second together.

@@ -374,3 +374,108 @@ fn a_dead_target_is_not_hammered_and_ends_the_run() {
     assert!((100..200).contains(&refused), "{refused}");
     assert!(intervals.last().unwrap().end < Instant::ZERO + ms(5000), "the run ended early");
 }
+
+#[test]
+fn a_backlog_that_the_drain_still_takes_was_not_carried() {
+    // The target answers 100 a second and is asked for 200: by the end of 4 s, half wait, and the drain takes them all.
+    let server = || {
+        let mut free = Instant::ZERO;
+        move |now: Instant, _: &str| {
+            free = free.max(now) + ms(10);
+            answer_at(free, 5)
+        }
+    };
+    let stop = StopAfter { time: Some(ms(6000)), ..StopAfter::default() };
+    let plan = Plan { load: open(200.0, 10_000), stop, ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server()));
+    let summary = summary(&plan, &intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!((summary.stats.measured.ok, summary.stats.measured.unfinished), (1200, 0));
+    assert_eq!(summary.limited_by(&plan.load.model()), measure::LimitedBy::Target);
+}
+
+#[test]
+fn a_number_of_arrivals_takes_the_time_that_the_rate_gives_it() {
+    let stop = StopAfter { ops: NonZeroU64::new(100), ..StopAfter::default() };
+    let plan = Plan { load: open(50.0, 100), stop, ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(1), 5)));
+    let summary = summary(&plan, &intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(summary.stats.measured.ok, 100);
+    assert_eq!(summary.offered_rate(), Some(50.0));
+    assert_eq!(summary.completed_rate(), Some(50.0));
+}
+
+#[test]
+fn a_fixed_range_that_reaches_beyond_the_object_ends_with_it() {
+    let answers = |head: &'static str, body: u64| {
+        move |now: Instant, _: &str| vec![(now, Reply::Bytes(head.as_bytes().to_vec())), (now, Reply::Filler(body))]
+    };
+    let asked = |first: u64| {
+        let range = wire::range::ByteRange::of_length(first, 100).map(RangeChoice::Fixed);
+        let stop = StopAfter { ops: NonZeroU64::new(3), ..StopAfter::default() };
+        Plan { request: RequestPlan { range, ..plan().request }, stop, ..plan() }
+    };
+    let plan = asked(950);
+    let rest = "HTTP/1.1 206 OK\r\nContent-Range: bytes 950-999/1000\r\nContent-Length: 50\r\n\r\n";
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(answers(rest, 50)));
+    assert_eq!(summary(&plan, &intervals).stats.measured.ok, 3);
+    let short = "HTTP/1.1 206 OK\r\nContent-Range: bytes 950-979/1000\r\nContent-Length: 30\r\n\r\n";
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(answers(short, 30)));
+    assert_eq!(summary(&plan, &intervals).stats.measured.causes.get(Cause::WrongContentRange), 3);
+    let plan = asked(2000);
+    let beyond = "HTTP/1.1 416 No\r\nContent-Range: bytes */1000\r\nContent-Length: 1\r\n\r\n";
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(answers(beyond, 1)));
+    assert_eq!(summary(&plan, &intervals).stats.measured.causes.get(Cause::RangeBeyondEnd), 3);
+}
+
+#[test]
+fn an_endless_body_that_nobody_wants_is_left() {
+    let endless = |status: &'static str| {
+        move |now: Instant, request: &str| {
+            if request.contains("/end") {
+                return answer_at(now, 5);
+            }
+            let head = format!("HTTP/1.1 {status}\r\nLocation: /end\r\n\r\n").into_bytes();
+            vec![(now, Reply::Bytes(head)), (now, Reply::Filler(1 << 40))]
+        }
+    };
+    let stop = StopAfter { ops: NonZeroU64::new(2), ..StopAfter::default() };
+    let plan = Plan { stop, ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(endless("500 Bad")));
+    let failed = summary(&plan, &intervals);
+    assert_eq!(failed.stats.measured.classes.get(AttemptClass::Http5xx), 2);
+    assert!(failed.measured.traffic.body < 200 << 20, "{}", failed.measured.traffic.body);
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(endless("302 There")));
+    let followed = summary(&plan, &intervals);
+    assert_eq!((followed.verdict(true), followed.stats.measured.ok), (Verdict::Valid, 2));
+}
+
+#[test]
+fn free_connections_make_room_for_new_ones() {
+    // Every object lies on a host of its own; only 8 connections may be open.
+    let hop = |now: Instant, request: &str| {
+        let path = request.split(' ').nth(1).unwrap_or_default();
+        let number: u64 = path.trim_start_matches("/go/").parse().unwrap_or(0);
+        if request.contains("Host: sim\r\n") {
+            let to = format!("HTTP/1.1 307 Go\r\nLocation: http://h{}/x\r\nContent-Length: 0\r\n\r\n", number % 50);
+            return vec![(now, Reply::Bytes(to.into_bytes()))];
+        }
+        answer_at(now + ms(1), 5)
+    };
+    let mut targets = Targets::default();
+    for number in 0..50 {
+        assert!(targets.push(&wire::Url::parse(&format!("http://sim/go/{number}")).unwrap()));
+    }
+    let stop = StopAfter { ops: NonZeroU64::new(500), ..StopAfter::default() };
+    let mut plan = Plan { targets: targets.into(), load: closed(2), stop, ..plan() };
+    plan.connections.open_max = 8;
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(hop).with_descriptors(8));
+    let summary = summary(&plan, &intervals);
+    assert_eq!((summary.verdict(true), summary.stats.measured.ok), (Verdict::Valid, 500));
+    plan.connections.open_max = 100;
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(hop).with_descriptors(8));
+    let starved = self::summary(&plan, &intervals);
+    assert!(starved.stats.measured.classes.get(AttemptClass::ClientResource) > 0, "the limit is there");
+    assert_eq!(starved.limited_by(&plan.load.model()), measure::LimitedBy::ClientResources);
+}

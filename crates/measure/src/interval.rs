@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 /// Merging keeps the largest of each, since one saturated thread or card is enough to set the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientLoad {
-    /// CPU time of the busiest thread of the run loop, without spinning, as a share of the interval.
+    /// CPU time of the busiest thread of the run loop, without spinning, and time for which it could not hand over what it
+    /// had measured, as a share of the interval.
     pub busy: f64,
     /// Share of that thread's looks at its sockets that found answers already waiting, after a full round of work.
     pub unread: f64,
@@ -24,6 +25,10 @@ pub struct ClientLoad {
     pub descriptors: f64,
     /// Local ports in use as a share of the range.
     pub ports: f64,
+    /// Time for which a thread of the run loop was kept from running altogether, though it had asked to be woken: a
+    /// stopped process, a paused machine. As a share of the interval.
+    #[serde(default)]
+    pub frozen: f64,
     /// CPU time of the threads that make, gather and save the load, in nanoseconds. Added up when merged.
     pub cpu_nanos: u64,
 }
@@ -41,6 +46,7 @@ impl ClientLoad {
             nic: self.nic.max(other.nic),
             descriptors: self.descriptors.max(other.descriptors),
             ports: self.ports.max(other.ports),
+            frozen: self.frozen.max(other.frozen),
             cpu_nanos: self.cpu_nanos.saturating_add(other.cpu_nanos),
         }
     }

@@ -3,6 +3,7 @@
 //! The client is named only when at least two seconds and more than 5 % of all show it at a limit (docs/measurement.md).
 
 use crate::limits::{BUSY_MAX, Model};
+use crate::outcome::AttemptClass;
 use crate::summary::Summary;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -17,6 +18,8 @@ pub enum LimitedBy {
     ClientCpu,
     /// This client's network card was full.
     ClientNic,
+    /// This client had too few descriptors or local ports.
+    ClientResources,
     /// Client and others compete for this host's cores.
     SharedHost,
     /// The target would have answered more: more concurrency would carry more.
@@ -31,7 +34,7 @@ impl LimitedBy {
     /// Whether the limit lies on the client's side, so that the figures say "at least".
     #[must_use]
     pub fn is_client(self) -> bool {
-        matches!(self, Self::ClientCpu | Self::ClientNic | Self::SharedHost)
+        matches!(self, Self::ClientCpu | Self::ClientNic | Self::ClientResources | Self::SharedHost)
     }
 }
 
@@ -41,6 +44,7 @@ impl fmt::Display for LimitedBy {
             Self::Target => "target",
             Self::ClientCpu => "client CPU",
             Self::ClientNic => "client NIC",
+            Self::ClientResources => "client descriptors or ports",
             Self::SharedHost => "shared host",
             Self::Concurrency => "your concurrency",
             Self::Rate => "the rate asked for",
@@ -61,12 +65,17 @@ impl Summary {
     #[must_use]
     pub fn limited_by(&self, model: &Model) -> LimitedBy {
         let (limits, tally) = (&self.limits, &self.stats.measured);
-        // What was dropped, and what was still unfinished when even the drain was over, was not carried.
-        let missing = tally.dropped.saturating_add(tally.unfinished);
+        // Not carried is what was dropped, and what had piled up when the window ended, even if the drain still took it.
+        let left = tally.unfinished.max(limits.backlog.piled_up());
+        let missing = tally.dropped.saturating_add(left);
         let missed = missing as f64 > MISSED_MAX * tally.scheduled as f64;
         let (cpu, nic, host) = (limits.counts(limits.cpu), limits.counts(limits.nic), limits.counts(limits.host));
         if nic {
             return LimitedBy::ClientNic;
+        }
+        let starved = tally.classes.get(AttemptClass::ClientResource);
+        if limits.counts(limits.resources) || starved as f64 > MISSED_MAX * tally.attempts as f64 {
+            return LimitedBy::ClientResources;
         }
         match model {
             Model::Open { .. } if limits.counts(limits.late) || (missed && (cpu || host)) => {
@@ -149,6 +158,7 @@ mod tests {
         nic: 0.0,
         descriptors: 0.0,
         ports: 0.0,
+        frozen: 0.0,
         cpu_nanos: 0,
     };
 
@@ -198,6 +208,50 @@ mod tests {
         assert_eq!(judge(OPEN, &seconds(5, SATURATED, waiting)), LimitedBy::ClientCpu);
         let crowded = ClientLoad { run_delay: 0.4, ..ClientLoad::default() };
         assert_eq!(judge(OPEN, &seconds(5, crowded, waiting)), LimitedBy::SharedHost);
+    }
+
+    #[test]
+    fn a_backlog_that_the_drain_takes_was_not_carried() {
+        let in_flight = |of: fn(u64) -> u64| {
+            let mut run = seconds(10, ClientLoad::default(), |i| i.stats.measured.scheduled = 1000);
+            for (second, interval) in (1..).zip(&mut run) {
+                interval.in_flight = of(second);
+            }
+            judge(OPEN, &run)
+        };
+        assert_eq!(in_flight(|second| 500 * second), LimitedBy::Target, "half of what was offered piles up");
+        assert_eq!(in_flight(|second| 50 * second), LimitedBy::Target, "5 % of it");
+        assert_eq!(in_flight(|second| 2000 + second % 3), LimitedBy::Rate, "two seconds' worth throughout");
+        assert_eq!(in_flight(|second| second), LimitedBy::Rate, "a handful");
+        // A ramp has more in flight as more is offered.
+        let mut ramp = seconds(10, ClientLoad::default(), |_| ());
+        for (second, interval) in (1..).zip(&mut ramp) {
+            (interval.stats.measured.scheduled, interval.in_flight) = (100 * second, 50 * second);
+        }
+        assert_eq!(judge(OPEN, &ramp), LimitedBy::Rate);
+    }
+
+    #[test]
+    fn too_few_descriptors_or_ports_are_the_clients_fault() {
+        let full = ClientLoad { ports: 0.97, ..ClientLoad::default() };
+        assert_eq!(judge(CLOSED, &seconds(5, full, |i| answers(i, 110_000))), LimitedBy::ClientResources);
+        let refused = |interval: &mut Interval| {
+            interval.stats.measured.attempts = 100;
+            for _ in 0..2 {
+                interval.stats.measured.classes.add(AttemptClass::ClientResource);
+            }
+        };
+        assert_eq!(judge(CLOSED, &seconds(5, ClientLoad::default(), refused)), LimitedBy::ClientResources);
+        assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), refused)), LimitedBy::ClientResources);
+    }
+
+    #[test]
+    fn a_frozen_client_is_named() {
+        let mut run = seconds(10, ClientLoad::default(), |i| answers(i, 110_000));
+        for interval in &mut run[3..6] {
+            interval.client.frozen = 1.0;
+        }
+        assert_eq!(judge(CLOSED, &run), LimitedBy::SharedHost);
     }
 
     #[test]

@@ -45,9 +45,65 @@ const LATENESS_MAX_NANOS: u64 = 1_000_000;
 const LATENESS_MAX_SHARE: f64 = 0.05;
 /// Intervals shorter than this tell nothing about shares.
 const SECONDS_MIN: f64 = 0.2;
+/// Share of descriptors or local ports in use from which there are too few.
+const RESOURCES_MAX: f64 = 0.95;
+/// Share of an interval for which a thread was kept from running altogether.
+const FROZEN_MAX: f64 = 0.1;
+/// A backlog is judged from so many intervals and operations in flight on, and from that share of what was offered.
+const BACKLOG_INTERVALS_MIN: u32 = 5;
+const BACKLOG_MIN: u64 = 10;
+const BACKLOG_SHARE_MIN: f64 = 0.01;
 /// Flagged seconds, and share of all seconds, from which the client is named.
 const FLAGGED_SECONDS_MIN: f64 = 2.0;
 const FLAGGED_SHARE_MIN: f64 = 0.05;
+
+/// Whether operations pile up: the straight line through what is in flight, in seconds' worth of arrivals, against time.
+///
+/// A target that keeps up has the same number of seconds in flight throughout, whatever they are (Little's law); behind one
+/// that does not, they grow for as long as the run lasts. Ordinary least squares, as sums that can be added to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Backlog {
+    intervals: u32,
+    time: f64,
+    time_squared: f64,
+    waiting: f64,
+    time_waiting: f64,
+    scheduled: u64,
+    in_flight: u64,
+}
+
+impl Backlog {
+    fn add(&mut self, end: f64, seconds: f64, interval: &Interval) {
+        let scheduled = interval.stats.measured.scheduled;
+        self.scheduled = self.scheduled.saturating_add(scheduled);
+        if scheduled == 0 {
+            return;
+        }
+        let waiting = interval.in_flight as f64 * seconds / scheduled as f64;
+        self.intervals = self.intervals.saturating_add(1);
+        self.time += end;
+        self.time_squared += end * end;
+        self.waiting += waiting;
+        self.time_waiting += end * waiting;
+        self.in_flight = interval.in_flight;
+    }
+
+    /// Operations that were still in flight at the end of the window because more and more had piled up; 0 when the
+    /// target kept up.
+    #[must_use]
+    pub fn piled_up(&self) -> u64 {
+        let count = f64::from(self.intervals);
+        let spread = count * self.time_squared - self.time * self.time;
+        if self.intervals < BACKLOG_INTERVALS_MIN || spread <= 0.0 {
+            return 0;
+        }
+        let slope = (count * self.time_waiting - self.time * self.waiting) / spread;
+        // From nothing to the last value along a line, the growth is twice the mean; half of that is taken for growth.
+        let grows = slope * (12.0 * spread).sqrt() / count > self.waiting / count;
+        let many = self.in_flight >= BACKLOG_MIN && self.in_flight as f64 > BACKLOG_SHARE_MIN * self.scheduled as f64;
+        if grows && many { self.in_flight } else { 0 }
+    }
+}
 
 /// Seconds of the measured window in which the client was at a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -62,6 +118,12 @@ pub struct LimitTally {
     pub nic: f64,
     /// Others took this host's cores.
     pub host: f64,
+    /// Too few descriptors or local ports were left.
+    pub resources: f64,
+    /// A thread was kept from running altogether: a stopped process, a paused machine.
+    pub frozen: f64,
+    /// Operations in flight against time.
+    pub backlog: Backlog,
     /// Seconds of CPU time of the busiest thread.
     pub busy: f64,
     /// Highest busy share of a thread.
@@ -89,7 +151,13 @@ impl LimitTally {
         self.cpu += seconds * f64::from(load.busy > BUSY_MAX && load.unread > UNREAD_MAX);
         self.late += seconds * f64::from(late);
         self.nic += seconds * f64::from(load.nic > NIC_MAX);
-        self.host += seconds * f64::from(load.run_delay > RUN_DELAY_MAX || load.steal > STEAL_MAX);
+        let frozen = load.frozen > FROZEN_MAX;
+        self.host += seconds * f64::from(load.run_delay > RUN_DELAY_MAX || load.steal > STEAL_MAX || frozen);
+        self.frozen += seconds * load.frozen;
+        self.resources += seconds * f64::from(load.descriptors.max(load.ports) > RESOURCES_MAX);
+        if model.is_open() {
+            self.backlog.add(self.seconds, seconds, interval);
+        }
         self.busy += seconds * load.busy;
         self.busy_max = self.busy_max.max(load.busy);
         self.run_delay_max = self.run_delay_max.max(load.run_delay);

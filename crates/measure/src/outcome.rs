@@ -99,6 +99,7 @@ enumerated! {
         UnaskedPartial => "unasked_partial", "206 to a request without a range";
         MultipartRange => "multipart_range", "206 in several parts to a single range";
         RangeRefused => "range_refused", "416 to a valid range";
+        RangeBeyondEnd => "range_beyond_end", "416: the range that was asked for begins behind the object's end";
         WrongRangeLength => "wrong_range_length", "the body is not as long as its Content-Range";
         NotFollowed => "not_followed", "a redirect, and following is off";
         TooManyRedirects => "too_many_redirects", "more redirects in a row than allowed";

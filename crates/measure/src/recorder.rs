@@ -101,6 +101,8 @@ pub struct Recorder {
     headers: Groups,
     seen_causes: Vec<Cause>,
     finished: Vec<Interval>,
+    /// Begin and end of the last time for which the thread was kept from running.
+    frozen: (Instant, Instant),
 }
 
 impl Recorder {
@@ -125,6 +127,7 @@ impl Recorder {
             headers: Groups::default(),
             seen_causes: Vec::new(),
             finished: Vec::new(),
+            frozen: (start, start),
         }
     }
 
@@ -165,6 +168,11 @@ impl Recorder {
         }
     }
 
+    /// This thread was kept from running from `from` to `to`. Must be told before the intervals in between are closed.
+    pub fn frozen(&mut self, from: Instant, to: Instant) {
+        self.frozen = (from, to);
+    }
+
     /// The current interval, for figures that the loop adds at its end.
     pub fn current_mut(&mut self) -> &mut Interval {
         &mut self.current
@@ -184,6 +192,8 @@ impl Recorder {
         self.gauge(at);
         let mut interval = std::mem::replace(&mut self.current, Interval::new(self.timeline.stage(at), at, at));
         interval.end = at;
+        let frozen = at.min(self.frozen.1).nanos_since(interval.start.max(self.frozen.0));
+        interval.client.frozen = frozen as f64 / interval.end.nanos_since(interval.start).max(1) as f64;
         interval.in_flight = self.in_flight;
         interval.stats.groups.extend(self.hosts.take(Dimension::Host));
         interval.stats.groups.extend(self.sizes.take(Dimension::Size));

@@ -107,8 +107,8 @@ pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {
 }
 
 fn is_finite(client: &ClientLoad) -> bool {
-    let ClientLoad { busy, unread, run_delay, steal, nic, descriptors, ports, cpu_nanos: _ } = *client;
-    [busy, unread, run_delay, steal, nic, descriptors, ports].into_iter().all(f64::is_finite)
+    let ClientLoad { busy, unread, run_delay, steal, nic, descriptors, ports, frozen, cpu_nanos: _ } = *client;
+    [busy, unread, run_delay, steal, nic, descriptors, ports, frozen].into_iter().all(f64::is_finite)
 }
 
 #[cfg(test)]

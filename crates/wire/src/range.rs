@@ -44,6 +44,11 @@ impl ByteRange {
         self.first <= other.first && other.last <= self.last
     }
 
+    /// The part of this range that lies in an object of `size` bytes; `None` when no byte does.
+    pub fn within(self, size: u64) -> Option<Self> {
+        Self::new(self.first, self.last.min(size.checked_sub(1)?))
+    }
+
     /// Appends the value of a `Range` header that asks for this range, `bytes=first-last`. Allocates nothing when `out`
     /// has room for 47 more bytes.
     pub fn write_to(self, out: &mut Vec<u8>) {

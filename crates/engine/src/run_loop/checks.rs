@@ -50,11 +50,14 @@ pub(super) fn at_head(head: &Head, asked: &Asked, checks: &Checks) -> AtHead {
         (206, None) => return Doomed(range(Cause::UnaskedPartial)),
         (206, Some(_)) if head.content_type_multipart_byteranges => return Doomed(range(Cause::MultipartRange)),
         (206, Some(wanted)) => match &head.content_range {
-            RangeField::Valid(found) if found.range == Some(wanted) => {}
+            RangeField::Valid(found) if found.range == Some(expected_range(wanted, head)) => {}
             RangeField::Valid(_) => return Doomed(range(Cause::WrongContentRange)),
             RangeField::Absent | RangeField::Invalid => return Doomed(range(Cause::NoContentRange)),
         },
-        (416, Some(_)) if !checks.statuses.contains(&416) => return Doomed(range(Cause::RangeRefused)),
+        (416, Some(wanted)) if !checks.statuses.contains(&416) => {
+            let beyond = object_size(head).is_some_and(|size| wanted.within(size).is_none());
+            return Doomed(range(if beyond { Cause::RangeBeyondEnd } else { Cause::RangeRefused }));
+        }
         _ => {}
     }
     let good =
@@ -74,6 +77,19 @@ pub(super) fn at_head(head: &Head, asked: &Asked, checks: &Checks) -> AtHead {
         return Doomed(failed(AttemptClass::Unexpected, Cause::HeaderDiffers, Phase::Head));
     }
     Read
+}
+
+/// Size of the whole object, as a `Content-Range` tells it.
+fn object_size(head: &Head) -> Option<u64> {
+    match head.content_range {
+        RangeField::Valid(found) => found.complete,
+        RangeField::Absent | RangeField::Invalid => None,
+    }
+}
+
+/// What a server owes who asked for `wanted`: a range that reaches beyond the object ends with it (RFC 9110 §14.1.2).
+pub(super) fn expected_range(wanted: ByteRange, head: &Head) -> ByteRange {
+    object_size(head).and_then(|size| wanted.within(size)).unwrap_or(wanted)
 }
 
 /// The size that a body must not exceed: what is beyond is not read.
@@ -148,5 +164,5 @@ pub(super) fn of_connect_error(error: &std::io::Error) -> AttemptOutcome {
 // Linux numbers of errors that `ErrorKind` has no name for.
 const ENOMEM: i32 = 12;
 const ENFILE: i32 = 23;
-const EMFILE: i32 = 24;
+pub(crate) const EMFILE: i32 = 24;
 const ENOBUFS: i32 = 105;

@@ -5,6 +5,7 @@ use crate::network::{Address, NameError, Network, Resolution, Token};
 use crate::plan::{Plan, Route};
 use measure::Instant;
 use measure::sample::LabelId;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -109,7 +110,8 @@ impl<S> Connections<S> {
         })
     }
 
-    fn len(&self) -> usize {
+    /// How many are open.
+    pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 }
@@ -132,7 +134,16 @@ pub(super) struct OriginState {
     looked_up: Instant,
     next_address: usize,
     idle: Vec<Token>,
+    /// Slots of the open model that wait for a connection, oldest first.
+    pub waiting: VecDeque<u32>,
+    /// Connections that are being opened.
+    pub opening: usize,
+    /// Connections that exist, those being opened included.
+    pub open: usize,
 }
+
+/// Connections of one thread to one origin that may be in the making before any is there.
+const OPENING_MIN: usize = 64;
 
 /// Addresses are asked for again after so long; the resolver keeps the answers.
 const LOOK_UP_AGAIN: Duration = Duration::from_secs(1);
@@ -161,7 +172,18 @@ impl OriginState {
             looked_up: Instant::ZERO,
             next_address: 0,
             idle: Vec::new(),
+            waiting: VecDeque::new(),
+            opening: 0,
+            open: 0,
         }
+    }
+
+    /// Whether one more connection may be begun in the open model. Arrivals come whether or not there are connections for
+    /// them; if each opened its own at once, a target that answers a little late would be flooded with handshakes, answer
+    /// later still, and be flooded the more. So no more are in the making than are there already; what comes meanwhile
+    /// takes the next connection that is free.
+    pub fn may_open(&self) -> bool {
+        self.opening < (self.open - self.opening).max(OPENING_MIN)
     }
 
     /// Takes the next place in the rotation of the host's addresses, so that all of them are used.
@@ -206,6 +228,16 @@ impl OriginState {
             }
         }
         None
+    }
+
+    /// Takes out the free connection that has been free for longest.
+    pub fn take_stalest(&mut self) -> Option<Token> {
+        (!self.idle.is_empty()).then(|| self.idle.remove(0))
+    }
+
+    /// Connections noted as free; some may be closed by now.
+    pub fn idle_count(&self) -> usize {
+        self.idle.len()
     }
 
     /// Notes a connection as free.

@@ -24,7 +24,7 @@ const DETAIL_BYTES_MAX: usize = 64;
 
 /// What becomes of the connection of an ended attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum After {
+pub(super) enum After {
     Keep,
     Close,
 }
@@ -156,12 +156,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Ends an attempt that never got a connection.
-    pub(super) fn finish_attempt(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, now: Instant) {
-        self.end_attempt(net, slot, outcome, After::Close, now);
-    }
-
-    fn end_attempt(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) {
+    /// Ends the slot's running attempt, and with it the operation, unless a redirect is to be followed.
+    pub(super) fn end_attempt(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) {
         let Some(op) = &mut self.slots[slot as usize].op else { return };
         let redirected = outcome == AttemptOutcome::OK && op.attempt.at_head == AtHead::Redirect;
         if redirected {
@@ -274,6 +270,9 @@ impl<N: Network> RunLoop<'_, N> {
 
     pub(super) fn close(&mut self, net: &mut N, token: Token) {
         if let Some(connection) = self.connections.remove(token) {
+            let origin = &mut self.origins[connection.origin];
+            origin.open -= 1;
+            origin.opening -= usize::from(connection.state == State::Opening);
             net.closed(connection.socket);
         }
     }
@@ -358,7 +357,8 @@ impl<N: Network> RunLoop<'_, N> {
             let Some(op) = &self.slots[slot as usize].op else { continue };
             let connection = op.attempt.connection.and_then(|token| self.connections.get(token));
             let phase = match connection.map(|connection| (connection.state, connection.reader.phase())) {
-                None => Phase::Resolve,
+                None if self.resolving.contains(&slot) => Phase::Resolve,
+                None => Phase::Connect,
                 Some((State::Opening, _)) => Phase::Connect,
                 Some((_, Reading::Head)) => Phase::Head,
                 Some(_) => Phase::Body,

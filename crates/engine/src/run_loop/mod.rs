@@ -19,6 +19,7 @@ mod receive;
 mod request;
 mod start;
 
+pub(crate) use checks::EMFILE;
 pub use connections::connects_to;
 pub use pacer::{Share, budget};
 
@@ -40,6 +41,8 @@ use wire::message::Version;
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Arrivals that are started before sockets are looked at again.
 const BURST: usize = 32;
+/// A thread that takes so long from one step to the next was kept from running: waits and steps are far shorter.
+const FROZEN_MIN: std::time::Duration = std::time::Duration::from_millis(150);
 /// How soon names that are being looked up are asked for again.
 const NAME_POLL: std::time::Duration = std::time::Duration::from_millis(1);
 
@@ -80,6 +83,8 @@ pub struct RunLoop<'p, N: Network> {
     origins: Vec<OriginState>,
     /// Slots whose attempt waits for a name.
     resolving: Vec<u32>,
+    /// Attempts that wait for a connection, at all origins.
+    waiting: usize,
     /// Connections with more to read than their turn allowed.
     unfinished: Vec<Token>,
     /// No connection times out before this instant.
@@ -98,6 +103,10 @@ pub struct RunLoop<'p, N: Network> {
     polls: u64,
     polls_at_once: u64,
     used: ThreadUse,
+    /// When the last step began.
+    stepped: Instant,
+    /// Time for which finished work could not be handed over, since the interval began.
+    held_up_nanos: u64,
 }
 
 impl<'p, N: Network> RunLoop<'p, N> {
@@ -136,6 +145,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             connections: Connections::default(),
             origins,
             resolving: Vec::new(),
+            waiting: 0,
             unfinished: Vec::new(),
             next_sweep: Instant::NEVER,
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
@@ -150,6 +160,8 @@ impl<'p, N: Network> RunLoop<'p, N> {
             polls: 0,
             polls_at_once: 0,
             used: ThreadUse::default(),
+            stepped: start,
+            held_up_nanos: 0,
         }
     }
 
@@ -165,7 +177,10 @@ impl<'p, N: Network> RunLoop<'p, N> {
             let step = self.step(net, &ready);
             let finished: Vec<Interval> = self.recorder.take_finished().collect();
             if !finished.is_empty() || self.log.len() >= log::BATCH || step == Step::Done {
+                let before = net.now();
                 hand_over(finished, std::mem::take(&mut self.log));
+                self.stepped = net.now();
+                self.held_up_nanos += self.stepped.nanos_since(before);
             }
             match step {
                 Step::WaitUntil(until) => {
@@ -192,19 +207,23 @@ impl<'p, N: Network> RunLoop<'p, N> {
     pub fn step(&mut self, net: &mut N, ready: &[Ready]) -> Step {
         let mut now = net.now();
         self.obey(now);
+        self.note_gap(now);
         self.turn(net, now);
         now = self.read_on(net, now);
         for event in ready {
             now = self.on_ready(net, *event, now);
+            self.serve_waiting(net, now);
             now = self.start_due(net, now);
         }
         if let Pacer::Closed(closed) = &mut self.pacer {
             closed.wake(now);
         }
         self.retry_names(net, now);
+        self.serve_waiting(net, now);
         now = self.start_due(net, now);
         if now >= self.next_sweep {
             self.sweep(net, now);
+            self.serve_waiting(net, now);
             now = self.start_due(net, now);
         }
         if self.is_over(net, now) { Step::Done } else { Step::WaitUntil(self.next_due(now)) }
@@ -226,8 +245,18 @@ impl<'p, N: Network> RunLoop<'p, N> {
         }
     }
 
+    /// Notes that this thread was kept from running since its last step, if it was.
+    #[inline]
+    fn note_gap(&mut self, now: Instant) {
+        if now.since(self.stepped) > FROZEN_MIN {
+            self.recorder.frozen(self.stepped, now);
+        }
+        self.stepped = now;
+    }
+
     #[cold]
     fn close_interval(&mut self, net: &N, now: Instant) {
+        self.note_gap(now);
         self.offer(now);
         self.stamp_load(net, now);
         self.recorder.advance(now);
@@ -241,11 +270,11 @@ impl<'p, N: Network> RunLoop<'p, N> {
         let cpu_nanos = used.cpu_nanos.saturating_sub(self.used.cpu_nanos);
         let delay_nanos = used.delay_nanos.saturating_sub(self.used.delay_nanos);
         // Readings that lie a little apart must not make a very short interval look overfull.
-        interval.client.busy = (cpu_nanos as f64 / length).min(1.0);
+        interval.client.busy = (cpu_nanos.saturating_add(self.held_up_nanos) as f64 / length).min(1.0);
         interval.client.run_delay = (delay_nanos as f64 / length).min(1.0);
         interval.client.cpu_nanos = cpu_nanos;
         interval.client.unread = self.polls_at_once as f64 / self.polls.max(1) as f64;
-        (self.used, self.polls, self.polls_at_once) = (used, 0, 0);
+        (self.used, self.polls, self.polls_at_once, self.held_up_nanos) = (used, 0, 0, 0);
     }
 
     /// When something will be to do, unless a socket becomes ready before.
@@ -256,7 +285,11 @@ impl<'p, N: Network> RunLoop<'p, N> {
         let own = match &self.pacer {
             Pacer::Closed(closed) => closed.next_wake(),
             Pacer::Open(open) if open.starved && open.free_slots.is_empty() => Instant::NEVER,
-            Pacer::Open(open) => open.next(self.recorder.timeline()).unwrap_or(Instant::NEVER),
+            Pacer::Open(open) => {
+                let timeline = self.recorder.timeline();
+                let last = || open.exhausted_at(timeline).filter(|_| self.in_flight == 0);
+                open.next(timeline).or_else(last).unwrap_or(Instant::NEVER)
+            }
         };
         let names = if self.resolving.is_empty() { Instant::NEVER } else { now + NAME_POLL };
         own.min(names).min(self.next_sweep).min(self.recorder.boundary()).min(now + TURN_MAX)
@@ -326,7 +359,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         }
         let exhausted = match &self.pacer {
             Pacer::Closed(closed) => closed.exhausted,
-            Pacer::Open(open) => open.exhausted(&timeline),
+            Pacer::Open(open) => open.exhausted_at(&timeline).is_some_and(|at| now >= at),
         };
         let done = self.in_flight == 0 && (window_over || exhausted);
         let cut = self.control.is_abandoned() || (window_over && now >= timeline.window_end() + self.plan.drain);

@@ -168,10 +168,16 @@ impl<'p> Open<'p> {
         (quota_left || !timeline.measures(at)).then_some(at)
     }
 
-    /// Whether all operations that were asked for have been taken. A window with an end is waited for.
-    pub fn exhausted(&self, timeline: &Timeline) -> bool {
+    /// Since when all operations that were asked for have been taken: N of them at a rate fill the time until the next
+    /// one would have come, as the last one has its share of the time as well. A window with an end is waited for.
+    pub fn exhausted_at(&self, timeline: &Timeline) -> Option<Instant> {
         let endless = timeline.window_end() == Instant::NEVER;
-        self.quota.is_some_and(|(left, _)| left == 0) || (endless && self.arrivals.peek().is_none())
+        match (self.quota, self.arrivals.peek()) {
+            (Some((0, _)), Some(next)) => Some(next.min(timeline.window_end())),
+            (Some((0, _)), None) => Some(Instant::ZERO),
+            (_, None) if endless => Some(Instant::ZERO),
+            _ => None,
+        }
     }
 
     /// Takes the next arrival.

@@ -15,12 +15,14 @@ use wire::response::Encoding;
 
 /// A rest of a body above this is dropped in the kernel.
 const DISCARD_MIN: u64 = 8 * 1024;
-/// The most that is dropped by one call.
-const DISCARD_MAX: u64 = 1 << 30;
+/// The most that is dropped by one call, so that a fast peer on one connection does not keep the others waiting.
+const DISCARD_MAX: u64 = 64 << 20;
 /// Where large bodies are expected, the head is read with so much room, so that little of the body is copied.
 const HEAD_ROOM: usize = 1024;
 /// A body from this size on is large.
 const LARGE_BODY: u64 = 64 * 1024;
+/// Of a body that nobody wants, that of an error or a redirect, so much is read to keep its connection useful.
+const UNWANTED_BODY_MAX: u64 = 1 << 20;
 /// Reads of one connection before the others have their turn.
 const READS_MAX: usize = 8;
 /// Bytes of a `Server` header that are kept.
@@ -221,6 +223,19 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
+    /// Ends an attempt whose outcome was known with its head, without the rest of its body; `false` for others.
+    fn leave_unwanted(&mut self, net: &mut N, token: Token, now: Instant) -> bool {
+        let Some(connection) = self.connections.get(token) else { return false };
+        let Some(op) = &self.slots[connection.slot as usize].op else { return false };
+        let outcome = match op.attempt.at_head {
+            AtHead::Read => return false,
+            AtHead::Doomed(outcome) | AtHead::Cut(outcome) => outcome,
+            AtHead::Redirect => AttemptOutcome::OK,
+        };
+        self.cut(net, token, outcome, now);
+        true
+    }
+
     /// The first byte of an answer is that of its final head: interim ones are passed over, and that of a redirect makes
     /// room for the next.
     #[inline]
@@ -241,6 +256,10 @@ impl<N: Network> RunLoop<'_, N> {
         let mut cut = None;
         loop {
             let connection = self.connections.get_mut(token)?;
+            if connection.reader.head_bytes() == 0 {
+                // What a head said that was cut short is not said of the next.
+                self.group_value.clear();
+            }
             let mut watch = HeaderWatch {
                 group_by: self.plan.group_by.as_deref(),
                 group_value: &mut self.group_value,
@@ -297,6 +316,13 @@ impl<N: Network> RunLoop<'_, N> {
         }
         let size = self.plan.targets.items()[op.item as usize].size;
         let at_head = checks::at_head(head, &op.asked(self.plan.follow, size), &self.plan.checks);
+        if at_head == AtHead::Read && head.status == 206 {
+            op.range = op.range.map(|wanted| checks::expected_range(wanted, head));
+        }
+        if at_head == AtHead::Redirect {
+            // What is said about the server is said about the one that answers in the end.
+            self.software = None;
+        }
         connection.large_bodies = connection.reader.opaque_bytes() >= LARGE_BODY;
         op.attempt.at_head = at_head;
         match at_head {
@@ -311,7 +337,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(connection) = self.connections.get(token) else { return false };
         let Some(op) = &self.slots[connection.slot as usize].op else { return false };
         if op.attempt.at_head != AtHead::Read {
-            return false;
+            return connection.reader.body_bytes() > UNWANTED_BODY_MAX;
         }
         let size = self.plan.targets.items()[op.item as usize].size;
         let asked = op.asked(self.plan.follow, size);
@@ -319,6 +345,9 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     fn cut_too_long(&mut self, net: &mut N, token: Token, now: Instant) -> ReadStep {
+        if self.leave_unwanted(net, token, now) {
+            return ReadStep::Over;
+        }
         let ranged = self.plan.request.range.is_some();
         let (class, cause) = if ranged {
             (AttemptClass::Range, Cause::WrongRangeLength)

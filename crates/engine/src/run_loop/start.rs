@@ -1,6 +1,7 @@
 //! Operations and attempts begin here: a slot takes an operation, a connection is found or opened, the request is sent.
 
-use super::connections::{Connection, Found, State};
+use super::connections::{Connection, Found, OriginState, State};
+use super::finish::After;
 use super::op::{Attempt, Op, Slot};
 use super::pacer::Pacer;
 use super::{BURST, RunLoop, checks};
@@ -161,14 +162,61 @@ impl<N: Network> RunLoop<'_, N> {
         // A resend goes out on a new connection: other kept ones are likely to be as stale as the first.
         let kept = if kind == AttemptKind::Resend { None } else { self.origins[origin].take_idle(&self.connections) };
         match kept {
-            Some(token) => {
-                if let Some(connection) = self.connections.get_mut(token) {
-                    connection.slot = slot;
-                }
-                self.send_request(net, token, now);
+            Some(token) => self.use_kept(net, token, slot, now),
+            None if kind != AttemptKind::Resend && self.must_wait(origin) => {
+                self.origins[origin].waiting.push_back(slot);
+                self.waiting += 1;
             }
             None => self.open(net, slot, now),
         }
+    }
+
+    fn use_kept(&mut self, net: &mut N, token: Token, slot: u32, now: Instant) {
+        if let Some(connection) = self.connections.get_mut(token) {
+            connection.slot = slot;
+        }
+        self.send_request(net, token, now);
+    }
+
+    /// Whether an attempt of the open model has to wait for a connection. In the closed model every slot opens its own,
+    /// since as many connections are wanted as there are slots.
+    fn must_wait(&self, origin: usize) -> bool {
+        matches!(self.pacer, Pacer::Open(_))
+            && (!self.origins[origin].waiting.is_empty() || !self.origins[origin].may_open())
+    }
+
+    /// Gives free connections, and leave to open new ones, to the attempts that wait for one.
+    #[inline]
+    pub(super) fn serve_waiting(&mut self, net: &mut N, now: Instant) {
+        for origin in 0..self.origins.len() {
+            if self.waiting == 0 {
+                return;
+            }
+            while self.serve_first(net, origin, now) {}
+        }
+    }
+
+    /// Serves the attempt that has waited for longest; `false` when there is none, or nothing for it.
+    fn serve_first(&mut self, net: &mut N, origin: usize, now: Instant) -> bool {
+        let state = &mut self.origins[origin];
+        let Some(slot) = state.waiting.front().copied() else { return false };
+        let Some(op) = &self.slots[slot as usize].op else { return false };
+        let timed_out = now.since(op.attempt.started) >= self.plan.timeouts.connect;
+        let kept = state.take_idle(&self.connections);
+        if kept.is_none() && !timed_out && !state.may_open() {
+            return false;
+        }
+        state.waiting.pop_front();
+        self.waiting -= 1;
+        match kept {
+            Some(token) => self.use_kept(net, token, slot, now),
+            None if timed_out => {
+                let (class, cause) = (AttemptClass::ConnectTimeout, Cause::ConnectTimedOut);
+                self.unreached(net, slot, AttemptOutcome::failed(class, cause, Phase::Connect), now);
+            }
+            None => self.open(net, slot, now),
+        }
+        true
     }
 
     /// Opens a connection for the slot's attempt.
@@ -195,10 +243,14 @@ impl<N: Network> RunLoop<'_, N> {
             }
         };
         op.attempt.addresses_tried += 1;
+        self.make_room(net);
+        let Some(op) = &mut self.slots[slot as usize].op else { return };
         let token = self.connections.reserve();
         match net.connect(token, &address) {
             Ok((socket, connecting)) => {
                 op.attempt.connection = Some(token);
+                self.origins[origin].opening += 1;
+                self.origins[origin].open += 1;
                 self.connections.insert(
                     token,
                     Connection {
@@ -228,11 +280,23 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
+    /// Closes a free connection when so many are open that a new one could find no descriptor: the one that has been free
+    /// for longest at the origin with the most of them.
+    fn make_room(&mut self, net: &mut N) {
+        while self.connections.len() >= self.plan.connections.open_max {
+            let fullest = self.origins.iter_mut().max_by_key(|origin| origin.idle_count());
+            let Some(token) = fullest.and_then(OriginState::take_stalest) else { return };
+            self.close(net, token);
+        }
+    }
+
     /// Asks again for the names that attempts wait for.
     pub(super) fn retry_names(&mut self, net: &mut N, now: Instant) {
         for slot in std::mem::take(&mut self.resolving) {
             let Some(op) = &self.slots[slot as usize].op else { continue };
-            if now.since(op.attempt.started) >= self.plan.timeouts.connect {
+            let most =
+                self.plan.timeouts.total.map_or(self.plan.timeouts.connect, |it| it.min(self.plan.timeouts.connect));
+            if now.since(op.attempt.started) >= most {
                 let outcome = AttemptOutcome::failed(AttemptClass::Dns, Cause::ResolverFailed, Phase::Resolve);
                 self.unreached(net, slot, outcome, now);
             } else {
@@ -261,6 +325,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(connection) = self.connections.get_mut(token) else { return };
         let nanos = now.nanos_since(connection.opened);
         connection.state = State::Active;
+        self.origins[connection.origin].opening -= 1;
         if let Some(op) = &mut self.slots[connection.slot as usize].op {
             op.connect_nanos = Some(op.connect_nanos.unwrap_or(0) + nanos);
         }
@@ -290,7 +355,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.recorder.connect_failed();
         self.connect_failures_in_a_row = self.connect_failures_in_a_row.saturating_add(1);
         self.control.note_unreached(now, outcome);
-        self.finish_attempt(net, slot, outcome, now);
+        self.end_attempt(net, slot, outcome, After::Close, now);
     }
 
     /// Sends the slot's request on an established connection.

@@ -100,12 +100,28 @@ pub struct SimNetwork<S> {
     /// What each send costs this client.
     send_cost: Duration,
     busy_nanos: u64,
+    /// Connections that can be open at once.
+    descriptors: usize,
 }
 
 impl<S: SimServer> SimNetwork<S> {
     /// A network with that server, at instant zero.
     pub fn new(server: S) -> Self {
-        Self { now: Cell::new(Instant::ZERO), server, pipes: Vec::new(), send_cost: Duration::ZERO, busy_nanos: 0 }
+        Self {
+            now: Cell::new(Instant::ZERO),
+            server,
+            pipes: Vec::new(),
+            send_cost: Duration::ZERO,
+            busy_nanos: 0,
+            descriptors: usize::MAX,
+        }
+    }
+
+    /// Gives the client no more than so many descriptors.
+    #[must_use]
+    pub fn with_descriptors(mut self, descriptors: usize) -> Self {
+        self.descriptors = descriptors;
+        self
     }
 
     /// Makes the client slow: each send takes that long.
@@ -137,6 +153,9 @@ impl<S: SimServer> Network for SimNetwork<S> {
     }
 
     fn connect(&mut self, token: Token, _: &Address) -> io::Result<(SimSocket, Connecting)> {
+        if self.pipes.iter().filter(|pipe| pipe.open).count() >= self.descriptors {
+            return Err(io::Error::from_raw_os_error(crate::run_loop::EMFILE));
+        }
         let now = self.now();
         let establishes = match self.server.connect(now) {
             Accept::After(span) => Some((now + span, true)),

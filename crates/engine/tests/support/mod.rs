@@ -40,6 +40,7 @@ pub fn plan() -> Plan {
             known: HashMap::new(),
             from: Arc::from([]),
             requests_max: None,
+            open_max: usize::MAX,
             receive_low_water: None,
         },
         threads: 1,

@@ -18,6 +18,8 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
             plan.load.in_flight_max()
         )));
     }
+    let spare = (limit - OWN_DESCRIPTORS) / u64::from(plan.threads_used());
+    plan.connections.open_max = usize::try_from(spare).unwrap_or(usize::MAX);
     check_route(plan)?;
     engine::resolve_all(plan).map_err(|(host, error)| {
         Failure::could_not_run(match error {

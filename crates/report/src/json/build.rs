@@ -72,6 +72,7 @@ fn limit(limited: LimitedBy) -> LimitWord {
         LimitedBy::Target => LimitWord::Target,
         LimitedBy::ClientCpu => LimitWord::ClientCpu,
         LimitedBy::ClientNic => LimitWord::ClientNic,
+        LimitedBy::ClientResources => LimitWord::ClientResources,
         LimitedBy::SharedHost => LimitWord::SharedHost,
         LimitedBy::Concurrency => LimitWord::Concurrency,
         LimitedBy::Rate => LimitWord::Rate,

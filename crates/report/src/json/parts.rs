@@ -27,6 +27,8 @@ pub enum LimitWord {
     ClientCpu,
     /// The client's network card was full.
     ClientNic,
+    /// The client had too few descriptors or local ports.
+    ClientResources,
     /// Client and others compete for the client's cores.
     SharedHost,
     /// More slots would carry more.

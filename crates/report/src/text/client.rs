@@ -48,6 +48,9 @@ fn because(limited: LimitedBy) -> &'static str {
         LimitedBy::SharedHost => "this client waited for cores that others used",
         LimitedBy::Concurrency => "the target answered without queueing; more slots would carry more",
         LimitedBy::Rate => "the schedule asked for no more",
+        LimitedBy::ClientResources => {
+            "this client ran out of descriptors or local ports: `plimsoll doctor` says how to raise them"
+        }
         LimitedBy::Unknown => "too little ended to tell",
     }
 }

@@ -214,6 +214,7 @@ const CALM: ClientLoad = ClientLoad {
     nic: 0.0,
     descriptors: 0.01,
     ports: 0.01,
+    frozen: 0.0,
     cpu_nanos: 431_000_000,
 };
 

@@ -369,6 +369,7 @@ fn connections(args: &Args) -> Result<ConnectionPlan, Failure> {
         known: HashMap::new(),
         from: more.local_address.clone().into(),
         requests_max: more.requests_per_connection,
+        open_max: usize::MAX,
         receive_low_water: more
             .receive_low_water
             .and_then(|size| usize::try_from(size.0).ok())
