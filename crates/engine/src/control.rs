@@ -15,6 +15,10 @@ pub const TURN_MAX: Duration = Duration::from_millis(50);
 const NOTICE: Duration = Duration::from_millis(120);
 /// So many attempts that all fail before one has reached the target end the run (docs/measurement.md).
 const UNREACHED_MAX: u64 = 100;
+/// Fewer do when they have failed for so long: a slot that is refused waits ever longer before it tries again.
+const UNREACHED_FOR: Duration = Duration::from_secs(2);
+/// How few.
+const UNREACHED_MIN: u64 = 10;
 
 /// Why a run stopped before its own stop rule said so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +43,8 @@ pub struct Control {
     /// An attempt has got a connection.
     reached: AtomicBool,
     unreached: AtomicU64,
+    /// When the first of these failed.
+    unreached_since: AtomicU64,
     first_failure: Mutex<Option<AttemptOutcome>>,
     bytes_left: AtomicU64,
 }
@@ -59,6 +65,7 @@ impl Control {
             abandon: AtomicBool::new(false),
             reached: AtomicBool::new(false),
             unreached: AtomicU64::new(0),
+            unreached_since: AtomicU64::new(u64::MAX),
             first_failure: Mutex::new(None),
             bytes_left: AtomicU64::new(bytes.unwrap_or(u64::MAX)),
         }
@@ -117,15 +124,17 @@ impl Control {
         self.reached.load(Ordering::Relaxed)
     }
 
-    /// An attempt could not get a connection; stops the run when none ever could.
+    /// An attempt could not get a connection; stops the run when none ever could, after so many of them or so long.
     pub(crate) fn note_unreached(&self, now: Instant, outcome: AttemptOutcome) {
-        let earlier = self.unreached.fetch_add(1, Ordering::Relaxed);
-        if earlier == 0
+        let count = self.unreached.fetch_add(1, Ordering::Relaxed) + 1;
+        let since = self.unreached_since.fetch_min(now.as_nanos(), Ordering::Relaxed).min(now.as_nanos());
+        if count == 1
             && let Ok(mut first) = self.first_failure.lock()
         {
             *first = Some(outcome);
         }
-        if earlier + 1 >= UNREACHED_MAX && !self.is_reached() {
+        let for_long = now.since(Instant::from_nanos(since)) >= UNREACHED_FOR;
+        if !self.is_reached() && (count >= UNREACHED_MAX || (count >= UNREACHED_MIN && for_long)) {
             self.stop(now, StopReason::Unreachable);
         }
     }
@@ -143,5 +152,37 @@ impl Control {
         if before.is_ok_and(|left| left <= bytes) {
             self.stop(now, StopReason::BytesReached);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use measure::{AttemptClass, Cause, Phase};
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    /// When a run stops whose attempts end at these milliseconds, none of which got a connection.
+    fn stops_at(attempts: impl IntoIterator<Item = u64>, reached: bool) -> Option<u64> {
+        let control = Control::default();
+        if reached {
+            control.note_reached();
+        }
+        let refused = AttemptOutcome::failed(AttemptClass::ConnectRefused, Cause::Refused, Phase::Connect);
+        attempts.into_iter().find(|ms| {
+            control.note_unreached(at(*ms), refused);
+            control.reason() == Some(StopReason::Unreachable)
+        })
+    }
+
+    #[test]
+    fn a_target_that_is_never_reached_is_given_up_after_100_attempts_or_2_seconds() {
+        assert_eq!(stops_at(0..500, false), Some(99), "the hundredth");
+        assert_eq!(stops_at((0..500).map(|n| n * 160), false), Some(2080), "the first after 2 s");
+        assert_eq!(stops_at((0..500).map(|n| 60_000 + n * 160), false), Some(62_080), "from the first failure on");
+        assert_eq!(stops_at((0..500).map(|n| n * 1000), false), Some(9000), "the tenth");
+        assert_eq!(stops_at(0..10_000, true), None, "it was reached once");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::command::{demo, doctor, get, report, schema, serve};
 use crate::failure::Failure;
-use crate::foreign;
+use crate::{foreign, redact};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 ran and the objectives held · 1 objectives failed · 2 bad usage · 3 ran, but the result must not be used
-            4 could not run · 130/143 interrupted (a report is still written)";
+            4 could not run · 129/130/143 interrupted (a report is still written)";
 
 /// What the program does.
 #[derive(Subcommand, Debug)]
@@ -40,7 +40,8 @@ pub enum Command {
 
 /// Reads the command line.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Failure> {
-    Cli::try_parse_from(words).map(|cli| cli.command).map_err(|error| explain(&error))
+    let words: Vec<OsString> = words.into_iter().collect();
+    Cli::try_parse_from(&words).map(|cli| cli.command).map_err(|error| explain(&error, &words))
 }
 
 impl Command {
@@ -58,31 +59,65 @@ impl Command {
     }
 }
 
-fn explain(error: &clap::Error) -> Failure {
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return Failure::Shown(error.render().to_string());
-    }
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return Failure::usage(format!("no command given\n\n{}", error.render()));
-    }
+/// What clap refuses, in one line: what, where, and how to mend it.
+fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
     let argument = context(ContextKind::InvalidArg);
-    if error.kind() == ErrorKind::UnknownArgument
-        && let Some(hint) = argument.and_then(foreign::hint)
-    {
-        return Failure::usage(hint);
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => return Failure::Shown(error.render().to_string()),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            return Failure::Unasked(format!("no command given\n\n{}", error.render()));
+        }
+        ErrorKind::InvalidSubcommand => {
+            if let Some(word) = context(ContextKind::InvalidSubcommand).filter(|word| word.contains("://")) {
+                let url = redact::url_text(word);
+                return Failure::usage(format!("there is no command `{url}`: write `plimsoll get {url}`"));
+            }
+        }
+        ErrorKind::UnknownArgument | ErrorKind::ValueValidation => {
+            let typed = words.iter().filter_map(|word| word.to_str());
+            let foreign = typed.filter_map(foreign::long_hint).next();
+            if let Some(hint) = foreign {
+                return Failure::usage(hint);
+            }
+        }
+        _ => {}
     }
-    if let (ErrorKind::UnknownArgument, Some(argument)) = (error.kind(), argument) {
-        let nearest =
-            context(ContextKind::SuggestedArg).map(|flag| format!(", did you mean {flag}")).unwrap_or_default();
-        return Failure::usage(format!(
-            "there is no flag `{argument}`{nearest}? --help names the usual ones, `plimsoll get --help-all` all"
-        ));
+    match (error.kind(), argument) {
+        (ErrorKind::UnknownArgument, Some(argument)) => {
+            let nearest = context(ContextKind::SuggestedArg);
+            Failure::usage(foreign::hint(argument).unwrap_or_else(|| unknown(argument, nearest, words)))
+        }
+        (ErrorKind::ValueValidation, Some(argument)) => {
+            let flag = argument.split(' ').next().unwrap_or(argument);
+            let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+            let value = context(ContextKind::InvalidValue).unwrap_or_default();
+            // Most messages repeat the value themselves.
+            let shown = if why.contains(value) { String::new() } else { format!(" {value}") };
+            Failure::usage(format!("{flag}{shown}: {why}"))
+        }
+        _ => Failure::usage(one_line(error)),
     }
-    Failure::usage(one_line(error))
+}
+
+/// A word that nothing is known by.
+fn unknown(argument: &str, nearest: Option<&str>, words: &[OsString]) -> String {
+    let command = words.get(1).and_then(|word| word.to_str()).filter(|word| !word.starts_with('-'));
+    let help = match command {
+        Some("get") => "`plimsoll get --help-all` names all flags".to_owned(),
+        Some(command) => format!("`plimsoll {command} --help` names all flags"),
+        None => "`plimsoll --help` names the commands".to_owned(),
+    };
+    if !argument.starts_with('-') {
+        return format!("`{}` is one word too many: {help}", redact::url_text(argument));
+    }
+    match nearest {
+        Some(flag) => format!("there is no flag `{argument}`: did you mean {flag}? {help}"),
+        None => format!("there is no flag `{argument}`: {help}"),
+    }
 }
 
 /// clap's message without its usage block: what, where, and the suggestion when it has one.

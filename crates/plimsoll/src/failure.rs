@@ -4,7 +4,10 @@ use crate::say;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// Exit codes (docs/measurement.md). When several apply, the order of precedence is 4, 130, 3, 1, 0.
+/// Characters of a message: paths and URLs in it can be long.
+const MESSAGE_MAX: usize = 4096;
+
+/// Exit codes (docs/measurement.md). When several apply, the order of precedence is 4, interrupted, 3, 1, 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Ran, and the objectives held.
@@ -37,8 +40,10 @@ impl From<Exit> for ExitCode {
 /// What ended the program, for people.
 #[derive(Debug)]
 pub enum Failure {
-    /// A message for standard error.
+    /// A message for standard error, in one line whatever the user typed.
     Message(Exit, String),
+    /// Nothing was asked for: help, for standard error.
+    Unasked(String),
     /// Text that was asked for (help, version): for standard output.
     Shown(String),
 }
@@ -58,13 +63,14 @@ impl Failure {
     pub fn tell(self) -> ExitCode {
         match self {
             Self::Message(exit, message) => {
-                say::note(&format!("plimsoll: {message}"));
+                say::note(&format!("plimsoll: {}", report::escape::bounded(&message, MESSAGE_MAX)));
                 exit.into()
             }
-            Self::Shown(text) => {
-                say::out(&text);
-                ExitCode::SUCCESS
+            Self::Unasked(help) => {
+                say::note(&format!("plimsoll: {help}"));
+                Exit::Usage.into()
             }
+            Self::Shown(text) => say::out(&text).map_or_else(Self::tell, |()| ExitCode::SUCCESS),
         }
     }
 }

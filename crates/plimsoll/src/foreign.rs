@@ -96,24 +96,91 @@ pub const LETTERS: [Letter; 41] = [
     refused('O', "--out DIR for the run directory; bodies are discarded", ["", "", "", "", "remote name"]),
 ];
 
+/// A long flag of another tool that is not ours.
+pub struct Long {
+    /// As it is typed there. hey writes them with one dash.
+    pub flag: &'static str,
+    /// Which tools have it.
+    pub tools: &'static str,
+    /// What to write instead.
+    pub instead: &'static str,
+}
+
+const fn long(flag: &'static str, tools: &'static str, instead: &'static str) -> Long {
+    Long { flag, tools, instead }
+}
+
+const IDENTITY: &str = "leave it out: nothing compressed is asked for, unless by -H 'Accept-Encoding: gzip'";
+
+/// Long flags that users of the other tools type.
+pub const LONGS: [Long; 33] = [
+    long("--script", "wrk", "--url-file FILE for many URLs; there are no scripts"),
+    long("--latency", "wrk", "leave it out: percentiles are always printed"),
+    long("--timeout", "wrk, oha", "--timeout-head 30s, or --timeout-total 30s for whole requests"),
+    long("-cpus", "hey", "--threads N"),
+    long("-disable-keepalive", "hey", "--no-keepalive"),
+    long("-disable-compression", "hey", IDENTITY),
+    long("-disable-redirects", "hey", "--no-follow"),
+    long("--disable-keepalive", "oha", "--no-keepalive"),
+    long("--disable-compression", "oha", IDENTITY),
+    long("--redirect", "oha", "--redirects-max N, or --no-follow"),
+    long("--no-tui", "oha", "--quiet for no live line"),
+    long("--urls-from-file", "oha", "--url-file FILE"),
+    long("--output", "oha, curl", "--out DIR for the run directory, --json or --print ab for other outputs"),
+    long("--output-format", "oha", "--json, or --print ab"),
+    long("--latency-correction", "oha", "leave it out: with -R, response time counts from the schedule"),
+    long("--burst-rate", "oha", "-R 1000, or --stages"),
+    long("--burst-delay", "oha", "-R 1000, or --stages"),
+    long("--http-version", "oha", "--http1.0, or leave it out for HTTP/1.1"),
+    long("--body", "oha", "--body-file FILE"),
+    long("--data", "curl", "--body-file FILE"),
+    long("--request", "curl", "-m METHOD"),
+    long("--location", "curl", "leave it out: redirects are followed (--no-follow stops that)"),
+    long("--max-redirs", "curl", "--redirects-max N"),
+    long("--max-time", "curl", "--timeout-total 30s"),
+    long("--connect-timeout", "curl, oha", "--timeout-connect 10s"),
+    long("--resolve", "curl", "--connect-to HOST:PORT:ADDRESS:PORT"),
+    long("--interface", "curl", "--local-address ADDRESS"),
+    long("--user-agent", "curl", "-H 'User-Agent: …'"),
+    long("--referer", "curl", "-H 'Referer: …'"),
+    long("--compressed", "curl", "-H 'Accept-Encoding: gzip'"),
+    long("--silent", "curl", "--quiet for no live line"),
+    long("--insecure", "oha, curl", "http:// URLs: TLS is not spoken yet"),
+    long("--http1.1", "curl", "leave it out: HTTP/1.1 is spoken anyhow"),
+];
+
+/// What to say about a word that begins with another tool's long flag.
+pub fn long_hint(word: &str) -> Option<String> {
+    let typed = word.split('=').next().unwrap_or(word);
+    let row = LONGS.iter().find(|row| row.flag == typed)?;
+    Some(format!("{} (of {}) is not a flag here: {}{}", row.flag, row.tools, verb(row.instead), row.instead))
+}
+
+fn verb(instead: &str) -> &'static str {
+    if instead.starts_with("leave") { "" } else { "write " }
+}
+
 /// What to say about a short flag that is not ours.
 pub fn hint(flag: &str) -> Option<String> {
     let letter = flag.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?.chars().next()?;
     let row = LETTERS.iter().find(|row| row.letter == letter && row.ours.is_none())?;
     let names = ["ab", "wrk", "hey", "oha", "curl"];
     let meanings = names.iter().zip(row.theirs).filter(|(_, meaning)| !meaning.is_empty());
-    let verb = if row.instead.starts_with("leave") { "" } else { "write " };
     let meanings: Vec<String> = meanings.map(|(tool, meaning)| format!("{meaning} in {tool}")).collect();
-    Some(format!("-{letter} ({}) is not a flag here: {verb}{}", meanings.join(", "), row.instead))
+    Some(format!("-{letter} ({}) is not a flag here: {}{}", meanings.join(", "), verb(row.instead), row.instead))
 }
 
-/// The table in Markdown, as it stands in the documentation.
+/// The tables in Markdown, as they stand in the documentation.
 #[cfg(test)]
 fn markdown() -> String {
     let mut text = String::from("| flag | here | ab | wrk, wrk2 | hey | oha | curl |\n|---|---|---|---|---|---|---|\n");
     for row in &LETTERS {
         let here = row.ours.map_or_else(|| format!("*refused:* {}", row.instead), str::to_owned);
         text.push_str(&format!("| `-{}` | {here} | {} |\n", row.letter, row.theirs.join(" | ")));
+    }
+    text.push_str("\nLong flags of theirs that are refused in the same way:\n\n| flag | here | of |\n|---|---|---|\n");
+    for row in &LONGS {
+        text.push_str(&format!("| `{}` | *refused:* {} | {} |\n", row.flag, row.instead, row.tools));
     }
     text
 }
@@ -150,7 +217,18 @@ mod tests {
     }
 
     #[test]
+    fn no_long_flag_of_ours_is_refused() {
+        let get = crate::cli::Cli::command().find_subcommand("get").cloned().expect("there is a command get");
+        for argument in get.get_arguments() {
+            for name in argument.get_long_and_visible_aliases().into_iter().flatten() {
+                assert!(long_hint(&format!("--{name}")).is_none(), "--{name} is ours");
+            }
+        }
+    }
+
+    #[test]
     fn hints_name_our_flag() {
+        assert!(long_hint("--max-time=5").is_some_and(|hint| hint.contains("write --timeout-total")));
         assert!(hint("-z").is_some_and(|hint| hint.contains("write -d 10s")));
         assert!(hint("-t2").is_some_and(|hint| hint.contains("--threads")));
         assert!(hint("--nonsense").is_none() && hint("-c").is_none());

@@ -1,28 +1,9 @@
 //! Takes secrets out of everything that is written or shown.
 
-use wire::header::Header;
 use wire::url::Url;
+use wire::{Header, is_secret_name};
 
 const HIDDEN: &str = "***";
-/// Query parameters whose values are secrets.
-const SECRET_PARAMETERS: [&str; 15] = [
-    "x-amz-signature",
-    "x-amz-credential",
-    "x-amz-security-token",
-    "x-goog-signature",
-    "x-goog-credential",
-    "signature",
-    "sig",
-    "token",
-    "access_token",
-    "apikey",
-    "api_key",
-    "authorization",
-    "password",
-    "secret",
-    "jwt",
-];
-
 /// Flags whose values are secrets as a whole.
 const SECRET_FLAGS: [&str; 4] = ["-C", "--cookie", "-u", "--user"];
 
@@ -92,13 +73,15 @@ pub fn url_text(text: &str) -> String {
         Err(_) => text.to_owned(),
     };
     let Some((before, query)) = shown.split_once('?') else { return shown };
-    let parameters = query.split('&').map(|parameter| match parameter.split_once('=') {
-        Some((name, _)) if SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str()) => {
-            format!("{name}={HIDDEN}")
+    let parameters = query.split_inclusive(['&', ';']).map(|parameter| match parameter.split_once('=') {
+        // A name that is itself encoded may spell anything.
+        Some((name, value)) if is_secret_name(name) || name.contains('%') => {
+            let separator: String = value.matches(['&', ';']).collect();
+            format!("{name}={HIDDEN}{separator}")
         }
         _ => parameter.to_owned(),
     });
-    format!("{before}?{}", parameters.collect::<Vec<_>>().join("&"))
+    format!("{before}?{}", parameters.collect::<String>())
 }
 
 #[cfg(test)]
@@ -124,6 +107,7 @@ mod tests {
             "--user=me:CANARY",
             "http://me:CANARY@host/",
             "http://host/?X-Amz-Signature=CANARY&b=1",
+            "http://host/?a=1;token=CANARY;c=2&X%2DAmz%2DSignature=CANARY&sessionId=CANARY",
             "--proxy=http://me:CANARY@host:1/",
             "http://me:CANARY@",
             "-H",
@@ -138,7 +122,7 @@ mod tests {
         ];
         let shown = command_line(words.map(str::to_owned)).join(" ");
         assert!(!shown.contains("CANARY"), "{shown}");
-        assert!(shown.contains("b=1") && shown.contains("Authorization: ***"), "{shown}");
+        assert!(shown.contains("&b=1") && shown.contains(";c=2&") && shown.contains("Authorization: ***"), "{shown}");
     }
 
     #[test]

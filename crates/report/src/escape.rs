@@ -12,7 +12,8 @@ pub fn escape(text: &str) -> String {
 }
 
 /// [`escape`] with another bound, for text that the user typed.
-pub(crate) fn bounded(text: &str, limit: usize) -> String {
+#[must_use]
+pub fn bounded(text: &str, limit: usize) -> String {
     let mut pieces: Vec<String> = Vec::new();
     let mut used = 0;
     for c in text.chars() {

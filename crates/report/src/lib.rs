@@ -11,9 +11,10 @@ pub mod formula;
 pub mod json;
 mod number;
 pub mod percentile;
+mod repeated;
 pub mod standing;
 mod text;
 
-pub use json::{JsonReport, json, schema};
+pub use json::{JsonRepeats, JsonReport, json, json_repeats, repeats_schema, schema};
 pub use standing::{Note, Standing, notes};
 pub use text::{Style, repeats, text};

@@ -5,7 +5,9 @@ mod common;
 use common::{HOSTILE, cases};
 use measure::LimitedBy;
 use report::json::{QuantileState, VerdictWord};
-use report::{JsonReport, Standing, Style, compat, json, schema, text};
+use report::{
+    JsonRepeats, JsonReport, Standing, Style, compat, json, json_repeats, repeats_schema, schema, text,
+};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,8 +53,26 @@ fn other_tools_output_is_as_they_print_it() {
 
 #[test]
 fn the_published_schema_is_the_one_in_use() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/report.schema.json");
-    check(&path, &(serde_json::to_string_pretty(&schema()).unwrap() + "\n"));
+    for (name, schema) in [("report", schema()), ("repeats", repeats_schema())] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/{name}.schema.json"));
+        check(&path, &(serde_json::to_string_pretty(&schema).unwrap() + "\n"));
+    }
+}
+
+#[test]
+fn runs_of_the_same_load_make_one_document() {
+    let validator = jsonschema::validator_for(&repeats_schema()).unwrap();
+    let runs: Vec<_> = cases().into_iter().map(|(_, run)| run).collect();
+    for runs in [&runs[..], &runs[..1], &[]] {
+        let document = serde_json::to_value(json_repeats(runs)).unwrap();
+        let errors: Vec<_> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}");
+        assert_eq!(document["runs"].as_array().map(Vec::len), Some(runs.len()));
+        let back: JsonRepeats = serde_json::from_value(document.clone()).unwrap();
+        assert_eq!(serde_json::to_value(back).unwrap(), document);
+    }
+    let one = json_repeats(&runs[..1]);
+    assert_eq!(one.repeats.ok_per_second.median, runs[0].summary().ok_rate());
 }
 
 #[test]

@@ -23,6 +23,9 @@ pub enum StoreErrorKind {
     /// There is no run there, or not even its first record was written.
     #[error("not a run: there is no begin record")]
     NotARun,
+    /// The records are in no regular file, but a directory, a pipe or a device.
+    #[error("not a file of records")]
+    NotAFile,
     /// The run was written in a format that this program does not read.
     #[error("format {found} of saved runs is not read by this program, which reads {readable}")]
     Format {

@@ -25,14 +25,19 @@ pub struct Tail {
 /// Hands every record of the run in `dir` to `take`, in order, the begin record first. One is in memory at a time.
 ///
 /// # Errors
-/// [`StoreErrorKind::NotARun`] without a begin record, [`StoreErrorKind::Format`] when it is of another format, and
-/// whatever the system refuses. Damage further on is no error: it ends the reading, and is in the answer.
+/// [`StoreErrorKind::NotARun`] without a begin record, [`StoreErrorKind::NotAFile`] when the records are in no regular
+/// file, [`StoreErrorKind::Format`] when they are of another format, and whatever the system refuses. Damage further on is no error: it ends the reading, and is in the answer.
 pub fn for_each_record(dir: &Path, take: impl FnMut(Record)) -> Result<Tail, StoreError> {
     let path = dir.join(RECORDS_FILE);
-    let file = File::open(&path).map_err(|error| match error.kind() {
+    let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => StoreError::new(dir, StoreErrorKind::NotARun),
         _ => StoreError::new(&path, error),
-    })?;
+    };
+    // Opening a pipe would wait for a writer, and a device may have no end.
+    if !path.metadata().map_err(refused)?.is_file() {
+        return Err(StoreError::new(&path, StoreErrorKind::NotAFile));
+    }
+    let file = File::open(&path).map_err(refused)?;
     read_records(file, take).map_err(|kind| StoreError::new(&path, kind))
 }
 

@@ -28,29 +28,10 @@ impl Socket {
         self.set_option(libc::SOL_SOCKET, libc::SO_RCVLOWAT, clamped(bytes))
     }
 
-    /// The receive buffer's size; the kernel doubles it for its own bookkeeping, keeps it to `net.core.rmem_max`, and
-    /// stops sizing it by itself.
-    pub fn set_receive_buffer(&self, bytes: usize) -> io::Result<()> {
-        self.set_option(libc::SOL_SOCKET, libc::SO_RCVBUF, clamped(bytes))
-    }
-
-    /// The send buffer's size, as [`Socket::set_receive_buffer`] with `net.core.wmem_max`.
-    pub fn set_send_buffer(&self, bytes: usize) -> io::Result<()> {
-        self.set_option(libc::SOL_SOCKET, libc::SO_SNDBUF, clamped(bytes))
-    }
-
     /// Makes the drop of this socket reset the connection, instead of closing it in good order.
     pub fn reset_on_close(&self) -> io::Result<()> {
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
         self.set_value(libc::SOL_SOCKET, libc::SO_LINGER, &linger)
-    }
-
-    /// Bytes handed to the kernel which the peer has not acknowledged (TCP) or not read (Unix).
-    pub fn unsent_bytes(&self) -> io::Result<usize> {
-        let mut bytes: libc::c_int = 0;
-        // SAFETY: SIOCOUTQ (the same number as TIOCOUTQ) writes one int, into `bytes`.
-        check(unsafe { libc::ioctl(self.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) })?;
-        Ok(usize::try_from(bytes).unwrap_or(0))
     }
 
     /// Makes calls on this socket wait (or no longer). Sockets begin as non-blocking.

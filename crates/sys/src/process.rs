@@ -63,10 +63,7 @@ impl Process {
 
     /// Asks it to end; nothing happens when it has.
     pub fn ask_to_end(&self, signal: Signal) -> io::Result<()> {
-        self.send(match signal {
-            Signal::Interrupt => libc::SIGINT,
-            Signal::Terminate => libc::SIGTERM,
-        })
+        self.send(signal.number())
     }
 
     /// Kills it and waits for its end.

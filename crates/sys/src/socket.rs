@@ -178,15 +178,6 @@ impl Socket {
         })?;
         address.ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
-
-    /// The peer's address; an error on a Unix socket, or when not connected.
-    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        let (_, address) = receive_ip(|address, length| {
-            // SAFETY: `address` has room for `*length` bytes, as `receive_ip` promises.
-            check(unsafe { libc::getpeername(self.as_raw_fd(), address, length) })
-        })?;
-        address.ok_or_else(|| io::ErrorKind::Unsupported.into())
-    }
 }
 
 impl AsRawFd for Socket {

@@ -30,22 +30,19 @@ pub enum HeaderError {
 #[derive(Debug, Clone)]
 pub struct HeaderName(Box<str>);
 
-/// Names whose values are secrets, in lower case.
-const SECRET_NAMES: [&str; 10] = [
-    "authorization",
-    "proxy-authorization",
-    "cookie",
-    "set-cookie",
-    "x-amz-security-token",
-    "x-amz-server-side-encryption-customer-key",
-    "x-amz-copy-source-server-side-encryption-customer-key",
-    "x-api-key",
-    "x-auth-key",
-    "x-goog-encryption-key",
-];
+/// Parts of names, in lower case, by which a header, a cookie or a query parameter is taken for a secret. Many a harmless
+/// name has one of them too: to hide too much does less harm than to show a secret.
+const SECRET_PARTS: [&str; 10] =
+    ["auth", "cookie", "credential", "key", "passphrase", "passw", "secret", "session", "signature", "token"];
+/// Whole names that are secrets and too short to be looked for in others.
+const SECRET_NAMES: [&str; 4] = ["jwt", "pwd", "sid", "sig"];
 
-/// Parts of names by which any other is taken for a secret too: to hide too much does less harm than to show it.
-const SECRET_PARTS: [&str; 6] = ["token", "secret", "password", "api-key", "apikey", "credential"];
+/// Whether what goes by this name, in a header or a query, must not be shown or stored.
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    SECRET_NAMES.contains(&lower.as_str()) || SECRET_PARTS.iter().any(|part| lower.contains(part))
+}
 
 impl HeaderName {
     /// Checks a name.
@@ -71,8 +68,7 @@ impl HeaderName {
 
     /// Whether the value of such a header must not be shown or stored.
     pub fn is_secret(&self) -> bool {
-        let lower = self.0.to_ascii_lowercase();
-        SECRET_NAMES.contains(&lower.as_str()) || SECRET_PARTS.iter().any(|part| lower.contains(part))
+        is_secret_name(&self.0)
     }
 }
 

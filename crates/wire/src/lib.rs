@@ -15,7 +15,7 @@ pub mod request;
 pub mod response;
 pub mod url;
 
-pub use header::{Header, HeaderError, HeaderName, HeaderValue};
+pub use header::{Header, HeaderError, HeaderName, HeaderValue, is_secret_name};
 pub use message::{Event, Framing, Progress, Reading, Truncated, Version};
 pub use range::{ByteRange, ContentRange, RangeRequest, RangeSpec, Resolved};
 pub use request::{BadRequest, Method, RequestHead, RequestReader};

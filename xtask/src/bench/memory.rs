@@ -1,13 +1,11 @@
 //! `cargo xtask bench memory`: does a client with 1000 connections stay small, however long it runs.
 
+use super::Bare;
 use crate::failure::{Result, failure};
-use crate::host;
-use crate::nginx::{Nginx, Served};
 use crate::process::{Place, Run, Running, resident, start};
 use crate::program::{Choice, EXTRA};
 use crate::say;
 use crate::verdict::Verdict;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const PEAK_MAX_MIB: f64 = 40.0;
@@ -28,25 +26,20 @@ pub struct Args {
 
 /// Carries it out.
 pub fn run(args: &Args) -> Result<()> {
-    let program = args.program.path()?;
-    host::print()?;
-    let nginx = Nginx::start(&[Served::Kibibyte])?;
+    let bare = Bare::start(&args.program)?;
     let length = Duration::from_secs(args.minutes * 60);
-    let mut command = Command::new(program);
     let duration = format!("{}s", length.as_secs());
-    command.args(["get", "-c", "1000", "-d", &duration, "--print", "none", &nginx.url(Served::Kibibyte)]);
-    command.current_dir(nginx.directory());
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut command = bare.get(&["-c", "1000", "-d", &duration, "--print", "none"]);
     say::line("");
     say::line(format_args!(
         "memory: GET 1 KiB, c = 1000, {} min at full speed, all cores (nginx shares core 0)",
         args.minutes
     ));
-    let before = nginx.requests()?;
+    let before = bare.nginx.requests()?;
     let mut running = start(&mut command, Place::AllCores)?;
     let samples = watch(&mut running, length)?;
     let run = running.finish(length + EXTRA)?;
-    let requests = nginx.requests()?.saturating_sub(before + 1);
+    let requests = bare.nginx.requests()?.saturating_sub(before + 1);
     let rate = requests as f64 / run.wall.as_secs_f64();
     say::line(format_args!("  {requests} requests, {rate:.0}/s, {:.2} cores used, exit {}", cores(&run), run.end));
     judge(&samples, &run)

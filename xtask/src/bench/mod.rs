@@ -7,7 +7,12 @@ mod peers_table;
 mod start;
 
 use crate::failure::Result;
+use crate::host;
+use crate::nginx::{Nginx, Served};
+use crate::program::Choice;
 use clap::Subcommand;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 /// What is measured.
 #[derive(Subcommand, Debug)]
@@ -29,5 +34,28 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Pacing(args) => pacing::run(args),
         Bench::Memory(args) => memory::run(args),
         Bench::Start(args) => start::run(args),
+    }
+}
+
+/// The program that loads an nginx with objects of 1 KiB, as those benchmarks need it that look at nothing else.
+struct Bare {
+    program: PathBuf,
+    nginx: Nginx,
+}
+
+impl Bare {
+    /// Finds the program, says what the host is, and starts nginx.
+    fn start(choice: &Choice) -> Result<Self> {
+        let program = choice.path()?;
+        host::print()?;
+        Ok(Self { program, nginx: Nginx::start(&[Served::Kibibyte])? })
+    }
+
+    /// `get` with these words, in a directory of its own and with nobody to read its output.
+    fn get(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("get").args(words).arg(self.nginx.url(Served::Kibibyte)).current_dir(self.nginx.directory());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
     }
 }

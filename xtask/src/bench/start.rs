@@ -1,14 +1,12 @@
 //! `cargo xtask bench start`: one GET from the start of the program to its report.
 
+use super::Bare;
 use crate::failure::{Result, failure};
-use crate::host;
-use crate::nginx::{Nginx, Served};
 use crate::process::{CLIENT, End, Peak, start};
 use crate::program::{Choice, EXTRA};
 use crate::say;
 use crate::statistics::median;
 use crate::verdict::Verdict;
-use std::process::{Command, Stdio};
 
 const WALL_MAX_MS: f64 = 10.0;
 const PEAK_MAX_MB: f64 = 12.0;
@@ -25,16 +23,10 @@ pub struct Args {
 
 /// Carries it out.
 pub fn run(args: &Args) -> Result<()> {
-    let program = args.program.path()?;
-    host::print()?;
-    let nginx = Nginx::start(&[Served::Kibibyte])?;
-    let url = nginx.url(Served::Kibibyte);
+    let bare = Bare::start(&args.program)?;
     let (mut walls, mut cpus, mut peaks) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..args.repeats {
-        let mut command = Command::new(&program);
-        command.args(["get", "-n", "1", "-c", "1", &url]).current_dir(nginx.directory());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let run = start(&mut command, CLIENT)?.finish(EXTRA)?;
+        let run = start(&mut bare.get(&["-n", "1", "-c", "1"]), CLIENT)?.finish(EXTRA)?;
         if run.end != End::Code(0) {
             return Err(failure(format_args!("plimsoll ended with {}: `plimsoll get -n 1` must succeed", run.end)));
         }

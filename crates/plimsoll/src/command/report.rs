@@ -1,15 +1,15 @@
 //! `plimsoll report`: the report of a saved run, at any time.
 
-use crate::execute::{self, Print};
+use crate::execute::{self, Print, repeats};
 use crate::failure::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use store::SavedRun;
+use store::{SavedRun, StoreError, StoreErrorKind};
 
 /// Which run, and how.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The run directory.
+    /// The run directory, or that of a repeated run.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Print as JSON.
@@ -20,11 +20,22 @@ pub struct Args {
     pub print: Print,
 }
 
-/// Prints it. The exit code is that of the run.
+/// Prints it. The exit code is that of the run, or the gravest of several.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let saved = SavedRun::read(&args.directory).map_err(|error| {
+    let form = if args.json { Print::Json } else { args.print };
+    let unread = |error: StoreError| {
         Failure::usage(format!("{error}: name the directory of a run, like runs/20261121-023000-localhost_8080"))
-    })?;
-    execute::show(&saved, if args.json { Print::Json } else { args.print })?;
-    Ok(execute::judge(&saved).into())
+    };
+    match SavedRun::read(&args.directory) {
+        Ok(saved) => {
+            execute::show(&saved, form)?;
+            Ok(execute::judge(&saved).into())
+        }
+        Err(error) if matches!(error.kind, StoreErrorKind::NotARun) && repeats::is_one(&args.directory) => {
+            let runs = repeats::read(&args.directory).map_err(unread)?;
+            repeats::show(&runs, form)?;
+            Ok(repeats::judge(&runs).into())
+        }
+        Err(error) => Err(unread(error)),
+    }
 }

@@ -7,13 +7,18 @@ use std::process::ExitCode;
 
 /// Which schema.
 #[derive(clap::Args, Debug)]
-pub struct Args {}
+pub struct Args {
+    /// The schema of what --repeat prints: several runs in one document.
+    #[arg(long)]
+    pub repeats: bool,
+}
 
 /// Prints the JSON Schema of the report.
-pub fn run(_: &Args) -> Result<ExitCode, Failure> {
-    let schema = serde_json::to_string_pretty(&report::schema())
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let schema = if args.repeats { report::repeats_schema() } else { report::schema() };
+    let schema = serde_json::to_string_pretty(&schema)
         .map_err(|error| Failure::could_not_run(format!("the schema can not be written: {error}")))?;
-    say::out(&(schema + "\n"));
+    say::out(&(schema + "\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -28,6 +33,6 @@ pub struct Completions {
 pub fn completions(args: &Completions, command: &mut clap::Command) -> Result<ExitCode, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, command, "plimsoll", &mut text);
-    say::out(&String::from_utf8_lossy(&text));
+    say::out(&String::from_utf8_lossy(&text))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -84,6 +84,11 @@ fn stall(text: &str) -> Result<(Duration, Duration), String> {
 }
 
 fn config(args: &Args) -> Result<Config, Failure> {
+    if let Some(directory) = &args.directory {
+        std::fs::read_dir(directory).map_err(|error| {
+            Failure::usage(format!("{} can not be served: {error}; name a directory of files", directory.display()))
+        })?;
+    }
     let delay = match (args.delay, args.slow_every) {
         (None, None) => Delay::None,
         (Some(delay), None) => Delay::Constant(delay),
@@ -120,13 +125,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let config = config(args)?;
     let server = Server::start(&config).map_err(|error| cannot_listen(args, &error))?;
     for address in server.addresses() {
-        say::out(&format!("serving http://{address}/blackhole/1KiB\n"));
+        say::out(&format!("serving http://{address}/blackhole/1KiB\n"))?;
     }
     for path in server.unix_paths() {
-        say::out(&format!("serving unix socket {}\n", path.display()));
+        say::out(&format!("serving unix socket {}\n", path.display()))?;
     }
     wait(args.stop_after);
-    say::out(&ledger(&server.stop()));
+    say::out(&ledger(&server.stop()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -149,21 +154,21 @@ fn wait(stop_after: Option<Duration>) {
 fn lie(name: &str, args: &Args) -> Result<ExitCode, Failure> {
     if name == "list" {
         let lines: Vec<String> = Case::all().iter().map(|case| format!("{:<36} {}", case.name, case.about)).collect();
-        say::out(&(lines.join("\n") + "\n"));
+        say::out(&(lines.join("\n") + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let case = Case::named(name)
         .ok_or_else(|| Failure::usage(format!("--liar: there is no case `{name}`; `--liar list` names all")))?;
-    say::out(&format!("{}: {}\n", case.name, case.about));
+    say::out(&format!("{}: {}\n", case.name, case.about))?;
     say::out(&format!(
         "a client should end the last request as {}: {}\n",
         case.expected.last.class, case.expected.last.cause
-    ));
-    say::out(&format!("drive it with: {}\n", drive(&case)));
+    ))?;
+    say::out(&format!("drive it with: {}\n", drive(&case)))?;
     let address = args.listen.first().copied().unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
     let lifetime = args.stop_after.unwrap_or(LIAR_LIFETIME);
     let liar = Liar::start_on(case, address, lifetime).map_err(|error| cannot_listen(args, &error))?;
-    say::out(&format!("lying on http://{}/ for {}\n", liar.address(), format_span(lifetime)));
+    say::out(&format!("lying on http://{}/ for {}\n", liar.address(), format_span(lifetime)))?;
     wait(Some(lifetime));
     Ok(ExitCode::SUCCESS)
 }

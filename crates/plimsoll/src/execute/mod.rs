@@ -6,6 +6,7 @@ mod host;
 mod live;
 mod prepare;
 mod recording;
+pub mod repeats;
 
 use crate::failure::{Exit, Failure};
 use crate::say;
@@ -66,12 +67,15 @@ pub fn run(mut plan: Plan, output: &Output) -> Result<ExitCode, Failure> {
     let mut runs = Vec::new();
     let mut exit = Exit::Good;
     for number in 1..=output.repeat {
-        let directory = if output.repeat > 1 { base.join(number.to_string()) } else { base.clone() };
+        let directory = if output.repeat > 1 { repeats::directory(&base, number) } else { base.clone() };
         let saved = run_once(&plan, output, &directory)?;
         if let Some(failure) = unreachable(&saved) {
             return Err(failure);
         }
-        show(&saved, output.print)?;
+        // The runs of a repeated one make one document.
+        if output.repeat == 1 || output.print != Print::Json {
+            show(&saved, output.print)?;
+        }
         exit = worse(exit, judge(&saved));
         let interrupted = matches!(exit, Exit::Interrupted(_) | Exit::CouldNotRun);
         runs.push(saved);
@@ -79,8 +83,8 @@ pub fn run(mut plan: Plan, output: &Output) -> Result<ExitCode, Failure> {
             break;
         }
     }
-    if runs.len() > 1 && output.print == Print::Text {
-        say::out(&report::repeats(&runs, &style()));
+    if output.repeat > 1 {
+        repeats::show_together(&runs, output.print)?;
     }
     say::note(&format!("saved in {}", base.display()));
     Ok(exit.into())
@@ -154,18 +158,23 @@ fn reason(control: &Control, recording: &Recording) -> EndReason {
 
 /// Prints a saved run.
 pub fn show(run: &SavedRun, form: Print) -> Result<(), Failure> {
-    let text = match form {
-        Print::Text => report::text(run, &style()),
-        Print::Json => {
-            let json = serde_json::to_string_pretty(&report::json(run));
-            json.map_err(|error| Failure::could_not_run(format!("the report can not be written as JSON: {error}")))?
-                + "\n"
-        }
-        Print::Ab => report::compat::ab(run),
-        Print::Httpbench => report::compat::httpbench(run),
-        Print::None => String::new(),
-    };
-    say::try_out(&text).map_err(|error| {
+    match form {
+        Print::Text => print(&report::text(run, &style())),
+        Print::Json => print_json(serde_json::to_string_pretty(&report::json(run))),
+        Print::Ab => print(&report::compat::ab(run)),
+        Print::Httpbench => print(&report::compat::httpbench(run)),
+        Print::None => Ok(()),
+    }
+}
+
+fn print_json(written: serde_json::Result<String>) -> Result<(), Failure> {
+    let json = written
+        .map_err(|error| Failure::could_not_run(format!("the report can not be written as JSON: {error}")))?;
+    print(&(json + "\n"))
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    say::try_out(text).map_err(|error| {
         Failure::could_not_run(format!(
             "the report can not be written to standard output: {error}; `plimsoll report DIR` prints it again"
         ))

@@ -108,10 +108,7 @@ impl Observer for Recording {
         }
         let seen = sys::signals::interrupts();
         if seen.count > self.interrupts {
-            self.signal = match seen.last {
-                Some(Signal::Terminate) => 15,
-                Some(Signal::Interrupt) | None => 2,
-            };
+            self.signal = seen.last.unwrap_or(Signal::Interrupt).number();
             self.interrupts = seen.count;
             if self.interrupts > 1 {
                 control.abandon(now);

@@ -3,6 +3,7 @@
 use crate::support::{Ended, Nginx, Place, Running, Setup};
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// A URL at which nothing listens: the port was free a moment ago, and stays bound without listening.
 fn refused() -> String {
@@ -51,6 +52,10 @@ fn mistakes_in_the_command_line_are_told_in_one_line() {
         (&[url, "-n", "0"], &["--requests", "0", "above 0"]),
         (&[url, "-c", "many"], &["-c", "many"]),
         (&[url, "-c", "99999999"], &["-c", "99999999", "at most"]),
+        (&[url, "-n", "-5"], &["--requests", "-5", "above 0"]),
+        (&[url, "-c", "-1"], &["--concurrency", "-1", "above 0"]),
+        (&[url, "-c", "1\n2"], &["--concurrency", "above 0"]),
+        (&[url, "--seed", "x"], &["--seed x", "digit"]),
         (&[url, "-R", "-3"], &["--rate", "-3", "above 0"]),
         (&[url, "-R", "0"], &["--rate", "above 0"]),
         (&[url, "-d", "0"], &["-d 0", "above 0"]),
@@ -72,6 +77,13 @@ fn mistakes_in_the_command_line_are_told_in_one_line() {
         (&[url, "-H", "Range: bytes=0-1"], &["range", "--range"]),
         (&[url, "-H", "X: ${PLIMSOLL_NOT_SET}"], &["-H", "PLIMSOLL_NOT_SET"]),
         (&[url, "-C", "a=${PLIMSOLL_NOT_SET}"], &["-C", "PLIMSOLL_NOT_SET"]),
+        (&[url, "-C", "foo"], &["-C", "session=abc"]),
+        (&[url, "-C", "=foo"], &["-C", "session=abc"]),
+        (&[url, "-C", "a=b; foo"], &["-C", "session=abc"]),
+        (&[url, "-C", ""], &["-C", "session=abc"]),
+        (&[url, "-u", "@/dev/zero"], &["/dev/zero", "1MiB"]),
+        (&[url, "-H", "@/dev/zero"], &["/dev/zero", "1MiB"]),
+        (&["--url-file", "/dev/zero"], &["/dev/zero, line 1", "65536", "one URL on each line"]),
         (&[url, "-u", "nobody"], &["-u", "user:password"]),
         (&[url, "-u", "@/no/such/file"], &["/no/such/file"]),
         (&["--url-file", "/no/such/file"], &["/no/such/file"]),
@@ -85,11 +97,15 @@ fn mistakes_in_the_command_line_are_told_in_one_line() {
         (&[url, "--proxy", "foo"], &["--proxy", "http://"]),
         (&[url, "--local-address", "here"], &["--local-address", "here"]),
         (&[url, "--stages", "abc"], &["--stages", "abc", "10s:100"]),
+        (&[url, "--stages", "0s:10"], &["--stages", "10s:100"]),
+        (&[url, "--group-by", "Set-Cookie"], &["--group-by", "Set-Cookie", "secret"]),
         (&[url, "--order", "nonsense"], &["--order", "nonsense", "round-robin"]),
         (&[url, "--success", "101"], &["--success", "101", "99"]),
         (&[url, "--timeout-head", "0"], &["--timeout-head", "above 0"]),
         (&[url, "--think", "1s", "-R", "5"], &["--think"]),
         (&[url, "--nonsense"], &["--nonsense", "--help"]),
+        (&[url, "--conections", "5"], &["--conections", "did you mean --connections?"]),
+        (&[url, "--timout-head", "5s"], &["--timout-head", "did you mean --timeout-head?"]),
         (&[url, "--json", "--print", "ab"], &["--json", "--print"]),
     ];
     let told = |(words, wanted): &(&[&str], &[&str])| {
@@ -105,7 +121,13 @@ fn a_mistake_in_a_list_of_urls_is_told_with_its_line() {
     place.write("urls", "http://127.0.0.1:9/a\n\nnonsense\n");
     place.write("empty", "# nothing\n");
     place.write("binary", [b'h', 0xff, 0xfe, b'\n']);
-    for (file, words) in [("urls", &["urls", "line 3"] as &[_]), ("empty", &["URL"]), ("binary", &["binary"])] {
+    place.write("long", [b"http://127.0.0.1:9/\n" as &[u8], &[b'x'; 100_000]].concat());
+    for (file, words) in [
+        ("urls", &["urls, line 3"] as &[_]),
+        ("empty", &["empty", "URL"]),
+        ("binary", &["binary, line 1", "UTF-8"]),
+        ("long", &["long, line 2", "65536"]),
+    ] {
         expect_refusal(file, &place.run(["get", "--url-file", file]), 2, words);
     }
 }
@@ -131,6 +153,26 @@ fn other_tools_letters_are_refused_with_ours() {
 }
 
 #[test]
+fn a_url_instead_of_a_command_is_told() {
+    let ended = Place::new().run(["http://me:secret@host/x"]);
+    expect_refusal("a URL", &ended, 2, &["plimsoll get http://host/x"]);
+    let ended = Place::new().run(["demo", "http://host/x"]);
+    expect_refusal("a word too many", &ended, 2, &["http://host/x", "plimsoll demo --help"]);
+    let ended = Place::new().run(["serve", "--listne", "127.0.0.1:0"]);
+    expect_refusal("a flag of serve", &ended, 2, &["--listne", "did you mean --listen?", "plimsoll serve --help"]);
+}
+
+#[test]
+fn what_can_not_be_served_is_told() {
+    let place = Place::new();
+    place.write("file", "x");
+    for directory in ["/no/such/directory", "file"] {
+        let ended = place.run(["serve", directory, "--listen", "127.0.0.1:0", "--stop-after", "1s"]);
+        expect_refusal(directory, &ended, 2, &[directory, "directory of files"]);
+    }
+}
+
+#[test]
 fn an_unknown_host_is_told() {
     let place = Place::new();
     let ended = place.run(["get", "http://no-such-host.invalid/x", "-n", "10"]);
@@ -147,6 +189,15 @@ fn a_refused_port_is_told() {
         let ended = place.run(["get", &url].into_iter().chain(words.iter().copied()));
         expect_refusal(&words.join(" "), &ended, 4, &[&url, "refused", "is it running"]);
     }
+}
+
+#[test]
+fn a_refused_port_is_not_waited_for() {
+    let started = Instant::now();
+    let ended = Place::new().run(["get", &refused(), "-c", "1", "-n", "100"]);
+    expect_refusal("-c 1 -n 100", &ended, 4, &["refused", "is it running"]);
+    // The back-off of one slot makes ten attempts in about a second; a hundred would take fifteen.
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 
 #[test]
@@ -218,5 +269,21 @@ fn what_is_no_run_has_no_report() {
     place.write("garbage/records.jsonl.zst", "this is not zstd");
     for directory in ["missing", "file", "garbage", "."] {
         expect_refusal(directory, &place.run(["report", directory]), 2, &[directory]);
+    }
+}
+
+#[test]
+fn records_that_are_no_file_are_not_waited_for() {
+    let place = Place::new();
+    for directory in ["pipe", "device", "directory"] {
+        std::fs::create_dir(place.path(directory)).expect("a directory can be made");
+    }
+    let made = Command::new("mkfifo").arg(place.path("pipe/records.jsonl.zst")).status();
+    assert!(made.is_ok_and(|status| status.success()), "a pipe can be made");
+    std::os::unix::fs::symlink("/dev/zero", place.path("device/records.jsonl.zst")).expect("a link can be made");
+    std::fs::create_dir(place.path("directory/records.jsonl.zst")).expect("a directory can be made");
+    for directory in ["pipe", "device", "directory"] {
+        let ended = place.start(["report", directory]).end_within(Duration::from_secs(10));
+        expect_refusal(directory, &ended, 2, &[directory, "not a file of records"]);
     }
 }

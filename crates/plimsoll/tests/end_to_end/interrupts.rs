@@ -1,6 +1,7 @@
 //! Runs that are killed, interrupted, or looked at while they go on.
 
 use crate::support::{Nginx, PATIENCE, Place, Report, Running, Setup, shared_cores, wait_for};
+use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Answers that take about two seconds, and some that take many minutes.
@@ -61,12 +62,16 @@ fn a_killed_run_gives_its_figures_up_to_the_last_second() {
 
 #[test]
 fn one_interrupt_lets_operations_end_and_reports() {
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let _cores = shared_cores();
         let Some(nginx) = start(SLOW) else { return };
         let place = Place::new();
         let url = nginx.url("/slow/1m");
-        let mut run = place.start(["get", "--json", &url, "-d", "50s", "-c", "5", "--out", "out"]);
+        // Whoever runs the tests may ignore hang-ups.
+        let mut command = Command::new("env");
+        command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_plimsoll")]).current_dir(place.path(""));
+        command.args(["get", "--json", &url, "-d", "50s", "-c", "5", "--out", "out"]);
+        let mut run = Running::of(command);
         wait_for_start(&place);
         wait_for_intervals(&place, 1);
         run.signal(signal);
@@ -133,4 +138,44 @@ fn an_interrupt_of_a_repeated_run_ends_all_of_it() {
     run.signal("INT");
     run.end_within(PATIENCE / 2).expect(130);
     assert!(!place.path("out/2").exists(), "the second run was not begun");
+}
+
+#[test]
+fn a_run_under_nohup_outlives_its_terminal() {
+    let _cores = shared_cores();
+    let Some(nginx) = start("") else { return };
+    let place = Place::new();
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_plimsoll")]);
+    command.args(["get", "--json", &nginx.url("/f/1k"), "-d", "3s", "-R", "50", "--out", "out"]);
+    command.current_dir(place.path(""));
+    let run = Running::of(command);
+    wait_for_intervals(&place, 1);
+    run.signal("HUP");
+    let ended = run.end();
+    ended.expect(0);
+    Report::read(&ended).expect_clean(150);
+}
+
+#[test]
+fn a_run_whose_terminal_is_closed_ends_in_good_order() {
+    let _cores = shared_cores();
+    let Some(nginx) = start("") else { return };
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_plimsoll");
+    let url = nginx.url("/f/1k");
+    let line = format!("exec env --default-signal=HUP {program} get {url} -d 50s -c 2 --out out");
+    // script(1) gives it a terminal, which goes away with it.
+    let mut terminal = Command::new("script");
+    terminal.args(["-q", "-c", &line, "/dev/null"]).current_dir(place.path(""));
+    let terminal = Running::of(terminal);
+    wait_for_intervals(&place, 1);
+    terminal.signal("KILL");
+    terminal.end();
+    let report = wait_for("end of the run", || {
+        let report = Report::read(&place.run(["report", "--json", "out"]));
+        (!report.at("/end").is_null()).then_some(report)
+    });
+    assert_eq!((report.text("/end/reason"), report.number("/end/signal")), ("interrupted", 1));
+    report.expect_joins(&nginx.quit());
 }

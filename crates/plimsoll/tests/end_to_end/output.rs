@@ -151,17 +151,42 @@ fn a_reader_that_has_gone_away_is_no_failure() {
     assert_eq!(ended.stdout.lines().count(), 1);
 }
 
+/// Runs the program with its standard output on a device that is always full.
+fn run_onto_a_full_disk(place: &Place, words: &[&str]) -> (Option<i32>, String) {
+    let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has /dev/full");
+    let mut command = place.command(words);
+    let child = command.stdout(full).stderr(Stdio::piped()).spawn().expect("the program can be started");
+    let left = child.wait_with_output().expect("the program can be waited for");
+    (left.status.code(), String::from_utf8_lossy(&left.stderr).into_owned())
+}
+
 #[test]
 fn a_report_that_can_not_be_written_is_told() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
     let place = Place::new();
-    // A device that is always full: whoever redirects a report into a file must learn that it is not there.
-    let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has /dev/full");
-    let mut command = place.command(["get", "--json", "-n", "20", &nginx.url("/f/1k")]);
-    let child = command.stdout(full).stderr(Stdio::piped()).spawn().expect("the program can be started");
-    let left = child.wait_with_output().expect("the program can be waited for");
-    let stderr = String::from_utf8_lossy(&left.stderr);
-    assert_eq!(left.status.code(), Some(4), "{stderr}");
+    // Whoever redirects a report into a file must learn that it is not there.
+    let (code, stderr) = run_onto_a_full_disk(&place, &["get", "--json", "-n", "20", &nginx.url("/f/1k")]);
+    assert_eq!(code, Some(4), "{stderr}");
     assert!(stderr.contains("standard output"), "{stderr}");
+}
+
+#[test]
+fn nothing_is_written_onto_a_full_disk_in_silence() {
+    let place = Place::new();
+    for words in [
+        &["--help"] as &[&str],
+        &["--version"],
+        &["get", "--help-all"],
+        &["schema"],
+        &["schema", "--repeats"],
+        &["completions", "bash"],
+        &["serve", "--liar", "list"],
+        &["serve", "--listen", "127.0.0.1:0", "--stop-after", "1s"],
+        &["doctor", "--quick"],
+    ] {
+        let (code, stderr) = run_onto_a_full_disk(&place, words);
+        assert_eq!(code, Some(4), "{words:?}: {stderr}");
+        assert!(stderr.starts_with("plimsoll: standard output") && stderr.lines().count() == 1, "{words:?}: {stderr}");
+    }
 }

@@ -69,6 +69,7 @@ fn secrets_are_nowhere_but_on_the_wire() {
         let signed =
             format!("{url}?X-Amz-Signature=c4nary&X-Amz-Credential=c4nary%2F1&x-amz-security-token=c4nary&a=1");
         let tokens = format!("{url}?token=c4nary&sig=c4nary&Signature=c4nary&access_token=c4nary&password=c4nary");
+        let others = format!("{url}?my_key=c4nary&client_secret=c4nary&SessionId=c4nary;auth=c4nary&X%2DSignature=c4nary");
         let list = format!("{with_user}\n{signed}\n");
         place.write("urls", list);
         for words in [
@@ -76,6 +77,9 @@ fn secrets_are_nowhere_but_on_the_wire() {
             &["-HCookie: s=c4nary", "--header=X-Auth-Token: c4nary", &url],
             &["-H", "X-Api-Key: c4nary", &url],
             &["-H", "@headers", &url],
+            &["-H", "X-Signature: c4nary", "-H", "X-Goog-Key: c4nary", "-H", "X-Amz-Security-Token: c4nary", &url],
+            &["-H", "X-Session-Id: c4nary", "-H", "X-My-Auth: c4nary", "--header=X-Passwd: c4nary", &url],
+            &["-H", "X-Credentials: c4nary", "-kHX-Client-Secret: c4nary", "-H", "Password: c4nary", &url],
             &["-C", "session=c4nary", &url],
             &["-Csession=c4nary", &url],
             &["--cookie=session=c4nary", &url],
@@ -87,6 +91,7 @@ fn secrets_are_nowhere_but_on_the_wire() {
             &[&with_user],
             &[&signed],
             &[&tokens],
+            &[&others],
             &["--url-file", "urls"],
             &["--expect-header", "Set-Cookie: s=c4nary", &url],
         ] {
@@ -114,6 +119,7 @@ fn secrets_are_not_in_what_is_said_about_mistakes() {
         &["http://127.0.0.1:1/", "-H", "Authorization c4nary"],
         &["http://127.0.0.1:1/", "-H", "Authorization: c4nary\u{7f}\u{1}"],
         &["http://127.0.0.1:1/", "-C", "s=c4nary\u{1}"],
+        &["http://127.0.0.1:1/", "-C", "c4nary"],
         &["http://127.0.0.1:1/", "-H", "Connection: c4nary"],
         &["http://127.0.0.1:1/", "--proxy", "https://me:c4nary@127.0.0.1:1"],
         &["http://127.0.0.1:1/", "--proxy", "me:c4nary@127.0.0.1:1"],

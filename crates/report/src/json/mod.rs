@@ -1,4 +1,5 @@
-//! The report for machines. Its shape is published as a JSON Schema in `docs/schema/report.schema.json`.
+//! The report for machines. Its shape is published as a JSON Schema in `docs/schema/report.schema.json`, that of several
+//! runs of the same load in `docs/schema/repeats.schema.json`.
 //!
 //! These are plain structs of their own, so that a change inside `measure` can not change the format unseen. Every
 //! name ends in its unit: `_nanos`, `_bytes`, `_per_second`, `_share` (of 1), `_unix_ms`; names without one are counts.
@@ -6,9 +7,11 @@
 
 mod build;
 mod parts;
+mod repeats;
 
 pub use build::json;
 pub use parts::*;
+pub use repeats::{JsonRepeats, RepeatedFigure, RepeatedFigures, json_repeats, repeats_schema};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

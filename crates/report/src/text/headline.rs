@@ -71,6 +71,7 @@ fn ending(run: &SavedRun) -> Option<String> {
     match &end.reason {
         EndReason::Completed => None,
         EndReason::Interrupted { signal: 2 } => Some("interrupted by the user (SIGINT)".into()),
+        EndReason::Interrupted { signal: 1 } => Some("interrupted by SIGHUP: its terminal was closed".into()),
         EndReason::Interrupted { signal: 15 } => Some("interrupted by SIGTERM".into()),
         EndReason::Interrupted { signal } => Some(format!("interrupted by signal {signal}")),
         EndReason::DiskFull => Some("stopped because the disk that holds the run was full".into()),

@@ -91,20 +91,21 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut tell = |findings: Vec<Finding>| {
         for finding in findings {
             warnings += u32::from(finding.grade == Grade::Warning);
-            say::out(&format!("{finding}\n"));
+            say::out(&format!("{finding}\n"))?;
         }
+        Ok::<_, Failure>(())
     };
-    tell(checks::settings());
-    tell(checks::processor());
+    tell(checks::settings())?;
+    tell(checks::processor())?;
     if !args.quick {
-        tell(checks::timers());
+        tell(checks::timers())?;
         say::note("measuring this client's ceiling against the embedded server, about 4 s …");
-        tell(ceiling::measure()?);
+        tell(ceiling::measure()?)?;
     }
     say::out(&match warnings {
         0 => "\nThis host is fit to make load.\n".to_owned(),
         1 => "\n1 warning: figures can suffer from it; its mend stands below it.\n".to_owned(),
         count => format!("\n{count} warnings: figures can suffer from them; the mend stands below each.\n"),
-    });
+    })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
     /// Operations in flight (closed model); with -R, the most that may be in flight.
-    #[arg(short = 'c', long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
+    #[arg(short = 'c', long, alias = "connections", value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub concurrency: Option<NonZeroU64>,
     /// Operations in all; default: until the time is over.
     #[arg(short = 'n', long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
@@ -42,7 +42,7 @@ pub struct Args {
     /// Header to send, like 'Accept: text/html'; @FILE reads one per line.
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub headers: Vec<String>,
-    /// Cookie to send, like name=value.
+    /// Cookie to send, like name=value or 'a=1; b=2'; @FILE reads it.
     #[arg(short = 'C', long = "cookie", value_name = "NAME=VALUE")]
     pub cookies: Vec<String>,
     /// Basic authentication; also from the URL, @FILE or ${ENV}.
@@ -108,7 +108,8 @@ pub struct More {
     /// Go from 0 to the full load over this time.
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "stages", hide_short_help = true)]
     pub ramp: Option<Duration>,
-    /// Move the load linearly through stages, like 10s:100,30s:100,10s:0 (time:level); levels are rates with -R, slots without.
+    /// Move the load linearly through stages, like 10s:100,30s:100,10s:0 (time:level): rates from -R on, or slots from -c on,
+    /// which is 0 when not given. A stage of 0s is a step.
     #[arg(long, value_name = "STAGES", value_delimiter = ',', value_parser = stage, hide_short_help = true)]
     pub stages: Vec<(Duration, f64)>,
     /// Pause of a slot between two operations (closed model).
@@ -136,7 +137,7 @@ pub struct More {
     /// Send HEAD requests.
     #[arg(short = 'I', long, conflicts_with = "method", help_heading = "Requests", hide_short_help = true)]
     pub head: bool,
-    /// Request body from a file of at most 64 MiB.
+    /// Request body from a file of at most 64 MiB; sent by POST, unless -m says otherwise.
     #[arg(long, value_name = "FILE", help_heading = "Requests", hide_short_help = true)]
     pub body_file: Option<PathBuf>,
     /// Ask for the range at this offset each time, instead of a random one.

@@ -2,6 +2,8 @@
 
 mod args;
 pub mod plan;
+mod read;
+mod urls;
 
 pub use args::Args;
 

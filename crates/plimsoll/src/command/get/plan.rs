@@ -1,19 +1,18 @@
 //! From the flags of `get` to a plan: every mistake that can be made in them is told here.
 
 use super::args::{Args, Order};
+use super::{read, urls};
 use crate::execute::OWN_DESCRIPTORS;
 use crate::failure::Failure;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use engine::plan::{
     Checks, Choice, ConnectTo, ConnectionPlan, Follow, LoadModel, Plan, RangeChoice, RequestPlan, Route, StopAfter,
-    Targets, Timeouts,
+    Timeouts,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::OpKind;
 use std::collections::HashMap;
-use std::fs;
-use std::io::{self, BufRead, BufReader, Read};
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +31,7 @@ const RATE_MAX: f64 = 10_000_000.0;
 /// The plan that the flags describe.
 pub fn of(args: &Args) -> Result<Plan, Failure> {
     let more = &args.more;
-    let (targets, credentials) = targets(args)?;
+    let (targets, credentials) = urls::targets(args)?;
     let load = load(args)?;
     let urls = targets.items().len() as u64;
     let range = range(args)?;
@@ -76,70 +75,6 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
         group_by: more.group_by.as_deref().map(group_by).transpose()?,
         log_ops: more.log_ops,
     })
-}
-
-fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {
-    let mut targets = Targets::default();
-    let mut credentials = None;
-    let mut add = |text: &str, place: &dyn Fn() -> String| {
-        let url = Url::parse(text).map_err(|error| Failure::usage(format!("{}: {error}", place())))?;
-        if url.origin().scheme == Scheme::Https {
-            return Err(Failure::usage(format!("{}: https is not spoken yet; use http://", place())));
-        }
-        if let Some(found) = url.credentials() {
-            let found = format!("{}:{}", found.user(), found.password());
-            if credentials.get_or_insert_with(|| found.clone()) != &found {
-                return Err(Failure::usage(format!(
-                    "{}: all URLs must have the same credentials, or none: use -u",
-                    place()
-                )));
-            }
-        }
-        if targets.push(&url) {
-            return Ok(());
-        }
-        Err(Failure::usage(format!("{}: more than {} different hosts", place(), engine::plan::ORIGINS_MAX)))
-    };
-    for text in &args.urls {
-        add(text, &|| format!("URL `{}`", crate::redact::url_text(text)))?;
-    }
-    if let Some(path) = &args.url_file {
-        let mut reader: Box<dyn BufRead> = if path.as_os_str() == "-" {
-            Box::new(io::stdin().lock())
-        } else {
-            Box::new(BufReader::new(fs::File::open(path).map_err(|error| unreadable(path, &error))?))
-        };
-        let (mut line, mut number) = (String::new(), 0_u64);
-        loop {
-            line.clear();
-            number += 1;
-            if reader.read_line(&mut line).map_err(|error| unreadable(path, &error))? == 0 {
-                break;
-            }
-            let text = line.trim();
-            if !text.is_empty() && !text.starts_with('#') {
-                add(text, &|| format!("{}, line {number}", path.display()))?;
-            }
-        }
-    }
-    if credentials.is_some() && targets.origins().len() > 1 {
-        return Err(Failure::usage(
-            "credentials in a URL are for its own host: with several hosts, write -u user:password for all",
-        ));
-    }
-    if targets.items().is_empty() {
-        let missing = if args.url_file.is_some() {
-            "the URL file holds no URL"
-        } else {
-            "no URL given: write `plimsoll get http://host:port/path`"
-        };
-        return Err(Failure::usage(missing));
-    }
-    Ok((targets, credentials))
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::usage(format!("{} can not be read: {error}", path.display()))
 }
 
 fn load(args: &Args) -> Result<LoadModel, Failure> {
@@ -208,6 +143,9 @@ fn stop(args: &Args, load: &LoadModel, urls: u64) -> Result<StopAfter, Failure> 
         None => None,
     };
     let counted = ops.is_some() || bytes.is_some() || more.ops_per_slot.is_some();
+    if staged.is_some_and(|time| time.is_zero()) {
+        return Err(Failure::usage("--stages: no stage takes any time: write one like 10s:100, or -c or -R for a constant load"));
+    }
     let time = args.duration.or(staged).or((!counted).then_some(DEFAULT_DURATION));
     if time.is_some_and(|time| time.is_zero()) {
         return Err(Failure::usage("-d 0: give a duration above 0"));
@@ -228,7 +166,8 @@ fn range(args: &Args) -> Result<Option<RangeChoice>, Failure> {
 
 fn request(args: &Args, headers: Vec<Header>, range: Option<RangeChoice>) -> Result<RequestPlan, Failure> {
     let more = &args.more;
-    let method = if more.head { "HEAD" } else { more.method.as_deref().unwrap_or("GET") };
+    let usual = if more.body_file.is_some() { "POST" } else { "GET" };
+    let method = if more.head { "HEAD" } else { more.method.as_deref().unwrap_or(usual) };
     let is_token = !method.is_empty()
         && method.len() <= 32
         && method.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
@@ -241,7 +180,7 @@ fn request(args: &Args, headers: Vec<Header>, range: Option<RangeChoice>) -> Res
         )));
     }
     let body = match &more.body_file {
-        Some(path) => Some(body(path)?),
+        Some(path) => Some(Arc::from(read::whole(path, BODY_BYTES_MAX, "a request body")?)),
         None if matches!(method, "POST" | "PUT" | "PATCH") => Some(Arc::from([])),
         None => None,
     };
@@ -262,28 +201,15 @@ fn request(args: &Args, headers: Vec<Header>, range: Option<RangeChoice>) -> Res
     })
 }
 
-fn body(path: &Path) -> Result<Arc<[u8]>, Failure> {
-    let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
-    file.take(BODY_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
-    if bytes.len() as u64 > BODY_BYTES_MAX {
-        return Err(Failure::usage(format!(
-            "{} is larger than 64 MiB, the most that a request body may have here",
-            path.display()
-        )));
-    }
-    Ok(bytes.into())
-}
-
 /// All header fields but Host and Connection, in the order given, with defaults for those that were not.
 fn headers(args: &Args, credentials: Option<String>) -> Result<Vec<Header>, Failure> {
     let mut given = Vec::new();
     for line in &args.headers {
         match line.strip_prefix('@') {
             Some(path) => {
-                let text = fs::read_to_string(path).map_err(|error| unreadable(Path::new(path), &error))?;
-                for line in text.lines().filter(|line| !line.trim().is_empty()) {
-                    given.push(header(line, path)?);
+                let text = read::text(Path::new(path))?;
+                for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
+                    given.push(header(line, &format!("{path}, line {number}"))?);
                 }
             }
             None => given.push(header(&expand(line, "-H")?, "-H")?),
@@ -306,7 +232,7 @@ fn headers(args: &Args, credentials: Option<String>) -> Result<Vec<Header>, Fail
         Ok(())
     };
     if !args.cookies.is_empty() {
-        let cookies = args.cookies.iter().map(|cookie| expand(cookie, "-C")).collect::<Result<Vec<_>, _>>()?;
+        let cookies = args.cookies.iter().map(|text| cookie(text)).collect::<Result<Vec<_>, _>>()?;
         add("Cookie", &cookies.join("; "))?;
     }
     let user = args.user.as_deref().map(|user| expand(user, "-u")).transpose()?.or(credentials);
@@ -330,6 +256,19 @@ fn headers(args: &Args, credentials: Option<String>) -> Result<Vec<Header>, Fail
     Ok(given)
 }
 
+/// One cookie or several, as a browser sends them. The message does not repeat what may be a secret.
+fn cookie(text: &str) -> Result<String, Failure> {
+    let cookies = expand(text, "-C")?;
+    let is_pair = |pair: &str| pair.split_once('=').is_some_and(|(name, _)| !name.trim().is_empty());
+    let pairs: Vec<&str> = cookies.split(';').map(str::trim).filter(|pair| !pair.is_empty()).collect();
+    if pairs.is_empty() || !pairs.iter().all(|pair| is_pair(pair)) {
+        return Err(Failure::usage(
+            "-C: a cookie is a name, = and a value: write it like session=abc or 'a=1; b=2'; @FILE reads it from a file",
+        ));
+    }
+    Ok(pairs.join("; "))
+}
+
 fn header(line: &str, place: &str) -> Result<Header, Failure> {
     Header::parse(line).map_err(|error| Failure::usage(format!("{place}: {error}")))
 }
@@ -338,7 +277,7 @@ fn header(line: &str, place: &str) -> Result<Header, Failure> {
 /// typed.
 fn expand(text: &str, flag: &str) -> Result<String, Failure> {
     if let Some(path) = text.strip_prefix('@') {
-        let content = fs::read_to_string(path).map_err(|error| unreadable(Path::new(path), &error))?;
+        let content = read::text(Path::new(path))?;
         return Ok(content.lines().next().unwrap_or_default().to_owned());
     }
     let mut expanded = String::new();
@@ -414,5 +353,10 @@ fn connect_to(rule: &str) -> Result<ConnectTo, Failure> {
 
 fn group_by(name: &str) -> Result<Box<str>, Failure> {
     let name = HeaderName::parse(name).map_err(|error| Failure::usage(format!("--group-by: {error}")))?;
+    if name.is_secret() {
+        return Err(Failure::usage(format!(
+            "--group-by {name}: values of this header are taken for secrets, which no report shows; name another header"
+        )));
+    }
     Ok(name.as_str().into())
 }

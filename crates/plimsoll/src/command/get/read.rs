@@ -1,0 +1,143 @@
+//! What the user names as a file. It may be a device without end or a pipe, so that everything has a limit, and every refusal
+//! names the file.
+
+use crate::failure::Failure;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// The most that a file with headers, a cookie or a password may hold.
+const TEXT_BYTES_MAX: u64 = 1 << 20;
+/// What some editors put before UTF-8 text.
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::usage(format!("{} can not be read: {error}", path.display()))
+}
+
+/// A file of at most `most` bytes; `what` says for whom the limit is, like "a request body".
+pub fn whole(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+    file.take(most + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+    if bytes.len() as u64 > most {
+        return Err(Failure::usage(format!(
+            "{} is larger than {}, the most that {what} may have here",
+            path.display(),
+            measure::units::ByteSize(most)
+        )));
+    }
+    Ok(bytes)
+}
+
+/// A short file of text.
+pub fn text(path: &Path) -> Result<String, Failure> {
+    let bytes = whole(path, TEXT_BYTES_MAX, "a file of headers, cookies or a password")?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Failure::usage(format!("{} is not text in UTF-8: name another file", path.display())))?;
+    Ok(text.strip_prefix(BYTE_ORDER_MARK).map_or_else(|| text.clone(), str::to_owned))
+}
+
+/// How much of a list is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of one line.
+    pub line: u64,
+    /// Bytes in all.
+    pub all: u64,
+}
+
+/// The lines of a list, one at a time, without line ends and blanks around them.
+pub struct Lines {
+    path: PathBuf,
+    reader: Box<dyn BufRead>,
+    limits: Limits,
+    line: Vec<u8>,
+    number: u64,
+    left: u64,
+}
+
+impl Lines {
+    /// Opens a file; `-` is standard input.
+    pub fn open(path: &Path, limits: Limits) -> Result<Self, Failure> {
+        let reader: Box<dyn BufRead> = if path.as_os_str() == "-" {
+            Box::new(io::stdin().lock())
+        } else {
+            Box::new(BufReader::new(fs::File::open(path).map_err(|error| unreadable(path, &error))?))
+        };
+        Ok(Self { path: path.to_owned(), reader, limits, line: Vec::new(), number: 0, left: limits.all })
+    }
+
+    /// The next line with what to call it; `None` at the end.
+    pub fn next(&mut self) -> Result<Option<(&str, Place<'_>)>, Failure> {
+        self.line.clear();
+        self.number += 1;
+        let place = Place { path: &self.path, number: self.number };
+        let refused = |why: String| Err(Failure::usage(format!("{place}: {why}")));
+        let most = self.limits.line;
+        let mut part = self.reader.by_ref().take(most + 1);
+        let count = part.read_until(b'\n', &mut self.line).map_err(|error| unreadable(&self.path, &error))? as u64;
+        if count == 0 {
+            return Ok(None);
+        }
+        if count > most {
+            return refused(format!("longer than {most} bytes: a list has one URL on each line"));
+        }
+        if count > self.left {
+            return refused(format!("the list is longer than {} bytes: cut it in parts", self.limits.all));
+        }
+        self.left -= count;
+        let Ok(text) = std::str::from_utf8(&self.line) else {
+            return refused("not text in UTF-8: a list has one URL on each line".to_owned());
+        };
+        let text = if self.number == 1 { text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text) } else { text };
+        Ok(Some((text.trim(), place)))
+    }
+}
+
+/// A line of a file, as a message names it.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    path: &'a Path,
+    number: u64,
+}
+
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, line {}", self.path.display(), self.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8], limits: Limits) -> Result<Vec<String>, String> {
+        let file = tempfile::NamedTempFile::new().expect("a file can be made");
+        fs::write(file.path(), bytes).expect("a file can be written");
+        let failure = |failure: Failure| match failure {
+            Failure::Message(_, text) | Failure::Shown(text) => text,
+        };
+        let mut lines = Lines::open(file.path(), limits).map_err(failure)?;
+        let mut found = Vec::new();
+        loop {
+            match lines.next() {
+                Ok(Some((text, _))) => found.push(text.to_owned()),
+                Ok(None) => return Ok(found),
+                Err(error) => return Err(failure(error)),
+            }
+        }
+    }
+
+    #[test]
+    fn lists_have_limits_and_messages_have_places() {
+        let limits = Limits { line: 8, all: 20 };
+        let lines = |bytes: &[u8]| read(bytes, limits);
+        assert_eq!(lines(b"\xef\xbb\xbfa\r\n\r\n b \nc").unwrap(), ["a", "", "b", "c"]);
+        assert_eq!(lines(b"").unwrap(), [""; 0]);
+        assert_eq!(lines(b"1234567\n1234567\n123\n").unwrap().len(), 3);
+        assert!(lines(b"1234567\n1234567\n1234\n").is_err_and(|error| error.contains("line 3") && error.contains("20")));
+        assert!(lines(b"a\n12345678\n").is_err_and(|error| error.contains("line 2") && error.contains("8 bytes")));
+        assert!(lines(b"a\nb\xff\n").is_err_and(|error| error.contains("line 2") && error.contains("UTF-8")));
+    }
+}

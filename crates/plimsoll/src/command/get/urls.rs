@@ -1,0 +1,99 @@
+//! The URLs to load: those of the command line, and those of a list.
+
+use super::args::Args;
+use super::read::{Limits, Lines};
+use crate::failure::Failure;
+use crate::redact;
+use engine::plan::Targets;
+use std::fmt::Display;
+use std::path::Path;
+use wire::{Scheme, Url};
+
+/// The most URLs of a run: some 800 MB of memory.
+const URLS_MAX: usize = 10_000_000;
+/// Longer than any URL that a server takes; and as much as fits in memory beside the URLs themselves.
+const LIST: Limits = Limits { line: 64 << 10, all: 2 << 30 };
+
+/// What the URLs name, and the credentials they hold.
+pub fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {
+    let mut urls = Urls { targets: Targets::default(), credentials: None, most: URLS_MAX };
+    for text in &args.urls {
+        urls.add(text, &format_args!("URL `{}`", redact::url_text(text)))?;
+    }
+    if let Some(path) = &args.url_file {
+        urls.add_list(path, LIST)?;
+    }
+    let Urls { targets, credentials, .. } = urls;
+    if credentials.is_some() && targets.origins().len() > 1 {
+        return Err(Failure::usage(
+            "credentials in a URL are for its own host: with several hosts, write -u user:password for all",
+        ));
+    }
+    if targets.items().is_empty() {
+        return Err(Failure::usage(match &args.url_file {
+            Some(path) => format!("{} holds no URL: write one on each line", path.display()),
+            None => "no URL given: write `plimsoll get http://host:port/path`".to_owned(),
+        }));
+    }
+    Ok((targets, credentials))
+}
+
+struct Urls {
+    targets: Targets,
+    credentials: Option<String>,
+    most: usize,
+}
+
+impl Urls {
+    /// Takes one more, which stands at `place`.
+    fn add(&mut self, text: &str, place: &dyn Display) -> Result<(), Failure> {
+        let refused = |why: &dyn Display| Err(Failure::usage(format!("{place}: {why}")));
+        let url = match Url::parse(text) {
+            Ok(url) => url,
+            Err(error) => return refused(&error),
+        };
+        if url.origin().scheme == Scheme::Https {
+            return refused(&"https is not spoken yet; use http://");
+        }
+        if let Some(found) = url.credentials() {
+            let found = format!("{}:{}", found.user(), found.password());
+            if self.credentials.get_or_insert_with(|| found.clone()) != &found {
+                return refused(&"all URLs must have the same credentials, or none: use -u");
+            }
+        }
+        if self.targets.items().len() >= self.most {
+            return refused(&format_args!("more than {} URLs: cut the list in parts", self.most));
+        }
+        if !self.targets.push(&url) {
+            return refused(&format_args!("more than {} different hosts", engine::plan::ORIGINS_MAX));
+        }
+        Ok(())
+    }
+
+    /// Takes those of a file; blank lines and those that begin with # are left out.
+    fn add_list(&mut self, path: &Path, limits: Limits) -> Result<(), Failure> {
+        let mut lines = Lines::open(path, limits)?;
+        while let Some((text, place)) = lines.next()? {
+            if !text.is_empty() && !text.starts_with('#') {
+                self.add(text, &place)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_an_end() {
+        let mut urls = Urls { targets: Targets::default(), credentials: None, most: 3 };
+        for number in 0..3 {
+            urls.add(&format!("http://host/{number}"), &"here").expect("there is room");
+        }
+        let refused = urls.add("http://host/3", &"urls, line 4");
+        let Err(Failure::Message(_, text)) = refused else { panic!("one too many was taken: {refused:?}") };
+        assert!(text.starts_with("urls, line 4: more than 3 URLs"), "{text}");
+    }
+}

@@ -1,0 +1,81 @@
+//! Repeated runs: shown as they were made, again later, and in one document.
+
+use crate::support::{Ended, Place, shared_cores};
+use serde_json::Value;
+use server::{Config, Server};
+
+fn serve() -> (Server, String) {
+    let server = Server::start(&Config::default()).expect("a server starts");
+    let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
+    (server, url)
+}
+
+fn json(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stdout))
+}
+
+#[test]
+fn a_repeated_run_is_reported_again_as_it_was() {
+    let _cores = shared_cores();
+    let (server, url) = serve();
+    let place = Place::new();
+    let first = place.run(["get", &url, "-n", "200", "--repeat", "3", "--out", "out"]);
+    first.expect(0);
+    let headlines = first.stdout.lines().filter(|line| line.starts_with("VALID · ")).count();
+    assert!(headlines == 3 && first.stdout.contains("Repeats"), "{}", first.stdout);
+    for form in ["text", "ab", "httpbench"] {
+        let again = place.run(["report", "out", "--print", form]);
+        again.expect(0);
+        assert!(form != "text" || again.stdout == first.stdout, "{}", again.stdout);
+    }
+    let one = place.run(["report", "out/2"]);
+    one.expect(0);
+    assert!(first.stdout.contains(&one.stdout), "each run can still be reported alone");
+    assert_eq!(server.stop().requests(), 600);
+}
+
+#[test]
+fn a_repeated_run_is_one_document() {
+    let _cores = shared_cores();
+    let (_server, url) = serve();
+    let place = Place::new();
+    let schema: Value = json(place.run(["schema", "--repeats"]).expect(0));
+    let published = include_str!("../../../../docs/schema/repeats.schema.json");
+    assert_eq!(schema, serde_json::from_str::<Value>(published).expect("it is JSON"));
+    let validator = jsonschema::validator_for(&schema).expect("it is a schema");
+    let ended = place.run(["get", &url, "--json", "-n", "200", "--repeat", "3", "--out", "out"]);
+    ended.expect(0);
+    let document = json(&ended);
+    let errors: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!(document, json(place.run(["report", "out", "--json"]).expect(0)));
+    let runs = document["runs"].as_array().expect("there are runs");
+    assert_eq!(runs.len(), 3);
+    let mut rates: Vec<f64> = Vec::new();
+    for (run, number) in runs.iter().zip(1..) {
+        let alone = json(place.run(["report", "--json", &format!("out/{number}")]).expect(0));
+        assert_eq!(run, &alone, "run {number}");
+        assert_eq!(run["operations"]["ok"], 200);
+        rates.push(run["operations"]["ok_per_second"].as_f64().expect("there is a rate"));
+    }
+    rates.sort_by(f64::total_cmp);
+    let figure = &document["repeats"]["ok_per_second"];
+    let median = figure["median"].as_f64().expect("there is a median");
+    assert!((median / rates[1] - 1.0).abs() < 1e-12, "{median} of {rates:?}");
+    let spread = figure["spread_share"].as_f64().expect("there is a spread");
+    assert!((spread - (rates[2] - rates[0]) / rates[1]).abs() < 1e-9, "{spread} of {rates:?}");
+}
+
+#[test]
+fn the_gravest_of_several_runs_gives_the_exit_code() {
+    let _cores = shared_cores();
+    let (_server, url) = serve();
+    let place = Place::new();
+    let words = ["get", &url, "-n", "20", "--repeat", "2", "--expect-status", "404", "--print", "none", "--out", "out"];
+    place.run(words).expect(1);
+    place.run(["report", "out", "--print", "none"]).expect(1);
+    std::fs::write(place.path("out/2/records.jsonl.zst"), "damaged").expect("a file can be written");
+    let ended = place.run(["report", "out"]);
+    ended.expect(2);
+    assert!(ended.stderr.contains("out/2") && ended.stdout.is_empty(), "{}", ended.stderr);
+}
