@@ -16,8 +16,9 @@ pub struct Cli {
     command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 ran and the objectives held · 1 objectives failed · 2 bad usage · 3 ran, but the result must not be used
-            4 could not run · 129/130/143 interrupted (a report is still written)";
+const EXIT_CODES: &str = "Exit codes: 0 ran and the objectives held · 1 objectives failed · 2 bad usage
+            3 ran, but the result must not be used · 4 could not run
+            129/130/143 interrupted (a report is still written)";
 
 /// What the program does.
 #[derive(Subcommand, Debug)]
@@ -72,10 +73,13 @@ fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
             return Failure::Unasked(format!("no command given\n\n{}", error.render()));
         }
         ErrorKind::InvalidSubcommand => {
-            if let Some(word) = context(ContextKind::InvalidSubcommand).filter(|word| word.contains("://")) {
-                let url = redact::url_text(word);
-                return Failure::usage(format!("there is no command `{url}`: write `plimsoll get {url}`"));
-            }
+            let word = redact::url_text(context(ContextKind::InvalidSubcommand).unwrap_or_default());
+            let mend = match error.get(ContextKind::SuggestedSubcommand) {
+                _ if word.contains("://") => format!("write `plimsoll get {word}`"),
+                Some(ContextValue::Strings(near)) if !near.is_empty() => format!("did you mean {}?", near.join(" or ")),
+                _ => "`plimsoll --help` names all".to_owned(),
+            };
+            return Failure::usage(format!("there is no command `{word}`: {mend}"));
         }
         ErrorKind::UnknownArgument | ErrorKind::ValueValidation => {
             let typed = words.iter().filter_map(|word| word.to_str());
@@ -84,11 +88,18 @@ fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
                 return Failure::usage(hint);
             }
         }
+        ErrorKind::MissingRequiredArgument => {
+            if let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) {
+                return Failure::usage(format!("missing: {}; {}", missing.join(", "), help(words)));
+            }
+        }
         _ => {}
     }
     match (error.kind(), argument) {
         (ErrorKind::UnknownArgument, Some(argument)) => {
-            let nearest = context(ContextKind::SuggestedArg);
+            // Hardly anybody mistypes the first letter; what differs there is another word.
+            let first = |flag: &str| flag.trim_start_matches('-').chars().next();
+            let nearest = context(ContextKind::SuggestedArg).filter(|flag| first(flag) == first(argument));
             Failure::usage(foreign::hint(argument).unwrap_or_else(|| unknown(argument, nearest, words)))
         }
         (ErrorKind::ValueValidation, Some(argument)) => {
@@ -96,21 +107,30 @@ fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
             let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
             let value = context(ContextKind::InvalidValue).unwrap_or_default();
             // Most messages repeat the value themselves.
-            let shown = if why.contains(value) { String::new() } else { format!(" {value}") };
+            let shown = if why.contains(&format!("`{value}`")) || why.starts_with(value) {
+                String::new()
+            } else {
+                format!(" {value}")
+            };
             Failure::usage(format!("{flag}{shown}: {why}"))
         }
         _ => Failure::usage(one_line(error)),
     }
 }
 
-/// A word that nothing is known by.
-fn unknown(argument: &str, nearest: Option<&str>, words: &[OsString]) -> String {
+/// Where the command that was typed is explained.
+fn help(words: &[OsString]) -> String {
     let command = words.get(1).and_then(|word| word.to_str()).filter(|word| !word.starts_with('-'));
-    let help = match command {
+    match command {
         Some("get") => "`plimsoll get --help-all` names all flags".to_owned(),
         Some(command) => format!("`plimsoll {command} --help` names all flags"),
         None => "`plimsoll --help` names the commands".to_owned(),
-    };
+    }
+}
+
+/// A word that nothing is known by.
+fn unknown(argument: &str, nearest: Option<&str>, words: &[OsString]) -> String {
+    let help = help(words);
     if !argument.starts_with('-') {
         return format!("`{}` is one word too many: {help}", redact::url_text(argument));
     }

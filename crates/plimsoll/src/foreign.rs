@@ -72,7 +72,11 @@ pub const LETTERS: [Letter; 41] = [
     refused('A', "-u user:password, or -H 'Accept: …'", ["user:password", "", "Accept", "Accept", "user agent"]),
     refused('a', "-u user:password", ["", "", "user:password", "user:password", "append"]),
     refused('T', "-H 'Content-Type: …'", ["content type", "", "content type", "content type", "upload file"]),
-    refused('p', "--body-file FILE --method POST", ["POST file", "", "", "latency percentiles", "proxy tunnel"]),
+    refused(
+        'p',
+        "--body-file FILE, which is sent by POST",
+        ["POST file", "", "", "latency percentiles", "proxy tunnel"],
+    ),
     refused('D', "--body-file FILE", ["", "", "body file", "body file", "dump headers"]),
     refused('b', "-C name=value for a cookie", ["TCP window", "", "", "", "cookie"]),
     refused('B', "--local-address ADDRESS", ["local address", "", "", "", "ASCII"]),

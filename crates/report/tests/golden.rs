@@ -5,9 +5,7 @@ mod common;
 use common::{HOSTILE, cases};
 use measure::LimitedBy;
 use report::json::{QuantileState, VerdictWord};
-use report::{
-    JsonRepeats, JsonReport, Standing, Style, compat, json, json_repeats, repeats_schema, schema, text,
-};
+use report::{JsonRepeats, JsonReport, Standing, Style, compat, json, json_repeats, repeats_schema, schema, text};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

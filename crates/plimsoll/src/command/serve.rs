@@ -1,5 +1,6 @@
 //! `plimsoll serve`: the embedded target, for trying things out and for tests.
 
+use super::get::{self, count};
 use crate::failure::Failure;
 use crate::say;
 use measure::units::{ByteSize, format_span, parse_span};
@@ -18,13 +19,13 @@ pub struct Args {
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
     /// Address to listen on; port 0 takes a free one. Can be given several times.
-    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "IP:PORT", value_parser = listen, default_value = "127.0.0.1:8080")]
     pub listen: Vec<SocketAddr>,
     /// Unix socket to listen on.
     #[arg(long, value_name = "PATH")]
     pub unix_socket: Vec<PathBuf>,
     /// Threads [default: one for each core].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>)]
     pub threads: Option<NonZeroUsize>,
     /// Stop by itself after this time.
     #[arg(long, value_name = "TIME", value_parser = span)]
@@ -42,13 +43,13 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", help_heading = "Faults")]
     pub rate: Option<ByteSize>,
     /// Close a connection after so many requests.
-    #[arg(long, value_name = "N", help_heading = "Faults")]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Faults")]
     pub close_after: Option<NonZeroU64>,
     /// Above so many requests at once, each one more waits longer, like 300:10ms.
     #[arg(long, value_name = "N:TIME", value_parser = every, help_heading = "Faults")]
     pub capacity: Option<(NonZeroU64, Duration)>,
     /// Answer every N-th request with 500.
-    #[arg(long, value_name = "N", help_heading = "Faults")]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Faults")]
     pub error_every: Option<NonZeroU64>,
     /// Lie: play a scripted misbehaviour; `list` names them.
     #[arg(long, value_name = "CASE", help_heading = "Faults")]
@@ -68,6 +69,10 @@ fn span(text: &str) -> Result<Duration, String> {
     parse_span(text).map_err(|error| error.to_string())
 }
 
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| format!("`{text}` is not an address to listen on: write it like 127.0.0.1:8080"))
+}
+
 fn pair(text: &str) -> Result<(&str, Duration), String> {
     let (first, second) = text.split_once(':').ok_or_else(|| format!("`{text}`: two parts and a colon are needed"))?;
     Ok((first, span(second)?))
@@ -75,7 +80,7 @@ fn pair(text: &str) -> Result<(&str, Duration), String> {
 
 fn every(text: &str) -> Result<(NonZeroU64, Duration), String> {
     let (count, time) = pair(text)?;
-    Ok((count.parse().map_err(|_| format!("`{count}` is not a number above 0"))?, time))
+    Ok((get::count(count)?, time))
 }
 
 fn stall(text: &str) -> Result<(Duration, Duration), String> {

@@ -168,8 +168,8 @@ pub fn show(run: &SavedRun, form: Print) -> Result<(), Failure> {
 }
 
 fn print_json(written: serde_json::Result<String>) -> Result<(), Failure> {
-    let json = written
-        .map_err(|error| Failure::could_not_run(format!("the report can not be written as JSON: {error}")))?;
+    let json =
+        written.map_err(|error| Failure::could_not_run(format!("the report can not be written as JSON: {error}")))?;
     print(&(json + "\n"))
 }
 

@@ -55,7 +55,7 @@ fn mistakes_in_the_command_line_are_told_in_one_line() {
         (&[url, "-n", "-5"], &["--requests", "-5", "above 0"]),
         (&[url, "-c", "-1"], &["--concurrency", "-1", "above 0"]),
         (&[url, "-c", "1\n2"], &["--concurrency", "above 0"]),
-        (&[url, "--seed", "x"], &["--seed x", "digit"]),
+        (&[url, "--seed", "x"], &["--seed", "`x`", "whole number"]),
         (&[url, "-R", "-3"], &["--rate", "-3", "above 0"]),
         (&[url, "-R", "0"], &["--rate", "above 0"]),
         (&[url, "-d", "0"], &["-d 0", "above 0"]),
@@ -104,6 +104,8 @@ fn mistakes_in_the_command_line_are_told_in_one_line() {
         (&[url, "--timeout-head", "0"], &["--timeout-head", "above 0"]),
         (&[url, "--think", "1s", "-R", "5"], &["--think"]),
         (&[url, "--nonsense"], &["--nonsense", "--help"]),
+        (&[url, "--local-address", "x"], &["--local-address", "`x`", "192.0.2.1"]),
+        (&[url, "--poisson"], &["--rate"]),
         (&[url, "--conections", "5"], &["--conections", "did you mean --connections?"]),
         (&[url, "--timout-head", "5s"], &["--timout-head", "did you mean --timeout-head?"]),
         (&[url, "--json", "--print", "ab"], &["--json", "--print"]),
@@ -156,6 +158,10 @@ fn other_tools_letters_are_refused_with_ours() {
 fn a_url_instead_of_a_command_is_told() {
     let ended = Place::new().run(["http://me:secret@host/x"]);
     expect_refusal("a URL", &ended, 2, &["plimsoll get http://host/x"]);
+    expect_refusal("a command", &Place::new().run(["nonsense"]), 2, &["`nonsense`", "plimsoll --help"]);
+    expect_refusal("no DIR", &Place::new().run(["report"]), 2, &["<DIR>", "plimsoll report --help"]);
+    let ended = Place::new().run(["serve", "--threads", "0"]);
+    expect_refusal("--threads", &ended, 2, &["--threads", "`0`", "above 0"]);
     let ended = Place::new().run(["demo", "http://host/x"]);
     expect_refusal("a word too many", &ended, 2, &["http://host/x", "plimsoll demo --help"]);
     let ended = Place::new().run(["serve", "--listne", "127.0.0.1:0"]);

@@ -147,14 +147,16 @@ fn a_run_under_nohup_outlives_its_terminal() {
     let place = Place::new();
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_plimsoll")]);
-    command.args(["get", "--json", &nginx.url("/f/1k"), "-d", "3s", "-R", "50", "--out", "out"]);
+    command.args(["get", "--json", &nginx.url("/f/1k"), "-d", "3s", "-c", "2", "--think", "50ms", "--out", "out"]);
     command.current_dir(place.path(""));
     let run = Running::of(command);
     wait_for_intervals(&place, 1);
     run.signal("HUP");
     let ended = run.end();
     ended.expect(0);
-    Report::read(&ended).expect_clean(150);
+    let report = Report::read(&ended);
+    assert_eq!((report.text("/verdict"), report.text("/end/reason")), ("valid", "completed"));
+    report.expect_joins(&nginx.quit());
 }
 
 #[test]

@@ -93,8 +93,7 @@ fn in_the_window_each_url_is_taken_once() {
         let server = serve();
         let place = Place::new();
         place.write("urls", list(&server, URLS).join("\n"));
-        let (ended, report) =
-            place.get(["--url-file", "urls", "--order", "once", "--log-ops"].iter().chain(words));
+        let (ended, report) = place.get(["--url-file", "urls", "--order", "once", "--log-ops"].iter().chain(words));
         ended.expect(0);
         assert_eq!(report.number("/operations/ok"), URLS, "{words:?}");
         let warmup_nanos = report.number("/asked/warmup_ms") * 1_000_000;

@@ -69,7 +69,8 @@ fn secrets_are_nowhere_but_on_the_wire() {
         let signed =
             format!("{url}?X-Amz-Signature=c4nary&X-Amz-Credential=c4nary%2F1&x-amz-security-token=c4nary&a=1");
         let tokens = format!("{url}?token=c4nary&sig=c4nary&Signature=c4nary&access_token=c4nary&password=c4nary");
-        let others = format!("{url}?my_key=c4nary&client_secret=c4nary&SessionId=c4nary;auth=c4nary&X%2DSignature=c4nary");
+        let others =
+            format!("{url}?my_key=c4nary&client_secret=c4nary&SessionId=c4nary;auth=c4nary&X%2DSignature=c4nary");
         let list = format!("{with_user}\n{signed}\n");
         place.write("urls", list);
         for words in [

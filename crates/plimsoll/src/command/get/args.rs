@@ -7,6 +7,7 @@ use measure::units::{ByteSize, Rate, parse_span};
 use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// How the URLs of a list are taken.
@@ -28,10 +29,10 @@ pub struct Args {
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
     /// Operations in flight (closed model); with -R, the most that may be in flight.
-    #[arg(short = 'c', long, alias = "connections", value_name = "N", value_parser = count, allow_negative_numbers = true)]
+    #[arg(short = 'c', long, alias = "connections", value_name = "N", value_parser = count::<NonZeroU64>, allow_negative_numbers = true)]
     pub concurrency: Option<NonZeroU64>,
     /// Operations in all; default: until the time is over.
-    #[arg(short = 'n', long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
+    #[arg(short = 'n', long, value_name = "N", value_parser = count::<NonZeroU64>, allow_negative_numbers = true)]
     pub requests: Option<NonZeroU64>,
     /// How long to measure, like 10s or 1m30s [default: 10s, without -n].
     #[arg(short = 'd', long, value_name = "TIME", value_parser = measured_time)]
@@ -67,10 +68,10 @@ pub struct Args {
     #[arg(long)]
     pub no_follow: bool,
     /// Take only these status codes for a success, like 200,206.
-    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(100..600))]
+    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = status)]
     pub expect_status: Vec<u16>,
     /// Measure this often; the runs are compared at the end.
-    #[arg(long, value_name = "N", value_parser = count, default_value = "1", hide_default_value = true)]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, default_value = "1", hide_default_value = true)]
     pub repeat: NonZeroU64,
     /// Where the run is saved [default: runs/TIME-TARGET].
     #[arg(long, value_name = "DIR")]
@@ -103,20 +104,20 @@ pub struct More {
     #[arg(long, requires = "rate", hide_short_help = true)]
     pub poisson: bool,
     /// Most operations in flight in the open model [default: 10000, or what descriptors allow].
-    #[arg(long, value_name = "N", value_parser = count, requires = "rate", conflicts_with = "concurrency", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, requires = "rate", conflicts_with = "concurrency", hide_short_help = true)]
     pub in_flight_max: Option<NonZeroU64>,
     /// Go from 0 to the full load over this time.
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "stages", hide_short_help = true)]
     pub ramp: Option<Duration>,
-    /// Move the load linearly through stages, like 10s:100,30s:100,10s:0 (time:level): rates from -R on, or slots from -c on,
-    /// which is 0 when not given. A stage of 0s is a step.
+    /// Move the load linearly through stages, like 10s:100,30s:100,10s:0 (time:level). Levels are rates and start at that of
+    /// -R; without it they are slots and start at those of -c, or at 0. A stage of 0s is a step.
     #[arg(long, value_name = "STAGES", value_delimiter = ',', value_parser = stage, hide_short_help = true)]
     pub stages: Vec<(Duration, f64)>,
     /// Pause of a slot between two operations (closed model).
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "rate", hide_short_help = true)]
     pub think: Option<Duration>,
     /// Operations of each slot (closed model).
-    #[arg(long, value_name = "N", value_parser = count, conflicts_with = "rate", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, conflicts_with = "rate", hide_short_help = true)]
     pub ops_per_slot: Option<NonZeroU64>,
     /// Stop after so many body bytes, like 10GiB.
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
@@ -125,10 +126,10 @@ pub struct More {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", hide_short_help = true)]
     pub drain: Duration,
     /// Threads [default: one for each core that this process may use].
-    #[arg(long, value_name = "N", value_parser = count, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, hide_short_help = true)]
     pub threads: Option<NonZeroU64>,
     /// Seed of all random choices.
-    #[arg(long, value_name = "N", default_value = "1", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = seed, default_value = "1", hide_short_help = true)]
     pub seed: u64,
 
     /// Method to use, like HEAD, POST or OPTIONS.
@@ -157,13 +158,13 @@ pub struct More {
     #[arg(long, help_heading = "Connections", hide_short_help = true)]
     pub no_keepalive: bool,
     /// Close a connection after so many requests.
-    #[arg(long, value_name = "N", value_parser = count, help_heading = "Connections", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Connections", hide_short_help = true)]
     pub requests_per_connection: Option<NonZeroU64>,
     /// Connect elsewhere, like curl: HOST:PORT:TO_HOST:TO_PORT, any part may be empty.
     #[arg(long, value_name = "RULE", help_heading = "Connections", hide_short_help = true)]
     pub connect_to: Vec<String>,
     /// Connect from these addresses, in turn.
-    #[arg(long, value_name = "IP", value_delimiter = ',', help_heading = "Connections", hide_short_help = true)]
+    #[arg(long, value_name = "IP", value_delimiter = ',', value_parser = address, help_heading = "Connections", hide_short_help = true)]
     pub local_address: Vec<IpAddr>,
     /// Through an HTTP proxy, like http://host:3128.
     #[arg(
@@ -223,9 +224,23 @@ fn measured_time(text: &str) -> Result<Duration, String> {
     duration(text).map_err(|error| format!("{error}; a request body is --body-file FILE"))
 }
 
-fn count(text: &str) -> Result<NonZeroU64, String> {
+/// A whole number above 0, of a type that holds no other; blanks between digits may be written as `_`.
+pub fn count<N: FromStr>(text: &str) -> Result<N, String> {
     let digits = text.replace('_', "");
     digits.parse().map_err(|_| format!("`{text}` is not a count: write a whole number above 0"))
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a seed: write a whole number"))
+}
+
+fn status(text: &str) -> Result<u16, String> {
+    let code = text.parse().ok().filter(|code| (100..600).contains(code));
+    code.ok_or_else(|| format!("`{text}` is not a status code: write it like 200, or 200,206"))
+}
+
+fn address(text: &str) -> Result<IpAddr, String> {
+    text.parse().map_err(|_| format!("`{text}` is not an IP address: write it like 192.0.2.1 or 2001:db8::1"))
 }
 
 fn timeout(text: &str) -> Result<Duration, String> {

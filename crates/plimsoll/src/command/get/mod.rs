@@ -5,7 +5,7 @@ pub mod plan;
 mod read;
 mod urls;
 
-pub use args::Args;
+pub use args::{Args, count};
 
 use crate::execute::{self, Output, Print};
 use crate::failure::Failure;

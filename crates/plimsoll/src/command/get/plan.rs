@@ -144,7 +144,9 @@ fn stop(args: &Args, load: &LoadModel, urls: u64) -> Result<StopAfter, Failure> 
     };
     let counted = ops.is_some() || bytes.is_some() || more.ops_per_slot.is_some();
     if staged.is_some_and(|time| time.is_zero()) {
-        return Err(Failure::usage("--stages: no stage takes any time: write one like 10s:100, or -c or -R for a constant load"));
+        return Err(Failure::usage(
+            "--stages: no stage takes any time: write one like 10s:100, or -c or -R for a constant load",
+        ));
     }
     let time = args.duration.or(staged).or((!counted).then_some(DEFAULT_DURATION));
     if time.is_some_and(|time| time.is_zero()) {

@@ -116,7 +116,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file can be made");
         fs::write(file.path(), bytes).expect("a file can be written");
         let failure = |failure: Failure| match failure {
-            Failure::Message(_, text) | Failure::Shown(text) => text,
+            Failure::Message(_, text) | Failure::Unasked(text) | Failure::Shown(text) => text,
         };
         let mut lines = Lines::open(file.path(), limits).map_err(failure)?;
         let mut found = Vec::new();
@@ -136,7 +136,9 @@ mod tests {
         assert_eq!(lines(b"\xef\xbb\xbfa\r\n\r\n b \nc").unwrap(), ["a", "", "b", "c"]);
         assert_eq!(lines(b"").unwrap(), [""; 0]);
         assert_eq!(lines(b"1234567\n1234567\n123\n").unwrap().len(), 3);
-        assert!(lines(b"1234567\n1234567\n1234\n").is_err_and(|error| error.contains("line 3") && error.contains("20")));
+        assert!(
+            lines(b"1234567\n1234567\n1234\n").is_err_and(|error| error.contains("line 3") && error.contains("20"))
+        );
         assert!(lines(b"a\n12345678\n").is_err_and(|error| error.contains("line 2") && error.contains("8 bytes")));
         assert!(lines(b"a\nb\xff\n").is_err_and(|error| error.contains("line 2") && error.contains("UTF-8")));
     }
