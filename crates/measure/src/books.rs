@@ -108,8 +108,9 @@ pub fn audit(summary: &Summary, whole: bool) -> Verdict {
     }
 }
 
-/// Saved counts may be damaged: their sum must not overflow.
-fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
+/// The sum of saved counts, which may be damaged: it stays at the largest number instead of overflowing.
+#[must_use]
+pub fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)
 }
 

@@ -37,8 +37,8 @@ impl Moments {
     fn record(&mut self, value: u64) {
         self.min = if self.count == 0 { value } else { self.min.min(value) };
         self.max = self.max.max(value);
-        self.count += 1;
-        self.sum += u128::from(value);
+        self.count = self.count.saturating_add(1);
+        self.sum = self.sum.saturating_add(u128::from(value));
         self.sum_of_squares = self.sum_of_squares.saturating_add(u128::from(value) * u128::from(value));
     }
 
@@ -177,12 +177,14 @@ impl Distribution {
     /// `failed` ones, which are +∞.
     #[must_use]
     pub fn quantile_of_all(&self, q: f64, unfinished: u64, failed: u64) -> Quantile {
-        let all = self.moments.count + unfinished + failed;
+        // Saved counts may be absurd: their sums must not overflow.
+        let ended = self.moments.count.saturating_add(unfinished);
+        let all = ended.saturating_add(failed);
         if all == 0 {
             return Quantile::Empty;
         }
         let rank = ((q.clamp(0.0, 1.0) * all as f64).ceil() as u64).clamp(1, all);
-        if rank > self.moments.count + unfinished {
+        if rank > ended {
             Quantile::Failed
         } else if rank > self.moments.count {
             Quantile::Unfinished
@@ -199,18 +201,6 @@ impl Distribution {
         // Half a rank lower, so that rounding in the floating-point quantile can not move to the next rank.
         let value = histogram.value_at_quantile((rank as f64 - 0.5) / self.moments.count as f64);
         value.clamp(self.moments.min, self.moments.max)
-    }
-
-    /// How many values are greater than `bound`, to the histogram's resolution.
-    #[must_use]
-    pub fn count_above(&self, bound: u64) -> u64 {
-        match &self.histogram {
-            Some(histogram) if bound < self.moments.max => {
-                let next = histogram.next_non_equivalent(bound);
-                histogram.count_between(next, self.moments.max.max(next))
-            }
-            _ => 0,
-        }
     }
 
     /// Recorded values and their counts, ascending; each value is the highest of its bucket.
@@ -245,23 +235,48 @@ impl<'de> Deserialize<'de> for Distribution {
         use serde::de::Error;
         let record = Record::deserialize(deserializer)?;
         let bytes = BASE64.decode(record.hdr).map_err(D::Error::custom)?;
-        if bytes.is_empty() {
-            return Ok(Self { histogram: None, moments: Moments::default() });
+        if bytes.is_empty() && record.moments.count == 0 {
+            return Ok(Self::default());
         }
-        // The digits stand at a fixed place of the V2 header; more of them would ask for gigabytes of counters.
-        if bytes.get(12..16) != Some(u32::from(SIGNIFICANT_DIGITS).to_be_bytes().as_slice()) {
-            return Err(D::Error::custom("not a histogram of three significant digits"));
-        }
+        check_encoding(&bytes).map_err(D::Error::custom)?;
         let mut histogram: Histogram<u64> = HdrReader::new()
             .deserialize(&mut bytes.as_slice())
             .map_err(|error| D::Error::custom(format!("not an HdrHistogram: {error:?}")))?;
         histogram.auto(true);
         let Moments { count, min, max, .. } = record.moments;
+        if count > COUNT_MAX {
+            return Err(D::Error::custom("more values than an interval can hold"));
+        }
         if histogram.len() != count || min > max || !histogram.equivalent(histogram.max(), max) {
             return Err(D::Error::custom("histogram and moments hold different values"));
         }
         Ok(Self { histogram: Some(Box::new(histogram)), moments: record.moments })
     }
+}
+
+/// Bytes of the V2 header: cookie, length of the payload, offset, digits, lowest and highest value, ratio.
+const HEADER_BYTES: usize = 40;
+/// Values in one saved distribution, at most. No client records so many in a second, and the sum over all kinds and
+/// intervals that are read still fits 64 bits, which the histogram's own sums need.
+const COUNT_MAX: u64 = 1 << 36;
+
+/// Refuses an encoding that this module never writes and that the decoder would pay for with gigabytes or a panic.
+fn check_encoding(bytes: &[u8]) -> Result<(), &'static str> {
+    let (header, payload) = bytes.split_at_checked(HEADER_BYTES).ok_or("a histogram without its header")?;
+    // The decoder makes room for the payload that the header announces before it looks whether it is there.
+    let length = u32::try_from(payload.len()).map_err(|_| "a histogram that is too long")?;
+    if header[4..8] != length.to_be_bytes() {
+        return Err("a histogram of another length than it says");
+    }
+    // More digits, or a lower resolution, would ask for gigabytes of counters.
+    if header[12..16] != u32::from(SIGNIFICANT_DIGITS).to_be_bytes() || header[16..24] != RESOLUTION.to_be_bytes() {
+        return Err("not a histogram of three significant digits and this resolution");
+    }
+    // The one number that the decoder can not negate. No count up to `COUNT_MAX` has so many such bytes in a row.
+    if payload.windows(9).any(|window| window == [0xFF; 9]) {
+        return Err("a histogram with a count that can not be");
+    }
+    Ok(())
 }
 
 /// Sums wider than JSON's numbers are written as decimal text.
@@ -338,15 +353,6 @@ mod tests {
             prop_assert!((moments.mean().unwrap() - mean).abs() <= mean * 1e-9 + 1e-9);
             prop_assert!((moments.standard_deviation().unwrap() - variance.sqrt()).abs() <= variance.sqrt() * 1e-6 + 1e-3);
         }
-
-        #[test]
-        fn counts_above_agree_within_resolution(values in prop::collection::vec(0_u64..1_000_000, 1..100), bound in 0_u64..1_000_000) {
-            let above = of(&values).count_above(bound);
-            let slack = (bound / 1000).max(2 * RESOLUTION);
-            let fewest = values.iter().filter(|v| **v > bound + slack).count() as u64;
-            let most = values.iter().filter(|v| **v > bound.saturating_sub(slack)).count() as u64;
-            prop_assert!((fewest..=most).contains(&above), "{fewest} <= {above} <= {most}");
-        }
     }
 
     #[test]
@@ -380,10 +386,57 @@ mod tests {
             text = sound.replace(from, to);
             assert!(text != sound && serde_json::from_str::<Distribution>(&text).is_err(), "{to}");
         }
-        let mut bytes = BASE64.decode(sound.split("\"hdr\":\"").nth(1).unwrap().trim_end_matches("\"}")).unwrap();
-        bytes[15] = 5;
-        let five_digits =
-            sound.split("\"hdr\":\"").next().unwrap().to_owned() + "\"hdr\":\"" + &BASE64.encode(bytes) + "\"}";
-        assert!(serde_json::from_str::<Distribution>(&five_digits).is_err());
+        let refused = |count: u64, bytes: &[u8]| {
+            let hdr = BASE64.encode(bytes);
+            let text = format!(
+                "{{\"count\":{count},\"sum\":\"6\",\"sum_of_squares\":\"14\",\"min\":0,\"max\":3,\"hdr\":\"{hdr}\"}}"
+            );
+            serde_json::from_str::<Distribution>(&text).expect_err(&text).to_string()
+        };
+        let bytes = BASE64.decode(sound.split("\"hdr\":\"").nth(1).unwrap().trim_end_matches("\"}")).unwrap();
+        let with = |at: usize, value: u8| {
+            let mut bytes = bytes.clone();
+            bytes[at] = value;
+            bytes
+        };
+        assert!(refused(3, &with(15, 5)).contains("three significant digits"));
+        assert!(refused(3, &with(23, 1)).contains("this resolution"));
+        // Four gigabytes are announced and not there.
+        assert!(refused(3, &with(4, 0xFF)).contains("another length than it says"));
+        assert!(refused(3, &bytes[..20]).contains("without its header"));
+        assert!(refused(3, &[]).contains("without its header"));
+    }
+
+    #[test]
+    fn absurd_counts_are_refused_before_they_overflow() {
+        let with_payload = |payload: &[u8]| {
+            let mut bytes = Vec::new();
+            V2Serializer::new().serialize(&new_histogram(0), &mut bytes).unwrap();
+            bytes.truncate(HEADER_BYTES);
+            bytes[4..8].copy_from_slice(&(payload.len() as u32).to_be_bytes());
+            bytes.extend_from_slice(payload);
+            bytes
+        };
+        // Zigzag numbers in base 128: i64::MIN, which has no positive counterpart, and i64::MAX twice.
+        let least = with_payload(&[0xFF; 9]);
+        let most = with_payload(&[[0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]; 2].concat());
+        for (bytes, count, why) in
+            [(least, 1, "a count that can not be"), (most, u64::MAX - 1, "more values than an interval can hold")]
+        {
+            let record = Record { moments: Moments { count, ..Moments::default() }, hdr: BASE64.encode(bytes) };
+            let text = serde_json::to_string(&record).unwrap();
+            let refused = serde_json::from_str::<Distribution>(&text).unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused}");
+        }
+    }
+
+    #[test]
+    fn sums_of_absurd_counts_saturate() {
+        let mut distribution = of(&[10_000]);
+        distribution.record_zeros(u64::MAX - 1);
+        assert_eq!(distribution.quantile_of_all(1.0, u64::MAX, u64::MAX), Quantile::Value(10_000));
+        distribution.record(7);
+        distribution.merge(&distribution.clone());
+        assert_eq!(distribution.count(), u64::MAX);
     }
 }

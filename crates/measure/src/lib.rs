@@ -18,6 +18,7 @@
 //! ```
 
 pub mod books;
+pub mod bounded;
 pub mod clock;
 pub mod distribution;
 pub mod enumerated;

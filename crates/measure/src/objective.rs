@@ -1,7 +1,8 @@
 //! Objectives: bounds on a metric that a run must meet.
 
 use crate::summary::Summary;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
 /// A bound on a metric.
@@ -9,7 +10,12 @@ use std::fmt;
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
     /// Share of operations that end well, in 0..=1 ([`Summary::success`]).
-    SuccessAtLeast(f64),
+    SuccessAtLeast(#[serde(deserialize_with = "share")] f64),
+}
+
+fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let share = f64::deserialize(deserializer)?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(D::Error::custom(format!("{share} is no share of 1"))) }
 }
 
 /// Whether an objective was met.
@@ -50,6 +56,15 @@ impl fmt::Display for Objective {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bound_beyond_all_is_refused() {
+        let read = |text: &str| serde_json::from_str::<Objective>(text);
+        assert_eq!(read(r#"{"success_at_least":0.99}"#).unwrap(), Objective::DEFAULT);
+        for text in [r#"{"success_at_least":1.1}"#, r#"{"success_at_least":1e308}"#, r#"{"success_at_least":-1}"#] {
+            assert!(read(text).unwrap_err().to_string().contains("is no share of 1"), "{text}");
+        }
+    }
 
     #[test]
     fn drops_and_failures_break_success_and_unfinished_ones_do_not() {

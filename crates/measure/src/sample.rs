@@ -1,5 +1,6 @@
 //! What the run loop tells the recorder about each operation and each attempt.
 
+use crate::bounded;
 use crate::clock::Instant;
 use crate::enumerated;
 use crate::outcome::{AttemptOutcome, Cause, Flags, OpOutcome};
@@ -125,6 +126,10 @@ pub struct AttemptSample {
     pub sent_bytes: u64,
 }
 
+/// Bytes of a text of an example in a record, at most: a URL that a redirect gave may be as long as a head of an answer,
+/// and three times that when its bytes are escaped.
+const TEXT_BYTES: usize = 256 << 10;
+
 /// One example of a failure, kept so that a report can show what a class looked like.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
@@ -133,12 +138,15 @@ pub struct Example {
     /// Nanoseconds from the start of the run.
     pub at: Instant,
     /// The URL asked for, without secrets.
+    #[serde(deserialize_with = "bounded::text::<_, TEXT_BYTES>")]
     pub url: String,
     /// The address that was connected to, when one was.
+    #[serde(deserialize_with = "bounded::optional_text::<_, TEXT_BYTES>")]
     pub address: Option<String>,
     /// Status code, when there was one.
     pub status: Option<u16>,
     /// What was seen, escaped and bounded.
+    #[serde(deserialize_with = "bounded::text::<_, TEXT_BYTES>")]
     pub detail: String,
 }
 

@@ -3,17 +3,44 @@
 //! [`Stats`] is what an interval of one thread holds, what all threads' intervals of a second hold together, and what
 //! the whole run holds: merging is the same operation at every level, associative and commutative.
 
+use crate::bounded;
 use crate::distribution::Distribution;
 use crate::enumerated;
-use crate::enumerated::Counts;
+use crate::enumerated::{Counts, Enumerated};
 use crate::outcome::{AttemptClass, Cause, Flag};
 use crate::sample::{Example, OpKind};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Different labels of one dimension that are kept when figures of threads and intervals are added up. Each thread
+/// keeps fewer (`recorder.rs`), so that only many threads with labels of their own, or a damaged record, have more.
+pub const GROUPS_MAX: usize = 256;
+/// What all labels beyond the limits are counted under.
+pub const OTHER_LABEL: &str = "other";
+
+/// Lists in a record are never longer. Each member of a list may hold histograms, which take up to 400 kB when unpacked.
+const KINDS_IN_RECORD: usize = OpKind::ALL.len();
+const GROUPS_IN_RECORD: usize = Dimension::ALL.len() * (GROUPS_MAX + 1);
+const EXAMPLES_IN_RECORD: usize = Cause::ALL.len();
+/// Status codes have three digits.
+const STATUS_CODES: usize = 1000;
+/// Bytes of a label in a record.
+const LABEL_BYTES: usize = 256;
 
 /// Status codes and how often each came.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct StatusCounts(Vec<(u16, u64)>);
+
+impl<'de> Deserialize<'de> for StatusCounts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let codes: Vec<(u16, u64)> = bounded::list::<_, _, STATUS_CODES>(deserializer)?;
+        match codes.iter().find(|(code, _)| usize::from(*code) >= STATUS_CODES) {
+            Some((code, _)) => Err(D::Error::custom(format!("{code} is no status code"))),
+            None => Ok(Self(codes)),
+        }
+    }
+}
 
 impl StatusCounts {
     #[inline]
@@ -231,7 +258,8 @@ impl GroupStats {
 pub struct Group {
     /// What the label is of.
     pub dimension: Dimension,
-    /// The label; at most 256 bytes, at most 64 different ones and `other`.
+    /// The label; at most 256 bytes. At most [`GROUPS_MAX`] different ones, then [`OTHER_LABEL`].
+    #[serde(deserialize_with = "bounded::text::<_, LABEL_BYTES>")]
     pub label: String,
     /// Its figures.
     pub stats: GroupStats,
@@ -245,18 +273,21 @@ pub struct Stats {
     /// Operations of the warm-up, and their attempts.
     pub outside: Tally,
     /// Times of the measured operations, by kind.
+    #[serde(deserialize_with = "bounded::list::<_, _, KINDS_IN_RECORD>")]
     pub kinds: Vec<(OpKind, KindStats)>,
     /// Bytes by arrival.
     pub traffic: Traffic,
     /// Connections opened.
     pub connections: Connections,
     /// Figures by host, size and header.
+    #[serde(deserialize_with = "bounded::list::<_, _, GROUPS_IN_RECORD>")]
     pub groups: Vec<Group>,
     /// ∫ in-flight dt over the window, from the run loop's gauge, in nanoseconds.
     pub in_flight_nanos: u64,
     /// Σ over all operations of the time from start to end that lies in the window, in nanoseconds.
     pub overlap_nanos: u64,
     /// At most one example of each cause.
+    #[serde(deserialize_with = "bounded::list::<_, _, EXAMPLES_IN_RECORD>")]
     pub examples: Vec<Example>,
 }
 
@@ -308,12 +339,69 @@ impl Stats {
         all
     }
 
+    /// The figures of a label, made when first asked for; those of [`OTHER_LABEL`] when there are too many.
     fn group_mut(&mut self, dimension: Dimension, label: &str) -> &mut GroupStats {
-        let found = self.groups.iter().position(|group| group.dimension == dimension && group.label == label);
-        let index = found.unwrap_or_else(|| {
-            self.groups.push(Group { dimension, label: label.to_owned(), stats: GroupStats::default() });
+        let (mut labels, mut found, mut other) = (0, None, None);
+        for (index, group) in self.groups.iter().enumerate().filter(|(_, group)| group.dimension == dimension) {
+            labels += 1;
+            found = found.or_else(|| (group.label == label).then_some(index));
+            other = other.or_else(|| (group.label == OTHER_LABEL).then_some(index));
+        }
+        let full = labels >= GROUPS_MAX;
+        let index = found.or(other.filter(|_| full)).unwrap_or_else(|| {
+            let label = if full { OTHER_LABEL } else { label }.to_owned();
+            self.groups.push(Group { dimension, label, stats: GroupStats::default() });
             self.groups.len() - 1
         });
         &mut self.groups[index].stats
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labelled(labels: std::ops::Range<usize>) -> Stats {
+        let group = |index| Group {
+            dimension: Dimension::Header,
+            label: format!("value {index}"),
+            stats: GroupStats { ok: 1, ..GroupStats::default() },
+        };
+        Stats { groups: labels.map(group).collect(), ..Stats::default() }
+    }
+
+    #[test]
+    fn labels_beyond_the_limit_are_counted_together_and_none_is_lost() {
+        let mut whole = Stats::default();
+        for index in 0..10 {
+            whole.merge(&labelled(index * 64..index * 64 + 64));
+        }
+        whole.merge(&labelled(3..4));
+        assert_eq!(whole.groups.len(), GROUPS_MAX + 1);
+        let of = |label: &str| whole.groups.iter().find(|group| group.label == label).map(|group| group.stats.ok);
+        assert_eq!((of("value 3"), of("value 255"), of("value 256")), (Some(2), Some(1), None));
+        assert_eq!(of(OTHER_LABEL), Some(10 * 64 - 256));
+        assert!(whole.groups.len() <= GROUPS_IN_RECORD);
+    }
+
+    #[test]
+    fn records_larger_than_any_that_is_written_are_refused() {
+        let refused = |change: fn(&mut Stats)| {
+            let mut stats = Stats::default();
+            change(&mut stats);
+            let text = serde_json::to_string(&stats).unwrap();
+            serde_json::from_str::<Stats>(&text).map(|_| ()).unwrap_err().to_string()
+        };
+        let kinds = refused(|stats| stats.kinds = vec![(OpKind::Get, KindStats::default()); KINDS_IN_RECORD + 1]);
+        assert!(kinds.contains("list of at most"), "{kinds}");
+        let groups = refused(|stats| *stats = labelled(0..GROUPS_IN_RECORD + 1));
+        assert!(groups.contains("list of at most"), "{groups}");
+        let label = refused(|stats| {
+            *stats = labelled(0..1);
+            stats.groups[0].label = "x".repeat(LABEL_BYTES + 1);
+        });
+        assert!(label.contains("where at most 256 can be"), "{label}");
+        let status = refused(|stats| stats.measured.statuses.add(1000, 1));
+        assert!(status.contains("1000 is no status code"), "{status}");
     }
 }

@@ -39,11 +39,6 @@ impl ByteRange {
         self.last - self.first + 1
     }
 
-    /// Whether every byte of `other` lies within this range.
-    pub fn contains(self, other: Self) -> bool {
-        self.first <= other.first && other.last <= self.last
-    }
-
     /// The part of this range that lies in an object of `size` bytes; `None` when no byte does.
     pub fn within(self, size: u64) -> Option<Self> {
         Self::new(self.first, self.last.min(size.checked_sub(1)?))
