@@ -99,7 +99,7 @@ pub enum DamageKind {
     Record,
     /// A record in a place where it can not be, such as after the end record.
     OutOfPlace,
-    /// More records than are kept.
+    /// An interval after more of them than are read.
     TooMany,
 }
 
@@ -112,7 +112,7 @@ impl DamageKind {
             Self::TooLarge => "a frame larger than any that is written",
             Self::Record => "a line that is not a record",
             Self::OutOfPlace => "a record that can not be there",
-            Self::TooMany => "more records than can be read",
+            Self::TooMany => "more intervals than are read",
         }
     }
 }
@@ -249,6 +249,35 @@ mod tests {
         let expected = Damage { at_byte: 0, unread_bytes: bomb.len() as u64, kind: DamageKind::TooLarge };
         assert_eq!(damage, expected);
         assert!(reader.lines.capacity() <= 4 * FRAME_BYTES_MAX);
+    }
+
+    /// A frame of so many blocks of 128 KiB of zeros, each of which takes four bytes (RFC 8878, 3.1.1).
+    fn zeros(blocks: usize) -> Vec<u8> {
+        const BLOCK_BYTES: u32 = 128 << 10;
+        const RUN_OF_ONE_BYTE: u32 = 1;
+        // No checksum, no size of the content; a window of 8 MiB.
+        let mut frame = [&MAGIC[..], &[0, (WINDOW_LOG_MAX as u8 - 10) << 3]].concat();
+        for index in 1..=blocks {
+            let header = (BLOCK_BYTES << 3) | (RUN_OF_ONE_BYTE << 1) | u32::from(index == blocks);
+            frame.extend_from_slice(&header.to_le_bytes()[..3]);
+            frame.push(0);
+        }
+        frame
+    }
+
+    #[test]
+    fn a_frame_of_ten_gigabytes_costs_no_more_than_the_largest_that_is_written() {
+        let sound = zeros(3);
+        let mut reader = FrameReader::new(sound.as_slice());
+        let Next::Lines(lines) = reader.next().unwrap() else { panic!("a sound frame was refused") };
+        assert!(lines.len() == 3 * (128 << 10) && lines.iter().all(|byte| *byte == 0), "{} bytes", lines.len());
+
+        let bomb = zeros((10 << 30) / (128 << 10));
+        let mut reader = FrameReader::new(bomb.as_slice());
+        let Next::Damaged(damage) = reader.next().unwrap() else { panic!("the bomb was read") };
+        let expected = Damage { at_byte: 0, unread_bytes: bomb.len() as u64, kind: DamageKind::TooLarge };
+        assert_eq!(damage, expected);
+        assert!(reader.lines.capacity() <= 4 * FRAME_BYTES_MAX, "{} bytes", reader.lines.capacity());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The records of a run, besides the intervals, which are `measure`'s.
 
 use measure::limits::Model;
-use measure::{Instant, Interval, Objective};
+use measure::{Instant, Interval, Objective, bounded};
 use serde::{Deserialize, Serialize};
 
 /// Version of the format of saved runs. A reader refuses any other.
@@ -26,8 +26,11 @@ pub struct Begin {
     pub urls: u64,
     /// The load model.
     pub model: Model,
-    /// The load in one line, for people.
+    /// The load in one line, for people, with its warm-up.
     pub load: String,
+    /// How its level was asked to change; `None` when it does not.
+    #[serde(default)]
+    pub levels: Option<Levels>,
     /// Length of the warm-up in milliseconds.
     pub warmup_ms: u64,
     /// Length of the measured window in milliseconds; `None` when the run ends by a count.
@@ -48,6 +51,29 @@ pub struct Begin {
     pub header: Option<String>,
     /// Whether certificates were not checked.
     pub insecure: bool,
+}
+
+/// Stages of one run that are read, at most. A command line of two megabytes, which is all that the system takes, holds
+/// fewer.
+const STAGES_MAX: usize = 1 << 20;
+
+/// How the level of the load was asked to change: slots in the closed model, operations per second in the open one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Levels {
+    /// The level at the start.
+    pub from: f64,
+    /// The stages in order. After the last one the level stays.
+    #[serde(deserialize_with = "bounded::list::<_, _, STAGES_MAX>")]
+    pub stages: Vec<LevelStage>,
+}
+
+/// One stage: over its length, the level moves linearly to another.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LevelStage {
+    /// Its length in nanoseconds.
+    pub length_nanos: u64,
+    /// The level at its end.
+    pub level: f64,
 }
 
 /// The client's host.

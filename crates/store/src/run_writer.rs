@@ -51,7 +51,7 @@ impl RunWriter {
     /// # Errors
     /// [`StoreError::is_full`] when there is no room left.
     pub fn interval(&mut self, interval: &Interval) -> Result<(), StoreError> {
-        if !is_finite(&interval.client) {
+        if !shares(&interval.client).into_iter().all(f64::is_finite) {
             return Err(StoreError::new(&self.path, StoreErrorKind::NotFinite));
         }
         self.append(&RecordRef::Interval(interval))
@@ -106,13 +106,14 @@ pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {
     })
 }
 
-fn is_finite(client: &ClientLoad) -> bool {
+/// All shares of a client's load.
+pub(crate) fn shares(client: &ClientLoad) -> [f64; 8] {
     let ClientLoad { busy, unread, run_delay, steal, nic, descriptors, ports, frozen, cpu_nanos: _ } = *client;
-    [busy, unread, run_delay, steal, nic, descriptors, ports, frozen].into_iter().all(f64::is_finite)
+    [busy, unread, run_delay, steal, nic, descriptors, ports, frozen]
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::frames::Medium;
     use crate::record::{EndReason, FORMAT, Host};
@@ -154,7 +155,7 @@ mod tests {
         }
     }
 
-    fn begin() -> Begin {
+    pub fn begin() -> Begin {
         Begin {
             format: FORMAT,
             version: "0".into(),
@@ -165,6 +166,7 @@ mod tests {
             urls: 1,
             model: Model::Closed { concurrency: 1 },
             load: String::new(),
+            levels: None,
             warmup_ms: 0,
             duration_ms: None,
             seed: 0,

@@ -3,15 +3,17 @@
 use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::{Damage, DamageKind, FrameReader, Next};
 use crate::record::{Begin, End, EndReason, FORMAT, Record};
-use crate::run_writer::RECORDS_FILE;
+use crate::run_writer::{RECORDS_FILE, shares};
 use measure::{ClientLoad, Instant, Interval, Stage, Summary};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Intervals of one run that are read, at most: 23 days of seconds.
-pub const POINTS_MAX: usize = 2_000_000;
+/// Intervals of one run that are read, at most: 23 days of seconds, whose points take 350 MB.
+pub const INTERVALS_MAX: u64 = 2_000_000;
+/// Largest share of the client's load that is read. More of them than can be read add up to a finite number.
+const SHARE_MAX: f64 = 1e12;
 
 /// How a file of records ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,33 +31,40 @@ pub struct Tail {
 /// file, [`StoreErrorKind::Format`] when they are of another format, and whatever the system refuses. Damage further on is no error: it ends the reading, and is in the answer.
 pub fn for_each_record(dir: &Path, take: impl FnMut(Record)) -> Result<Tail, StoreError> {
     let path = dir.join(RECORDS_FILE);
+    read_records(open(dir, &path)?, take).map_err(|kind| StoreError::new(&path, kind))
+}
+
+fn open(dir: &Path, path: &Path) -> Result<File, StoreError> {
     let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => StoreError::new(dir, StoreErrorKind::NotARun),
-        _ => StoreError::new(&path, error),
+        _ => StoreError::new(path, error),
     };
     // Opening a pipe would wait for a writer, and a device may have no end.
     if !path.metadata().map_err(refused)?.is_file() {
-        return Err(StoreError::new(&path, StoreErrorKind::NotAFile));
+        return Err(StoreError::new(path, StoreErrorKind::NotAFile));
     }
-    let file = File::open(&path).map_err(refused)?;
-    read_records(file, take).map_err(|kind| StoreError::new(&path, kind))
+    File::open(path).map_err(refused)
 }
 
 /// As [`for_each_record`], from the bytes of a records file.
 ///
 /// # Errors
 /// As [`for_each_record`].
-pub fn read_records(input: impl Read, mut take: impl FnMut(Record)) -> Result<Tail, StoreErrorKind> {
+pub fn read_records(input: impl Read, take: impl FnMut(Record)) -> Result<Tail, StoreErrorKind> {
+    read_up_to(INTERVALS_MAX, input, take)
+}
+
+fn read_up_to(most: u64, input: impl Read, mut take: impl FnMut(Record)) -> Result<Tail, StoreErrorKind> {
     let mut frames = FrameReader::new(input);
-    let mut place = Place::Begin;
+    let mut progress = Progress { place: Place::Begin, room: most };
     loop {
         let lines = match frames.next()? {
             Next::Lines(lines) => lines,
-            _ if place == Place::Begin => return Err(StoreErrorKind::NotARun),
+            _ if progress.place == Place::Begin => return Err(StoreErrorKind::NotARun),
             Next::End { torn_bytes } => return Ok(Tail { torn_bytes, damage: None }),
             Next::Damaged(damage) => return Ok(Tail { torn_bytes: 0, damage: Some(damage) }),
         };
-        if let Err(kind) = take_lines(lines, &mut place, &mut take)? {
+        if let Err(kind) = progress.take_lines(lines, &mut take)? {
             let damage = frames.damage(kind)?;
             return Ok(Tail { torn_bytes: 0, damage: Some(damage) });
         }
@@ -70,27 +79,50 @@ enum Place {
     Nothing,
 }
 
+/// How far a run has been read.
+struct Progress {
+    place: Place,
+    /// Further intervals that are read.
+    room: u64,
+}
+
 type Taken = Result<Result<(), DamageKind>, StoreErrorKind>;
 
-fn take_lines(lines: &[u8], place: &mut Place, take: &mut impl FnMut(Record)) -> Taken {
-    for line in lines.split_inclusive(|byte| *byte == b'\n') {
-        if *place == Place::Begin {
-            check_format(line)?;
+impl Progress {
+    fn take_lines(&mut self, lines: &[u8], take: &mut impl FnMut(Record)) -> Taken {
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            let first = self.place == Place::Begin;
+            if first {
+                check_format(line)?;
+            }
+            // A line without its end was cut off by whoever repacked the file.
+            let Some(line) = line.strip_suffix(b"\n") else { return Ok(Err(DamageKind::Record)) };
+            let Some(record) = serde_json::from_slice::<Record>(line).ok().filter(is_sound) else {
+                return if first { Err(StoreErrorKind::NotARun) } else { Ok(Err(DamageKind::Record)) };
+            };
+            self.place = match (self.place, &record) {
+                (Place::Begin, Record::Begin(_)) => Place::Interval,
+                (Place::Begin, _) => return Err(StoreErrorKind::NotARun),
+                (Place::Interval, Record::Interval(_)) if self.room == 0 => return Ok(Err(DamageKind::TooMany)),
+                (Place::Interval, Record::Interval(_)) => {
+                    self.room -= 1;
+                    Place::Interval
+                }
+                (Place::Interval, Record::End(_)) => Place::Nothing,
+                _ => return Ok(Err(DamageKind::OutOfPlace)),
+            };
+            take(record);
         }
-        // A line without its end was cut off by whoever repacked the file.
-        let Some(line) = line.strip_suffix(b"\n") else { return Ok(Err(DamageKind::Record)) };
-        let Ok(record) = serde_json::from_slice::<Record>(line) else {
-            return if *place == Place::Begin { Err(StoreErrorKind::NotARun) } else { Ok(Err(DamageKind::Record)) };
-        };
-        *place = match (*place, &record) {
-            (Place::Begin, Record::Begin(_)) | (Place::Interval, Record::Interval(_)) => Place::Interval,
-            (Place::Interval, Record::End(_)) => Place::Nothing,
-            (Place::Begin, _) => return Err(StoreErrorKind::NotARun),
-            _ => return Ok(Err(DamageKind::OutOfPlace)),
-        };
-        take(record);
+        Ok(Ok(()))
     }
-    Ok(Ok(()))
+}
+
+/// Whether the shares in a record can be added up: JSON has no infinite numbers, but huge ones.
+fn is_sound(record: &Record) -> bool {
+    match record {
+        Record::Interval(interval) => shares(&interval.client).into_iter().all(|share| share.abs() <= SHARE_MAX),
+        Record::Begin(_) | Record::End(_) => true,
+    }
 }
 
 fn check_format(line: &[u8]) -> Result<(), StoreErrorKind> {
@@ -182,16 +214,25 @@ impl SavedRun {
     /// # Errors
     /// Those of [`for_each_record`].
     pub fn read(dir: &Path) -> Result<Self, StoreError> {
+        let path = dir.join(RECORDS_FILE);
+        let file = open(dir, &path)?;
+        Self::read_from(file).map_err(|kind| StoreError::new(&path, kind))
+    }
+
+    /// Reads a run from the bytes of its records file.
+    ///
+    /// # Errors
+    /// Those of [`read_records`].
+    pub fn read_from(input: impl Read) -> Result<Self, StoreErrorKind> {
         let mut run = None;
-        let tail = for_each_record(dir, |record| match (&mut run, record) {
+        let tail = read_records(input, |record| match (&mut run, record) {
             (_, Record::Begin(begin)) => run = Some(Self::new(*begin)),
             (Some(run), Record::Interval(interval)) => run.add(&interval),
             (Some(run), Record::End(end)) => run.end = Some(*end),
             (None, _) => {}
         })?;
-        let mut run = run.ok_or_else(|| StoreError::new(dir, StoreErrorKind::NotARun))?;
-        run.torn_bytes = tail.torn_bytes;
-        run.damage = tail.damage.or(run.damage);
+        let mut run = run.ok_or(StoreErrorKind::NotARun)?;
+        (run.torn_bytes, run.damage) = (tail.torn_bytes, tail.damage);
         run.finish();
         Ok(run)
     }
@@ -226,16 +267,55 @@ impl SavedRun {
     }
 
     fn add(&mut self, interval: &Interval) {
-        if self.points.len() < POINTS_MAX {
-            self.summary.add(&self.begin.model, interval);
-            self.points.push(Point::of(interval));
-        } else {
-            self.damage = Some(Damage { at_byte: 0, unread_bytes: 0, kind: DamageKind::TooMany });
-        }
+        self.summary.add(&self.begin.model, interval);
+        self.points.push(Point::of(interval));
     }
 
     /// The summary keeps figures of all kinds together only when asked to.
     fn finish(&mut self) {
         self.summary.all = self.summary.stats.all_kinds();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run_writer::tests::begin;
+
+    fn frame(lines: &[Record]) -> Vec<u8> {
+        let lines: Vec<String> = lines.iter().map(|record| serde_json::to_string(record).unwrap() + "\n").collect();
+        zstd::bulk::compress(lines.concat().as_bytes(), 1).unwrap()
+    }
+
+    fn second(index: u64) -> Record {
+        let at = |second: u64| Instant::from_nanos(second * 1_000_000_000);
+        Record::Interval(Box::new(Interval::new(Stage::Measured, at(index), at(index + 1))))
+    }
+
+    #[test]
+    fn intervals_beyond_those_that_are_read_are_named() {
+        let begin = frame(&[Record::Begin(Box::new(begin()))]);
+        let file = [begin.clone(), frame(&[second(0)]), frame(&[second(1)]), frame(&[second(2)])].concat();
+        let read = |most| {
+            let mut intervals = 0;
+            let tail = read_up_to(most, file.as_slice(), |record| {
+                intervals += u64::from(matches!(record, Record::Interval(_)));
+            });
+            (intervals, tail.unwrap().damage)
+        };
+        assert_eq!(read(3), (3, None));
+        let at_byte = (begin.len() + 2 * frame(&[second(0)]).len()) as u64;
+        let damage = Damage { at_byte, unread_bytes: file.len() as u64 - at_byte, kind: DamageKind::TooMany };
+        assert_eq!(read(2), (2, Some(damage)));
+    }
+
+    #[test]
+    fn a_share_that_can_not_be_added_up_is_damage() {
+        let Record::Interval(mut interval) = second(0) else { unreachable!() };
+        interval.client.busy = 1e300;
+        let file = [frame(&[Record::Begin(Box::new(begin()))]), frame(&[Record::Interval(interval)])].concat();
+        let run = SavedRun::read_from(file.as_slice()).unwrap();
+        assert_eq!(run.damage.map(|damage| damage.kind), Some(DamageKind::Record));
+        assert_eq!(run.points.len(), 0);
     }
 }

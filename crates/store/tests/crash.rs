@@ -11,8 +11,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 use store::{
-    Begin, DamageKind, End, EndReason, FORMAT, Host, OPS_FILE, OpLogReader, OpLogWriter, OpRecord, RECORDS_FILE,
-    Record, RunWriter, SavedRun, Server, Slice, StoreErrorKind, for_each_record,
+    Begin, DamageKind, End, EndReason, FORMAT, Host, LevelStage, Levels, OPS_FILE, OpLogReader, OpLogWriter, OpRecord,
+    RECORDS_FILE, Record, RunWriter, SavedRun, Server, Slice, StoreErrorKind, for_each_record,
 };
 
 const INTERVALS: u64 = 12;
@@ -28,6 +28,7 @@ fn begin() -> Begin {
         urls: 3,
         model: Model::Open { in_flight_max: 100 },
         load: "open, 1,000/s, 10 s".into(),
+        levels: Some(Levels { from: 0.0, stages: vec![LevelStage { length_nanos: 10_000_000_000, level: 1000.0 }] }),
         warmup_ms: 500,
         duration_ms: Some(10_000),
         seed: u64::MAX,

@@ -24,6 +24,9 @@ struct Segment {
 /// A level (operations per second, or slots) over the seconds of a run. After its last stage the level stays.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
+    /// As asked for: the level at the start, and the stages.
+    from: f64,
+    stages: Vec<StagePlan>,
     segments: Vec<Segment>,
     /// Level after the last segment.
     last: f64,
@@ -73,7 +76,7 @@ impl Profile {
         if !levels().any(|level| level > 0.0) {
             return Err(ProfileError::NoLoad);
         }
-        let mut profile = Self { segments: Vec::new(), last: from, end: 0.0, area: 0.0 };
+        let mut profile = Self { from, stages: stages.to_vec(), segments: Vec::new(), last: from, end: 0.0, area: 0.0 };
         for stage in stages {
             let length = stage.length.as_secs_f64();
             if length > 0.0 {
@@ -90,6 +93,18 @@ impl Profile {
             profile.last = stage.level;
         }
         Ok(profile)
+    }
+
+    /// The level at the start, as asked for.
+    #[must_use]
+    pub fn level_at_start(&self) -> f64 {
+        self.from
+    }
+
+    /// The stages as asked for; none when the level never changes.
+    #[must_use]
+    pub fn as_stages(&self) -> &[StagePlan] {
+        &self.stages
     }
 
     /// The level at `seconds` from the start.

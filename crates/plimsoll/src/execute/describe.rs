@@ -3,9 +3,9 @@
 use super::{Output, host};
 use crate::redact;
 use engine::plan::{Choice, Follow, LoadModel, Plan, RangeChoice, Route};
-use engine::schedule::{Profile, Spacing};
+use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::units::{ByteSize, format_span};
-use store::{Begin, FORMAT};
+use store::{Begin, FORMAT, LevelStage, Levels};
 use wire::Version;
 
 /// Targets that are named in the record.
@@ -31,6 +31,7 @@ pub fn begin(plan: &Plan, output: &Output, unix_ms: u64) -> Begin {
         urls: items.len() as u64,
         model: plan.load.model(),
         load: load(plan),
+        levels: levels(&plan.load),
         warmup_ms: plan.warmup.as_millis() as u64,
         duration_ms: plan.stop.time.map(|time| time.as_millis() as u64),
         seed: plan.seed,
@@ -55,6 +56,17 @@ fn over_time(profile: &Profile, unit: &str) -> String {
         return format!("{}{unit}", profile.peak());
     }
     format!("up to {}{unit} in stages of {}", profile.peak(), format_span(profile.length()))
+}
+
+/// How the level changes, when it does.
+fn levels(load: &LoadModel) -> Option<Levels> {
+    let (LoadModel::Closed { slots: profile, .. } | LoadModel::Open { rate: profile, .. }) = load;
+    let stage = |stage: &StagePlan| LevelStage {
+        length_nanos: u64::try_from(stage.length.as_nanos()).unwrap_or(u64::MAX),
+        level: stage.level,
+    };
+    let stages: Vec<_> = profile.as_stages().iter().map(stage).collect();
+    (!stages.is_empty()).then(|| Levels { from: profile.level_at_start(), stages })
 }
 
 /// The load in one line.

@@ -132,13 +132,22 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<SavedRun, 
         peak_memory_bytes: sys::limits::peak_memory_bytes().unwrap_or(0),
         cpu_nanos: u64::try_from((sys::clock::process_cpu_time() - cpu_before).as_nanos()).unwrap_or(u64::MAX),
     };
-    recording.end(&end).map_err(|error| cannot_save(&error))?;
+    recording.end(end).map_err(|errors| not_all_saved(&errors, directory))?;
     SavedRun::read(directory)
         .map_err(|error| Failure::could_not_run(format!("the saved run can not be read again: {error}")))
 }
 
 fn cannot_save(error: &store::StoreError) -> Failure {
     Failure::could_not_run(format!("the run can not be saved: {error}; name another directory with --out"))
+}
+
+fn not_all_saved(errors: &[store::StoreError], directory: &Path) -> Failure {
+    let what: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    let directory = directory.display();
+    Failure::could_not_run(format!(
+        "not all of the run could be saved: {}; `plimsoll report {directory}` shows what was",
+        what.join("; ")
+    ))
 }
 
 fn reason(control: &Control, recording: &Recording) -> EndReason {

@@ -8,7 +8,7 @@ use engine::{Control, Observer, StopReason};
 use measure::{Instant, Interval};
 use std::borrow::Cow;
 use std::time::Duration;
-use store::{End, OpLogWriter, OpRecord, RunWriter, Slice, StoreError};
+use store::{End, EndReason, OpLogWriter, OpRecord, RunWriter, Slice, StoreError};
 use sys::signals::Signal;
 
 /// Saves and shows a run.
@@ -54,18 +54,22 @@ impl Recording {
         self.signal
     }
 
-    /// Writes the end of the run.
-    pub fn end(self, end: &End) -> Result<(), StoreError> {
+    /// Writes the end of the run. Its own records come first: whatever becomes of the log, the run has its end.
+    ///
+    /// # Errors
+    /// Everything that could not be saved, the first one first.
+    pub fn end(self, mut end: End) -> Result<(), Vec<StoreError>> {
         self.live.clear();
-        if let Some(log) = self.log
-            && !self.full
-        {
-            log.end()?;
+        if let Some(error) = &self.failed {
+            end.reason = EndReason::Failed { detail: error.to_string() };
         }
-        match self.failed {
-            Some(error) => Err(error),
-            None => self.writer.end(end),
-        }
+        let ended = self.writer.end(&end);
+        let logged = match self.log {
+            Some(log) if !self.full && self.failed.is_none() => log.end(),
+            _ => Ok(()),
+        };
+        let failures: Vec<_> = self.failed.into_iter().chain(ended.err()).chain(logged.err()).collect();
+        if failures.is_empty() { Ok(()) } else { Err(failures) }
     }
 
     /// A record could not be written: nothing more can be kept, so nothing more is measured.
