@@ -65,10 +65,7 @@ impl Summary {
     #[must_use]
     pub fn limited_by(&self, model: &Model) -> LimitedBy {
         let (limits, tally) = (&self.limits, &self.stats.measured);
-        // Not carried is what was dropped, and what had piled up when the window ended, even if the drain still took it.
-        let left = tally.unfinished.max(limits.backlog.piled_up());
-        let missing = tally.dropped.saturating_add(left);
-        let missed = missing as f64 > MISSED_MAX * tally.scheduled as f64;
+        let missed = self.not_carried() as f64 > MISSED_MAX * tally.scheduled as f64;
         let (cpu, nic, host) = (limits.counts(limits.cpu), limits.counts(limits.nic), limits.counts(limits.host));
         if nic {
             return LimitedBy::ClientNic;
@@ -89,6 +86,14 @@ impl Summary {
             Model::Closed { .. } if host => LimitedBy::SharedHost,
             Model::Closed { .. } => self.queueing(),
         }
+    }
+
+    /// Measured operations that the target did not carry: those that were dropped, and those that had piled up when the
+    /// window ended, even if the drain still took them.
+    #[must_use]
+    pub fn not_carried(&self) -> u64 {
+        let tally = &self.stats.measured;
+        tally.dropped.saturating_add(tally.unfinished.max(self.limits.backlog.piled_up()))
     }
 
     /// Whether this client could not have started all that was offered even if the target had taken it: at what an

@@ -5,6 +5,7 @@
 
 use crate::escape::escape;
 use crate::formula;
+use measure::books::sum;
 use measure::stats::Tally;
 use measure::{AttemptClass, Distribution, Flag, Model, Moments, Summary};
 use std::fmt::Write;
@@ -13,7 +14,7 @@ use url::Url;
 
 /// Answers whose status is not 2xx.
 pub(crate) fn non_2xx(tally: &Tally) -> u64 {
-    tally.statuses.sorted().iter().filter(|(status, _)| !(200..300).contains(status)).map(|(_, count)| count).sum()
+    sum(tally.statuses.sorted().iter().filter(|(status, _)| !(200..300).contains(status)).map(|(_, count)| *count))
 }
 
 /// Bytes received in the window, heads included: ab's "Total transferred".
@@ -102,7 +103,7 @@ fn count_lines(run: &SavedRun) -> String {
 
 /// ab's four kinds of failure. A status other than 2xx is none to ab.
 fn failed_lines(tally: &Tally) -> String {
-    let (mut connect, mut receive, mut exceptions) = (0, 0, 0);
+    let (mut connect, mut receive, mut exceptions) = (0_u64, 0_u64, 0_u64);
     for (class, count) in tally.classes.nonzero() {
         match class {
             AttemptClass::Dns
@@ -110,14 +111,14 @@ fn failed_lines(tally: &Tally) -> String {
             | AttemptClass::ConnectTimeout
             | AttemptClass::ConnectOther
             | AttemptClass::TlsHandshake
-            | AttemptClass::TlsCert => connect += count,
+            | AttemptClass::TlsCert => connect = connect.saturating_add(count),
             AttemptClass::TimeoutHead
             | AttemptClass::TimeoutIdle
             | AttemptClass::TimeoutTotal
             | AttemptClass::ClosedEarly
             | AttemptClass::Reset
             | AttemptClass::Incomplete
-            | AttemptClass::Protocol => receive += count,
+            | AttemptClass::Protocol => receive = receive.saturating_add(count),
             AttemptClass::Ok
             | AttemptClass::Http3xx
             | AttemptClass::Http4xx
@@ -127,11 +128,11 @@ fn failed_lines(tally: &Tally) -> String {
             | AttemptClass::StaleReuse
             | AttemptClass::InflightAtEnd
             | AttemptClass::Interrupted => {}
-            _ => exceptions += count,
+            _ => exceptions = exceptions.saturating_add(count),
         }
     }
     let length = tally.flags.get(Flag::LengthDiffers);
-    let failed = connect + receive + length + exceptions;
+    let failed = sum([connect, receive, length, exceptions]);
     let mut text = format!("Failed requests:        {failed}\n");
     if failed > 0 {
         let _ =

@@ -1,5 +1,6 @@
 //! Which percentiles are shown, and whether there are enough samples for each.
 
+use measure::books::sum;
 use measure::{Distribution, KindStats, Quantile};
 
 /// Quantiles that every report shows, ascending: ab's, p99.9 and p99.99. The last is the largest value.
@@ -43,12 +44,12 @@ pub fn of(values: &Distribution, q: f64) -> Percentile {
 /// beyond what they have waited.
 #[must_use]
 pub fn of_all(stats: &KindStats, dropped: u64, q: f64) -> Percentile {
-    judged(&stats.response, &stats.unfinished_wait, stats.failed + dropped, q)
+    judged(&stats.response, &stats.unfinished_wait, sum([stats.failed, dropped]), q)
 }
 
 fn judged(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> Percentile {
     let needed = samples_needed(q);
-    let all = values.count() + waits.count() + failed;
+    let all = sum([values.count(), waits.count(), failed]);
     if all > 0 && all < needed {
         return Percentile::TooFew { needed };
     }

@@ -1,8 +1,9 @@
 //! May these figures be used? The verdict, what limited the run, and what a reader must know beside them.
 
-use crate::number::{count, seconds};
-use measure::books::Violation;
-use measure::{LimitedBy, Verdict};
+use crate::number::{count, plural, seconds};
+use measure::books::{Violation, sum};
+use measure::stats::{Dimension, GROUPS_MAX, OTHER_LABEL};
+use measure::{LimitedBy, Model, Verdict};
 use store::{EndReason, SavedRun};
 
 /// What the figures of a run are worth.
@@ -55,6 +56,74 @@ pub fn is_at_least(run: &SavedRun) -> bool {
     !run.begin.model.is_open() && limited_by(run).is_client()
 }
 
+/// How the limit of operations in flight showed in an open run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InFlightLimit {
+    /// The limit, asked for or by default.
+    pub limit: u64,
+    /// Operations that were started after they had waited for one in flight to end.
+    pub waited: u64,
+    /// Operations that were never started.
+    pub dropped: u64,
+}
+
+/// What the limit of operations in flight did to an open run; `None` when it was not seen to be reached.
+#[must_use]
+pub fn in_flight_limit(run: &SavedRun) -> Option<InFlightLimit> {
+    let Model::Open { in_flight_max: limit } = run.begin.model else { return None };
+    let summary = run.summary();
+    let (waited, dropped) = (summary.all.slot_wait.count(), summary.stats.measured.dropped);
+    (waited > 0 || summary.in_flight_peak >= limit).then_some(InFlightLimit { limit, waited, dropped })
+}
+
+/// Why the limit is what [`limited_by`] says, as a phrase with the figures that say so.
+#[must_use]
+pub fn because(run: &SavedRun) -> String {
+    let (open, tally) = (run.begin.model.is_open(), &run.summary().stats.measured);
+    let reached = in_flight_limit(run).map(|reached| {
+        let (limit, waited) = (count(reached.limit), plural(reached.waited, "operation"));
+        format!("the in-flight limit of {limit} was reached, where {waited} waited for one in flight to end")
+    });
+    match (limited_by(run), reached) {
+        (LimitedBy::Target, Some(reached)) => {
+            format!("{reached} and {} never started; the target answers slower than asked", were(tally.dropped))
+        }
+        (LimitedBy::Target, None) if open => {
+            let missing = plural(run.summary().not_carried(), "operation");
+            format!(
+                "the client had time to spare, and {missing} of {} offered did not end in time",
+                count(tally.scheduled)
+            )
+        }
+        (LimitedBy::Target, None) => "the client had time to spare, and requests queued at the target".into(),
+        (LimitedBy::ClientCpu, _) if open => "this client had no time to start all that was asked for in time".into(),
+        (LimitedBy::ClientCpu, _) => "a thread of this client had no time left".into(),
+        (LimitedBy::ClientNic, _) => "this client's network card was full".into(),
+        (LimitedBy::ClientResources, _) => {
+            "this client ran out of descriptors or local ports: `plimsoll doctor` says how to raise them".into()
+        }
+        (LimitedBy::SharedHost, _) if run.summary().limits.frozen >= FROZEN_SECONDS_MIN => {
+            let frozen = seconds(run.summary().limits.frozen);
+            format!("this client was stopped for {frozen}: its process, or the machine under it")
+        }
+        (LimitedBy::SharedHost, _) => "this client waited for cores that others used".into(),
+        (LimitedBy::Concurrency, _) => "the target answered without queueing; more slots would carry more".into(),
+        (LimitedBy::Rate, Some(reached)) => format!("the schedule asked for no more; but {reached}"),
+        (LimitedBy::Rate, None) => "the schedule asked for no more".into(),
+        (LimitedBy::Unknown, _) => "too little ended to tell".into(),
+    }
+}
+
+/// Seconds of standing still from which they are named as the reason.
+const FROZEN_SECONDS_MIN: f64 = 1.0;
+
+fn were(number: u64) -> String {
+    format!("{} {}", count(number), if number == 1 { "was" } else { "were" })
+}
+
+/// Labels that a thread tells apart in one dimension.
+const LABELS_OF_A_THREAD: usize = 64;
+
 /// Seconds of the window from which steadiness can be judged.
 const STEADY_SECONDS_MIN: f64 = 60.0;
 
@@ -63,6 +132,15 @@ const STEADY_SECONDS_MIN: f64 = 60.0;
 pub enum Note {
     /// Client and target share one host.
     Loopback,
+    /// The client's side set the limit of an open run: the target never had the load that was asked for.
+    RateNotMade,
+    /// A breakdown has a row for what has no row of its own.
+    OtherLabels {
+        /// What the figures are broken down by.
+        dimension: Dimension,
+        /// Whether no value that the server sent can explain that row.
+        certain: bool,
+    },
     /// Certificates were not checked.
     Insecure,
     /// The program was built without optimisation.
@@ -89,6 +167,8 @@ impl Note {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Loopback => "loopback",
+            Self::RateNotMade => "rate_not_made",
+            Self::OtherLabels { .. } => "other_labels",
             Self::Insecure => "insecure",
             Self::DebugBuild => "debug_build",
             Self::Short { .. } => "short",
@@ -105,6 +185,21 @@ impl std::fmt::Display for Note {
             Self::Loopback => {
                 f.write_str("client and target share one host, and compete for its cores; no network is in between")
             }
+            Self::RateNotMade => f.write_str(
+                "this client or its host set the limit: the target was not offered the load asked for, do not use these figures",
+            ),
+            Self::OtherLabels { dimension, certain: true } => write!(
+                f,
+                "by {}: more different values than are told apart ({LABELS_OF_A_THREAD} by a thread); further ones are \
+                 counted as `{OTHER_LABEL}`, also where another thread gave them a row",
+                dimension.about()
+            ),
+            Self::OtherLabels { dimension, certain: false } => write!(
+                f,
+                "by {}: `{OTHER_LABEL}` is either that very value, or what a thread saw beyond {LABELS_OF_A_THREAD} \
+                 different values",
+                dimension.about()
+            ),
             Self::Insecure => f.write_str("the server's certificate was not checked"),
             Self::DebugBuild => {
                 f.write_str("made by a debug build: the client costs several times more than it should")
@@ -135,10 +230,21 @@ pub fn notes(run: &SavedRun) -> Vec<Note> {
     let when = |applies: bool, note: Note| applies.then_some(note);
     notes.extend(run.damage.map(Note::Damaged));
     notes.extend(when(run.torn_bytes > 0, Note::Torn { bytes: run.torn_bytes }));
+    notes.extend(when(run.begin.model.is_open() && limited_by(run).is_client(), Note::RateNotMade));
+    notes.extend([Dimension::Host, Dimension::Header].into_iter().filter_map(|dimension| other_labels(run, dimension)));
     notes.extend(when(run.begin.debug_build, Note::DebugBuild));
     notes.extend(when(run.begin.insecure, Note::Insecure));
     notes.extend(when(run.begin.loopback, Note::Loopback));
     notes.extend(when(seconds <= 0.0, Note::NoWindow));
     notes.extend(when(seconds > 0.0 && seconds < STEADY_SECONDS_MIN, Note::Short { seconds }));
     notes
+}
+
+fn other_labels(run: &SavedRun, dimension: Dimension) -> Option<Note> {
+    let of = || run.summary().stats.groups.iter().filter(|group| group.dimension == dimension);
+    let rows = of().count();
+    // Hosts come with their port. Threads with different values have more rows together than one can have.
+    let certain =
+        dimension == Dimension::Host || rows > GROUPS_MAX || (rows > LABELS_OF_A_THREAD && run.begin.threads == 1);
+    of().any(|group| group.label == OTHER_LABEL).then_some(Note::OtherLabels { dimension, certain })
 }

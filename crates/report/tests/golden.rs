@@ -147,6 +147,83 @@ fn standings_are_those_of_the_cases() {
 }
 
 #[test]
+fn every_limit_is_shown_and_says_why() {
+    let wanted = [
+        ("closed", LimitedBy::Target),
+        ("open_stall", LimitedBy::Target),
+        ("client_limited", LimitedBy::ClientCpu),
+        ("open_late", LimitedBy::ClientCpu),
+        ("client_nic", LimitedBy::ClientNic),
+        ("shared_host", LimitedBy::SharedHost),
+        ("concurrency", LimitedBy::Concurrency),
+        ("rate", LimitedBy::Rate),
+        ("one_sample", LimitedBy::Unknown),
+    ];
+    let cases = cases();
+    for (name, limit) in wanted {
+        let (_, run) = cases.iter().find(|(case, _)| *case == name).unwrap();
+        assert_eq!(report::standing::limited_by(run), limit, "{name}");
+        let report = json(run);
+        assert_eq!(report.limited_by, limit, "{name}");
+        // Lines are broken at spaces: compare the words.
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown = words(&text(run, &Style::default()));
+        assert!(shown.contains(&words(&format!("limited by {limit}: {}", report.limited_because))), "{name}: {shown}");
+    }
+}
+
+#[test]
+fn the_limit_of_operations_in_flight_is_named() {
+    let run = common::open_stall();
+    let shown = text(&run, &Style::default());
+    let first = shown.lines().next().unwrap();
+    assert!(first.contains("limited by: target (in-flight limit of 400 reached)"), "{first}");
+    let because = json(&run).limited_because;
+    for part in ["limit of 400", "600 operations waited", "100 were never started", "slower than asked"] {
+        assert!(because.contains(part), "{because}");
+    }
+    assert!(!text(&common::rate(), &Style::default()).contains("in-flight limit of"), "it was not reached");
+}
+
+#[test]
+fn the_load_line_tells_stages_and_warm_up_once() {
+    let shown = text(&common::rate(), &Style::default());
+    let line = "  stages          from 100/s: 4s:100 → 0s:200 → 6s:200 (time:level at its end)\n";
+    assert!(shown.contains(line), "{shown}");
+    let levels = json(&common::rate()).asked.levels.unwrap();
+    let stages: Vec<_> = levels.stages.iter().map(|stage| (stage.length_nanos / common::SECOND, stage.level)).collect();
+    assert_eq!((levels.from, stages), (100.0, vec![(4, 100.0), (0, 200.0), (6, 200.0)]));
+    let shown = text(&common::closed(), &Style::default());
+    let load = shown.lines().find(|line| line.starts_with("  load ")).unwrap();
+    assert_eq!(load.matches("warm-up").count(), 1, "{load}");
+    assert!(json(&common::closed()).asked.levels.is_none());
+}
+
+#[test]
+fn labels_that_have_no_row_of_their_own_are_told() {
+    let names = |run: &store::SavedRun| json(run).notes.into_iter().map(|note| note.name).collect::<Vec<_>>();
+    let mut run = common::many_labels();
+    assert!(names(&run).contains(&"other_labels".to_owned()));
+    assert!(text(&run, &Style::default()).contains("more different values than are told apart (64 by a"));
+    // A server may say `other` itself.
+    run.summary.stats.groups.retain(|group| group.label == "other" || group.label == "node-1");
+    let shown = text(&run, &Style::default());
+    assert!(shown.contains("`other` is either that very value, or what a thread saw"), "{shown}");
+    run.summary.stats.groups.retain(|group| group.label != "other");
+    assert!(!names(&run).contains(&"other_labels".to_owned()));
+}
+
+#[test]
+fn an_open_run_that_its_client_limited_says_not_to_use_it() {
+    let shown = text(&common::open_late(), &Style::default());
+    assert!(shown.contains("do not use these figures"), "{shown}");
+    assert!(
+        !text(&common::client_limited(), &Style::default()).contains("do not use"),
+        "a finding in the closed model"
+    );
+}
+
+#[test]
 fn a_limited_client_makes_a_closed_rate_a_lower_bound() {
     let run = common::client_limited();
     assert_eq!(report::standing::limited_by(&run), LimitedBy::ClientCpu);

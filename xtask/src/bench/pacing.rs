@@ -10,7 +10,7 @@ use crate::say;
 use crate::statistics::median;
 use crate::verdict::Verdict;
 use report::JsonReport;
-use report::json::LimitWord;
+use report::json::LimitedBy;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ fn ceiling(ground: &Ground) -> Result<Ceiling> {
     let by_cpu = 1e9 / cost.ok_or_else(|| failure("the report of the closed run has no CPU time"))?;
     say::line(format_args!(
         "  ceiling   closed, c = 64: {measured:.0}/s; limited by {}, client busy at most {:.0} %, nginx {:.0} %, exit {}",
-        word(report.limited_by),
+        report.limited_by,
         report.client.busy_max_share * 100.0,
         nginx * 100.0,
         run.end
@@ -109,7 +109,7 @@ fn half(ground: &Ground, rate: f64, repeats: u32) -> Result<()> {
             micros(p50),
             micros(p99),
             micros(max),
-            word(report.limited_by),
+            report.limited_by,
             run.end
         ));
         worst = worst.max((share - 1.0).abs());
@@ -140,10 +140,10 @@ fn twice(ground: &Ground, rate: f64) -> Result<()> {
         report.client.busy_max_share * 100.0,
         nginx * 100.0
     ));
-    let told = report.limited_by == LimitWord::ClientCpu && run.end == End::Code(3);
+    let told = report.limited_by == LimitedBy::ClientCpu && run.end == End::Code(3);
     say::line(format_args!(
         "    limited by {}, exit {}   goal client CPU and exit 3: {}",
-        word(report.limited_by),
+        report.limited_by,
         run.end,
         Verdict::from(told)
     ));
@@ -152,16 +152,4 @@ fn twice(ground: &Ground, rate: f64) -> Result<()> {
 
 fn micros(value: Option<f64>) -> String {
     value.map_or("–".into(), |value| format!("{value:.1} µs"))
-}
-
-fn word(limit: LimitWord) -> &'static str {
-    match limit {
-        LimitWord::Target => "target",
-        LimitWord::ClientCpu => "client CPU",
-        LimitWord::ClientNic => "client NIC",
-        LimitWord::SharedHost => "shared host",
-        LimitWord::Concurrency => "concurrency",
-        LimitWord::Rate => "rate",
-        LimitWord::Unknown => "unknown",
-    }
 }

@@ -181,3 +181,26 @@ fn a_run_whose_terminal_is_closed_ends_in_good_order() {
     assert_eq!((report.text("/end/reason"), report.number("/end/signal")), ("interrupted", 1));
     report.expect_joins(&nginx.quit());
 }
+
+/// Files of at most 1 MiB: as much as the reserve takes, and less than the log of so many operations.
+#[test]
+fn a_log_that_can_not_be_written_leaves_the_run_its_end() {
+    let _cores = shared_cores();
+    let Some(nginx) = start("") else { return };
+    let place = Place::new();
+    let url = nginx.url("/f/1k");
+    let program = place.command(["get", &url, "-n", "300000", "-c", "20", "--log-ops", "--out", "out"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 2048; exec \"$0\" \"$@\""]);
+    limited.arg(program.get_program()).args(program.get_args()).current_dir(place.path(""));
+    let ended = Running::of(limited).end();
+    ended.expect(4);
+    assert!(ended.stderr.contains("not all of the run could be saved: "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("ops.jsonl.zst"), "{}", ended.stderr);
+    let (_, report) = place.report(&place.path("out"));
+    assert_eq!(report.text("/end/reason"), "failed");
+    assert_eq!(report.text("/verdict"), "partial");
+    assert!(report.text("/end/detail").contains("ops.jsonl.zst"), "{}", report.at("/end"));
+    assert!(report.number("/operations/ok") > 10_000, "what was measured until then is kept");
+    assert!(!place.path("out/reserve").exists());
+}

@@ -59,6 +59,25 @@ fn text_says_first_whether_the_figures_can_be_used() {
 }
 
 #[test]
+fn the_load_is_told_as_it_was_asked_for() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let place = Place::new();
+    let url = nginx.url("/f/1k");
+    let stages = ["-R", "100", "--stages", "500ms:200,1s:200", "--warmup", "300ms"];
+    let ended = place.run(["get", &url, "--out", "out"].iter().chain(&stages));
+    ended.expect_no_panic();
+    let line = |label: &str| {
+        let line = ended.stdout.lines().find(|line| line.starts_with(label));
+        line.unwrap_or_else(|| panic!("no `{label}` in {}", ended.stdout))
+    };
+    assert_eq!(line("  load ").matches("warm-up").count(), 1, "{}", line("  load "));
+    assert!(line("  stages ").contains("from 100/s: 500ms:200 → 1s:200"), "{}", line("  stages "));
+    let (_, report) = place.report(&place.path("out"));
+    assert_eq!(report.number("/asked/levels/stages/1/length_nanos"), 1_000_000_000);
+}
+
+#[test]
 fn ab_output_has_the_lines_of_ab_itself() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };

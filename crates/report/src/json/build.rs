@@ -2,16 +2,16 @@
 
 use super::{
     Asked, Bytes, CauseCount, ClassCount, Client, ClientHost, ConnectionCounts, EndWord, Ending, FORMAT,
-    FailureExample, Failures, FlagCount, GroupFigures, JsonReport, JudgementWord, LimitWord, ModelWord, NoteText,
-    ObjectiveResult, Operations, QuantileNanos, QuantileState, SeriesPoint, ServerAnswer, Setting, Speeds, Spread,
-    StageBytes, StatusCount, Times, VerdictWord, Violated,
+    FailureExample, Failures, FlagCount, GroupFigures, JsonReport, JudgementWord, LevelStage, Levels, ModelWord,
+    NoteText, ObjectiveResult, Operations, QuantileNanos, QuantileState, SeriesPoint, ServerAnswer, Setting, Speeds,
+    Spread, StageBytes, StatusCount, Times, VerdictWord, Violated,
 };
 use crate::escape::{bounded, escape};
 use crate::percentile::{self, LADDER, Percentile};
 use crate::standing::{self, Standing};
 use measure::objective::Judgement;
 use measure::summary::StageTotals;
-use measure::{AttemptClass, Cause, Distribution, Enumerated, Example, LimitedBy, Model};
+use measure::{AttemptClass, Cause, Distribution, Enumerated, Example, Model};
 use store::{EndReason, Point, SavedRun};
 
 /// Characters of text that the user typed.
@@ -25,7 +25,8 @@ pub fn json(run: &SavedRun) -> JsonReport {
         format: FORMAT,
         verdict: verdict(&standing),
         violations: violations(&standing),
-        limited_by: limit(standing::limited_by(run)),
+        limited_by: standing::limited_by(run),
+        limited_because: standing::because(run),
         at_least: standing::is_at_least(run),
         end: ending(run),
         notes: standing::notes(run)
@@ -67,19 +68,6 @@ fn violations(standing: &Standing) -> Vec<Violated> {
     violations.iter().map(violated).collect()
 }
 
-fn limit(limited: LimitedBy) -> LimitWord {
-    match limited {
-        LimitedBy::Target => LimitWord::Target,
-        LimitedBy::ClientCpu => LimitWord::ClientCpu,
-        LimitedBy::ClientNic => LimitWord::ClientNic,
-        LimitedBy::ClientResources => LimitWord::ClientResources,
-        LimitedBy::SharedHost => LimitWord::SharedHost,
-        LimitedBy::Concurrency => LimitWord::Concurrency,
-        LimitedBy::Rate => LimitWord::Rate,
-        LimitedBy::Unknown => LimitWord::Unknown,
-    }
-}
-
 fn ending(run: &SavedRun) -> Option<Ending> {
     let end = run.end.as_ref()?;
     let (reason, signal, detail) = match &end.reason {
@@ -109,6 +97,7 @@ fn asked(run: &SavedRun) -> Asked {
         model,
         concurrency,
         load: escape(&begin.load),
+        levels: begin.levels.as_ref().map(levels),
         warmup_ms: begin.warmup_ms,
         duration_ms: begin.duration_ms,
         seed: begin.seed,
@@ -126,6 +115,11 @@ fn asked(run: &SavedRun) -> Asked {
             memory_bytes: begin.host.memory_bytes,
         },
     }
+}
+
+fn levels(levels: &store::Levels) -> Levels {
+    let stage = |stage: &store::LevelStage| LevelStage { length_nanos: stage.length_nanos, level: stage.level };
+    Levels { from: levels.from, stages: levels.stages.iter().map(stage).collect() }
 }
 
 fn server(run: &SavedRun) -> Option<ServerAnswer> {

@@ -10,6 +10,7 @@ mod parts;
 mod repeats;
 
 pub use build::json;
+pub use measure::LimitedBy;
 pub use parts::*;
 pub use repeats::{JsonRepeats, RepeatedFigure, RepeatedFigures, json_repeats, repeats_schema};
 
@@ -29,7 +30,10 @@ pub struct JsonReport {
     /// Identities that do not hold; empty unless the verdict is `invalid`.
     pub violations: Vec<Violated>,
     /// What set the limit.
-    pub limited_by: LimitWord,
+    #[serde(with = "LimitWord")]
+    pub limited_by: LimitedBy,
+    /// Why, in words and figures.
+    pub limited_because: String,
     /// Whether the client's side limited a closed run, so that the target may carry more than the rates say.
     pub at_least: bool,
     /// How the run ended; null while it goes on and after a crash.

@@ -17,9 +17,9 @@ pub enum VerdictWord {
     Invalid,
 }
 
-/// What set the limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// What set the limit. The words of [`measure::LimitedBy`] in this format; the compiler keeps the two alike.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "measure::LimitedBy", rename_all = "snake_case")]
 pub enum LimitWord {
     /// The target answered as fast as it could.
     Target,
@@ -109,8 +109,10 @@ pub struct Asked {
     pub model: ModelWord,
     /// Slots of a closed run; operations in flight at most in an open one.
     pub concurrency: u64,
-    /// The load in one line.
+    /// The load in one line, with its warm-up.
     pub load: String,
+    /// How its level was asked to change; null when it does not.
+    pub levels: Option<Levels>,
     /// Length of the warm-up.
     pub warmup_ms: u64,
     /// Length of the window; null when the run ends by a count.
@@ -123,6 +125,24 @@ pub struct Asked {
     pub settings: Vec<Setting>,
     /// The client's host.
     pub host: ClientHost,
+}
+
+/// How the level of the load was asked to change: slots in the closed model, operations per second in the open one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Levels {
+    /// The level at the start.
+    pub from: f64,
+    /// The stages in order. After the last one the level stays.
+    pub stages: Vec<LevelStage>,
+}
+
+/// One stage: over its length, the level moves linearly to another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LevelStage {
+    /// Its length.
+    pub length_nanos: u64,
+    /// The level at its end.
+    pub level: f64,
 }
 
 /// The load model.

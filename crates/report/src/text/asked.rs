@@ -2,12 +2,16 @@
 
 use super::page::Page;
 use crate::escape::{bounded, escape};
-use crate::number::{bytes, plural, seconds};
-use store::SavedRun;
+use crate::number::{bytes, plural};
+use measure::units::format_span;
+use std::time::Duration;
 use store::runs::Utc;
+use store::{Levels, SavedRun};
 
 /// Targets that are listed.
 const TARGETS_SHOWN: usize = 3;
+/// Stages of the load that are listed.
+const STAGES_SHOWN: usize = 20;
 /// Characters of the command line and of a target that are shown. The user typed them.
 const TYPED_MAX: usize = 2000;
 
@@ -23,7 +27,10 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     if begin.urls > begin.targets.len().min(TARGETS_SHOWN) as u64 {
         page.item("", &format!("{} in all", plural(begin.urls, "URL")));
     }
-    page.item("load", &load(run));
+    page.item("load", &escape(&begin.load));
+    if let Some(levels) = &begin.levels {
+        page.item("stages", &stages(levels, if begin.model.is_open() { "/s" } else { " slots" }));
+    }
     let threads = plural(u64::from(begin.threads), "thread");
     page.item("program", &format!("plimsoll {} · {threads} · seed {}", escape(&begin.version), begin.seed));
     page.item("started", &Utc::from_unix_ms(begin.started_unix_ms).to_string());
@@ -42,12 +49,17 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     }
 }
 
-fn load(run: &SavedRun) -> String {
-    let mut text = escape(&run.begin.load);
-    if run.begin.warmup_ms > 0 {
-        text += &format!(", after a warm-up of {}", seconds(run.begin.warmup_ms as f64 / 1000.0));
-    }
-    text
+/// The stages as they were asked for, after the level at the start.
+fn stages(levels: &Levels, unit: &str) -> String {
+    let stage = |stage: &store::LevelStage| {
+        format!("{}:{}", format_span(Duration::from_nanos(stage.length_nanos)), stage.level)
+    };
+    let shown: Vec<_> = levels.stages.iter().take(STAGES_SHOWN).map(stage).collect();
+    let more = match levels.stages.len().saturating_sub(STAGES_SHOWN) {
+        0 => String::new(),
+        more => format!(" → and {more} more"),
+    };
+    format!("from {}{unit}: {}{more} (time:level at its end)", levels.from, shown.join(" → "))
 }
 
 /// The command as a shell would take it.

@@ -3,15 +3,13 @@
 use super::page::Page;
 use crate::number::{bytes, four_digits, seconds, share, time};
 use crate::standing;
-use measure::LimitedBy;
 use store::SavedRun;
 
 pub fn write(page: &mut Page, run: &SavedRun) {
     let summary = run.summary();
     let limits = &summary.limits;
     page.heading("Client");
-    let limited = standing::limited_by(run);
-    page.item("limited by", &format!("{limited}: {}", because(limited)));
+    page.item("limited by", &format!("{}: {}", standing::limited_by(run), standing::because(run)));
     if standing::is_at_least(run) {
         page.item("", "the target may carry more than these figures say");
     }
@@ -37,21 +35,6 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     page.item("CPU", &cpu(run));
     if let Some(end) = &run.end {
         page.item("memory", &format!("{} at its peak", bytes(end.peak_memory_bytes)));
-    }
-}
-
-fn because(limited: LimitedBy) -> &'static str {
-    match limited {
-        LimitedBy::Target => "the client had time to spare, and requests queued at the target",
-        LimitedBy::ClientCpu => "a thread of this client had no time left",
-        LimitedBy::ClientNic => "this client's network card was full",
-        LimitedBy::SharedHost => "this client waited for cores that others used",
-        LimitedBy::Concurrency => "the target answered without queueing; more slots would carry more",
-        LimitedBy::Rate => "the schedule asked for no more",
-        LimitedBy::ClientResources => {
-            "this client ran out of descriptors or local ports: `plimsoll doctor` says how to raise them"
-        }
-        LimitedBy::Unknown => "too little ended to tell",
     }
 }
 

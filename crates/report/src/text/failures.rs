@@ -3,6 +3,7 @@
 use super::page::{Page, Table};
 use crate::escape::escape;
 use crate::number::{count, share, time};
+use measure::books::sum;
 use measure::{AttemptClass, Cause, Counts, Enumerated, Example, Flag};
 use store::SavedRun;
 
@@ -21,7 +22,7 @@ fn failures(page: &mut Page, run: &SavedRun) {
     }
     page.heading("Failures of attempts");
     if !before.is_empty() {
-        let before = before.iter().map(|(_, number)| number).sum();
+        let before = sum(before.iter().map(|(_, number)| *number));
         page.item("warm-up", &format!("{} failed outside the measured window and are not counted here", count(before)));
     }
     let part = |count: u64| share(count as f64 / tally.attempts.max(1) as f64);

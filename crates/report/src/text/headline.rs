@@ -4,6 +4,7 @@ use super::page::{Page, Paint};
 use crate::escape::escape;
 use crate::number::{byte_rate, count, rate, seconds, share};
 use crate::standing::{self, Standing};
+use measure::LimitedBy;
 use store::{EndReason, SavedRun};
 
 pub fn write(page: &mut Page, run: &SavedRun) {
@@ -19,7 +20,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     } else if standing != Standing::Valid {
         pieces.push(how_far(run));
     }
-    pieces.push(format!("limited by: {}", standing::limited_by(run)));
+    pieces.push(limit(run));
     if !matches!(standing, Standing::Invalid(_)) {
         pieces.extend(rates(run));
     }
@@ -27,14 +28,25 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     if let Standing::Invalid(violations) = &standing {
         for violation in violations {
             let (left, right) = (count(violation.left), count(violation.right));
-            page.line(&format!("violated: {}, but {left} against {right}", violation.identity.about()));
+            page.line(&format!("does not hold: {}: {left} against {right}", violation.identity.about()));
         }
+        page.line("these figures were counted along two ways and differ: a defect of the program, or a damaged record");
     }
     if let Some(ending) = ending(run) {
         page.line(&ending);
     }
     for note in standing::notes(run) {
         page.line(&format!("note: {note}"));
+    }
+}
+
+fn limit(run: &SavedRun) -> String {
+    let limited = standing::limited_by(run);
+    match standing::in_flight_limit(run) {
+        Some(reached) if limited == LimitedBy::Target => {
+            format!("limited by: {limited} (in-flight limit of {} reached)", count(reached.limit))
+        }
+        _ => format!("limited by: {limited}"),
     }
 }
 
@@ -56,7 +68,9 @@ fn rates(run: &SavedRun) -> Vec<String> {
         pieces.push(byte_rate(goodput));
     }
     match summary.success() {
-        Some(success) if success < 1.0 => pieces.push(format!("{} failed or dropped", share(1.0 - success))),
+        Some(success) if success < 1.0 => {
+            pieces.push(format!("{} failed, dropped or unanswered", share(1.0 - success)))
+        }
         Some(_) => {}
         None => pieces.push("no operation ended".into()),
     }

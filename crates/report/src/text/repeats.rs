@@ -5,6 +5,7 @@ use super::page::{Page, Table};
 use crate::number::{count, share};
 use crate::repeated::{FIGURES, median, spread};
 use crate::standing::Standing;
+use measure::books::sum;
 use store::SavedRun;
 
 /// A table of the runs, and the median and spread of each figure. Medians of runs, never means of percentiles: each
@@ -17,7 +18,7 @@ pub fn repeats(runs: &[SavedRun], style: &Style) -> String {
     table.row(["run", "", "requests", "goodput", "p50", "p99", "failed"]);
     for (index, run) in runs.iter().enumerate() {
         let tally = &run.summary().stats.measured;
-        let failed = count(tally.failed + tally.dropped);
+        let failed = count(sum([tally.failed, tally.dropped]));
         let mut cells = vec![format!("{}", index + 1), Standing::of(run).word().to_owned()];
         cells.extend(FIGURES.iter().map(|figure| (figure.of)(run).map_or_else(|| "n/a".to_owned(), figure.show)));
         cells.push(failed);

@@ -4,6 +4,7 @@ use super::page::{Page, Table};
 use crate::number::{count, time};
 use crate::percentile::{self, LADDER, Percentile};
 use measure::Distribution;
+use measure::books::sum;
 use store::SavedRun;
 
 /// One column: what it shows, and its values.
@@ -18,7 +19,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     let summary = run.summary();
     let (all, tally) = (&summary.all, &summary.stats.measured);
     page.heading("Times of operations");
-    if all.ok + all.failed + all.unfinished + tally.dropped == 0 {
+    if sum([all.ok, all.failed, all.unfinished, tally.dropped]) == 0 {
         page.line("no operation of the measured window ended");
         return;
     }
@@ -56,7 +57,7 @@ fn of(title: [&'static str; 2], values: &Distribution) -> Column {
 fn of_all(run: &SavedRun) -> Column {
     let summary = run.summary();
     let (all, dropped) = (&summary.all, summary.stats.measured.dropped);
-    let head = [count(all.ok + all.failed + all.unfinished + dropped), "–".into(), "–".into(), "–".into()];
+    let head = [count(sum([all.ok, all.failed, all.unfinished, dropped])), "–".into(), "–".into(), "–".into()];
     column(["response", "of all"], head, |q| percentile::of_all(all, dropped, q))
 }
 

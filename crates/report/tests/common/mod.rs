@@ -8,7 +8,7 @@ use measure::{
     OpOutcome, Phase, Recorder, Stage, Timeline,
 };
 use std::time::Duration;
-use store::{Begin, End, EndReason, FORMAT, Host, SavedRun, Server};
+use store::{Begin, End, EndReason, FORMAT, Host, LevelStage, Levels, SavedRun, Server};
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
@@ -165,6 +165,7 @@ pub fn begin(model: Model, load: &str, duration: Option<u64>) -> Begin {
         urls: 1,
         model,
         load: load.into(),
+        levels: None,
         warmup_ms: 0,
         duration_ms: duration.map(|nanos| nanos / MS),
         seed: 42,
@@ -244,7 +245,8 @@ fn closed_ops(slots: u64, until: u64) -> Vec<Op> {
 }
 
 fn closed_run(client: ClientLoad, reason: EndReason, window: u64) -> (Begin, Vec<Interval>, End) {
-    let mut begin = begin(Model::Closed { concurrency: 8 }, "closed, 8 slots, 10 s", Some(10 * SECOND));
+    let mut begin =
+        begin(Model::Closed { concurrency: 8 }, "closed, 8 slots, 10s, after 1s of warm-up", Some(10 * SECOND));
     begin.warmup_ms = 1000;
     let timeline = Timeline::new(Instant::ZERO, Duration::from_secs(1), Some(Duration::from_nanos(window)));
     let intervals = simulate(timeline, Pacing::Immediate, &closed_ops(8, SECOND + window), &[], &PLAIN);
@@ -261,6 +263,27 @@ pub fn client_limited() -> SavedRun {
     let (mut begin, intervals, end) = closed_run(busy, EndReason::Completed, 10 * SECOND);
     (begin.debug_build, begin.insecure) = (true, true);
     SavedRun::of(begin, &intervals, Some(end))
+}
+
+pub fn client_nic() -> SavedRun {
+    let (begin, intervals, end) = closed_run(ClientLoad { nic: 0.97, ..CALM }, EndReason::Completed, 10 * SECOND);
+    SavedRun::of(begin, &intervals, Some(end))
+}
+
+pub fn shared_host() -> SavedRun {
+    let crowded = ClientLoad { run_delay: 0.3, ..CALM };
+    let (begin, intervals, end) = closed_run(crowded, EndReason::Completed, 10 * SECOND);
+    SavedRun::of(begin, &intervals, Some(end))
+}
+
+/// A target that answers every request as fast as the first.
+pub fn concurrency() -> SavedRun {
+    let op = |index: u64| Op::ok(index * MS, index * MS + 900_000 + index % 7 * 1000, 4096);
+    let ops: Vec<Op> = (0..2000).map(op).collect();
+    short(&ops, &PLAIN, |begin, _| {
+        begin.model = Model::Closed { concurrency: 1 };
+        begin.load = "closed, 1 slots, 2000 operations".into();
+    })
 }
 
 pub fn interrupted() -> SavedRun {
@@ -285,7 +308,11 @@ pub fn partial() -> SavedRun {
 /// 1,000 operations a second for 10 s; the target stops from 4 s to 5 s, and again from 9.5 s on for good.
 pub fn open_stall() -> SavedRun {
     const IN_FLIGHT_MAX: u64 = 400;
-    let mut begin = begin(Model::Open { in_flight_max: IN_FLIGHT_MAX }, "open, 1,000/s, 10 s", Some(10 * SECOND));
+    let mut begin = begin(
+        Model::Open { in_flight_max: IN_FLIGHT_MAX },
+        "open, 1000/s, evenly spaced, at most 400 in flight, 10s",
+        Some(10 * SECOND),
+    );
     begin.loopback = false;
     let (mut ops, mut dropped) = (Vec::new(), Vec::new());
     for index in 0..10_000_u64 {
@@ -317,6 +344,42 @@ pub fn open_stall() -> SavedRun {
     SavedRun::of(begin, &loaded(intervals, CALM), Some(ended(EndReason::Completed, 12 * SECOND)))
 }
 
+/// 100 operations a second for 4 s, then 200 a second for 6 s, each started so late.
+fn staged(late: u64, client: ClientLoad) -> SavedRun {
+    let load = "open, up to 200/s in stages of 10s, evenly spaced, at most 50 in flight, 10s";
+    let mut begin = begin(Model::Open { in_flight_max: 50 }, load, Some(10 * SECOND));
+    let stages = [(4, 100.0), (0, 200.0), (6, 200.0)];
+    let stage = |(seconds, level)| LevelStage { length_nanos: seconds * SECOND, level };
+    begin.levels = Some(Levels { from: 100.0, stages: stages.map(stage).to_vec() });
+    begin.loopback = false;
+    let arrivals = (0..400).map(|index| index * 10 * MS).chain((0..1200).map(|index| 4 * SECOND + index * 5 * MS));
+    let op = |intended: u64| {
+        let started = intended + late + intended % 7_000;
+        Op { intended, ..Op::ok(started, started + 800_000, 4096) }
+    };
+    let ops: Vec<Op> = arrivals.map(op).collect();
+    let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(10)));
+    let intervals = simulate(timeline, Pacing::Scheduled, &ops, &[], &PLAIN);
+    SavedRun::of(begin, &loaded(intervals, client), Some(ended(EndReason::Completed, 10 * SECOND)))
+}
+
+pub fn rate() -> SavedRun {
+    staged(20_000, CALM)
+}
+
+/// A client that starts everything late, since it has no time.
+pub fn open_late() -> SavedRun {
+    staged(6 * MS, ClientLoad { busy: 0.995, unread: 0.93, ..CALM })
+}
+
+/// A server that gives a header another value in every answer.
+pub fn many_labels() -> SavedRun {
+    let value = |index: u64| Some(&*Box::leak(format!("node-{index}").into_boxed_str()));
+    let op = |index: u64| Op { header: value(index % 80), ..Op::ok(index * MS, index * MS + 800_000, 512) };
+    let ops: Vec<Op> = (0..800).map(op).collect();
+    short(&ops, &PLAIN, |begin, _| begin.header = Some("x-served-by".into()))
+}
+
 fn short(ops: &[Op], texts: &Texts, change: impl FnOnce(&mut Begin, &mut End)) -> SavedRun {
     let last = ops.iter().map(|op| op.end).max().unwrap_or(SECOND);
     let mut begin = begin(Model::Closed { concurrency: 4 }, "closed, 4 slots", None);
@@ -340,7 +403,7 @@ pub fn all_failed() -> SavedRun {
 
 pub fn nothing_ended() -> SavedRun {
     let ops: Vec<Op> = (0..4).map(|slot| Op::ok(slot * 1000, 20 * SECOND, 0).unfinished()).collect();
-    let begin = begin(Model::Closed { concurrency: 4 }, "closed, 4 slots, 10 s", Some(10 * SECOND));
+    let begin = begin(Model::Closed { concurrency: 4 }, "closed, 4 slots, 10s", Some(10 * SECOND));
     let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(10)));
     let intervals = simulate(timeline, Pacing::Immediate, &ops, &[], &PLAIN);
     let end = End { server: None, ..ended(EndReason::Completed, 20 * SECOND) };
@@ -393,7 +456,7 @@ pub fn hostile() -> SavedRun {
 
 /// A run that was killed in its first second.
 pub fn begin_only() -> SavedRun {
-    SavedRun::of(begin(Model::Closed { concurrency: 4 }, "closed, 4 slots, 10 s", Some(10 * SECOND)), &[], None)
+    SavedRun::of(begin(Model::Closed { concurrency: 4 }, "closed, 4 slots, 10s", Some(10 * SECOND)), &[], None)
 }
 
 /// All of them, by name.
@@ -412,5 +475,11 @@ pub fn cases() -> Vec<(&'static str, SavedRun)> {
         ("interrupted", interrupted()),
         ("hostile", hostile()),
         ("begin_only", begin_only()),
+        ("client_nic", client_nic()),
+        ("shared_host", shared_host()),
+        ("concurrency", concurrency()),
+        ("rate", rate()),
+        ("open_late", open_late()),
+        ("many_labels", many_labels()),
     ]
 }

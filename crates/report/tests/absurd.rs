@@ -1,0 +1,204 @@
+//! Damaged and hostile runs: whatever numbers stand in the records, they are refused or shown, in every form, without a
+//! panic and without a number that is none.
+
+#[expect(dead_code, reason = "the cases are the golden files' own")]
+mod common;
+
+use common::{MS, Op, SECOND, begin, ended, simulate};
+use measure::recorder::Pacing;
+use measure::{
+    AttemptClass, Cause, Distribution, Flag, Instant, Interval, Model, OpKind, Phase, Stage, Timeline, stats::Tally,
+};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use report::{JsonReport, Style, compat, json, repeats, schema, text};
+use serde_json::{Value, json as value};
+use std::cell::Cell;
+use std::sync::LazyLock;
+use std::time::Duration;
+use store::{EndReason, Record, SavedRun};
+
+static SCHEMA: LazyLock<jsonschema::Validator> =
+    LazyLock::new(|| jsonschema::validator_for(&schema()).expect("the schema is one"));
+
+/// Shows a run in every form. Infinite numbers are null in JSON, where the schema wants a number.
+fn show(run: &SavedRun) {
+    let style = |width| Style { width, color: false };
+    let texts = [
+        text(run, &style(60)),
+        text(run, &style(100)),
+        repeats(&[run.clone(), run.clone()], &style(100)),
+        compat::ab(run),
+        compat::httpbench(run),
+    ];
+    for shown in &texts {
+        let odd = shown.split(|c: char| !c.is_alphanumeric()).find(|word| ["NaN", "inf", "Infinity"].contains(word));
+        assert_eq!(odd, None, "{shown}");
+    }
+    let report = serde_json::to_value(json(run)).expect("a report is always JSON");
+    let errors: Vec<_> = SCHEMA.iter_errors(&report).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    serde_json::from_value::<JsonReport>(report).expect("a report is read again");
+}
+
+/// A begin, two intervals with something of everything, and an end.
+fn records() -> Vec<Value> {
+    let mut begin = begin(Model::Open { in_flight_max: 4 }, "open, 4/s, 2s", Some(2 * SECOND));
+    begin.levels =
+        Some(store::Levels { from: 4.0, stages: vec![store::LevelStage { length_nanos: SECOND, level: 4.0 }; 2] });
+    let op = |index: u64| {
+        let op = Op::ok(index * 200 * MS, index * 200 * MS + 150 * MS, 5_000);
+        let op = Op {
+            header: Some("a"),
+            connect: Some(MS),
+            slot_wait: index % 2 * MS,
+            flags: &[Flag::KeptAlive, Flag::LengthDiffers],
+            ..op
+        };
+        match index % 4 {
+            1 => op.failed(AttemptClass::Http5xx, Cause::Status, Phase::Head, Some(500)),
+            2 => op.unfinished(),
+            _ => op,
+        }
+    };
+    let ops: Vec<Op> = (0..9).map(op).collect();
+    let timeline = Timeline::new(Instant::ZERO, Duration::from_millis(300), Some(Duration::from_millis(1500)));
+    let texts = common::Texts { url: "http://h/", detail: "" };
+    let intervals = simulate(timeline, Pacing::Scheduled, &ops, &[1700 * MS], &texts);
+    let end = Record::End(Box::new(ended(EndReason::Completed, 2 * SECOND)));
+    let intervals = intervals.into_iter().map(|interval| Record::Interval(Box::new(interval)));
+    std::iter::once(Record::Begin(Box::new(begin)))
+        .chain(intervals)
+        .chain([end])
+        .map(|record| serde_json::to_value(record).expect("a record is JSON"))
+        .collect()
+}
+
+/// All numbers of a record. Those of a distribution but its sums must fit its histogram, and are left.
+fn numbers<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
+    match value {
+        Value::Array(list) => list.iter_mut().for_each(|value| numbers(value, found)),
+        Value::Object(fields) => {
+            let distribution = fields.contains_key("hdr");
+            for (_, value) in fields.iter_mut() {
+                if !distribution {
+                    numbers(value, found);
+                } else if value.as_str().is_some_and(|text| text.parse::<u128>().is_ok()) {
+                    found.push(value);
+                }
+            }
+        }
+        Value::Number(_) => found.push(value),
+        _ => {}
+    }
+}
+
+fn absurd(old: &Value, choice: usize) -> Value {
+    let sums = [u128::MAX, u128::MAX - 1, u128::from(u64::MAX), 0];
+    let counts = [u64::MAX, u64::MAX - 1, 1 << 63, i64::MAX as u64, 1 << 53, 1, 0];
+    let floats = [1e308, 1e12, -1e12, 1e-300, 0.0, -1.0];
+    match old {
+        Value::String(_) => Value::from(sums[choice % sums.len()].to_string()),
+        Value::Number(number) if number.is_f64() => Value::from(floats[choice % floats.len()]),
+        _ => Value::from(counts[choice % counts.len()]),
+    }
+}
+
+fn file(records: &[Value]) -> Vec<u8> {
+    let frame = |record: &Value| zstd::bulk::compress(format!("{record}\n").as_bytes(), 1).expect("zstd compresses");
+    records.iter().flat_map(frame).collect()
+}
+
+#[test]
+fn absurd_numbers_in_records_are_refused_or_shown() {
+    let sound = records();
+    show(&SavedRun::read_from(file(&sound).as_slice()).expect("the records are sound"));
+    let (shown, whole) = (Cell::new(0), Cell::new(0));
+    let changes = prop::collection::vec((any::<prop::sample::Index>(), 0_usize..64), 1..40);
+    let run = |changes: Vec<(prop::sample::Index, usize)>| {
+        let mut records = sound.clone();
+        let mut found = Vec::new();
+        records.iter_mut().for_each(|record| numbers(record, &mut found));
+        for (place, choice) in changes {
+            let place = place.index(found.len());
+            *found[place] = absurd(found[place], choice);
+        }
+        if let Ok(run) = SavedRun::read_from(file(&records).as_slice()) {
+            show(&run);
+            shown.set(shown.get() + 1);
+            whole.set(whole.get() + u32::from(run.damage.is_none()));
+        }
+        Ok(())
+    };
+    TestRunner::default().run(&changes, run).unwrap();
+    assert!(shown.get() > 50 && whole.get() > 10, "{} shown, {} of them whole", shown.get(), whole.get());
+}
+
+/// Distributions of values that no run has.
+fn distributions() -> impl Strategy<Value = Distribution> {
+    let values = prop::sample::select(vec![0, 1, 63, 64, 1 << 40, u64::MAX - 1, u64::MAX]);
+    let zeros = prop::sample::select(vec![0, 1, 1 << 20, (1 << 36) - 8]);
+    (prop::collection::vec(values, 0..6), zeros).prop_map(|(values, zeros)| {
+        let mut distribution = Distribution::default();
+        distribution.record_zeros(zeros);
+        values.into_iter().for_each(|value| distribution.record(value));
+        distribution
+    })
+}
+
+/// Counts that need not fit each other: nothing, a little, or all that a number holds.
+fn tallies() -> impl Strategy<Value = Tally> {
+    prop::collection::vec(prop::sample::select(vec![0, 0, 1, 30, 1 << 53, u64::MAX]), 8).prop_map(|counts| Tally {
+        scheduled: counts[0],
+        started: counts[1],
+        dropped: counts[2],
+        ok: counts[3],
+        failed: counts[4],
+        unfinished: counts[5],
+        unanswered: counts[6],
+        attempts: counts[7],
+        ..Tally::default()
+    })
+}
+
+fn intervals() -> impl Strategy<Value = Interval> {
+    let instants = prop::sample::select(vec![0, 1, 5 * MS, SECOND, 2 * SECOND, u64::MAX]);
+    let stages = prop::sample::select(vec![Stage::Warmup, Stage::Measured, Stage::Measured, Stage::Drain]);
+    let counts = prop::sample::select(vec![0, 0, 1, u64::MAX]);
+    (
+        (stages, instants.clone(), instants, tallies()),
+        prop::collection::vec(distributions(), 5),
+        prop::collection::vec(counts, 6),
+    )
+        .prop_map(|((stage, start, end, tally), values, counts)| {
+            let mut interval = Interval::new(stage, Instant::from_nanos(start), Instant::from_nanos(end));
+            let kind = interval.stats.kind_mut(OpKind::Get);
+            (kind.ok, kind.failed, kind.ok_bytes) = (tally.ok, tally.failed, counts[0]);
+            let [response, service, speed, slot_wait, unfinished_wait] =
+                <[_; 5]>::try_from(values).expect("five were asked for");
+            (kind.response, kind.service, kind.speed, kind.slot_wait) = (response, service, speed, slot_wait);
+            kind.unfinished_wait = unfinished_wait;
+            (interval.stats.measured, interval.in_flight) = (tally, counts[1]);
+            (interval.stats.traffic.body, interval.stats.traffic.wasted) = (counts[2], counts[3]);
+            (interval.stats.in_flight_nanos, interval.client.cpu_nanos) = (counts[4], counts[5]);
+            interval
+        })
+}
+
+proptest! {
+    /// No operation, only failures, a window of no length: every division has an answer or is not shown.
+    #[test]
+    fn nothing_is_shown_that_is_no_number(
+        intervals in prop::collection::vec(intervals(), 0..4), open in any::<bool>(), most in prop::sample::select(vec![0, 1, u64::MAX]),
+    ) {
+        let model = if open { Model::Open { in_flight_max: most } } else { Model::Closed { concurrency: most } };
+        let end = ended(EndReason::Completed, SECOND);
+        show(&SavedRun::of(begin(model, "some", None), &intervals, Some(end)));
+        let written = [value!({"begin": begin(model, "some", None)})]
+            .into_iter()
+            .chain(intervals.iter().map(|interval| value!({"interval": interval})));
+        let read = SavedRun::read_from(file(&written.collect::<Vec<_>>()).as_slice()).expect("what was written is read");
+        prop_assert_eq!(read.damage, None);
+        show(&read);
+    }
+}

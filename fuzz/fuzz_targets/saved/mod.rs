@@ -1,0 +1,44 @@
+//! A run as it is saved, and every form in which it is shown.
+
+use measure::Model;
+use store::{Begin, FORMAT, Host, LevelStage, Levels, SavedRun};
+
+pub fn begin() -> Begin {
+    Begin {
+        format: FORMAT,
+        version: "0".into(),
+        debug_build: false,
+        started_unix_ms: 0,
+        command: Vec::new(),
+        targets: vec!["http://host/".into()],
+        urls: 1,
+        model: Model::Closed { concurrency: 1 },
+        load: "closed".into(),
+        levels: Some(Levels { from: 1.0, stages: vec![LevelStage { length_nanos: 1, level: 2.0 }] }),
+        warmup_ms: 0,
+        duration_ms: Some(1),
+        seed: 1,
+        threads: 1,
+        settings: Vec::new(),
+        objectives: vec![measure::Objective::DEFAULT],
+        host: Host::default(),
+        loopback: false,
+        header: None,
+        insecure: false,
+    }
+}
+
+/// Shows the run in every form. A null where a number must be is one that was infinite.
+pub fn show(run: &SavedRun) {
+    let texts = [
+        report::text(run, &report::Style::default()),
+        report::repeats(std::slice::from_ref(run), &report::Style::default()),
+        report::compat::ab(run),
+        report::compat::httpbench(run),
+    ];
+    for text in &texts {
+        assert!(!text.is_empty() && !text.contains("NaN"), "{text}");
+    }
+    let report = serde_json::to_string(&report::json(run)).expect("a report is always JSON");
+    serde_json::from_str::<report::JsonReport>(&report).expect("a report is read again");
+}
