@@ -1,7 +1,7 @@
 //! The chunked transfer coding (RFC 9112 §7.1), byte by byte in its framing and by whole pieces in its data.
 //!
 //! Strict where leniency has let requests be smuggled: a line ends in CR LF and in nothing else. Extensions and trailers
-//! are counted and dropped.
+//! are counted, shown to an observer if there is one, and dropped.
 
 use std::ops::Range;
 
@@ -57,6 +57,22 @@ pub(crate) enum ChunkError {
     TrailersTooLarge,
 }
 
+/// Who wants to know of the framing. Nobody (`()`) usually does.
+pub(crate) trait Observer {
+    /// A byte of a chunk's extensions, with the semicolon before them.
+    fn extension(&mut self, byte: u8);
+    /// A chunk's size line is complete. A size of 0 is the last one.
+    fn size_line(&mut self, size: u64);
+    /// A byte of the trailer fields, with the carriage return that ends a line and without its line feed.
+    fn trailer(&mut self, byte: u8);
+}
+
+impl Observer for () {
+    fn extension(&mut self, _: u8) {}
+    fn size_line(&mut self, _: u64) {}
+    fn trailer(&mut self, _: u8) {}
+}
+
 impl ChunkReader {
     pub(crate) fn new() -> Self {
         Self { size: 0, extension_bytes: 0, trailer_bytes: 0, digits: 0, state: State::Size }
@@ -75,11 +91,21 @@ impl ChunkReader {
         }
     }
 
+    /// Extensions so far do not count towards their limit: who observes them has found sense in them.
+    pub(crate) fn forgive_extensions(&mut self) {
+        self.extension_bytes = 0;
+    }
+
     pub(crate) fn in_trailers(&self) -> bool {
         matches!(self.state, State::TrailerStart | State::Trailer | State::TrailerLf | State::EndLf)
     }
 
     pub(crate) fn read(&mut self, input: &[u8]) -> Result<Step, ChunkError> {
+        self.read_observed(input, &mut ())
+    }
+
+    /// As [`Self::read`], and tells of the framing. Of what comes between two steps, at most one size line is told.
+    pub(crate) fn read_observed(&mut self, input: &[u8], observer: &mut impl Observer) -> Result<Step, ChunkError> {
         for (at, byte) in input.iter().enumerate() {
             if self.state == State::Data {
                 let there = (input.len() - at) as u64;
@@ -91,22 +117,23 @@ impl ChunkReader {
             if self.state == State::EndLf {
                 return if *byte == b'\n' { Ok(Step::End(at + 1)) } else { Err(ChunkError::Syntax) };
             }
-            self.state = self.after(*byte)?;
+            self.state = self.after(*byte, observer)?;
         }
         Ok(Step::NeedMore)
     }
 
     /// The state after one byte of framing.
-    fn after(&mut self, byte: u8) -> Result<State, ChunkError> {
+    fn after(&mut self, byte: u8, observer: &mut impl Observer) -> Result<State, ChunkError> {
         match self.state {
-            State::Size => self.after_size_byte(byte),
-            State::Blank => self.after_size(byte),
+            State::Size => self.after_size_byte(byte, observer),
+            State::Blank => self.after_size(byte, observer),
             State::Extension => match byte {
                 b'\r' => Ok(State::SizeLf),
-                _ => self.count_extension_byte(byte),
+                _ => self.count_extension_byte(byte, observer),
             },
             State::SizeLf if byte == b'\n' => {
                 self.digits = 0;
+                observer.size_line(self.size);
                 Ok(if self.size == 0 { State::TrailerStart } else { State::Data })
             }
             State::DataCr if byte == b'\r' => Ok(State::DataLf),
@@ -114,14 +141,14 @@ impl ChunkReader {
             State::TrailerStart if byte == b'\r' => Ok(State::EndLf),
             State::TrailerStart | State::Trailer => {
                 let next = if byte == b'\r' { State::TrailerLf } else { State::Trailer };
-                self.count_trailer_byte(byte, next)
+                self.count_trailer_byte(byte, next, observer)
             }
-            State::TrailerLf if byte == b'\n' => self.count_trailer_byte(b' ', State::TrailerStart),
+            State::TrailerLf if byte == b'\n' => self.count_trailer_byte(b' ', State::TrailerStart, &mut ()),
             _ => Err(ChunkError::Syntax),
         }
     }
 
-    fn after_size_byte(&mut self, byte: u8) -> Result<State, ChunkError> {
+    fn after_size_byte(&mut self, byte: u8, observer: &mut impl Observer) -> Result<State, ChunkError> {
         if let Some(digit) = char::from(byte).to_digit(16) {
             if self.digits == MAX_SIZE_DIGITS {
                 return Err(ChunkError::Syntax);
@@ -131,21 +158,22 @@ impl ChunkReader {
             self.size = (self.size << 4) | u64::from(digit);
             return Ok(State::Size);
         }
-        if self.digits == 0 { Err(ChunkError::Syntax) } else { self.after_size(byte) }
+        if self.digits == 0 { Err(ChunkError::Syntax) } else { self.after_size(byte, observer) }
     }
 
     /// Once the size's digits are over.
-    fn after_size(&mut self, byte: u8) -> Result<State, ChunkError> {
+    fn after_size(&mut self, byte: u8, observer: &mut impl Observer) -> Result<State, ChunkError> {
         match byte {
             b'\r' => Ok(State::SizeLf),
-            b';' => self.count_extension_byte(byte),
-            b' ' | b'\t' => self.count_extension_byte(byte).map(|_| State::Blank),
+            b';' => self.count_extension_byte(byte, observer),
+            b' ' | b'\t' => self.count_extension_byte(byte, &mut ()).map(|_| State::Blank),
             _ => Err(ChunkError::Syntax),
         }
     }
 
-    fn count_extension_byte(&mut self, byte: u8) -> Result<State, ChunkError> {
+    fn count_extension_byte(&mut self, byte: u8, observer: &mut impl Observer) -> Result<State, ChunkError> {
         self.extension_bytes += 1;
+        observer.extension(byte);
         if !is_text(byte) {
             Err(ChunkError::Syntax)
         } else if self.extension_bytes > MAX_EXTENSION_BYTES {
@@ -155,8 +183,9 @@ impl ChunkReader {
         }
     }
 
-    fn count_trailer_byte(&mut self, byte: u8, next: State) -> Result<State, ChunkError> {
+    fn count_trailer_byte(&mut self, byte: u8, next: State, observer: &mut impl Observer) -> Result<State, ChunkError> {
         self.trailer_bytes += 1;
+        observer.trailer(byte);
         if !is_text(byte) && byte != b'\r' {
             Err(ChunkError::Syntax)
         } else if self.trailer_bytes > MAX_TRAILER_BYTES {

@@ -1,0 +1,90 @@
+//! The civil calendar: which day a number of days since 1970 is. Formats of dates stand where they are used.
+
+/// A day of the Gregorian calendar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Date {
+    /// From 1970.
+    pub year: u64,
+    /// From 1 to 12.
+    pub month: u8,
+    /// From 1 to 31.
+    pub day: u8,
+}
+
+impl Date {
+    /// The day so many days after 1970-01-01, by counting years of 400 years' cycles that begin in March
+    /// (`civil_from_days`, <https://howardhinnant.github.io/date_algorithms.html>).
+    pub fn from_days(days: u64) -> Self {
+        let shifted = days + 719_468;
+        let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+        let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let from_march = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+        let month = (from_march + 2) % 12 + 1;
+        let year = era * 400 + year_of_era + u64::from(month < 3);
+        Self { year, month: month as u8, day: day as u8 }
+    }
+
+    /// Days from 1970-01-01 to this day (`days_from_civil`, same source); `None` when there is no such day.
+    pub fn days(self) -> Option<u64> {
+        if !(1..=12).contains(&self.month) || !(1..=31).contains(&self.day) || self.year > 9999 {
+            return None;
+        }
+        let month = u64::from(self.month);
+        let year = self.year.checked_sub(u64::from(month < 3))?;
+        let (era, year_of_era) = (year / 400, year % 400);
+        let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + u64::from(self.day) - 1;
+        let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+        let days = (era * 146_097 + day_of_era).checked_sub(719_468)?;
+        // The 31st of a month with 30 days comes back as another day.
+        (Self::from_days(days) == self).then_some(days)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_day_follows_the_one_before_and_comes_back() {
+        let mut before = Date::from_days(0);
+        assert_eq!(before, Date { year: 1970, month: 1, day: 1 });
+        for days in 1..2_932_897 {
+            let date = Date::from_days(days);
+            let each = |years| before.year.is_multiple_of(years);
+            let leap = each(4) && (!each(100) || each(400));
+            let last = match before.month {
+                2 => 28 + u8::from(leap),
+                4 | 6 | 9 | 11 => 30,
+                _ => 31,
+            };
+            let expected = match (before.month, before.day) {
+                (12, 31) => Date { year: before.year + 1, month: 1, day: 1 },
+                (month, day) if day == last => Date { year: before.year, month: month + 1, day: 1 },
+                (month, day) => Date { year: before.year, month, day: day + 1 },
+            };
+            assert_eq!(date, expected);
+            assert_eq!(date.days(), Some(days));
+            before = date;
+        }
+        assert_eq!(before, Date { year: 9999, month: 12, day: 31 });
+    }
+
+    #[test]
+    fn days_that_do_not_exist_are_none() {
+        for (year, month, day) in [
+            (2023, 2, 29),
+            (2024, 2, 30),
+            (2024, 4, 31),
+            (2024, 13, 1),
+            (2024, 0, 1),
+            (2024, 1, 0),
+            (1969, 12, 31),
+            (0, 1, 1),
+            (10_000, 1, 1),
+        ] {
+            assert_eq!(Date { year, month, day }.days(), None, "{year}-{month}-{day}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Bytes as hexadecimal text.
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+/// Appends two lower-case digits for each byte.
+pub(crate) fn push(bytes: &[u8], out: &mut Vec<u8>) {
+    for byte in bytes {
+        out.push(DIGITS[usize::from(byte >> 4)]);
+        out.push(DIGITS[usize::from(byte & 15)]);
+    }
+}
+
+/// Two lower-case digits for each byte.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+}
+
+/// Fills `into` from exactly twice as many digits of any case; answers whether that was possible.
+pub(crate) fn parse(digits: &[u8], into: &mut [u8]) -> bool {
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    let (pairs, rest) = digits.as_chunks::<2>();
+    rest.is_empty()
+        && pairs.len() == into.len()
+        && pairs.iter().zip(into).all(|([high, low], byte)| match (value(*high), value(*low)) {
+            // Two digits of four bits make a byte.
+            (Some(high), Some(low)) => {
+                *byte = (high << 4 | low) as u8;
+                true
+            }
+            _ => false,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_and_nothing_else_is_read() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let mut digits = Vec::new();
+        push(&bytes, &mut digits);
+        assert!(digits.starts_with(b"000102") && digits.ends_with(b"fdfeff"));
+        assert_eq!(text(&bytes).as_bytes(), digits);
+        let mut back = [0; 256];
+        assert!(parse(&digits, &mut back) && back[..] == bytes);
+        assert!(parse(&digits.to_ascii_uppercase(), &mut back) && back[..] == bytes);
+        for bad in [&b"0"[..], b"000", b"0g", b"+1", b"\xff\xff", b"0000", b""] {
+            assert!(!parse(bad, &mut [0]), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! XML as S3 writes it: elements with text, no more. Read into a small tree with limits, written with escapes.
+//!
+//! The reader is `quick-xml`'s, without namespaces and attributes, which no message needs. Document types are refused:
+//! no entities are defined, so that none can grow.
+
+use quick_xml::Reader;
+use quick_xml::escape::partial_escape;
+use quick_xml::events::{BytesRef, Event};
+
+/// The most bytes a message may have. A listing of 1000 keys of 1024 bytes, percent-encoded, has under 4 MiB.
+pub const MAX_XML_BYTES: usize = 8 << 20;
+/// The most elements a message may have; 10,000 parts with four elements each are under it.
+const MAX_ELEMENTS: usize = 100_000;
+/// How deep elements may be nested. Messages go to 4.
+const MAX_DEPTH: usize = 8;
+/// The most bytes the name of an element may have.
+const MAX_NAME_BYTES: usize = 128;
+
+/// Why a message can not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum XmlError {
+    /// More than [`MAX_XML_BYTES`].
+    #[error("the XML message is larger than 8 MiB")]
+    TooLarge,
+    /// More elements, deeper ones, or longer names than any message has.
+    #[error("the XML message has too many elements, or they are nested too deeply")]
+    TooMany,
+    /// Not UTF-8.
+    #[error("the XML message is not UTF-8")]
+    NotUtf8,
+    /// Not well-formed, or with a document type.
+    #[error("the XML message is not well-formed")]
+    Malformed,
+    /// Another message than the one expected.
+    #[error("the XML message is not a {0}")]
+    NotA(&'static str),
+    /// An element that has to be there is not.
+    #[error("the XML message has no {0}")]
+    Missing(&'static str),
+    /// An element has a value that it can not have.
+    #[error("the XML message has a {0} that is not valid")]
+    BadValue(&'static str),
+}
+
+/// An element with what is in it.
+#[derive(Debug, Default)]
+pub(super) struct Element {
+    name: Box<str>,
+    text: String,
+    children: Vec<Element>,
+}
+
+impl Element {
+    /// Reads a message and answers its outermost element.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
+        if bytes.len() > MAX_XML_BYTES {
+            return Err(XmlError::TooLarge);
+        }
+        let text = std::str::from_utf8(bytes).map_err(|_| XmlError::NotUtf8)?;
+        // A server that keeps a connection alive sends blanks before the message.
+        let mut reader = Reader::from_str(text.trim_start_matches('\u{feff}').trim_ascii_start());
+        let mut tree = Tree::default();
+        loop {
+            match reader.read_event().map_err(|_| XmlError::Malformed)? {
+                Event::Start(start) => tree.open(start.local_name().as_ref())?,
+                Event::Empty(start) => {
+                    tree.open(start.local_name().as_ref())?;
+                    tree.close()?;
+                }
+                Event::End(_) => tree.close()?,
+                Event::Text(text) => tree.push(&text.xml10_content())?,
+                Event::CData(text) => tree.push(&text.xml10_content())?,
+                Event::GeneralRef(reference) => tree.push(resolved(&reference)?.encode_utf8(&mut [0; 4]))?,
+                Event::DocType(_) => return Err(XmlError::Malformed),
+                Event::Eof => return tree.finish(),
+                Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
+            }
+        }
+    }
+
+    /// As [`Self::parse`], of a message with this name.
+    pub(super) fn parse_named(bytes: &[u8], name: &'static str) -> Result<Self, XmlError> {
+        Self::parse(bytes)?.named(name)
+    }
+
+    /// This element, if it has this name.
+    pub(super) fn named(self, name: &'static str) -> Result<Self, XmlError> {
+        if self.is(name) { Ok(self) } else { Err(XmlError::NotA(name)) }
+    }
+
+    pub(super) fn is(&self, name: &str) -> bool {
+        *self.name == *name
+    }
+
+    /// All children with this name.
+    pub(super) fn children<'a>(&'a self, name: &'static str) -> impl Iterator<Item = &'a Self> {
+        self.children.iter().filter(move |child| child.is(name))
+    }
+
+    /// The text of the first child with this name.
+    pub(super) fn text(&self, name: &'static str) -> Option<&str> {
+        self.children(name).next().map(|child| child.text.as_str())
+    }
+
+    /// As [`Self::text`], of a child that has to be there.
+    pub(super) fn required(&self, name: &'static str) -> Result<&str, XmlError> {
+        self.text(name).ok_or(XmlError::Missing(name))
+    }
+
+    /// The number in the first child with this name.
+    pub(super) fn number(&self, name: &'static str) -> Result<Option<u64>, XmlError> {
+        let parse = |text: &str| crate::fields::parse_u64(text.trim_ascii().as_bytes());
+        self.text(name).map(|text| parse(text).ok_or(XmlError::BadValue(name))).transpose()
+    }
+
+    /// `true` or `false` in the first child with this name; false when there is none.
+    pub(super) fn flag(&self, name: &'static str) -> Result<bool, XmlError> {
+        match self.text(name).map(str::trim_ascii) {
+            Some("true") => Ok(true),
+            Some("false") | None => Ok(false),
+            Some(_) => Err(XmlError::BadValue(name)),
+        }
+    }
+}
+
+/// A message in the making.
+#[derive(Default)]
+struct Tree {
+    open: Vec<Element>,
+    root: Option<Element>,
+    elements: usize,
+}
+
+impl Tree {
+    fn open(&mut self, name: &str) -> Result<(), XmlError> {
+        self.elements += 1;
+        if self.root.is_some() {
+            return Err(XmlError::Malformed);
+        }
+        if self.elements > MAX_ELEMENTS || self.open.len() == MAX_DEPTH || name.len() > MAX_NAME_BYTES {
+            return Err(XmlError::TooMany);
+        }
+        self.open.push(Element { name: name.into(), ..Element::default() });
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), XmlError> {
+        let element = self.open.pop().ok_or(XmlError::Malformed)?;
+        match self.open.last_mut() {
+            Some(parent) => parent.children.push(element),
+            None => self.root = Some(element),
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, text: &str) -> Result<(), XmlError> {
+        match self.open.last_mut() {
+            Some(element) => element.text.push_str(text),
+            // Outside of the message only blanks may stand.
+            None if !text.trim_ascii().is_empty() => return Err(XmlError::Malformed),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Element, XmlError> {
+        if self.open.is_empty() { self.root.ok_or(XmlError::Malformed) } else { Err(XmlError::Malformed) }
+    }
+}
+
+/// The character that a reference stands for: one of the five of XML, or a number.
+fn resolved(reference: &BytesRef) -> Result<char, XmlError> {
+    if let Some(character) = reference.resolve_char_ref().map_err(|_| XmlError::Malformed)? {
+        return Ok(character);
+    }
+    match reference.xml10_content().as_ref() {
+        "lt" => Ok('<'),
+        "gt" => Ok('>'),
+        "amp" => Ok('&'),
+        "quot" => Ok('"'),
+        "apos" => Ok('\''),
+        _ => Err(XmlError::Malformed),
+    }
+}
+
+/// A message being written.
+pub(super) struct Writer<'a> {
+    out: &'a mut String,
+    open: Vec<&'static str>,
+}
+
+/// The namespace of S3's messages.
+const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
+
+impl<'a> Writer<'a> {
+    /// Begins a message.
+    pub(super) fn new(out: &'a mut String, name: &'static str) -> Self {
+        out.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+        // Errors have no namespace.
+        if name == "Error" {
+            out.push_str("<Error>");
+        } else {
+            out.extend(["<", name, " xmlns=\"", NAMESPACE, "\">"]);
+        }
+        Self { out, open: vec![name] }
+    }
+
+    /// Begins an element with others in it.
+    pub(super) fn open(&mut self, name: &'static str) {
+        self.out.extend(["<", name, ">"]);
+        self.open.push(name);
+    }
+
+    /// Ends the element begun last.
+    pub(super) fn close(&mut self) {
+        if let Some(name) = self.open.pop() {
+            self.out.extend(["</", name, ">"]);
+        }
+    }
+
+    /// An element with text in it.
+    pub(super) fn text(&mut self, name: &'static str, text: &str) {
+        self.out.extend(["<", name, ">"]);
+        for piece in partial_escape(text).split_inclusive(|character: char| is_control(character)) {
+            let mut characters = piece.chars();
+            match characters.next_back().filter(|last| is_control(*last)) {
+                // XML 1.0 has no form for these, and S3 writes them as references all the same.
+                Some(control) => {
+                    self.out.push_str(characters.as_str());
+                    self.out.push_str(&format!("&#{};", u32::from(control)));
+                }
+                None => self.out.push_str(piece),
+            }
+        }
+        self.out.extend(["</", name, ">"]);
+    }
+
+    /// As [`Self::text`], if there is one.
+    pub(super) fn optional(&mut self, name: &'static str, text: Option<&str>) {
+        if let Some(text) = text {
+            self.text(name, text);
+        }
+    }
+}
+
+/// Ends the message.
+impl Drop for Writer<'_> {
+    fn drop(&mut self) {
+        while !self.open.is_empty() {
+            self.close();
+        }
+    }
+}
+
+fn is_control(character: char) -> bool {
+    character < ' ' && !matches!(character, '\t' | '\n') && character != '\0'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn error(text: &str) -> XmlError {
+        Element::parse(text.as_bytes()).unwrap_err()
+    }
+
+    #[test]
+    fn elements_hold_text_and_others() {
+        let text = "\u{feff} \n<?xml version=\"1.0\"?><!-- c -->\n<a:R xmlns:a=\"x\"><K> 1 &lt;&#38;&#x41;&quot; </K><E/>\
+                    <K><![CDATA[<&]]></K></a:R>\n";
+        let root = Element::parse_named(text.as_bytes(), "R").unwrap();
+        assert_eq!(root.text("K"), Some(" 1 <&A\" "));
+        assert_eq!(root.children("K").map(|child| child.text.as_str()).collect::<Vec<_>>(), [" 1 <&A\" ", "<&"]);
+        assert_eq!((root.text("E"), root.text("X")), (Some(""), None));
+        assert_eq!(root.required("X"), Err(XmlError::Missing("X")));
+        assert_eq!(Element::parse_named(b"<R/>", "S").unwrap_err(), XmlError::NotA("S"));
+    }
+
+    #[test]
+    fn what_is_not_well_formed_is_refused() {
+        for text in [
+            "",
+            " ",
+            "text",
+            "<a>",
+            "<a></b>",
+            "</a>",
+            "<a/><b/>",
+            "<a/>x",
+            "x<a/>",
+            "<a>&unknown;</a>",
+            "<a>&#0;</a>",
+            "<a>&#xD800;</a>",
+            "<a>&amp</a>",
+            "<a><b></a></b>",
+            "<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>",
+            "<a",
+        ] {
+            assert_eq!(error(text), XmlError::Malformed, "{text}");
+        }
+        assert_eq!(Element::parse(b"<a>\xff</a>").unwrap_err(), XmlError::NotUtf8);
+    }
+
+    #[test]
+    fn sizes_have_limits() {
+        let nested = |depth: usize| format!("{}{}", "<a>".repeat(depth), "</a>".repeat(depth));
+        assert!(Element::parse(nested(MAX_DEPTH).as_bytes()).is_ok());
+        assert_eq!(error(&nested(MAX_DEPTH + 1)), XmlError::TooMany);
+        assert!(Element::parse(format!("<r>{}</r>", "<a/>".repeat(MAX_ELEMENTS - 1)).as_bytes()).is_ok());
+        assert_eq!(error(&format!("<r>{}</r>", "<a/>".repeat(MAX_ELEMENTS))), XmlError::TooMany);
+        assert_eq!(error(&format!("<{}/>", "a".repeat(MAX_NAME_BYTES + 1))), XmlError::TooMany);
+        assert_eq!(error(&format!("<a>{}</a>", "x".repeat(MAX_XML_BYTES))), XmlError::TooLarge);
+    }
+
+    proptest! {
+        #[test]
+        fn texts_come_back(text in "[\u{1}-\u{ff}]{0,30}|\\PC{0,20}") {
+            let mut out = String::new();
+            Writer::new(&mut out, "R").text("K", &text);
+            let root = Element::parse_named(out.as_bytes(), "R").unwrap();
+            prop_assert_eq!(root.text("K"), Some(text.as_str()));
+        }
+
+        #[test]
+        fn arbitrary_text_never_panics(text in "[<>/a&;#x!\\[\\]CDAT\"' =?-]{0,40}|\\PC{0,40}") {
+            let _ = Element::parse(text.as_bytes());
+        }
+    }
+}
