@@ -1,0 +1,201 @@
+//! The bytes of objects: the AES-128 keystream in counter mode, from any offset on.
+//!
+//! The key comes from the seed alone and is expanded once; an object adds the counter at which it starts. Counters are
+//! 128 bits, big-endian, and wrap. The block cipher is the `aes` crate, which picks the widest instructions that the
+//! processor has (VAES-512, VAES-256, AES-NI, ARMv8, or portable code) when it runs.
+
+use crate::verify::Verifier;
+use aes::Aes128Enc;
+use aes::cipher::{Array, BlockCipherEncrypt, KeyInit, array::typenum::U16};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt;
+
+/// What all content depends on. Two datasets with different seeds have nothing in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seed(pub u64);
+
+/// Names this way of making bytes. A change of the formula needs another one.
+const CONTENT_LABEL: &[u8] = b"plimsoll content 1";
+const BLOCK: usize = 16;
+/// Bytes that are made at a time: they stay in the first cache between the writing of the counters and the cipher, and
+/// are a multiple of the widest batch of any backend (64 blocks).
+const BATCH: usize = 4096;
+
+type Block = Array<u8, U16>;
+
+/// The content of all objects with one seed. Cheap to clone (a few hundred bytes), so that each thread can own one.
+#[derive(Clone)]
+pub struct Content {
+    seed: Seed,
+    cipher: Aes128Enc,
+}
+
+/// The content of one object, which has no end: whoever uses it knows the object's size.
+#[derive(Clone, Copy)]
+pub struct ObjectContent<'c> {
+    cipher: &'c Aes128Enc,
+    start: u128,
+}
+
+/// AES-128 with the key SHA-256(`label` ‖ seed as 8 bytes, big-endian)\[..16].
+pub(crate) fn cipher(label: &[u8], seed: Seed) -> Aes128Enc {
+    let hash = Sha256::new().chain_update(label).chain_update(seed.0.to_be_bytes()).finalize();
+    Aes128Enc::new(&first_half(&hash).to_be_bytes().into())
+}
+
+/// One block, encrypted. Slow beside [`ObjectContent::fill`] for more than a few.
+pub(crate) fn encrypt(cipher: &Aes128Enc, value: u128) -> [u8; BLOCK] {
+    let mut block = Block::from(value.to_be_bytes());
+    cipher.encrypt_block(&mut block);
+    block.into()
+}
+
+/// The first 16 bytes as a big-endian number.
+fn first_half(hash: &[u8]) -> u128 {
+    hash.iter().take(BLOCK).fold(0, |value, byte| value << 8 | u128::from(*byte))
+}
+
+impl Content {
+    /// All content that depends on `seed`.
+    #[must_use]
+    pub fn new(seed: Seed) -> Self {
+        Self { seed, cipher: cipher(CONTENT_LABEL, seed) }
+    }
+
+    /// The seed.
+    #[must_use]
+    pub fn seed(&self) -> Seed {
+        self.seed
+    }
+
+    /// The content of the object with this key. Costs one SHA-256 of the key.
+    #[must_use]
+    pub fn object(&self, key: &str) -> ObjectContent<'_> {
+        ObjectContent { cipher: &self.cipher, start: first_half(&Sha256::digest(key.as_bytes())) }
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Content").field("seed", &self.seed.0).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ObjectContent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectContent").field("start", &self.start).finish_non_exhaustive()
+    }
+}
+
+impl<'c> ObjectContent<'c> {
+    /// Writes the bytes from `offset` on into the whole of `out`.
+    pub fn fill(&self, offset: u64, out: &mut [u8]) {
+        let mut counter = self.start.wrapping_add(u128::from(offset) / BLOCK as u128);
+        let (head, body) = out.split_at_mut(bytes_to_next_block(offset).min(out.len()));
+        if !head.is_empty() {
+            let block = encrypt(self.cipher, counter);
+            let skipped = (offset % BLOCK as u64) as usize;
+            head.copy_from_slice(&block[skipped..skipped + head.len()]);
+            counter = counter.wrapping_add(1);
+        }
+        for batch in body.chunks_mut(BATCH) {
+            let (blocks, tail) = Block::slice_as_chunks_mut(batch);
+            for block in blocks.iter_mut() {
+                *block = counter.to_be_bytes().into();
+                counter = counter.wrapping_add(1);
+            }
+            self.cipher.encrypt_blocks(blocks);
+            if !tail.is_empty() {
+                tail.copy_from_slice(&encrypt(self.cipher, counter)[..tail.len()]);
+            }
+        }
+    }
+
+    /// Checks what is received from `offset` on, piece by piece.
+    #[must_use]
+    pub fn verifier(self, offset: u64) -> Verifier<'c> {
+        Verifier::new(self, offset)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn starting_at(self, start: u128) -> Self {
+        Self { start, ..self }
+    }
+}
+
+/// How many bytes from `offset` on belong to a block that began before it.
+pub(crate) fn bytes_to_next_block(offset: u64) -> usize {
+    (offset.wrapping_neg() % BLOCK as u64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition, one block at a time.
+    fn byte_by_definition(object: &ObjectContent, offset: u64) -> u8 {
+        let counter = object.start.wrapping_add(u128::from(offset / 16));
+        encrypt(object.cipher, counter)[(offset % 16) as usize]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn any_range_is_the_slice_of_the_whole(key in ".{0,40}", seed in any::<u64>(), from in 0_usize..20_000, length in 0_usize..20_000) {
+            let content = Content::new(Seed(seed));
+            let object = content.object(&key);
+            let mut whole = vec![0; 20_000];
+            object.fill(0, &mut whole);
+            let to = (from + length).min(whole.len());
+            let mut range = vec![0xaa; to - from];
+            object.fill(from as u64, &mut range);
+            prop_assert_eq!(&range[..], &whole[from..to]);
+        }
+
+        #[test]
+        fn bytes_far_out_are_those_of_the_definition(offset in any::<u64>(), length in 0_usize..300) {
+            let content = Content::new(Seed(9));
+            let object = content.object("far");
+            let offset = offset.min(u64::MAX - length as u64);
+            let mut out = vec![0; length];
+            object.fill(offset, &mut out);
+            for (at, byte) in out.iter().enumerate() {
+                prop_assert_eq!(*byte, byte_by_definition(&object, offset + at as u64));
+            }
+        }
+
+        #[test]
+        fn the_counter_wraps_at_the_end_of_128_bits(back in 0_u128..600, offset in 0_u64..64, length in 0_usize..10_000) {
+            let content = Content::new(Seed(4));
+            let object = content.object("").starting_at(u128::MAX - back);
+            let mut out = vec![0; length];
+            object.fill(offset, &mut out);
+            for (at, byte) in out.iter().enumerate() {
+                prop_assert_eq!(*byte, byte_by_definition(&object, offset + at as u64));
+            }
+        }
+    }
+
+    #[test]
+    fn seeds_and_keys_make_different_bytes() {
+        let bytes = |seed, key| {
+            let mut out = [0; 64];
+            Content::new(Seed(seed)).object(key).fill(0, &mut out);
+            out
+        };
+        assert_eq!(bytes(1, "a"), bytes(1, "a"));
+        assert_ne!(bytes(1, "a"), bytes(1, "b"));
+        assert_ne!(bytes(1, "a"), bytes(2, "a"));
+    }
+
+    #[test]
+    fn what_is_shown_of_content_is_short() {
+        let content = Content::new(Seed(5));
+        assert_eq!(format!("{content:?}"), "Content { seed: 5, .. }");
+        assert!(format!("{:?}", content.object("a")).starts_with("ObjectContent { start: "));
+    }
+}

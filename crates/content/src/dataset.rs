@@ -1,0 +1,312 @@
+//! A dataset: so many objects, each with a key and a size that follow from its number.
+
+use crate::bytes::Seed;
+use crate::draw::Draws;
+use crate::error::Invalid;
+use crate::names::Names;
+use crate::sizes::Sizes;
+use measure::units::ByteSize;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Objects that are added up one by one to reach a total: some ten seconds of work.
+const ADDED_UP_MAX: u64 = 1_000_000_000;
+
+/// All that there is to say of a dataset; the whole of it follows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Description {
+    /// What bytes, sizes and directories depend on.
+    pub seed: Seed,
+    /// Number of objects.
+    pub count: u64,
+    /// How large they are.
+    pub sizes: Sizes,
+    /// How they are called.
+    pub names: Names,
+    /// The size of the last one, when it is not as `sizes` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_bytes: Option<ByteSize>,
+}
+
+/// A dataset that can be asked for its objects, in any order. Cheap to clone.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(from = "Description", into = "Description")]
+pub struct Dataset {
+    description: Description,
+    draws: Draws,
+}
+
+/// An object of a dataset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Its key, relative to wherever the dataset is.
+    pub key: String,
+    /// Its size.
+    pub size: ByteSize,
+}
+
+/// What becomes of the last object of a dataset that has a total to reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remainder {
+    /// It is cut, so that the total is exact.
+    Cut,
+    /// It stays whole, so that the total is reached or exceeded.
+    Whole,
+}
+
+impl Dataset {
+    /// The dataset of a description.
+    #[must_use]
+    pub fn new(description: Description) -> Self {
+        Self { draws: Draws::new(description.seed), description }
+    }
+
+    /// As many objects as have `total` bytes together.
+    ///
+    /// # Errors
+    /// All objects are empty, or there would be more than can be added up (10⁹ of varying sizes).
+    pub fn of_total(
+        total: ByteSize,
+        remainder: Remainder,
+        seed: Seed,
+        sizes: Sizes,
+        names: Names,
+    ) -> Result<Self, Invalid> {
+        if total.0 > 0 && sizes.is_zero() {
+            return Err(Invalid::new(format!("objects of 0 bytes never become {total}: give a larger size")));
+        }
+        let mut dataset = Self::new(Description { seed, count: 0, sizes, names, last_bytes: None });
+        let (mut count, mut sum) = dataset.whole_cycles(total);
+        let mut last = None;
+        let first = count;
+        while sum < total.0 {
+            if count - first >= ADDED_UP_MAX {
+                return Err(Invalid::new(format!(
+                    "{total} would be more than {ADDED_UP_MAX} objects: give a larger size or a smaller total"
+                )));
+            }
+            let size = dataset.drawn_size(count);
+            let room = total.0 - sum;
+            last = (size > room && remainder == Remainder::Cut).then_some(ByteSize(room));
+            sum = sum.saturating_add(size);
+            count += 1;
+        }
+        dataset.description.count = count;
+        dataset.description.last_bytes = last;
+        Ok(dataset)
+    }
+
+    /// How many objects, in whole cycles of known sizes, stay below `total`, and their bytes.
+    fn whole_cycles(&self, total: ByteSize) -> (u64, u64) {
+        let Some(cycle) = self.description.sizes.cycle() else { return (0, 0) };
+        // At most 1024 sizes of at most 2⁵³ bytes.
+        let bytes: u64 = cycle.iter().sum();
+        let cycles = total.0.saturating_sub(1).checked_div(bytes).unwrap_or(0);
+        (cycles * cycle.len() as u64, cycles * bytes)
+    }
+
+    /// The description, from which [`Self::new`] makes the same dataset again.
+    #[must_use]
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Number of objects.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.description.count
+    }
+
+    /// Object `index`, counted from 0; `None` from the count on.
+    #[must_use]
+    pub fn object(&self, index: u64) -> Option<Object> {
+        let mut key = String::new();
+        let size = self.read(index, &mut key)?;
+        Some(Object { key, size })
+    }
+
+    /// As [`Self::object`], with a string that can be used again: it is overwritten with the key.
+    pub fn read(&self, index: u64, key: &mut String) -> Option<ByteSize> {
+        let size = self.size(index)?;
+        key.clear();
+        self.description.names.write(index, self.draws.of(index), key);
+        Some(size)
+    }
+
+    /// The size of object `index`.
+    #[must_use]
+    pub fn size(&self, index: u64) -> Option<ByteSize> {
+        match self.description.last_bytes {
+            _ if index >= self.count() => None,
+            Some(last) if index + 1 == self.count() => Some(last),
+            _ => Some(ByteSize(self.drawn_size(index))),
+        }
+    }
+
+    fn drawn_size(&self, index: u64) -> u64 {
+        self.description.sizes.size(index, self.draws.of(index).size)
+    }
+
+    /// All objects in the order of their numbers, made one by one.
+    pub fn objects(&self) -> impl Iterator<Item = Object> + '_ {
+        (0..self.count()).map_while(|index| self.object(index))
+    }
+
+    /// The bytes of all objects together: at once where sizes are known, else by adding up every object, which takes
+    /// about a second for 10 to 100 million of them.
+    #[must_use]
+    pub fn total_bytes(&self) -> u128 {
+        let (added, sum) = match self.description.sizes.cycle() {
+            Some(cycle) => {
+                let length = cycle.len() as u64;
+                // The last object may have a size of its own.
+                let cycles = self.count().saturating_sub(1).checked_div(length).unwrap_or(0);
+                let bytes: u64 = cycle.iter().sum();
+                (cycles * length, u128::from(cycles) * u128::from(bytes))
+            }
+            None => (0, 0),
+        };
+        sum + (added..self.count()).filter_map(|index| self.size(index)).map(|size| u128::from(size.0)).sum::<u128>()
+    }
+}
+
+impl PartialEq for Dataset {
+    fn eq(&self, other: &Self) -> bool {
+        self.description == other.description
+    }
+}
+
+impl fmt::Debug for Dataset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Dataset").field(&self.description).finish()
+    }
+}
+
+impl From<Description> for Dataset {
+    fn from(description: Description) -> Self {
+        Self::new(description)
+    }
+}
+
+impl From<Dataset> for Description {
+    fn from(dataset: Dataset) -> Self {
+        dataset.description
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn names() -> Names {
+        Names::new("object-", 8, ".bin", None).unwrap()
+    }
+
+    fn of_total(total: u64, remainder: Remainder, sizes: &str) -> Dataset {
+        Dataset::of_total(ByteSize(total), remainder, Seed(1), sizes.parse().unwrap(), names()).unwrap()
+    }
+
+    fn of_count(count: u64, sizes: &str) -> Dataset {
+        Dataset::new(Description {
+            seed: Seed(1),
+            count,
+            sizes: sizes.parse().unwrap(),
+            names: names(),
+            last_bytes: None,
+        })
+    }
+
+    fn brute_force(dataset: &Dataset) -> u128 {
+        dataset.objects().map(|object| u128::from(object.size.0)).sum()
+    }
+
+    /// The dummy file generator's own example: 250 MiB in files of 50 MiB.
+    #[test]
+    fn golden_number_of_the_dummy_file_generator() {
+        let dataset = of_total(262_144_000, Remainder::Whole, "52428800");
+        assert_eq!((dataset.count(), dataset.total_bytes()), (5, 262_144_000));
+    }
+
+    #[test]
+    fn the_last_object_is_cut_or_whole() {
+        for (total, count, cut, whole) in [(101, 2, 1, 100), (100, 1, 100, 100), (99, 1, 99, 100), (250, 3, 50, 100)] {
+            for (remainder, last) in [(Remainder::Cut, cut), (Remainder::Whole, whole)] {
+                let dataset = of_total(total, remainder, "100B");
+                assert_eq!(dataset.count(), count);
+                assert_eq!(dataset.size(count - 1), Some(ByteSize(last)), "{total} {remainder:?}");
+            }
+        }
+        assert_eq!(of_total(0, Remainder::Whole, "100B").count(), 0);
+        assert_eq!(of_total(0, Remainder::Cut, "0B").count(), 0);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn totals_are_exact_and_no_object_is_too_many(
+            total in 1_u64..3_000_000,
+            sizes in prop::sample::select(vec![
+                "4KiB", "1..9000", "1KiB,0,3KiB", "3KiB,0", "1KiB,2KiB..5KiB", "100:5,64KiB:1", "loguniform:1KiB..1MiB",
+                "lognormal:median=4KiB,sigma=1.5,max=1MiB",
+            ]),
+        ) {
+            let cut = of_total(total, Remainder::Cut, sizes);
+            prop_assert_eq!(cut.total_bytes(), u128::from(total));
+            prop_assert_eq!(brute_force(&cut), u128::from(total));
+            let whole = of_total(total, Remainder::Whole, sizes);
+            prop_assert_eq!(whole.count(), cut.count());
+            prop_assert!(whole.total_bytes() >= u128::from(total));
+            let but_one = of_count(whole.count() - 1, sizes);
+            prop_assert!(but_one.total_bytes() < u128::from(total));
+            prop_assert_eq!(brute_force(&but_one), but_one.total_bytes());
+        }
+    }
+
+    #[test]
+    fn a_quarter_of_a_billion_objects_are_a_few_words() {
+        let dataset = of_count(250_000_000, "1KiB,2KiB");
+        assert_eq!(
+            dataset.object(249_999_999),
+            Some(Object { key: "object-249999999.bin".into(), size: ByteSize(2048) })
+        );
+        assert_eq!(dataset.object(250_000_000), None);
+        assert_eq!(dataset.total_bytes(), 250_000_000 * 1536);
+        assert_eq!(of_total(1 << 60, Remainder::Cut, "1B").count(), 1 << 60);
+    }
+
+    #[test]
+    fn an_object_does_not_depend_on_what_was_asked_before() {
+        let dataset = of_count(1000, "loguniform:1KiB..1GiB");
+        let all: Vec<Object> = dataset.objects().collect();
+        let again = dataset.clone();
+        for index in [999, 0, 500, 3] {
+            assert_eq!(again.object(index).as_ref(), all.get(index as usize));
+        }
+        assert!(of_count(1000, "loguniform:1KiB..1GiB") == dataset);
+    }
+
+    #[test]
+    fn what_can_not_be_reached_is_refused() {
+        let refused = |total, sizes: &str| {
+            let sizes = sizes.parse().unwrap();
+            Dataset::of_total(ByteSize(total), Remainder::Cut, Seed(1), sizes, names()).unwrap_err().to_string()
+        };
+        assert!(refused(1, "0").contains("never become 1B"));
+        assert!(refused(1, "0,0..0").contains("larger size"));
+    }
+
+    #[test]
+    fn a_description_is_stored_and_read_again() {
+        let dataset = of_total(1_000_000, Remainder::Cut, "64KiB:70,1MiB:30");
+        let stored = serde_json::to_string(&dataset).unwrap();
+        assert_eq!(
+            stored,
+            r#"{"seed":1,"count":3,"sizes":"64KiB:70,1MiB:30","names":{"prefix":"object-","digits":8,"extension":".bin"},"last_bytes":868928}"#
+        );
+        assert_eq!(serde_json::from_str::<Dataset>(&stored).unwrap(), dataset);
+        assert!(serde_json::from_str::<Dataset>(&stored.replace("\"count\"", "\"number\"")).is_err());
+        assert!(serde_json::from_str::<Dataset>(&stored.replace(":70", ":0")).is_err());
+    }
+}

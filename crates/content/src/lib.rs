@@ -1,0 +1,37 @@
+//! What an object holds.
+//!
+//! The bytes of a generated object are a pure function of (seed, key, offset), its size and key one of (seed, index).
+//! Nothing is stored: any range of any object can be made, and checked, by whoever knows the seed, on any machine and
+//! in any order; a dataset of 250 million objects is described by a few words. The bytes are AES-128 in counter mode,
+//! so they can not be compressed and five lines of Python make them too (docs/content.md).
+//!
+//! This crate does no I/O and knows no HTTP.
+//!
+//! ```
+//! use content::{Content, Seed};
+//!
+//! let content = Content::new(Seed(1));
+//! let object = content.object("data/object-00000000.bin");
+//! let mut body = [0; 100];
+//! object.fill(5_000_000_000, &mut body);
+//! assert!(object.verifier(5_000_000_000).check(&body).is_ok());
+//!
+//! body[7] ^= 1;
+//! let mismatch = object.verifier(5_000_000_000).check(&body).unwrap_err();
+//! assert_eq!(mismatch.offset, 5_000_000_007);
+//! ```
+
+mod bytes;
+mod dataset;
+mod draw;
+mod error;
+mod names;
+mod sizes;
+mod verify;
+
+pub use bytes::{Content, ObjectContent, Seed};
+pub use dataset::{Dataset, Description, Object, Remainder};
+pub use error::Invalid;
+pub use names::Names;
+pub use sizes::{SIZE_MAX, Sizes};
+pub use verify::{Excerpt, Mismatch, Verifier};
