@@ -3,14 +3,19 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 use wire::{BadRequest, ByteRange, ContentRange, Header, Method, RequestHead, Resolved, Version};
 
+use crate::cluster::Route;
 use crate::files::{Found, NotServed};
 use crate::pattern::Pattern;
 use crate::query::Options;
 use crate::site::Site;
+use crate::source::Source;
+use crate::stand_in::Fields;
 use crate::target::{Named, Target};
 
 /// An answer that has been decided on and not been sent.
@@ -20,18 +25,23 @@ pub(crate) struct Answer {
     pub(crate) content: Content,
     /// Where in the content the body begins.
     pub(crate) first: u64,
-    /// Length of the body, sent or not.
-    pub(crate) length: u64,
+    /// Length of the body, sent or not; without a number, nobody knows it before the end.
+    pub(crate) length: Option<u64>,
     pub(crate) content_range: Option<ContentRange>,
     pub(crate) framing: Framing,
+    pub(crate) media: Media,
+    pub(crate) accept_ranges: AcceptRanges,
     /// Whether the connection is closed afterwards.
     pub(crate) close: bool,
     /// Whether the client may have sent more on this connection, which a plain close would answer with a reset.
     pub(crate) linger: bool,
-    /// A 405, which names what is allowed.
-    pub(crate) allow: bool,
+    /// What is allowed, for a 405.
+    pub(crate) allow: Option<&'static str>,
     pub(crate) headers: Vec<Header>,
     pub(crate) location: Option<Box<str>>,
+    pub(crate) cut: Option<Cut>,
+    /// What is sent in place of the proper end when the body is cut.
+    pub(crate) cut_tail: &'static [u8],
 }
 
 /// How the end of the body is told.
@@ -46,18 +56,50 @@ pub(crate) enum Framing {
     UntilClose,
 }
 
+/// What `Content-Type` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Media {
+    /// What goes with the content: text or bytes.
+    OfContent,
+    Named(Box<str>),
+    /// Nothing.
+    Unsaid,
+}
+
+/// What `Accept-Ranges` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AcceptRanges {
+    Bytes,
+    None,
+    /// Nothing.
+    Unsaid,
+}
+
+/// Where a body breaks off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    After(u64),
+    /// After the first piece of a content that has no known length.
+    FirstPiece,
+}
+
 /// Where a body's bytes come from.
 #[derive(Debug)]
 pub(crate) enum Content {
+    /// There is none, whatever length is told.
+    Empty,
     Text(Cow<'static, [u8]>),
     Pattern,
     File(File),
+    /// Made or fetched while it is sent.
+    Source(Box<dyn Source>),
 }
 
 impl Content {
     /// Appends a piece to `out`; an error when a file has become shorter.
     pub(crate) fn append(&self, pattern: &Pattern, first: u64, length: usize, out: &mut Vec<u8>) -> io::Result<()> {
         match self {
+            Self::Empty | Self::Source(_) => {}
             Self::Text(text) => {
                 let first = usize::try_from(first).unwrap_or(usize::MAX).min(text.len());
                 let last = first.saturating_add(length).min(text.len());
@@ -79,7 +121,8 @@ impl Content {
 }
 
 impl Answer {
-    fn whole(status: u16, content: Content, length: u64) -> Self {
+    /// An answer with the whole of `content`; without a length, it is sent in chunks.
+    pub(crate) fn of(status: u16, content: Content, length: Option<u64>) -> Self {
         Self {
             status,
             content,
@@ -87,21 +130,25 @@ impl Answer {
             length,
             content_range: None,
             framing: Framing::Length,
+            media: Media::OfContent,
+            accept_ranges: AcceptRanges::Bytes,
             close: false,
             linger: false,
-            allow: false,
+            allow: None,
             headers: Vec::new(),
             location: None,
+            cut: None,
+            cut_tail: b"",
         }
     }
 
-    fn text(status: u16, text: impl Into<Cow<'static, [u8]>>) -> Self {
+    pub(crate) fn text(status: u16, text: impl Into<Cow<'static, [u8]>>) -> Self {
         let text = text.into();
         let length = text.len() as u64;
-        Self::whole(status, Content::Text(text), length)
+        Self::of(status, Content::Text(text), Some(length))
     }
 
-    fn sentence(status: u16, sentence: &str) -> Self {
+    pub(crate) fn sentence(status: u16, sentence: &str) -> Self {
         Self::text(status, format!("{sentence}\n").into_bytes())
     }
 
@@ -110,13 +157,26 @@ impl Answer {
         Self { close: true, linger: true, ..Self::sentence(bad.status(), &bad.to_string()) }
     }
 
+    /// This answer's place taken by another one: a HEAD stays without a body, and a connection that is to be closed is.
+    pub(crate) fn replaced(self, other: Self) -> Self {
+        let framing = if self.framing == Framing::Told { Framing::Told } else { Framing::Length };
+        Self { close: self.close || other.close, linger: self.linger || other.linger, framing, ..other }
+    }
+
     /// The answer of a planted error.
-    pub(crate) fn planted_error(self) -> Self {
-        Self {
-            close: self.close,
-            linger: self.linger,
-            ..framed(Self::text(500, &b"planted error\n"[..]), self.framing)
-        }
+    pub(crate) fn planted_error() -> Self {
+        Self::text(500, &b"planted error\n"[..])
+    }
+
+    /// Breaks off in the middle of the body, if it has one.
+    pub(crate) fn cut(&mut self) {
+        let sends_body = matches!(self.framing, Framing::Length | Framing::Chunked | Framing::UntilClose);
+        self.cut = match self.length {
+            _ if !sends_body => None,
+            Some(0) => None,
+            Some(length) => Some(Cut::After(length / 2)),
+            None => Some(Cut::FirstPiece),
+        };
     }
 
     /// The range that a 206 holds.
@@ -125,69 +185,123 @@ impl Answer {
     }
 }
 
-/// Keeps a HEAD bodiless when its answer is replaced.
-fn framed(answer: Answer, framing: Framing) -> Answer {
-    Answer { framing: if framing == Framing::Told { Framing::Told } else { Framing::Length }, ..answer }
+/// The answer of a server that could not get one from the owner.
+pub(crate) fn bad_gateway() -> Answer {
+    Answer::sentence(502, "the owner of this object did not answer")
 }
 
 /// What is known of a request besides its head.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Facts {
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
     /// Bytes of its body.
     pub(crate) received: u64,
-    /// It has `If-Range`.
-    pub(crate) conditional_range: bool,
+    pub(crate) fields: &'a Fields,
 }
 
-/// Decides on the answer, and how long the request asks it to be delayed.
-pub(crate) fn answer(site: &Site, head: &RequestHead, facts: Facts) -> (Answer, std::time::Duration) {
+/// What is to be done with a request.
+#[derive(Debug)]
+pub(crate) enum Decision {
+    /// It is answered, after the delay that it asks for.
+    Answer(Answer, Duration),
+    /// The answer is that of another server.
+    Fetch(SocketAddr),
+}
+
+impl Decision {
+    fn at_once(answer: Answer, head: &RequestHead) -> Self {
+        Self::Answer(finish(answer, head, false), Duration::ZERO)
+    }
+}
+
+impl Decision {
+    /// What is done in place of this with a request that is refused because there are too many, or at random.
+    pub(crate) fn refused(self, site: &Site, head: &RequestHead, overload: bool) -> Self {
+        let other = if overload { site.stand_in.overloaded(head) } else { Answer::planted_error() };
+        match self {
+            Self::Answer(answer, asked) => Self::Answer(answer.replaced(other), asked),
+            Self::Fetch(_) => Self::at_once(other, head),
+        }
+    }
+}
+
+/// Decides what is done with a request.
+pub(crate) fn decide(site: &Site, head: &RequestHead, facts: &Facts<'_>) -> Decision {
     let target = Target::parse(&head.target);
     let options = match target.and_then(|target| target.query).map(Options::parse).transpose() {
         Ok(options) => options,
-        Err(sentence) => return (finish(Answer::sentence(400, sentence), head, false), std::time::Duration::ZERO),
+        Err(sentence) => return Decision::at_once(Answer::sentence(400, sentence), head),
     };
-    let answer = match (&head.method, target) {
-        (_, None) => Answer::sentence(400, "the target is neither a path nor an http URL"),
-        (Method::Get | Method::Head, Some(target)) => object(site, target),
-        (Method::Put, Some(_)) => Answer::sentence(201, &facts.received.to_string()),
-        (Method::Post, Some(_)) => Answer::sentence(200, &facts.received.to_string()),
-        _ => Answer { allow: true, ..Answer::sentence(405, "only GET, HEAD, PUT and POST are served") },
+    let Some(target) = target else {
+        return Decision::at_once(Answer::sentence(400, "the target is neither a path nor an http URL"), head);
     };
-    let Some(options) = options else {
-        return (finish(ranged(answer, head, facts), head, false), std::time::Duration::ZERO);
-    };
+    if let Some(elsewhere) = elsewhere(site, head, target, options.as_ref().is_some_and(|options| options.sent_here)) {
+        return elsewhere;
+    }
+    let (answer, narrow): (Answer, fn(Answer, &RequestHead, &Facts<'_>) -> Answer) =
+        match site.stand_in.answer(head, target, facts) {
+            Some(answer) => (answer, |answer, _, _| answer),
+            None => (plain(site, head, target, facts), ranged),
+        };
+    let Some(options) = options else { return Decision::at_once(narrow(answer, head, facts), head) };
     let delay = options.delay;
     let (chunked, close) = (options.chunked, options.close);
-    let mut answer = finish(asked_for(answer, options, head, facts), head, chunked);
+    let mut answer = finish(asked_for(answer, options, |answer| narrow(answer, head, facts)), head, chunked);
     answer.linger |= close && !answer.close;
     answer.close |= close;
-    (answer, delay)
+    Decision::Answer(answer, delay)
 }
 
-/// Applies what a query asks for.
-fn asked_for(answer: Answer, options: Options, head: &RequestHead, facts: Facts) -> Answer {
+/// What is done with a request for an object that another server of the cluster owns. Faults that its query asks for
+/// are the owner's to make.
+fn elsewhere(site: &Site, head: &RequestHead, target: Target<'_>, sent_here: bool) -> Option<Decision> {
+    let member = site.member.as_ref().filter(|_| site.stand_in.is_object(target))?;
+    match member.route(target, head.host.as_deref(), sent_here) {
+        Route::Fetch(owner) if matches!(head.method, Method::Get | Method::Head) => Some(Decision::Fetch(owner)),
+        Route::Here | Route::Fetch(_) => None,
+        Route::Redirect { location, after } => {
+            let answer = Answer { location: Some(location), ..Answer::text(307, &b""[..]) };
+            Some(Decision::Answer(finish(answer, head, false), after))
+        }
+    }
+}
+
+/// The answer of a server that stands in for nobody.
+fn plain(site: &Site, head: &RequestHead, target: Target<'_>, facts: &Facts<'_>) -> Answer {
+    match &head.method {
+        Method::Get | Method::Head => object(site, target),
+        Method::Put => Answer::sentence(201, &facts.received.to_string()),
+        Method::Post => Answer::sentence(200, &facts.received.to_string()),
+        _ => Answer {
+            allow: Some("GET, HEAD, PUT, POST"),
+            ..Answer::sentence(405, "only GET, HEAD, PUT and POST are served")
+        },
+    }
+}
+
+/// Applies what a query asks for. Where another status is asked for, ranges are ignored.
+fn asked_for(answer: Answer, options: Options, narrow: impl Fn(Answer) -> Answer) -> Answer {
     let mut answer = if let Some(redirect) = options.redirect {
         Answer { location: Some(redirect.location), ..Answer::sentence(redirect.code, "see Location") }
     } else {
         match options.status {
-            None => ranged(answer, head, facts),
+            None => narrow(answer),
             Some(status @ 200..300) => Answer { status, ..answer },
             Some(status) => Answer::sentence(status, "as asked for by status="),
         }
     };
-    answer.headers = options.headers;
+    answer.headers.extend(options.headers);
     answer
 }
 
 fn object(site: &Site, target: Target<'_>) -> Answer {
     match (target.named(), &site.directory) {
-        (Ok(Named::Blackhole(bytes)), _) => Answer::whole(200, Content::Pattern, bytes),
+        (Ok(Named::Blackhole(bytes)), _) => Answer::of(200, Content::Pattern, Some(bytes)),
         (Err(error), _) => Answer::sentence(400, &error.to_string()),
         (Ok(Named::File(_)), None) => {
             Answer::sentence(404, "not found: there is /blackhole/SIZE, as in /blackhole/1MiB")
         }
         (Ok(Named::File(path)), Some(directory)) => match directory.open(path) {
-            Ok(Found::File { file, bytes }) => Answer::whole(200, Content::File(file), bytes),
+            Ok(Found::File { file, bytes }) => Answer::of(200, Content::File(file), Some(bytes)),
             Ok(Found::Listing(names)) => Answer::text(200, names),
             Err(NotServed::BadPath) => Answer::sentence(400, "the path is not one of a file"),
             Err(NotServed::Forbidden) => Answer::sentence(403, "not below the directory that is served, or no file"),
@@ -199,14 +313,12 @@ fn object(site: &Site, target: Target<'_>) -> Answer {
 
 /// Narrows a good answer to the range that was asked for. Several ranges, and one with a condition that cannot hold
 /// since no validators are sent, get the whole object (RFC 9110 §14.2, §13.1.5).
-fn ranged(answer: Answer, head: &RequestHead, facts: Facts) -> Answer {
-    let Some(request) = head.range.as_ref().filter(|_| head.method == Method::Get && answer.status == 200) else {
-        return answer;
-    };
-    if request.specs().len() != 1 || facts.conditional_range {
+pub(crate) fn ranged(answer: Answer, head: &RequestHead, facts: &Facts<'_>) -> Answer {
+    let asked = head.range.as_ref().filter(|_| head.method == Method::Get && answer.status == 200);
+    let (Some(request), Some(complete)) = (asked, answer.length) else { return answer };
+    if request.specs().len() != 1 || facts.fields.if_range.is_some() {
         return answer;
     }
-    let complete = answer.length;
     let ranges = match request.resolve(complete) {
         Resolved::Satisfiable(ranges) => ranges,
         Resolved::Unsatisfiable => {
@@ -215,14 +327,21 @@ fn ranged(answer: Answer, head: &RequestHead, facts: Facts) -> Answer {
         }
     };
     let Some(range) = ranges.first() else { return answer };
-    let content_range = ContentRange::of(*range, Some(complete));
-    Answer { status: 206, first: range.first(), length: range.len(), content_range, ..answer }
+    slice(answer, *range, complete)
+}
+
+/// One range of an object of `complete` bytes.
+pub(crate) fn slice(answer: Answer, range: ByteRange, complete: u64) -> Answer {
+    let content_range = ContentRange::of(range, Some(complete));
+    Answer { status: 206, first: range.first(), length: Some(range.len()), content_range, ..answer }
 }
 
 /// Settles how the body ends and what becomes of the connection.
-fn finish(mut answer: Answer, head: &RequestHead, chunked: bool) -> Answer {
+pub(crate) fn finish(mut answer: Answer, head: &RequestHead, chunked: bool) -> Answer {
+    let chunked = chunked || answer.length.is_none();
     answer.framing = match head.version {
         _ if matches!(answer.status, 204 | 304) => Framing::Bare,
+        _ if head.method == Method::Head && answer.length.is_none() => Framing::Bare,
         _ if head.method == Method::Head => Framing::Told,
         Version::Http11 if chunked => Framing::Chunked,
         Version::Http10 if chunked => Framing::UntilClose,

@@ -5,6 +5,8 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::stand_in::StandIn;
+
 /// Everything about a [`crate::Server`]. The default listens on a free port of the loopback address, serves only
 /// `/blackhole/…`, and has no faults.
 #[derive(Debug, Clone)]
@@ -27,6 +29,8 @@ pub struct Config {
     pub drain: Duration,
     /// Faults on every request.
     pub faults: Faults,
+    /// Whose documented behaviour is played.
+    pub stand_in: StandIn,
     /// How many requests are kept one by one in the ledger; without a number, none.
     pub log_requests: Option<NonZeroUsize>,
 }
@@ -43,6 +47,7 @@ impl Default for Config {
             idle_timeout: Duration::from_secs(60),
             drain: Duration::from_secs(1),
             faults: Faults::default(),
+            stand_in: StandIn::default(),
             log_requests: None,
         }
     }
@@ -63,6 +68,8 @@ pub struct Faults {
     pub capacity: Option<Capacity>,
     /// Each so-many-th request of the whole server is answered with 500.
     pub error_every: Option<NonZeroU64>,
+    /// Each so-many-th request of the whole server gets only a part of its body: then the connection is closed.
+    pub cut_every: Option<NonZeroU64>,
 }
 
 /// Time before an answer begins.
@@ -106,11 +113,43 @@ pub enum StallFrom {
 }
 
 /// A planted cliff: as long as no more than `concurrency` requests are in service at once, nothing happens; a request
-/// that finds `n` more than that (itself included) begins `n × slowdown` later.
+/// that finds `n` more than that (itself included) begins `n × slowdown` later, and may be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
     /// Requests in service that cost nothing.
     pub concurrency: u64,
     /// What each one above adds.
     pub slowdown: Duration,
+    /// Which requests count.
+    pub counted: Counted,
+    /// Which of those above are refused after their delay, with the overload answer of the [`StandIn`].
+    pub refused: Refused,
+}
+
+impl Capacity {
+    /// A capacity for requests of all kinds, of which none is refused.
+    #[must_use]
+    pub fn slowing(concurrency: u64, slowdown: Duration) -> Self {
+        Self { concurrency, slowdown, counted: Counted::All, refused: Refused::None }
+    }
+}
+
+/// Which requests a [`Capacity`] counts and slows down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// Each one.
+    All,
+    /// Those with a `Range`.
+    Ranges,
+}
+
+/// Which of the requests above a [`Capacity`] are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// None.
+    None,
+    /// A share that grows with the load: of requests that find `n` above a capacity of `c`, about `n / (n + 2c)`.
+    Share,
+    /// All of them.
+    All,
 }

@@ -3,19 +3,22 @@
 
 use std::io::{self, ErrorKind};
 use std::mem;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sys::Socket;
+use sys::{Interest, Socket};
 use wire::message::Reading;
 use wire::{BadRequest, Event, Framing, Method, RequestReader, Version};
 
-use crate::answer::{self, Answer, Facts};
+use crate::answer::{self, Answer, Content, Decision, Facts};
+use crate::cluster::{Fetch, Fetched, Fetches};
 use crate::faults::InService;
 use crate::head::{CONTINUE, HeadWriter};
 use crate::ledger::{Counters, Ended, RequestRecord, Sent, bounded_target};
 use crate::send::{Sending, Sends};
 use crate::site::Site;
+use crate::stand_in::Fields;
 
 /// Bytes of further requests that are kept while an answer is under way; beyond that they are left to the kernel.
 const PENDING_MAX: usize = 64 * 1024;
@@ -38,6 +41,8 @@ pub(crate) struct Desk {
     pub(crate) buffer: Vec<u8>,
     /// Room for the next answer's head and small body.
     pub(crate) scratch: Vec<u8>,
+    /// Connections to other servers of the cluster.
+    pub(crate) fetches: Fetches,
 }
 
 /// What a connection waits for.
@@ -49,6 +54,8 @@ pub(crate) enum Next {
     Write,
     /// An instant; meanwhile bytes of the client are read, unless there is no room for them or no more come.
     Later(Duration),
+    /// [`Connection::upstream`] to be ready; meanwhile bytes of the client are read as with `Later`.
+    Upstream(Interest),
     /// What it waited for before.
     Same,
     /// Nothing: it is over.
@@ -59,10 +66,19 @@ pub(crate) enum Next {
 enum State {
     Reading,
     /// The answer begins at an instant.
-    Delayed(Answer),
+    Delayed(Held),
+    /// The head of another server's answer is waited for.
+    Fetching(Box<Fetch>),
     Sending(Sending),
     /// Our side is closed, the client's not yet.
     Lingering,
+}
+
+/// What begins after a delay.
+#[derive(Debug)]
+enum Held {
+    Answer(Answer),
+    Fetch(SocketAddr),
 }
 
 /// One connection of a client.
@@ -77,7 +93,9 @@ pub(crate) struct Connection {
     ended: bool,
     requests: u64,
     service: Option<InService>,
-    conditional_range: bool,
+    fields: Fields,
+    /// The present answer breaks off.
+    cut: bool,
     /// Bytes of `100 Continue` for the present request.
     interim: u64,
     /// When the present head began to come.
@@ -96,7 +114,8 @@ impl Connection {
             ended: false,
             requests: 0,
             service: None,
-            conditional_range: false,
+            fields: Fields::default(),
+            cut: false,
             interim: 0,
             head_began: None,
             active: now,
@@ -119,7 +138,7 @@ impl Connection {
         let idle = now.saturating_sub(self.active) > site.limits.idle_timeout;
         match self.state {
             State::Reading => head_late || idle,
-            State::Sending(_) => idle,
+            State::Sending(_) | State::Fetching(_) => idle,
             State::Delayed(_) | State::Lingering => false,
         }
     }
@@ -128,7 +147,7 @@ impl Connection {
     pub(crate) fn readable(&mut self, desk: &mut Desk) -> Next {
         match self.state {
             State::Reading => self.read(desk),
-            State::Delayed(_) | State::Sending(_) => self.keep_for_later(desk),
+            State::Delayed(_) | State::Fetching(_) | State::Sending(_) => self.keep_for_later(desk),
             State::Lingering => self.drain(desk),
         }
     }
@@ -136,7 +155,9 @@ impl Connection {
     /// There is room to write, or the instant has come.
     pub(crate) fn proceed(&mut self, desk: &mut Desk) -> Next {
         let next = match mem::replace(&mut self.state, State::Reading) {
-            State::Delayed(answer) => self.start(answer, desk),
+            State::Delayed(Held::Answer(answer)) => self.start(answer, desk),
+            State::Delayed(Held::Fetch(owner)) => self.fetch(owner, desk),
+            State::Fetching(fetch) => self.fetch_on(fetch, desk),
             State::Sending(sending) => self.send(sending, desk),
             State::Lingering => return Next::Close,
             State::Reading => return Next::Read,
@@ -218,10 +239,8 @@ impl Connection {
     fn feed(&mut self, input: &[u8], desk: &mut Desk) -> Next {
         let mut at = 0;
         loop {
-            let mut conditional = false;
-            let read = self.reader.read(&input[at..], &mut |name, _| {
-                conditional |= name.len() == 8 && name.eq_ignore_ascii_case(b"if-range");
-            });
+            let (fields, wanted) = (&mut self.fields, desk.site.stand_in.wanted_fields());
+            let read = self.reader.read(&input[at..], &mut |name, value| fields.note(wanted, name, value));
             let answered = match read {
                 Err(bad) => self.refuse(bad, desk),
                 Ok(progress) => {
@@ -232,7 +251,6 @@ impl Connection {
                             return Next::Read;
                         }
                         Event::Head => {
-                            self.conditional_range = conditional;
                             if self.head_read(desk).is_err() {
                                 return Next::Close;
                             }
@@ -283,24 +301,66 @@ impl Connection {
     fn answer(&mut self, desk: &mut Desk) -> Option<Next> {
         let Some(head) = self.reader.head() else { return Some(Next::Close) };
         desk.counters.request_body_bytes.add(self.reader.body_bytes());
-        let facts = Facts { received: self.reader.body_bytes(), conditional_range: self.conditional_range };
-        let (mut answer, asked_delay) = answer::answer(&desk.site, head, facts);
-        let met = desk.site.planted.meet();
+        let facts = Facts { received: self.reader.body_bytes(), fields: &self.fields };
+        let mut decision = answer::decide(&desk.site, head, &facts);
+        let met = desk.site.planted.meet(head.range.is_some());
+        if met.error || met.refused {
+            decision = decision.refused(&desk.site, head, met.refused);
+        }
         self.service = Some(met.service);
-        if met.error {
-            answer = answer.planted_error();
+        self.cut = met.cut;
+        let (held, asked) = match decision {
+            Decision::Answer(answer, asked) => (Held::Answer(answer), asked),
+            Decision::Fetch(owner) => (Held::Fetch(owner), Duration::ZERO),
+        };
+        let delay = met.delay.saturating_add(asked);
+        if !delay.is_zero() {
+            self.state = State::Delayed(held);
+            return Some(Next::Later(desk.now.saturating_add(delay)));
         }
-        let last = desk.site.limits.close_after.is_some_and(|most| self.requests >= most.get());
-        if !answer.close && (last || desk.site.is_stopping()) {
-            answer.close = true;
-            answer.linger = true;
+        match held {
+            Held::Answer(answer) => self.start(answer, desk),
+            Held::Fetch(owner) => self.fetch(owner, desk),
         }
-        let delay = met.delay.saturating_add(asked_delay);
-        if delay.is_zero() {
-            return self.start(answer, desk);
+    }
+
+    /// Asks another server of the cluster.
+    fn fetch(&mut self, owner: SocketAddr, desk: &mut Desk) -> Option<Next> {
+        let head = self.reader.head()?;
+        match Fetch::begin(owner, head, self.fields.if_range.is_none(), &mut desk.fetches) {
+            Ok(fetch) => self.fetch_on(Box::new(fetch), desk),
+            Err(_) => self.fetched(answer::bad_gateway(), desk),
         }
-        self.state = State::Delayed(answer);
-        Some(Next::Later(desk.now.saturating_add(delay)))
+    }
+
+    fn fetch_on(&mut self, mut fetch: Box<Fetch>, desk: &mut Desk) -> Option<Next> {
+        match fetch.drive() {
+            Fetched::Waits(interest) => {
+                self.state = State::Fetching(fetch);
+                Some(Next::Upstream(interest))
+            }
+            Fetched::Answer(answer) => {
+                self.fetched(Answer { content: Content::Source(fetch.into_body()), ..answer }, desk)
+            }
+            Fetched::Failed => self.fetched(answer::bad_gateway(), desk),
+        }
+    }
+
+    fn fetched(&mut self, answer: Answer, desk: &mut Desk) -> Option<Next> {
+        let answer = match self.reader.head() {
+            Some(head) => answer::finish(answer, head, false),
+            None => answer,
+        };
+        self.start(answer, desk)
+    }
+
+    /// The connection to another server that [`Next::Upstream`] speaks of.
+    pub(crate) fn upstream(&self) -> Option<&Socket> {
+        match &self.state {
+            State::Fetching(fetch) => Some(fetch.socket()),
+            State::Sending(sending) => sending.upstream(),
+            State::Reading | State::Delayed(_) | State::Lingering => None,
+        }
     }
 
     /// Answers what could not be read.
@@ -315,7 +375,15 @@ impl Connection {
         self.start(Answer::to_malformed(bad), desk)
     }
 
-    fn start(&mut self, answer: Answer, desk: &mut Desk) -> Option<Next> {
+    fn start(&mut self, mut answer: Answer, desk: &mut Desk) -> Option<Next> {
+        let last = desk.site.limits.close_after.is_some_and(|most| self.requests >= most.get());
+        if !answer.close && (last || desk.site.is_stopping()) {
+            answer.close = true;
+            answer.linger = true;
+        }
+        if mem::take(&mut self.cut) {
+            answer.cut();
+        }
         let mut staged = mem::take(&mut desk.scratch);
         staged.clear();
         let version = self.reader.head().map_or(Version::Http11, |head| head.version);
@@ -331,23 +399,33 @@ impl Connection {
             self.active = desk.now;
         }
         let next = match sends {
-            Sends::Done => return self.sent(sending, desk),
+            Sends::Done => return self.sent(sending, Ended::Complete, desk),
             Sends::More => Next::Write,
             Sends::Later(instant) => Next::Later(instant),
+            Sends::Pending => Next::Upstream(Interest::Read),
+            Sends::Cut => return self.sent(sending, Ended::Aborted, desk),
             Sends::Broken => Next::Close,
         };
         self.state = State::Sending(sending);
         Some(next)
     }
 
-    /// The last byte has been handed to the kernel.
-    fn sent(&mut self, sending: Sending, desk: &mut Desk) -> Option<Next> {
-        self.count(&sending.answer, sending.sent, Ended::Complete, desk);
+    /// The last byte has been handed to the kernel, or the last one of an answer that was to break off.
+    fn sent(&mut self, sending: Sending, ended: Ended, desk: &mut Desk) -> Option<Next> {
+        self.count(&sending.answer, sending.sent, ended, desk);
         self.service = None;
-        let (close, linger) = (sending.answer.close, sending.answer.linger);
-        desk.scratch = sending.into_buffer();
+        let cut = ended == Ended::Aborted;
+        let (close, linger) = (sending.answer.close || cut, sending.answer.linger || cut);
+        let (buffer, content) = sending.into_parts();
+        desk.scratch = buffer;
+        if let Content::Source(source) = content
+            && let Some((owner, socket)) = source.into_connection()
+        {
+            desk.fetches.keep(owner, socket);
+        }
         if !close {
             self.reader.start();
+            self.fields.clear();
             return None;
         }
         self.state = State::Lingering;
@@ -361,9 +439,8 @@ impl Connection {
     /// Counts what is left unfinished when the connection is given up.
     pub(crate) fn abandon(&mut self, desk: &Desk) {
         match mem::replace(&mut self.state, State::Lingering) {
-            State::Delayed(answer) => {
-                self.count(&answer, Sent { head: self.interim, body: 0 }, Ended::Aborted, desk);
-            }
+            State::Delayed(Held::Answer(answer)) => self.abandon_unsent(&answer, desk),
+            State::Delayed(Held::Fetch(_)) | State::Fetching(_) => self.abandon_unsent(&answer::bad_gateway(), desk),
             State::Sending(sending) => self.count(&sending.answer, sending.sent, Ended::Aborted, desk),
             State::Reading if self.reader.head().is_some() && !self.reader.is_complete() => {
                 desk.counters.requests_cut.add(1);
@@ -374,6 +451,10 @@ impl Connection {
         }
         self.service = None;
         desk.counters.connections_closed.add(1);
+    }
+
+    fn abandon_unsent(&self, answer: &Answer, desk: &Desk) {
+        self.count(answer, Sent { head: self.interim, body: 0 }, Ended::Aborted, desk);
     }
 
     fn count(&self, answer: &Answer, sent: Sent, ended: Ended, desk: &Desk) {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use wire::Version;
 
-use crate::answer::{Answer, Framing};
+use crate::answer::{AcceptRanges, Answer, Framing, Media};
 use crate::date::write_date;
 
 /// Tells a client to send the body that it holds back.
@@ -33,20 +33,13 @@ impl HeadWriter {
         // Writing to memory does not fail.
         let _ = write!(out, "HTTP/1.1 {} {}\r\n", answer.status, reason(answer.status));
         out.extend_from_slice(&self.common);
-        if answer.framing != Framing::Bare {
-            let kind: &[u8] = if answer.content.is_text() {
-                b"Content-Type: text/plain; charset=utf-8\r\n"
-            } else {
-                b"Content-Type: application/octet-stream\r\n"
-            };
-            out.extend_from_slice(kind);
-        }
-        match answer.framing {
-            Framing::Length | Framing::Told => {
-                let _ = write!(out, "Content-Length: {}\r\n", answer.length);
+        write_kind(answer, out);
+        match (answer.framing, answer.length) {
+            (Framing::Length | Framing::Told, Some(length)) => {
+                let _ = write!(out, "Content-Length: {length}\r\n");
             }
-            Framing::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
-            Framing::Bare | Framing::UntilClose => {}
+            (Framing::Chunked, _) => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+            (Framing::Length | Framing::Told | Framing::Bare | Framing::UntilClose, _) => {}
         }
         if let Some(range) = &answer.content_range {
             let _ = write!(out, "Content-Range: {range}\r\n");
@@ -64,7 +57,7 @@ impl HeadWriter {
         self.common.clear();
         self.common.extend_from_slice(b"Server: plimsoll/");
         self.common.extend_from_slice(env!("CARGO_PKG_VERSION").as_bytes());
-        self.common.extend_from_slice(b"\r\nAccept-Ranges: bytes\r\nDate: ");
+        self.common.extend_from_slice(b"\r\nDate: ");
         write_date(wall, &mut self.common);
         self.common.extend_from_slice(b"\r\n");
         let past = wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
@@ -72,9 +65,27 @@ impl HeadWriter {
     }
 }
 
+fn write_kind(answer: &Answer, out: &mut Vec<u8>) {
+    match answer.accept_ranges {
+        AcceptRanges::Bytes => out.extend_from_slice(b"Accept-Ranges: bytes\r\n"),
+        AcceptRanges::None => out.extend_from_slice(b"Accept-Ranges: none\r\n"),
+        AcceptRanges::Unsaid => {}
+    }
+    let media = match &answer.media {
+        Media::Unsaid => return,
+        Media::Named(name) => name,
+        Media::OfContent if answer.framing == Framing::Bare => return,
+        Media::OfContent if answer.content.is_text() => "text/plain; charset=utf-8",
+        Media::OfContent => "application/octet-stream",
+    };
+    for part in ["Content-Type: ", media, "\r\n"] {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
 fn write_rare(answer: &Answer, out: &mut Vec<u8>) {
-    if answer.allow {
-        out.extend_from_slice(b"Allow: GET, HEAD, PUT, POST\r\n");
+    if let Some(allow) = answer.allow {
+        let _ = write!(out, "Allow: {allow}\r\n");
     }
     if let Some(location) = &answer.location {
         let _ = write!(out, "Location: {location}\r\n");
@@ -105,8 +116,10 @@ fn reason(status: u16) -> &'static str {
         416 => "Range Not Satisfiable",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
+        412 => "Precondition Failed",
         500 => "Internal Server Error",
         501 => "Not Implemented",
+        502 => "Bad Gateway",
         503 => "Service Unavailable",
         505 => "HTTP Version Not Supported",
         _ => "Status",

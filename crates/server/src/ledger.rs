@@ -56,6 +56,41 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// The books of several servers as one.
+    #[must_use]
+    pub fn joint<'a>(ledgers: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut joint = Self::default();
+        for ledger in ledgers {
+            joint.add(ledger);
+        }
+        joint
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.connections_accepted += other.connections_accepted;
+        self.connections_refused += other.connections_refused;
+        self.connections_closed += other.connections_closed;
+        self.requests_malformed += other.requests_malformed;
+        self.requests_cut += other.requests_cut;
+        self.received_bytes += other.received_bytes;
+        self.request_body_bytes += other.request_body_bytes;
+        for (sum, count) in self.methods.0.iter_mut().zip(other.methods.0) {
+            *sum += count;
+        }
+        for (sum, answers) in [(&mut self.complete, other.complete), (&mut self.aborted, other.aborted)] {
+            sum.count += answers.count;
+            sum.head_bytes += answers.head_bytes;
+            sum.body_bytes += answers.body_bytes;
+        }
+        for (status, count) in &other.statuses {
+            let sum = self.statuses.entry(*status).or_default();
+            sum.complete += count.complete;
+            sum.aborted += count.aborted;
+        }
+        self.log.extend_from_slice(&other.log);
+        self.log_dropped += other.log_dropped;
+    }
+
     /// Requests whose head was read whole.
     #[must_use]
     pub fn requests(&self) -> u64 {
@@ -315,5 +350,11 @@ mod tests {
         assert_eq!(ledger.statuses[&206], StatusCount { complete: 1, aborted: 0 });
         assert_eq!((ledger.log.len(), ledger.log_dropped), (1, 1));
         assert_eq!(ledger.log[0].target.len(), TARGET_BYTES_MAX);
+        let apart = threads.each_ref().map(|thread| {
+            let mut own = Ledger::default();
+            thread.add_to(&mut own);
+            own
+        });
+        assert_eq!(Ledger::joint(&apart), ledger);
     }
 }

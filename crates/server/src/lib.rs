@@ -41,6 +41,7 @@
 //! 1000 names. Connections and times have the limits of [`Config`].
 
 mod answer;
+mod cluster;
 mod config;
 mod connection;
 mod date;
@@ -54,12 +55,16 @@ mod query;
 mod send;
 mod server;
 mod site;
+mod source;
+mod stand_in;
 mod table;
 mod target;
 mod thread;
 
-pub use config::{Capacity, Config, Delay, Faults, Stall, StallFrom};
+pub use cluster::{Cluster, ClusterConfig, Elsewhere, object_name, owner};
+pub use config::{Capacity, Config, Counted, Delay, Faults, Refused, Stall, StallFrom};
 pub use ledger::{Answers, Ledger, MethodCounts, RequestRecord, StatusCount};
 pub use liar::{Case, CaseError, Client, End, Expected, Liar};
 pub use pattern::pattern_byte;
 pub use server::Server;
+pub use stand_in::{Alluxio, Booster, StandIn, piece_cid};

@@ -23,6 +23,8 @@ pub(crate) struct Options {
     pub(crate) close: bool,
     pub(crate) headers: Vec<Header>,
     pub(crate) redirect: Option<Redirect>,
+    /// A bare `redirect`: another server of the cluster has sent the client here already.
+    pub(crate) sent_here: bool,
 }
 
 /// A redirect that was asked for.
@@ -50,6 +52,7 @@ impl Options {
                 "chunked" => options.chunked = true,
                 "close" => options.close = true,
                 "header" => options.add_header(&value()?)?,
+                "redirect" if parameter == "redirect" => options.sent_here = true,
                 "redirect" => location = Some(redirect(&value()?)?),
                 "code" => code = Some(redirect_code(&value()?)?),
                 _ => {}
@@ -118,6 +121,7 @@ mod tests {
         assert_eq!(headers, ["X-Cache: hit", "A: b&c"]);
         assert_eq!(options.redirect, Some(Redirect { code: 308, location: "/x?y=1".into() }));
         assert_eq!(Options::parse("redirect=http://h/").unwrap().redirect.unwrap().code, 307);
+        assert!(Options::parse("a=1&redirect").unwrap().sent_here);
         assert_eq!(Options::parse("cache-buster=1&x&&=&code=307"), Ok(Options::default()));
     }
 

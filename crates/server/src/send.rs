@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use sys::Socket;
 
-use crate::answer::{Answer, Content, Framing};
+use crate::answer::{Answer, Content, Cut, Framing};
 use crate::ledger::Sent;
 use crate::pattern::Pattern;
+use crate::source::Produced;
 
 /// A body up to this size leaves with its head.
 const INLINE_MAX: u64 = 16 * 1024;
@@ -37,13 +38,42 @@ pub(crate) struct Sending {
     content: Range<usize>,
     /// Content that is not yet staged: from here,
     next: u64,
-    /// so many bytes.
-    left: u64,
+    /// so many bytes, or until its source ends.
+    left: Left,
+    /// Where it breaks off instead.
+    cut: Option<Cut>,
+    /// A piece of a source, before it is framed.
+    piece: Vec<u8>,
     /// Whether the end of the message is staged.
     ended: bool,
     /// Whether a small body has had its chance to leave with the head.
     begun: bool,
     pace: Option<Pace>,
+}
+
+/// Content that is still to be staged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Bytes(u64),
+    Open,
+}
+
+impl Left {
+    const NONE: Self = Self::Bytes(0);
+
+    /// The most that is left.
+    fn most(self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Open => u64::MAX,
+        }
+    }
+
+    fn take(&mut self, bytes: u64) {
+        if let Self::Bytes(left) = self {
+            *left = left.saturating_sub(bytes);
+        }
+    }
 }
 
 /// A limit on how fast content goes.
@@ -62,6 +92,10 @@ pub(crate) enum Sends {
     More,
     /// The rate allows more at that instant.
     Later(Duration),
+    /// The content's source has nothing at present.
+    Pending,
+    /// The answer was to break off, and has.
+    Cut,
     /// The client is gone, or the content.
     Broken,
 }
@@ -72,7 +106,13 @@ impl Sending {
         let sends_body = matches!(answer.framing, Framing::Length | Framing::Chunked | Framing::UntilClose);
         Self {
             next: answer.first,
-            left: if sends_body { answer.length } else { 0 },
+            left: match (sends_body, answer.length) {
+                (false, _) => Left::NONE,
+                (true, Some(length)) => Left::Bytes(length),
+                (true, None) => Left::Open,
+            },
+            cut: answer.cut,
+            piece: Vec::new(),
             ended: answer.framing != Framing::Chunked,
             begun: false,
             content: staged.len()..staged.len(),
@@ -84,24 +124,41 @@ impl Sending {
         }
     }
 
-    /// The buffer, to be used again.
-    pub(crate) fn into_buffer(self) -> Vec<u8> {
-        self.staged
+    /// The buffer, to be used again, and the content.
+    pub(crate) fn into_parts(self) -> (Vec<u8>, Content) {
+        (self.staged, self.answer.content)
+    }
+
+    /// The socket that the content comes from.
+    pub(crate) fn upstream(&self) -> Option<&Socket> {
+        match &self.answer.content {
+            Content::Source(source) => source.waits_for(),
+            Content::Empty | Content::Text(_) | Content::Pattern | Content::File(_) => None,
+        }
     }
 
     /// Sends what goes now.
     pub(crate) fn drive(&mut self, socket: &Socket, pattern: &Pattern, now: Duration) -> Sends {
         let first = !std::mem::replace(&mut self.begun, true);
-        if first && self.pace.is_none() && self.left <= INLINE_MAX && self.stage(pattern, self.left).is_err() {
-            return Sends::Broken;
+        if first && self.pace.is_none() && self.cut.is_none() {
+            let inline = self.left == Left::Open || self.left.most() <= INLINE_MAX;
+            if inline && self.stage(pattern, PIECE_MAX).is_err() {
+                return Sends::Broken;
+            }
         }
         let turn_ends = self.sent.body.saturating_add(TURN_MAX);
         loop {
             if let Err(error) = self.send_staged(socket) {
                 return stopped(&error);
             }
-            if self.left == 0 && self.ended {
+            if self.left == Left::NONE && self.ended {
                 return Sends::Done;
+            }
+            if let Some(sends) = self.break_off() {
+                match sends {
+                    Sends::More => continue,
+                    sends => return sends,
+                }
             }
             if self.sent.body >= turn_ends {
                 return Sends::More;
@@ -120,13 +177,17 @@ impl Sending {
                 _ => {
                     self.staged.clear();
                     self.at = 0;
-                    self.stage(pattern, allowed.min(PIECE_MAX)).map(|()| 0)
+                    match self.stage(pattern, allowed.min(PIECE_MAX)) {
+                        Ok(true) => Ok(0),
+                        Ok(false) => return Sends::Pending,
+                        Err(_) => return Sends::Broken,
+                    }
                 }
             };
             match moved {
                 Ok(moved) => {
                     self.next += moved;
-                    self.left -= moved;
+                    self.left.take(moved);
                     self.sent.body += moved;
                 }
                 Err(error) => return stopped(&error),
@@ -134,34 +195,69 @@ impl Sending {
         }
     }
 
-    /// Appends a piece of content with its framing. The content range of the buffer is empty before.
-    fn stage(&mut self, pattern: &Pattern, piece: u64) -> io::Result<()> {
+    /// Appends a piece of content with its framing; false when its source has nothing at present. The content range of
+    /// the buffer is empty before.
+    fn stage(&mut self, pattern: &Pattern, most: u64) -> io::Result<bool> {
+        let wanted = most.min(self.left.most()) as usize;
         let chunked = self.answer.framing == Framing::Chunked;
-        let piece = piece.min(self.left);
+        let mut piece = wanted;
+        if let Content::Source(source) = &mut self.answer.content {
+            self.piece.clear();
+            if wanted > 0 {
+                match source.produce(pattern, wanted, &mut self.piece)? {
+                    Produced::Piece => {}
+                    Produced::Pending => return Ok(false),
+                    Produced::End if self.left == Left::Open => self.left = Left::NONE,
+                    Produced::End => return Err(ErrorKind::UnexpectedEof.into()),
+                }
+            }
+            piece = self.piece.len();
+        }
         let out = &mut self.staged;
         if chunked && piece > 0 {
             write!(out, "{piece:x}\r\n")?;
         }
         let from = out.len();
-        self.answer.content.append(pattern, self.next, piece as usize, out)?;
+        if matches!(self.answer.content, Content::Source(_)) {
+            out.extend_from_slice(&self.piece);
+        } else {
+            self.answer.content.append(pattern, self.next, piece, out)?;
+        }
         self.content = from..out.len();
         if chunked && piece > 0 {
             out.extend_from_slice(b"\r\n");
         }
-        self.next += piece;
-        self.left -= piece;
-        if chunked && self.left == 0 {
+        self.next += piece as u64;
+        self.left.take(piece as u64);
+        if chunked && self.left == Left::NONE {
             out.extend_from_slice(b"0\r\n\r\n");
             self.ended = true;
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Where the content was to break off: what comes next, once all before has been sent.
+    fn break_off(&mut self) -> Option<Sends> {
+        let reached = match self.cut? {
+            Cut::After(bytes) => self.next - self.answer.first >= bytes,
+            Cut::FirstPiece => self.next > self.answer.first,
+        };
+        if !reached {
+            return None;
+        }
+        self.staged.clear();
+        self.at = 0;
+        self.content = 0..0;
+        let tail = std::mem::take(&mut self.answer.cut_tail);
+        self.staged.extend_from_slice(tail);
+        Some(if tail.is_empty() { Sends::Cut } else { Sends::More })
     }
 
     fn send_staged(&mut self, socket: &Socket) -> io::Result<()> {
         while self.at < self.staged.len() {
             let rest = &self.staged[self.at..];
             // More follows at once, unless a rate makes it wait.
-            let more = self.left > 0 && self.pace.is_none();
+            let more = matches!(self.left, Left::Bytes(1..)) && self.pace.is_none() && self.cut.is_none();
             let taken = match if more { socket.send_more(rest) } else { socket.send(rest) } {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 answer => answer?,
@@ -189,13 +285,17 @@ impl Sending {
 
     /// How much content may go now, or when there is a piece again.
     fn allowance(&self, now: Duration) -> Result<u64, Duration> {
-        let Some(Pace { rate, began }) = self.pace else { return Ok(self.left) };
+        let left = match self.cut {
+            Some(Cut::After(bytes)) => self.left.most().min(bytes.saturating_sub(self.next - self.answer.first)),
+            Some(Cut::FirstPiece) | None => self.left.most(),
+        };
+        let Some(Pace { rate, began }) = self.pace else { return Ok(left) };
         let earned = now.saturating_sub(began).as_nanos() * u128::from(rate.get()) / 1_000_000_000;
         let earned = u64::try_from(earned).unwrap_or(u64::MAX);
-        let piece = (rate.get() / RATE_PIECES).max(1).min(self.left);
+        let piece = (rate.get() / RATE_PIECES).max(1).min(left);
         let allowed = earned.saturating_sub(self.sent.body);
         if allowed >= piece {
-            return Ok(allowed.min(self.left));
+            return Ok(allowed.min(left));
         }
         let nanos = u128::from(self.sent.body + piece) * 1_000_000_000;
         let after = nanos.div_ceil(u128::from(rate.get()));

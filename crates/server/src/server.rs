@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use sys::{Socket, Waker};
 
+use crate::cluster::Member;
 use crate::config::Config;
 use crate::ledger::{Counters, Ledger};
 use crate::site::Site;
@@ -52,9 +53,12 @@ impl Server {
     /// # Errors
     /// An address or path cannot be listened on, the directory is none, or the system lacks the means.
     pub fn start(config: &Config) -> io::Result<Self> {
-        let site = Arc::new(Site::new(config)?);
-        let count = config.threads.map_or_else(sys::limits::available_cores, NonZeroUsize::get);
-        let mut listeners = Listeners::open(config, count)?;
+        Self::start_on(config, Listeners::open(config)?, None)
+    }
+
+    /// As [`Self::start`], on sockets that are open already, as a member of a cluster or alone.
+    pub(crate) fn start_on(config: &Config, mut listeners: Listeners, member: Option<Member>) -> io::Result<Self> {
+        let site = Arc::new(Site::new(config, member)?);
         let mut server = Self {
             addresses: mem::take(&mut listeners.addresses),
             unix: mem::take(&mut listeners.paths),
@@ -142,14 +146,15 @@ impl Drop for Server {
 
 /// The listening sockets, by thread: each thread has a TCP socket of its own for each address, so that the kernel
 /// spreads connections; Unix sockets are shared.
-struct Listeners {
+pub(crate) struct Listeners {
     addresses: Vec<SocketAddr>,
     paths: Vec<PathBuf>,
     by_thread: Vec<Vec<Arc<Socket>>>,
 }
 
 impl Listeners {
-    fn open(config: &Config, threads: usize) -> io::Result<Self> {
+    pub(crate) fn open(config: &Config) -> io::Result<Self> {
+        let threads = config.threads.map_or_else(sys::limits::available_cores, NonZeroUsize::get);
         let mut listeners = Self { addresses: Vec::new(), paths: Vec::new(), by_thread: vec![Vec::new(); threads] };
         for address in &config.listen {
             listeners.open_tcp(*address)?;
@@ -158,6 +163,11 @@ impl Listeners {
             listeners.open_unix(path)?;
         }
         Ok(listeners)
+    }
+
+    /// The TCP addresses, with their real ports.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.addresses.iter().copied()
     }
 
     fn open_tcp(&mut self, mut address: SocketAddr) -> io::Result<()> {

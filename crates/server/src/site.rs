@@ -6,15 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::cluster::Member;
 use crate::config::Config;
 use crate::faults::Planted;
 use crate::files::Directory;
 use crate::pattern::Pattern;
+use crate::stand_in::Player;
 
 /// The content, the limits and the switches of one server.
 pub(crate) struct Site {
     pub(crate) pattern: Pattern,
     pub(crate) directory: Option<Directory>,
+    pub(crate) stand_in: Player,
+    /// The place in a cluster, if there is one.
+    pub(crate) member: Option<Member>,
     pub(crate) planted: Arc<Planted>,
     pub(crate) limits: Limits,
     /// Records that the log has room for; `None` when no log is kept.
@@ -35,7 +40,7 @@ pub(crate) struct Limits {
 }
 
 impl Site {
-    pub(crate) fn new(config: &Config) -> io::Result<Self> {
+    pub(crate) fn new(config: &Config, member: Option<Member>) -> io::Result<Self> {
         let limits = Limits {
             connections_max: config.connections_max.get(),
             head_timeout: config.head_timeout,
@@ -47,6 +52,8 @@ impl Site {
         Ok(Self {
             pattern: Pattern::new()?,
             directory: config.directory.as_deref().map(Directory::new).transpose()?,
+            stand_in: Player::new(&config.stand_in),
+            member,
             planted: Arc::new(Planted::new(config.faults.clone(), sys::clock::monotonic())),
             limits,
             log_left: config.log_requests.map(|room| AtomicUsize::new(room.get())),

@@ -54,7 +54,7 @@ impl<T> Table<T> {
         }
         let entry = place.take()?;
         // The highest generations are kept for what is not a connection.
-        *generation = (*generation + 1) & 0x7fff_ffff;
+        *generation = (*generation + 1) & 0x3fff_ffff;
         self.free.push(token.index());
         Some(entry)
     }

@@ -43,13 +43,20 @@ impl<'a> Target<'a> {
         Some(Self { path, query })
     }
 
-    /// What the path names; an error when it begins as a blackhole object and has no valid size.
+    /// What the path names; an error when it begins as a blackhole object and has no valid size. What follows the size
+    /// after a `-` tells objects of one size apart.
     pub(crate) fn named(self) -> Result<Named<'a>, UnitError> {
         match self.path.strip_prefix(BLACKHOLE) {
-            Some(size) => size.parse().map(|ByteSize(bytes)| Named::Blackhole(bytes)),
+            Some(name) => size_of_name(name).map(Named::Blackhole),
             None => Ok(Named::File(self.path)),
         }
     }
+}
+
+/// The size in a name like `1MiB` or `1MiB-000123`.
+pub(crate) fn size_of_name(name: &str) -> Result<u64, UnitError> {
+    let size = name.split_once('-').map_or(name, |(size, _)| size);
+    size.parse().map(|ByteSize(bytes)| bytes)
 }
 
 #[cfg(test)]
@@ -79,6 +86,9 @@ mod tests {
         assert_eq!(named("/blackhole/1KiB?x"), Ok(Named::Blackhole(1024)));
         for text in ["/blackhole/", "/blackhole/1KiB/", "/blackhole/16EiB", "/blackhole/1K", "/blackhole/-1"] {
             assert!(named(text).is_err(), "{text}");
+        }
+        for text in ["/blackhole/1KiB-000123", "/blackhole/1024-a-b/c"] {
+            assert_eq!(named(text), Ok(Named::Blackhole(1024)), "{text}");
         }
         assert_eq!(named("/blackhole"), Ok(Named::File("/blackhole")));
         assert_eq!(named("/blackhole%2f1"), Ok(Named::File("/blackhole%2f1")));

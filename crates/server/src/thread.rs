@@ -10,6 +10,7 @@ use std::time::Duration;
 use sys::poll::Timer;
 use sys::{Events, Interest, Poller, Ready, Socket, Waker};
 
+use crate::cluster::Fetches;
 use crate::connection::{Connection, Desk, Next};
 use crate::head::HeadWriter;
 use crate::ledger::Counters;
@@ -28,6 +29,8 @@ const SWEEP: Duration = Duration::from_millis(100);
 const NAP: Duration = Duration::from_millis(20);
 /// Tokens from here on are listeners; connections' tokens stay below.
 const LISTENERS: u64 = 1 << 63;
+/// Added to a connection's token for the server that it fetches an answer from.
+const UPSTREAM: u64 = 1 << 62;
 const WAKER: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
 /// What the timer is set to when nothing waits for an instant.
@@ -82,8 +85,15 @@ impl Thread {
             poller.add(&**listener, LISTENERS + index, Interest::Read)?;
         }
         let now = sys::clock::monotonic();
-        let desk =
-            Desk { site, counters, heads: HeadWriter::new(), now, buffer: vec![0; BUFFER_BYTES], scratch: Vec::new() };
+        let desk = Desk {
+            site,
+            counters,
+            heads: HeadWriter::new(),
+            now,
+            buffer: vec![0; BUFFER_BYTES],
+            scratch: Vec::new(),
+            fetches: Fetches::default(),
+        };
         Ok(Self {
             desk,
             poller,
@@ -163,6 +173,7 @@ impl Thread {
             WAKER => drop(self.waker.drain()),
             TIMER => self.armed = None,
             token if token >= LISTENERS => self.accept((token - LISTENERS) as usize),
+            token if token & UPSTREAM != 0 => self.upstream_ready(Token(token & !UPSTREAM)),
             token => {
                 let token = Token(token);
                 let Some(entry) = self.table.get_mut(token) else { return };
@@ -173,6 +184,17 @@ impl Thread {
                 self.arrange(token, next);
             }
         }
+    }
+
+    /// The server that a connection fetches from is ready. It is watched for one event at a time.
+    fn upstream_ready(&mut self, token: Token) {
+        let Some(entry) = self.table.get_mut(token) else { return };
+        if let Some(socket) = entry.connection.upstream() {
+            // Fails only for one that is not watched.
+            let _ = self.poller.remove(socket);
+        }
+        let next = entry.connection.proceed(&mut self.desk);
+        self.arrange(token, next);
     }
 
     fn accept(&mut self, index: usize) {
@@ -218,7 +240,7 @@ impl Thread {
             Next::Close => return self.close(token),
             Next::Write => Watch::Write,
             Next::Read => Watch::Read,
-            Next::Later(_) | Next::Same => {
+            Next::Later(_) | Next::Upstream(_) | Next::Same => {
                 if entry.connection.has_room() {
                     Watch::Read
                 } else {
@@ -230,6 +252,13 @@ impl Thread {
             Next::Later(instant) => {
                 entry.wakes = Some(instant);
                 self.timers.push(Reverse((instant, token)));
+            }
+            Next::Upstream(interest) => {
+                entry.wakes = None;
+                let socket = entry.connection.upstream();
+                if socket.is_none_or(|socket| self.poller.add(socket, token.0 | UPSTREAM, interest).is_err()) {
+                    return self.close(token);
+                }
             }
             Next::Same => {}
             Next::Read | Next::Write | Next::Close => entry.wakes = None,

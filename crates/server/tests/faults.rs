@@ -136,7 +136,7 @@ fn a_rate_is_kept_per_connection() {
 
 #[test]
 fn beyond_its_capacity_the_server_becomes_slow() {
-    let capacity = Capacity { concurrency: 2, slowdown: 100 * MS };
+    let capacity = Capacity::slowing(2, 100 * MS);
     let delay = Delay::Constant(50 * MS);
     let (server, address) = start(&with(Faults { capacity: Some(capacity), delay, ..Faults::default() }));
     let mut clients: Vec<Client> = (0..4).map(|_| Client::connect(address)).collect();

@@ -1,0 +1,298 @@
+//! The stand-in of booster-http, quirk by quirk.
+
+mod common;
+
+use common::{Answer, Client, balanced, config, start};
+use flate2::read::GzDecoder;
+use measure::units::ByteSize;
+use server::{Booster, Capacity, Config, Counted, Faults, Refused, StandIn, pattern_byte, piece_cid};
+use sha2::{Digest, Sha256};
+use std::io::Read;
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+const PIECE: u64 = 5_000_000;
+const CAR_BYTES: u64 = 700_000;
+const ANY_CID: &str = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi";
+
+fn booster() -> Config {
+    let booster = Booster { piece_size: ByteSize(PIECE), car_size: ByteSize(CAR_BYTES), ..Booster::default() };
+    Config { stand_in: StandIn::BoosterHttp(booster), ..config() }
+}
+
+fn pattern(first: u64, length: u64) -> Vec<u8> {
+    (first..first + length).map(pattern_byte).collect()
+}
+
+fn piece() -> String {
+    format!("/piece/{}", piece_cid(0))
+}
+
+fn gunzip(bytes: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    GzDecoder::new(bytes).read_to_end(&mut plain).unwrap();
+    plain
+}
+
+#[test]
+fn a_piece_has_the_headers_of_booster_http() {
+    let (server, address) = start(&booster());
+    let mut client = Client::connect(address);
+    let answer = client.get(&piece(), "");
+    assert!(answer.body == pattern(0, PIECE));
+    let etag = format!("\"{}\"", piece_cid(0));
+    for (name, value) in [
+        ("etag", etag.as_str()),
+        ("content-type", "application/piece"),
+        ("cache-control", "public, max-age=29030400, immutable"),
+        ("vary", "Accept-Encoding"),
+        ("accept-ranges", "bytes"),
+        ("last-modified", "Thu, 01 Jan 1970 00:00:00 GMT"),
+        ("content-length", "5000000"),
+    ] {
+        assert_eq!(answer.header(name), Some(value), "{name}");
+    }
+    client.send(&format!("HEAD {} HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n", piece()));
+    let head = client.answer_to(true);
+    assert_eq!((head.status, head.header("content-length")), (200, Some("5000000")), "not what a GET would send");
+    assert_eq!((head.header("last-modified"), head.header("content-encoding")), (None, None));
+    assert_eq!(head.header("etag"), Some(format!("\"{}.gz\"", piece_cid(0)).as_str()));
+    balanced(&server.stop());
+}
+
+#[test]
+fn ranges_conditions_and_several_ranges() {
+    let (server, address) = start(&booster());
+    let mut client = Client::connect(address);
+    let etag = format!("\"{}\"", piece_cid(0));
+    let mut ask = |lines: &str| client.get(&piece(), lines);
+    let one = ask("Range: bytes=10-19\r\n");
+    assert_eq!((one.status, one.header("content-range")), (206, Some("bytes 10-19/5000000")));
+    assert_eq!(one.body, pattern(10, 10));
+    for (condition, status) in [
+        (etag.as_str(), 206),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 206),
+        ("\"other\"", 200),
+        ("Thu, 01 Jan 1970 00:00:01 GMT", 200),
+    ] {
+        let answer = ask(&format!("Range: bytes=10-19\r\nIf-Range: {condition}\r\n"));
+        assert_eq!(answer.status, status, "{condition}");
+        assert_eq!(answer.body.len() as u64, if status == 206 { 10 } else { PIECE });
+    }
+    for (lines, status) in [
+        (format!("If-None-Match: {etag}\r\n"), 304),
+        (format!("If-None-Match: \"x\", W/{etag}\r\nRange: bytes=0-1\r\n"), 304),
+        ("If-None-Match: \"x\"\r\nIf-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n".to_owned(), 200),
+        ("If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n".to_owned(), 304),
+        ("Range: bytes=5000000-\r\n".to_owned(), 416),
+        ("Range: bytes=nonsense\r\n".to_owned(), 416),
+        ("Range: bytes=0-,0-\r\n".to_owned(), 200),
+    ] {
+        let answer = ask(&lines);
+        assert_eq!(answer.status, status, "{lines}");
+        if status == 304 {
+            assert_eq!((answer.header("etag"), answer.header("content-type")), (Some(etag.as_str()), None));
+        }
+    }
+    assert_eq!(ask("Range: bytes=5000000-\r\n").header("content-range"), Some("bytes */5000000"));
+    assert_eq!(ask("Range: bytes=nonsense\r\n").header("content-range"), None);
+
+    let several = ask("Range: bytes=0-1,4999998-\r\n");
+    assert_eq!(several.status, 206);
+    let boundary = several.header("content-type").unwrap().strip_prefix("multipart/byteranges; boundary=").unwrap();
+    let mut expected =
+        format!("--{boundary}\r\nContent-Range: bytes 0-1/5000000\r\nContent-Type: application/piece\r\n\r\n")
+            .into_bytes();
+    expected.extend(pattern(0, 2));
+    expected.extend_from_slice(
+        format!("\r\n--{boundary}\r\nContent-Range: bytes 4999998-4999999/5000000\r\nContent-Type: application/piece\r\n\r\n")
+            .as_bytes(),
+    );
+    expected.extend(pattern(4_999_998, 2));
+    expected.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
+    assert_eq!(several.body, expected);
+    assert_eq!((boundary.len(), several.header("content-range")), (60, None));
+    balanced(&server.stop());
+}
+
+#[test]
+fn a_range_is_compressed_after_it_was_cut_out() {
+    let (server, address) = start(&booster());
+    let mut client = Client::connect(address);
+    let answer = client.get(&piece(), "Accept-Encoding: gzip\r\nRange: bytes=1000-300999\r\n");
+    assert_eq!((answer.status, answer.header("content-encoding")), (206, Some("gzip")));
+    assert_eq!(answer.header("content-range"), Some("bytes 1000-300999/5000000"), "of bytes that are not these");
+    assert_eq!((answer.header("content-length"), answer.header("transfer-encoding")), (None, Some("chunked")));
+    assert!(answer.body.len() < 30_000, "{}", answer.body.len());
+    assert!(gunzip(&answer.body) == pattern(1000, 300_000));
+    assert_eq!(answer.header("etag"), Some(format!("\"{}.gz\"", piece_cid(0)).as_str()));
+
+    let small = client.get(&piece(), "Accept-Encoding: gzip\r\nRange: bytes=0-1398\r\n");
+    assert_eq!((small.header("content-encoding"), small.body.len()), (None, 1399));
+    assert!(small.header("etag").unwrap().ends_with(".gz\""), "its tag says so all the same");
+    for refused in ["", "Accept-Encoding: identity\r\n", "Accept-Encoding: gzip;q=0, br\r\n"] {
+        let plain = client.get(&piece(), refused);
+        assert_eq!((plain.header("content-encoding"), plain.body.len() as u64), (None, PIECE), "{refused}");
+    }
+    let whole = client.get(&piece(), "Accept-Encoding: br;q=1.0, gzip;q=0.8\r\n");
+    assert!(gunzip(&whole.body) == pattern(0, PIECE));
+    let ledger = server.stop();
+    balanced(&ledger);
+    assert_eq!(ledger.complete.head_bytes + ledger.complete.body_bytes, client.received);
+}
+
+#[test]
+fn what_is_not_there_is_told_by_status() {
+    let (server, address) = start(&booster());
+    let mut client = Client::connect(address);
+    let accept = "Accept: */*\r\n";
+    for (target, lines, status) in [
+        ("/piece/", "", 400),
+        ("/piece/nonsense", "", 400),
+        ("/piece/bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy", "", 404),
+        (&format!("/piece/{ANY_CID}"), "Range: bytes=0-0\r\n", 206),
+        ("/ipfs/", accept, 404),
+        ("/ipfs/nonsense", accept, 400),
+        (&format!("/ipfs/{ANY_CID}"), "", 400),
+        (&format!("/ipfs/{ANY_CID}"), "Accept: text/html\r\n", 400),
+        (&format!("/ipfs/{ANY_CID}?format=tar"), accept, 400),
+        (&format!("/ipfs/{ANY_CID}/a/b?format=raw"), "", 400),
+        (&format!("/ipfs/{ANY_CID}?format=car&dag-scope=some"), "", 400),
+        (&format!("/ipfs/{ANY_CID}?format=car&entity-bytes=9:1"), "", 400),
+        (&format!("/ipfs/{}", piece_cid(0)), accept, 500),
+        (&format!("/ipfs/{}", piece_cid(0)), "Accept: */*\r\nCache-Control: only-if-cached\r\n", 412),
+        ("/index.html", "", 200),
+        ("/metrics", "", 200),
+    ] {
+        let answer = client.get(target, lines);
+        assert_eq!(answer.status, status, "{target} {lines}");
+        assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
+    }
+    assert_eq!(client.get("/info", "").body, b"{\"Version\":\"0.3.0\"}\n");
+    client.send("POST /ipfs/x HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+    let refused = client.answer();
+    assert_eq!((refused.status, refused.header("allow")), (405, Some("GET, HEAD")));
+    balanced(&server.stop());
+}
+
+/// Reads a CAR as its specification has it, and checks that each block's CID is that of its bytes.
+fn blocks(mut car: &[u8], root: &str) -> Vec<Vec<u8>> {
+    fn varint(bytes: &mut &[u8]) -> usize {
+        let mut number = 0;
+        for shift in (0..).step_by(7) {
+            let byte = bytes[0];
+            *bytes = &bytes[1..];
+            number |= usize::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        number
+    }
+    let length = varint(&mut car);
+    let (header, mut rest) = car.split_at(length);
+    let root = cid::Cid::try_from(root).unwrap().to_bytes();
+    let expected =
+        [&b"\xa2\x65roots\x81\xd8\x2a\x58"[..], &[root.len() as u8 + 1, 0], &root, b"\x67version\x01"].concat();
+    assert_eq!(header, expected);
+    let mut blocks = Vec::new();
+    while !rest.is_empty() {
+        let length = varint(&mut rest);
+        let (frame, next) = rest.split_at(length);
+        let (cid, data) = frame.split_at(36);
+        assert_eq!(cid, [&[1, 0x55, 0x12, 0x20][..], &Sha256::digest(data)].concat());
+        blocks.push(data.to_vec());
+        rest = next;
+    }
+    blocks
+}
+
+#[test]
+fn a_car_is_valid_whatever_way_it_is_asked_for() {
+    let (server, address) = start(&booster());
+    let mut client = Client::connect(address);
+    let path = format!("/ipfs/{ANY_CID}");
+    let asked: [(&str, &str, &str); 4] = [
+        ("?format=car", "", "application/vnd.ipld.car;version=1;order=dfs;dups=y"),
+        (
+            "",
+            "Accept: application/vnd.ipld.car; version=1; dups=n\r\n",
+            "application/vnd.ipld.car;version=1;order=dfs;dups=n",
+        ),
+        ("", "Accept: text/html, application/*;q=0.5\r\n", "application/vnd.ipld.car;version=1;order=dfs;dups=y"),
+        ("/a/b", "Accept: */*\r\nRange: bytes=0-9\r\n", "application/vnd.ipld.car;version=1;order=dfs;dups=y"),
+    ];
+    for (rest, lines, media) in asked {
+        let answer = client.get(&format!("{path}{rest}"), lines);
+        assert_eq!(answer.status, 200, "{rest} {lines}");
+        assert_eq!(answer.header("content-type"), Some(media));
+        assert_eq!(
+            (answer.header("transfer-encoding"), answer.header("accept-ranges")),
+            (Some("chunked"), Some("none"))
+        );
+        assert_eq!(answer.header("x-ipfs-roots"), Some(ANY_CID));
+        assert!(answer.header("x-ipfs-path").unwrap().starts_with(&path));
+        let blocks = blocks(&answer.body, ANY_CID);
+        assert_eq!(blocks.len(), 3);
+        assert!(blocks.concat() == pattern(0, CAR_BYTES));
+    }
+    let some = client.get(&format!("{path}?format=car&entity-bytes=300000:400000"), "");
+    assert!(blocks(&some.body, ANY_CID).concat() == pattern(262_144, 262_144));
+    let one = client.get(&format!("{path}?format=car&dag-scope=block"), "");
+    assert_eq!(blocks(&one.body, ANY_CID).len(), 1);
+    let raw = client.get(&format!("{path}?format=raw"), "");
+    assert_eq!((raw.header("content-type"), raw.body.len()), (Some("application/vnd.ipld.raw"), 262_144));
+    let packed = client.get(&path, "Accept: */*\r\nAccept-Encoding: gzip\r\n");
+    assert_eq!(packed.header("content-encoding"), Some("gzip"));
+    assert!(blocks(&gunzip(&packed.body), ANY_CID).concat() == pattern(0, CAR_BYTES));
+    client.send(&format!("HEAD {path}?format=car HTTP/1.1\r\nHost: x\r\n\r\n"));
+    let head: Answer = client.answer_to(true);
+    assert_eq!((head.status, head.header("content-length"), head.header("transfer-encoding")), (200, None, None));
+    assert_eq!(client.get("/info", "").status, 200, "nothing came after the head");
+    let ledger = server.stop();
+    balanced(&ledger);
+    assert_eq!(ledger.complete.head_bytes + ledger.complete.body_bytes, client.received);
+}
+
+#[test]
+fn a_car_that_fails_ends_in_an_unterminated_chunk_with_status_200() {
+    let faults = Faults { cut_every: NonZeroU64::new(1), ..Faults::default() };
+    let (server, address) = start(&Config { faults, ..booster() });
+    for encoding in ["", "Accept-Encoding: gzip\r\n"] {
+        let mut client = Client::connect(address);
+        client.send(&format!("GET /ipfs/{ANY_CID}?format=car HTTP/1.1\r\nHost: x\r\n{encoding}\r\n"));
+        let mut bytes = Vec::new();
+        client.stream.read_to_end(&mut bytes).unwrap();
+        assert!(bytes.starts_with(b"HTTP/1.1 200 OK\r\n"));
+        assert!(bytes.ends_with(b"\r\n0\r\n") && !bytes.ends_with(b"0\r\n\r\n"), "{encoding}");
+    }
+    let ledger = server.stop();
+    balanced(&ledger);
+    assert_eq!((ledger.complete.count, ledger.statuses[&200].aborted), (0, 2));
+}
+
+#[test]
+fn above_its_capacity_ranges_come_late_and_some_fail() {
+    let slowdown = Duration::from_millis(20);
+    let capacity = Capacity { concurrency: 4, slowdown, counted: Counted::Ranges, refused: Refused::Share };
+    let (server, address) =
+        start(&Config { faults: Faults { capacity: Some(capacity), ..Faults::default() }, ..booster() });
+    // A large range each, which nobody reads, stays in service.
+    let mut clients: Vec<Client> = (0..4).map(|_| Client::connect(address)).collect();
+    for client in &mut clients {
+        client.send(&format!("GET {} HTTP/1.1\r\nHost: x\r\nRange: bytes=0-4999999\r\n\r\n", piece()));
+        client.stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    }
+    let mut statuses = Vec::new();
+    let mut more: Vec<Client> = (0..40).map(|_| Client::connect(address)).collect();
+    for client in &mut more {
+        client.send(&format!("GET {} HTTP/1.1\r\nHost: x\r\nRange: bytes=0-9\r\n\r\n", piece()));
+    }
+    for client in &mut more {
+        statuses.push(client.answer().status);
+    }
+    let failed = statuses.iter().filter(|status| **status == 500).count();
+    assert!(statuses.iter().all(|status| matches!(status, 206 | 500)));
+    assert!((1..40).contains(&failed), "{statuses:?}");
+    balanced(&server.ledger());
+}
