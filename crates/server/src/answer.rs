@@ -196,6 +196,8 @@ pub(crate) struct Facts<'a> {
     /// Bytes of its body.
     pub(crate) received: u64,
     pub(crate) fields: &'a Fields,
+    /// The beginning of its body, as much of it as a stand-in looks at.
+    pub(crate) body: &'a [u8],
 }
 
 /// What is to be done with a request.

@@ -94,6 +94,8 @@ pub(crate) struct Connection {
     requests: u64,
     service: Option<InService>,
     fields: Fields,
+    /// The beginning of the present request's body, where somebody looks at it.
+    body: Vec<u8>,
     /// The present answer breaks off.
     cut: bool,
     /// Bytes of `100 Continue` for the present request.
@@ -115,6 +117,7 @@ impl Connection {
             requests: 0,
             service: None,
             fields: Fields::default(),
+            body: Vec::new(),
             cut: false,
             interim: 0,
             head_began: None,
@@ -244,6 +247,7 @@ impl Connection {
             let answered = match read {
                 Err(bad) => self.refuse(bad, desk),
                 Ok(progress) => {
+                    let from = at;
                     at += progress.consumed;
                     match progress.event {
                         Event::NeedMore => {
@@ -256,7 +260,12 @@ impl Connection {
                             }
                             continue;
                         }
-                        Event::Body(_) => continue,
+                        Event::Body(range) => {
+                            let room = desk.site.stand_in.wanted_body().saturating_sub(self.body.len());
+                            let bytes = &input[from..][range];
+                            self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                            continue;
+                        }
                         Event::End => self.answer(desk),
                     }
                 }
@@ -301,7 +310,7 @@ impl Connection {
     fn answer(&mut self, desk: &mut Desk) -> Option<Next> {
         let Some(head) = self.reader.head() else { return Some(Next::Close) };
         desk.counters.request_body_bytes.add(self.reader.body_bytes());
-        let facts = Facts { received: self.reader.body_bytes(), fields: &self.fields };
+        let facts = Facts { received: self.reader.body_bytes(), fields: &self.fields, body: &self.body };
         let mut decision = answer::decide(&desk.site, head, &facts);
         let met = desk.site.planted.meet(head.range.is_some());
         if met.error || met.refused {
@@ -426,6 +435,7 @@ impl Connection {
         if !close {
             self.reader.start();
             self.fields.clear();
+            self.body.clear();
             return None;
         }
         self.state = State::Lingering;

@@ -4,6 +4,8 @@
 //! * [`Server`] serves objects of any size from memory (`/blackhole/10GiB`) and files below a directory, with delays,
 //!   faults and stalls on request, and keeps a [`Ledger`] that tests join with a client's books. It is lean, since
 //!   a client's ceiling is measured against it.
+//! * [`Cluster`] is several of them, of which each owns a part of the objects.
+//! * [`StandIn`] has a server behave as another storage system, with its quirks.
 //! * [`Liar`] plays a script of raw bytes, pauses and resets: one [`Case`] for each way in which a server can misbehave.
 //!
 //! Nothing here knows how load is made or measured.
@@ -13,6 +15,7 @@
 //! | target | answer |
 //! |---|---|
 //! | `GET /blackhole/SIZE` | `SIZE` bytes (`4096`, `100kB`, `1KiB`, `10GiB`, up to 16 EiB − 1); byte number n is [`pattern_byte`]`(n)` |
+//! | `GET /blackhole/SIZE-NAME` | the same: `NAME` tells objects of one size apart |
 //! | `GET /PATH` | the file below [`Config::directory`], or the names in that directory, one per line, percent-encoded |
 //! | `HEAD` | the same without the body |
 //! | `PUT`, `POST` (any path) | the body is read and dropped; 201 or 200 with its length in decimal and a line end |
@@ -67,4 +70,4 @@ pub use ledger::{Answers, Ledger, MethodCounts, RequestRecord, StatusCount};
 pub use liar::{Case, CaseError, Client, End, Expected, Liar};
 pub use pattern::pattern_byte;
 pub use server::Server;
-pub use stand_in::{Alluxio, Booster, StandIn, piece_cid};
+pub use stand_in::{Alluxio, Booster, Filestash, StandIn, piece_cid};

@@ -1,10 +1,13 @@
 //! `plimsoll serve`: the embedded target, for trying things out and for tests.
 
+mod stand_in;
+
 use super::get::{self, count};
 use crate::failure::Failure;
 use crate::say;
+use clap::ArgAction;
 use measure::units::{ByteSize, format_span, parse_span};
-use server::{Capacity, Case, Config, Delay, Faults, Ledger, Liar, Server, Stall, StallFrom};
+use server::{Capacity, Case, Cluster, Config, Delay, Faults, Ledger, Liar, Server, Stall, StallFrom};
 use std::net::SocketAddr;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -13,7 +16,7 @@ use std::time::Duration;
 
 /// What is served, and how badly.
 #[derive(clap::Args, Debug)]
-#[command(after_help = AFTER)]
+#[command(after_help = AFTER, disable_help_flag = true)]
 pub struct Args {
     /// A directory whose files are served; /blackhole/SIZE is always there.
     #[arg(value_name = "DIR")]
@@ -22,14 +25,23 @@ pub struct Args {
     #[arg(long, value_name = "IP:PORT", value_parser = listen, default_value = "127.0.0.1:8080")]
     pub listen: Vec<SocketAddr>,
     /// Unix socket to listen on.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub unix_socket: Vec<PathBuf>,
     /// Threads [default: one for each core].
-    #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>, hide_short_help = true)]
     pub threads: Option<NonZeroUsize>,
     /// Stop by itself after this time.
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub stop_after: Option<Duration>,
+    /// Print help; --help-all prints every flag.
+    #[arg(short = 'h', long, action = ArgAction::HelpShort)]
+    help: Option<bool>,
+    /// Print every flag.
+    #[arg(long, action = ArgAction::HelpLong, hide_short_help = true)]
+    help_all: Option<bool>,
+    /// Clusters and stand-ins.
+    #[command(flatten)]
+    pub stand_in: stand_in::StandInArgs,
     /// Wait so long before each answer.
     #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Faults")]
     pub delay: Option<Duration>,
@@ -51,6 +63,9 @@ pub struct Args {
     /// Answer every N-th request with 500.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Faults")]
     pub error_every: Option<NonZeroU64>,
+    /// Break off every N-th body in its middle.
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Faults")]
+    pub cut_every: Option<NonZeroU64>,
     /// Lie: play a scripted misbehaviour; `list` names them.
     #[arg(long, value_name = "CASE", help_heading = "Faults")]
     pub liar: Option<String>,
@@ -103,7 +118,7 @@ fn config(args: &Args) -> Result<Config, Failure> {
         Some(size) => Some(NonZeroU64::new(size.0).ok_or_else(|| Failure::usage("--rate 0: give a size above 0"))?),
         None => None,
     };
-    Ok(Config {
+    let mut config = Config {
         listen: args.listen.clone(),
         unix: args.unix_socket.clone(),
         threads: args.threads,
@@ -113,11 +128,14 @@ fn config(args: &Args) -> Result<Config, Failure> {
             stall: args.stall.map(|(at, length)| Stall { from: StallFrom::FirstRequest, at, length }),
             rate,
             close_after: args.close_after,
-            capacity: args.capacity.map(|(most, slowdown)| Capacity { concurrency: most.get(), slowdown }),
+            capacity: args.capacity.map(|(most, slowdown)| Capacity::slowing(most.get(), slowdown)),
             error_every: args.error_every,
+            cut_every: args.cut_every,
         },
         ..Config::default()
-    })
+    };
+    args.stand_in.apply(&mut config)?;
+    Ok(config)
 }
 
 /// Serves until interrupted, then prints the ledger.
@@ -128,15 +146,36 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let _ = sys::limits::raise_descriptor_limit();
     let config = config(args)?;
+    if let Some(cluster) = args.stand_in.cluster(args.listen.first())? {
+        let cluster = Cluster::start(&config, &cluster).map_err(|error| cannot_listen(args, &error))?;
+        return run_cluster(args, cluster);
+    }
     let server = Server::start(&config).map_err(|error| cannot_listen(args, &error))?;
+    args.stand_in.write_lists(server.addresses().first())?;
     for address in server.addresses() {
-        say::out(&format!("serving http://{address}/blackhole/1KiB\n"))?;
+        say::out(&format!("serving http://{address}{}\n", args.stand_in.example()))?;
     }
     for path in server.unix_paths() {
         say::out(&format!("serving unix socket {}\n", path.display()))?;
     }
     wait(args.stop_after);
     say::out(&ledger(&server.stop()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// As [`run`], with books for each server and joint ones.
+fn run_cluster(args: &Args, cluster: Cluster) -> Result<ExitCode, Failure> {
+    let addresses = cluster.addresses();
+    args.stand_in.write_lists(addresses.first())?;
+    for (index, address) in addresses.iter().enumerate() {
+        say::out(&format!("server {index}: serving http://{address}{}\n", args.stand_in.example()))?;
+    }
+    wait(args.stop_after);
+    let ledgers = cluster.stop();
+    for (index, own) in ledgers.iter().enumerate() {
+        say::out(&format!("\nserver {index}\n{}", ledger(own)))?;
+    }
+    say::out(&format!("\nall servers\n{}", ledger(&Ledger::joint(&ledgers))))?;
     Ok(ExitCode::SUCCESS)
 }
 

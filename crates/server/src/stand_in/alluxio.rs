@@ -5,6 +5,7 @@ use measure::units::ByteSize;
 use percent_encoding::percent_decode_str;
 use wire::{Method, RequestHead};
 
+use super::fields::parameter;
 use crate::answer::{self, Answer, Content, Facts, Media};
 use crate::cluster::object_name;
 use crate::target::{Target, size_of_name};
@@ -50,6 +51,7 @@ impl Alluxio {
     fn list(&self, target: Target<'_>) -> Answer {
         let bucket = target.path.trim_matches('/');
         let prefix = parameter(target, "prefix").unwrap_or_default();
+        let prefix = percent_decode_str(prefix).decode_utf8_lossy();
         let number = |name| parameter(target, name).and_then(|text| text.parse::<u64>().ok());
         let most = number("max-keys").unwrap_or(KEYS_MAX).min(KEYS_MAX);
         let first = number("continuation-token").unwrap_or(0);
@@ -58,7 +60,7 @@ impl Alluxio {
         let mut next = None;
         for index in first..self.listed {
             let name = object_name(self.object_size, index);
-            if !name.starts_with(&prefix) {
+            if !name.starts_with(&*prefix) {
                 continue;
             }
             if count == most {
@@ -94,12 +96,6 @@ fn object(key: &str, head: &RequestHead, facts: &Facts<'_>) -> Answer {
             failure(404, "NoSuchKey", "The specified key does not exist: names begin with a size, as 1MiB-000123.")
         }
     }
-}
-
-fn parameter(target: Target<'_>, name: &str) -> Option<String> {
-    let mut pairs = target.query?.split('&').filter_map(|pair| pair.split_once('='));
-    let (_, value) = pairs.find(|(found, _)| *found == name)?;
-    Some(percent_decode_str(value).decode_utf8_lossy().into_owned())
 }
 
 fn failure(status: u16, code: &str, message: &str) -> Answer {

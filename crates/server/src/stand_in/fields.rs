@@ -1,7 +1,11 @@
 //! Headers of a request that only some servers look at.
 
+use std::fmt;
+
+use crate::target::Target;
+
 /// The first value of each header, as Go's `Header.Get` takes it. Bounded by the limit of a head.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Fields {
     pub(crate) if_range: Option<Box<[u8]>>,
     pub(crate) if_none_match: Option<Box<[u8]>>,
@@ -10,7 +14,17 @@ pub(crate) struct Fields {
     pub(crate) accept_encoding: Option<Box<[u8]>>,
     pub(crate) cache_control: Option<Box<[u8]>>,
     pub(crate) range: Option<Box<[u8]>>,
+    pub(crate) authorization: Option<Box<[u8]>>,
+    pub(crate) cookie: Option<Box<[u8]>>,
+    pub(crate) requested_with: Option<Box<[u8]>>,
     noted: bool,
+}
+
+/// Only whether there are any: some are secrets.
+impl fmt::Debug for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fields").field("noted", &self.noted).finish_non_exhaustive()
+    }
 }
 
 impl Fields {
@@ -23,7 +37,7 @@ impl Fields {
     }
 
     fn keep(&mut self, name: &[u8], value: &[u8]) {
-        let places: [(&[u8], &mut Option<Box<[u8]>>); 7] = [
+        let places: [(&[u8], &mut Option<Box<[u8]>>); 10] = [
             (b"if-range", &mut self.if_range),
             (b"if-none-match", &mut self.if_none_match),
             (b"if-modified-since", &mut self.if_modified_since),
@@ -31,6 +45,9 @@ impl Fields {
             (b"accept-encoding", &mut self.accept_encoding),
             (b"cache-control", &mut self.cache_control),
             (b"range", &mut self.range),
+            (b"authorization", &mut self.authorization),
+            (b"cookie", &mut self.cookie),
+            (b"x-requested-with", &mut self.requested_with),
         ];
         for (known, place) in places {
             if name.eq_ignore_ascii_case(known) {
@@ -59,6 +76,12 @@ pub(crate) fn elements(list: &[u8]) -> impl Iterator<Item = (&str, Vec<(&str, &s
         let pairs = parts.filter_map(|part| part.split_once('=')).map(|(name, value)| (name.trim(), value.trim()));
         (value, pairs.collect())
     })
+}
+
+/// The value of a query's first parameter of that name, percent-encoded.
+pub(crate) fn parameter<'a>(target: Target<'a>, name: &str) -> Option<&'a str> {
+    let mut pairs = target.query?.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
 /// The weight of a list's element: `q`, 1 without one, 0 for one that is no number.

@@ -8,7 +8,7 @@ use cid::multihash::Multihash;
 use percent_encoding::percent_decode_str;
 use sha2::{Digest, Sha256};
 
-use super::super::fields::{elements, weight};
+use super::super::fields::{elements, parameter, weight};
 use super::{CACHED, PIECE_CODEC, header};
 use crate::answer::{AcceptRanges, Answer, Content, Facts, Media};
 use crate::pattern::Pattern;
@@ -171,11 +171,6 @@ fn blocks(size: u64, target: Target<'_>) -> Result<(u64, u64), &'static str> {
     }
     let first = (first / BLOCK_BYTES).min(all - 1);
     Ok((first, (last / BLOCK_BYTES + 1).clamp(first + 1, all)))
-}
-
-fn parameter<'a>(target: Target<'a>, name: &str) -> Option<&'a str> {
-    let mut pairs = target.query?.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
 /// A CARv1 while it is made, or one bare block.

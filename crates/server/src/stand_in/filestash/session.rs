@@ -1,0 +1,95 @@
+//! Sessions: a token that holds what the client logged in with, kept by the client alone.
+//!
+//! Filestash encrypts it. A stand-in has no secrets to keep: its token is the login in base64 with a checksum, so that
+//! it is of about the same length, and one that was copied wrongly is refused.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+
+use super::COOKIE_LIFE;
+use crate::answer::Facts;
+use crate::stand_in::fields::parameter;
+use crate::target::Target;
+
+/// The most characters of one cookie.
+const COOKIE_MAX: usize = 3800;
+/// Cookies of one session that are looked for.
+const COOKIES_MAX: usize = 16;
+const SUM_BYTES: usize = 16;
+
+/// A client that has logged in.
+#[derive(Debug)]
+pub(super) struct Session {
+    token: String,
+}
+
+impl Session {
+    /// Logs in with the body of a `POST /api/session`.
+    pub(super) fn opened(body: &[u8]) -> Result<Self, (u16, &'static str)> {
+        let login: serde_json::Value = serde_json::from_slice(body).map_err(|_| (400, "Not Valid"))?;
+        match login.get("type").and_then(serde_json::Value::as_str) {
+            Some("blackhole") => {}
+            Some(_) => return Err((501, "the stand-in has the backend blackhole alone")),
+            None => return Err((400, "Not Valid")),
+        }
+        let text = login.to_string().into_bytes();
+        let sum = Sha256::digest(&text);
+        let token = URL_SAFE_NO_PAD.encode([&text, &sum[..SUM_BYTES]].concat());
+        Ok(Self { token })
+    }
+
+    /// The session that a request belongs to, by cookies, by `Authorization: Bearer` or by `?authorization=`.
+    pub(super) fn of_request(target: Target<'_>, facts: &Facts<'_>) -> Option<Self> {
+        let bearer = facts.fields.authorization.as_deref().and_then(|value| str::from_utf8(value).ok());
+        let bearer = bearer.and_then(|value| value.strip_prefix("Bearer ")).map(str::to_owned);
+        let asked = || parameter(target, "authorization").map(str::to_owned);
+        let cookies = || facts.fields.cookie.as_deref().and_then(from_cookies);
+        Self::checked(bearer.or_else(asked).or_else(cookies)?)
+    }
+
+    fn checked(token: String) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(&token).ok()?;
+        let (text, sum) = bytes.split_at_checked(bytes.len().checked_sub(SUM_BYTES)?)?;
+        (Sha256::digest(text)[..SUM_BYTES] == *sum).then_some(Self { token })
+    }
+
+    /// The session as JSON; with its token when it was just opened.
+    pub(super) fn told(&self, opened: bool) -> String {
+        let id: String = Sha256::digest(&self.token).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let token = if opened { format!(r#","authorization":"{}""#, self.token) } else { String::new() };
+        format!(r#"{{"home":"/","is_authenticated":true,"backendID":"{id}"{token}}}"#)
+    }
+
+    /// The lines that set the cookies.
+    pub(super) fn cookies(&self) -> Vec<String> {
+        let life = COOKIE_LIFE.as_secs();
+        // Tokens are ASCII: each piece is text.
+        let pieces = self.token.as_bytes().chunks(COOKIE_MAX).map(String::from_utf8_lossy).enumerate();
+        pieces.map(|(index, piece)| set(index, &piece, life)).collect()
+    }
+}
+
+/// The line that takes a cookie back.
+pub(super) fn expired(index: usize) -> String {
+    set(index, "", 0)
+}
+
+fn set(index: usize, value: &str, life: u64) -> String {
+    format!("Set-Cookie: {}={value}; Path=/api/; Max-Age={life}; HttpOnly; SameSite=Strict", name(index))
+}
+
+/// `auth`, `auth1`, `auth2` …
+fn name(index: usize) -> String {
+    if index == 0 { "auth".to_owned() } else { format!("auth{index}") }
+}
+
+fn from_cookies(line: &[u8]) -> Option<String> {
+    let line = str::from_utf8(line).ok()?;
+    let get = |wanted: &str| {
+        let mut pairs = line.split(';').filter_map(|pair| pair.trim().split_once('='));
+        pairs.find(|(found, _)| *found == wanted).map(|(_, value)| value)
+    };
+    let token: String = (0..COOKIES_MAX).map_while(|index| get(&name(index))).collect();
+    (!token.is_empty()).then_some(token)
+}
