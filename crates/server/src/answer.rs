@@ -172,7 +172,7 @@ impl Answer {
     pub(crate) fn cut(&mut self) {
         let sends_body = matches!(self.framing, Framing::Length | Framing::Chunked | Framing::UntilClose);
         self.cut = match self.length {
-            _ if !sends_body => None,
+            _ if !sends_body || self.cut.is_some() => return,
             Some(0) => None,
             Some(length) => Some(Cut::After(length / 2)),
             None => Some(Cut::FirstPiece),
@@ -196,8 +196,6 @@ pub(crate) struct Facts<'a> {
     /// Bytes of its body.
     pub(crate) received: u64,
     pub(crate) fields: &'a Fields,
-    /// The beginning of its body, as much of it as a stand-in looks at.
-    pub(crate) body: &'a [u8],
 }
 
 /// What is to be done with a request.

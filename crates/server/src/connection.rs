@@ -94,8 +94,6 @@ pub(crate) struct Connection {
     requests: u64,
     service: Option<InService>,
     fields: Fields,
-    /// The beginning of the present request's body, where somebody looks at it.
-    body: Vec<u8>,
     /// The present answer breaks off.
     cut: bool,
     /// Bytes of `100 Continue` for the present request.
@@ -117,7 +115,6 @@ impl Connection {
             requests: 0,
             service: None,
             fields: Fields::default(),
-            body: Vec::new(),
             cut: false,
             interim: 0,
             head_began: None,
@@ -261,9 +258,7 @@ impl Connection {
                             continue;
                         }
                         Event::Body(range) => {
-                            let room = desk.site.stand_in.wanted_body().saturating_sub(self.body.len());
-                            let bytes = &input[from..][range];
-                            self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                            self.fields.note_body(desk.site.stand_in.wanted_body(), &input[from..][range]);
                             continue;
                         }
                         Event::End => self.answer(desk),
@@ -310,7 +305,7 @@ impl Connection {
     fn answer(&mut self, desk: &mut Desk) -> Option<Next> {
         let Some(head) = self.reader.head() else { return Some(Next::Close) };
         desk.counters.request_body_bytes.add(self.reader.body_bytes());
-        let facts = Facts { received: self.reader.body_bytes(), fields: &self.fields, body: &self.body };
+        let facts = Facts { received: self.reader.body_bytes(), fields: &self.fields };
         let mut decision = answer::decide(&desk.site, head, &facts);
         let met = desk.site.planted.meet(head.range.is_some());
         if met.error || met.refused {
@@ -435,7 +430,6 @@ impl Connection {
         if !close {
             self.reader.start();
             self.fields.clear();
-            self.body.clear();
             return None;
         }
         self.state = State::Lingering;

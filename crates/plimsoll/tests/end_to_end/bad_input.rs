@@ -118,6 +118,28 @@ fn mistakes_in_the_command_line_are_told_in_one_line() {
 }
 
 #[test]
+fn each_mistake_with_a_stand_in_is_told_in_a_line() {
+    let place = Place::new();
+    let cases: Vec<(&[&str], &[&str])> = vec![
+        (&["--as", "minio"], &["--as", "minio", "alluxio"]),
+        (&["--cluster", "0"], &["--cluster", "0"]),
+        (&["--cluster", "1000"], &["--cluster", "256"]),
+        (&["--cluster", "9", "--listen", "127.0.0.1:65530"], &["--cluster", "--listen", "65535"]),
+        (&["--cluster", "2", "--faults-on", "2"], &["--faults-on", "1"]),
+        (&["--cluster", "2", "--as", "filestash"], &["--cluster", "filestash"]),
+        (&["--cluster-mode", "proxy"], &["--cluster"]),
+        (&["--queue", "5"], &["--queue", "--as alluxio"]),
+        (&["--piece-size", "1GiB", "--as", "alluxio"], &["--piece-size", "--as booster-http"]),
+        (&["--as", "booster-http", "--slow-above", "many"], &["--slow-above", "many"]),
+        (&["--list", "5"], &["--list", "--names", "--urls"]),
+    ];
+    let told = |(words, wanted): &(&[&str], &[&str])| {
+        faults(&words.join(" "), &place.run(["serve", "--stop-after", "1s"].iter().chain(*words)), 2, wanted)
+    };
+    expect_none(&cases.iter().flat_map(told).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_mistake_in_a_list_of_urls_is_told_with_its_line() {
     let place = Place::new();
     place.write("urls", "http://127.0.0.1:9/a\n\nnonsense\n");

@@ -14,4 +14,5 @@ mod output;
 mod repeats;
 mod requests;
 mod secrets;
+mod stand_ins;
 mod support;

@@ -17,6 +17,8 @@ pub(crate) struct Fields {
     pub(crate) authorization: Option<Box<[u8]>>,
     pub(crate) cookie: Option<Box<[u8]>>,
     pub(crate) requested_with: Option<Box<[u8]>>,
+    /// The beginning of the request's body, as much of it as a stand-in looks at.
+    pub(crate) body: Vec<u8>,
     noted: bool,
 }
 
@@ -55,6 +57,16 @@ impl Fields {
                 self.noted = true;
                 return;
             }
+        }
+    }
+
+    /// Keeps a piece of the body, up to `most` bytes in all.
+    #[inline]
+    pub(crate) fn note_body(&mut self, most: usize, piece: &[u8]) {
+        let room = most.saturating_sub(self.body.len());
+        if room > 0 {
+            self.body.extend_from_slice(&piece[..piece.len().min(room)]);
+            self.noted = true;
         }
     }
 

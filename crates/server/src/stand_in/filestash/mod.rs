@@ -92,7 +92,7 @@ impl FilestashPlayer {
                 answer
             }
             Method::Post if !self.may_log_in() => failure(429, "Too Many Requests"),
-            Method::Post => match Session::opened(facts.body) {
+            Method::Post => match Session::opened(&facts.fields.body) {
                 Ok(session) => {
                     let mut answer = result(&session.told(true));
                     for cookie in session.cookies() {

@@ -19,7 +19,6 @@ const COOKIES_MAX: usize = 16;
 const SUM_BYTES: usize = 16;
 
 /// A client that has logged in.
-#[derive(Debug)]
 pub(super) struct Session {
     token: String,
 }
