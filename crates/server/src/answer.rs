@@ -224,6 +224,9 @@ impl Decision {
     }
 }
 
+/// What makes of a whole answer the one to a range.
+type Narrow = fn(Answer, &RequestHead, &Facts<'_>) -> Answer;
+
 /// Decides what is done with a request.
 pub(crate) fn decide(site: &Site, head: &RequestHead, facts: &Facts<'_>) -> Decision {
     let target = Target::parse(&head.target);
@@ -237,11 +240,10 @@ pub(crate) fn decide(site: &Site, head: &RequestHead, facts: &Facts<'_>) -> Deci
     if let Some(elsewhere) = elsewhere(site, head, target, options.as_ref().is_some_and(|options| options.sent_here)) {
         return elsewhere;
     }
-    let (answer, narrow): (Answer, fn(Answer, &RequestHead, &Facts<'_>) -> Answer) =
-        match site.stand_in.answer(head, target, facts) {
-            Some(answer) => (answer, |answer, _, _| answer),
-            None => (plain(site, head, target, facts), ranged),
-        };
+    let (answer, narrow): (Answer, Narrow) = match site.stand_in.answer(head, target, facts) {
+        Some(answer) => (answer, |answer, _, _| answer),
+        None => (plain(site, head, target, facts), ranged),
+    };
     let Some(options) = options else { return Decision::at_once(narrow(answer, head, facts), head) };
     let delay = options.delay;
     let (chunked, close) = (options.chunked, options.close);

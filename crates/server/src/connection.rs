@@ -344,7 +344,7 @@ impl Connection {
                 Some(Next::Upstream(interest))
             }
             Fetched::Answer(answer) => {
-                self.fetched(Answer { content: Content::Source(fetch.into_body()), ..answer }, desk)
+                self.fetched(Answer { content: Content::Source(fetch.into_body()), ..*answer }, desk)
             }
             Fetched::Failed => self.fetched(answer::bad_gateway(), desk),
         }

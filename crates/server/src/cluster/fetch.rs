@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 use sys::{Interest, Socket};
 use wire::response::RangeField;
-use wire::{Event, Framing, Method, RangeSpec, RequestHead, RequestKind, ResponseReader};
+use wire::{Event, Framing, Method, RangeRequest, RangeSpec, RequestHead, RequestKind, ResponseReader};
 
 use crate::answer::{self, Answer, Content, Media};
 use crate::pattern::Pattern;
@@ -63,7 +63,7 @@ pub(crate) enum Fetched {
     /// The owner's socket must become ready.
     Waits(Interest),
     /// The head is there; the body follows.
-    Answer(Answer),
+    Answer(Box<Answer>),
     /// The owner cannot be reached, or its answer not be understood.
     Failed,
 }
@@ -130,7 +130,7 @@ impl Fetch {
         let progress = read.map_err(|_| ErrorKind::InvalidData)?;
         self.at = progress.consumed;
         if progress.event == Event::Head {
-            return Ok(Some(Fetched::Answer(self.answer())));
+            return Ok(Some(Fetched::Answer(Box::new(self.answer()))));
         }
         Ok(None)
     }
@@ -165,7 +165,7 @@ fn request(owner: SocketAddr, head: &RequestHead, ranged: bool) -> Vec<u8> {
     let query = target.query.map(|query| format!("?{query}")).unwrap_or_default();
     let mut out = format!("{} {}{query} HTTP/1.1\r\nHost: {owner}\r\n", head.method.as_str(), target.path).into_bytes();
     // The owner answers several ranges, as any server may, with the whole object: that needs none of them.
-    if let Some([spec]) = head.range.as_ref().filter(|_| ranged).map(|range| range.specs()) {
+    if let Some([spec]) = head.range.as_ref().filter(|_| ranged).map(RangeRequest::specs) {
         out.extend_from_slice(b"Range: ");
         // Writing to memory does not fail.
         let _ = match spec {

@@ -39,25 +39,21 @@ impl Fields {
     }
 
     fn keep(&mut self, name: &[u8], value: &[u8]) {
-        let places: [(&[u8], &mut Option<Box<[u8]>>); 10] = [
-            (b"if-range", &mut self.if_range),
-            (b"if-none-match", &mut self.if_none_match),
-            (b"if-modified-since", &mut self.if_modified_since),
-            (b"accept", &mut self.accept),
-            (b"accept-encoding", &mut self.accept_encoding),
-            (b"cache-control", &mut self.cache_control),
-            (b"range", &mut self.range),
-            (b"authorization", &mut self.authorization),
-            (b"cookie", &mut self.cookie),
-            (b"x-requested-with", &mut self.requested_with),
-        ];
-        for (known, place) in places {
-            if name.eq_ignore_ascii_case(known) {
-                place.get_or_insert_with(|| value.into());
-                self.noted = true;
-                return;
-            }
-        }
+        let place = match name.to_ascii_lowercase().as_slice() {
+            b"if-range" => &mut self.if_range,
+            b"if-none-match" => &mut self.if_none_match,
+            b"if-modified-since" => &mut self.if_modified_since,
+            b"accept" => &mut self.accept,
+            b"accept-encoding" => &mut self.accept_encoding,
+            b"cache-control" => &mut self.cache_control,
+            b"range" => &mut self.range,
+            b"authorization" => &mut self.authorization,
+            b"cookie" => &mut self.cookie,
+            b"x-requested-with" => &mut self.requested_with,
+            _ => return,
+        };
+        place.get_or_insert_with(|| value.into());
+        self.noted = true;
     }
 
     /// Keeps a piece of the body, up to `most` bytes in all.
