@@ -4,8 +4,8 @@ use crate::failure::{Result, While, failure};
 use crate::{nginx, say};
 use std::fs;
 
-/// Prints kernel, processor, other load, and what these figures can not say.
-pub fn print() -> Result<()> {
+/// Prints kernel, processor and other load.
+pub fn print_machine() {
     let first_line = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
     let kernel = first_line("/proc/sys/kernel/osrelease");
     let cores = sys::limits::available_cores();
@@ -15,6 +15,11 @@ pub fn print() -> Result<()> {
         "load      {} before this (1, 5, 15 minutes): what others do here is in the figures",
         load.join(" ")
     ));
+}
+
+/// Prints the machine, nginx, and what figures of the two can not say.
+pub fn print() -> Result<()> {
+    print_machine();
     say::line(format_args!("server    {}: one process on core 0, files in memory", nginx::version()?));
     say::line(
         "caution   Loopback: client and server share this machine, its memory and its caches, and most of the kernel's",

@@ -1,6 +1,6 @@
 //! The command line: what can be asked for, and what is said when it can not be understood.
 
-use crate::command::{demo, doctor, get, report, schema, serve};
+use crate::command::{demo, doctor, generate, get, report, schema, serve};
 use crate::failure::Failure;
 use crate::{foreign, redact};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -27,6 +27,8 @@ pub enum Command {
     Demo(demo::Args),
     /// Loads one or more URLs with reads and prints figures that can be trusted.
     Get(Box<get::Args>),
+    /// Writes a dataset to disk: files of any sizes, whose bytes follow from a seed.
+    Generate(Box<generate::Args>),
     /// Serves files and blackhole objects, with delays, stalls and faults on request.
     Serve(Box<serve::Args>),
     /// Prints the report of a saved run, also of one that is still going on or was killed.
@@ -51,6 +53,7 @@ impl Command {
         match self {
             Self::Demo(args) => demo::run(&args),
             Self::Get(args) => get::run(&args),
+            Self::Generate(args) => generate::run(&args),
             Self::Serve(args) => serve::run(&args),
             Self::Report(args) => report::run(&args),
             Self::Doctor(args) => doctor::run(&args),

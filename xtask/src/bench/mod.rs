@@ -1,5 +1,6 @@
 //! The benchmarks: each measures one of the numbers that Plimsoll must reach, and says whether it does.
 
+mod content;
 mod memory;
 mod pacing;
 mod peers;
@@ -25,6 +26,8 @@ pub enum Bench {
     Memory(memory::Args),
     /// One GET from start to report: time and memory.
     Start(start::Args),
+    /// The bytes of objects: how fast a core makes and checks them.
+    Content(content::Args),
 }
 
 /// Carries it out.
@@ -34,6 +37,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Pacing(args) => pacing::run(args),
         Bench::Memory(args) => memory::run(args),
         Bench::Start(args) => start::run(args),
+        Bench::Content(args) => content::run(args),
     }
 }
 

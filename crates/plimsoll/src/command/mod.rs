@@ -3,6 +3,7 @@
 pub mod demo;
 pub mod doctor;
 mod embedded;
+pub mod generate;
 pub mod get;
 pub mod report;
 pub mod schema;

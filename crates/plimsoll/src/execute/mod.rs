@@ -3,7 +3,7 @@
 
 mod describe;
 mod host;
-mod live;
+pub mod live;
 mod prepare;
 mod recording;
 pub mod repeats;

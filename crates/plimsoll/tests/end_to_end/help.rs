@@ -2,7 +2,7 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 7] = ["demo", "get", "serve", "report", "doctor", "schema", "completions"];
+const COMMANDS: [&str; 8] = ["demo", "get", "generate", "serve", "report", "doctor", "schema", "completions"];
 const LINES: usize = 40;
 const COLUMNS: usize = 110;
 

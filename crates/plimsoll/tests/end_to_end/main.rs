@@ -6,6 +6,7 @@
 
 mod bad_input;
 mod counts;
+mod generate;
 mod help;
 mod interrupts;
 mod limits;

@@ -230,7 +230,8 @@ pub fn count<N: FromStr>(text: &str) -> Result<N, String> {
     digits.parse().map_err(|_| format!("`{text}` is not a count: write a whole number above 0"))
 }
 
-fn seed(text: &str) -> Result<u64, String> {
+/// What the choice of operations, or the content of objects, depends on.
+pub fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is not a seed: write a whole number"))
 }
 

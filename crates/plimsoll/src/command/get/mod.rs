@@ -5,7 +5,7 @@ pub mod plan;
 mod read;
 mod urls;
 
-pub use args::{Args, count};
+pub use args::{Args, count, seed};
 
 use crate::execute::{self, Output, Print};
 use crate::failure::Failure;

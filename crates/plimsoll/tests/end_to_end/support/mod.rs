@@ -5,7 +5,7 @@ mod nginx;
 mod program;
 mod report;
 
-pub use nginx::{Nginx, Request, Setup};
+pub use nginx::{Nginx, Request, Setup, skip};
 pub use program::{Ended, Place, Running};
 pub use report::Report;
 

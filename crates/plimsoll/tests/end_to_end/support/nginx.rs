@@ -168,7 +168,8 @@ impl Drop for Nginx {
     }
 }
 
-fn skip(reason: &str) {
+/// Says that this test is skipped, which is a failure where `REQUIRE_PEERS=1`.
+pub fn skip(reason: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
     assert!(

@@ -1,0 +1,231 @@
+//! Threads that write a dataset together, and who watches them.
+
+use super::file::{self, Ended, Trouble, Watch};
+use crate::execute::live::LiveLine;
+use content::{Content, Dataset};
+use measure::units::{ByteSize, format_span};
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+use sys::signals::Signal;
+
+/// Written or read at a time by each thread.
+const BUFFER_BYTES: usize = 256 << 10;
+/// How often interrupts are looked for.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often the live line is written.
+const SHOW: Duration = Duration::from_millis(500);
+/// Objects of various sizes that are added up for the time left; more take too long.
+const ADDED_UP_MAX: u64 = 1_000_000;
+/// A longer time left than a year is not known, but a sign that nothing has been written yet.
+const LEFT_MAX_S: f64 = 3.2e7;
+
+/// What is to be done, and what has been done.
+pub struct Crew<'a> {
+    dataset: &'a Dataset,
+    directory: &'a Path,
+    check: bool,
+    content: Content,
+    /// The next object nobody has taken.
+    next: AtomicU64,
+    stopped: AtomicBool,
+    written: Tally,
+    present: Tally,
+}
+
+/// Files that are done, and bytes, also of files that are not yet.
+#[derive(Default)]
+struct Tally {
+    files: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// Files that were written.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: ByteSize,
+    /// Files that were there already.
+    pub present: u64,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The signal by which the user asked for the end, before all was done.
+    pub interrupted: Option<Signal>,
+}
+
+/// A crew member's count of bytes that it writes or checks.
+struct Counting<'a> {
+    crew: &'a Crew<'a>,
+    bytes: &'a AtomicU64,
+}
+
+impl Watch for Counting<'_> {
+    fn passed(&self, bytes: u64) -> bool {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        !self.crew.stopped.load(Ordering::Relaxed)
+    }
+}
+
+impl<'a> Crew<'a> {
+    /// Nothing has been done yet.
+    pub fn new(dataset: &'a Dataset, directory: &'a Path, check: bool) -> Self {
+        Self {
+            dataset,
+            directory,
+            check,
+            content: Content::new(dataset.description().seed),
+            next: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
+            written: Tally::default(),
+            present: Tally::default(),
+        }
+    }
+
+    /// Writes what is missing with so many threads. Says what was done, and what went wrong first.
+    pub fn work(&self, threads: u64) -> (Done, Option<Trouble>) {
+        let start = Instant::now();
+        let (mut interrupted, mut trouble) = (None, None);
+        thread::scope(|scope| {
+            let (send, ends) = channel();
+            for _ in 0..threads.min(self.dataset.count()) {
+                let member = send.clone();
+                if let Err(error) = thread::Builder::new().spawn_scoped(scope, move || self.member(&member)) {
+                    self.give_up(&send, self.refused_thread(error));
+                    break;
+                }
+            }
+            drop(send);
+            let mut progress = Progress::new(self, start);
+            loop {
+                match ends.recv_timeout(LOOK) {
+                    Ok(met) => trouble = trouble.take().or(Some(met)),
+                    Err(RecvTimeoutError::Timeout) => progress.show(),
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+                let seen = sys::signals::interrupts();
+                if seen.count > 0 {
+                    interrupted = Some(seen.last.unwrap_or(Signal::Interrupt));
+                    self.stopped.store(true, Ordering::Relaxed);
+                }
+            }
+            progress.live.clear();
+        });
+        let done = Done {
+            files: self.written.files.load(Ordering::Relaxed),
+            bytes: ByteSize(self.written.bytes.load(Ordering::Relaxed)),
+            present: self.present.files.load(Ordering::Relaxed),
+            elapsed: start.elapsed(),
+            // An interrupt that comes after the last file has changed nothing.
+            interrupted: interrupted.filter(|_| self.files() < self.dataset.count()),
+        };
+        (done, trouble)
+    }
+
+    fn files(&self) -> u64 {
+        self.written.files.load(Ordering::Relaxed) + self.present.files.load(Ordering::Relaxed)
+    }
+
+    /// Takes object after object until there are no more, or until something goes wrong anywhere.
+    fn member(&self, trouble: &Sender<Trouble>) {
+        let content = self.content.clone();
+        let mut buffer = Vec::new();
+        if buffer.try_reserve_exact(BUFFER_BYTES).is_err() {
+            let error = io::ErrorKind::OutOfMemory.into();
+            return self.give_up(trouble, self.refused_thread(error));
+        }
+        buffer.resize(BUFFER_BYTES, 0);
+        let mut key = String::new();
+        while !self.stopped.load(Ordering::Relaxed) {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(size) = self.dataset.read(index, &mut key) else { return };
+            if let Err(met) = self.one(&content, &key, size, &mut buffer) {
+                self.give_up(trouble, met);
+            }
+        }
+    }
+
+    fn refused_thread(&self, error: io::Error) -> Trouble {
+        Trouble::Refused { doing: "use so many --threads in", path: self.directory.to_owned(), error }
+    }
+
+    fn give_up(&self, trouble: &Sender<Trouble>, met: Trouble) {
+        self.stopped.store(true, Ordering::Relaxed);
+        // Somebody listens until the last member has ended.
+        let _ = trouble.send(met);
+    }
+
+    fn one(&self, content: &Content, key: &str, size: ByteSize, buffer: &mut [u8]) -> Result<(), Trouble> {
+        let path = self.directory.join(key);
+        let object = content.object(key);
+        let (tally, ended) = if file::is_done(&path, size)? {
+            let watch = Counting { crew: self, bytes: &self.present.bytes };
+            let ended = match self.check {
+                true => file::check(&path, object, buffer, &watch)?,
+                false => {
+                    watch.passed(size.0);
+                    Ended::Whole
+                }
+            };
+            (&self.present, ended)
+        } else {
+            let watch = Counting { crew: self, bytes: &self.written.bytes };
+            (&self.written, file::write(&path, object, size, buffer, &watch)?)
+        };
+        if ended == Ended::Whole {
+            tally.files.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// The live line about a crew.
+struct Progress<'a> {
+    crew: &'a Crew<'a>,
+    start: Instant,
+    shown: Instant,
+    /// Bytes of the whole dataset, where they are known soon enough.
+    total: Option<f64>,
+    live: LiveLine,
+}
+
+impl<'a> Progress<'a> {
+    fn new(crew: &'a Crew<'a>, start: Instant) -> Self {
+        let quick = crew.dataset.description().sizes.as_fixed().is_some() || crew.dataset.count() <= ADDED_UP_MAX;
+        let total = quick.then(|| crew.dataset.total_bytes() as f64);
+        Self { crew, start, shown: start, total, live: LiveLine::new(true) }
+    }
+
+    fn show(&mut self) {
+        if self.shown.elapsed() < SHOW {
+            return;
+        }
+        self.shown = Instant::now();
+        let elapsed = self.start.elapsed();
+        let text = self.line(elapsed);
+        self.live.message(elapsed, &text);
+    }
+
+    fn line(&self, elapsed: Duration) -> String {
+        let passed = |tally: &Tally| tally.bytes.load(Ordering::Relaxed) as f64;
+        let (written, present) = (passed(&self.crew.written), passed(&self.crew.present));
+        // Files that are there cost time only where they are read.
+        let worked = if self.crew.check { written + present } else { written };
+        let rate = worked / elapsed.as_secs_f64().max(1e-9);
+        let left =
+            self.total.map(|total| (total - written - present).max(0.0) / rate).filter(|left| *left < LEFT_MAX_S);
+        format!(
+            "{}/{} files {}{} {}/s{}",
+            self.crew.files(),
+            self.crew.dataset.count(),
+            ByteSize((written + present) as u64).human(),
+            self.total.map(|total| format!(" of {}", ByteSize(total as u64).human())).unwrap_or_default(),
+            ByteSize(rate as u64).human(),
+            left.map(|left| format!(" {} left", format_span(Duration::from_secs(left as u64)))).unwrap_or_default(),
+        )
+    }
+}

@@ -1,0 +1,96 @@
+//! `plimsoll generate DIR`: writes a dataset to disk. What a killed run has left is completed by the next.
+
+mod args;
+mod crew;
+mod file;
+
+pub use args::Args;
+
+use crate::failure::{Exit, Failure};
+use crate::say;
+use content::Dataset;
+use crew::{Crew, Done};
+use file::{Occupant, Trouble, is_full};
+use std::fs::{self, File, TryLockError};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Writes what is missing, and says how much and how fast.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let dataset = args.dataset()?;
+    let threads = args.threads()?;
+    let _ = sys::signals::catch_interrupts();
+    let _lock = take(&args.directory)?;
+    let (done, trouble) = Crew::new(&dataset, &args.directory, args.check).work(threads);
+    if let Some(trouble) = trouble {
+        return Err(explain(&trouble, &done, &dataset));
+    }
+    if let Some(signal) = done.interrupted {
+        let there = done.files + done.present;
+        return Err(Failure::Message(
+            Exit::Interrupted(signal.number()),
+            format!("interrupted: {there} of {} files are there; the same command writes the others", dataset.count()),
+        ));
+    }
+    say::out(&summary(&done, args.check))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the directory, and keeps others from writing there at the same time until the answer is dropped.
+fn take(directory: &Path) -> Result<File, Failure> {
+    let refused = |error: std::io::Error| {
+        Failure::could_not_run(format!(
+            "{} can not be used: {error}; name a directory that can be written",
+            directory.display()
+        ))
+    };
+    fs::create_dir_all(directory).map_err(refused)?;
+    let lock = File::open(directory).map_err(refused)?;
+    match lock.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(Failure::could_not_run(format!(
+            "another `plimsoll generate` writes to {}: wait for its end, or name another directory",
+            directory.display()
+        ))),
+        // Not every file system has locks.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(lock),
+    }
+}
+
+fn explain(trouble: &Trouble, done: &Done, dataset: &Dataset) -> Failure {
+    let there = format!("{} of {} files are there", done.files + done.present, dataset.count());
+    Failure::could_not_run(match trouble {
+        Trouble::Occupied { path, by: Occupant::File(found), size } => format!(
+            "{} has {} B and not {} B: it is not of this dataset, and is left alone; remove it, or choose another DIR or --prefix",
+            path.display(),
+            found.0,
+            size.0
+        ),
+        Trouble::Occupied { path, by: Occupant::Other, .. } => format!(
+            "{} is no regular file and is left alone; remove it, or choose another DIR or --prefix",
+            path.display()
+        ),
+        Trouble::Differs { path, mismatch } => format!(
+            "{} does not hold what it should, {mismatch}: it is damaged or has another seed; remove it and run again",
+            path.display()
+        ),
+        Trouble::Refused { path, error, .. } if is_full(error) => format!(
+            "the disk is full, {} could not be written: {there}; make room, and the same command writes the others",
+            path.display()
+        ),
+        Trouble::Refused { doing, path, error } => {
+            format!("can not {doing} {}: {error}; {there}, and the same command goes on", path.display())
+        }
+    })
+}
+
+fn summary(done: &Done, check: bool) -> String {
+    let seconds = done.elapsed.as_secs_f64();
+    let rate = done.bytes.0 as f64 / seconds.max(1e-9) / 1e9;
+    let word = if done.files == 1 { "file" } else { "files" };
+    let present = match (done.present, check) {
+        (0, _) => String::new(),
+        (present, true) => format!("; {present} were there and hold what they should"),
+        (present, false) => format!("; {present} were there already"),
+    };
+    format!("{} {word}, {} in {seconds:.2} s, {rate:.2} GB/s{present}\n", done.files, done.bytes.human())
+}

@@ -1,0 +1,298 @@
+//! Datasets on disk: whole, restartable, and never at the cost of what is there.
+
+use crate::support::{Ended, KIB, Place, skip, wait_for};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+
+/// Every file below a directory with its size, by its path.
+fn files(directory: &Path) -> BTreeMap<String, u64> {
+    let mut found = BTreeMap::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(next) = directories.pop() {
+        for entry in fs::read_dir(next).expect("a directory can be read") {
+            let entry = entry.expect("a directory can be read");
+            let kind = entry.metadata().expect("there is a file");
+            if kind.is_dir() {
+                directories.push(entry.path());
+            } else {
+                let name = entry.path().strip_prefix(directory).expect("it is below").display().to_string();
+                found.insert(name, kind.len());
+            }
+        }
+    }
+    found
+}
+
+fn sha256(path: &Path) -> String {
+    let hash = Sha256::digest(fs::read(path).expect("a file can be read"));
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// One line, with these words, and this exit code.
+#[track_caller]
+fn expect_refusal(ended: &Ended, code: i32, words: &[&str]) {
+    ended.expect(code);
+    assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    for word in words {
+        assert!(ended.stderr.contains(word), "`{word}` is missing: {}", ended.stderr);
+    }
+    assert!(ended.stdout.is_empty(), "{}", ended.stdout);
+}
+
+/// The summary, and nothing else.
+#[track_caller]
+fn expect_summary(ended: &Ended, beginning: &str, end: &str) {
+    ended.expect(0);
+    assert!(ended.stdout.starts_with(beginning) && ended.stdout.trim_end().ends_with(end), "{}", ended.stdout);
+    assert_eq!(ended.stdout.lines().count(), 1);
+    assert!(ended.stderr.is_empty(), "quiet without a terminal: {}", ended.stderr);
+}
+
+/// The sum was made by Python and by openssl: see crates/content/tests/vectors/make.py.
+#[test]
+fn the_bytes_are_those_of_another_implementation() {
+    let place = Place::new();
+    let ended = place.run(["generate", "set", "--count", "1", "--size", "1000003"]);
+    expect_summary(&ended, "1 file, 1.00 MB in ", " GB/s");
+    assert_eq!(
+        sha256(&place.path("set/object-00000000.bin")),
+        "ec6f723aeaf92be9c8c373689c336a37ed66799563f968a63afb7fbb537a22e2"
+    );
+}
+
+#[test]
+fn a_total_is_exact_with_any_distribution() {
+    for size in ["64KiB", "1KiB..100KiB", "10KiB,20KiB,0", "1KiB:5,100KiB:1", "loguniform:1KiB..1MiB"] {
+        let place = Place::new();
+        place.run(["generate", "set", "--total", "3000001", "--size", size, "--threads", "3"]).expect(0);
+        let found = files(&place.path("set"));
+        assert_eq!(found.values().sum::<u64>(), 3_000_001, "{size}: {found:?}");
+        for (index, name) in found.keys().enumerate() {
+            assert_eq!(*name, format!("object-{index:08}.bin"));
+        }
+    }
+}
+
+#[test]
+fn names_are_as_asked_for() {
+    let place = Place::new();
+    let names = ["--prefix", "a/b-", "--digits", "3", "--extension", ".x", "--directories", "4"];
+    place.run(["generate", "deep/set", "--count", "40", "--size", "10"].iter().chain(&names)).expect(0);
+    let found = files(&place.path("deep/set"));
+    assert_eq!(found.len(), 40);
+    let directories: std::collections::BTreeSet<&str> = found.keys().map(|name| &name[..4]).collect();
+    assert_eq!(directories.into_iter().collect::<Vec<_>>(), ["a/0/", "a/1/", "a/2/", "a/3/"]);
+    assert!(found.keys().all(|name| name[4..].starts_with("b-0") && name.ends_with(".x")), "{found:?}");
+}
+
+/// 250 MiB in files of 50 MiB make 5 there; here everything is a hundredth, and a remainder becomes a whole file.
+#[test]
+fn it_can_do_as_the_dummy_file_generator() {
+    let place = Place::new();
+    let like = |total, directory| {
+        let size = ["--size", "524288", "--prefix", "dummy-"];
+        place.run(["generate", "--like", "dummy-file-generator", "--total", total, directory].iter().chain(&size))
+    };
+    like("2621440", "even").expect(0);
+    let names = |count: u64| (0..count).map(|index| (format!("dummy-{index:08}.testfile"), 524_288)).collect();
+    assert_eq!(files(&place.path("even")), names(5));
+    like("2621441", "odd").expect(0);
+    assert_eq!(files(&place.path("odd")), names(6));
+    like("0", "none").expect(0);
+    assert!(files(&place.path("none")).is_empty());
+}
+
+#[test]
+fn a_second_run_completes_what_is_missing_and_touches_nothing_else() {
+    let place = Place::new();
+    let words = ["generate", "set", "--total", "1MiB", "--size", "100KiB"];
+    place.run(words).expect(0);
+    let whole = files(&place.path("set"));
+    assert_eq!(whole.len(), 11);
+    let sum = sha256(&place.path("set/object-00000004.bin"));
+    let untouched = || fs::metadata(place.path("set/object-00000001.bin")).map(|file| (file.ino(), file.mtime_nsec()));
+    let before = untouched().expect("it is there");
+
+    // As a killed run leaves it: one file missing, and its beginning under another name.
+    fs::remove_file(place.path("set/object-00000004.bin")).expect("it was there");
+    place.write("set/.object-00000004.bin.partial", b"rubbish of a killed run");
+    place.write("set/notes.txt", b"mine");
+    let again = place.run(words);
+    expect_summary(&again, "1 file, 102.40 kB in ", "; 10 were there already");
+    assert_eq!(sha256(&place.path("set/object-00000004.bin")), sum);
+    assert_eq!(untouched().expect("it is there"), before);
+    fs::remove_file(place.path("set/notes.txt")).expect("other files are left alone");
+    assert_eq!(files(&place.path("set")), whole, "nothing unfinished is left");
+    expect_summary(&place.run(words), "0 files, 0 B in ", "; 11 were there already");
+}
+
+#[test]
+fn a_check_looks_into_the_files() {
+    let place = Place::new();
+    let words = ["generate", "set", "--count", "3", "--size", "2000000"];
+    place.run(words).expect(0);
+    let check = || place.run(words.iter().chain(&["--check"]));
+    expect_summary(&check(), "0 files, 0 B in ", "; 3 were there and hold what they should");
+
+    let path = place.path("set/object-00000001.bin");
+    let mut bytes = fs::read(&path).expect("it is there");
+    bytes[1_234_567] ^= 1;
+    fs::write(&path, &bytes).expect("it can be changed");
+    expect_summary(&place.run(words), "0 files, 0 B in ", "; 3 were there already");
+    expect_refusal(&check(), 4, &["object-00000001.bin", "byte 1234567: expected ", "remove it"]);
+    assert_eq!(fs::read(&path).expect("it is there"), bytes, "it is left as it is");
+    let other = place.run(words.iter().chain(&["--check", "--seed", "2"]));
+    expect_refusal(&other, 4, &["byte 0: expected ", "another seed"]);
+}
+
+#[test]
+fn what_has_a_file_s_name_is_never_overwritten() {
+    let place = Place::new();
+    let words = ["generate", "set", "--count", "3", "--size", "1KiB", "--threads", "1"];
+    fs::create_dir(place.path("set")).expect("a directory can be made");
+    place.write("set/object-00000001.bin", b"mine");
+    expect_refusal(&place.run(words), 4, &["object-00000001.bin", "4 B", "1024 B", "left alone"]);
+    assert_eq!(fs::read(place.path("set/object-00000001.bin")).expect("it is there"), b"mine");
+
+    fs::remove_file(place.path("set/object-00000001.bin")).expect("it can be removed");
+    fs::create_dir(place.path("set/object-00000001.bin")).expect("a directory can be made");
+    expect_refusal(&place.run(words), 4, &["object-00000001.bin", "no regular file"]);
+
+    // Nor is anything written through a link.
+    fs::remove_dir(place.path("set/object-00000001.bin")).expect("it can be removed");
+    let kept = place.write("kept", b"mine as well");
+    for link in ["object-00000001.bin", ".object-00000002.bin.partial"] {
+        std::os::unix::fs::symlink(&kept, place.path("set").join(link)).expect("a link can be made");
+    }
+    expect_refusal(&place.run(words), 4, &["object-00000001.bin", "no regular file"]);
+    fs::remove_file(place.path("set/object-00000001.bin")).expect("it can be removed");
+    place.run(words).expect(0);
+    assert_eq!(fs::read(kept).expect("it is there"), b"mine as well");
+}
+
+#[test]
+fn an_interrupt_leaves_whole_files_only() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let place = Place::new();
+        let words = ["generate", "set", "--count", "10000", "--size", "4KiB", "--threads", "2"];
+        let run = place.start(words);
+        wait_for("first file", || place.path("set/object-00000010.bin").exists().then_some(()));
+        run.signal(signal);
+        let ended = run.end();
+        let there = files(&place.path("set"));
+        if ended.code == Some(0) {
+            assert_eq!(there.len(), 10_000, "all was written before the signal came");
+            continue;
+        }
+        expect_refusal(&ended, code, &[&format!("{} of 10000 files", there.len()), "same command"]);
+        assert!(there.iter().all(|(name, size)| name.starts_with("object-") && *size == 4 * KIB));
+        let rest = place.run(words);
+        expect_summary(
+            &rest,
+            &format!("{} files", 10_000 - there.len()),
+            &format!("; {} were there already", there.len()),
+        );
+        assert_eq!(files(&place.path("set")).len(), 10_000);
+    }
+}
+
+#[test]
+fn a_killed_run_is_completed_by_the_next() {
+    let place = Place::new();
+    let words = ["generate", "set", "--count", "3000", "--size", "100KiB", "--threads", "2"];
+    let run = place.start(words);
+    wait_for("first file", || place.path("set/object-00000002.bin").exists().then_some(()));
+    run.signal("KILL");
+    run.end();
+    place.run(words).expect(0);
+    let ended = place.run(words.iter().chain(&["--check"]));
+    expect_summary(&ended, "0 files, 0 B in ", "; 3000 were there and hold what they should");
+    assert_eq!(files(&place.path("set")).len(), 3000, "nothing unfinished is left");
+}
+
+#[test]
+fn two_at_once_are_refused() {
+    let place = Place::new();
+    fs::create_dir(place.path("set")).expect("a directory can be made");
+    let lock = File::open(place.path("set")).expect("a directory can be opened");
+    lock.try_lock().expect("nobody else has the lock");
+    let ended = place.run(["generate", "set", "--count", "1"]);
+    expect_refusal(&ended, 4, &["another `plimsoll generate`", "set"]);
+    drop(lock);
+    place.run(["generate", "set", "--count", "1"]).expect(0);
+}
+
+#[test]
+fn directories_that_can_not_be_used_are_told_in_one_line() {
+    let place = Place::new();
+    place.write("file", b"");
+    for directory in ["file", "file/below", "/proc/plimsoll"] {
+        let ended = place.run(["generate", directory, "--count", "1"]);
+        expect_refusal(&ended, 4, &[directory, "can not be used", "name a directory"]);
+    }
+}
+
+#[test]
+fn mistakes_are_told_in_one_line() {
+    let place = Place::new();
+    let cases: &[(&[&str], &[&str])] = &[
+        (&[], &["--total 10GiB", "--count 1000"]),
+        (&["--total", "10G"], &["--total", "10GB or 10GiB"]),
+        (&["--total", "1MiB", "--count", "1"], &["--total", "--count"]),
+        (&["--count", "0"], &["--count", "0"]),
+        (&["--count", "1", "--size", "pareto:1"], &["--size", "pareto", "lognormal"]),
+        (&["--count", "1", "--size", "2MiB..1MiB"], &["--size", "smaller size comes first"]),
+        (&["--total", "1", "--size", "0"], &["--total", "larger size"]),
+        (&["--count", "1", "--prefix", "../"], &["../", "prefix"]),
+        (&["--count", "1", "--prefix", "/etc/"], &["/etc/", "prefix"]),
+        (&["--count", "1", "--digits", "0"], &["digits", "1 to 20"]),
+        (&["--count", "1", "--threads", "5000"], &["--threads 5000", "at most"]),
+        (&["--like", "dummy-file-generator", "--total", "1MiB"], &["--size"]),
+        (&["--like", "dummy-file-generator", "--total", "1MiB", "--size", "1..9"], &["--size 1B..9B", "one size"]),
+        (&["--like", "dummy-file-generator", "--count", "5"], &["--count", "--like"]),
+        (&["--like", "httpbench", "--total", "1MiB"], &["--like", "dummy-file-generator"]),
+    ];
+    for (words, wanted) in cases {
+        expect_refusal(&place.run(["generate", "set"].iter().chain(*words)), 2, wanted);
+    }
+    assert!(!place.path("set").exists(), "nothing was begun");
+}
+
+/// A file system of 4 MiB in a namespace of its own, where the system lets us have one.
+#[test]
+fn a_full_disk_is_told_and_leaves_whole_files_only() {
+    let place = Place::new();
+    fs::create_dir(place.path("small")).expect("a directory can be made");
+    let script = r#"mount -t tmpfs -o size=4m none small || exit 77
+        "$0" generate small --count 9 --size "$1" --threads 1; code=$?; ls -A small >&2; exit $code"#;
+    for size in ["1MiB", "1000000"] {
+        let mut command = Command::new("unshare");
+        command.args([
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-c",
+            script,
+            env!("CARGO_BIN_EXE_plimsoll"),
+            size,
+        ]);
+        let Ok(output) = command.current_dir(place.path("")).output() else {
+            return skip("unshare is not installed");
+        };
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.code() == Some(77) || told.starts_with("unshare: ") {
+            return skip("no file system can be mounted in a namespace");
+        }
+        assert_eq!(output.status.code(), Some(4), "{told}");
+        let (line, left) = told.split_once('\n').expect("a line, and the names of what is left");
+        assert!(line.contains("disk is full") && line.contains("of 9 files are there"), "{line}");
+        let left: Vec<&str> = left.lines().collect();
+        assert!((1..=4).contains(&left.len()) && left.iter().all(|name| name.starts_with("object-")), "{left:?}");
+        assert!(line.contains(&format!("{} of 9", left.len())), "{line}");
+    }
+}
