@@ -1,7 +1,7 @@
 //! May these figures be used? The verdict, what limited the run, and what a reader must know beside them.
 
 use crate::number::{count, plural, seconds};
-use measure::books::{Violation, sum};
+use measure::books::Violation;
 use measure::stats::{Dimension, GROUPS_MAX, OTHER_LABEL};
 use measure::{LimitedBy, Model, Verdict};
 use store::{EndReason, SavedRun};

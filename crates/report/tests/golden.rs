@@ -215,12 +215,11 @@ fn labels_that_have_no_row_of_their_own_are_told() {
 
 #[test]
 fn an_open_run_that_its_client_limited_says_not_to_use_it() {
-    let shown = text(&common::open_late(), &Style::default());
+    // However the lines are broken.
+    let words = |run: &store::SavedRun| text(run, &Style::default()).split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = words(&common::open_late());
     assert!(shown.contains("do not use these figures"), "{shown}");
-    assert!(
-        !text(&common::client_limited(), &Style::default()).contains("do not use"),
-        "a finding in the closed model"
-    );
+    assert!(!words(&common::client_limited()).contains("do not use"), "a finding in the closed model");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Sockets over real loopback connections.
 
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 

@@ -288,7 +288,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             Pacer::Open(open) => {
                 let timeline = self.recorder.timeline();
                 let last = || open.exhausted_at(timeline).filter(|_| self.in_flight == 0);
-                open.next(timeline).or_else(last).unwrap_or(Instant::NEVER)
+                open.next_wake(timeline, now).or_else(last).unwrap_or(Instant::NEVER)
             }
         };
         let names = if self.resolving.is_empty() { Instant::NEVER } else { now + NAME_POLL };

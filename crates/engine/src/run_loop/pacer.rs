@@ -138,7 +138,10 @@ impl<'p> Closed<'p> {
 /// that the books have two sides.
 #[derive(Debug)]
 pub(super) struct Open<'p> {
-    pub arrivals: Arrivals<'p>,
+    arrivals: Arrivals<'p>,
+    share: Share,
+    /// Operations taken in the warm-up, and in the window.
+    taken: (u64, u64),
     offered: Arrivals<'p>,
     /// Measured operations that this thread may still take, and those that are still to be offered.
     quota: Option<(u64, u64)>,
@@ -146,18 +149,38 @@ pub(super) struct Open<'p> {
     pub slots_max: usize,
     /// A due arrival has found no free slot.
     pub starved: bool,
+    /// No timer is set for an arrival before this instant.
+    rests_until: Instant,
 }
+
+/// Where arrivals come faster than this, one timer serves several: each costs the kernel as much as a small request does,
+/// and on a virtual machine more. What is due is started as soon as anything else wakes the thread.
+const TIMER_GRAIN: Duration = Duration::from_micros(50);
 
 impl<'p> Open<'p> {
     pub fn new(plan: &Plan, arrivals: Arrivals<'p>, share: Share) -> Self {
         Self {
             offered: arrivals.clone(),
             arrivals,
+            share,
+            taken: (0, 0),
             quota: plan.stop.ops.map(|ops| (share.of(ops.get()), share.of(ops.get()))),
             free_slots: Vec::new(),
             slots_max: share.of(plan.load.in_flight_max()).max(1) as usize,
             starved: false,
+            rests_until: Instant::ZERO,
         }
+    }
+
+    /// An arrival was started at `now`.
+    #[inline]
+    pub fn started(&mut self, now: Instant) {
+        self.rests_until = now + TIMER_GRAIN;
+    }
+
+    /// When to wake for the next arrival.
+    pub fn next_wake(&self, timeline: &Timeline, now: Instant) -> Option<Instant> {
+        self.next(timeline).map(|at| if at > now { at.max(self.rests_until) } else { at })
     }
 
     /// The next arrival to be taken before the window ends.
@@ -180,15 +203,21 @@ impl<'p> Open<'p> {
         }
     }
 
-    /// Takes the next arrival.
+    /// Takes the next arrival, and gives its number: those of the window count from 0 over all threads, without a gap
+    /// however the threads share them; those of the warm-up have others, so that what is warmed up is not what is measured.
     #[inline]
-    pub fn take(&mut self, at: Instant, timeline: &Timeline) {
+    pub fn take(&mut self, at: Instant, timeline: &Timeline) -> u64 {
         self.arrivals.advance();
+        let measured = timeline.measures(at);
         if let Some((left, _)) = &mut self.quota
-            && timeline.measures(at)
+            && measured
         {
             *left -= 1;
         }
+        let (base, taken) = if measured { (0, &mut self.taken.1) } else { (WARMUP_NUMBERS, &mut self.taken.0) };
+        let turn = *taken;
+        *taken += 1;
+        base + turn * u64::from(self.share.threads) + u64::from(self.share.thread)
     }
 
     /// The intended starts that have been offered by `now` and were not told before.

@@ -87,10 +87,10 @@ impl<N: Network> RunLoop<'_, N> {
                 open.starved = true;
                 return now;
             };
-            let number = open.arrivals.number();
             // Waiting for a slot is the target's doing; all other delay is this client's.
             let slot_wait = if open.starved { self.slots[slot as usize].freed.nanos_since(at) } else { 0 };
-            open.take(at, &timeline);
+            let number = open.take(at, &timeline);
+            open.started(now);
             self.offer(now);
             self.start_op(net, slot, number, (at, slot_wait), now);
         }

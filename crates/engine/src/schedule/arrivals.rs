@@ -74,8 +74,7 @@ impl<'p> Arrivals<'p> {
     }
 
     /// Number of the next arrival among those of all threads.
-    #[must_use]
-    pub fn number(&self) -> u64 {
+    fn number(&self) -> u64 {
         self.taken * u64::from(self.threads) + u64::from(self.thread)
     }
 

@@ -87,6 +87,7 @@ fn in_the_window_each_url_is_taken_once() {
         &["-R", "1000"],
         &["-R", "1000", "--poisson"],
         &["-R", "1000", "--warmup", "205ms", "--threads", "1"],
+        &["-R", "1000", "--warmup", "205ms", "--threads", "2"],
         &["-R", "1000", "--warmup", "205ms", "--threads", "3"],
         &["-R", "1000", "--warmup", "205ms", "--threads", "3", "--poisson"],
     ] {
