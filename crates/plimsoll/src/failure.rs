@@ -59,6 +59,13 @@ impl Failure {
         Self::Message(Exit::CouldNotRun, message.to_string())
     }
 
+    /// The text alone, where it does not end the program.
+    pub fn into_message(self) -> String {
+        match self {
+            Self::Message(_, text) | Self::Unasked(text) | Self::Shown(text) => text,
+        }
+    }
+
     /// Says it, and gives the exit code.
     pub fn tell(self) -> ExitCode {
         match self {

@@ -5,11 +5,13 @@
 
 mod cli;
 mod command;
+mod credentials;
 mod execute;
 mod failure;
 mod foreign;
 mod redact;
 mod say;
+mod typed;
 
 use failure::Failure;
 use std::process::ExitCode;

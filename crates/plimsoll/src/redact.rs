@@ -5,7 +5,7 @@ use wire::{Header, is_secret_name};
 
 const HIDDEN: &str = "***";
 /// Flags whose values are secrets as a whole.
-const SECRET_FLAGS: [&str; 4] = ["-C", "--cookie", "-u", "--user"];
+const SECRET_FLAGS: [&str; 7] = ["-C", "--cookie", "-u", "--user", "--access-key", "--secret-key", "--session-token"];
 
 /// The command line without secrets.
 pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
@@ -119,6 +119,11 @@ mod tests {
             "--expect-header",
             "Set-Cookie: CANARY",
             "--expect-header=Set-Cookie: CANARY",
+            "--access-key",
+            "CANARY",
+            "--secret-key=CANARY",
+            "--session-token",
+            "CANARY",
         ];
         let shown = command_line(words.map(str::to_owned)).join(" ");
         assert!(!shown.contains("CANARY"), "{shown}");

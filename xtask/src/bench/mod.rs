@@ -5,6 +5,7 @@ mod memory;
 mod pacing;
 mod peers;
 mod peers_table;
+mod sign;
 mod start;
 
 use crate::failure::Result;
@@ -28,6 +29,8 @@ pub enum Bench {
     Start(start::Args),
     /// The bytes of objects: how fast a core makes and checks them.
     Content(content::Args),
+    /// Signing a request for S3: the client's CPU time.
+    Sign(sign::Args),
 }
 
 /// Carries it out.
@@ -38,6 +41,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Memory(args) => memory::run(args),
         Bench::Start(args) => start::run(args),
         Bench::Content(args) => content::run(args),
+        Bench::Sign(args) => sign::run(args),
     }
 }
 

@@ -4,7 +4,7 @@ use super::Finding;
 use measure::Distribution;
 use measure::units::ByteSize;
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Descriptors that a run at a concurrency of 10,000 needs, with some to spare.
 const DESCRIPTORS_WANTED: u64 = 10_240;
@@ -148,6 +148,11 @@ fn reading_cost() -> Duration {
         std::hint::black_box(Instant::now());
     }
     start.elapsed() / READINGS
+}
+
+/// The present time.
+pub fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn nanos(span: Duration) -> String {

@@ -3,6 +3,7 @@
 mod ceiling;
 mod checks;
 
+use crate::credentials::{self, Credentials, Surroundings};
 use crate::failure::Failure;
 use crate::say;
 use std::fmt;
@@ -14,6 +15,9 @@ pub struct Args {
     /// Leave out the measurements (about 5 s): only read the host's settings.
     #[arg(long)]
     pub quick: bool,
+    /// Where keys for S3 would come from.
+    #[command(flatten)]
+    pub credentials: credentials::Args,
 }
 
 /// How a finding is to be taken.
@@ -97,6 +101,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     tell(checks::settings())?;
     tell(checks::processor())?;
+    tell(vec![keys(&args.credentials)])?;
     if !args.quick {
         tell(checks::timers())?;
         say::note("measuring this client's ceiling against the embedded server, about 4 s …");
@@ -108,4 +113,22 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         count => format!("\n{count} warnings: figures can suffer from them; the mend stands below each.\n"),
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where keys for S3 would come from; never what they are.
+fn keys(args: &credentials::Args) -> Finding {
+    const SUBJECT: &str = "S3 credentials";
+    match Credentials::find(args, &Surroundings::new(&credentials::process_variable)) {
+        Ok(Some(found)) => {
+            let token = if found.keys.token().is_some() { ", temporary" } else { "" };
+            let region = found
+                .region
+                .map_or_else(|| "no region".to_owned(), |region| format!("region {}", region.escape_debug()));
+            let left = found.expires.map(|end| end.unix_seconds().saturating_sub(checks::unix_seconds()) / 60);
+            let left = left.map(|minutes| format!(", good for {minutes} more minutes")).unwrap_or_default();
+            Finding::fact(SUBJECT, format!("from {}{token}{left}; {region}", found.source))
+        }
+        Ok(None) => Finding::fact(SUBJECT, "none in the environment nor in ~/.aws"),
+        Err(failure) => Finding::unknown(SUBJECT, failure.into_message()),
+    }
 }

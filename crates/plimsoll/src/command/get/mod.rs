@@ -2,7 +2,7 @@
 
 mod args;
 pub mod plan;
-mod read;
+pub mod read;
 mod urls;
 
 pub use args::{Args, count, seed};

@@ -4,6 +4,7 @@ use super::args::{Args, Order};
 use super::{read, urls};
 use crate::execute::OWN_DESCRIPTORS;
 use crate::failure::Failure;
+use crate::typed::expand;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use engine::plan::{
@@ -273,28 +274,6 @@ fn cookie(text: &str) -> Result<String, Failure> {
 
 fn header(line: &str, place: &str) -> Result<Header, Failure> {
     Header::parse(line).map_err(|error| Failure::usage(format!("{place}: {error}")))
-}
-
-/// Replaces `@FILE` by the file's first line and `${NAME}` by the environment's value, so that secrets need not be
-/// typed.
-fn expand(text: &str, flag: &str) -> Result<String, Failure> {
-    if let Some(path) = text.strip_prefix('@') {
-        let content = read::text(Path::new(path))?;
-        return Ok(content.lines().next().unwrap_or_default().to_owned());
-    }
-    let mut expanded = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
-        let (name, tail) =
-            after.split_once('}').ok_or_else(|| Failure::usage(format!("{flag}: `${{` without `}}`")))?;
-        let value = std::env::var(name)
-            .map_err(|_| Failure::usage(format!("{flag}: the environment has no variable {name}")))?;
-        expanded.push_str(before);
-        expanded.push_str(&value);
-        rest = tail;
-    }
-    expanded.push_str(rest);
-    Ok(expanded)
 }
 
 fn connections(args: &Args) -> Result<ConnectionPlan, Failure> {

@@ -1,0 +1,27 @@
+//! Secrets that are typed as where they are: in a file, or in the environment.
+
+use crate::command::get::read;
+use crate::failure::Failure;
+use std::path::Path;
+
+/// Replaces `@FILE` by the file's first line and `${NAME}` by the environment's value, so that secrets need not be
+/// typed.
+pub fn expand(text: &str, flag: &str) -> Result<String, Failure> {
+    if let Some(path) = text.strip_prefix('@') {
+        let content = read::text(Path::new(path))?;
+        return Ok(content.lines().next().unwrap_or_default().to_owned());
+    }
+    let mut expanded = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (name, tail) =
+            after.split_once('}').ok_or_else(|| Failure::usage(format!("{flag}: `${{` without `}}`")))?;
+        let value = std::env::var(name)
+            .map_err(|_| Failure::usage(format!("{flag}: the environment has no variable {name}")))?;
+        expanded.push_str(before);
+        expanded.push_str(&value);
+        rest = tail;
+    }
+    expanded.push_str(rest);
+    Ok(expanded)
+}

@@ -1,0 +1,92 @@
+//! `cargo xtask bench sign`: what signing a request for S3 costs the client.
+
+use crate::failure::{Result, failure, go_on};
+use crate::host;
+use crate::say;
+use crate::statistics::median;
+use crate::verdict::Verdict;
+use std::hint::black_box;
+use wire::sigv4::{Keys, Payload, Request, Secret, SignError, Signer, Timestamp, Verifier};
+
+const GOAL_US: f64 = 10.0;
+/// Requests of one round, which takes some tens of milliseconds.
+const REQUESTS: u32 = 10_000;
+/// 20130524T000000Z, as in Amazon's examples. The time moves on by a second after each request.
+const FIRST_SECOND: u64 = 1_369_353_600;
+
+/// How often.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Rounds of 10,000 requests each; the median is printed.
+    #[arg(long, value_name = "N", default_value = "21", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+}
+
+/// Carries it out.
+pub fn run(args: &Args) -> Result<()> {
+    host::print_machine();
+    let keys = Keys::new("AKIAIOSFODNN7EXAMPLE", Secret::new("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"), None)
+        .map_err(|error| failure(error.to_string()))?;
+    let get: &[(&str, &[u8])] = &[("host", b"127.0.0.1:9000"), ("range", b"bytes=1048576-2097151")];
+    let get = Request { method: "GET", path: "/bucket/some/prefix/object-0000123456", query: "", headers: get };
+    let list = Request { query: "list-type=2&max-keys=1000&prefix=some%2Fprefix%2F&encoding-type=url", ..get };
+    let mut signer = Signer::new(keys.clone(), "us-east-1", "s3");
+    let mut out = Vec::new();
+
+    say::line("");
+    say::line(format_args!("sign: {} rounds of {REQUESTS} requests, one thread, CPU time of each", args.rounds));
+    let mut head = |request: &Request, second: u64| -> std::result::Result<(), SignError> {
+        out.clear();
+        signer.sign(time(second), request, &Payload::Unsigned, &mut out)?;
+        black_box(&out);
+        Ok(())
+    };
+    print("GET, in the head", args, Some(GOAL_US), |second| head(&get, second).is_ok())?;
+    print("list, in the head", args, Some(GOAL_US), |second| head(&list, second).is_ok())?;
+    let mut signer = Signer::new(keys.clone(), "us-east-1", "s3");
+    let mut query = Vec::new();
+    print("GET, presigned", args, Some(GOAL_US), |second| {
+        query.clear();
+        let signed = signer.presign(time(second), 3600, &get, &mut query).is_ok();
+        black_box(&query);
+        signed
+    })?;
+    let mut verifier = Verifier::new(None);
+    let mut added = Vec::new();
+    print("sign and verify a GET", args, None, |second| {
+        added.clear();
+        let signed = signer.sign(time(second), &get, &Payload::Unsigned, &mut added).is_ok();
+        let text = String::from_utf8_lossy(&added);
+        let lines = text.split_terminator("\r\n").filter_map(|line| line.split_once(": "));
+        let all: Vec<_> =
+            lines.map(|(name, value)| (name, value.as_bytes())).chain(get.headers.iter().copied()).collect();
+        let received = Request { headers: &all, ..get };
+        signed && verifier.verify(&received, time(second), |_| Some(&keys)).is_ok()
+    })
+}
+
+fn time(second: u64) -> Timestamp {
+    Timestamp::from_unix_seconds(FIRST_SECOND + second)
+}
+
+/// Measures and prints the CPU time of one call of `work`, which answers whether it went well.
+fn print(name: &str, args: &Args, goal: Option<f64>, mut work: impl FnMut(u64) -> bool) -> Result<()> {
+    let mut times_us = Vec::new();
+    for _ in 0..args.rounds {
+        go_on()?;
+        let before = sys::clock::thread_cpu_time();
+        for second in 0..REQUESTS {
+            if !work(second.into()) {
+                return Err(failure(format_args!("{name}: a request could not be signed")));
+            }
+        }
+        times_us.push((sys::clock::thread_cpu_time() - before).as_secs_f64() * 1e6 / f64::from(REQUESTS));
+    }
+    let middle = median(&times_us).unwrap_or(f64::NAN);
+    let low = times_us.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = times_us.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let judged = goal.map(|goal| format!("   goal ≤ {goal} µs: {}", Verdict::from(middle <= goal)));
+    let judged = judged.unwrap_or_default();
+    say::line(format_args!("  {name:<24} median {middle:.2} µs ({low:.2} … {high:.2}){judged}"));
+    Ok(())
+}
