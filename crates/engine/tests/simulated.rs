@@ -479,3 +479,24 @@ fn free_connections_make_room_for_new_ones() {
     assert!(starved.stats.measured.classes.get(AttemptClass::ClientResource) > 0, "the limit is there");
     assert_eq!(starved.limited_by(&plan.load.model()), measure::LimitedBy::ClientResources);
 }
+
+#[test]
+fn a_target_that_stalls_is_not_flooded_with_connections() {
+    let server = |now: Instant, _: &str| {
+        let (from, to) = (Instant::ZERO + ms(1000), Instant::ZERO + ms(1500));
+        let at = if now >= from && now < to { to } else { now };
+        answer_at(at + ms(1), 10)
+    };
+    let stop = StopAfter { time: Some(ms(3000)), ..StopAfter::default() };
+    let plan = Plan { load: open(5000.0, 10_000), stop, ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
+    let summary = summary(&plan, &intervals);
+    assert_eq!((summary.verdict(true), summary.stats.measured.ok), (Verdict::Valid, 15_000));
+    // 2,500 arrivals wait; the bucket's 64, and one for each millisecond of the stall.
+    let opened = summary.stats.connections.opened;
+    assert!((500..700).contains(&opened), "{opened}");
+    // Waiting for a connection is waiting all the same.
+    near(&summary.all.response, 1.0, ms(501), ms(2));
+    near(&summary.all.response, 0.9, ms(201), ms(5));
+    near(&summary.all.lateness, 1.0, ms(0), ms(1));
+}

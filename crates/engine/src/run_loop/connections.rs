@@ -136,14 +136,47 @@ pub(super) struct OriginState {
     idle: Vec<Token>,
     /// Slots of the open model that wait for a connection, oldest first.
     pub waiting: VecDeque<u32>,
-    /// Connections that are being opened.
-    pub opening: usize,
-    /// Connections that exist, those being opened included.
-    pub open: usize,
 }
 
-/// Connections of one thread to one origin that may be in the making before any is there.
-const OPENING_MIN: usize = 64;
+/// Leave to open connections in the open model, as a bucket that fills with time.
+///
+/// Arrivals come whether or not there are connections for them. If each opened its own at once, a target that answers a
+/// little late would be flooded with handshakes, which cost it more than requests do, answer later still, and be flooded
+/// the more. So each thread opens no more than one in a millisecond once its bucket is empty; what comes meanwhile takes
+/// the next connection that is free, and its wait is part of its response time.
+#[derive(Debug)]
+pub(super) struct Openings {
+    left: u64,
+    filled: Instant,
+}
+
+/// The bucket's size, and how often one is added.
+const OPENINGS_MAX: u64 = 64;
+const OPENING_EVERY: Duration = Duration::from_millis(1);
+
+impl Openings {
+    pub fn new(start: Instant) -> Self {
+        Self { left: OPENINGS_MAX, filled: start }
+    }
+
+    /// Takes leave to open one.
+    pub fn take(&mut self, now: Instant) -> bool {
+        let every = OPENING_EVERY.as_nanos() as u64;
+        let added = now.nanos_since(self.filled) / every;
+        if added > 0 {
+            self.left = self.left.saturating_add(added).min(OPENINGS_MAX);
+            self.filled = self.filled + Duration::from_nanos(added * every);
+        }
+        let may = self.left > 0;
+        self.left -= u64::from(may);
+        may
+    }
+
+    /// When there is leave again, if there is none now.
+    pub fn next(&self) -> Instant {
+        self.filled + OPENING_EVERY
+    }
+}
 
 /// Addresses are asked for again after so long; the resolver keeps the answers.
 const LOOK_UP_AGAIN: Duration = Duration::from_secs(1);
@@ -173,17 +206,7 @@ impl OriginState {
             next_address: 0,
             idle: Vec::new(),
             waiting: VecDeque::new(),
-            opening: 0,
-            open: 0,
         }
-    }
-
-    /// Whether one more connection may be begun in the open model. Arrivals come whether or not there are connections for
-    /// them; if each opened its own at once, a target that answers a little late would be flooded with handshakes, answer
-    /// later still, and be flooded the more. So no more are in the making than are there already; what comes meanwhile
-    /// takes the next connection that is free.
-    pub fn may_open(&self) -> bool {
-        self.opening < (self.open - self.opening).max(OPENING_MIN)
     }
 
     /// Takes the next place in the rotation of the host's addresses, so that all of them are used.

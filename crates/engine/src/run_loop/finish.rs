@@ -270,9 +270,6 @@ impl<N: Network> RunLoop<'_, N> {
 
     pub(super) fn close(&mut self, net: &mut N, token: Token) {
         if let Some(connection) = self.connections.remove(token) {
-            let origin = &mut self.origins[connection.origin];
-            origin.open -= 1;
-            origin.opening -= usize::from(connection.state == State::Opening);
             net.closed(connection.socket);
         }
     }

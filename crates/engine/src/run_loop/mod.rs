@@ -27,7 +27,7 @@ use crate::control::{Control, TURN_MAX};
 use crate::network::{Network, Ready, ThreadUse, Token, Waited};
 use crate::plan::Plan;
 use crate::schedule::Budget;
-use connections::{Connections, OriginState, State};
+use connections::{Connections, Openings, OriginState, State};
 use log::OpEntry;
 use measure::recorder::Pacing;
 use measure::{Instant, Interval, OpKind, Recorder};
@@ -85,6 +85,7 @@ pub struct RunLoop<'p, N: Network> {
     resolving: Vec<u32>,
     /// Attempts that wait for a connection, at all origins.
     waiting: usize,
+    openings: Openings,
     /// Connections with more to read than their turn allowed.
     unfinished: Vec<Token>,
     /// No connection times out before this instant.
@@ -146,6 +147,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             origins,
             resolving: Vec::new(),
             waiting: 0,
+            openings: Openings::new(start),
             unfinished: Vec::new(),
             next_sweep: Instant::NEVER,
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
@@ -292,7 +294,8 @@ impl<'p, N: Network> RunLoop<'p, N> {
             }
         };
         let names = if self.resolving.is_empty() { Instant::NEVER } else { now + NAME_POLL };
-        own.min(names).min(self.next_sweep).min(self.recorder.boundary()).min(now + TURN_MAX)
+        let openings = if self.waiting == 0 { Instant::NEVER } else { self.openings.next() };
+        own.min(names).min(openings).min(self.next_sweep).min(self.recorder.boundary()).min(now + TURN_MAX)
     }
 
     fn on_ready(&mut self, net: &mut N, event: Ready, now: Instant) -> Instant {

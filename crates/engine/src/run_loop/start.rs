@@ -163,7 +163,7 @@ impl<N: Network> RunLoop<'_, N> {
         let kept = if kind == AttemptKind::Resend { None } else { self.origins[origin].take_idle(&self.connections) };
         match kept {
             Some(token) => self.use_kept(net, token, slot, now),
-            None if kind != AttemptKind::Resend && self.must_wait(origin) => {
+            None if kind != AttemptKind::Resend && self.must_wait(origin, now) => {
                 self.origins[origin].waiting.push_back(slot);
                 self.waiting += 1;
             }
@@ -180,9 +180,8 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Whether an attempt of the open model has to wait for a connection. In the closed model every slot opens its own,
     /// since as many connections are wanted as there are slots.
-    fn must_wait(&self, origin: usize) -> bool {
-        matches!(self.pacer, Pacer::Open(_))
-            && (!self.origins[origin].waiting.is_empty() || !self.origins[origin].may_open())
+    fn must_wait(&mut self, origin: usize, now: Instant) -> bool {
+        matches!(self.pacer, Pacer::Open(_)) && (!self.origins[origin].waiting.is_empty() || !self.openings.take(now))
     }
 
     /// Gives free connections, and leave to open new ones, to the attempts that wait for one.
@@ -203,7 +202,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(op) = &self.slots[slot as usize].op else { return false };
         let timed_out = now.since(op.attempt.started) >= self.plan.timeouts.connect;
         let kept = state.take_idle(&self.connections);
-        if kept.is_none() && !timed_out && !state.may_open() {
+        if kept.is_none() && !timed_out && !self.openings.take(now) {
             return false;
         }
         state.waiting.pop_front();
@@ -249,8 +248,6 @@ impl<N: Network> RunLoop<'_, N> {
         match net.connect(token, &address) {
             Ok((socket, connecting)) => {
                 op.attempt.connection = Some(token);
-                self.origins[origin].opening += 1;
-                self.origins[origin].open += 1;
                 self.connections.insert(
                     token,
                     Connection {
@@ -325,7 +322,6 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(connection) = self.connections.get_mut(token) else { return };
         let nanos = now.nanos_since(connection.opened);
         connection.state = State::Active;
-        self.origins[connection.origin].opening -= 1;
         if let Some(op) = &mut self.slots[connection.slot as usize].op {
             op.connect_nanos = Some(op.connect_nanos.unwrap_or(0) + nanos);
         }
