@@ -69,7 +69,7 @@ fn rates(run: &SavedRun) -> Vec<String> {
     }
     match summary.success() {
         Some(success) if success < 1.0 => {
-            pieces.push(format!("{} failed, dropped or unanswered", share(1.0 - success)))
+            pieces.push(format!("{} failed, dropped or unanswered", share(1.0 - success)));
         }
         Some(_) => {}
         None => pieces.push("no operation ended".into()),
