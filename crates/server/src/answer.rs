@@ -7,9 +7,10 @@ use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use wire::{BadRequest, ByteRange, ContentRange, Header, Method, RequestHead, Resolved, Version};
+use wire::{BadRequest, ByteRange, ContentRange, Header, Method, RangeRequest, RequestHead, Resolved, Version};
 
 use crate::cluster::Route;
+use crate::faults::{Planted, Spoil};
 use crate::files::{Found, NotServed};
 use crate::pattern::Pattern;
 use crate::query::Options;
@@ -39,8 +40,9 @@ pub(crate) struct Answer {
     pub(crate) allow: Option<&'static str>,
     pub(crate) headers: Vec<Header>,
     pub(crate) location: Option<Box<str>>,
-    pub(crate) cut: Option<Cut>,
-    /// What is sent in place of the proper end when the body is cut.
+    /// What is wrong with the body.
+    pub(crate) spoil: Spoil,
+    /// What is sent in place of the proper end when the body breaks off; HTTP/1 without TLS alone.
     pub(crate) cut_tail: &'static [u8],
 }
 
@@ -75,12 +77,15 @@ pub(crate) enum AcceptRanges {
     Unsaid,
 }
 
-/// Where a body breaks off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cut {
-    After(u64),
-    /// After the first piece of a content that has no known length.
-    FirstPiece,
+impl AcceptRanges {
+    /// The value of the header, if it is sent.
+    pub(crate) fn told(self) -> Option<&'static str> {
+        match self {
+            Self::Bytes => Some("bytes"),
+            Self::None => Some("none"),
+            Self::Unsaid => None,
+        }
+    }
 }
 
 /// Where a body's bytes come from.
@@ -115,8 +120,12 @@ impl Content {
         Ok(())
     }
 
-    pub(crate) fn is_text(&self) -> bool {
-        matches!(self, Self::Text(_))
+    /// Its media type, unless the answer names another.
+    fn media_type(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "text/plain; charset=utf-8",
+            Self::Empty | Self::Pattern | Self::File(_) | Self::Source(_) => "application/octet-stream",
+        }
     }
 }
 
@@ -137,7 +146,7 @@ impl Answer {
             allow: None,
             headers: Vec::new(),
             location: None,
-            cut: None,
+            spoil: Spoil::default(),
             cut_tail: b"",
         }
     }
@@ -168,15 +177,29 @@ impl Answer {
         Self::text(500, &b"planted error\n"[..])
     }
 
-    /// Breaks off in the middle of the body, if it has one.
-    pub(crate) fn cut(&mut self) {
-        let sends_body = matches!(self.framing, Framing::Length | Framing::Chunked | Framing::UntilClose);
-        self.cut = match self.length {
-            _ if !sends_body || self.cut.is_some() => return,
-            Some(0) => None,
-            Some(length) => Some(Cut::After(length / 2)),
-            None => Some(Cut::FirstPiece),
-        };
+    /// Bytes of the body, if there is to be one; without a number, nobody knows it before the end.
+    pub(crate) fn body_bytes(&self) -> Option<u64> {
+        match self.framing {
+            Framing::Length | Framing::Chunked | Framing::UntilClose => self.length,
+            Framing::Bare | Framing::Told => Some(0),
+        }
+    }
+
+    /// Plants in a body with content the faults that are its turn to have, beside those that it has.
+    pub(crate) fn plant(&mut self, planted: &Planted) {
+        if matches!(self.status, 200..300) && self.body_bytes() != Some(0) {
+            self.spoil = self.spoil.or(planted.spoil());
+        }
+    }
+
+    /// What `Content-Type` says, if anything.
+    pub(crate) fn media_type(&self) -> Option<&str> {
+        match &self.media {
+            Media::Unsaid => None,
+            Media::Named(name) => Some(name),
+            Media::OfContent if self.framing == Framing::Bare => None,
+            Media::OfContent => Some(self.content.media_type()),
+        }
     }
 
     /// The range that a 206 holds.
@@ -200,6 +223,7 @@ pub(crate) struct Facts<'a> {
 
 /// What is to be done with a request.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and it moves on at once")]
 pub(crate) enum Decision {
     /// It is answered, after the delay that it asks for.
     Answer(Answer, Duration),
@@ -292,6 +316,7 @@ fn asked_for(answer: Answer, options: Options, narrow: impl Fn(Answer) -> Answer
         }
     };
     answer.headers.extend(options.headers);
+    answer.spoil = options.spoil.or(answer.spoil);
     answer
 }
 
@@ -318,18 +343,34 @@ fn object(site: &Site, target: Target<'_>) -> Answer {
 pub(crate) fn ranged(answer: Answer, head: &RequestHead, facts: &Facts<'_>) -> Answer {
     let asked = head.range.as_ref().filter(|_| head.method == Method::Get && answer.status == 200);
     let (Some(request), Some(complete)) = (asked, answer.length) else { return answer };
-    if request.specs().len() != 1 || facts.fields.if_range.is_some() {
-        return answer;
-    }
-    let ranges = match request.resolve(complete) {
-        Resolved::Satisfiable(ranges) => ranges,
-        Resolved::Unsatisfiable => {
+    match part(request, complete) {
+        _ if facts.fields.if_range.is_some() => answer,
+        Part::Whole => answer,
+        Part::Outside => {
             let content_range = Some(ContentRange::unsatisfied(complete));
-            return Answer { content_range, ..Answer::sentence(416, "the range lies outside of the object") };
+            Answer { content_range, ..Answer::sentence(416, "the range lies outside of the object") }
         }
-    };
-    let Some(range) = ranges.first() else { return answer };
-    slice(answer, *range, complete)
+        Part::Range(range) => slice(answer, range, complete),
+    }
+}
+
+/// What a `Range` comes to on this server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Several ranges are answered with everything (RFC 9110 §14.2 allows it).
+    Whole,
+    Range(ByteRange),
+    /// 416.
+    Outside,
+}
+
+/// The part of an object of `complete` bytes that is asked for.
+pub(crate) fn part(request: &RangeRequest, complete: u64) -> Part {
+    match request.resolve(complete) {
+        _ if request.specs().len() != 1 => Part::Whole,
+        Resolved::Unsatisfiable => Part::Outside,
+        Resolved::Satisfiable(ranges) => ranges.first().map_or(Part::Whole, |range| Part::Range(*range)),
+    }
 }
 
 /// One range of an object of `complete` bytes.

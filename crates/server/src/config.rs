@@ -66,10 +66,34 @@ pub struct Faults {
     pub close_after: Option<NonZeroU64>,
     /// A limit beyond which the server becomes slow.
     pub capacity: Option<Capacity>,
-    /// Each so-many-th request of the whole server is answered with 500.
+    /// Each so-many-th request of the whole server is answered with 500 (S3: 503 `SlowDown`), and not carried out.
     pub error_every: Option<NonZeroU64>,
-    /// Each so-many-th request of the whole server gets only a part of its body: then the connection is closed.
-    pub cut_every: Option<NonZeroU64>,
+    /// Bodies that break off.
+    pub truncate: Option<Truncate>,
+    /// Bodies with one wrong byte.
+    pub flip: Option<Flip>,
+    /// S3 only: each so-many-th object that is stored is acknowledged, and then lost.
+    pub lose_every: Option<NonZeroU64>,
+}
+
+/// Each `every`-th body with content (of the whole server, not those of failures) breaks off after `after` bytes: the
+/// connection is closed, or the HTTP/2 stream reset. A body that is no longer than that stays whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Truncate {
+    /// 1 cuts all of them.
+    pub every: NonZeroU64,
+    /// Body bytes that are sent.
+    pub after: u64,
+}
+
+/// Each `every`-th body with content (of the whole server, not those of failures) has one wrong byte, all its bits turned
+/// over. Lengths, heads and checksums stay those of the right content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flip {
+    /// 1 spoils all of them.
+    pub every: NonZeroU64,
+    /// Which byte of the body; the last one of a shorter body.
+    pub at: u64,
 }
 
 /// Time before an answer begins.

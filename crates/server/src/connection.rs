@@ -94,8 +94,6 @@ pub(crate) struct Connection {
     requests: u64,
     service: Option<InService>,
     fields: Fields,
-    /// The present answer breaks off.
-    cut: bool,
     /// Bytes of `100 Continue` for the present request.
     interim: u64,
     /// When the present head began to come.
@@ -115,7 +113,6 @@ impl Connection {
             requests: 0,
             service: None,
             fields: Fields::default(),
-            cut: false,
             interim: 0,
             head_began: None,
             active: now,
@@ -312,7 +309,6 @@ impl Connection {
             decision = decision.refused(&desk.site, head, met.refused);
         }
         self.service = Some(met.service);
-        self.cut = met.cut;
         let (held, asked) = match decision {
             Decision::Answer(answer, asked) => (Held::Answer(answer), asked),
             Decision::Fetch(owner) => (Held::Fetch(owner), Duration::ZERO),
@@ -385,9 +381,7 @@ impl Connection {
             answer.close = true;
             answer.linger = true;
         }
-        if mem::take(&mut self.cut) {
-            answer.cut();
-        }
+        answer.plant(&desk.site.planted);
         let mut staged = mem::take(&mut desk.scratch);
         staged.clear();
         let version = self.reader.head().map_or(Version::Http11, |head| head.version);

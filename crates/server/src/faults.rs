@@ -18,6 +18,10 @@ pub(crate) struct Planted {
     first_request: AtomicU64,
     /// Requests so far, counted for faults that meet every n-th.
     ordinal: AtomicU64,
+    /// Bodies with content so far, likewise.
+    bodies: AtomicU64,
+    /// Objects stored so far, likewise.
+    stored: AtomicU64,
     in_service: AtomicU64,
     /// Requests that found the capacity exceeded.
     above: AtomicU64,
@@ -28,12 +32,41 @@ pub(crate) struct Planted {
 pub(crate) struct Met {
     pub(crate) delay: Duration,
     pub(crate) error: bool,
-    /// Its body breaks off.
-    pub(crate) cut: bool,
     /// It is refused because there are too many.
     pub(crate) refused: bool,
     /// Kept until the answer has ended.
     pub(crate) service: InService,
+}
+
+/// What is wrong with one body.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Spoil {
+    /// Body bytes after which it breaks off.
+    pub(crate) cut: Option<u64>,
+    /// The body byte that is wrong; the last one of a body that is known to be shorter.
+    pub(crate) flip: Option<u64>,
+}
+
+impl Spoil {
+    /// These faults, and those of `other` where there are none.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self { cut: self.cut.or(other.cut), flip: self.flip.or(other.flip) }
+    }
+
+    /// Body bytes after which a body of `length` bytes breaks off, if it does. Without a length, it may end before that.
+    pub(crate) fn breaks_at(self, length: Option<u64>) -> Option<u64> {
+        self.cut.filter(|cut| length.is_none_or(|length| *cut < length))
+    }
+
+    /// Turns the wrong byte over if it lies in `piece`, which begins at byte `at` of a body of `length` bytes.
+    pub(crate) fn apply(self, at: u64, length: Option<u64>, piece: &mut [u8]) {
+        let last = length.map_or(u64::MAX, |length| length.saturating_sub(1));
+        let Some(wrong) = self.flip.map(|wrong| wrong.min(last)) else { return };
+        let index = wrong.checked_sub(at).and_then(|index| usize::try_from(index).ok());
+        if let Some(byte) = index.and_then(|index| piece.get_mut(index)) {
+            *byte = !*byte;
+        }
+    }
 }
 
 /// A request in service, when that is counted.
@@ -51,7 +84,8 @@ impl Drop for InService {
 impl Planted {
     pub(crate) fn new(faults: Faults, started: Duration) -> Self {
         let zero = || AtomicU64::new(0);
-        Self { faults, started, first_request: zero(), ordinal: zero(), in_service: zero(), above: zero() }
+        let (first_request, in_service, above) = (zero(), zero(), zero());
+        Self { faults, started, first_request, ordinal: zero(), bodies: zero(), stored: zero(), in_service, above }
     }
 
     /// Notes that a request has been read.
@@ -81,8 +115,7 @@ impl Planted {
     /// What the next request meets, which has a range or not.
     pub(crate) fn meet(self: &Arc<Self>, ranged: bool) -> Met {
         let faults = &self.faults;
-        let numbered =
-            faults.error_every.is_some() || faults.cut_every.is_some() || matches!(faults.delay, Delay::Bimodal { .. });
+        let numbered = faults.error_every.is_some() || matches!(faults.delay, Delay::Bimodal { .. });
         let ordinal = if numbered { self.ordinal.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
         let mut delay = match faults.delay {
             Delay::None => Duration::ZERO,
@@ -100,8 +133,8 @@ impl Planted {
             let above = u32::try_from(above).unwrap_or(u32::MAX);
             delay = delay.saturating_add(capacity.slowdown.saturating_mul(above));
         }
-        let meets = |every: Option<NonZeroU64>| every.is_some_and(|every| ordinal.is_multiple_of(every.get()));
-        Met { delay, error: meets(faults.error_every), cut: meets(faults.cut_every), refused, service }
+        let error = faults.error_every.is_some_and(|every| ordinal.is_multiple_of(every.get()));
+        Met { delay, error, refused, service }
     }
 
     /// Whether a request that finds `above` more than the capacity is refused. A share of `above / (above + 2 capacity)`
@@ -118,12 +151,32 @@ impl Planted {
             }
         }
     }
+
+    /// What is wrong with the next body that holds content.
+    pub(crate) fn spoil(&self) -> Spoil {
+        let Faults { truncate, flip, .. } = self.faults;
+        if truncate.is_none() && flip.is_none() {
+            return Spoil::default();
+        }
+        let ordinal = self.bodies.fetch_add(1, Ordering::Relaxed) + 1;
+        let meets = |every: NonZeroU64| ordinal.is_multiple_of(every.get());
+        Spoil {
+            cut: truncate.filter(|cut| meets(cut.every)).map(|cut| cut.after),
+            flip: flip.filter(|flip| meets(flip.every)).map(|flip| flip.at),
+        }
+    }
+
+    /// Whether the next object that is stored is to be lost.
+    pub(crate) fn loses(&self) -> bool {
+        let Some(every) = self.faults.lose_every else { return false };
+        (self.stored.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(every.get())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Capacity, Stall};
+    use crate::config::{Capacity, Flip, Stall, Truncate};
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -166,6 +219,34 @@ mod tests {
         assert!((210..260).contains(&all_refused), "{all_refused} of 700");
         let at_1000 = (0..2000).filter(|_| planted.meet(true).refused).count();
         assert!((1060..1090).contains(&at_1000), "{at_1000} of 2000");
+    }
+
+    #[test]
+    fn bodies_and_stored_objects_are_counted_for_themselves() {
+        let every = NonZeroU64::new(2).unwrap();
+        let (truncate, flip) = (Some(Truncate { every, after: 7 }), Some(Flip { every: NonZeroU64::MIN, at: 3 }));
+        let planted = planted(Faults { truncate, flip, lose_every: Some(every), ..Faults::default() });
+        let met: Vec<_> = (0..4).map(|_| planted.spoil()).map(|spoil| (spoil.cut, spoil.flip)).collect();
+        assert_eq!(met, [(None, Some(3)), (Some(7), Some(3)), (None, Some(3)), (Some(7), Some(3))]);
+        assert_eq!([planted.loses(), planted.loses(), planted.loses()], [false, true, false]);
+    }
+
+    #[test]
+    fn one_byte_is_wrong_wherever_the_pieces_lie() {
+        for (flip, wrong) in [(0, 0), (4, 4), (5, 5), (9, 9), (10, 9), (u64::MAX, 9)] {
+            let spoil = Spoil { flip: Some(flip), ..Spoil::default() };
+            let mut body = [0_u8; 10];
+            let (first, second) = body.split_at_mut(5);
+            spoil.apply(0, Some(10), first);
+            spoil.apply(5, Some(10), second);
+            let changed: Vec<usize> = (0..10).filter(|at| body[*at] != 0).collect();
+            assert_eq!((changed, body[wrong]), (vec![wrong], 0xff), "{flip}");
+        }
+        let cut = Spoil { cut: Some(3), flip: None };
+        let lengths = [Some(10), Some(4), Some(3), Some(0), None];
+        assert_eq!(lengths.map(|length| cut.breaks_at(length)), [Some(3), Some(3), None, None, Some(3)]);
+        assert_eq!(Spoil::default().breaks_at(None), None);
+        assert_eq!(Spoil::default().or(cut), cut);
     }
 
     #[test]

@@ -5,8 +5,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use wire::Version;
 
-use crate::answer::{AcceptRanges, Answer, Framing, Media};
+use crate::answer::{Answer, Framing};
 use crate::date::write_date;
+
+/// The `Server` header.
+pub(crate) const SERVER: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
 /// Tells a client to send the body that it holds back.
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -55,8 +58,8 @@ impl HeadWriter {
 
     fn refresh(&mut self, wall: SystemTime, now: Duration) {
         self.common.clear();
-        self.common.extend_from_slice(b"Server: plimsoll/");
-        self.common.extend_from_slice(env!("CARGO_PKG_VERSION").as_bytes());
+        self.common.extend_from_slice(b"Server: ");
+        self.common.extend_from_slice(SERVER.as_bytes());
         self.common.extend_from_slice(b"\r\nDate: ");
         write_date(wall, &mut self.common);
         self.common.extend_from_slice(b"\r\n");
@@ -66,18 +69,12 @@ impl HeadWriter {
 }
 
 fn write_kind(answer: &Answer, out: &mut Vec<u8>) {
-    match answer.accept_ranges {
-        AcceptRanges::Bytes => out.extend_from_slice(b"Accept-Ranges: bytes\r\n"),
-        AcceptRanges::None => out.extend_from_slice(b"Accept-Ranges: none\r\n"),
-        AcceptRanges::Unsaid => {}
+    if let Some(ranges) = answer.accept_ranges.told() {
+        for part in ["Accept-Ranges: ", ranges, "\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
     }
-    let media = match &answer.media {
-        Media::Unsaid => return,
-        Media::Named(name) => name,
-        Media::OfContent if answer.framing == Framing::Bare => return,
-        Media::OfContent if answer.content.is_text() => "text/plain; charset=utf-8",
-        Media::OfContent => "application/octet-stream",
-    };
+    let Some(media) = answer.media_type() else { return };
     for part in ["Content-Type: ", media, "\r\n"] {
         out.extend_from_slice(part.as_bytes());
     }

@@ -11,6 +11,10 @@
 //!   chunk sizes and line ends, are head bytes, as a client counts them. What the kernel took of an aborted answer may
 //!   never have reached the client, so that these are at least as many as it received.
 //!
+//! The second front (TLS, HTTP/2, S3) leaves framing, heads and encryption to its libraries. There, head bytes are not
+//! counted, bytes of content are counted as the protocol takes them, and what broke off before there was an answer is
+//! cut. Bytes received are those of the socket, encrypted as they are.
+//!
 //! Hence always `requests + malformed = complete + aborted + cut + in service`.
 
 use std::collections::BTreeMap;
@@ -33,6 +37,8 @@ pub struct Ledger {
     pub connections_refused: u64,
     /// Accepted connections that are closed again.
     pub connections_closed: u64,
+    /// Accepted connections whose TLS handshake failed.
+    pub handshakes_failed: u64,
     /// Requests by method.
     pub methods: MethodCounts,
     /// Requests whose head could not be read, and that were answered with 400, 414, 431, 501 or 505.
@@ -49,6 +55,8 @@ pub struct Ledger {
     pub aborted: Answers,
     /// Answers by status.
     pub statuses: BTreeMap<u16, StatusCount>,
+    /// Where requests are calls of an interface (S3): answers by the name of the operation and their status.
+    pub operations: BTreeMap<(Box<str>, u16), OperationCount>,
     /// One record per answer, if they were asked for: in order within a thread, not among threads.
     pub log: Vec<RequestRecord>,
     /// Answers that the log had no room for.
@@ -72,6 +80,7 @@ impl Ledger {
         self.connections_closed += other.connections_closed;
         self.requests_malformed += other.requests_malformed;
         self.requests_cut += other.requests_cut;
+        self.handshakes_failed += other.handshakes_failed;
         self.received_bytes += other.received_bytes;
         self.request_body_bytes += other.request_body_bytes;
         for (sum, count) in self.methods.0.iter_mut().zip(other.methods.0) {
@@ -86,6 +95,9 @@ impl Ledger {
             let sum = self.statuses.entry(*status).or_default();
             sum.complete += count.complete;
             sum.aborted += count.aborted;
+        }
+        for (key, count) in &other.operations {
+            self.operations.entry(key.clone()).or_default().add(count);
         }
         self.log.extend_from_slice(&other.log);
         self.log_dropped += other.log_dropped;
@@ -123,6 +135,28 @@ pub struct StatusCount {
     pub complete: u64,
     /// Aborted ones.
     pub aborted: u64,
+}
+
+/// Answers of one operation with one status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OperationCount {
+    /// Complete ones.
+    pub complete: u64,
+    /// Aborted ones.
+    pub aborted: u64,
+    /// Body bytes of their requests.
+    pub received_bytes: u64,
+    /// Body bytes of the answers.
+    pub sent_bytes: u64,
+}
+
+impl OperationCount {
+    fn add(&mut self, other: &Self) {
+        self.complete += other.complete;
+        self.aborted += other.aborted;
+        self.received_bytes += other.received_bytes;
+        self.sent_bytes += other.sent_bytes;
+    }
 }
 
 /// Requests by method.
@@ -227,6 +261,7 @@ pub(crate) struct Counters {
     pub(crate) connections_accepted: Count,
     pub(crate) connections_refused: Count,
     pub(crate) connections_closed: Count,
+    pub(crate) handshakes_failed: Count,
     pub(crate) requests_malformed: Count,
     pub(crate) requests_cut: Count,
     pub(crate) received_bytes: Count,
@@ -234,6 +269,7 @@ pub(crate) struct Counters {
     methods: [Count; METHODS],
     complete: AnswerCounts,
     aborted: AnswerCounts,
+    operations: Mutex<BTreeMap<(Box<str>, u16), OperationCount>>,
     log: Mutex<Vec<RequestRecord>>,
     log_dropped: Count,
     rounds: AtomicU64,
@@ -273,6 +309,18 @@ impl Counters {
         }
     }
 
+    /// Counts an answer under its operation. There are as many names as the interface has operations.
+    pub(crate) fn operation(&self, name: Box<str>, status: u16, ended: Ended, received: u64, sent: u64) {
+        let mut operations = self.operations.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = operations.entry((name, status)).or_default();
+        match ended {
+            Ended::Complete => count.complete += 1,
+            Ended::Aborted => count.aborted += 1,
+        }
+        count.received_bytes += received;
+        count.sent_bytes += sent;
+    }
+
     /// Keeps a record as long as there is room in `left`, which all threads share.
     pub(crate) fn record(&self, left: &AtomicUsize, make: impl FnOnce() -> RequestRecord) {
         let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
@@ -288,6 +336,7 @@ impl Counters {
         ledger.connections_accepted += self.connections_accepted.get();
         ledger.connections_refused += self.connections_refused.get();
         ledger.connections_closed += self.connections_closed.get();
+        ledger.handshakes_failed += self.handshakes_failed.get();
         ledger.requests_malformed += self.requests_malformed.get();
         ledger.requests_cut += self.requests_cut.get();
         ledger.received_bytes += self.received_bytes.get();
@@ -307,6 +356,9 @@ impl Counters {
                 sum.complete += complete;
                 sum.aborted += aborted;
             }
+        }
+        for (key, count) in &*self.operations.lock().unwrap_or_else(PoisonError::into_inner) {
+            ledger.operations.entry(key.clone()).or_default().add(count);
         }
         ledger.log.extend_from_slice(&self.log.lock().unwrap_or_else(PoisonError::into_inner));
         ledger.log_dropped += self.log_dropped.get();

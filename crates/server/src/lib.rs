@@ -7,6 +7,7 @@
 //! * [`Cluster`] is several of them, of which each owns a part of the objects.
 //! * [`StandIn`] has a server behave as another storage system, with its quirks.
 //! * [`Liar`] plays a script of raw bytes, pauses and resets: one [`Case`] for each way in which a server can misbehave.
+//! * [`Front`] serves the same over TLS and HTTP/2, with the same faults and the same ledger.
 //!
 //! Nothing here knows how load is made or measured.
 //!
@@ -33,6 +34,8 @@
 //! | `close` | `Connection: close`, and so it is |
 //! | `header=X-Cache:hit` | one more header; may come up to 16 times; not one that frames the message |
 //! | `redirect=TARGET`, `code=307` | a redirect to that (percent-encoded) path or URL; 301, 302, 303, 307 or 308 |
+//! | `truncate=SIZE` | the body breaks off after so many bytes, and the connection with it (HTTP/2: the stream) |
+//! | `flip=OFFSET` | that byte of the body is wrong; the last one of a shorter body |
 //!
 //! Other parameters are ignored, since clients add their own. What is understood but not valid is answered with 400 and
 //! a sentence.
@@ -50,11 +53,15 @@ mod connection;
 mod date;
 mod faults;
 mod files;
+mod front;
 mod head;
 mod ledger;
 mod liar;
+mod listeners;
+mod pace;
 mod pattern;
 mod query;
+mod s3;
 mod send;
 mod server;
 mod site;
@@ -65,9 +72,11 @@ mod target;
 mod thread;
 
 pub use cluster::{Cluster, ClusterConfig, Elsewhere, object_name, owner};
-pub use config::{Capacity, Config, Counted, Delay, Faults, Refused, Stall, StallFrom};
-pub use ledger::{Answers, Ledger, MethodCounts, RequestRecord, StatusCount};
+pub use config::{Capacity, Config, Counted, Delay, Faults, Flip, Refused, Stall, StallFrom, Truncate};
+pub use front::{Front, Identity, Tls};
+pub use ledger::{Answers, Ledger, MethodCounts, OperationCount, RequestRecord, StatusCount};
 pub use liar::{Case, CaseError, Client, End, Expected, Liar};
 pub use pattern::pattern_byte;
+pub use s3::{S3Config, StoreIn};
 pub use server::Server;
 pub use stand_in::{Alluxio, Booster, Filestash, StandIn, piece_cid};

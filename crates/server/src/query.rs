@@ -5,7 +5,9 @@ use std::time::Duration;
 use percent_encoding::percent_decode_str;
 use wire::Header;
 
-use measure::units::parse_span;
+use measure::units::{ByteSize, parse_span};
+
+use crate::faults::Spoil;
 
 /// The most headers that one query may add.
 const HEADERS_MAX: usize = 16;
@@ -25,6 +27,7 @@ pub(crate) struct Options {
     pub(crate) redirect: Option<Redirect>,
     /// A bare `redirect`: another server of the cluster has sent the client here already.
     pub(crate) sent_here: bool,
+    pub(crate) spoil: Spoil,
 }
 
 /// A redirect that was asked for.
@@ -54,6 +57,8 @@ impl Options {
                 "header" => options.add_header(&value()?)?,
                 "redirect" if parameter == "redirect" => options.sent_here = true,
                 "redirect" => location = Some(redirect(&value()?)?),
+                "truncate" => options.spoil.cut = Some(size(&value()?, TRUNCATE)?),
+                "flip" => options.spoil.flip = Some(size(&value()?, FLIP)?),
                 "code" => code = Some(redirect_code(&value()?)?),
                 _ => {}
             }
@@ -76,6 +81,13 @@ impl Options {
 }
 
 const DELAY: Wrong = "delay= takes a time like 250us, 20ms, 2s or 1m, up to 10m";
+
+const TRUNCATE: Wrong = "truncate= takes the body bytes that are sent, like 1000 or 64KiB";
+const FLIP: Wrong = "flip= takes the number of the body byte that is wrong, like 1000 or 64KiB";
+
+fn size(text: &str, wrong: Wrong) -> Result<u64, Wrong> {
+    text.parse().map(|ByteSize(bytes)| bytes).map_err(|_| wrong)
+}
 
 /// The longest delay that a request can ask for.
 const DELAY_MAX: Duration = Duration::from_secs(600);
@@ -120,6 +132,8 @@ mod tests {
         let headers: Vec<String> = options.headers.iter().map(ToString::to_string).collect();
         assert_eq!(headers, ["X-Cache: hit", "A: b&c"]);
         assert_eq!(options.redirect, Some(Redirect { code: 308, location: "/x?y=1".into() }));
+        let spoil = Options::parse("truncate=1KiB&flip=0").unwrap().spoil;
+        assert_eq!(spoil, Spoil { cut: Some(1024), flip: Some(0) });
         assert_eq!(Options::parse("redirect=http://h/").unwrap().redirect.unwrap().code, 307);
         assert!(Options::parse("a=1&redirect").unwrap().sent_here);
         assert_eq!(Options::parse("cache-buster=1&x&&=&code=307"), Ok(Options::default()));
@@ -130,6 +144,8 @@ mod tests {
         for query in [
             "delay=",
             "delay=1h",
+            "truncate=",
+            "flip=-1",
             "status=100",
             "status=600",
             "status=+20",

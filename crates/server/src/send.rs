@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use sys::Socket;
 
-use crate::answer::{Answer, Content, Cut, Framing};
+use crate::answer::{Answer, Content, Framing};
 use crate::ledger::Sent;
+use crate::pace::Pace;
 use crate::pattern::Pattern;
 use crate::source::Produced;
 
@@ -22,8 +23,6 @@ const INLINE_MAX: u64 = 16 * 1024;
 const PIECE_MAX: u64 = 64 * 1024;
 /// Bytes that one connection sends before others have their turn.
 const TURN_MAX: u64 = 4 << 20;
-/// Pieces per second of a body whose rate is limited.
-const RATE_PIECES: u64 = 100;
 
 /// An answer on its way.
 #[derive(Debug)]
@@ -40,8 +39,8 @@ pub(crate) struct Sending {
     next: u64,
     /// so many bytes, or until its source ends.
     left: Left,
-    /// Where it breaks off instead.
-    cut: Option<Cut>,
+    /// Bytes after which it breaks off instead.
+    cut: Option<u64>,
     /// A piece of a source, before it is framed.
     piece: Vec<u8>,
     /// Whether the end of the message is staged.
@@ -76,13 +75,6 @@ impl Left {
     }
 }
 
-/// A limit on how fast content goes.
-#[derive(Debug, Clone, Copy)]
-struct Pace {
-    rate: NonZeroU64,
-    began: Duration,
-}
-
 /// How far sending came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sends {
@@ -103,15 +95,10 @@ pub(crate) enum Sends {
 impl Sending {
     /// Begins with the head that is in `staged`; `interim` bytes went out before.
     pub(crate) fn new(answer: Answer, staged: Vec<u8>, interim: u64, rate: Option<NonZeroU64>, now: Duration) -> Self {
-        let sends_body = matches!(answer.framing, Framing::Length | Framing::Chunked | Framing::UntilClose);
         Self {
             next: answer.first,
-            left: match (sends_body, answer.length) {
-                (false, _) => Left::NONE,
-                (true, Some(length)) => Left::Bytes(length),
-                (true, None) => Left::Open,
-            },
-            cut: answer.cut,
+            left: answer.body_bytes().map_or(Left::Open, Left::Bytes),
+            cut: answer.spoil.breaks_at(answer.body_bytes()),
             piece: Vec::new(),
             ended: answer.framing != Framing::Chunked,
             begun: false,
@@ -119,7 +106,7 @@ impl Sending {
             at: 0,
             staged,
             sent: Sent { head: interim, body: 0 },
-            pace: rate.map(|rate| Pace { rate, began: now }),
+            pace: rate.map(|rate| Pace::new(rate, now)),
             answer,
         }
     }
@@ -167,7 +154,8 @@ impl Sending {
                 Ok(allowed) => allowed,
                 Err(instant) => return Sends::Later(instant),
             };
-            let by_file = matches!(self.answer.framing, Framing::Length | Framing::UntilClose);
+            let by_file = matches!(self.answer.framing, Framing::Length | Framing::UntilClose)
+                && self.answer.spoil.flip.is_none();
             let moved = match &self.answer.content {
                 Content::Pattern if by_file => {
                     let (place, there) = Pattern::place(self.next);
@@ -211,6 +199,9 @@ impl Sending {
                     Produced::End => return Err(ErrorKind::UnexpectedEof.into()),
                 }
             }
+            if self.cut.is_some() {
+                self.piece.truncate(wanted);
+            }
             piece = self.piece.len();
         }
         let out = &mut self.staged;
@@ -223,6 +214,7 @@ impl Sending {
         } else {
             self.answer.content.append(pattern, self.next, piece, out)?;
         }
+        self.answer.spoil.apply(self.next - self.answer.first, self.answer.length, &mut out[from..]);
         self.content = from..out.len();
         if chunked && piece > 0 {
             out.extend_from_slice(b"\r\n");
@@ -238,11 +230,7 @@ impl Sending {
 
     /// Where the content was to break off: what comes next, once all before has been sent.
     fn break_off(&mut self) -> Option<Sends> {
-        let reached = match self.cut? {
-            Cut::After(bytes) => self.next - self.answer.first >= bytes,
-            Cut::FirstPiece => self.next > self.answer.first,
-        };
-        if !reached {
+        if self.left_before_cut()? > 0 {
             return None;
         }
         self.staged.clear();
@@ -285,21 +273,13 @@ impl Sending {
 
     /// How much content may go now, or when there is a piece again.
     fn allowance(&self, now: Duration) -> Result<u64, Duration> {
-        let left = match self.cut {
-            Some(Cut::After(bytes)) => self.left.most().min(bytes.saturating_sub(self.next - self.answer.first)),
-            Some(Cut::FirstPiece) | None => self.left.most(),
-        };
-        let Some(Pace { rate, began }) = self.pace else { return Ok(left) };
-        let earned = now.saturating_sub(began).as_nanos() * u128::from(rate.get()) / 1_000_000_000;
-        let earned = u64::try_from(earned).unwrap_or(u64::MAX);
-        let piece = (rate.get() / RATE_PIECES).max(1).min(left);
-        let allowed = earned.saturating_sub(self.sent.body);
-        if allowed >= piece {
-            return Ok(allowed.min(left));
-        }
-        let nanos = u128::from(self.sent.body + piece) * 1_000_000_000;
-        let after = nanos.div_ceil(u128::from(rate.get()));
-        Err(began.saturating_add(Duration::from_nanos(u64::try_from(after).unwrap_or(u64::MAX))))
+        let left = self.left.most().min(self.left_before_cut().unwrap_or(u64::MAX));
+        self.pace.map_or(Ok(left), |pace| pace.allows(self.sent.body, left, now))
+    }
+
+    /// Content that is still to be staged before the body breaks off, if it is to.
+    fn left_before_cut(&self) -> Option<u64> {
+        Some(self.cut?.saturating_sub(self.next - self.answer.first))
     }
 }
 

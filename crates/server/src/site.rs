@@ -13,6 +13,9 @@ use crate::files::Directory;
 use crate::pattern::Pattern;
 use crate::stand_in::Player;
 
+/// A stall is slept in such pieces, so that a server can be stopped in it.
+const NAP: Duration = Duration::from_millis(20);
+
 /// The content, the limits and the switches of one server.
 pub(crate) struct Site {
     pub(crate) pattern: Pattern,
@@ -74,6 +77,19 @@ impl Site {
     /// Gives a place back.
     pub(crate) fn leave(&self) {
         self.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Sleeps through a stall that has begun, with the whole thread; answers the time then, if there is a stall at all.
+    pub(crate) fn stand_still(&self) -> Option<Duration> {
+        let (begin, end) = self.planted.stall()?;
+        let mut now = sys::clock::monotonic();
+        if begin <= now {
+            while now < end && !self.is_stopping() {
+                sys::clock::sleep_until(end.min(now + NAP));
+                now = sys::clock::monotonic();
+            }
+        }
+        Some(now)
     }
 
     pub(crate) fn stop(&self) {

@@ -25,8 +25,6 @@ const BUFFER_BYTES: usize = 64 * 1024;
 const ACCEPTS_MAX: usize = 64;
 /// How often limits on time are looked at, and full listeners again.
 const SWEEP: Duration = Duration::from_millis(100);
-/// A stall is slept in such pieces, so that a server can be stopped in it.
-const NAP: Duration = Duration::from_millis(20);
 /// Tokens from here on are listeners; connections' tokens stay below.
 const LISTENERS: u64 = 1 << 63;
 /// Added to a connection's token for the server that it fetches an answer from.
@@ -156,15 +154,9 @@ impl Thread {
 
     /// Sleeps through a stall.
     fn stand_still(&mut self) {
-        let Some((begin, end)) = self.desk.site.planted.stall() else { return };
-        let mut now = sys::clock::monotonic();
-        if begin <= now {
-            while now < end && !self.desk.site.is_stopping() {
-                sys::clock::sleep_until(end.min(now + NAP));
-                now = sys::clock::monotonic();
-            }
+        if let Some(now) = self.desk.site.stand_still() {
+            self.desk.now = now;
         }
-        self.desk.now = now;
     }
 
     fn handle(&mut self, ready: Ready) {

@@ -5,7 +5,7 @@ mod common;
 use common::{Answer, Client, balanced, config, start};
 use flate2::read::GzDecoder;
 use measure::units::ByteSize;
-use server::{Booster, Capacity, Config, Counted, Faults, Refused, StandIn, pattern_byte, piece_cid};
+use server::{Booster, Capacity, Config, Counted, Faults, Refused, StandIn, Truncate, pattern_byte, piece_cid};
 use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::num::NonZeroU64;
@@ -256,7 +256,8 @@ fn a_car_is_valid_whatever_way_it_is_asked_for() {
 
 #[test]
 fn a_car_that_fails_ends_in_an_unterminated_chunk_with_status_200() {
-    let faults = Faults { cut_every: NonZeroU64::new(1), ..Faults::default() };
+    let truncate = Some(Truncate { every: NonZeroU64::MIN, after: 1000 });
+    let faults = Faults { truncate, ..Faults::default() };
     let (server, address) = start(&Config { faults, ..booster() });
     for encoding in ["", "Accept-Encoding: gzip\r\n"] {
         let mut client = Client::connect(address);

@@ -5,7 +5,9 @@ mod common;
 
 use common::{Answer, Client, balanced, config};
 use measure::units::ByteSize;
-use server::{Cluster, ClusterConfig, Config, Delay, Elsewhere, Faults, Ledger, object_name, owner, pattern_byte};
+use server::{
+    Cluster, ClusterConfig, Config, Delay, Elsewhere, Faults, Ledger, Truncate, object_name, owner, pattern_byte,
+};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::{Duration, Instant};
@@ -187,8 +189,9 @@ fn faults_can_be_those_of_one_server() {
 }
 
 #[test]
-fn a_body_that_is_to_break_off_does_so_in_its_middle() {
-    let faults = Faults { cut_every: NonZeroU64::new(2), ..Faults::default() };
+fn a_body_that_is_to_break_off_does_so_where_it_is_told_to() {
+    let truncate = NonZeroU64::new(2).map(|every| Truncate { every, after: 50_000 });
+    let faults = Faults { truncate, ..Faults::default() };
     for elsewhere in [REDIRECT, Elsewhere::Proxy] {
         let (cluster, addresses) = cluster(1, elsewhere, &Config { faults: faults.clone(), ..config() });
         let mut client = Client::connect(addresses[0]);

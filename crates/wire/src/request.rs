@@ -39,7 +39,7 @@ pub enum Method {
 
 impl Method {
     /// From a method token, which is case-sensitive. The caller vouches that it is a token.
-    fn from_token(token: &str) -> Self {
+    pub fn from_token(token: &str) -> Self {
         match token {
             "GET" => Self::Get,
             "HEAD" => Self::Head,

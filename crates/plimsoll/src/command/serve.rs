@@ -1,5 +1,6 @@
 //! `plimsoll serve`: the embedded target, for trying things out and for tests.
 
+mod front;
 mod stand_in;
 
 use super::get::{self, count};
@@ -7,7 +8,7 @@ use crate::failure::Failure;
 use crate::say;
 use clap::ArgAction;
 use measure::units::{ByteSize, format_span, parse_span};
-use server::{Capacity, Case, Cluster, Config, Delay, Faults, Ledger, Liar, Server, Stall, StallFrom};
+use server::{Capacity, Case, Cluster, Config, Delay, Faults, Flip, Ledger, Liar, Server, Stall, StallFrom, Truncate};
 use std::net::SocketAddr;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ pub struct Args {
     /// A directory whose files are served; /blackhole/SIZE is always there.
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// Address to listen on; port 0 takes a free one. Can be given several times.
+    /// Where to listen; port 0 is any free one.
     #[arg(long, value_name = "IP:PORT", value_parser = listen, default_value = "127.0.0.1:8080")]
     pub listen: Vec<SocketAddr>,
     /// Unix socket to listen on.
@@ -39,6 +40,12 @@ pub struct Args {
     /// Print every flag.
     #[arg(long, action = ArgAction::HelpLong, hide_short_help = true)]
     help_all: Option<bool>,
+    /// TLS and HTTP/2.
+    #[command(flatten)]
+    pub tls: front::TlsArgs,
+    /// S3.
+    #[command(flatten)]
+    pub s3: front::S3Args,
     /// Clusters and stand-ins.
     #[command(flatten)]
     pub stand_in: stand_in::StandInArgs,
@@ -48,24 +55,27 @@ pub struct Args {
     /// A second delay for every N-th request, like 10:100ms.
     #[arg(long, value_name = "N:TIME", value_parser = every, help_heading = "Faults")]
     pub slow_every: Option<(NonZeroU64, Duration)>,
-    /// Stand still at a time after the first request, like 4s:1s (when:how long).
+    /// Stand still after the first request, like 4s:1s (when:how long).
     #[arg(long, value_name = "AT:TIME", value_parser = stall, help_heading = "Faults")]
     pub stall: Option<(Duration, Duration)>,
     /// Body bytes per second of each answer, like 10MB.
     #[arg(long, value_name = "SIZE", help_heading = "Faults")]
     pub rate: Option<ByteSize>,
     /// Close a connection after so many requests.
-    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Faults")]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Faults", hide_short_help = true)]
     pub close_after: Option<NonZeroU64>,
-    /// Above so many requests at once, each one more waits longer, like 300:10ms.
+    /// Each request above so many at once waits longer, like 300:10ms.
     #[arg(long, value_name = "N:TIME", value_parser = every, help_heading = "Faults")]
     pub capacity: Option<(NonZeroU64, Duration)>,
     /// Answer every N-th request with 500.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Faults")]
     pub error_every: Option<NonZeroU64>,
-    /// Break off every N-th body in its middle.
-    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Faults")]
-    pub cut_every: Option<NonZeroU64>,
+    /// Break off every N-th body after so many bytes, like 10:64KiB.
+    #[arg(long, value_name = "N:SIZE", value_parser = every_at, help_heading = "Faults")]
+    pub truncate: Option<(NonZeroU64, ByteSize)>,
+    /// Send a wrong byte at this offset of every N-th body, like 10:64KiB.
+    #[arg(long, value_name = "N:OFFSET", value_parser = every_at, help_heading = "Faults")]
+    pub flip: Option<(NonZeroU64, ByteSize)>,
     /// Lie: play a scripted misbehaviour; `list` names them.
     #[arg(long, value_name = "CASE", help_heading = "Faults")]
     pub liar: Option<String>,
@@ -73,7 +83,7 @@ pub struct Args {
 
 const AFTER: &str =
     "Paths: /blackhole/1KiB, /blackhole/10GiB and so on hold that many bytes. A request can ask for faults of its own:
-?delay=20ms &status=503 &chunked &close &header=X-Cache:hit &redirect=/blackhole/1KiB &code=307";
+?delay=20ms &status=503 &chunked &close &truncate=1KiB &flip=0 &header=A:b &redirect=/x &code=307";
 
 /// A liar that nobody stops ends by itself.
 const LIAR_LIFETIME: Duration = Duration::from_secs(3600);
@@ -88,14 +98,23 @@ fn listen(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| format!("`{text}` is not an address to listen on: write it like 127.0.0.1:8080"))
 }
 
+fn halves(text: &str) -> Result<(&str, &str), String> {
+    text.split_once(':').ok_or_else(|| format!("`{text}`: two parts and a colon are needed"))
+}
+
 fn pair(text: &str) -> Result<(&str, Duration), String> {
-    let (first, second) = text.split_once(':').ok_or_else(|| format!("`{text}`: two parts and a colon are needed"))?;
+    let (first, second) = halves(text)?;
     Ok((first, span(second)?))
 }
 
 fn every(text: &str) -> Result<(NonZeroU64, Duration), String> {
     let (count, time) = pair(text)?;
     Ok((get::count(count)?, time))
+}
+
+fn every_at(text: &str) -> Result<(NonZeroU64, ByteSize), String> {
+    let (count, size) = halves(text)?;
+    Ok((get::count(count)?, size.parse::<ByteSize>().map_err(|error| error.to_string())?))
 }
 
 fn stall(text: &str) -> Result<(Duration, Duration), String> {
@@ -130,7 +149,9 @@ fn config(args: &Args) -> Result<Config, Failure> {
             close_after: args.close_after,
             capacity: args.capacity.map(|(most, slowdown)| Capacity::slowing(most.get(), slowdown)),
             error_every: args.error_every,
-            cut_every: args.cut_every,
+            truncate: args.truncate.map(|(every, after)| Truncate { every, after: after.0 }),
+            flip: args.flip.map(|(every, at)| Flip { every, at: at.0 }),
+            lose_every: args.s3.lose_every,
         },
         ..Config::default()
     };
@@ -141,17 +162,24 @@ fn config(args: &Args) -> Result<Config, Failure> {
 /// Serves until interrupted, then prints the ledger.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
+    front::check(args)?;
     if let Some(name) = &args.liar {
         return lie(name, args);
     }
     let _ = sys::limits::raise_descriptor_limit();
     let config = config(args)?;
+    if front::is_wanted(args) {
+        let front = front::start(args, &config)?;
+        wait(args.stop_after);
+        say::out(&ledger(&front.stop()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if let Some(cluster) = args.stand_in.cluster(args.listen.first())? {
         let cluster = Cluster::start(&config, &cluster).map_err(|error| cannot_listen(args, &error))?;
         return run_cluster(args, cluster);
     }
     let server = Server::start(&config).map_err(|error| cannot_listen(args, &error))?;
-    args.stand_in.write_lists(server.addresses().first())?;
+    args.stand_in.write_lists("http", server.addresses().first())?;
     for address in server.addresses() {
         say::out(&format!("serving http://{address}{}\n", args.stand_in.example()))?;
     }
@@ -166,7 +194,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// As [`run`], with books for each server and joint ones.
 fn run_cluster(args: &Args, cluster: Cluster) -> Result<ExitCode, Failure> {
     let addresses = cluster.addresses();
-    args.stand_in.write_lists(addresses.first())?;
+    args.stand_in.write_lists("http", addresses.first())?;
     for (index, address) in addresses.iter().enumerate() {
         say::out(&format!("server {index}: serving http://{address}{}\n", args.stand_in.example()))?;
     }
@@ -242,8 +270,12 @@ fn ledger(ledger: &Ledger) -> String {
         .iter()
         .map(|(status, count)| format!("{status} × {}", count.complete + count.aborted))
         .collect();
-    format!(
-        "connections  {} accepted, {} refused\nrequests     {} ({} malformed, {} cut)\nanswers      {} complete, {} aborted\nstatus       {}\nbody bytes   {} in complete answers, {} in aborted ones\n",
+    let handshakes = match ledger.handshakes_failed {
+        0 => String::new(),
+        failed => format!(", {failed} failed the TLS handshake"),
+    };
+    let mut text = format!(
+        "connections  {} accepted, {} refused{handshakes}\nrequests     {} ({} malformed, {} cut)\nanswers      {} complete, {} aborted\nstatus       {}\nbody bytes   {} in complete answers, {} in aborted ones\n",
         ledger.connections_accepted,
         ledger.connections_refused,
         ledger.requests(),
@@ -254,5 +286,12 @@ fn ledger(ledger: &Ledger) -> String {
         statuses.join(", "),
         ledger.complete.body_bytes,
         ledger.aborted.body_bytes,
-    )
+    );
+    for ((operation, status), count) in &ledger.operations {
+        text.push_str(&format!(
+            "{operation:<24} {status}  {} complete, {} aborted, {} bytes in, {} bytes out\n",
+            count.complete, count.aborted, count.received_bytes, count.sent_bytes,
+        ));
+    }
+    text
 }

@@ -118,7 +118,7 @@ fn mistakes_in_the_command_line_are_told_in_one_line() {
 }
 
 #[test]
-fn each_mistake_with_a_stand_in_is_told_in_a_line() {
+fn each_mistake_with_what_is_served_is_told_in_a_line() {
     let place = Place::new();
     let cases: Vec<(&[&str], &[&str])> = vec![
         (&["--as", "minio"], &["--as", "minio", "alluxio"]),
@@ -132,6 +132,14 @@ fn each_mistake_with_a_stand_in_is_told_in_a_line() {
         (&["--piece-size", "1GiB", "--as", "alluxio"], &["--piece-size", "--as booster-http"]),
         (&["--as", "booster-http", "--slow-above", "many"], &["--slow-above", "many"]),
         (&["--list", "5"], &["--list", "--names", "--urls"]),
+        (&["--tls", "--cluster", "2"], &["--cluster", "TLS"]),
+        (&["--http2", "--liar", "14-garbage"], &["--liar", "HTTP/2"]),
+        (&["--s3", "--as", "alluxio"], &["--s3", "--as"]),
+        (&["--store", "objects"], &["--s3"]),
+        (&["--tls-cert", "cert.pem"], &["--tls-key"]),
+        (&["--tls-client-ca", "ca.pem"], &["--tls-client-ca", "--tls"]),
+        (&["--truncate", "10"], &["--truncate", "`10`", "colon"]),
+        (&["--flip", "0:5"], &["--flip", "`0`", "above 0"]),
     ];
     let told = |(words, wanted): &(&[&str], &[&str])| {
         faults(&words.join(" "), &place.run(["serve", "--stop-after", "1s"].iter().chain(*words)), 2, wanted)

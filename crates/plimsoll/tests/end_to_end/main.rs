@@ -6,6 +6,7 @@
 
 mod bad_input;
 mod counts;
+mod front;
 mod generate;
 mod help;
 mod interrupts;
@@ -14,6 +15,7 @@ mod lists;
 mod output;
 mod repeats;
 mod requests;
+mod s3;
 mod secrets;
 mod stand_ins;
 mod support;

@@ -64,7 +64,7 @@ fn a_proxying_cluster_sends_more_than_its_client_gets() {
 fn a_piece_of_booster_http_breaks_off_where_it_is_told_to() {
     let _cores = shared_cores();
     let place = Place::new();
-    let server = serve(&place, 3, &["--as", "booster-http", "--piece-size", "1MiB", "--cut-every", "10"]);
+    let server = serve(&place, 3, &["--as", "booster-http", "--piece-size", "1MiB", "--truncate", "10:1000"]);
     let (_, report) = place.get(["--url-file", "urls", "-n", "100", "-c", "1", "--range", "64KiB"]);
     assert_eq!(report.text("/verdict"), "valid");
     let failed = report.number("/operations/failed");

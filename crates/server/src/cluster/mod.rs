@@ -22,7 +22,8 @@ use measure::units::ByteSize;
 
 use crate::config::{Config, Faults};
 use crate::ledger::Ledger;
-use crate::server::{Listeners, Server};
+use crate::listeners::Listeners;
+use crate::server::Server;
 
 pub(crate) use fetch::{Fetch, Fetched, Fetches};
 pub(crate) use member::{Member, Route};
@@ -73,7 +74,8 @@ impl Cluster {
         let opened: Vec<Listeners> = (cluster.listen.iter())
             .map(|address| Listeners::open(&Config { listen: vec![*address], ..config.clone() }))
             .collect::<io::Result<_>>()?;
-        let addresses: Arc<[SocketAddr]> = opened.iter().flat_map(Listeners::addresses).collect();
+        let addresses: Arc<[SocketAddr]> =
+            opened.iter().flat_map(|listeners| listeners.addresses.iter().copied()).collect();
         let mut servers = Vec::new();
         for (index, listeners) in opened.into_iter().enumerate() {
             let spared = cluster.faults_on.is_some_and(|only| only != index);

@@ -26,7 +26,7 @@ const NAMES_MAX: u64 = 10_000_000;
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Clusters and stand-ins")]
 pub struct StandInArgs {
-    /// So many servers that own objects, on ports from that of --listen on; others answer 307.
+    /// So many servers from --listen's port on; 307 leads to the owner of an object.
     #[arg(long, value_name = "N")]
     pub cluster: Option<NonZeroUsize>,
     /// What a server does with another's object: redirect, redirect-marked (?redirect is added) or proxy.
@@ -38,8 +38,8 @@ pub struct StandInArgs {
     /// Plant the faults in this server of the cluster alone, counted from 0.
     #[arg(long, value_name = "INDEX", requires = "cluster", hide_short_help = true)]
     pub faults_on: Option<usize>,
-    /// Behave as this system: booster-http, alluxio or filestash.
-    #[arg(long = "as", value_name = "SYSTEM")]
+    /// Behave as booster-http, alluxio or filestash.
+    #[arg(long = "as", value_name = "SYSTEM", hide_possible_values = true)]
     pub stand_in: Option<System>,
     /// booster-http: the size of every piece [default: what a piece of 32 GiB holds].
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
@@ -211,7 +211,7 @@ impl StandInArgs {
     }
 
     /// Writes the lists that are asked for; `server` is the first one's address.
-    pub fn write_lists(&self, server: Option<&SocketAddr>) -> Result<(), Failure> {
+    pub fn write_lists(&self, scheme: &str, server: Option<&SocketAddr>) -> Result<(), Failure> {
         let Some(count) = self.list else { return Ok(()) };
         let folder = match self.stand_in {
             Some(System::BoosterHttp) => "piece",
@@ -226,7 +226,7 @@ impl StandInArgs {
             write_list(path, "--names", count, name)?;
         }
         if let (Some(path), Some(server)) = (&self.urls, server) {
-            write_list(path, "--urls", count, |index| format!("http://{server}/{folder}/{}", name(index)))?;
+            write_list(path, "--urls", count, |index| format!("{scheme}://{server}/{folder}/{}", name(index)))?;
         }
         Ok(())
     }

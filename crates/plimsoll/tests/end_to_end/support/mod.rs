@@ -2,10 +2,12 @@
 //! access log, and the two cores shared out between them.
 
 mod nginx;
+mod peers;
 mod program;
 mod report;
 
-pub use nginx::{Nginx, Request, Setup, skip};
+pub use nginx::{Nginx, Request, Setup};
+pub use peers::{peer, skip};
 pub use program::{Ended, Place, Running};
 pub use report::Report;
 

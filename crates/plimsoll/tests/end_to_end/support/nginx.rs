@@ -1,6 +1,6 @@
 //! Debian's nginx on a loopback port that the test has bound before: no port is guessed, and none can be lost.
 
-use super::{GIB, KIB, MIB, PATIENCE, signal, wait_for};
+use super::{GIB, KIB, MIB, PATIENCE, peer, signal, wait_for};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -8,13 +8,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::TempDir;
 
 /// Places where nginx is looked for; it is not in the PATH of ordinary users.
 const PROGRAMS: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
-
-static SKIPPED: AtomicU64 = AtomicU64::new(0);
 
 /// What a test needs beside the plain files `/f/1k`, `/f/1m` and `/f/64m`.
 #[derive(Clone, Copy, Default)]
@@ -64,10 +61,7 @@ pub struct Nginx {
 impl Nginx {
     /// Starts it, or says that the test is skipped, which is a failure where `REQUIRE_PEERS=1`.
     pub fn start(setup: Setup) -> Option<Self> {
-        let Some(program) = PROGRAMS.iter().find(|path| Path::new(path).exists()) else {
-            skip("nginx is not installed");
-            return None;
-        };
+        let program = peer("nginx", PROGRAMS.iter().find(|path| Path::new(path).exists()))?;
         let shm = Path::new("/dev/shm");
         let mut builder = tempfile::Builder::new();
         builder.prefix("plimsoll-nginx-");
@@ -166,19 +160,6 @@ impl Drop for Nginx {
             let _ = self.child.wait();
         }
     }
-}
-
-/// Says that this test is skipped, which is a failure where `REQUIRE_PEERS=1`.
-pub fn skip(reason: &str) {
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or("a test");
-    assert!(
-        std::env::var_os("REQUIRE_PEERS").is_none_or(|value| value != "1"),
-        "{test}: {reason}, and REQUIRE_PEERS=1"
-    );
-    let number = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
-    // Straight to the descriptor, since the harness keeps what passing tests print.
-    let _ = writeln!(std::io::stderr(), "skipped ({number} so far): {test}: {reason}");
 }
 
 fn write_files(files: &Path, setup: Setup) {

@@ -104,6 +104,15 @@ impl Running {
         wait_for(&format!("message with `{text}`"), || self.stderr.text().contains(text).then_some(()));
     }
 
+    /// Waits until standard output has a whole line that begins with `text`, and answers it.
+    pub fn wait_for_line(&self, text: &str) -> String {
+        wait_for(&format!("line with `{text}`"), || {
+            let written = self.stdout.text();
+            let whole = &written[..written.rfind('\n').unwrap_or(0)];
+            whole.lines().find(|line| line.starts_with(text)).map(str::to_owned)
+        })
+    }
+
     /// Waits for the end, for as long as is usual.
     pub fn end(self) -> Ended {
         self.end_within(PATIENCE)

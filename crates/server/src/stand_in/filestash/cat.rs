@@ -3,7 +3,7 @@
 use wire::{ByteRange, ContentRange};
 
 use super::{failure, header};
-use crate::answer::{Answer, Content, Cut, Facts, Media};
+use crate::answer::{Answer, Content, Facts, Media};
 use crate::stand_in::make::{Segment, Segments};
 
 /// The answer for a path of the blackhole: `/N.bin`, or with `K`, `M` or `G` behind the number.
@@ -45,7 +45,7 @@ fn part(first: u64, last: u64, size: u64) -> Answer {
         Some(range) => answer.content_range = Some(range),
         None => header(&mut answer, &format!("Content-Range: bytes {first}-{last}/{size}")),
     }
-    answer.cut = (there < length).then_some(Cut::After(there));
+    answer.spoil.cut = (there < length).then_some(there);
     answer
 }
 

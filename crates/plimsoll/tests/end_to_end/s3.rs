@@ -1,0 +1,180 @@
+//! Stock clients of S3 against `plimsoll serve --s3`, and its faults.
+
+use crate::support::{Ended, Place, Running, peer, shared_cores};
+use std::path::Path;
+use std::process::Command;
+
+const BOTO3: &str = include_str!("s3_boto3.py");
+/// Debian's Python first: it has Debian's boto3.
+const PYTHONS: [&str; 2] = ["/usr/bin/python3", "python3"];
+
+/// A Python that has boto3.
+fn python() -> Option<&'static str> {
+    let has = |python: &&str| {
+        Command::new(python).args(["-c", "import boto3"]).output().is_ok_and(|output| output.status.success())
+    };
+    peer("boto3", PYTHONS.iter().copied().find(has))
+}
+
+/// Starts a server, and answers its endpoint.
+fn serve(place: &Place, words: &[&str]) -> (Running, String) {
+    let fixed = ["serve", "--s3", "--listen", "127.0.0.1:0", "--threads", "2", "--stop-after", "300s"];
+    let server = place.start(fixed.iter().chain(words));
+    let line = server.wait_for_line("serving S3 on ");
+    let endpoint = line.trim_start_matches("serving S3 on ").to_owned();
+    (server, endpoint)
+}
+
+fn stop(server: Running) -> String {
+    server.signal("INT");
+    let ended = server.end();
+    ended.expect(0);
+    ended.stdout
+}
+
+fn boto3(place: &Place, python: &str, script: &str, endpoint: &str) -> Ended {
+    let script = place.write("client.py", script);
+    let mut command = Command::new(python);
+    command.arg(script).arg(endpoint).arg(place.path("large")).env_remove("PYTHONHOME").env_remove("PYTHONPATH");
+    if place.path("ca.pem").exists() {
+        command.env("CA_FILE", place.path("ca.pem"));
+    }
+    Running::of(command).end()
+}
+
+#[track_caller]
+fn all_steps(place: &Place, python: &str, endpoint: &str) {
+    let ended = boto3(place, python, BOTO3, endpoint);
+    assert!(ended.code == Some(0) && ended.stdout.contains("all steps done"), "{ended:?}");
+}
+
+#[test]
+fn boto3_works_against_memory_directory_and_tls() {
+    let _cores = shared_cores();
+    let Some(python) = python() else { return };
+    for words in [&[][..], &["--store", "objects"], &["--tls", "--tls-ca-out", "ca.pem"]] {
+        let place = Place::new();
+        let (server, endpoint) = serve(&place, words);
+        all_steps(&place, python, &endpoint);
+        let ledger = stop(server);
+        for line in ["UploadPart               200  6 complete, 0 aborted", "CompleteMultipartUpload  200  1 complete"]
+        {
+            assert!(ledger.contains(line), "{line} is not in:\n{ledger}");
+        }
+    }
+}
+
+/// A script that puts objects and gets one, with what is to be found.
+fn short_script(steps: &str) -> String {
+    let setup = BOTO3.split("def objects").next().unwrap_or_default();
+    format!("{setup}\ns3 = connect(sys.argv[1])\ns3.create_bucket(Bucket='bbb')\n{steps}\nprint('all steps done')\n")
+}
+
+#[test]
+fn faults_are_met_by_boto3() {
+    let _cores = shared_cores();
+    let Some(python) = python() else { return };
+    let body = "body = content(300_000, 1)\n";
+    let put = format!("{body}s3.put_object(Bucket='bbb', Key='k', Body=body)\n");
+    let flip = "got = s3.get_object(Bucket='bbb', Key='k')['Body'].read()
+wrong = [at for at in range(len(body)) if body[at] != got[at]]
+assert wrong == [70_000] and len(got) == len(body), wrong[:10]";
+    let truncate = "from urllib3.exceptions import HTTPError
+from botocore.exceptions import HTTPClientError, IncompleteReadError, ResponseStreamingError
+try:
+    s3.get_object(Bucket='bbb', Key='k')['Body'].read()
+    raise SystemExit('whole')
+except (HTTPError, HTTPClientError, IncompleteReadError, ResponseStreamingError):
+    pass";
+    let lose = "fails('NoSuchKey', s3.get_object, Bucket='bbb', Key='k')
+s3.put_object(Bucket='bbb', Key='k', Body=body)
+assert s3.get_object(Bucket='bbb', Key='k')['Body'].read() == body
+s3.put_object(Bucket='bbb', Key='k', Body=b'later')
+assert s3.get_object(Bucket='bbb', Key='k')['Body'].read() == body";
+    let slow_down = format!(
+        "{body}fails('SlowDown', s3.put_object, Bucket='bbb', Key='k', Body=body)
+fails('NoSuchKey', s3.get_object, Bucket='bbb', Key='k')"
+    );
+    let full = "fails('StorageFull', s3.put_object, Bucket='bbb', Key='k2', Body=body)
+s3.delete_object(Bucket='bbb', Key='k')
+s3.put_object(Bucket='bbb', Key='k2', Body=body)";
+    for (words, steps, booked) in [
+        (["--flip", "1:70000"], format!("{put}{flip}"), "GetObject                200  1 complete"),
+        (["--truncate", "1:100000"], format!("{put}{truncate}"), "GetObject                200  0 complete, 1 aborted"),
+        (
+            ["--lose-every", "2"],
+            format!("{body}s3.put_object(Bucket='bbb', Key='first', Body=body)\n{put}{lose}"),
+            "PutObject                200  4 complete",
+        ),
+        (["--error-every", "2"], slow_down, "PutObject                503  1 complete"),
+        (["--store-max", "400kB"], format!("{put}{full}"), "PutObject                507  1 complete"),
+    ] {
+        let place = Place::new();
+        let (server, endpoint) = serve(&place, &words);
+        let ended = boto3(&place, python, &short_script(&steps), &endpoint);
+        assert!(ended.code == Some(0) && ended.stdout.contains("all steps done"), "{words:?}: {ended:?}");
+        let ledger = stop(server);
+        assert!(ledger.contains(booked), "{words:?}: {booked} is not in:\n{ledger}");
+    }
+}
+
+fn s3cmd(place: &Place, endpoint: &str, words: &[&str]) -> Ended {
+    let host = endpoint.trim_start_matches("http://");
+    let mut command = Command::new("s3cmd");
+    command.current_dir(place.path("")).args([
+        "--config",
+        "/dev/null",
+        "--no-ssl",
+        "--multipart-chunk-size-mb=5",
+        "--region=us-east-1",
+    ]);
+    command.args([&format!("--host={host}"), &format!("--host-bucket={host}")]);
+    command.args(["--access_key=plimsoll", "--secret_key=plimsoll-secret"]).args(words);
+    let ended = Running::of(command).end();
+    assert_eq!(ended.code, Some(0), "{words:?}: {ended:?}");
+    ended
+}
+
+#[test]
+fn s3cmd_works_and_a_later_server_has_its_objects() {
+    let _cores = shared_cores();
+    let found = ["/usr/bin/s3cmd", "/usr/local/bin/s3cmd"].into_iter().find(|path| Path::new(path).exists());
+    if peer("s3cmd", found).is_none() {
+        return;
+    }
+    let place = Place::new();
+    let store = ["--store", "objects"];
+    let (server, endpoint) = serve(&place, &store);
+    let run = |words: &[&str]| s3cmd(&place, &endpoint, words);
+    let large: Vec<u8> = (0..16_u32 << 20).map(|at| (at % 251) as u8).collect();
+    place.write("large", &large);
+    place.write("small", "small");
+    run(&["mb", "s3://bucket"]);
+    run(&["put", "large", "s3://bucket/dir/large"]);
+    run(&["put", "small", "s3://bucket/a b+c"]);
+    let listed = run(&["ls", "--recursive", "s3://bucket"]).stdout;
+    assert!(listed.contains("s3://bucket/dir/large") && listed.contains("s3://bucket/a b+c"), "{listed}");
+    run(&["cp", "s3://bucket/a b+c", "s3://bucket/copy"]);
+    run(&["del", "s3://bucket/a b+c"]);
+    stop(server);
+
+    let (server, endpoint) = serve(&place, &store);
+    let run = |words: &[&str]| s3cmd(&place, &endpoint, words);
+    run(&["get", "s3://bucket/dir/large", "back"]);
+    assert!(std::fs::read(place.path("back")).unwrap() == large);
+    run(&["get", "s3://bucket/copy", "copied"]);
+    assert_eq!(std::fs::read(place.path("copied")).unwrap(), b"small");
+    run(&["del", "--recursive", "--force", "s3://bucket"]);
+    run(&["rb", "s3://bucket"]);
+    assert_eq!(run(&["ls"]).stdout, "");
+    // The mark alone: nothing is left behind.
+    assert_eq!(std::fs::read_dir(place.path("objects")).unwrap().count(), 1);
+    stop(server);
+}
+
+#[test]
+fn keys_for_tests_are_for_loopback_alone() {
+    let ended = Place::new().run(["serve", "--s3", "--listen", "0.0.0.0:0"]);
+    ended.expect(2);
+    assert!(ended.stderr.contains("--access-key"), "{}", ended.stderr);
+}

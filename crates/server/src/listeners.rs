@@ -1,0 +1,90 @@
+//! The sockets that a server listens on.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sys::Socket;
+
+use crate::config::Config;
+
+/// Connections that wait to be accepted, for each listener.
+const BACKLOG: u32 = 4096;
+
+/// The listening sockets, by thread: each thread has a TCP socket of its own for each address, so that the kernel
+/// spreads connections; Unix sockets are shared.
+#[derive(Debug)]
+pub(crate) struct Listeners {
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) by_thread: Vec<Vec<Arc<Socket>>>,
+}
+
+impl Listeners {
+    /// Opens what `config` names, for as many threads as it asks for.
+    pub(crate) fn open(config: &Config) -> io::Result<Self> {
+        let threads = config.threads.map_or_else(sys::limits::available_cores, NonZeroUsize::get);
+        let mut listeners = Self { addresses: Vec::new(), paths: Vec::new(), by_thread: vec![Vec::new(); threads] };
+        for address in &config.listen {
+            listeners.open_tcp(*address)?;
+        }
+        for path in &config.unix {
+            listeners.open_unix(path)?;
+        }
+        Ok(listeners)
+    }
+
+    fn open_tcp(&mut self, mut address: SocketAddr) -> io::Result<()> {
+        let shared = self.by_thread.len() > 1;
+        if shared && address.port() != 0 {
+            // Sockets that share a port also share it with another server that does: that would halve the load unseen.
+            drop(Socket::listen_tcp(address, 1, false).map_err(|error| at(&address, &error))?);
+        }
+        for sockets in &mut self.by_thread {
+            let socket = Socket::listen_tcp(address, BACKLOG, shared).map_err(|error| at(&address, &error))?;
+            // Accepted connections inherit it.
+            socket.set_nodelay(true)?;
+            address = socket.local_addr()?;
+            sockets.push(Arc::new(socket));
+        }
+        self.addresses.push(address);
+        Ok(())
+    }
+
+    fn open_unix(&mut self, path: &Path) -> io::Result<()> {
+        let socket = Socket::listen_unix(path, BACKLOG).map_err(|error| at(&path.display(), &error))?;
+        let socket = Arc::new(socket);
+        self.paths.push(path.to_owned());
+        for sockets in &mut self.by_thread {
+            sockets.push(Arc::clone(&socket));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Listeners {
+    fn drop(&mut self) {
+        remove_sockets(&mut self.paths);
+    }
+}
+
+/// Removes the files of Unix sockets that we made.
+pub(crate) fn remove_sockets(paths: &mut Vec<PathBuf>) {
+    for path in paths.drain(..) {
+        // Gone already is as good.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Says where listening failed, and what may be done about it.
+fn at(place: &dyn std::fmt::Display, error: &io::Error) -> io::Error {
+    let mend = match error.kind() {
+        ErrorKind::AddrInUse => ": something listens there already; choose another, or port 0 for any free one",
+        ErrorKind::PermissionDenied => ": ports below 1024 need a privilege",
+        ErrorKind::AddrNotAvailable => ": this machine has no such address",
+        _ => "",
+    };
+    io::Error::new(error.kind(), format!("cannot listen on {place}: {error}{mend}"))
+}
