@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -56,6 +56,7 @@ pub struct Nginx {
     running: Running,
     directory: TempDir,
     address: SocketAddr,
+    secure_address: SocketAddr,
 }
 
 impl Nginx {
@@ -65,19 +66,20 @@ impl Nginx {
         let directory = tempfile::Builder::new().prefix("plimsoll-bench-").tempdir_in(MEMORY);
         let directory = directory.cannot(format_args!("make a directory in {MEMORY}"))?;
         write_files(directory.path(), files)?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).cannot("listen on a loopback port")?;
-        // nginx takes a socket over as it is, and would wait in `accept`.
-        listener.set_nonblocking(true).cannot("listen without waiting")?;
-        let address = listener.local_addr().cannot("tell the port")?;
+        write_certificate(directory.path())?;
+        let (listener, address) = listen()?;
+        let (secure_listener, secure_address) = listen()?;
         let path = directory.path().join("nginx.conf");
-        fs::write(&path, configuration(directory.path(), address)).cannot("write the configuration of nginx")?;
+        fs::write(&path, configuration(directory.path(), address, secure_address))
+            .cannot("write the configuration of nginx")?;
         let errors = File::create(directory.path().join("stderr")).cannot("write the messages of nginx")?;
         let mut command = Command::new(program);
         command.arg("-p").arg(directory.path()).arg("-c").arg(&path).args(["-e", "error.log"]);
         // `NGINX` names descriptors that an nginx takes over from the one before: no port is guessed, and none can be lost.
-        command.env("NGINX", "0;").stdin(Stdio::from(OwnedFd::from(listener))).stdout(Stdio::null()).stderr(errors);
+        command.env("NGINX", "0;1;").stderr(errors);
+        command.stdin(OwnedFd::from(listener)).stdout(OwnedFd::from(secure_listener));
         let running = start(&mut command, SERVER)?;
-        let mut nginx = Self { running, directory, address };
+        let mut nginx = Self { running, directory, address, secure_address };
         nginx.wait_until_ready()?;
         Ok(nginx)
     }
@@ -96,9 +98,14 @@ impl Nginx {
         }
     }
 
-    /// The URL of a file.
+    /// The URL of a file, in plain HTTP.
     pub fn url(&self, file: Served) -> String {
         format!("http://{}/{}", self.address, file.name())
+    }
+
+    /// The URL of a file inside TLS.
+    pub fn secure_url(&self, file: Served) -> String {
+        format!("https://{}/{}", self.secure_address, file.name())
     }
 
     /// The working directory of clients.
@@ -138,6 +145,22 @@ impl Drop for Nginx {
     }
 }
 
+fn listen() -> Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).cannot("listen on a loopback port")?;
+    // nginx takes a socket over as it is, and would wait in `accept`.
+    listener.set_nonblocking(true).cannot("listen without waiting")?;
+    let address = listener.local_addr().cannot("tell the port")?;
+    Ok((listener, address))
+}
+
+/// A certificate that signs itself, which all clients are told to take.
+fn write_certificate(directory: &Path) -> Result<()> {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]);
+    let made = made.map_err(|error| failure(format_args!("no certificate could be made: {error}")))?;
+    fs::write(directory.join("cert.pem"), made.cert.pem()).cannot("write a certificate")?;
+    fs::write(directory.join("key.pem"), made.signing_key.serialize_pem()).cannot("write a key")
+}
+
 fn program() -> Result<&'static str> {
     let found = PROGRAMS.into_iter().find(|path| Path::new(path).exists());
     found.ok_or_else(|| failure("nginx is not installed: `apt install nginx-light`"))
@@ -174,7 +197,7 @@ fn write_files(directory: &Path, files: &[Served]) -> Result<()> {
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).cannot("open the directory of nginx")
 }
 
-fn configuration(directory: &Path, address: SocketAddr) -> String {
+fn configuration(directory: &Path, address: SocketAddr, secure: SocketAddr) -> String {
     let root = directory.display();
     format!(
         r"
@@ -185,7 +208,11 @@ http {{
   keepalive_requests 1000000000; keepalive_timeout 300;
   client_body_temp_path {root}/body; proxy_temp_path {root}/proxy; fastcgi_temp_path {root}/fastcgi;
   scgi_temp_path {root}/scgi; uwsgi_temp_path {root}/uwsgi;
-  server {{ listen {address} backlog=8192; root {root}; location = /stub {{ stub_status; }} }}
+  ssl_certificate {root}/cert.pem; ssl_certificate_key {root}/key.pem; ssl_protocols TLSv1.2 TLSv1.3;
+  server {{
+    listen {address} backlog=8192; listen {secure} ssl backlog=8192; root {root};
+    location = /stub {{ stub_status; }}
+  }}
 }}
 "
     )

@@ -17,6 +17,10 @@ pub enum Work {
     Large100m,
     /// Ranges of 1 MiB of a file of 1 GiB, 1000 connections.
     Range1000,
+    /// 1 KiB inside TLS 1.3, 64 connections.
+    TlsSmall64,
+    /// 100 MiB inside TLS 1.3, 8 connections.
+    TlsLarge100m,
 }
 
 /// By what the CPU time of a client is divided.
@@ -37,6 +41,8 @@ impl Work {
             Self::Large => "large",
             Self::Large100m => "large100m",
             Self::Range1000 => "range1000",
+            Self::TlsSmall64 => "tls-small64",
+            Self::TlsLarge100m => "tls-large100m",
         }
     }
 
@@ -50,14 +56,16 @@ impl Work {
             Self::Range1000 => {
                 "1 MiB ranges of 1 GiB, c = 1000: at random by plimsoll, always the first (hot in the cache) by the others"
             }
+            Self::TlsSmall64 => "GET 1 KiB inside TLS 1.3 (AES-256-GCM), keep-alive, c = 64",
+            Self::TlsLarge100m => "GET 100 MiB inside TLS 1.3 (AES-256-GCM), c = 8",
         }
     }
 
     /// The file that is asked for.
     pub fn file(self) -> Served {
         match self {
-            Self::Small64 | Self::Small1000 => Served::Kibibyte,
-            Self::Large100m => Served::HundredMebibytes,
+            Self::Small64 | Self::Small1000 | Self::TlsSmall64 => Served::Kibibyte,
+            Self::Large100m | Self::TlsLarge100m => Served::HundredMebibytes,
             Self::Large | Self::Range1000 => Served::Gibibyte,
         }
     }
@@ -65,8 +73,8 @@ impl Work {
     /// Operations in flight.
     pub fn concurrency(self) -> u32 {
         match self {
-            Self::Large | Self::Large100m => 8,
-            Self::Small64 => 64,
+            Self::Large | Self::Large100m | Self::TlsLarge100m => 8,
+            Self::Small64 | Self::TlsSmall64 => 64,
             Self::Small1000 | Self::Range1000 => 1000,
         }
     }
@@ -76,11 +84,16 @@ impl Work {
         self == Self::Range1000
     }
 
+    /// Whether it is done inside TLS.
+    pub fn is_secure(self) -> bool {
+        matches!(self, Self::TlsSmall64 | Self::TlsLarge100m)
+    }
+
     /// What the cost is counted by.
     pub fn unit(self) -> Unit {
         match self {
-            Self::Small64 | Self::Small1000 => Unit::Request,
-            Self::Large | Self::Large100m | Self::Range1000 => Unit::Gigabyte,
+            Self::Small64 | Self::Small1000 | Self::TlsSmall64 => Unit::Request,
+            Self::Large | Self::Large100m | Self::Range1000 | Self::TlsLarge100m => Unit::Gigabyte,
         }
     }
 
@@ -94,6 +107,8 @@ impl Work {
             (Self::Large | Self::Large100m, Client::Wrk) => Some(0.15),
             (Self::Large | Self::Large100m, Client::Oha) => Some(0.25),
             (Self::Range1000, Client::Wrk) => Some(0.35),
+            (Self::TlsSmall64, Client::Wrk) => Some(1.0),
+            (Self::TlsLarge100m, Client::Wrk | Client::H2load) => Some(1.2),
             _ => None,
         }
     }

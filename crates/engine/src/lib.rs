@@ -19,6 +19,7 @@ mod run;
 pub mod run_loop;
 pub mod schedule;
 pub mod sim;
+pub mod tls;
 mod watch;
 
 pub use control::{Control, StopReason};

@@ -4,6 +4,7 @@
 //! makes one (the command line today, scenarios as well) has dealt with every mistake a user can make.
 
 use crate::schedule::{Profile, Spacing};
+use crate::tls::TlsPlan;
 use measure::{OpKind, Timeline};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -260,6 +261,8 @@ pub struct ConnectionPlan {
     pub requests_max: Option<NonZeroU64>,
     /// Connections that a thread may have open, free ones included.
     pub open_max: usize,
+    /// How TLS is spoken, where a URL or a redirect asks for it.
+    pub tls: Arc<TlsPlan>,
     /// `SO_RCVLOWAT` for large bodies: fewer wake-ups, but acknowledgements go out later.
     pub receive_low_water: Option<usize>,
 }

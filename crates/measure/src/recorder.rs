@@ -21,6 +21,15 @@ enumerated! {
     }
 }
 
+/// How a TLS session came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    /// Certificates were exchanged.
+    Full,
+    /// An earlier session was taken up.
+    Resumed,
+}
+
 /// Different labels of one dimension; all further ones are counted under `other`.
 const LABELS_MAX: usize = 64;
 /// Bytes of a label that are kept.
@@ -273,6 +282,16 @@ impl Recorder {
         self.current.stats.connections.connect.record(nanos);
     }
 
+    /// The TLS handshake of a connection took that time.
+    pub fn secured(&mut self, nanos: u64, handshake: Handshake) {
+        let connections = &mut self.current.stats.connections;
+        match handshake {
+            Handshake::Full => connections.handshakes_full += 1,
+            Handshake::Resumed => connections.handshakes_resumed += 1,
+        }
+        connections.handshake.record(nanos);
+    }
+
     /// A connection could not be opened.
     pub fn connect_failed(&mut self) {
         self.current.stats.connections.failed += 1;
@@ -361,6 +380,8 @@ impl Recorder {
                     (&mut kind.ttfb, sample.ttfb_nanos()),
                     (&mut kind.transfer, sample.transfer_nanos()),
                     (&mut kind.connect, sample.connect_nanos),
+                    (&mut kind.handshake, sample.handshake_nanos),
+                    (&mut kind.secured, sample.secured_nanos()),
                     (&mut kind.speed, sample.speed()),
                 ];
                 for (distribution, value) in timed {
@@ -410,6 +431,7 @@ mod tests {
             end: ms(end),
             slot_wait_nanos: 0,
             connect_nanos: None,
+            handshake_nanos: None,
             outcome,
             body_bytes: 1000,
             window_bytes: 1000,

@@ -43,6 +43,8 @@ pub struct OpSample {
     pub slot_wait_nanos: u64,
     /// Nanoseconds that opening its connections took; `None` when it used kept ones only.
     pub connect_nanos: Option<u64>,
+    /// Nanoseconds that the TLS handshakes of its connections took; `None` when there was none.
+    pub handshake_nanos: Option<u64>,
     /// How it ended.
     pub outcome: OpOutcome,
     /// Body bytes of its final answer.
@@ -84,6 +86,12 @@ impl OpSample {
     #[must_use]
     pub fn lateness_nanos(&self) -> u64 {
         self.started.nanos_since(self.intended).saturating_sub(self.slot_wait_nanos)
+    }
+
+    /// Opening its connections with their TLS handshakes, in nanoseconds; `None` when there was no handshake.
+    #[must_use]
+    pub fn secured_nanos(&self) -> Option<u64> {
+        self.handshake_nanos.map(|handshake| handshake.saturating_add(self.connect_nanos.unwrap_or(0)))
     }
 
     /// Speed: body bytes / service time, in bytes per second; `None` for empty bodies.

@@ -139,7 +139,7 @@ impl Tally {
 pub struct Traffic {
     /// Body bytes received.
     pub body: u64,
-    /// Bytes of heads, framing and trailers received.
+    /// Bytes of heads, framing and trailers received, and what TLS added.
     pub overhead: u64,
     /// Bytes sent.
     pub sent: u64,
@@ -165,8 +165,34 @@ pub struct Connections {
     pub opened: u64,
     /// Could not be opened.
     pub failed: u64,
-    /// Time that opening took, in nanoseconds.
+    /// Time that opening took, without the TLS handshake, in nanoseconds.
     pub connect: Distribution,
+    /// TLS handshakes among them in which certificates were exchanged.
+    #[serde(default)]
+    pub handshakes_full: u64,
+    /// TLS handshakes among them that took up an earlier session.
+    #[serde(default)]
+    pub handshakes_resumed: u64,
+    /// Time that TLS handshakes took, in nanoseconds.
+    #[serde(default)]
+    pub handshake: Distribution,
+}
+
+impl Connections {
+    fn merge(&mut self, other: &Self) {
+        self.opened = self.opened.saturating_add(other.opened);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.connect.merge(&other.connect);
+        self.handshakes_full = self.handshakes_full.saturating_add(other.handshakes_full);
+        self.handshakes_resumed = self.handshakes_resumed.saturating_add(other.handshakes_resumed);
+        self.handshake.merge(&other.handshake);
+    }
+
+    /// All TLS handshakes that succeeded.
+    #[must_use]
+    pub fn handshakes(&self) -> u64 {
+        self.handshakes_full.saturating_add(self.handshakes_resumed)
+    }
 }
 
 /// Times and speeds of the measured operations of one kind, in nanoseconds and bytes per second.
@@ -190,6 +216,12 @@ pub struct KindStats {
     pub transfer: Distribution,
     /// Time spent on opening connections, of those that ended well and opened one.
     pub connect: Distribution,
+    /// Time spent on TLS handshakes, of those that ended well and had one.
+    #[serde(default)]
+    pub handshake: Distribution,
+    /// Both together, of those that ended well and had a TLS handshake.
+    #[serde(default)]
+    pub secured: Distribution,
     /// Speed of those that ended well and had a body.
     pub speed: Distribution,
     /// Lateness of all that started (open model or think time).
@@ -214,6 +246,8 @@ impl KindStats {
         self.ttfb.merge(&other.ttfb);
         self.transfer.merge(&other.transfer);
         self.connect.merge(&other.connect);
+        self.handshake.merge(&other.handshake);
+        self.secured.merge(&other.secured);
         self.speed.merge(&other.speed);
         self.lateness.merge(&other.lateness);
         self.slot_wait.merge(&other.slot_wait);
@@ -300,9 +334,7 @@ impl Stats {
             self.kind_mut(*kind).merge(stats);
         }
         self.traffic.merge(&other.traffic);
-        self.connections.opened = self.connections.opened.saturating_add(other.connections.opened);
-        self.connections.failed = self.connections.failed.saturating_add(other.connections.failed);
-        self.connections.connect.merge(&other.connections.connect);
+        self.connections.merge(&other.connections);
         for group in &other.groups {
             self.group_mut(group.dimension, &group.label).merge(&group.stats);
         }

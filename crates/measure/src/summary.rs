@@ -144,10 +144,11 @@ impl Summary {
     }
 
     /// Time for connections of every operation that ended well, with zero for those that used a kept one: what ab
-    /// calls "Connect".
+    /// calls "Connect". It includes the TLS handshake; in a run with TLS, connections without it count zero.
     #[must_use]
     pub fn connect_of_all(&self) -> Distribution {
-        let mut connect = self.all.connect.clone();
+        let secured = self.all.secured.count() > 0;
+        let mut connect = if secured { self.all.secured.clone() } else { self.all.connect.clone() };
         connect.record_zeros(self.all.ok.saturating_sub(connect.count()));
         connect
     }

@@ -90,12 +90,12 @@ pub const LETTERS: [Letter; 41] = [
         ["verbosity", "version", "", "", "verbose"],
     ),
     refused('f', "leave it out: every status of 400 and above is a failure", ["TLS protocol", "", "", "", "fail"]),
+    refused('E', "--cert FILE, with --key FILE", ["client certificate", "", "", "", "client certificate"]),
     refused(
-        'E',
-        "TLS client certificates, which come with TLS",
-        ["client certificate", "", "", "", "client certificate"],
+        'Z',
+        "leave it out: version and cipher are agreed on with the server, and shown",
+        ["ciphers", "", "", "", "parallel"],
     ),
-    refused('Z', "TLS settings, which come with TLS", ["ciphers", "", "", "", "parallel"]),
     refused('G', "-m GET, the method that is used anyhow", ["", "", "", "", "data as query"]),
     refused('O', "--out DIR for the run directory; bodies are discarded", ["", "", "", "", "remote name"]),
 ];
@@ -117,7 +117,7 @@ const fn long(flag: &'static str, tools: &'static str, instead: &'static str) ->
 const IDENTITY: &str = "leave it out: nothing compressed is asked for, unless by -H 'Accept-Encoding: gzip'";
 
 /// Long flags that users of the other tools type.
-pub const LONGS: [Long; 33] = [
+pub const LONGS: [Long; 32] = [
     long("--script", "wrk", "--url-file FILE for many URLs; there are no scripts"),
     long("--latency", "wrk", "leave it out: percentiles are always printed"),
     long("--timeout", "wrk, oha", "--timeout-head 30s, or --timeout-total 30s for whole requests"),
@@ -149,7 +149,6 @@ pub const LONGS: [Long; 33] = [
     long("--referer", "curl", "-H 'Referer: …'"),
     long("--compressed", "curl", "-H 'Accept-Encoding: gzip'"),
     long("--silent", "curl", "--quiet for no live line"),
-    long("--insecure", "oha, curl", "http:// URLs: TLS is not spoken yet"),
     long("--http1.1", "curl", "leave it out: HTTP/1.1 is spoken anyhow"),
 ];
 

@@ -65,8 +65,13 @@ fn server_lines(run: &SavedRun) -> String {
         Some(query) => format!("{}?{query}", url.path()),
         None => url.path().to_owned(),
     });
+    let tls = server.and_then(|server| server.tls.as_ref()).map_or_else(String::new, |tls| {
+        let (version, cipher) = (escape(&tls.version), escape(&tls.cipher));
+        let name = escape(&tls.server_name);
+        format!("SSL/TLS Protocol:       {version},{cipher}\nTLS Server Name:        {name}\n")
+    });
     format!(
-        "\n\nServer Software:        {software}\nServer Hostname:        {host}\nServer Port:            {port}\n\n\
+        "\n\nServer Software:        {software}\nServer Hostname:        {host}\nServer Port:            {port}\n{tls}\n\
          Document Path:          {path}\nDocument Length:        {} bytes\n\n",
         server.map_or(0, |server| server.document_bytes)
     )

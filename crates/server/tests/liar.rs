@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 const MS: Duration = Duration::from_millis(1);
 const GET: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 /// The misbehaviours that one plain connection can show.
-const ROWS: [u16; 32] = [
-    16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 32, 33, 34, 35, 36, 37, 39, 40, 41, 42, 44, 45, 46, 48, 49, 50,
-    51, 52, 53,
+const ROWS: [u16; 33] = [
+    14, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 32, 33, 34, 35, 36, 37, 39, 40, 41, 42, 44, 45, 46, 48, 49,
+    50, 51, 52, 53,
 ];
 
 fn play(name: &str) -> Liar {
@@ -69,7 +69,7 @@ fn bytes_that_are_no_text_are_sent_as_they_are() {
     client.send(GET);
     let mut received = [0; 10];
     client.stream.read_exact(&mut received).unwrap();
-    assert_eq!(received, [0x16, 3, 1, 0, 0xff, 0, 0xde, 0xad, 0xbe, 0xef]);
+    assert_eq!(received, [0xff, 0xfe, 1, 0, 0xff, 0, 0xde, 0xad, 0xbe, 0xef]);
     let liar = play("22-nul-in-header");
     let mut client = Client::connect(liar.address());
     client.send(GET);

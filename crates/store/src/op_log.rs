@@ -64,6 +64,9 @@ pub struct OpRecord {
     pub range: Option<Slice>,
     /// Nanoseconds that opening connections took; `None` when it used kept ones only.
     pub connect_nanos: Option<u64>,
+    /// Nanoseconds that TLS handshakes took; absent when there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake_nanos: Option<u64>,
     /// The slot that it ran in.
     pub slot: u32,
 }

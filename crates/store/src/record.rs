@@ -144,6 +144,26 @@ pub struct Server {
     pub status: u16,
     /// Its version, like `HTTP/1.1`.
     pub http_version: String,
+    /// What TLS agreed on; `None` for plain HTTP.
+    #[serde(default)]
+    pub tls: Option<Tls>,
+}
+
+/// What TLS agreed on. Server text, not to be trusted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tls {
+    /// Like `TLSv1.3`.
+    pub version: String,
+    /// Like `TLS13_AES_256_GCM_SHA384`.
+    pub cipher: String,
+    /// The protocol that the server chose by ALPN.
+    pub protocol: Option<String>,
+    /// The name that the server was asked for.
+    pub server_name: String,
+    /// Whom the certificate is for.
+    pub subject: Option<String>,
+    /// Who has signed it.
+    pub issuer: Option<String>,
 }
 
 /// One record of a run.

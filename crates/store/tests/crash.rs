@@ -69,6 +69,7 @@ fn end() -> End {
         document_bytes: 0,
         status: 206,
         http_version: "HTTP/1.1".into(),
+        tls: None,
     };
     End {
         reason: EndReason::Unreachable { detail: "refused".into() },
@@ -204,6 +205,7 @@ fn op(number: u64) -> OpRecord {
         bytes: number * 12_399,
         range: number.is_multiple_of(2).then_some(Slice { first: number, last: number + 9 }),
         connect_nanos: Some(5),
+        handshake_nanos: None,
         slot: 3,
     }
 }

@@ -146,7 +146,7 @@ fn compare(
 
 fn measure(installed: &Installed, work: Work, pair: u32, seconds: u64, nginx: &Nginx) -> Result<Sample> {
     go_on()?;
-    let url = nginx.url(work.file());
+    let url = if work.is_secure() { nginx.secure_url(work.file()) } else { nginx.url(work.file()) };
     let mut command = installed.command(&Task { work, url: &url, seconds, directory: nginx.directory() })?;
     let (requests, bytes) = (nginx.requests()?, host::loopback_bytes()?);
     let run = start(&mut command, CLIENT)?.finish(Duration::from_secs(seconds) + EXTRA)?;

@@ -113,9 +113,10 @@ pub(super) fn at_end(asked: &Asked, checks: &Checks, body_bytes: u64, has_body: 
     AttemptOutcome::OK
 }
 
-/// The outcome of an answer that can not be read any further.
-pub(super) fn of_malformed(error: Malformed, phase: Phase) -> AttemptOutcome {
+/// The outcome of an answer that can not be read any further; `tls` says that its bytes are those of TLS.
+pub(super) fn of_malformed(error: Malformed, phase: Phase, tls: bool) -> AttemptOutcome {
     let cause = match error {
+        Malformed::NotHttp if tls => Cause::TlsAnswer,
         Malformed::HeadTooLarge | Malformed::TooManyHeaders => Cause::HeadTooLarge,
         Malformed::BadHead => Cause::BadHead,
         Malformed::NotHttp => Cause::NotHttp,

@@ -1,6 +1,7 @@
 //! The connections of one thread: a table with stable places, and for each origin the ones that are free.
 
 use super::request::Template;
+use super::transport::Transport;
 use crate::network::{Address, NameError, Network, Resolution, Token};
 use crate::plan::{Plan, Route};
 use measure::Instant;
@@ -18,6 +19,8 @@ use wire::url::Origin;
 pub(super) enum State {
     /// Being opened.
     Opening,
+    /// Established, and agreeing on TLS.
+    Handshaking,
     /// Carries a request or its answer.
     Active,
     /// Free.
@@ -28,6 +31,7 @@ pub(super) enum State {
 #[derive(Debug)]
 pub(super) struct Connection<S> {
     pub socket: S,
+    pub transport: Transport,
     pub state: State,
     pub origin: usize,
     pub address: Address,
@@ -42,6 +46,8 @@ pub(super) struct Connection<S> {
     pub closing: bool,
     pub requests: u64,
     pub opened: Instant,
+    /// When it was established, without TLS.
+    pub connected: Instant,
     /// When the running phase times out.
     pub deadline: Instant,
     /// The last body was large: the next head is read apart from its body.

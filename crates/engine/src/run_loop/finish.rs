@@ -6,7 +6,8 @@ use super::op::{Answer, Hop};
 use super::pacer::Pacer;
 use super::{FirstAnswer, RunLoop};
 use crate::network::{Network, Token};
-use crate::plan::{Follow, ORIGINS_MAX};
+use crate::plan::{Follow, ORIGINS_MAX, Route};
+use crate::tls::Negotiated;
 use measure::sample::{AttemptKind, AttemptSample};
 use measure::{AttemptClass, AttemptOutcome, Cause, Example, Flag, Instant, OpOutcome, Phase};
 use std::io;
@@ -43,6 +44,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(op) = &mut self.slots[slot as usize].op else { return };
         let Some(head) = connection.reader.head() else { return };
         let request_sent = connection.unsent.is_empty()
+            && connection.transport.is_flushed()
             && connection.body_sent == self.plan.request.body.as_ref().map_or(0, |body| body.len());
         let may_repeat = self.plan.connections.requests_max.is_none_or(|most| connection.requests < most.get());
         let kept = connection.reader.reusable() && request_sent && self.plan.request.keep_alive && !connection.closing;
@@ -87,6 +89,10 @@ impl<N: Network> RunLoop<'_, N> {
                 status: head.status,
                 body_bytes,
                 version: head.version,
+                tls: connection
+                    .transport
+                    .session()
+                    .map(|session| Negotiated::of(session, &self.origins[connection.origin].origin.host)),
             });
         }
     }
@@ -132,6 +138,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(op) = &self.slots[slot as usize].op else { return };
         let opening = connection.state == State::Opening;
         let phase = match connection.reader.phase() {
+            _ if connection.state == State::Handshaking => Phase::Tls,
             Reading::Head => Phase::Head,
             Reading::Body | Reading::Trailers | Reading::Complete => Phase::Body,
         };
@@ -142,6 +149,7 @@ impl<N: Network> RunLoop<'_, N> {
             }
             (true, _) => AttemptOutcome::failed(AttemptClass::ConnectTimeout, Cause::ConnectTimedOut, Phase::Connect),
             _ if total_over => AttemptOutcome::failed(AttemptClass::TimeoutTotal, Cause::TotalTimedOut, phase),
+            (false, Phase::Tls) => AttemptOutcome::failed(AttemptClass::TimeoutHead, Cause::TlsTimedOut, phase),
             (false, Phase::Body) => AttemptOutcome::failed(AttemptClass::TimeoutIdle, Cause::BodyStalled, phase),
             (false, _) => AttemptOutcome::failed(AttemptClass::TimeoutHead, Cause::HeadTimedOut, phase),
         };
@@ -149,7 +157,7 @@ impl<N: Network> RunLoop<'_, N> {
             // The next address may answer.
             self.close(net, token);
             self.connect_failed(net, slot, &io::ErrorKind::TimedOut.into(), now);
-        } else if opening {
+        } else if opening || phase == Phase::Tls {
             self.unreached(net, slot, outcome, now);
         } else {
             self.end_attempt(net, slot, outcome, After::Close, now);
@@ -204,7 +212,7 @@ impl<N: Network> RunLoop<'_, N> {
             None => self.url_of(op.item).parse::<Url>(),
         };
         let Ok(url) = base.and_then(|base| base.join(location)) else { return bad(Cause::BadLocation) };
-        if url.origin().scheme != Scheme::Http {
+        if url.origin().scheme == Scheme::Https && matches!(self.plan.connections.route, Route::Proxy { .. }) {
             return bad(Cause::SchemeNotSpoken);
         }
         match self.origin_index(&url) {
@@ -235,6 +243,11 @@ impl<N: Network> RunLoop<'_, N> {
             self.keep_example(slot, outcome, now);
         }
         let Some(op) = &mut self.slots[slot as usize].op else { return 0 };
+        if let Some(connection) = op.attempt.connection.and_then(|token| self.connections.get_mut(token)) {
+            let kept_back = connection.transport.settle_all();
+            self.recorder.received(0, kept_back);
+            op.attempt.received_bytes += kept_back;
+        }
         let attempt = &op.attempt;
         let connection = attempt.connection.and_then(|token| self.connections.get(token));
         let body_bytes = connection.map_or(0, |connection| connection.reader.body_bytes());
@@ -269,7 +282,11 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     pub(super) fn close(&mut self, net: &mut N, token: Token) {
-        if let Some(connection) = self.connections.remove(token) {
+        if let Some(mut connection) = self.connections.remove(token) {
+            if !connection.closing {
+                let sent = connection.transport.say_goodbye(net, &mut connection.socket);
+                self.recorder.sent(sent as u64);
+            }
             net.closed(connection.socket);
         }
     }
@@ -277,7 +294,10 @@ impl<N: Network> RunLoop<'_, N> {
     fn keep_example(&mut self, slot: u32, outcome: AttemptOutcome, now: Instant) {
         let Some(op) = &self.slots[slot as usize].op else { return };
         let connection = op.attempt.connection.and_then(|token| self.connections.get(token));
-        let shows_bytes = matches!(outcome.class, AttemptClass::Protocol | AttemptClass::Reset);
+        let shows_bytes = matches!(
+            outcome.class,
+            AttemptClass::Protocol | AttemptClass::Reset | AttemptClass::TlsHandshake | AttemptClass::TlsCert
+        );
         let detail = if shows_bytes { String::from_utf8_lossy(&self.scratch).into_owned() } else { String::new() };
         let url = match &op.hop {
             Some(hop) => hop.url.to_string(),
@@ -309,7 +329,8 @@ impl<N: Network> RunLoop<'_, N> {
         if self.plan.log_ops {
             self.log.push(op.entry(slot, &sample, outcome, answer));
         }
-        let unreached = matches!(outcome.phase, Phase::Resolve | Phase::Connect) && verdict != OpOutcome::Ok;
+        let unreached =
+            matches!(outcome.phase, Phase::Resolve | Phase::Connect | Phase::Tls) && verdict != OpOutcome::Ok;
         self.free_slot(slot, unreached, now);
     }
 
@@ -357,6 +378,7 @@ impl<N: Network> RunLoop<'_, N> {
                 None if self.resolving.contains(&slot) => Phase::Resolve,
                 None => Phase::Connect,
                 Some((State::Opening, _)) => Phase::Connect,
+                Some((State::Handshaking, _)) => Phase::Tls,
                 Some((_, Reading::Head)) => Phase::Head,
                 Some(_) => Phase::Body,
             };

@@ -28,6 +28,8 @@ pub struct OpEntry {
     pub end: Instant,
     /// Time that opening its connections took.
     pub connect_nanos: Option<u64>,
+    /// Time that the TLS handshakes of its connections took.
+    pub handshake_nanos: Option<u64>,
     /// Attempts made.
     pub attempts: u16,
     /// Redirects followed.

@@ -6,6 +6,7 @@
 //! - `pacer`: which slot may start an operation, and when;
 //! - `start`: operations and attempts begin, connections are opened, requests are sent;
 //! - `receive`: answers are read, or dropped in the kernel;
+//! - `secure`, `transport`: TLS between the socket and the rest;
 //! - `finish`: attempts and operations end and are recorded;
 //! - `checks`: what an answer amounts to.
 
@@ -17,7 +18,9 @@ mod op;
 mod pacer;
 mod receive;
 mod request;
+mod secure;
 mod start;
+mod transport;
 
 pub(crate) use checks::EMFILE;
 pub use connections::connects_to;
@@ -27,6 +30,7 @@ use crate::control::{Control, TURN_MAX};
 use crate::network::{Network, Ready, ThreadUse, Token, Waited};
 use crate::plan::Plan;
 use crate::schedule::Budget;
+use crate::tls::Negotiated;
 use connections::{Connections, Openings, OriginState, State};
 use log::OpEntry;
 use measure::recorder::Pacing;
@@ -59,6 +63,8 @@ pub struct FirstAnswer {
     pub body_bytes: u64,
     /// Version of the answer.
     pub version: Version,
+    /// What TLS agreed on.
+    pub tls: Option<Negotiated>,
 }
 
 /// What a step came to.
@@ -81,6 +87,8 @@ pub struct RunLoop<'p, N: Network> {
     in_flight: usize,
     connections: Connections<N::Socket>,
     origins: Vec<OriginState>,
+    /// This thread's TLS, once a connection has needed it.
+    tls: Option<Arc<rustls::ClientConfig>>,
     /// Slots whose attempt waits for a name.
     resolving: Vec<u32>,
     /// Attempts that wait for a connection, at all origins.
@@ -145,6 +153,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             in_flight: 0,
             connections: Connections::default(),
             origins,
+            tls: None,
             resolving: Vec::new(),
             waiting: 0,
             openings: Openings::new(start),
@@ -305,7 +314,8 @@ impl<'p, N: Network> RunLoop<'p, N> {
         match connection.state {
             State::Opening if event.writable => now = self.opened(net, event.token),
             State::Active if event.writable => self.send_rest(net, event.token, now),
-            State::Opening | State::Active | State::Idle => {}
+            State::Handshaking if event.writable => self.push_handshake(net, event.token, now),
+            State::Opening | State::Handshaking | State::Active | State::Idle => {}
         }
         // What waits to be read on has its turn at the next step.
         let queued = self.connections.get(event.token).is_some_and(|connection| connection.queued);

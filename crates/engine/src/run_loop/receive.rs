@@ -29,7 +29,7 @@ const READS_MAX: usize = 8;
 const SOFTWARE_BYTES_MAX: usize = 256;
 
 /// What one read came to.
-enum ReadStep {
+pub(super) enum ReadStep {
     /// There may be more to read at once.
     More,
     /// Everything that had come is read.
@@ -38,33 +38,34 @@ enum ReadStep {
     Over,
 }
 
-/// What a piece of an answer held.
-struct Parsed {
-    /// Body bytes in it.
-    body: usize,
-    end: ParseEnd,
+/// What pieces of an answer held.
+#[derive(Default)]
+pub(super) struct Parsed {
+    /// Body bytes in them.
+    pub body: usize,
+    pub end: ParseEnd,
 }
 
 /// Where a piece of an answer ended.
-enum ParseEnd {
+#[derive(Clone, Copy, Default)]
+pub(super) enum ParseEnd {
+    #[default]
     NeedMore,
     /// The answer is complete; so many bytes came after it.
-    Complete {
-        excess: usize,
-    },
+    Complete { excess: usize },
     /// The rest is not wanted.
     Cut(AttemptOutcome),
 }
 
 /// How a socket answered.
-enum Got {
+pub(super) enum Got {
     Bytes(usize),
     Nothing,
     End,
     Broken(io::Error),
 }
 
-fn got(result: io::Result<usize>) -> Got {
+pub(super) fn got(result: io::Result<usize>) -> Got {
     match result {
         Ok(0) => Got::End,
         Ok(bytes) => Got::Bytes(bytes),
@@ -81,13 +82,19 @@ impl<N: Network> RunLoop<'_, N> {
             match connection.state {
                 State::Active => {}
                 State::Opening => return now,
+                State::Handshaking => match self.shake(net, token, &mut now) {
+                    ReadStep::More => continue,
+                    ReadStep::Drained | ReadStep::Over => return now,
+                },
                 State::Idle => {
                     self.closed_while_idle(net, token);
                     return now;
                 }
             }
             let opaque = connection.reader.opaque_bytes();
-            let step = if opaque > DISCARD_MIN {
+            let step = if connection.transport.is_tls() {
+                self.receive_secure(net, token, &mut now)
+            } else if opaque > DISCARD_MIN {
                 self.discard(net, token, opaque, &mut now)
             } else {
                 self.receive(net, token, &mut now)
@@ -113,6 +120,10 @@ impl<N: Network> RunLoop<'_, N> {
     fn adjust_low_water(&mut self, net: &mut N, token: Token) {
         let Some(wish) = self.plan.connections.receive_low_water else { return };
         let Some(connection) = self.connections.get_mut(token) else { return };
+        if connection.transport.is_tls() {
+            // How much ciphertext is still to come nobody knows.
+            return;
+        }
         let left = connection.reader.opaque_bytes().saturating_sub(1);
         let mark = if left > wish as u64 { wish } else { 1 };
         if mark != connection.low_water {
@@ -125,7 +136,12 @@ impl<N: Network> RunLoop<'_, N> {
     /// or nothing at all, when what was told has been read already.
     fn closed_while_idle(&mut self, net: &mut N, token: Token) {
         let Some(connection) = self.connections.get_mut(token) else { return };
-        if !matches!(got(net.recv(&mut connection.socket, &mut self.buffer[..1])), Got::Nothing) {
+        let of_no_use = if connection.transport.is_tls() {
+            self.spoken_while_idle(net, token)
+        } else {
+            !matches!(got(net.recv(&mut connection.socket, &mut self.buffer[..1])), Got::Nothing)
+        };
+        if of_no_use {
             self.close(net, token);
         }
     }
@@ -170,14 +186,14 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// A read that brought less than there was room for has emptied the socket; only an end can be left.
-    fn after_short_read(&self, token: Token) -> ReadStep {
+    pub(super) fn after_short_read(&self, token: Token) -> ReadStep {
         let closing = self.connections.get(token).is_some_and(|connection| connection.closing);
         if closing { ReadStep::More } else { ReadStep::Drained }
     }
 
     /// Counts bytes by their arrival.
     #[inline]
-    fn arrived(&mut self, token: Token, total: usize, body: usize, now: Instant) {
+    pub(super) fn arrived(&mut self, token: Token, total: usize, body: usize, now: Instant) {
         self.recorder.received(body as u64, (total - body) as u64);
         let Some(connection) = self.connections.get(token) else { return };
         let Some(op) = &mut self.slots[connection.slot as usize].op else { return };
@@ -199,16 +215,40 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     fn parse_bytes(&mut self, net: &mut N, token: Token, input: &[u8], now: Instant) -> ReadStep {
-        self.note_first_byte(token, now);
-        let Some(parsed) = self.read_events(token, input) else { return ReadStep::Over };
+        let mut parsed = Parsed::default();
+        self.read_piece(token, input, &mut parsed, now);
         self.arrived(token, input.len(), parsed.body, now);
-        match parsed.end {
+        self.act_on(net, token, parsed.end, now)
+    }
+
+    /// Reads one more piece of an answer; what comes behind its end is only counted.
+    #[inline]
+    pub(super) fn read_piece(&mut self, token: Token, piece: &[u8], parsed: &mut Parsed, now: Instant) {
+        match &mut parsed.end {
+            ParseEnd::NeedMore => {
+                self.note_first_byte(token, now);
+                if let Some(read) = self.read_events(token, piece) {
+                    parsed.body += read.body;
+                    parsed.end = read.end;
+                }
+                if matches!(parsed.end, ParseEnd::Cut(_)) {
+                    self.note_detail(piece);
+                }
+            }
+            ParseEnd::Complete { excess } => *excess += piece.len(),
+            ParseEnd::Cut(_) => {}
+        }
+    }
+
+    /// Goes on as what was read demands.
+    #[inline]
+    pub(super) fn act_on(&mut self, net: &mut N, token: Token, end: ParseEnd, now: Instant) -> ReadStep {
+        match end {
             ParseEnd::Complete { excess } => {
                 self.complete(net, token, excess, now);
                 ReadStep::Over
             }
             ParseEnd::Cut(outcome) => {
-                self.note_detail(input);
                 self.cut(net, token, outcome, now);
                 ReadStep::Over
             }
@@ -273,7 +313,9 @@ impl<N: Network> RunLoop<'_, N> {
                 Ok(progress) => progress,
                 Err(error) => {
                     let phase = if connection.reader.head().is_some() { Phase::Body } else { Phase::Head };
-                    return Some(Parsed { body, end: ParseEnd::Cut(checks::of_malformed(error, phase)) });
+                    let plain = !connection.transport.is_tls();
+                    let outcome = checks::of_malformed(error, phase, plain && crate::tls::outcome::is_tls(input));
+                    return Some(Parsed { body, end: ParseEnd::Cut(outcome) });
                 }
             };
             at += progress.consumed;
@@ -359,7 +401,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// The server closed its side.
-    fn ended_by_peer(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
+    pub(super) fn ended_by_peer(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
         *now = net.now();
         self.turn(net, *now);
         let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
@@ -374,7 +416,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// The connection broke while its answer was awaited.
-    fn broken(&mut self, net: &mut N, token: Token, error: &io::Error, now: &mut Instant) -> ReadStep {
+    pub(super) fn broken(&mut self, net: &mut N, token: Token, error: &io::Error, now: &mut Instant) -> ReadStep {
         *now = net.now();
         self.turn(net, *now);
         let Some(connection) = self.connections.get(token) else { return ReadStep::Over };

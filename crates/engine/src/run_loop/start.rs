@@ -4,6 +4,7 @@ use super::connections::{Connection, Found, OriginState, State};
 use super::finish::After;
 use super::op::{Attempt, Op, Slot};
 use super::pacer::Pacer;
+use super::transport::Transport;
 use super::{BURST, RunLoop, checks};
 use crate::network::{Connecting, NameError, Network, Token};
 use crate::plan::{Choice, RangeChoice};
@@ -125,6 +126,7 @@ impl<N: Network> RunLoop<'_, N> {
             first_byte: None,
             slot_wait_nanos,
             connect_nanos: None,
+            handshake_nanos: None,
             origin,
             hop: None,
             hops: 0,
@@ -252,6 +254,7 @@ impl<N: Network> RunLoop<'_, N> {
                     token,
                     Connection {
                         socket,
+                        transport: Transport::Plain,
                         state: State::Opening,
                         origin,
                         address,
@@ -262,6 +265,7 @@ impl<N: Network> RunLoop<'_, N> {
                         closing: false,
                         requests: 0,
                         opened: now,
+                        connected: now,
                         deadline: Instant::NEVER,
                         large_bodies: false,
                         low_water: 1,
@@ -321,11 +325,17 @@ impl<N: Network> RunLoop<'_, N> {
     fn established(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.connections.get_mut(token) else { return };
         let nanos = now.nanos_since(connection.opened);
-        connection.state = State::Active;
+        connection.connected = now;
         if let Some(op) = &mut self.slots[connection.slot as usize].op {
             op.connect_nanos = Some(op.connect_nanos.unwrap_or(0) + nanos);
         }
-        self.recorder.connected(nanos);
+        self.speak(net, token, now);
+    }
+
+    /// A connection is ready for its first request.
+    pub(super) fn reached(&mut self, net: &mut N, token: Token, now: Instant) {
+        let Some(connection) = self.connections.get(token) else { return };
+        self.recorder.connected(connection.connected.nanos_since(connection.opened));
         self.connect_failures_in_a_row = 0;
         self.control.note_reached();
         self.send_request(net, token, now);
@@ -384,15 +394,15 @@ impl<N: Network> RunLoop<'_, N> {
     fn send_scratch(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.connections.get_mut(token) else { return };
         let whole = connection.body_sent == self.plan.request.body.as_ref().map_or(0, |body| body.len());
-        match net.send(&mut connection.socket, &self.scratch) {
-            Ok(sent) if sent == self.scratch.len() && whole => {
+        match connection.transport.send(net, &mut connection.socket, &self.scratch) {
+            Ok(wire) if wire.taken == self.scratch.len() && whole => {
                 let slot = connection.slot;
-                self.note_sent(slot, sent);
+                self.note_sent(slot, wire.sent);
             }
-            Ok(sent) => {
+            Ok(wire) => {
                 let slot = connection.slot;
-                connection.unsent = self.scratch.split_off(sent);
-                self.note_sent(slot, sent);
+                connection.unsent = self.scratch.split_off(wire.taken);
+                self.note_sent(slot, wire.sent);
                 self.send_rest(net, token, now);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -403,7 +413,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    fn note_sent(&mut self, slot: u32, bytes: usize) {
+    pub(super) fn note_sent(&mut self, slot: u32, bytes: usize) {
         self.recorder.sent(bytes as u64);
         if let Some(op) = &mut self.slots[slot as usize].op {
             op.attempt.sent_bytes += bytes as u64;
@@ -417,18 +427,18 @@ impl<N: Network> RunLoop<'_, N> {
             let body = self.plan.request.body.as_deref().unwrap_or_default();
             let head_left = !connection.unsent.is_empty();
             let rest = if head_left { &connection.unsent[..] } else { &body[connection.body_sent..] };
-            if rest.is_empty() {
+            if rest.is_empty() && connection.transport.is_flushed() {
                 return;
             }
-            match net.send(&mut connection.socket, rest) {
-                Ok(sent) => {
+            match connection.transport.send(net, &mut connection.socket, rest) {
+                Ok(wire) => {
                     if head_left {
-                        connection.unsent.drain(..sent);
+                        connection.unsent.drain(..wire.taken);
                     } else {
-                        connection.body_sent += sent;
+                        connection.body_sent += wire.taken;
                     }
                     let slot = connection.slot;
-                    self.note_sent(slot, sent);
+                    self.note_sent(slot, wire.sent);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => {

@@ -41,6 +41,7 @@ pub fn plan() -> Plan {
             from: Arc::from([]),
             requests_max: None,
             open_max: usize::MAX,
+            tls: Arc::default(),
             receive_low_water: None,
         },
         threads: 1,

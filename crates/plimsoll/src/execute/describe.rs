@@ -6,7 +6,7 @@ use engine::plan::{Choice, Follow, LoadModel, Plan, RangeChoice, Route};
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::units::{ByteSize, format_span};
 use store::{Begin, FORMAT, LevelStage, Levels};
-use wire::Version;
+use wire::{Scheme, Version};
 
 /// Targets that are named in the record.
 const TARGETS_MAX: usize = 10;
@@ -41,7 +41,7 @@ pub fn begin(plan: &Plan, output: &Output, unix_ms: u64) -> Begin {
         host: host::facts(),
         loopback: unix_socket || host::is_local(addresses),
         header: plan.group_by.as_deref().map(str::to_owned),
-        insecure: false,
+        insecure: plan.connections.tls.is_insecure(),
     }
 }
 
@@ -153,6 +153,12 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
     }
     if let Some(most) = connections.requests_max {
         set("requests_per_connection", most.to_string());
+    }
+    if plan.targets.origins().iter().any(|origin| origin.scheme == Scheme::Https) {
+        let tls = &connections.tls;
+        set("tls_certificates", if tls.is_insecure() { "not checked" } else { "checked" }.to_owned());
+        set("tls_resumption", tls.resumes().to_string());
+        set("tls_client_certificate", tls.has_identity().to_string());
     }
     if let Some(mark) = connections.receive_low_water {
         set("receive_low_water", ByteSize(mark as u64).to_string());

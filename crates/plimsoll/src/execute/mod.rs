@@ -15,7 +15,7 @@ use engine::plan::Plan;
 use engine::{Control, StopReason};
 use live::LiveLine;
 use measure::objective::Judgement;
-use measure::{Objective, Verdict};
+use measure::{Objective, Phase, Verdict};
 use recording::Recording;
 use report::Style;
 use std::io::{self, IsTerminal};
@@ -128,6 +128,14 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<SavedRun, 
             address: first.address,
             document_bytes: first.body_bytes,
             status: first.status,
+            tls: first.tls.map(|tls| store::Tls {
+                version: tls.version,
+                cipher: tls.cipher,
+                protocol: tls.protocol,
+                server_name: tls.server_name,
+                subject: tls.subject,
+                issuer: tls.issuer,
+            }),
         }),
         peak_memory_bytes: sys::limits::peak_memory_bytes().unwrap_or(0),
         cpu_nanos: u64::try_from((sys::clock::process_cpu_time() - cpu_before).as_nanos()).unwrap_or(u64::MAX),
@@ -199,9 +207,14 @@ fn style() -> Style {
 fn unreachable(run: &SavedRun) -> Option<Failure> {
     let Some(EndReason::Unreachable { detail }) = run.end.as_ref().map(|end| &end.reason) else { return None };
     let target = run.begin.targets.first().map_or("the target", String::as_str);
-    Some(Failure::could_not_run(format!(
-        "{target} could not be reached: {detail}: is it running, and is the address right?"
-    )))
+    let example = run.summary.stats.examples.first();
+    Some(Failure::could_not_run(match example.filter(|example| example.outcome.phase == Phase::Tls) {
+        Some(example) if example.detail.is_empty() => format!("{target} could not be reached: {detail}"),
+        Some(example) => {
+            format!("{target} could not be reached: {detail}: {}", report::escape::escape(&example.detail))
+        }
+        None => format!("{target} could not be reached: {detail}: is it running, and is the address right?"),
+    }))
 }
 
 /// The exit code that a saved run deserves.

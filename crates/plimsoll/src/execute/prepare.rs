@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use engine::StopReason;
 use engine::network::NameError;
 use engine::plan::{Plan, RangeChoice, Route};
+use wire::Scheme;
 
 /// What must be there before load can be made: descriptors, addresses, sizes.
 pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
@@ -21,6 +22,9 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
     let spare = (limit - OWN_DESCRIPTORS) / u64::from(plan.threads_used());
     plan.connections.open_max = usize::try_from(spare).unwrap_or(usize::MAX);
     check_route(plan)?;
+    if plan.targets.origins().iter().any(|origin| origin.scheme == Scheme::Https) {
+        plan.connections.tls.prepare().map_err(|error| Failure::could_not_run(error.to_string()))?;
+    }
     engine::resolve_all(plan).map_err(|(host, error)| {
         Failure::could_not_run(match error {
             NameError::NotFound => format!("there is no host `{host}`: check the spelling, or /etc/hosts"),

@@ -155,6 +155,7 @@ fn record(op: &OpEntry) -> OpRecord {
         bytes: op.received_bytes,
         range: op.range.map(|range| Slice { first: range.first(), last: range.last() }),
         connect_nanos: op.connect_nanos,
+        handshake_nanos: op.handshake_nanos,
         slot: op.slot,
     }
 }

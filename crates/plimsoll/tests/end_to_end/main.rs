@@ -9,6 +9,7 @@ mod counts;
 mod front;
 mod generate;
 mod help;
+mod https;
 mod interrupts;
 mod limits;
 mod lists;

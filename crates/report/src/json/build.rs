@@ -4,7 +4,7 @@ use super::{
     Asked, Bytes, CauseCount, ClassCount, Client, ClientHost, ConnectionCounts, EndWord, Ending, FORMAT,
     FailureExample, Failures, FlagCount, GroupFigures, JsonReport, JudgementWord, LevelStage, Levels, ModelWord,
     NoteText, ObjectiveResult, Operations, QuantileNanos, QuantileState, SeriesPoint, ServerAnswer, Setting, Speeds,
-    Spread, StageBytes, StatusCount, Times, VerdictWord, Violated,
+    Spread, StageBytes, StatusCount, Times, TlsAgreed, VerdictWord, Violated,
 };
 use crate::escape::{bounded, escape};
 use crate::percentile::{self, LADDER, Percentile};
@@ -130,6 +130,14 @@ fn server(run: &SavedRun) -> Option<ServerAnswer> {
         document_bytes: server.document_bytes,
         status: server.status,
         http_version: escape(&server.http_version),
+        tls: server.tls.as_ref().map(|tls| TlsAgreed {
+            version: escape(&tls.version),
+            cipher: escape(&tls.cipher),
+            protocol: tls.protocol.as_deref().map(escape),
+            server_name: escape(&tls.server_name),
+            subject: tls.subject.as_deref().map(escape),
+            issuer: tls.issuer.as_deref().map(escape),
+        }),
     })
 }
 
@@ -179,6 +187,7 @@ fn times(run: &SavedRun) -> Times {
         ttfb: spread(&all.ttfb),
         transfer: spread(&all.transfer),
         connect: spread(&all.connect),
+        handshake: spread(&all.handshake),
         lateness: spread(&all.lateness),
         slot_wait: spread(&all.slot_wait),
         failed_response: spread(&all.failed_response),
@@ -222,7 +231,14 @@ fn speed(values: &Distribution) -> Speeds {
 
 fn connections(run: &SavedRun) -> ConnectionCounts {
     let connections = &run.summary().stats.connections;
-    ConnectionCounts { opened: connections.opened, failed: connections.failed, connect: spread(&connections.connect) }
+    ConnectionCounts {
+        opened: connections.opened,
+        failed: connections.failed,
+        connect: spread(&connections.connect),
+        handshakes_full: connections.handshakes_full,
+        handshakes_resumed: connections.handshakes_resumed,
+        handshake: spread(&connections.handshake),
+    }
 }
 
 fn bytes(run: &SavedRun) -> Bytes {

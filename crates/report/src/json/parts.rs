@@ -192,6 +192,25 @@ pub struct ServerAnswer {
     pub status: u16,
     /// Its version of HTTP.
     pub http_version: String,
+    /// What TLS agreed on; null for plain HTTP.
+    pub tls: Option<TlsAgreed>,
+}
+
+/// What TLS agreed on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TlsAgreed {
+    /// Like `TLSv1.3`.
+    pub version: String,
+    /// Like `TLS13_AES_256_GCM_SHA384`.
+    pub cipher: String,
+    /// The protocol that the server chose by ALPN.
+    pub protocol: Option<String>,
+    /// The name that the server was asked for.
+    pub server_name: String,
+    /// Whom the certificate is for.
+    pub subject: Option<String>,
+    /// Who has signed it.
+    pub issuer: Option<String>,
 }
 
 /// Operations and attempts of the measured window.
@@ -271,6 +290,8 @@ pub struct Times {
     pub transfer: Spread,
     /// Opening connections, of operations that ended well and opened one.
     pub connect: Spread,
+    /// TLS handshakes, of operations that ended well and had one.
+    pub handshake: Spread,
     /// Started − intended, of all that started; empty unless they had a planned start.
     pub lateness: Spread,
     /// Waiting for a slot, of all that started and had to wait.
@@ -345,8 +366,14 @@ pub struct ConnectionCounts {
     pub opened: u64,
     /// Could not be opened.
     pub failed: u64,
-    /// Time that opening took.
+    /// Time that opening took, without the TLS handshake.
     pub connect: Spread,
+    /// TLS handshakes in which certificates were exchanged.
+    pub handshakes_full: u64,
+    /// TLS handshakes that took up an earlier session.
+    pub handshakes_resumed: u64,
+    /// Time that TLS handshakes took.
+    pub handshake: Spread,
 }
 
 /// Bytes by the stage in which they arrived.

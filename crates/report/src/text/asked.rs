@@ -6,7 +6,7 @@ use crate::number::{bytes, plural};
 use measure::units::format_span;
 use std::time::Duration;
 use store::runs::Utc;
-use store::{Levels, SavedRun};
+use store::{Levels, SavedRun, Tls};
 
 /// Targets that are listed.
 const TARGETS_SHOWN: usize = 3;
@@ -46,7 +46,21 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         let (address, version) = (escape(&server.address), escape(&server.http_version));
         let document = bytes(server.document_bytes);
         page.item("first answer", &format!("{software} · {address} · {version} {} · {document}", server.status));
+        if let Some(tls) = &server.tls {
+            page.item("TLS", &agreed(tls));
+        }
     }
+}
+
+/// What TLS agreed on, and whose certificate the server has.
+fn agreed(tls: &Tls) -> String {
+    let mut pieces = vec![escape(&tls.version), escape(&tls.cipher)];
+    pieces.extend(tls.protocol.as_deref().map(escape));
+    if let (Some(subject), Some(issuer)) = (&tls.subject, &tls.issuer) {
+        let name = |text: &str| if text.is_empty() { "no name".into() } else { escape(text) };
+        pieces.push(format!("certificate of {}, signed by {}", name(subject), name(issuer)));
+    }
+    pieces.join(" · ")
 }
 
 /// The stages as they were asked for, after the level at the start.

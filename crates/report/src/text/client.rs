@@ -33,6 +33,9 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         );
     }
     page.item("CPU", &cpu(run));
+    if summary.stats.connections.handshakes() > 0 {
+        page.item("", "with TLS every body has to be decrypted; a plain one is dropped inside the kernel for less");
+    }
     if let Some(end) = &run.end {
         page.item("memory", &format!("{} at its peak", bytes(end.peak_memory_bytes)));
     }

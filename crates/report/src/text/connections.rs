@@ -35,6 +35,12 @@ pub fn write(page: &mut Page, run: &SavedRun) {
             count(connections.failed)
         ),
     );
+    if connections.handshakes() > 0 {
+        page.item(
+            "TLS handshakes",
+            &format!("{} full · {} resumed", count(connections.handshakes_full), count(connections.handshakes_resumed)),
+        );
+    }
     page.item("non-2xx", &plural(compat::non_2xx(tally), "answer"));
     let differing = plural(tally.flags.get(Flag::LengthDiffers), "body").replace("bodys", "bodies");
     page.item("length differs", &format!("{differing} not as long as the first"));

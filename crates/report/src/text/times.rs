@@ -29,6 +29,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         (["TTFB", ""], &all.ttfb),
         (["transfer", ""], &all.transfer),
         (["connect", "where opened"], &all.connect),
+        (["TLS handshake", "where opened"], &all.handshake),
         (["lateness", "of started"], &all.lateness),
         (["slot wait", "where waited"], &all.slot_wait),
     ] {

@@ -8,7 +8,7 @@ use measure::{
     OpOutcome, Phase, Recorder, Stage, Timeline,
 };
 use std::time::Duration;
-use store::{Begin, End, EndReason, FORMAT, Host, LevelStage, Levels, SavedRun, Server};
+use store::{Begin, End, EndReason, FORMAT, Host, LevelStage, Levels, SavedRun, Server, Tls};
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
@@ -145,6 +145,7 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
         end: at(op.end),
         slot_wait_nanos: op.slot_wait,
         connect_nanos: op.connect,
+        handshake_nanos: None,
         outcome: op.outcome,
         body_bytes: op.bytes,
         window_bytes: if inside { op.bytes } else { 0 },
@@ -192,6 +193,7 @@ pub fn ended(reason: EndReason, at: u64) -> End {
         document_bytes: 10_240,
         status: 200,
         http_version: "HTTP/1.1".into(),
+        tls: None,
     };
     End {
         reason,
@@ -451,6 +453,14 @@ pub fn hostile() -> SavedRun {
         let server = end.server.as_mut().unwrap();
         server.software = Some(long.into());
         server.http_version = HOSTILE.into();
+        server.tls = Some(Tls {
+            version: "TLSv1.3".into(),
+            cipher: "TLS13_AES_256_GCM_SHA384".into(),
+            protocol: Some(HOSTILE.into()),
+            server_name: "localhost".into(),
+            subject: Some(format!("CN={HOSTILE}")),
+            issuer: Some(String::new()),
+        });
     })
 }
 

@@ -11,6 +11,7 @@ macro_rules! cases {
 
 #[rustfmt::skip]
 const SHIPPED: &[(&str, &str)] = cases![
+    "14-tls-answer"
     "16-head-byte-by-byte"
     "16-interim-then-silence"
     "16-silence"

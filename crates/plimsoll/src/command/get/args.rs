@@ -182,7 +182,23 @@ pub struct More {
     #[arg(long, value_name = "SIZE", help_heading = "Connections", hide_short_help = true)]
     pub receive_low_water: Option<ByteSize>,
 
-    /// For opening a connection.
+    /// Believe the authorities of this PEM file instead of the system's (https).
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "TLS", hide_short_help = true)]
+    pub cacert: Vec<PathBuf>,
+    /// Show this certificate (PEM) when the server asks for one.
+    #[arg(long, value_name = "FILE", help_heading = "TLS", hide_short_help = true)]
+    pub cert: Option<PathBuf>,
+    /// Private key of --cert (PEM) [default: in the same file].
+    #[arg(long, value_name = "FILE", requires = "cert", help_heading = "TLS", hide_short_help = true)]
+    pub key: Option<PathBuf>,
+    /// Do not check the server's certificate; every report says so.
+    #[arg(long, help_heading = "TLS", hide_short_help = true)]
+    pub insecure: bool,
+    /// A full handshake for every connection.
+    #[arg(long, help_heading = "TLS", hide_short_help = true)]
+    pub no_tls_resumption: bool,
+
+    /// For opening a connection; a TLS handshake has the same time once more.
     #[arg(long, value_name = "TIME", value_parser = timeout, default_value = "10s", help_heading = "Timeouts", hide_short_help = true)]
     pub timeout_connect: Duration,
     /// From the request to the end of the answer's head.

@@ -1,6 +1,6 @@
 //! From the flags of `get` to a plan: every mistake that can be made in them is told here.
 
-use super::args::{Args, Order};
+use super::args::{Args, More, Order};
 use super::{read, urls};
 use crate::execute::OWN_DESCRIPTORS;
 use crate::failure::Failure;
@@ -9,9 +9,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use engine::plan::{
     Checks, Choice, ConnectTo, ConnectionPlan, Follow, LoadModel, Plan, RangeChoice, RequestPlan, Route, StopAfter,
-    Timeouts,
+    Targets, Timeouts,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
+use engine::tls::{self, TlsPlan, TlsSettings};
 use measure::OpKind;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -33,6 +34,7 @@ const RATE_MAX: f64 = 10_000_000.0;
 pub fn of(args: &Args) -> Result<Plan, Failure> {
     let more = &args.more;
     let (targets, credentials) = urls::targets(args)?;
+    for_https(args, &targets)?;
     let load = load(args)?;
     let urls = targets.items().len() as u64;
     let range = range(args)?;
@@ -76,6 +78,22 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
         group_by: more.group_by.as_deref().map(group_by).transpose()?,
         log_ops: more.log_ops,
     })
+}
+
+/// What does not go with https.
+fn for_https(args: &Args, targets: &Targets) -> Result<(), Failure> {
+    let Some(origin) = targets.origins().iter().find(|origin| origin.scheme == Scheme::Https) else { return Ok(()) };
+    let refused = |why: &str| Err(Failure::usage(format!("https://{}: {why}", origin.host_header())));
+    if args.more.proxy.is_some() {
+        return refused("--proxy is for http:// alone: tunnels through a proxy (CONNECT) are not spoken yet");
+    }
+    if args.more.receive_low_water.is_some() {
+        return refused("--receive-low-water is for http:// alone: inside TLS the sizes to come are not known");
+    }
+    if tls::server_name(origin).is_none() {
+        return refused("no certificate can be for a host of that name: check the spelling");
+    }
+    Ok(())
 }
 
 fn load(args: &Args) -> Result<LoadModel, Failure> {
@@ -288,6 +306,7 @@ fn connections(args: &Args) -> Result<ConnectionPlan, Failure> {
         connect_to: more.connect_to.iter().map(|rule| connect_to(rule)).collect::<Result<_, _>>()?,
         known: HashMap::new(),
         from: more.local_address.clone().into(),
+        tls: Arc::new(tls(more)?),
         requests_max: more.requests_per_connection,
         open_max: usize::MAX,
         receive_low_water: more
@@ -295,6 +314,20 @@ fn connections(args: &Args) -> Result<ConnectionPlan, Failure> {
             .and_then(|size| usize::try_from(size.0).ok())
             .filter(|bytes| *bytes > 1),
     })
+}
+
+fn tls(more: &More) -> Result<TlsPlan, Failure> {
+    let identity = more.cert.as_ref().map(|certificate| tls::Identity {
+        certificate: certificate.clone(),
+        key: more.key.as_ref().unwrap_or(certificate).clone(),
+    });
+    let trust = match (more.insecure, more.cacert.as_slice()) {
+        (true, _) => tls::Trust::Any,
+        (false, []) => tls::Trust::System,
+        (false, files) => tls::Trust::Files(files.to_vec()),
+    };
+    let settings = TlsSettings { trust, identity, resumption: !more.no_tls_resumption, ..TlsSettings::default() };
+    tls::configure(&settings).map_err(|error| Failure::usage(error.to_string()))
 }
 
 fn proxy(text: &str) -> Result<Route, Failure> {

@@ -1,11 +1,13 @@
 //! Debian's nginx on a loopback port that the test has bound before: no port is guessed, and none can be lost.
 
 use super::{GIB, KIB, MIB, PATIENCE, peer, signal, wait_for};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
@@ -20,6 +22,8 @@ pub struct Setup {
     pub gibibyte: bool,
     /// Further directives of the server, such as locations.
     pub server: &'static str,
+    /// Whether its port speaks TLS, with a certificate of [`Nginx::authority`] for 127.0.0.1.
+    pub tls: bool,
     /// Whether the log's times must be exact to the millisecond: nginx reads the clock once for each batch of events.
     pub exact_times: bool,
 }
@@ -48,6 +52,12 @@ pub struct Request {
     pub length: String,
     /// When it ended, in seconds of Unix time.
     pub end: f64,
+    /// Like `TLSv1.3`; empty for plain HTTP.
+    pub tls: String,
+    /// Whether the session was taken up again: `r`, or `.` when not.
+    pub tls_session: String,
+    /// The name in the client's certificate.
+    pub tls_client: String,
 }
 
 /// A running server, which ends with this value.
@@ -55,6 +65,7 @@ pub struct Nginx {
     child: Child,
     directory: TempDir,
     address: SocketAddr,
+    tls: bool,
     over: bool,
 }
 
@@ -68,6 +79,9 @@ impl Nginx {
         let directory = if shm.is_dir() { builder.tempdir_in(shm) } else { builder.tempdir() };
         let directory = directory.expect("a directory for nginx can be made");
         write_files(&directory.path().join("files"), setup);
+        if setup.tls {
+            write_certificates(directory.path());
+        }
 
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port is free");
         // nginx takes a socket over as it is, and would wait in `accept`.
@@ -90,7 +104,7 @@ impl Nginx {
             .stderr(errors)
             .spawn()
             .expect("nginx can be started");
-        let mut nginx = Self { child, directory, address, over: false };
+        let mut nginx = Self { child, directory, address, tls: setup.tls, over: false };
         wait_for("answer from nginx", || nginx.is_ready().then_some(()));
         Some(nginx)
     }
@@ -100,7 +114,8 @@ impl Nginx {
             self.over = true;
             panic!("nginx ended with {status}: {}", self.messages());
         }
-        let Ok(mut stream) = TcpStream::connect(self.address) else { return false };
+        // The unix socket is plain whatever the port speaks.
+        let Ok(mut stream) = UnixStream::connect(self.socket()) else { return false };
         let _ = stream.set_read_timeout(Some(PATIENCE));
         let mut answer = Vec::new();
         let asked = stream.write_all(b"GET /ready HTTP/1.0\r\n\r\n").and_then(|()| stream.read_to_end(&mut answer));
@@ -113,7 +128,13 @@ impl Nginx {
 
     /// The URL of a path.
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        let scheme = if self.tls { "https" } else { "http" };
+        format!("{scheme}://{}{path}", self.address)
+    }
+
+    /// The file of the authority that has signed its certificate.
+    pub fn authority(&self) -> String {
+        self.path("authority.pem").display().to_string()
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -177,6 +198,28 @@ fn write_files(files: &Path, setup: Setup) {
     }
 }
 
+/// An authority, and certificates of it for the server and for a client.
+fn write_certificates(directory: &Path) {
+    let key = || KeyPair::generate().expect("a key can be made");
+    let params = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        CertificateParams::new(names).expect("the names are good")
+    };
+    let write = |name: &str, text: String| fs::write(directory.join(name), text).expect("a file can be written");
+    let (mut own, own_key) = (params(&[]), key());
+    own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    own.distinguished_name.push(DnType::CommonName, "authority of a test");
+    write("authority.pem", own.self_signed(&own_key).expect("an authority signs itself").pem());
+    let authority = Issuer::new(own, own_key);
+    for (name, about) in [("server", "127.0.0.1"), ("client", "client.test")] {
+        let (mut params, key) = (params(&[about]), key());
+        params.distinguished_name.push(DnType::CommonName, about);
+        let certificate = params.signed_by(&key, &authority).expect("an authority signs others");
+        write(&format!("{name}.pem"), certificate.pem());
+        write(&format!("{name}.key"), key.serialize_pem());
+    }
+}
+
 /// Marsaglia's xorshift64.
 fn noise(state: &mut u64) -> u8 {
     *state ^= *state << 13;
@@ -187,6 +230,12 @@ fn noise(state: &mut u64) -> u8 {
 
 fn configuration(directory: &Path, address: SocketAddr, setup: Setup) -> String {
     let (root, server) = (directory.display(), setup.server);
+    let (ssl, certificates) = if setup.tls {
+        let names = format!("ssl_certificate {root}/server.pem; ssl_certificate_key {root}/server.key;");
+        (" ssl", names + &format!("ssl_client_certificate {root}/authority.pem; ssl_verify_client optional;"))
+    } else {
+        ("", String::new())
+    };
     let events = if setup.exact_times { "epoll_events 8;" } else { "multi_accept on;" };
     format!(
         r#"
@@ -196,13 +245,15 @@ http {{
   log_format requests escape=json '{{"method":"$request_method","uri":"$request_uri","status":$status,"body_bytes":$body_bytes_sent,'
     '"bytes":$bytes_sent,"received_bytes":$request_length,"range":"$http_range","connection":$connection,'
     '"protocol":"$server_protocol","host":"$http_host","line":"$request","user":"$remote_user",'
-    '"proxy_authorization":"$http_proxy_authorization","cookie":"$http_cookie","length":"$http_content_length","end":$msec}}';
-  access_log {root}/access.log requests;
+    '"proxy_authorization":"$http_proxy_authorization","cookie":"$http_cookie","length":"$http_content_length","end":$msec,'
+    '"tls":"$ssl_protocol","tls_session":"$ssl_session_reused","tls_client":"$ssl_client_s_dn"}}';
+  access_log {root}/access.log requests; ssl_protocols TLSv1.2 TLSv1.3;
   sendfile on; tcp_nopush on; keepalive_requests 1000000; keepalive_timeout 120s; client_max_body_size 64m;
   client_body_temp_path {root}/body; proxy_temp_path {root}/proxy; fastcgi_temp_path {root}/fastcgi;
   scgi_temp_path {root}/scgi; uwsgi_temp_path {root}/uwsgi;
   server {{
-    listen {address} backlog=4096; listen unix:{root}/socket;
+    listen {address}{ssl} backlog=4096; {certificates}
+    listen unix:{root}/socket;
     location = /ready {{ access_log off; return 204; }}
     location /f/ {{ alias {root}/files/; }}
     {server}
@@ -232,6 +283,9 @@ fn request(line: &str) -> Request {
         proxy_authorization: text("proxy_authorization"),
         cookie: text("cookie"),
         length: text("length"),
+        tls: text("tls"),
+        tls_session: text("tls_session"),
+        tls_client: text("tls_client"),
         end: value["end"].as_f64().unwrap_or_else(|| panic!("no end in {line}")),
     }
 }

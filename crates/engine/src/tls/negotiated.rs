@@ -1,0 +1,60 @@
+//! What a connection agreed on, for the description of the server.
+
+use super::Session;
+use rustls::ProtocolVersion;
+use rustls::pki_types::CertificateDer;
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
+
+/// Bytes of a name in a certificate that are kept.
+const NAME_BYTES_MAX: usize = 256;
+
+/// What the first good answer's connection agreed on. Names come from the server: they are data, not to be trusted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Negotiated {
+    /// Like `TLSv1.3`.
+    pub version: String,
+    /// Like `TLS13_AES_256_GCM_SHA384`.
+    pub cipher: String,
+    /// The protocol chosen by ALPN, when the server chose one.
+    pub protocol: Option<String>,
+    /// The name asked for (SNI, when it is no address).
+    pub server_name: String,
+    /// Whom the certificate is for.
+    pub subject: Option<String>,
+    /// Who has signed it.
+    pub issuer: Option<String>,
+}
+
+impl Negotiated {
+    pub(crate) fn of(session: &Session, server_name: &str) -> Self {
+        let agreed = session.agreed();
+        let version = match agreed.protocol_version() {
+            Some(ProtocolVersion::TLSv1_2) => "TLSv1.2",
+            Some(ProtocolVersion::TLSv1_3) => "TLSv1.3",
+            _ => "TLS",
+        };
+        let cipher = agreed.negotiated_cipher_suite().map(|suite| format!("{:?}", suite.suite()));
+        let certificate = agreed.peer_certificates().and_then(<[_]>::first).and_then(read);
+        Self {
+            version: version.to_owned(),
+            cipher: cipher.unwrap_or_default(),
+            protocol: agreed.alpn_protocol().map(|name| bounded(&String::from_utf8_lossy(name))),
+            server_name: server_name.to_owned(),
+            subject: certificate.as_ref().map(|it| bounded(&it.tbs_certificate().subject().to_string())),
+            issuer: certificate.as_ref().map(|it| bounded(&it.tbs_certificate().issuer().to_string())),
+        }
+    }
+}
+
+fn read(certificate: &CertificateDer<'_>) -> Option<Certificate> {
+    Certificate::from_der(certificate).ok()
+}
+
+fn bounded(text: &str) -> String {
+    let mut end = text.len().min(NAME_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].to_owned()
+}

@@ -1,0 +1,60 @@
+//! What a failure of TLS amounts to. Decided by rustls' kinds of errors and by bytes, never by text.
+
+use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
+use rustls::{CertificateError, Error};
+
+/// A TLS record begins with its type, 20 to 23, and the major version 3.
+const RECORD_TYPES: std::ops::RangeInclusive<u8> = 20..=23;
+const RECORD_MAJOR: u8 = 3;
+
+/// The outcome of a handshake that failed; `began_plain` says that the server sent HTTP as it is.
+pub(crate) fn of_handshake(error: &Error, began_plain: bool) -> AttemptOutcome {
+    let (class, cause) = match error {
+        Error::InvalidCertificate(error) => (AttemptClass::TlsCert, of_certificate(error)),
+        Error::NoCertificatesPresented => (AttemptClass::TlsCert, Cause::CertInvalid),
+        Error::AlertReceived(_) => (AttemptClass::TlsHandshake, Cause::TlsAlert),
+        Error::PeerIncompatible(_) | Error::NoApplicationProtocol => {
+            (AttemptClass::TlsHandshake, Cause::TlsIncompatible)
+        }
+        _ if began_plain => (AttemptClass::TlsHandshake, Cause::PlainAnswer),
+        _ => (AttemptClass::TlsHandshake, Cause::TlsBroken),
+    };
+    AttemptOutcome::failed(class, cause, Phase::Tls)
+}
+
+fn of_certificate(error: &CertificateError) -> Cause {
+    match error {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => Cause::CertExpired,
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => Cause::CertNotYetValid,
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => Cause::CertWrongHost,
+        CertificateError::UnknownIssuer => Cause::CertUnknownIssuer,
+        _ => Cause::CertInvalid,
+    }
+}
+
+/// The outcome of a record that ended an established connection. In TLS 1.3 a server refuses a client's certificate only
+/// after the client's handshake is over, so an alert in place of the first answer still is a failure of the handshake.
+pub(crate) fn of_record(error: &Error, phase: Phase, unanswered: bool) -> AttemptOutcome {
+    let (class, cause) = match error {
+        Error::AlertReceived(_) if unanswered => (AttemptClass::TlsHandshake, Cause::TlsAlert),
+        Error::AlertReceived(_) => (AttemptClass::Reset, Cause::TlsAlert),
+        _ => (AttemptClass::Protocol, Cause::BadTlsRecord),
+    };
+    AttemptOutcome::failed(class, cause, phase)
+}
+
+/// What a person wants to know of it beside the cause.
+pub(crate) fn detail(error: &Error) -> String {
+    match error {
+        Error::AlertReceived(alert) => format!("alert {} ({alert:?})", u8::from(*alert)),
+        Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) => {
+            format!("it is for {}", presented.join(", "))
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// Whether these bytes, which should be HTTP, are TLS.
+pub(crate) fn is_tls(bytes: &[u8]) -> bool {
+    matches!(bytes, [kind, RECORD_MAJOR, ..] if RECORD_TYPES.contains(kind))
+}

@@ -1,0 +1,193 @@
+//! One connection's TLS: ciphertext in, plaintext out, and the other way round. It sees no socket.
+//!
+//! rustls keeps at most one record that has not come whole and what it has decrypted of the last piece it was given.
+//! [`Session::feed`] hands over everything it can decrypt before it returns, so nothing waits here unseen: when the
+//! socket is drained, so is the session.
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, Error, HandshakeKind};
+use std::io::{self, BufRead, Write};
+use std::sync::Arc;
+
+/// The largest record with its head (RFC 8446 §5.2, and RFC 5246 §6.2.3, which allows 2^14 + 2048): so many bytes can be
+/// here without their content being known.
+const RECORD_BYTES_MAX: u64 = 5 + (1 << 14) + 2048;
+/// Bytes by which an answer in plain HTTP is told from TLS.
+const BEGIN_BYTES: usize = 5;
+
+/// Bytes that went one way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wire {
+    /// Bytes of the caller that need not be given again.
+    pub taken: usize,
+    /// Bytes that the kernel took.
+    pub sent: usize,
+}
+
+/// The TLS side of a connection.
+#[derive(Debug)]
+pub(crate) struct Session {
+    tls: ClientConnection,
+    /// Bytes received that are not counted yet: they may belong to content that is not decrypted.
+    owed: u64,
+    /// What the server's first bytes were.
+    begin: [u8; BEGIN_BYTES],
+    begun: usize,
+    peer_closed: bool,
+}
+
+/// Lets rustls write to a socket.
+struct Put<F>(F);
+
+impl<F: FnMut(&[u8]) -> io::Result<usize>> Write for Put<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (self.0)(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Session {
+    pub(crate) fn new(config: Arc<ClientConfig>, name: ServerName<'static>) -> Result<Self, Error> {
+        let tls = ClientConnection::new(config, name)?;
+        Ok(Self { tls, owed: 0, begin: [0; BEGIN_BYTES], begun: 0, peer_closed: false })
+    }
+
+    /// The connection as rustls knows it, to ask what was agreed on.
+    pub(crate) fn agreed(&self) -> &ClientConnection {
+        &self.tls
+    }
+
+    /// Whether the handshake took up an earlier session.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    /// Whether the server has said that nothing more comes.
+    pub(crate) fn peer_closed(&self) -> bool {
+        self.peer_closed
+    }
+
+    /// The first bytes that came.
+    pub(crate) fn begin(&self) -> &[u8] {
+        &self.begin[..self.begun]
+    }
+
+    /// Notes that so many bytes came.
+    #[inline]
+    pub(crate) fn received(&mut self, bytes: usize) {
+        self.owed += bytes as u64;
+    }
+
+    /// Of the bytes received, those that can be counted now that `body` bytes of content are known; never less than
+    /// these. What may still turn out to be content is kept back.
+    #[inline]
+    pub(crate) fn settle(&mut self, body: usize) -> usize {
+        let body = body as u64;
+        let counted = self.owed.saturating_sub(RECORD_BYTES_MAX).max(body);
+        self.owed = self.owed.saturating_sub(counted);
+        counted as usize
+    }
+
+    /// All bytes that were kept back: the attempt that they belong to has ended.
+    #[inline]
+    pub(crate) fn settle_all(&mut self) -> u64 {
+        std::mem::take(&mut self.owed)
+    }
+
+    /// Goes on with the handshake. Answers how many bytes of the input belong to it when it is complete.
+    pub(crate) fn shake(&mut self, input: &[u8]) -> Result<Option<usize>, Error> {
+        let more = (BEGIN_BYTES - self.begun).min(input.len());
+        self.begin[self.begun..self.begun + more].copy_from_slice(&input[..more]);
+        self.begun += more;
+        let mut rest = input;
+        while self.tls.is_handshaking() && !rest.is_empty() {
+            self.take_in(&mut rest)?;
+        }
+        Ok((!self.tls.is_handshaking()).then(|| input.len() - rest.len()))
+    }
+
+    /// Decrypts `input`; `see` gets every piece of plaintext and says whether more is wanted. Plaintext that came before
+    /// a damaged record is handed over before the damage is told.
+    #[inline]
+    pub(crate) fn feed(&mut self, input: &[u8], mut see: impl FnMut(&[u8]) -> bool) -> Result<(), Error> {
+        let mut rest = input;
+        loop {
+            let taken = if rest.is_empty() { Ok(()) } else { self.take_in(&mut rest) };
+            if !self.hand_over(&mut see) {
+                return Ok(());
+            }
+            taken?;
+            if rest.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn hand_over(&mut self, see: &mut impl FnMut(&[u8]) -> bool) -> bool {
+        let mut reader = self.tls.reader();
+        loop {
+            let Ok(piece @ [_, ..]) = reader.fill_buf() else { return true };
+            let (bytes, go_on) = (piece.len(), see(piece));
+            reader.consume(bytes);
+            if !go_on {
+                return false;
+            }
+        }
+    }
+
+    fn take_in(&mut self, rest: &mut &[u8]) -> Result<(), Error> {
+        match self.tls.read_tls(rest) {
+            // After the server's farewell nothing is read.
+            Ok(0) => *rest = &[],
+            Ok(_) => {}
+            Err(_) => return Err(Error::General("more than one record waits".into())),
+        }
+        self.peer_closed |= self.tls.process_new_packets()?.peer_has_closed();
+        Ok(())
+    }
+
+    /// Whether there is something to send.
+    #[inline]
+    pub(crate) fn wants_write(&self) -> bool {
+        self.tls.wants_write()
+    }
+
+    /// Sends what is waiting to be sent, as far as the kernel takes it.
+    #[inline]
+    pub(crate) fn flush(&mut self, put: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<usize> {
+        let mut put = Put(put);
+        let mut sent = 0;
+        while self.tls.wants_write() {
+            match self.tls.write_tls(&mut put) {
+                Ok(bytes) => sent += bytes,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                // What went before counts; the error comes again with the next call.
+                Err(_) if sent > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Encrypts and sends as much of `bytes` as fits. `WouldBlock` when nothing does.
+    #[inline]
+    pub(crate) fn send(&mut self, bytes: &[u8], mut put: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<Wire> {
+        let earlier = self.flush(&mut put)?;
+        if self.tls.wants_write() {
+            let wire = Wire { taken: 0, sent: earlier };
+            return if earlier > 0 { Ok(wire) } else { Err(io::ErrorKind::WouldBlock.into()) };
+        }
+        let taken = self.tls.writer().write(bytes)?;
+        Ok(Wire { taken, sent: earlier + self.flush(put)? })
+    }
+
+    /// Says that nothing more will be sent, when a handshake has come so far.
+    pub(crate) fn say_goodbye(&mut self) {
+        if !self.tls.is_handshaking() {
+            self.tls.send_close_notify();
+        }
+    }
+}

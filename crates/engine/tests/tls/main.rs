@@ -1,0 +1,321 @@
+//! TLS: every way in which it can go wrong ends in its one class, for its one cause; what goes right is counted to the
+//! byte.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod endpoint;
+
+use endpoint::*;
+use engine::plan::*;
+use engine::tls::{self, TlsSettings, Trust};
+use measure::{AttemptClass, Cause, Flag, Phase, Summary, Verdict};
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use support::*;
+
+/// A TLS record with a fatal alert of that number.
+fn alert(number: u8) -> [u8; 7] {
+    [21, 3, 3, 0, 2, 2, number]
+}
+
+fn plan_for(endpoint: &Endpoint, scheme: &str, settings: &TlsSettings) -> Plan {
+    let mut plan = at(plan(), &endpoint.url(scheme));
+    plan.stop = StopAfter { ops: NonZeroU64::new(1), ..StopAfter::default() };
+    let port = endpoint.address.port();
+    plan.connections.known = HashMap::from([((HOST.to_owned(), port), Arc::from([endpoint.address]))]);
+    plan.connections.tls = Arc::new(tls::configure(settings).unwrap());
+    plan.log_ops = true;
+    plan
+}
+
+fn trusting(authority: &Authority) -> TlsSettings {
+    TlsSettings { trust: Trust::Files(vec![authority.pem_file()]), ..TlsSettings::default() }
+}
+
+fn carry_out(plan: &Plan) -> (Summary, Keep) {
+    let kept = run(plan);
+    let summary = summary(plan, &kept.intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid, "{:?}", summary.stats.measured);
+    (summary, kept)
+}
+
+/// How the one operation of a plan ends, with what its example shows.
+fn end_of(plan: &Plan) -> ((AttemptClass, Cause, Phase), String, Summary) {
+    let (summary, kept) = carry_out(plan);
+    let outcome = kept.ops[0].outcome;
+    let detail = summary.stats.examples.first().map_or_else(String::new, |example| example.detail.clone());
+    ((outcome.class, outcome.cause, outcome.phase), detail, summary)
+}
+
+type Script = Box<dyn Fn(Counted) -> io::Result<()> + Send + Sync>;
+
+/// Reads what comes first, and answers with these bytes instead of TLS.
+fn says(bytes: impl Into<Vec<u8>>) -> Script {
+    let bytes = bytes.into();
+    Box::new(move |mut socket| {
+        let mut room = [0; 4096];
+        let _ = socket.read(&mut room)?;
+        socket.write_all(&bytes)?;
+        let _ = socket.read(&mut room);
+        Ok(())
+    })
+}
+
+#[test]
+fn certificates_are_checked() {
+    let (authority, stranger, impostor) = (Authority::new(), Authority::named("Stranger"), Authority::new());
+    let cases = [
+        ("expired", authority.sign(HOST, (2001, 2002)), Cause::CertExpired),
+        ("not valid yet", authority.sign(HOST, (3000, 4000)), Cause::CertNotYetValid),
+        ("of another host", authority.sign("other.test", VALID), Cause::CertWrongHost),
+        ("of a stranger", stranger.sign(HOST, VALID), Cause::CertUnknownIssuer),
+        ("of another authority of the same name", impostor.sign(HOST, VALID), Cause::CertInvalid),
+        ("good", authority.sign(HOST, VALID), Cause::None),
+    ];
+    for (name, identity, cause) in cases {
+        let endpoint = Endpoint::start(serve(authority.server(&identity, false), 100));
+        let (end, detail, summary) = end_of(&plan_for(&endpoint, "https", &trusting(&authority)));
+        let good = (AttemptClass::Ok, Cause::None, Phase::Body);
+        let wanted = if cause == Cause::None { good } else { (AttemptClass::TlsCert, cause, Phase::Tls) };
+        assert_eq!(end, wanted, "{name}: {detail}");
+        let connections = &summary.stats.connections;
+        let counts = if cause == Cause::None { (1, 0, 1) } else { (0, 1, 0) };
+        assert_eq!((connections.opened, connections.failed, connections.handshakes_full), counts, "{name}");
+        // Who asks for no proof takes them all.
+        let careless = TlsSettings { trust: Trust::Any, ..TlsSettings::default() };
+        assert_eq!(end_of(&plan_for(&endpoint, "https", &careless)).0, good, "{name}");
+    }
+}
+
+#[test]
+fn handshakes_that_go_wrong_are_told_apart() {
+    let authority = Authority::new();
+    let failed = |cause| (AttemptClass::TlsHandshake, cause, Phase::Tls);
+    let cases: Vec<(&str, Script, _, &str)> = vec![
+        ("an alert", says(alert(40)), failed(Cause::TlsAlert), "alert 40 (HandshakeFailure)"),
+        ("another alert", says(alert(70)), failed(Cause::TlsAlert), "alert 70 (ProtocolVersion)"),
+        ("plain HTTP", says(*b"HTTP/1.1 400 Bad Request\r\n\r\n"), failed(Cause::PlainAnswer), ""),
+        ("noise", says([b'%'; 40]), failed(Cause::TlsBroken), ""),
+        ("an end", Box::new(|mut socket| socket.read(&mut [0; 4096]).map(|_| ())), failed(Cause::TlsClosed), ""),
+        (
+            "silence",
+            Box::new(|mut socket| io::copy(&mut socket, &mut io::sink()).map(|_| ())),
+            (AttemptClass::TimeoutHead, Cause::TlsTimedOut, Phase::Tls),
+            "",
+        ),
+        (
+            // With its hello unread, closing is a reset.
+            "a reset",
+            Box::new(|mut socket| socket.read(&mut [0; 10]).map(|_| ())),
+            (AttemptClass::Reset, Cause::TlsReset, Phase::Tls),
+            "",
+        ),
+    ];
+    for (name, script, wanted, shown) in cases {
+        let endpoint = Endpoint::start(script);
+        let mut plan = plan_for(&endpoint, "https", &trusting(&authority));
+        plan.timeouts.connect = ms(300);
+        let (end, detail, summary) = end_of(&plan);
+        assert_eq!(end, wanted, "{name}: {detail}");
+        assert!(detail.contains(shown), "{name}: {detail}");
+        assert_eq!((summary.stats.connections.opened, summary.stats.connections.failed), (0, 1), "{name}");
+    }
+}
+
+#[test]
+fn a_server_of_tls_that_is_asked_in_plain_http_is_recognised() {
+    let authority = Authority::new();
+    let endpoint = Endpoint::start(says(alert(50)));
+    let (end, _, _) = end_of(&plan_for(&endpoint, "http", &trusting(&authority)));
+    assert_eq!(end, (AttemptClass::Protocol, Cause::TlsAnswer, Phase::Head));
+}
+
+/// Does the handshake, reads a request, and ends as `deed` does.
+fn then(authority: &Authority, deed: impl Fn(&mut Tls) -> io::Result<()> + Send + Sync + 'static) -> Script {
+    let config = authority.server(&authority.sign(HOST, VALID), false);
+    Box::new(move |socket| {
+        let mut tls = accept(&config, socket);
+        request(&mut tls)?;
+        deed(&mut tls)
+    })
+}
+
+#[test]
+fn an_end_without_a_farewell_is_no_end_of_a_body() {
+    const FRAMED: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    const OPEN: &[u8] = b"HTTP/1.0 200 OK\r\n\r\nhello";
+    const SHORT: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello";
+    let good = (AttemptClass::Ok, Cause::None, Phase::Body);
+    let cut = (AttemptClass::Incomplete, Cause::BodyCutShort, Phase::Body);
+    let authority = Authority::new();
+    for (name, said, polite, wanted, flagged) in [
+        ("framed, polite", FRAMED, true, good, Some(false)),
+        // Whether the end is seen depends on when it comes: nobody waits for it.
+        ("framed, rude", FRAMED, false, good, None),
+        ("until close, polite", OPEN, true, good, Some(false)),
+        ("until close, rude", OPEN, false, cut, Some(true)),
+        ("short, polite", SHORT, true, cut, Some(false)),
+        ("short, rude", SHORT, false, cut, Some(true)),
+    ] {
+        let endpoint = Endpoint::start(then(&authority, move |tls| {
+            tls.write_all(said)?;
+            if polite { goodbye(tls) } else { Ok(()) }
+        }));
+        let (end, detail, summary) = end_of(&plan_for(&endpoint, "https", &trusting(&authority)));
+        assert_eq!(end, wanted, "{name}: {detail}");
+        let flags = summary.stats.measured.flags.get(Flag::UncleanTls) == 1;
+        assert!(flagged.is_none_or(|flagged| flagged == flags), "{name}: flag {flags}");
+        assert_eq!(summary.stats.traffic.body, 5, "{name}");
+    }
+}
+
+#[test]
+fn an_end_without_a_farewell_that_is_seen_with_the_body_is_flagged() {
+    let authority = Authority::new();
+    // The answer and the end of the connection become one event, since the client is kept from reading meanwhile.
+    let endpoint = Endpoint::start(then(&authority, |tls| tls.write_all(&page(5))));
+    let mut plan = plan_for(&endpoint, "https", &trusting(&authority));
+    plan.stop.ops = NonZeroU64::new(200);
+    plan.load = closed(20);
+    let (summary, _) = carry_out(&plan);
+    assert_eq!(summary.stats.measured.ok, 200);
+    let flagged = summary.stats.measured.flags.get(Flag::UncleanTls);
+    assert!(flagged > 0, "of 200 ends none came with its body");
+}
+
+#[test]
+fn broken_records_and_late_alerts_are_told_apart() {
+    let authority = Authority::new();
+    let raw = |bytes: Vec<u8>| {
+        move |tls: &mut Tls| {
+            tls.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nsome")?;
+            tls.sock.write_all(&bytes)?;
+            let _ = tls.sock.read(&mut [0; 100]);
+            Ok(())
+        }
+    };
+    let forged = [[23, 3, 3, 0, 40].as_slice(), &[7; 40]].concat();
+    let oversized = vec![23, 3, 3, 0xff, 0xff, 1, 2, 3];
+    for (name, bytes) in [("forged", forged), ("oversized", oversized), ("noise", b"HTTP/1.1 200 OK\r\n\r\n".to_vec())]
+    {
+        let endpoint = Endpoint::start(then(&authority, raw(bytes)));
+        let (end, detail, summary) = end_of(&plan_for(&endpoint, "https", &trusting(&authority)));
+        assert_eq!(end, (AttemptClass::Protocol, Cause::BadTlsRecord, Phase::Body), "{name}: {detail}");
+        assert_eq!(summary.stats.traffic.body, 4, "what came before counts");
+    }
+}
+
+#[test]
+fn clients_show_the_certificate_that_they_are_asked_for() {
+    let authority = Authority::new();
+    let server = authority.server(&authority.sign(HOST, VALID), true);
+    let endpoint = Endpoint::start(serve(server, 100));
+    let (end, detail, _) = end_of(&plan_for(&endpoint, "https", &trusting(&authority)));
+    assert_eq!((end.0, end.1), (AttemptClass::TlsHandshake, Cause::TlsAlert), "{detail}");
+    assert!(detail.contains("alert 116"), "{detail}");
+    let mine = authority.sign("client.test", VALID);
+    let (certificate, key) = (authority.file("cert.pem", &mine.certificate), authority.file("key.pem", &mine.key));
+    let identity = Some(tls::Identity { certificate: certificate.clone(), key });
+    let (end, detail, _) = end_of(&plan_for(&endpoint, "https", &TlsSettings { identity, ..trusting(&authority) }));
+    assert_eq!(end.0, AttemptClass::Ok, "{detail}");
+    let other = authority.sign("client.test", VALID);
+    let key = authority.file("other.pem", &other.key);
+    let wrong = TlsSettings { identity: Some(tls::Identity { certificate, key }), ..trusting(&authority) };
+    assert!(matches!(tls::configure(&wrong), Err(tls::TlsConfigError::KeyOfAnother(_))));
+}
+
+#[test]
+fn every_byte_is_counted_by_both_sides() {
+    let authority = Authority::new();
+    for (bytes, ops, slots, keep_alive) in [(1000, 500, 8, true), (3 << 20, 20, 4, true), (100_000, 40, 4, false)] {
+        let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), bytes));
+        let mut plan = plan_for(&endpoint, "https", &trusting(&authority));
+        (plan.load, plan.threads, plan.stop.ops) = (closed(slots), 2, NonZeroU64::new(ops));
+        plan.request.keep_alive = keep_alive;
+        let (summary, _) = carry_out(&plan);
+        let stats = &summary.stats;
+        assert_eq!(stats.measured.ok, ops);
+        assert_eq!(stats.traffic.body, ops * bytes as u64);
+        let written = endpoint.written();
+        assert_eq!(stats.traffic.body + stats.traffic.overhead, written, "{bytes} bytes: all that was sent is counted");
+        let connections = endpoint.seen.connections.load(Ordering::Relaxed);
+        assert_eq!((stats.connections.opened, stats.connections.handshakes()), (connections, connections));
+        assert_eq!(connections, if keep_alive { slots } else { ops });
+        let overhead = stats.traffic.overhead as f64 / ops as f64;
+        assert!(overhead > 40.0 && overhead < 8000.0 + bytes as f64 * 0.01, "{overhead} bytes by request");
+    }
+}
+
+#[test]
+fn sessions_are_taken_up_again_unless_that_is_off() {
+    let authority = Authority::new();
+    let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), 10));
+    for resumption in [true, false] {
+        let mut plan = plan_for(&endpoint, "https", &TlsSettings { resumption, ..trusting(&authority) });
+        (plan.request.keep_alive, plan.stop.ops) = (false, NonZeroU64::new(20));
+        let (summary, _) = carry_out(&plan);
+        let connections = &summary.stats.connections;
+        let wanted = if resumption { (1, 19) } else { (20, 0) };
+        assert_eq!((connections.handshakes_full, connections.handshakes_resumed), wanted);
+        assert_eq!(connections.handshake.count(), 20);
+        assert_eq!((summary.all.handshake.count(), summary.all.secured.count()), (20, 20));
+        assert!(summary.all.secured.min() > summary.all.handshake.min());
+    }
+}
+
+#[test]
+fn answers_that_come_byte_by_byte_are_read_as_those_that_come_at_once() {
+    let authority = Authority::new();
+    let endpoint = Endpoint::start(then(&authority, |tls| {
+        let mut records = Vec::new();
+        tls.conn.writer().write_all(&page(300))?;
+        tls.conn.send_close_notify();
+        while tls.conn.wants_write() {
+            tls.conn.write_tls(&mut records)?;
+        }
+        records.chunks(1).try_for_each(|byte| tls.sock.write_all(byte))
+    }));
+    let (end, detail, summary) = end_of(&plan_for(&endpoint, "https", &trusting(&authority)));
+    assert_eq!(end.0, AttemptClass::Ok, "{detail}");
+    assert_eq!(summary.stats.traffic.body, 300);
+}
+
+#[test]
+fn redirects_lead_into_tls() {
+    let authority = Authority::new();
+    let secure = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), 100));
+    let location = secure.url("https");
+    let plain = Endpoint::start(move |mut socket| {
+        while request(&mut socket)? {
+            let said = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
+            socket.write_all(said.as_bytes())?;
+        }
+        Ok(())
+    });
+    let mut plan = plan_for(&plain, "http", &trusting(&authority));
+    let known = plan_for(&secure, "https", &trusting(&authority)).connections.known;
+    plan.connections.known.extend(known);
+    plan.stop.ops = NonZeroU64::new(5);
+    let (summary, kept) = carry_out(&plan);
+    assert_eq!((summary.stats.measured.ok, summary.stats.measured.hops), (5, 5), "{:?}", kept.ops[0].outcome);
+    assert_eq!(summary.stats.connections.handshakes_full, 1);
+}
+
+#[test]
+fn what_was_agreed_on_is_known() {
+    let authority = Authority::new();
+    let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), 100));
+    let plan = plan_for(&endpoint, "https", &trusting(&authority));
+    let control = engine::Control::new(None);
+    let first = engine::run(&plan, &control, &mut Keep::default()).unwrap().first_answer.unwrap();
+    let agreed = first.tls.unwrap();
+    assert_eq!((agreed.version.as_str(), agreed.protocol.as_deref()), ("TLSv1.3", Some("http/1.1")));
+    assert!(agreed.cipher.starts_with("TLS13_"), "{}", agreed.cipher);
+    assert_eq!(agreed.server_name, HOST);
+    assert!(agreed.subject.unwrap().contains("CN=plimsoll.test"));
+    assert!(agreed.issuer.unwrap().contains("CN=Authority of a test"));
+}
