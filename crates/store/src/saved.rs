@@ -304,7 +304,7 @@ mod tests {
             (intervals, tail.unwrap().damage)
         };
         assert_eq!(read(3), (3, None));
-        let at_byte = (begin.len() + 2 * frame(&[second(0)]).len()) as u64;
+        let at_byte = (begin.len() + frame(&[second(0)]).len() + frame(&[second(1)]).len()) as u64;
         let damage = Damage { at_byte, unread_bytes: file.len() as u64 - at_byte, kind: DamageKind::TooMany };
         assert_eq!(read(2), (2, Some(damage)));
     }
