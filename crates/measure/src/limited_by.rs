@@ -2,7 +2,7 @@
 //!
 //! The client is named only when at least two seconds and more than 5 % of all show it at a limit (docs/measurement.md).
 
-use crate::limits::{BUSY_MAX, Model};
+use crate::limits::{Model, offered_too_much};
 use crate::outcome::AttemptClass;
 use crate::summary::Summary;
 use serde::{Deserialize, Serialize};
@@ -75,11 +75,12 @@ impl Summary {
             return LimitedBy::ClientResources;
         }
         match model {
+            // Whatever the host took: the threads' whole cores would not have done.
+            Model::Open { .. } if missed && offered_too_much(limits.mean_busy(), tally) => LimitedBy::ClientCpu,
             Model::Open { .. } if limits.counts(limits.late) || (missed && (cpu || host)) => {
                 // A thread that had time to spare and started late was kept from its core.
                 if cpu { LimitedBy::ClientCpu } else { LimitedBy::SharedHost }
             }
-            Model::Open { .. } if missed && self.offered_too_much() => LimitedBy::ClientCpu,
             Model::Open { .. } if missed => LimitedBy::Target,
             Model::Open { .. } => LimitedBy::Rate,
             Model::Closed { .. } if cpu && !host => LimitedBy::ClientCpu,
@@ -94,14 +95,6 @@ impl Summary {
     pub fn not_carried(&self) -> u64 {
         let tally = &self.stats.measured;
         tally.dropped.saturating_add(tally.unfinished.max(self.limits.backlog.piled_up()))
-    }
-
-    /// Whether this client could not have started all that was offered even if the target had taken it: at what an
-    /// operation costs it, its busiest thread would have had no time left.
-    fn offered_too_much(&self) -> bool {
-        let tally = &self.stats.measured;
-        let projected = self.limits.mean_busy() * tally.scheduled as f64 / tally.started.max(1) as f64;
-        projected > BUSY_MAX
     }
 
     /// With slots to spare on the client's side, either the target makes requests queue, or there are too few of them.
@@ -213,6 +206,30 @@ mod tests {
         assert_eq!(judge(OPEN, &seconds(5, SATURATED, waiting)), LimitedBy::ClientCpu);
         let crowded = ClientLoad { run_delay: 0.4, ..ClientLoad::default() };
         assert_eq!(judge(OPEN, &seconds(5, crowded, waiting)), LimitedBy::SharedHost);
+    }
+
+    #[test]
+    fn more_than_the_whole_cores_is_the_clients_limit_whatever_the_host_took() {
+        // So many operations of 10,000 offered in a second were started, in that share of a core; others had the rest of it.
+        let judged = |started: u64, busy: f64| {
+            let client = ClientLoad { busy, unread: 0.4, run_delay: 1.0 - busy, steal: 0.1, ..ClientLoad::default() };
+            let run = seconds(5, client, |interval| {
+                answers(interval, 200_000);
+                let tally = &mut interval.stats.measured;
+                (tally.scheduled, tally.started, tally.dropped) = (10_000, started, 10_000 - started);
+            });
+            let summary = Summary::of(&OPEN, &run);
+            (summary.limited_by(&OPEN), summary.limits.cpu, summary.limits.host)
+        };
+        // Twice the ceiling: 174 µs each, and 100 µs of a core's time for each.
+        assert_eq!(judged(5_000, 0.87), (LimitedBy::ClientCpu, 5.0, 5.0));
+        assert_eq!(judged(500, 0.30), (LimitedBy::ClientCpu, 5.0, 5.0));
+        // 67 µs each: with the core to itself the client would have made them all.
+        assert_eq!(judged(9_000, 0.60), (LimitedBy::SharedHost, 0.0, 5.0));
+        assert_eq!(judged(5_000, 0.50), (LimitedBy::SharedHost, 0.0, 5.0));
+        // What waking up costs is no operation's cost, and without one nothing is known.
+        assert_eq!(judged(1, 0.04), (LimitedBy::SharedHost, 0.0, 5.0));
+        assert_eq!(judged(0, 0.90), (LimitedBy::SharedHost, 0.0, 5.0));
     }
 
     #[test]

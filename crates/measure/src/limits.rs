@@ -4,6 +4,7 @@
 //! docs/measurement.md, and the flagged seconds are counted. What follows from them is [`crate::limited_by`]'s to say.
 
 use crate::interval::Interval;
+use crate::stats::Tally;
 use serde::{Deserialize, Serialize};
 
 /// The load model, as far as the judgement needs it.
@@ -31,7 +32,10 @@ impl Model {
 }
 
 /// Busy share of a thread above which it has no time left.
-pub(crate) const BUSY_MAX: f64 = 0.95;
+const BUSY_MAX: f64 = 0.95;
+/// Share of a thread that it may spend whether operations run or not: waking, looking at the time, handing over. What an
+/// operation costs is never read from less than this.
+const IDLE_COST_MAX: f64 = 0.05;
 /// Share of looks that find answers already waiting, above which answers wait unread.
 const UNREAD_MAX: f64 = 0.5;
 /// Share of a network card's speed.
@@ -56,6 +60,16 @@ const BACKLOG_SHARE_MIN: f64 = 0.01;
 /// Flagged seconds, and share of all seconds, from which the client is named.
 const FLAGGED_SECONDS_MIN: f64 = 2.0;
 const FLAGGED_SHARE_MIN: f64 = 0.05;
+
+/// Whether a thread could not have made what was offered in an open run, even with a core to itself and a target that takes
+/// everything: what the operations that were started cost it, put to all that were scheduled, is more than all of its time.
+///
+/// CPU time is what the thread had, not what others left it: where the host took the core for a while, less was started for less
+/// CPU time, and the cost of an operation is the same. With nothing started nothing is known.
+pub(crate) fn offered_too_much(busy: f64, tally: &Tally) -> bool {
+    let cost = (busy - IDLE_COST_MAX).max(0.0);
+    cost * tally.scheduled as f64 > tally.started as f64 && tally.started > 0
+}
 
 /// Whether operations pile up: the straight line through what is in flight, in seconds' worth of arrivals, against time.
 ///
@@ -110,7 +124,7 @@ impl Backlog {
 pub struct LimitTally {
     /// Seconds looked at.
     pub seconds: f64,
-    /// A thread was busy while answers waited unread.
+    /// A thread was busy while answers waited unread, or more was offered than it had time for.
     pub cpu: f64,
     /// Operations started later than the bound allows (open model).
     pub late: f64,
@@ -148,7 +162,9 @@ impl LimitTally {
             stats.lateness.quantile(0.99).is_some_and(|p99| p99 as f64 > allowed.max(LATENESS_MAX_NANOS as f64))
         };
         self.seconds += seconds;
-        self.cpu += seconds * f64::from(load.busy > BUSY_MAX && load.unread > UNREAD_MAX);
+        let full = load.busy > BUSY_MAX && load.unread > UNREAD_MAX;
+        let overfull = model.is_open() && offered_too_much(load.busy, &interval.stats.measured);
+        self.cpu += seconds * f64::from(full || overfull);
         self.late += seconds * f64::from(late);
         self.nic += seconds * f64::from(load.nic > NIC_MAX);
         let frozen = load.frozen > FROZEN_MAX;

@@ -38,8 +38,8 @@ fn a_rate_that_the_client_can_not_make_is_never_a_clean_number() {
     let ended = Running::of(command).end();
     let report = Report::read(&ended);
     ended.expect(3);
-    let limited_by = report.text("/limited_by");
-    assert!(["client_cpu", "shared_host"].contains(&limited_by), "limited by {limited_by}: {}", report.at("/client"));
+    // More than a core can do, whatever others take of it.
+    assert_eq!(report.text("/limited_by"), "client_cpu", "{}", report.at("/client"));
     let count = |name: &str| report.number(&format!("/operations/{name}"));
     assert_eq!(count("offered"), 4_000_000);
     assert_eq!(count("started") + count("dropped"), count("offered"));
