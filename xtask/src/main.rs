@@ -14,6 +14,7 @@ mod process;
 mod program;
 mod say;
 mod statistics;
+mod stops;
 mod verdict;
 mod work;
 

@@ -9,6 +9,8 @@ pub enum Verdict {
     Met,
     /// It is not.
     NotMet,
+    /// It is not, and on this machine no program could reach it: a thread that only spins is stopped for longer.
+    NotPossible,
     /// There is too little to tell.
     NotJudged,
 }
@@ -24,6 +26,7 @@ impl fmt::Display for Verdict {
         formatter.pad(match self {
             Self::Met => "met",
             Self::NotMet => "NOT MET",
+            Self::NotPossible => "not possible here: this machine stops a spinning thread for longer",
             Self::NotJudged => "n/a",
         })
     }

@@ -1,0 +1,156 @@
+//! A control: how late would arrivals be for a thread that does nothing but read the clock?
+//!
+//! A machine stops its threads now and then: for interrupts, for others, or, where a hypervisor has given the core away, for
+//! milliseconds. No program on that core can be punctual meanwhile, so this is the floor under any lateness measured there.
+
+use crate::failure::{Failure, Result, While, failure};
+use crate::process::{CLIENT, Place, SERVER};
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Shorter gaps are the reading of the clock itself, and are left out.
+const GAP_MIN: Duration = Duration::from_micros(5);
+
+/// When a spinning thread was not running.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stops {
+    /// How long it spun, in seconds.
+    seconds: f64,
+    /// The gaps in that time, in seconds, longest first.
+    gaps: Vec<f64>,
+}
+
+impl Stops {
+    /// Spins on the client's core for that time, while another thread spins on the server's.
+    pub fn watch(length: Duration) -> Result<Self> {
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let companion = scope.spawn(|| {
+                pin(SERVER)?;
+                while !over.load(Ordering::Relaxed) {
+                    spin_loop();
+                }
+                Ok(())
+            });
+            let spinner = scope.spawn(|| pin(CLIENT).map(|()| Self::spin(length)));
+            let stops = spinner.join().unwrap_or_else(|_| Err(lost()));
+            over.store(true, Ordering::Relaxed);
+            companion.join().unwrap_or_else(|_| Err(lost()))?;
+            stops
+        })
+    }
+
+    fn spin(length: Duration) -> Self {
+        let start = Instant::now();
+        let (mut last, mut gaps) = (start, Vec::new());
+        while last - start < length {
+            let now = Instant::now();
+            if now - last >= GAP_MIN {
+                gaps.push((now - last).as_secs_f64());
+            }
+            last = now;
+        }
+        Self::new((last - start).as_secs_f64(), gaps)
+    }
+
+    fn new(seconds: f64, mut gaps: Vec<f64>) -> Self {
+        gaps.sort_unstable_by(|a, b| b.total_cmp(a));
+        Self { seconds, gaps }
+    }
+
+    /// The longest gap, in seconds.
+    pub fn longest(&self) -> f64 {
+        self.gaps.first().copied().unwrap_or(0.0)
+    }
+
+    /// The lateness, in seconds, that a share `q` of arrivals at uniform times would not have exceeded.
+    ///
+    /// An arrival falls into a gap g with the probability g / T, and waits for its end: a time uniform in 0..g. So the share
+    /// that waits for longer than x is Σ max(0, g − x) / T. With the k longest gaps longer than x, it is 1 − q at
+    /// x = (Σ g − (1 − q)·T) / k.
+    pub fn lateness(&self, q: f64) -> f64 {
+        let allowed = (1.0 - q) * self.seconds;
+        let mut sum = 0.0;
+        for (index, gap) in self.gaps.iter().enumerate() {
+            sum += gap;
+            let x = (sum - allowed) / (index + 1) as f64;
+            let next = self.gaps.get(index + 1).copied().unwrap_or(0.0);
+            if x >= next {
+                return x;
+            }
+        }
+        0.0
+    }
+}
+
+fn pin(place: Place) -> Result<()> {
+    match place {
+        Place::Core(core) => sys::limits::pin_current_thread(core).cannot(format_args!("use core {core}")),
+        Place::AllCores => Ok(()),
+    }
+}
+
+fn lost() -> Failure {
+    failure("a spinning thread was lost")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::Shuffler;
+
+    /// The same by laying the gaps out one after the other, and letting many arrivals come at even distances.
+    fn brute_force(seconds: f64, gaps: &[f64], q: f64) -> f64 {
+        const ARRIVALS: usize = 200_000;
+        let mut ends = Vec::new();
+        let mut at = 0.0;
+        for gap in gaps {
+            ends.push((at, at + gap));
+            at += gap;
+        }
+        let mut waits: Vec<f64> = (0..ARRIVALS)
+            .map(|number| {
+                let arrival = (number as f64 + 0.5) / ARRIVALS as f64 * seconds;
+                let inside = |(from, to): &&(f64, f64)| (*from..*to).contains(&arrival);
+                ends.iter().find(inside).map_or(0.0, |(_, to)| to - arrival)
+            })
+            .collect();
+        waits.sort_unstable_by(f64::total_cmp);
+        waits[(ARRIVALS as f64 * q) as usize]
+    }
+
+    #[test]
+    fn lateness_is_what_arrivals_in_the_gaps_would_have() {
+        const SEED: u64 = 5;
+        let mut shuffler = Shuffler::new(SEED);
+        for round in 0..40 {
+            // From hardly any gap to nothing but gaps, of very different lengths.
+            let gaps: Vec<f64> = (0..1 + round % 7).map(|_| 10_f64.powf(-4.0 + 3.0 * shuffler.unit())).collect();
+            let seconds = gaps.iter().sum::<f64>() * (1.0 + 40.0 * shuffler.unit() * f64::from(round % 3));
+            let stops = Stops::new(seconds, gaps.clone());
+            for q in [0.5, 0.9, 0.99] {
+                let (formula, counted) = (stops.lateness(q), brute_force(seconds, &gaps, q));
+                // Two arrivals are so far apart.
+                let step = seconds / 200_000.0;
+                assert!((formula - counted).abs() <= 2.0 * step, "{formula} {counted}, q {q}, {stops:?}, seed {SEED}");
+            }
+        }
+    }
+
+    #[test]
+    fn known_gaps() {
+        // One gap of 40 ms in a second: 3 % of the arrivals wait for 10 ms and more, 1 % for 30 ms and more.
+        let one = Stops::new(1.0, vec![0.04]);
+        assert!((one.lateness(0.99) - 0.03).abs() < 1e-12 && (one.lateness(0.97) - 0.01).abs() < 1e-12);
+        assert_eq!(one.lateness(0.95), 0.0);
+        assert_eq!((one.longest(), Stops::new(1.0, Vec::new()).lateness(0.99)), (0.04, 0.0));
+    }
+
+    #[test]
+    fn a_spinning_thread_is_watched() {
+        let stops = Stops::watch(Duration::from_millis(50)).unwrap();
+        assert!(stops.seconds >= 0.05 && stops.gaps.iter().sum::<f64>() <= stops.seconds, "{stops:?}");
+        assert!(stops.lateness(0.99) <= stops.longest());
+    }
+}
