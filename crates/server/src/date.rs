@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
+use wire::date::Date;
 
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -10,25 +11,11 @@ const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Au
 pub(crate) fn write_date(time: SystemTime, out: &mut Vec<u8>) {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let days = seconds / 86_400;
-    let (year, month, day) = civil(days);
-    let (name, month) = (DAYS[(days % 7) as usize], MONTHS[month]);
+    let Date { year, month, day } = Date::from_days(days);
+    let (name, month) = (DAYS[(days % 7) as usize], MONTHS[usize::from(month - 1)]);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     // Writing to memory does not fail.
     let _ = write!(out, "{name}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT");
-}
-
-/// Year, month (from 0) and day (from 1) of a day counted from 1970-01-01, by counting years of 400 years' cycles that
-/// begin in March (Howard Hinnant, "chrono-compatible low-level date algorithms").
-fn civil(days: u64) -> (u64, usize, u64) {
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = (from_march + 2) % 12;
-    let year = era * 400 + year_of_era + u64::from(month < 2);
-    (year, month as usize, day)
 }
 
 #[cfg(test)]
