@@ -123,11 +123,12 @@ impl ChunkDecoder {
     }
 
     fn step(&mut self, input: &[u8]) -> Result<Progress, ChunkRefusal> {
-        let step = self.reader.read_observed(input, &mut self.seen)?;
+        let step = self.reader.read_observed(input, &mut self.seen);
+        // Before the reader's own error: that lies behind the line, and a shorter piece of input would not have had it.
         if let Some(last) = self.seen.line.take() {
             self.begin_chunk(last)?;
         }
-        Ok(match step {
+        Ok(match step? {
             Step::NeedMore => Progress::new(input.len(), Event::NeedMore),
             Step::Data(range) => {
                 self.take(&input[range.clone()])?;
