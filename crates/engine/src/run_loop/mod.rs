@@ -223,18 +223,15 @@ impl<'p, N: Network> RunLoop<'p, N> {
         now = self.read_on(net, now);
         for event in ready {
             now = self.on_ready(net, *event, now);
-            self.serve_waiting(net, now);
             now = self.start_due(net, now);
         }
         if let Pacer::Closed(closed) = &mut self.pacer {
             closed.wake(now);
         }
         self.retry_names(net, now);
-        self.serve_waiting(net, now);
         now = self.start_due(net, now);
         if now >= self.next_sweep {
             self.sweep(net, now);
-            self.serve_waiting(net, now);
             now = self.start_due(net, now);
         }
         if self.is_over(net, now) { Step::Done } else { Step::WaitUntil(self.next_due(now)) }

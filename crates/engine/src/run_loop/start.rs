@@ -19,13 +19,17 @@ use wire::response::{RequestKind, ResponseReader};
 const BODY_WITH_HEAD_MAX: usize = 64 * 1024;
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Starts the operations that are due, a bounded number of them. Answers the present instant.
+    /// Serves the attempts that wait for a connection, then starts the operations that are due, a bounded number of them:
+    /// who has waited comes before who arrives. Answers the present instant.
     #[inline]
     pub(super) fn start_due(&mut self, net: &mut N, now: Instant) -> Instant {
         match &self.pacer {
             Pacer::Closed(closed) if closed.waiting.is_empty() => now,
             Pacer::Closed(_) => self.start_waiting(net, now),
-            Pacer::Open(_) => self.start_arrived(net, now),
+            Pacer::Open(_) => {
+                self.serve_waiting(net, now);
+                self.start_arrived(net, now)
+            }
         }
     }
 
@@ -188,7 +192,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Gives free connections, and leave to open new ones, to the attempts that wait for one.
     #[inline]
-    pub(super) fn serve_waiting(&mut self, net: &mut N, now: Instant) {
+    fn serve_waiting(&mut self, net: &mut N, now: Instant) {
         for origin in 0..self.origins.len() {
             if self.waiting == 0 {
                 return;
