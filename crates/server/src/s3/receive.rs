@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::time::SystemTime;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +16,7 @@ use s3s::{S3Error, S3Result, StdError, TrailingHeaders, s3_error};
 
 use super::content::Content;
 use super::operations::s3_error_of;
-use super::store::Store;
+use super::store::{Facts, Headers, Store};
 
 /// The algorithms, as in the names of headers.
 const ALGORITHMS: [&str; 5] = ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"];
@@ -26,6 +27,14 @@ pub(super) struct Received {
     pub(super) md5: [u8; 16],
     /// By algorithm, in base64.
     pub(super) checksums: BTreeMap<String, String>,
+}
+
+impl Received {
+    /// What is kept of it, as it stands in a store from now on.
+    pub(super) fn into_kept(self, headers: Headers, metadata: BTreeMap<String, String>) -> (Facts, Content) {
+        let (etag, modified) = (hex(&self.md5), SystemTime::now());
+        (Facts { etag, modified, headers, metadata, checksums: self.checksums }, self.content)
+    }
 }
 
 /// Takes a body in.

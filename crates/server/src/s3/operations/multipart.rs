@@ -41,13 +41,8 @@ pub(super) async fn upload_part(store: &Store, request: S3Request<UploadPartInpu
     let UploadPartInput { body, bucket, key, upload_id, part_number, .. } = request.input;
     store.with_upload(&bucket, &key, &upload_id, |_| ()).map_err(s3_error_of)?;
     let received = receive(store, body, &request.headers, request.trailing_headers).await?;
-    let facts = Facts {
-        etag: hex(&received.md5),
-        modified: SystemTime::now(),
-        headers: Headers::default(),
-        metadata: BTreeMap::new(),
-        checksums: received.checksums,
-    };
+    let md5 = received.md5;
+    let (facts, content) = received.into_kept(Headers::default(), BTreeMap::new());
     let checksum = |name: &str| facts.checksums.get(name).cloned();
     let output = UploadPartOutput {
         e_tag: Some(ETag::Strong(facts.etag.clone())),
@@ -58,7 +53,7 @@ pub(super) async fn upload_part(store: &Store, request: S3Request<UploadPartInpu
         checksum_sha256: checksum("sha256"),
         ..UploadPartOutput::default()
     };
-    let part = Part { md5: received.md5, facts, content: received.content };
+    let part = Part { md5, facts, content };
     store.put_part(&bucket, &key, &upload_id, part_number, part).map_err(s3_error_of)?;
     Ok(output)
 }

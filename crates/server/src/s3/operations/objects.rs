@@ -15,7 +15,7 @@ use wire::ContentRange;
 use super::{Operations, s3_error_of};
 use crate::answer::{Part, part};
 use crate::front::range_of;
-use crate::s3::receive::{hex, receive};
+use crate::s3::receive::receive;
 use crate::s3::store::{Facts, Headers, Object, Refused, Store};
 
 /// The most objects of one batch, as on S3.
@@ -35,13 +35,7 @@ pub(super) async fn put(on: &Operations, request: S3Request<PutObjectInput>) -> 
         return Err(s3_error!(PreconditionFailed));
     }
     let received = receive(&on.store, body, &request.headers, request.trailing_headers).await?;
-    let facts = Facts {
-        etag: hex(&received.md5),
-        modified: SystemTime::now(),
-        headers,
-        metadata: metadata.unwrap_or_default().into_iter().collect(),
-        checksums: received.checksums,
-    };
+    let (facts, content) = received.into_kept(headers, metadata.unwrap_or_default().into_iter().collect());
     let checksum = |name: &str| facts.checksums.get(name).cloned();
     let output = PutObjectOutput {
         e_tag: Some(ETag::Strong(facts.etag.clone())),
@@ -53,7 +47,7 @@ pub(super) async fn put(on: &Operations, request: S3Request<PutObjectInput>) -> 
         ..PutObjectOutput::default()
     };
     if !on.planted.loses() {
-        on.store.put(&bucket, &key, facts, received.content).map_err(s3_error_of)?;
+        on.store.put(&bucket, &key, facts, content).map_err(s3_error_of)?;
     }
     Ok(output)
 }
