@@ -34,13 +34,6 @@ fn pattern(first: u64, length: u64) -> Vec<u8> {
     (first..first + length).map(server::pattern_byte).collect()
 }
 
-fn stop(server: Running) -> String {
-    server.signal("INT");
-    let ended = server.end();
-    ended.expect(0);
-    ended.stdout
-}
-
 #[test]
 fn curl_gets_the_same_over_every_protocol() {
     let _cores = shared_cores();
@@ -80,7 +73,7 @@ fn curl_gets_the_same_over_every_protocol() {
         let bounds = if version == "2" { 1..=65_536 } else { 65_536..=65_536 };
         assert!(ended.code != Some(0) && bounds.contains(&arrived), "{cut} {ended:?}");
 
-        let ledger = stop(server);
+        let ledger = server.stop();
         for line in
             ["requests     8 (0 malformed, 0 cut)", "answers      7 complete, 1 aborted", " 65536 in aborted ones"]
         {
@@ -131,7 +124,7 @@ fn clients_show_certificates_where_they_must() {
     assert_ne!(refused.code, Some(0));
     let (told, _) = ask(&place, curl, &["--cacert", "cert.pem", "--cert", "cert.pem", "--key", "key.pem"], &url);
     assert_eq!(told, "2 200 10");
-    let ledger = stop(server);
+    let ledger = server.stop();
     assert!(ledger.contains("2 accepted, 0 refused, 1 failed the TLS handshake"), "{ledger}");
 }
 

@@ -25,13 +25,6 @@ fn serve(place: &Place, words: &[&str]) -> (Running, String) {
     (server, endpoint)
 }
 
-fn stop(server: Running) -> String {
-    server.signal("INT");
-    let ended = server.end();
-    ended.expect(0);
-    ended.stdout
-}
-
 fn boto3(place: &Place, python: &str, script: &str, endpoint: &str) -> Ended {
     let script = place.write("client.py", script);
     let mut command = Command::new(python);
@@ -56,7 +49,7 @@ fn boto3_works_against_memory_directory_and_tls() {
         let place = Place::new();
         let (server, endpoint) = serve(&place, words);
         all_steps(&place, python, &endpoint);
-        let ledger = stop(server);
+        let ledger = server.stop();
         for line in ["UploadPart               200  6 complete, 0 aborted", "CompleteMultipartUpload  200  1 complete"]
         {
             assert!(ledger.contains(line), "{line} is not in:\n{ledger}");
@@ -113,7 +106,7 @@ s3.put_object(Bucket='bbb', Key='k2', Body=body)";
         let (server, endpoint) = serve(&place, &words);
         let ended = boto3(&place, python, &short_script(&steps), &endpoint);
         assert!(ended.code == Some(0) && ended.stdout.contains("all steps done"), "{words:?}: {ended:?}");
-        let ledger = stop(server);
+        let ledger = server.stop();
         assert!(ledger.contains(booked), "{words:?}: {booked} is not in:\n{ledger}");
     }
 }
@@ -156,7 +149,7 @@ fn s3cmd_works_and_a_later_server_has_its_objects() {
     assert!(listed.contains("s3://bucket/dir/large") && listed.contains("s3://bucket/a b+c"), "{listed}");
     run(&["cp", "s3://bucket/a b+c", "s3://bucket/copy"]);
     run(&["del", "s3://bucket/a b+c"]);
-    stop(server);
+    server.stop();
 
     let (server, endpoint) = serve(&place, &store);
     let run = |words: &[&str]| s3cmd(&place, &endpoint, words);
@@ -169,7 +162,7 @@ fn s3cmd_works_and_a_later_server_has_its_objects() {
     assert_eq!(run(&["ls"]).stdout, "");
     // The mark alone: nothing is left behind.
     assert_eq!(std::fs::read_dir(place.path("objects")).unwrap().count(), 1);
-    stop(server);
+    server.stop();
 }
 
 #[test]

@@ -21,13 +21,6 @@ fn line<'a>(stdout: &'a str, name: &str) -> &'a str {
     found.unwrap_or_else(|| panic!("no {name} in {stdout}")).trim()
 }
 
-fn stop(server: Running) -> String {
-    server.signal("INT");
-    let ended = server.end();
-    ended.expect(0);
-    ended.stdout
-}
-
 #[test]
 fn a_cluster_counts_the_hops_that_its_client_counts() {
     let _cores = shared_cores();
@@ -38,7 +31,7 @@ fn a_cluster_counts_the_hops_that_its_client_counts() {
     assert_eq!((report.text("/verdict"), report.number("/operations/ok")), ("valid", 500));
     let hops = report.number("/operations/hops");
     assert!((250..500).contains(&hops), "three of four objects are elsewhere: {hops}");
-    let stdout = stop(server);
+    let stdout = server.stop();
     assert_eq!(line(&stdout, "status"), format!("200 × 500, 307 × {hops}"));
     assert_eq!(line(&stdout, "body bytes"), "1500000 in complete answers, 0 in aborted ones");
     for index in 0..4 {
@@ -55,7 +48,7 @@ fn a_proxying_cluster_sends_more_than_its_client_gets() {
     let (ended, report) = place.get(["--url-file", "urls", "-n", "500", "-c", "8"]);
     ended.expect(0);
     assert_eq!((report.number("/operations/ok"), report.number("/operations/hops")), (500, 0));
-    let stdout = stop(server);
+    let stdout = server.stop();
     let sent: u64 = line(&stdout, "body bytes").split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0);
     assert!((2 * 1_125_000..3_000_000).contains(&sent), "three of four bytes cross twice: {sent}");
 }
@@ -70,6 +63,6 @@ fn a_piece_of_booster_http_breaks_off_where_it_is_told_to() {
     let failed = report.number("/operations/failed");
     assert!((9..=11).contains(&failed), "{failed} of 100");
     assert_eq!(report.class("incomplete"), failed);
-    let stdout = stop(server);
+    let stdout = server.stop();
     assert!(line(&stdout, "answers").ends_with(&format!("{failed} aborted")), "{stdout}");
 }

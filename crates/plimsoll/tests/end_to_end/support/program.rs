@@ -113,6 +113,14 @@ impl Running {
         })
     }
 
+    /// Ends a server in good order. Answers what it printed.
+    pub fn stop(self) -> String {
+        self.signal("INT");
+        let ended = self.end();
+        ended.expect(0);
+        ended.stdout
+    }
+
     /// Waits for the end, for as long as is usual.
     pub fn end(self) -> Ended {
         self.end_within(PATIENCE)
