@@ -13,6 +13,7 @@ mod address;
 pub mod clock;
 pub mod file;
 pub mod limits;
+pub mod memory;
 mod options;
 pub mod poll;
 pub mod process;
