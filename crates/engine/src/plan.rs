@@ -272,8 +272,35 @@ pub struct ConnectionPlan {
 pub enum Follow {
     /// A 3xx is a failure.
     Never,
-    /// Up to so many hops for an operation.
-    UpTo(u8),
+    /// Up to so many hops for an operation, past the traps that are allowed.
+    UpTo(u8, Traps),
+}
+
+impl Follow {
+    /// Up to so many hops, and into no trap.
+    #[must_use]
+    pub fn up_to(hops: u8) -> Self {
+        Self::UpTo(hops, Traps::default())
+    }
+}
+
+/// Redirects by which a server leads a client to where it would not go by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traps {
+    /// From https to http: what was encrypted no longer is.
+    pub downgrade: Trap,
+    /// From a public address to one that is not: the client is made to reach into its own network.
+    pub private: Trap,
+}
+
+/// What is done about a trap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trap {
+    /// The redirect is not followed: `redirect_denied`.
+    #[default]
+    Refused,
+    /// The user has said that it may be followed.
+    Allowed,
 }
 
 /// A run.

@@ -19,6 +19,8 @@ fn plan_for(case: &Case, address: std::net::SocketAddr) -> Plan {
     plan.stop = StopAfter { ops: stop, ..StopAfter::default() };
     plan.log_ops = true;
     plan.request.method = client.method.clone();
+    plan.request.headers = client.headers.iter().map(|line| wire::Header::parse(line).unwrap()).collect();
+    plan.request.body = client.body.as_ref().map(|body| body.as_bytes().into());
     plan.request.range = client.range.map(RangeChoice::Fixed);
     plan.request.kind = match (client.method.as_ref(), client.range) {
         ("GET", Some(_)) => OpKind::GetRange,
@@ -88,6 +90,10 @@ fn play(case: &Case) -> Vec<String> {
         if case.client.requests == 1 || wanted {
             must(flag.name(), found.to_string(), wanted.to_string());
         }
+    }
+    if let Some(connections) = expected.connections {
+        must("connections", liar.connections().to_string(), connections.to_string());
+        must("connections counted", summary.stats.connections.opened.to_string(), connections.to_string());
     }
     if case.client.requests == 1 && expected.earlier.is_empty() {
         must("kept alive", (tally.flags.get(Flag::KeptAlive) > 0).to_string(), expected.reused.to_string());

@@ -313,7 +313,7 @@ fn every_hop_is_an_attempt() {
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let refused = summary(&plan, &intervals);
     assert_eq!(refused.stats.measured.classes.get(AttemptClass::Http3xx), 5);
-    plan.follow = Follow::UpTo(1);
+    plan.follow = Follow::up_to(1);
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let limited = summary(&plan, &intervals);
     assert_eq!(limited.stats.measured.causes.get(Cause::TooManyRedirects), 5);

@@ -116,9 +116,16 @@ enumerated! {
         RangeBeyondEnd => "range_beyond_end", "416: the range that was asked for begins behind the object's end";
         WrongRangeLength => "wrong_range_length", "the body is not as long as its Content-Range";
         NotFollowed => "not_followed", "a redirect, and following is off";
+        MethodChange => "method_change", "301, 302 or 303 to a method that following it would turn into GET";
         TooManyRedirects => "too_many_redirects", "more redirects in a row than allowed";
-        BadLocation => "bad_location", "Location is missing, given twice, or not a URL";
+        RedirectLoop => "redirect_loop", "redirects lead back to a URL of the same operation, up to the number allowed";
+        TooManyOrigins => "too_many_origins", "redirects have led to 4096 further hosts already";
+        NoLocation => "no_location", "a redirect without a Location";
+        TwoLocations => "two_locations", "a redirect with two different Locations";
+        BadLocation => "bad_location", "Location is not a URL";
         SchemeNotSpoken => "scheme_not_spoken", "redirected to a scheme that this program does not speak";
+        Downgrade => "downgrade", "redirected from https to http (--allow-downgrade follows)";
+        PrivateAddress => "private_address", "redirected from a public to a private address (--allow-private-redirects follows)";
         Status => "status", "the status code says so";
         SizeDiffers => "size_differs", "the body has not the expected size";
         StatusDiffers => "status_differs", "the status is not an expected one";

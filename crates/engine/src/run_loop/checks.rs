@@ -39,7 +39,7 @@ pub(super) fn at_head(head: &Head, asked: &Asked, checks: &Checks) -> AtHead {
     use AtHead::{Cut, Doomed, Read, Redirect};
     let status = head.status;
     if matches!(status, 301 | 302 | 303 | 307 | 308) && !checks.statuses.contains(&status) {
-        if matches!(asked.follow, Follow::UpTo(_)) {
+        if matches!(asked.follow, Follow::UpTo(..)) {
             return Redirect;
         }
         return Doomed(failed(AttemptClass::Http3xx, Cause::NotFollowed, Phase::Head));

@@ -1,20 +1,18 @@
 //! Attempts and operations end here, and are recorded.
 
 use super::checks::{self, AtHead};
-use super::connections::{OriginState, State};
-use super::op::{Answer, Hop};
+use super::connections::State;
+use super::op::Answer;
 use super::pacer::Pacer;
 use super::{FirstAnswer, RunLoop};
 use crate::network::{Network, Token};
-use crate::plan::{Follow, ORIGINS_MAX, Route};
 use crate::tls::Negotiated;
 use measure::sample::{AttemptKind, AttemptSample};
 use measure::{AttemptClass, AttemptOutcome, Cause, Example, Flag, Instant, OpOutcome, Phase};
 use std::io;
 use std::time::Duration;
 use wire::message::{Reading, Version};
-use wire::response::{Location, RangeField};
-use wire::url::{Scheme, Url};
+use wire::response::RangeField;
 
 /// After connections have failed, slots wait before they try again: 5 ms, doubled with each failure in a row, up to
 /// 160 ms. Without it a dead target would be hammered, and the figures filled with millions of failures.
@@ -189,54 +187,6 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Where the redirect that was just read leads.
-    fn next_hop(&mut self, slot: u32) -> Result<Hop, AttemptOutcome> {
-        let refuse = |class, cause| Err(AttemptOutcome::failed(class, cause, Phase::Head));
-        let bad = |cause| refuse(AttemptClass::Redirect, cause);
-        let Some(op) = &self.slots[slot as usize].op else { return bad(Cause::Defect) };
-        let connection = op.attempt.connection.and_then(|token| self.connections.get(token));
-        let Some(head) = connection.and_then(|connection| connection.reader.head()) else { return bad(Cause::Defect) };
-        // 301, 302 and 303 may turn other methods into GET; only those that stay themselves are followed.
-        let keeps_method =
-            matches!(self.plan.request.method.as_ref(), "GET" | "HEAD") || matches!(head.status, 307 | 308);
-        if !keeps_method {
-            return refuse(AttemptClass::Http3xx, Cause::NotFollowed);
-        }
-        let Location::One(location) = &head.location else { return bad(Cause::BadLocation) };
-        let Follow::UpTo(most) = self.plan.follow else { return bad(Cause::NotFollowed) };
-        if op.hops >= most {
-            return bad(Cause::TooManyRedirects);
-        }
-        let base = match &op.hop {
-            Some(hop) => Ok(hop.url.clone()),
-            None => self.url_of(op.item).parse::<Url>(),
-        };
-        let Ok(url) = base.and_then(|base| base.join(location)) else { return bad(Cause::BadLocation) };
-        if url.origin().scheme == Scheme::Https && matches!(self.plan.connections.route, Route::Proxy { .. }) {
-            return bad(Cause::SchemeNotSpoken);
-        }
-        match self.origin_index(&url) {
-            Some(origin) => Ok(Hop { url, origin }),
-            None => bad(Cause::TooManyRedirects),
-        }
-    }
-
-    fn url_of(&self, item: u32) -> String {
-        let item = &self.plan.targets.items()[item as usize];
-        let origin = &self.origins[item.origin as usize].origin;
-        format!("{}://{}{}", origin.scheme, origin.host_header(), item.target)
-    }
-
-    fn origin_index(&mut self, url: &Url) -> Option<usize> {
-        let known = self.origins.iter().position(|state| state.origin == *url.origin());
-        if known.is_none() && self.origins.len() < 2 * ORIGINS_MAX {
-            let label = self.recorder.host_label(&url.origin().to_string());
-            self.origins.push(OriginState::new(self.plan, url.origin().clone(), false, label));
-            return Some(self.origins.len() - 1);
-        }
-        known
-    }
-
     /// Records the running attempt and lets go of its connection. Answers its body bytes inside the window.
     fn record_attempt(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) -> u64 {
         if outcome != AttemptOutcome::OK && self.recorder.wants_example(outcome.cause) {
@@ -268,7 +218,7 @@ impl<N: Network> RunLoop<'_, N> {
         window_bytes
     }
 
-    fn let_go(&mut self, net: &mut N, token: Token, after: After) {
+    pub(super) fn let_go(&mut self, net: &mut N, token: Token, after: After) {
         match after {
             After::Close => self.close(net, token),
             After::Keep => {
@@ -296,7 +246,11 @@ impl<N: Network> RunLoop<'_, N> {
         let connection = op.attempt.connection.and_then(|token| self.connections.get(token));
         let shows_bytes = matches!(
             outcome.class,
-            AttemptClass::Protocol | AttemptClass::Reset | AttemptClass::TlsHandshake | AttemptClass::TlsCert
+            AttemptClass::Protocol
+                | AttemptClass::Reset
+                | AttemptClass::TlsHandshake
+                | AttemptClass::TlsCert
+                | AttemptClass::RedirectDenied
         );
         let detail = if shows_bytes { String::from_utf8_lossy(&self.scratch).into_owned() } else { String::new() };
         let url = match &op.hop {

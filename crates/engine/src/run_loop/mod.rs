@@ -8,6 +8,7 @@
 //! - `receive`: answers are read, or dropped in the kernel;
 //! - `secure`, `transport`: TLS between the socket and the rest;
 //! - `finish`: attempts and operations end and are recorded;
+//! - `redirect`: where a redirect leads, and which ones are traps;
 //! - `checks`: what an answer amounts to.
 
 mod checks;
@@ -17,6 +18,7 @@ pub mod log;
 mod op;
 mod pacer;
 mod receive;
+mod redirect;
 mod request;
 mod secure;
 mod start;

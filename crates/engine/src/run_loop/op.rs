@@ -23,6 +23,10 @@ pub(super) struct Slot {
 pub(super) struct Hop {
     pub url: Url,
     pub origin: usize,
+    /// Whether it must not be followed to an address that is not public.
+    pub only_public: bool,
+    /// A hash of each URL that this operation has asked for before this one, to know a loop by.
+    pub visited: Vec<u64>,
 }
 
 /// One request of an operation.

@@ -5,7 +5,7 @@ use super::finish::After;
 use super::op::{Attempt, Op, Slot};
 use super::pacer::Pacer;
 use super::transport::Transport;
-use super::{BURST, RunLoop, checks};
+use super::{BURST, RunLoop, checks, redirect};
 use crate::network::{Connecting, NameError, Network, Token};
 use crate::plan::{Choice, RangeChoice};
 use crate::random::{Stream, below};
@@ -181,7 +181,12 @@ impl<N: Network> RunLoop<'_, N> {
         if let Some(connection) = self.connections.get_mut(token) {
             connection.slot = slot;
         }
-        self.send_request(net, token, now);
+        if self.is_lured(slot, token) {
+            self.let_go(net, token, After::Keep);
+            self.deny(net, slot, now);
+        } else {
+            self.send_request(net, token, now);
+        }
     }
 
     /// Whether an attempt of the open model has to wait for a connection. In the closed model every slot opens its own,
@@ -248,6 +253,11 @@ impl<N: Network> RunLoop<'_, N> {
             }
         };
         op.attempt.addresses_tried += 1;
+        if op.hop.as_ref().is_some_and(|hop| redirect::is_trap(hop, &address)) {
+            self.note_detail(address.to_string().as_bytes());
+            self.deny(net, slot, now);
+            return;
+        }
         self.make_room(net);
         let Some(op) = &mut self.slots[slot as usize].op else { return };
         let token = self.connections.reserve();

@@ -230,7 +230,8 @@ impl<S: SimServer> Network for SimNetwork<S> {
         if host.ends_with(".invalid") {
             return Resolution::Failed(NameError::NotFound);
         }
-        Resolution::Found(Arc::from([SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)]))
+        let address = host.parse().unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        Resolution::Found(Arc::from([SocketAddr::new(address, port)]))
     }
 
     fn wait(&mut self, until: Instant, ready: &mut Vec<Ready>) -> io::Result<Waited> {

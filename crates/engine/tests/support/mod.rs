@@ -33,7 +33,7 @@ pub fn plan() -> Plan {
         drain: Duration::from_secs(10),
         timeouts: Timeouts::default(),
         checks: Checks::default(),
-        follow: Follow::UpTo(10),
+        follow: Follow::up_to(10),
         connections: ConnectionPlan {
             route: Route::Direct,
             connect_to: Vec::new(),

@@ -306,6 +306,37 @@ fn redirects_lead_into_tls() {
 }
 
 #[test]
+fn redirects_do_not_lead_out_of_tls_unless_that_is_allowed() {
+    let authority = Authority::new();
+    let plain = Endpoint::start(|mut socket| {
+        while request(&mut socket)? {
+            socket.write_all(&page(100))?;
+        }
+        Ok(())
+    });
+    let location = plain.url("http");
+    let config = authority.server(&authority.sign(HOST, VALID), false);
+    let secure = Endpoint::start(move |socket| {
+        let mut tls = accept(&config, socket);
+        while request(&mut tls)? {
+            let said = format!("HTTP/1.1 301 Moved\r\nLocation: {location}\r\nContent-Length: 5\r\n\r\nmoved");
+            tls.write_all(said.as_bytes())?;
+        }
+        Ok(())
+    });
+    let mut plan = plan_for(&secure, "https", &trusting(&authority));
+    plan.connections.known.extend(plan_for(&plain, "http", &trusting(&authority)).connections.known);
+    let (end, detail, summary) = end_of(&plan);
+    assert_eq!(end, (AttemptClass::RedirectDenied, Cause::Downgrade, Phase::Head));
+    assert_eq!(detail, format!("to http://{HOST}:{}", plain.address.port()));
+    assert_eq!((summary.stats.measured.attempts, plain.seen.connections.load(Ordering::Relaxed)), (1, 0));
+    assert_eq!(summary.stats.measured.body_bytes, 5, "its body is counted");
+    plan.follow = Follow::UpTo(10, Traps { downgrade: Trap::Allowed, ..Traps::default() });
+    let (end, detail, summary) = end_of(&plan);
+    assert_eq!((end.0, summary.stats.measured.hops), (AttemptClass::Ok, 1), "{detail}");
+}
+
+#[test]
 fn what_was_agreed_on_is_known() {
     let authority = Authority::new();
     let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), 100));

@@ -2,7 +2,7 @@
 
 use super::{Output, host};
 use crate::redact;
-use engine::plan::{Choice, Follow, LoadModel, Plan, RangeChoice, Route};
+use engine::plan::{Choice, Follow, LoadModel, Plan, RangeChoice, Route, Trap};
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::units::{ByteSize, format_span};
 use store::{Begin, FORMAT, LevelStage, Levels};
@@ -132,7 +132,12 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
         "redirects",
         match plan.follow {
             Follow::Never => "not followed".to_owned(),
-            Follow::UpTo(most) => format!("followed, up to {most}"),
+            Follow::UpTo(most, traps) => {
+                let also = |trap, text| if trap == Trap::Allowed { text } else { "" };
+                let downgrade = also(traps.downgrade, ", also from https to http");
+                let private = also(traps.private, ", also from public to private addresses");
+                format!("followed, up to {most}{downgrade}{private}")
+            }
         },
     );
     set("drain", format_span(plan.drain));

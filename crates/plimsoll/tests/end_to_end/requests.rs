@@ -217,7 +217,7 @@ fn a_circle_of_redirects_ends() {
     let place = Place::new();
     let (ended, report) = place.get([&nginx.url("/round"), "-n", "10"]);
     ended.expect(1);
-    assert_eq!((report.number("/operations/failed"), report.cause("too_many_redirects")), (10, 10));
+    assert_eq!((report.number("/operations/failed"), report.cause("redirect_loop")), (10, 10));
     assert_eq!(nginx.quit().len(), 110, "ten hops each");
 }
 

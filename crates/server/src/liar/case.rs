@@ -2,6 +2,7 @@
 //!
 //! Cases are TOML. This module reads them into types that cannot hold nonsense; every mistake is told with its place.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -22,7 +23,7 @@ pub struct Case {
     pub name: Box<str>,
     /// What the server does, in one sentence.
     pub about: Box<str>,
-    /// The number of the misbehaviour in the project's table of them (16 to 53).
+    /// The number of the misbehaviour in the project's table of them (14 to 59).
     pub row: u16,
     /// How the case is to be driven.
     pub client: Client,
@@ -30,6 +31,8 @@ pub struct Case {
     pub expected: Expected,
     /// What is done on the first connection, the second and so on; the last script serves all further ones.
     pub(super) scripts: Vec<Vec<Step>>,
+    /// The same for connections to the second port; empty when there is none.
+    there: Vec<Vec<Step>>,
 }
 
 /// How a case is to be driven: so many operations one after the other, one at a time, on a kept connection.
@@ -37,6 +40,10 @@ pub struct Case {
 pub struct Client {
     /// The method of every operation.
     pub method: Box<str>,
+    /// Header fields of every request.
+    pub headers: Vec<Box<str>>,
+    /// The body of every request.
+    pub body: Option<Box<str>>,
     /// The range asked for.
     pub range: Option<ByteRange>,
     /// Operations; all but the last are ordinary and succeed.
@@ -62,10 +69,12 @@ pub struct Expected {
     pub ok: bool,
     /// Body bytes of the last attempt as received; `None` where that depends on timing.
     pub body_bytes: Option<u64>,
-    /// Flags of the last attempt, without the one that says that the connection can be used again.
+    /// Flags of its attempts, without the one that says that the connection can be used again.
     pub flags: Vec<Box<str>>,
     /// Whether the connection may carry another request.
     pub reused: bool,
+    /// Connections opened in all; `None` where that does not matter.
+    pub connections: Option<u64>,
 }
 
 impl Expected {
@@ -126,6 +135,8 @@ struct RawCase {
     expect: RawExpected,
     #[serde(rename = "connection")]
     connections: Vec<RawConnection>,
+    #[serde(default)]
+    there: Vec<RawConnection>,
 }
 
 #[derive(Deserialize)]
@@ -138,6 +149,9 @@ struct RawConnection {
 #[serde(deny_unknown_fields)]
 struct RawClient {
     method: Option<Box<str>>,
+    #[serde(default)]
+    headers: Vec<Box<str>>,
+    body: Option<Box<str>>,
     range: Option<Box<str>>,
     requests: Option<u32>,
     expect_size: Option<u64>,
@@ -159,6 +173,7 @@ struct RawExpected {
     #[serde(default)]
     flags: Vec<Box<str>>,
     reused: bool,
+    connections: Option<u64>,
 }
 
 impl Case {
@@ -168,21 +183,42 @@ impl Case {
     /// Says what is wrong, and where.
     pub fn parse(name: &str, text: &str) -> Result<Self, CaseError> {
         let raw: RawCase = toml::from_str(text).map_err(|error| CaseError::Toml(error.to_string()))?;
-        if !(1..=CONNECTIONS_MAX).contains(&raw.connections.len()) {
-            return Err(value("connection", "a case scripts 1 to 8 connections"));
+        if !(1..=CONNECTIONS_MAX).contains(&raw.connections.len()) || raw.there.len() > CONNECTIONS_MAX {
+            return Err(value("connection", "a case scripts 1 to 8 connections, and up to 8 to the second port"));
         }
         if raw.about.trim().is_empty() {
             return Err(value("about", "say in a sentence what the server does"));
         }
-        let scripts = raw.connections.into_iter().enumerate().map(|(index, raw)| script(index + 1, raw));
+        let scripts = |raw: Vec<RawConnection>| {
+            raw.into_iter().enumerate().map(|(index, raw)| script(index + 1, raw)).collect::<Result<_, _>>()
+        };
         Ok(Self {
             name: name.into(),
             about: raw.about,
             row: raw.row,
             client: Client::from_raw(raw.client)?,
             expected: Expected::from_raw(raw.expect)?,
-            scripts: scripts.collect::<Result<_, _>>()?,
+            scripts: scripts(raw.connections)?,
+            there: scripts(raw.there)?,
         })
+    }
+
+    /// What is played at the second port, as a case of its own; `None` when there is no second port.
+    pub(super) fn take_there(&mut self) -> Option<Self> {
+        let scripts = std::mem::take(&mut self.there);
+        (!scripts.is_empty()).then(|| Self { scripts, ..self.clone() })
+    }
+
+    /// Puts the addresses into what is sent.
+    pub(super) fn place(&mut self, here: SocketAddr, there: SocketAddr) {
+        let (here, there) = (here.to_string(), there.to_string());
+        for step in self.scripts.iter_mut().flatten() {
+            if let Step::Send(bytes) | Step::EachRequest(bytes) = step
+                && let Ok(text) = std::str::from_utf8(bytes)
+            {
+                *bytes = text.replace("{here}", &here).replace("{there}", &there).into_bytes().into();
+            }
+        }
     }
 
     /// What is done on the `index`-th connection, counted from 0.
@@ -220,6 +256,8 @@ impl Client {
         }
         Ok(Self {
             method,
+            headers: raw.headers,
+            body: raw.body,
             range: raw.range.as_deref().map(range).transpose()?,
             requests,
             expect_size: raw.expect_size,
@@ -257,6 +295,7 @@ impl Expected {
             body_bytes: raw.body_bytes,
             flags: raw.flags,
             reused: raw.reused,
+            connections: raw.connections,
         })
     }
 }

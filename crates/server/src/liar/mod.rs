@@ -14,8 +14,13 @@
 //!   "close",
 //! ]
 //!
+//! [[there]]                           # connections to a second port, which stands for another host; may be left out
+//! script = ["expect_request", "close"]
+//!
 //! [client]                            # how to drive it; all keys may be left out
 //! method = "GET"
+//! headers = ["Cookie: a=b"]
+//! body = "text"
 //! range = "0-1023"
 //! requests = 1                        # operations, one after the other; all but the last succeed
 //! expect_size = 1024
@@ -29,14 +34,18 @@
 //! ok = false
 //! attempts = 1                        # with more, `earlier = [{ class = "...", cause = "..." }]` names those before
 //! body_bytes = 4                      # left out where it depends on timing
-//! flags = []
+//! flags = []                          # of all its attempts
 //! reused = false
+//! connections = 1                     # opened in all, at both ports; may be left out
 //! ```
 //!
-//! Steps are `"expect_request"`, `{ send = "text" }`, `{ send_hex = "00 ff" }`, `{ repeat = { what = "text", times = 9 } }`
-//! or `until_closed = true` instead of `times`, both with an optional `pause = "50ms"`, `{ sleep = "200ms" }`,
-//! `"half_close"`, `"close"`, `"reset"` and `"close_listener"`. After the last step the connection stays open, and what
-//! the client sends is dropped, until it closes. A `close` with unread bytes of the client, and a `reset` at once after a
+//! Steps are `"expect_request"`, `{ expect = { with = ["cookie"], without = ["authorization"], body = "text" } }` (closes
+//! after a request that is not so; each key may be left out), `{ send = "text" }`, `{ send_hex = "00 ff" }`,
+//! `{ each_request = "text" }` (answers every request so until the client closes),
+//! `{ repeat = { what = "text", times = 9 } }` or `until_closed = true` instead of `times`, both with an optional
+//! `pause = "50ms"`, `{ sleep = "200ms" }`, `"half_close"`, `"close"`, `"reset"` and `"close_listener"`. In what is sent,
+//! `{here}` and `{there}` stand for host and port of the first and of the second port. After the last step the connection
+//! stays open, and what the client sends is dropped, until it closes. A `close` with unread bytes of the client, and a `reset` at once after a
 //! `send`, may lose what was sent: read first, and sleep a little before.
 
 mod case;
@@ -74,6 +83,8 @@ pub struct Liar {
     waker: Arc<Waker>,
     /// `None` once it has been waited for.
     handle: Option<JoinHandle<()>>,
+    /// The second port of a case that has one.
+    there: Option<Box<Self>>,
 }
 
 impl Liar {
@@ -90,8 +101,18 @@ impl Liar {
     /// # Errors
     /// The address cannot be listened on, or the system lacks the means.
     pub fn start_on(case: Case, address: SocketAddr, lifetime: Duration) -> io::Result<Self> {
+        Self::start_at(case, address, lifetime, None)
+    }
+
+    /// `here` is the first port when this is the second.
+    fn start_at(mut case: Case, address: SocketAddr, lifetime: Duration, here: Option<SocketAddr>) -> io::Result<Self> {
         let listener = Socket::listen_tcp(address, BACKLOG, false)?;
         let address = listener.local_addr()?;
+        let there = match case.take_there() {
+            Some(there) => Some(Self::start_at(there, (address.ip(), 0).into(), lifetime, Some(address))?),
+            None => None,
+        };
+        case.place(here.unwrap_or(address), there.as_ref().map_or(address, |there| there.address));
         let poller = Poller::new()?;
         let waker = Arc::new(Waker::new()?);
         poller.add(&listener, LISTENER, Interest::Read)?;
@@ -107,7 +128,7 @@ impl Liar {
         let accepted = Arc::new(AtomicU64::new(0));
         let doorman = Doorman { case, stage: Arc::clone(&stage), accepted: Arc::clone(&accepted) };
         let handle = thread::Builder::new().name("liar".to_owned()).spawn(move || doorman.run(&poller))?;
-        Ok(Self { address, stage, accepted, waker, handle: Some(handle) })
+        Ok(Self { address, stage, accepted, waker, handle: Some(handle), there: there.map(Box::new) })
     }
 
     /// Where it listens.
@@ -119,13 +140,13 @@ impl Liar {
     /// Connections taken so far.
     #[must_use]
     pub fn connections(&self) -> u64 {
-        self.accepted.load(Ordering::Acquire)
+        self.accepted.load(Ordering::Acquire) + self.there.as_ref().map_or(0, |there| there.connections())
     }
 
     /// Requests that scripts have read whole so far.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.stage.requests.load(Ordering::Acquire)
+        self.stage.requests.load(Ordering::Acquire) + self.there.as_ref().map_or(0, |there| there.requests())
     }
 
     /// Waits until its time is over.

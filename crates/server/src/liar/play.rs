@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use sys::Socket;
 use wire::{Event, RequestReader};
 
-use super::step::{REPEAT_BYTES_MAX, Repeat, Step, Until};
+use super::step::{REPEAT_BYTES_MAX, Repeat, Step, Until, Wanted};
 
 /// Calls that wait look so often whether they still should.
 const TICK: Duration = Duration::from_millis(20);
@@ -32,6 +32,26 @@ impl Stage {
 
     fn close_listener(&self) {
         drop(self.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// Bytes of a request's body that are looked at.
+const BODY_KEPT_MAX: usize = 64 * 1024;
+
+/// A request, as far as a script may ask for it.
+#[derive(Default)]
+struct Request {
+    /// Names of its header fields in lower case.
+    fields: Vec<Vec<u8>>,
+    body: Vec<u8>,
+}
+
+impl Request {
+    fn is(&self, wanted: &Wanted) -> bool {
+        let has = |name: &str| self.fields.iter().any(|field| field == name.to_ascii_lowercase().as_bytes());
+        wanted.with.iter().all(|name| has(name))
+            && !wanted.without.iter().any(|name| has(name))
+            && wanted.body.as_ref().is_none_or(|body| body.as_bytes() == self.body)
     }
 }
 
@@ -74,8 +94,14 @@ impl<'a> Player<'a> {
     pub(super) fn play(mut self, script: &[Step]) {
         for step in script {
             let done = match step {
-                Step::ExpectRequest => self.read_request(),
+                Step::ExpectRequest => self.read_request().map(|_| ()),
+                Step::Expect(wanted) => match self.read_request() {
+                    Ok(request) if request.is(wanted) => Ok(()),
+                    Ok(_) => return,
+                    Err(cut) => Err(cut),
+                },
                 Step::Send(bytes) => self.send(bytes),
+                Step::EachRequest(bytes) => self.answer_all(bytes),
                 Step::Repeat(repeat) => self.repeat(repeat),
                 Step::Sleep(time) => self.sleep(*time),
                 Step::HalfClose => self.socket.shutdown_write().map_err(Cut::from),
@@ -117,24 +143,40 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn read_request(&mut self) -> Result<(), Cut> {
+    fn read_request(&mut self) -> Result<Request, Cut> {
         let mut reader = RequestReader::new();
+        let mut request = Request::default();
         loop {
             let mut at = 0;
             loop {
-                let progress = reader.read(&self.rest[at..], &mut |_, _| {}).map_err(|_| Cut::Io)?;
+                let fields = &mut request.fields;
+                let mut note = |name: &[u8], _: &[u8]| fields.push(name.to_ascii_lowercase());
+                let progress = reader.read(&self.rest[at..], &mut note).map_err(|_| Cut::Io)?;
+                let from = at;
                 at += progress.consumed;
                 match progress.event {
                     Event::NeedMore => break,
-                    Event::Head | Event::Body(_) => {}
+                    Event::Head => {}
+                    Event::Body(range) => {
+                        let piece = &self.rest[from + range.start..from + range.end];
+                        let room = BODY_KEPT_MAX - request.body.len().min(BODY_KEPT_MAX);
+                        request.body.extend_from_slice(&piece[..piece.len().min(room)]);
+                    }
                     Event::End => {
                         self.rest.drain(..at);
                         self.stage.requests.fetch_add(1, Ordering::AcqRel);
-                        return Ok(());
+                        return Ok(request);
                     }
                 }
             }
             self.receive()?;
+        }
+    }
+
+    fn answer_all(&mut self, bytes: &[u8]) -> Result<(), Cut> {
+        loop {
+            self.read_request()?;
+            self.send(bytes)?;
         }
     }
 

@@ -18,7 +18,11 @@ const SLEEP_MAX: Duration = Duration::from_secs(10);
 pub(super) enum Step {
     /// Read one whole request; when the client closes instead, the script ends.
     ExpectRequest,
+    /// The same, and close when it is not as it must be.
+    Expect(Wanted),
     Send(Box<[u8]>),
+    /// Answer every request so, until the client closes.
+    EachRequest(Box<[u8]>),
     Repeat(Repeat),
     Sleep(Duration),
     /// Say the end of our stream, and go on reading.
@@ -29,6 +33,18 @@ pub(super) enum Step {
     Reset,
     /// Take no more connections: those that come are refused.
     CloseListener,
+}
+
+/// What a request must be like.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Wanted {
+    /// Header fields that it must have.
+    pub(super) with: Vec<Box<str>>,
+    /// Header fields that it must not have.
+    pub(super) without: Vec<Box<str>>,
+    /// Its whole body.
+    pub(super) body: Option<Box<str>>,
 }
 
 /// The same bytes again and again.
@@ -53,8 +69,10 @@ pub(super) enum Until {
 #[serde(rename_all = "snake_case")]
 pub(super) enum RawStep {
     ExpectRequest,
+    Expect(Wanted),
     Send(Box<str>),
     SendHex(Box<str>),
+    EachRequest(Box<str>),
     Repeat(RawRepeat),
     Sleep(Box<str>),
     HalfClose,
@@ -80,7 +98,9 @@ impl TryFrom<RawStep> for Step {
     fn try_from(raw: RawStep) -> Result<Self, String> {
         Ok(match raw {
             RawStep::ExpectRequest => Self::ExpectRequest,
+            RawStep::Expect(wanted) => Self::Expect(wanted),
             RawStep::Send(text) => Self::Send(sound(text.as_bytes())?),
+            RawStep::EachRequest(text) => Self::EachRequest(sound(text.as_bytes())?),
             RawStep::SendHex(digits) => Self::Send(sound(&from_hex(&digits)?)?),
             RawStep::Repeat(raw) => Self::Repeat(raw.try_into()?),
             RawStep::Sleep(text) => Self::Sleep(pause(&text)?),

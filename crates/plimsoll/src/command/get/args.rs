@@ -153,6 +153,12 @@ pub struct More {
     /// Redirects in a row that are followed.
     #[arg(long, value_name = "N", default_value = "10", help_heading = "Requests", hide_short_help = true)]
     pub redirects_max: u8,
+    /// Follow redirects from https:// to http:// too.
+    #[arg(long, conflicts_with = "no_follow", help_heading = "Requests", hide_short_help = true)]
+    pub allow_downgrade: bool,
+    /// Follow redirects from a public address to a private one too: loopback, private, link-local.
+    #[arg(long, conflicts_with = "no_follow", help_heading = "Requests", hide_short_help = true)]
+    pub allow_private_redirects: bool,
 
     /// A new connection for each request.
     #[arg(long, help_heading = "Connections", hide_short_help = true)]

@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use engine::plan::{
     Checks, Choice, ConnectTo, ConnectionPlan, Follow, LoadModel, Plan, RangeChoice, RequestPlan, Route, StopAfter,
-    Targets, Timeouts,
+    Targets, Timeouts, Trap, Traps,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use engine::tls::{self, TlsPlan, TlsSettings};
@@ -71,13 +71,20 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
             headers: more.expect_header.iter().map(|line| header(line, "--expect-header")).collect::<Result<_, _>>()?,
             encoding_asked,
         },
-        follow: if args.no_follow { Follow::Never } else { Follow::UpTo(more.redirects_max) },
+        follow: follow(args),
         connections: connections(args)?,
         threads: threads as u32,
         seed: more.seed,
         group_by: more.group_by.as_deref().map(group_by).transpose()?,
         log_ops: more.log_ops,
     })
+}
+
+fn follow(args: &Args) -> Follow {
+    let more = &args.more;
+    let trap = |allowed| if allowed { Trap::Allowed } else { Trap::Refused };
+    let traps = Traps { downgrade: trap(more.allow_downgrade), private: trap(more.allow_private_redirects) };
+    if args.no_follow { Follow::Never } else { Follow::UpTo(more.redirects_max, traps) }
 }
 
 /// What does not go with https.
