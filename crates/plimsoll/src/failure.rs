@@ -24,16 +24,22 @@ pub enum Exit {
     Interrupted(i32),
 }
 
+impl Exit {
+    fn code(self) -> u8 {
+        match self {
+            Self::Good => 0,
+            Self::Objectives => 1,
+            Self::Usage => 2,
+            Self::Unusable => 3,
+            Self::CouldNotRun => 4,
+            Self::Interrupted(signal) => 128 + signal.clamp(1, 64) as u8,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Good => 0,
-            Exit::Objectives => 1,
-            Exit::Usage => 2,
-            Exit::Unusable => 3,
-            Exit::CouldNotRun => 4,
-            Exit::Interrupted(signal) => 128 + signal.clamp(1, 64) as u8,
-        })
+        Self::from(exit.code())
     }
 }
 
@@ -68,16 +74,25 @@ impl Failure {
 
     /// Says it, and gives the exit code.
     pub fn tell(self) -> ExitCode {
+        self.said().into()
+    }
+
+    /// Says it, and ends the program where it stands: no other thread is waited for.
+    pub fn leave(self) -> ! {
+        std::process::exit(i32::from(self.said().code()))
+    }
+
+    fn said(self) -> Exit {
         match self {
             Self::Message(exit, message) => {
                 say::note(&format!("plimsoll: {}", report::escape::bounded(&message, MESSAGE_MAX)));
-                exit.into()
+                exit
             }
             Self::Unasked(help) => {
                 say::note(&format!("plimsoll: {help}"));
-                Exit::Usage.into()
+                Exit::Usage
             }
-            Self::Shown(text) => say::out(&text).map_or_else(Self::tell, |()| ExitCode::SUCCESS),
+            Self::Shown(text) => say::out(&text).map_or_else(Self::said, |()| Exit::Good),
         }
     }
 }

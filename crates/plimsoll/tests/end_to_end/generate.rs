@@ -1,12 +1,13 @@
 //! Datasets on disk: whole, restartable, and never at the cost of what is there.
 
-use crate::support::{Ended, KIB, Place, skip, wait_for};
+use crate::support::{Ended, KIB, Place, Running, skip, wait_for};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Every file below a directory with its size, by its path.
 fn files(directory: &Path) -> BTreeMap<String, u64> {
@@ -198,6 +199,39 @@ fn an_interrupt_leaves_whole_files_only() {
         );
         assert_eq!(files(&place.path("set")).len(), 10_000);
     }
+}
+
+/// Keeps everybody from opening a file, as a disk that does not answer would: whoever opens it waits until the lease is given
+/// back, or for as long as the system lets it be kept (45 s).
+const LEASE: &str = "import fcntl, signal, sys
+signal.signal(signal.SIGIO, lambda *_: print('waited for', flush=True))
+file = open(sys.argv[1], 'r+')
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print('taken', flush=True)
+while True: signal.pause()";
+
+#[test]
+fn a_second_interrupt_leaves_at_once() {
+    let place = Place::new();
+    let words = ["generate", "set", "--count", "2", "--size", "1KiB", "--threads", "1"];
+    place.run(words).expect(0);
+    let mut command = Command::new("python3");
+    command.args(["-c", LEASE]).arg(place.path("set/object-00000000.bin"));
+    if Command::new("python3").arg("--version").output().is_err() {
+        return skip("python3 is not installed");
+    }
+    let lease = Running::of(command);
+    lease.wait_for_line("taken");
+    let run = place.start(words.iter().chain(&["--check"]));
+    lease.wait_for_line("waited for");
+    let begun = Instant::now();
+    run.signal("INT");
+    run.signal("INT");
+    let ended = run.end();
+    assert!(begun.elapsed() < Duration::from_secs(20), "the file is kept for longer: {:?}", begun.elapsed());
+    expect_refusal(&ended, 130, &["0 of 2 files are there", "same command"]);
+    drop(lease);
+    place.run(words.iter().chain(&["--check"])).expect(0);
 }
 
 #[test]

@@ -109,21 +109,30 @@ impl<'a> Crew<'a> {
                 }
                 let seen = sys::signals::interrupts();
                 if seen.count > 0 {
-                    interrupted = Some(seen.last.unwrap_or(Signal::Interrupt));
+                    let signal = seen.last.unwrap_or(Signal::Interrupt);
+                    interrupted = Some(signal);
                     self.stopped.store(true, Ordering::Relaxed);
+                    if seen.count > 1 {
+                        // A member may wait for a disk that does not answer. What it writes has no name yet.
+                        progress.live.clear();
+                        super::interrupted(signal, &self.done(start, interrupted), self.dataset).leave();
+                    }
                 }
             }
             progress.live.clear();
         });
-        let done = Done {
+        (self.done(start, interrupted), trouble)
+    }
+
+    fn done(&self, start: Instant, interrupted: Option<Signal>) -> Done {
+        Done {
             files: self.written.files.load(Ordering::Relaxed),
             bytes: ByteSize(self.written.bytes.load(Ordering::Relaxed)),
             present: self.present.files.load(Ordering::Relaxed),
             elapsed: start.elapsed(),
             // An interrupt that comes after the last file has changed nothing.
             interrupted: interrupted.filter(|_| self.files() < self.dataset.count()),
-        };
-        (done, trouble)
+        }
     }
 
     fn files(&self) -> u64 {

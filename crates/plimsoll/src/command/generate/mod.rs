@@ -14,6 +14,7 @@ use file::{Occupant, Trouble, is_full};
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
 use std::process::ExitCode;
+use sys::signals::Signal;
 
 /// Writes what is missing, and says how much and how fast.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
@@ -26,14 +27,17 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(explain(&trouble, &done, &dataset));
     }
     if let Some(signal) = done.interrupted {
-        let there = done.files + done.present;
-        return Err(Failure::Message(
-            Exit::Interrupted(signal.number()),
-            format!("interrupted: {there} of {} files are there; the same command writes the others", dataset.count()),
-        ));
+        return Err(interrupted(signal, &done, &dataset));
     }
     say::out(&summary(&done, args.check))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn interrupted(signal: Signal, done: &Done, dataset: &Dataset) -> Failure {
+    let there = done.files + done.present;
+    let told =
+        format!("interrupted: {there} of {} files are there; the same command writes the others", dataset.count());
+    Failure::Message(Exit::Interrupted(signal.number()), told)
 }
 
 /// Makes the directory, and keeps others from writing there at the same time until the answer is dropped.
