@@ -134,6 +134,7 @@ impl Summary {
 mod tests {
     use super::*;
     use crate::enumerated::Enumerated;
+    use crate::labels::Label;
     use crate::outcome::AttemptClass;
     use crate::sample::OpKind;
     use crate::stats::{Dimension, Group, GroupStats};
@@ -158,7 +159,7 @@ mod tests {
             kind.response.record(1_000_000);
         }
         let stats = GroupStats { ok: 80, failed: 20, ..GroupStats::default() };
-        summary.stats.groups.push(Group { dimension: Dimension::Host, label: "a".into(), stats });
+        summary.stats.groups.push(Group { dimension: Dimension::Host, label: Label::Value("a".into()), stats });
         summary.all = summary.stats.all_kinds();
         summary
     }

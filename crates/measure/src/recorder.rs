@@ -8,9 +8,10 @@
 use crate::clock::Instant;
 use crate::enumerated;
 use crate::interval::Interval;
+use crate::labels::Groups;
 use crate::outcome::{Cause, OpOutcome};
 use crate::sample::{AttemptKind, AttemptSample, Example, LabelId, OpSample};
-use crate::stats::{Dimension, Group, GroupStats, Tally};
+use crate::stats::{Dimension, Tally};
 use crate::timeline::{Stage, Timeline};
 
 enumerated! {
@@ -30,12 +31,6 @@ pub enum Handshake {
     Resumed,
 }
 
-/// Different labels of one dimension; all further ones are counted under `other`.
-const LABELS_MAX: usize = 64;
-/// Bytes of a label that are kept.
-const LABEL_BYTES_MAX: usize = 256;
-const OTHER: &str = "other";
-
 /// Upper bounds of the size classes, in bytes, with their labels.
 const SIZE_CLASSES: [(u64, &str); 10] = [
     (0, "empty"),
@@ -49,50 +44,6 @@ const SIZE_CLASSES: [(u64, &str); 10] = [
     (10 << 30, "to 10 GiB"),
     (u64::MAX, "over 10 GiB"),
 ];
-
-/// Labels of one dimension, and the figures of the running interval for each.
-#[derive(Debug, Default)]
-struct Groups {
-    labels: Vec<Box<str>>,
-    figures: Vec<Option<Box<GroupStats>>>,
-}
-
-impl Groups {
-    fn label(&mut self, text: &str) -> LabelId {
-        let mut end = text.len().min(LABEL_BYTES_MAX);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let text = &text[..end];
-        let full = self.labels.len() >= LABELS_MAX;
-        let known = self.labels.iter().position(|label| label.as_ref() == text);
-        let known = known.or_else(|| self.labels.iter().position(|label| full && label.as_ref() == OTHER));
-        LabelId(known.unwrap_or_else(|| {
-            self.labels.push(if full { OTHER } else { text }.into());
-            self.figures.push(None);
-            self.labels.len() - 1
-        }) as u16)
-    }
-
-    #[inline]
-    fn count(&mut self, label: LabelId, sample: &OpSample) {
-        let stats = self.figures[usize::from(label.0)].get_or_insert_default();
-        if sample.outcome == OpOutcome::Ok {
-            stats.ok += 1;
-            stats.ok_bytes += sample.body_bytes;
-            stats.response.record(sample.response_nanos());
-        } else {
-            stats.failed += 1;
-        }
-    }
-
-    fn take(&mut self, dimension: Dimension) -> impl Iterator<Item = Group> + '_ {
-        let labels = &self.labels;
-        self.figures.iter_mut().enumerate().filter_map(move |(index, figures)| {
-            figures.take().map(|stats| Group { dimension, label: labels[index].to_string(), stats: *stats })
-        })
-    }
-}
 
 /// The bookkeeper of one thread.
 #[derive(Debug)]
@@ -122,7 +73,7 @@ impl Recorder {
         let boundary = timeline.interval_end(start);
         let mut sizes = Groups::default();
         for (_, label) in SIZE_CLASSES {
-            sizes.label(label);
+            sizes.value(label);
         }
         Self {
             current: Interval::new(timeline.stage(start), start, boundary),
@@ -230,12 +181,15 @@ impl Recorder {
 
     /// The label of a host, for [`OpSample::host`].
     pub fn host_label(&mut self, host: &str) -> LabelId {
-        self.hosts.label(host)
+        self.hosts.value(host)
     }
 
-    /// The label of a header's value, for [`OpSample::header`].
-    pub fn header_label(&mut self, value: &str) -> LabelId {
-        self.headers.label(value)
+    /// The label of a header's value, or of an answer without one, for [`OpSample::header`].
+    pub fn header_label(&mut self, value: Option<&str>) -> LabelId {
+        match value {
+            Some(value) => self.headers.value(value),
+            None => self.headers.absent(),
+        }
     }
 
     /// `count` operations with that intended start were asked for.
@@ -473,20 +427,6 @@ mod tests {
             prop_assert_eq!(total.outside.ok, ops.len() as u64 - measured);
             prop_assert_eq!(total.all_kinds().response.count(), measured);
         }
-    }
-
-    #[test]
-    fn labels_are_bounded() {
-        let mut groups = Groups::default();
-        for index in 0..1000 {
-            groups.label(&format!("label {index}"));
-        }
-        assert_eq!(groups.labels.len(), LABELS_MAX + 1);
-        assert_eq!(groups.label("one more"), groups.label("and another"));
-        assert_eq!(groups.label("label 3"), LabelId(3));
-        let mut groups = Groups::default();
-        groups.label(&"ä".repeat(500));
-        assert!(groups.labels[0].len() <= LABEL_BYTES_MAX);
     }
 
     #[test]

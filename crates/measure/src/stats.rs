@@ -7,25 +7,24 @@ use crate::bounded;
 use crate::distribution::Distribution;
 use crate::enumerated;
 use crate::enumerated::{Counts, Enumerated};
+use crate::labels::Label;
 use crate::outcome::{AttemptClass, Cause, Flag};
 use crate::sample::{Example, OpKind};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Different labels of one dimension that are kept when figures of threads and intervals are added up. Each thread
-/// keeps fewer (`recorder.rs`), so that only many threads with labels of their own, or a damaged record, have more.
+/// Different values of one dimension that are kept when figures of threads and intervals are added up. Each thread
+/// keeps fewer (`labels.rs`), so that only many threads with values of their own, or a damaged record, have more.
 pub const GROUPS_MAX: usize = 256;
-/// What all labels beyond the limits are counted under.
-pub const OTHER_LABEL: &str = "other";
 
 /// Lists in a record are never longer. Each member of a list may hold histograms, which take up to 400 kB when unpacked.
 const KINDS_IN_RECORD: usize = OpKind::ALL.len();
-const GROUPS_IN_RECORD: usize = Dimension::ALL.len() * (GROUPS_MAX + 1);
+const GROUPS_IN_RECORD: usize = Dimension::ALL.len() * (GROUPS_MAX + SPECIAL_LABELS);
+/// Labels that are no value: no value, and other ones.
+const SPECIAL_LABELS: usize = 2;
 const EXAMPLES_IN_RECORD: usize = Cause::ALL.len();
 /// Status codes have three digits.
 const STATUS_CODES: usize = 1000;
-/// Bytes of a label in a record.
-const LABEL_BYTES: usize = 256;
 
 /// Status codes and how often each came.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -292,9 +291,8 @@ impl GroupStats {
 pub struct Group {
     /// What the label is of.
     pub dimension: Dimension,
-    /// The label; at most 256 bytes. At most [`GROUPS_MAX`] different ones, then [`OTHER_LABEL`].
-    #[serde(deserialize_with = "bounded::text::<_, LABEL_BYTES>")]
-    pub label: String,
+    /// The label. At most [`GROUPS_MAX`] different values, then [`Label::Other`].
+    pub label: Label,
     /// Its figures.
     pub stats: GroupStats,
 }
@@ -371,17 +369,17 @@ impl Stats {
         all
     }
 
-    /// The figures of a label, made when first asked for; those of [`OTHER_LABEL`] when there are too many.
-    fn group_mut(&mut self, dimension: Dimension, label: &str) -> &mut GroupStats {
-        let (mut labels, mut found, mut other) = (0, None, None);
+    /// The figures of a label, made when first asked for; those of [`Label::Other`] when there are too many values.
+    fn group_mut(&mut self, dimension: Dimension, label: &Label) -> &mut GroupStats {
+        let (mut values, mut found, mut other) = (0, None, None);
         for (index, group) in self.groups.iter().enumerate().filter(|(_, group)| group.dimension == dimension) {
-            labels += 1;
-            found = found.or_else(|| (group.label == label).then_some(index));
-            other = other.or_else(|| (group.label == OTHER_LABEL).then_some(index));
+            values += usize::from(group.label.value().is_some());
+            found = found.or_else(|| (group.label == *label).then_some(index));
+            other = other.or_else(|| (group.label == Label::Other).then_some(index));
         }
-        let full = labels >= GROUPS_MAX;
-        let index = found.or(other.filter(|_| full)).unwrap_or_else(|| {
-            let label = if full { OTHER_LABEL } else { label }.to_owned();
+        let one_too_many = label.value().is_some() && values >= GROUPS_MAX;
+        let index = found.or(other.filter(|_| one_too_many)).unwrap_or_else(|| {
+            let label = if one_too_many { Label::Other } else { label.clone() };
             self.groups.push(Group { dimension, label, stats: GroupStats::default() });
             self.groups.len() - 1
         });
@@ -392,11 +390,12 @@ impl Stats {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::labels::VALUE_BYTES_MAX;
 
     fn labelled(labels: std::ops::Range<usize>) -> Stats {
         let group = |index| Group {
             dimension: Dimension::Header,
-            label: format!("value {index}"),
+            label: Label::Value(format!("value {index}")),
             stats: GroupStats { ok: 1, ..GroupStats::default() },
         };
         Stats { groups: labels.map(group).collect(), ..Stats::default() }
@@ -410,9 +409,14 @@ mod tests {
         }
         whole.merge(&labelled(3..4));
         assert_eq!(whole.groups.len(), GROUPS_MAX + 1);
-        let of = |label: &str| whole.groups.iter().find(|group| group.label == label).map(|group| group.stats.ok);
-        assert_eq!((of("value 3"), of("value 255"), of("value 256")), (Some(2), Some(1), None));
-        assert_eq!(of(OTHER_LABEL), Some(10 * 64 - 256));
+        let of = |label: Label| whole.groups.iter().find(|group| group.label == label).map(|group| group.stats.ok);
+        let value = |index: u64| of(Label::Value(format!("value {index}")));
+        assert_eq!((value(3), value(255), value(256)), (Some(2), Some(1), None));
+        assert_eq!(of(Label::Other), Some(10 * 64 - 256));
+        let mut without = labelled(0..1);
+        without.groups[0].label = Label::Absent;
+        whole.merge(&without);
+        assert_eq!(whole.groups.last().map(|group| &group.label), Some(&Label::Absent), "it has a row in any case");
         assert!(whole.groups.len() <= GROUPS_IN_RECORD);
     }
 
@@ -430,7 +434,7 @@ mod tests {
         assert!(groups.contains("list of at most"), "{groups}");
         let label = refused(|stats| {
             *stats = labelled(0..1);
-            stats.groups[0].label = "x".repeat(LABEL_BYTES + 1);
+            stats.groups[0].label = Label::Value("x".repeat(VALUE_BYTES_MAX + 1));
         });
         assert!(label.contains("where at most 256 can be"), "{label}");
         let status = refused(|stats| stats.measured.statuses.add(1000, 1));

@@ -2,8 +2,9 @@
 
 use crate::number::{count, plural, seconds};
 use measure::books::Violation;
-use measure::stats::{Dimension, GROUPS_MAX, OTHER_LABEL};
-use measure::{LimitedBy, Model, Verdict};
+use measure::labels::VALUES_OF_A_THREAD;
+use measure::stats::Dimension;
+use measure::{Label, LimitedBy, Model, Verdict};
 use store::{EndReason, SavedRun};
 
 /// What the figures of a run are worth.
@@ -121,8 +122,8 @@ fn were(number: u64) -> String {
     format!("{} {}", count(number), if number == 1 { "was" } else { "were" })
 }
 
-/// Labels that a thread tells apart in one dimension.
-const LABELS_OF_A_THREAD: usize = 64;
+/// The row for what has no row of its own.
+pub const OTHER: &str = "(other)";
 
 /// Seconds of the window from which steadiness can be judged.
 const STEADY_SECONDS_MIN: f64 = 60.0;
@@ -138,8 +139,6 @@ pub enum Note {
     OtherLabels {
         /// What the figures are broken down by.
         dimension: Dimension,
-        /// Whether no value that the server sent can explain that row.
-        certain: bool,
     },
     /// Certificates were not checked.
     Insecure,
@@ -188,16 +187,10 @@ impl std::fmt::Display for Note {
             Self::RateNotMade => f.write_str(
                 "this client or its host set the limit: the target was not offered the load asked for, do not use these figures",
             ),
-            Self::OtherLabels { dimension, certain: true } => write!(
+            Self::OtherLabels { dimension } => write!(
                 f,
-                "by {}: more different values than are told apart ({LABELS_OF_A_THREAD} by a thread); further ones are \
-                 counted as `{OTHER_LABEL}`, also where another thread gave them a row",
-                dimension.about()
-            ),
-            Self::OtherLabels { dimension, certain: false } => write!(
-                f,
-                "by {}: `{OTHER_LABEL}` is either that very value, or what a thread saw beyond {LABELS_OF_A_THREAD} \
-                 different values",
+                "by {}: more different values than are told apart ({VALUES_OF_A_THREAD} by a thread); further ones are \
+                 counted as {OTHER}, also where another thread gave them a row",
                 dimension.about()
             ),
             Self::Insecure => f.write_str("the server's certificate was not checked"),
@@ -241,10 +234,7 @@ pub fn notes(run: &SavedRun) -> Vec<Note> {
 }
 
 fn other_labels(run: &SavedRun, dimension: Dimension) -> Option<Note> {
-    let of = || run.summary().stats.groups.iter().filter(|group| group.dimension == dimension);
-    let rows = of().count();
-    // Hosts come with their port. Threads with different values have more rows together than one can have.
-    let certain =
-        dimension == Dimension::Host || rows > GROUPS_MAX || (rows > LABELS_OF_A_THREAD && run.begin.threads == 1);
-    of().any(|group| group.label == OTHER_LABEL).then_some(Note::OtherLabels { dimension, certain })
+    let mut groups = run.summary().stats.groups.iter();
+    let other = groups.any(|group| group.dimension == dimension && group.label == Label::Other);
+    other.then_some(Note::OtherLabels { dimension })
 }

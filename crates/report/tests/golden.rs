@@ -3,8 +3,9 @@
 mod common;
 
 use common::{HOSTILE, cases};
-use measure::LimitedBy;
-use report::json::{QuantileState, VerdictWord};
+use measure::stats::Dimension;
+use measure::{Label, LimitedBy};
+use report::json::{LabelKind, QuantileState, VerdictWord};
 use report::{JsonRepeats, JsonReport, Standing, Style, compat, json, json_repeats, repeats_schema, schema, text};
 use serde_json::Value;
 use std::fs;
@@ -205,12 +206,32 @@ fn labels_that_have_no_row_of_their_own_are_told() {
     let mut run = common::many_labels();
     assert!(names(&run).contains(&"other_labels".to_owned()));
     assert!(text(&run, &Style::default()).contains("more different values than are told apart (64 by a"));
-    // A server may say `other` itself.
-    run.summary.stats.groups.retain(|group| group.label == "other" || group.label == "node-1");
-    let shown = text(&run, &Style::default());
-    assert!(shown.contains("`other` is either that very value, or what a thread saw"), "{shown}");
-    run.summary.stats.groups.retain(|group| group.label != "other");
+    run.summary.stats.groups.retain(|group| group.label != Label::Other);
     assert!(!names(&run).contains(&"other_labels".to_owned()));
+}
+
+#[test]
+fn what_a_server_says_is_told_apart_from_what_it_does_not_say() {
+    let mut run = common::many_labels();
+    let groups = &mut run.summary.stats.groups;
+    groups.retain(|group| group.dimension == Dimension::Header);
+    let said = ["(absent)", "other", "(other)", "\"(absent)\""].map(|text| Label::Value(text.into()));
+    let labels: Vec<Label> = said.into_iter().chain([Label::Absent, Label::Other]).collect();
+    groups.truncate(labels.len());
+    groups.iter_mut().zip(&labels).for_each(|(group, label)| group.label = label.clone());
+    let shown = text(&run, &Style::default());
+    let rows = ["\"(absent)\"", "other", "\"(other)\"", "\"\"(absent)\"\"", "(absent)", "(other)"];
+    let firsts: Vec<_> = shown.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    for row in rows {
+        assert_eq!(firsts.iter().filter(|first| **first == row).count(), 1, "{row}: {shown}");
+    }
+    let kinds: Vec<_> = json(&run).groups.into_iter().map(|group| (group.label, group.kind)).collect();
+    assert_eq!(kinds.iter().filter(|(label, _)| label == "(absent)").count(), 2);
+    assert!(
+        kinds.contains(&("(absent)".into(), LabelKind::Value))
+            && kinds.contains(&("(absent)".into(), LabelKind::Absent))
+    );
+    assert!(kinds.contains(&("other".into(), LabelKind::Value)) && kinds.contains(&("other".into(), LabelKind::Other)));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use measure::limits::Model;
 use measure::sample::Example;
 use measure::{
-    AttemptClass, AttemptOutcome, Cause, Instant, Interval, Objective, OpKind, Phase, Stage, stats::Dimension,
+    AttemptClass, AttemptOutcome, Cause, Instant, Interval, Label, Objective, OpKind, Phase, Stage, stats::Dimension,
     stats::Group, stats::GroupStats,
 };
 use proptest::prelude::*;
@@ -56,7 +56,7 @@ fn interval(index: u64) -> Interval {
     interval.stats.keep_example(&example);
     interval.stats.measured.classes.add(AttemptClass::Ok);
     let stats = GroupStats::default();
-    interval.stats.groups.push(Group { dimension: Dimension::Host, label: "h:80".into(), stats });
+    interval.stats.groups.push(Group { dimension: Dimension::Host, label: Label::Value("h:80".into()), stats });
     interval.client.busy = 0.1 + index as f64;
     interval.in_flight = index;
     interval

@@ -352,8 +352,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
         if self.plan.group_by.is_some() {
             let value = String::from_utf8_lossy(&self.group_value);
-            let value = if value.is_empty() { "(absent)" } else { value.as_ref() };
-            op.group = Some(self.recorder.header_label(value));
+            op.group = Some(self.recorder.header_label(Some(value.as_ref()).filter(|value| !value.is_empty())));
             self.group_value.clear();
         }
         let size = self.plan.targets.items()[op.item as usize].size;

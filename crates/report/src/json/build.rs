@@ -2,16 +2,16 @@
 
 use super::{
     Asked, Bytes, CauseCount, ClassCount, Client, ClientHost, ConnectionCounts, EndWord, Ending, FORMAT,
-    FailureExample, Failures, FlagCount, GroupFigures, JsonReport, JudgementWord, LevelStage, Levels, ModelWord,
-    NoteText, ObjectiveResult, Operations, QuantileNanos, QuantileState, SeriesPoint, ServerAnswer, Setting, Speeds,
-    Spread, StageBytes, StatusCount, Times, TlsAgreed, VerdictWord, Violated,
+    FailureExample, Failures, FlagCount, GroupFigures, JsonReport, JudgementWord, LabelKind, LevelStage, Levels,
+    ModelWord, NoteText, ObjectiveResult, Operations, QuantileNanos, QuantileState, SeriesPoint, ServerAnswer, Setting,
+    Speeds, Spread, StageBytes, StatusCount, Times, TlsAgreed, VerdictWord, Violated,
 };
 use crate::escape::{bounded, escape};
 use crate::percentile::{self, LADDER, Percentile};
 use crate::standing::{self, Standing};
 use measure::objective::Judgement;
 use measure::summary::StageTotals;
-use measure::{AttemptClass, Cause, Distribution, Enumerated, Example, Model};
+use measure::{AttemptClass, Cause, Distribution, Enumerated, Example, Label, Model};
 use store::{EndReason, Point, SavedRun};
 
 /// Characters of text that the user typed.
@@ -303,13 +303,21 @@ fn example(example: &Example) -> FailureExample {
 }
 
 fn groups(run: &SavedRun) -> Vec<GroupFigures> {
-    let figures = |group: &measure::stats::Group| GroupFigures {
-        dimension: group.dimension.name().into(),
-        label: escape(&group.label),
-        ok: group.stats.ok,
-        not_ok: group.stats.failed,
-        ok_body_bytes: group.stats.ok_bytes,
-        response: spread(&group.stats.response),
+    let figures = |group: &measure::stats::Group| {
+        let (kind, label) = match &group.label {
+            Label::Value(value) => (LabelKind::Value, escape(value)),
+            Label::Absent => (LabelKind::Absent, "(absent)".into()),
+            Label::Other => (LabelKind::Other, "other".into()),
+        };
+        GroupFigures {
+            dimension: group.dimension.name().into(),
+            label,
+            kind,
+            ok: group.stats.ok,
+            not_ok: group.stats.failed,
+            ok_body_bytes: group.stats.ok_bytes,
+            response: spread(&group.stats.response),
+        }
     };
     run.summary().stats.groups.iter().map(figures).collect()
 }

@@ -487,8 +487,10 @@ pub struct FlagCount {
 pub struct GroupFigures {
     /// What the label is of: `host`, `size` or `header`.
     pub dimension: String,
-    /// The label.
+    /// The label: a value, or `(absent)` or `other`, which a value can read like. What it is, says `kind`.
     pub label: String,
+    /// Whether the label is a value.
+    pub kind: LabelKind,
     /// Ended well.
     pub ok: u64,
     /// Failed or unfinished.
@@ -497,6 +499,18 @@ pub struct GroupFigures {
     pub ok_body_bytes: u64,
     /// Response time of those that ended well.
     pub response: Spread,
+}
+
+/// What a label is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LabelKind {
+    /// That value.
+    Value,
+    /// There was no value.
+    Absent,
+    /// All values beyond those that are told apart.
+    Other,
 }
 
 /// How loaded the client was, and what it cost.

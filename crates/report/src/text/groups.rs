@@ -4,6 +4,8 @@ use super::page::{Page, Table, columns};
 use crate::escape::escape;
 use crate::number::{bytes, count, time};
 use crate::percentile::{self, Percentile};
+use crate::standing;
+use measure::Label;
 use measure::stats::{Dimension, Group};
 use store::SavedRun;
 
@@ -52,8 +54,14 @@ fn breakdown(page: &mut Page, title: &str, groups: &[&Group]) {
     }
 }
 
-fn label(text: &str, width: usize) -> String {
+/// What is no value stands in parentheses; a value that begins like that, or like a quoted one, in quotes.
+fn label(label: &Label, width: usize) -> String {
     let limit = width.saturating_sub(FIGURES_WIDTH).max(16);
-    let shown = escape(text);
+    let shown = match label {
+        Label::Value(value) if value.starts_with(['(', '"']) => format!("\"{}\"", escape(value)),
+        Label::Value(value) => escape(value),
+        Label::Absent => "(absent)".into(),
+        Label::Other => standing::OTHER.into(),
+    };
     if columns(&shown) > limit { shown.chars().take(limit - 1).chain(['…']).collect() } else { shown }
 }

@@ -134,7 +134,7 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
         });
     }
     let host = recorder.host_label(op.host);
-    let header = op.header.map(|value| recorder.header_label(value));
+    let header = op.header.map(|value| recorder.header_label(Some(value)));
     let inside = timeline.stage(at(op.end)) == Stage::Measured;
     recorder.ended(&OpSample {
         kind: OpKind::Get,
