@@ -4,7 +4,7 @@
 //! first byte. Both are runs of the one loop, over the same list.
 
 use crate::control::Control;
-use crate::plan::{Checks, Choice, LoadModel, Plan, RangeChoice, RequestPlan, StopAfter, Targets};
+use crate::plan::{Choice, LoadModel, Mix, Plan, RangeChoice, RequestPlan, StopAfter, Subject};
 use crate::run::{Observer, RunError, run};
 use crate::run_loop::log::OpEntry;
 use crate::schedule::Profile;
@@ -60,7 +60,11 @@ impl Observer for Sizes<'_> {
         for op in ops {
             self.seen += 1;
             let told = op.outcome == AttemptOutcome::OK;
-            self.found[op.item as usize] = op.object_bytes.filter(|_| told);
+            if let Subject::Target(index) = op.subject
+                && let Some(found) = self.found.get_mut(index as usize)
+            {
+                *found = op.object_bytes.filter(|_| told);
+            }
             if !told || op.object_bytes.is_none() {
                 self.last = Some((op.status, op.outcome));
             }
@@ -79,8 +83,8 @@ impl Observer for Sizes<'_> {
 /// When a size can not be found.
 pub fn discover_sizes(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instant)) -> Result<(), DiscoverError> {
     let first_byte = ByteRange::new(0, 0);
-    let head =
-        RequestPlan { method: "HEAD".into(), kind: OpKind::Head, range: None, body: None, ..plan.request.clone() };
+    let headers = plan.mix.requests().first().map(|request| request.headers.clone()).unwrap_or_default();
+    let head = RequestPlan { headers, ..RequestPlan::new("HEAD", OpKind::Head) };
     let probe = RequestPlan {
         method: "GET".into(),
         kind: OpKind::GetRange,
@@ -107,12 +111,10 @@ pub fn discover_sizes(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Insta
         }
         last = failure.or(last);
     }
-    let unknown = plan.targets.items().iter().find(|item| item.size.is_none());
+    let unknown = plan.targets.items().iter().position(|item| item.size.is_none());
     match (unknown, last) {
-        (Some(item), Some((status, outcome))) => {
-            let origin = &plan.targets.origins()[item.origin as usize];
-            let url = format!("{}://{}{}", origin.scheme, origin.host_header(), item.target);
-            Err(DiscoverError::Unknown { url, status, outcome })
+        (Some(index), Some((status, outcome))) => {
+            Err(DiscoverError::Unknown { url: plan.targets.url(Subject::Target(index as u64)), status, outcome })
         }
         (Some(_), None) => Err(DiscoverError::Interrupted),
         (None, _) => Ok(()),
@@ -133,11 +135,10 @@ fn ask(
     let asked = Plan {
         targets: Arc::new(plan.targets.only(items)),
         choice: Choice::RoundRobin,
-        request,
+        mix: Mix::one(request),
         load: LoadModel::Closed { slots, think: Duration::ZERO },
         stop: StopAfter { ops: NonZeroU64::new(items.len() as u64), ..StopAfter::default() },
         warmup: Duration::ZERO,
-        checks: Checks::default(),
         group_by: None,
         log_ops: true,
         ..plan.clone()
@@ -148,13 +149,4 @@ fn ask(
         return Err(DiscoverError::Interrupted);
     }
     Ok((sizes.found, sizes.last))
-}
-
-impl Targets {
-    /// The same origins with only these items.
-    fn only(&self, items: &[usize]) -> Self {
-        let mut part = self.clone();
-        part.replace_items(items.iter().map(|index| self.items()[*index].clone()).collect());
-        part
-    }
 }

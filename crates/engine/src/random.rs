@@ -11,6 +11,10 @@ pub enum Stream {
     Object,
     /// Where its range begins.
     Offset,
+    /// Which request of a mix an operation is.
+    Request,
+    /// Which of several origins it asks.
+    Origin,
     /// Gaps between the arrivals of one thread.
     Arrivals(u32),
 }
@@ -20,6 +24,8 @@ impl Stream {
         match self {
             Self::Object => 1,
             Self::Offset => 2,
+            Self::Request => 3,
+            Self::Origin => 4,
             Self::Arrivals(thread) => 0x1_0000_0000 | u64::from(thread),
         }
     }

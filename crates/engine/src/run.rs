@@ -17,6 +17,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{SystemTime, UNIX_EPOCH};
+use wire::sigv4::Timestamp;
 
 /// Parcels that may wait for the gathering thread. When operations are reported one by one faster than they can be
 /// written, threads wait here; the client then shows as busy.
@@ -66,13 +68,15 @@ pub fn run(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Resul
     let budget = budget(&plan.stop, &plan.load, threads);
     let resolver = Resolver::start();
     let clock = MonotonicClock::start();
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let wall = Timestamp::from_unix_seconds(since_1970.as_secs());
     let (sender, parcels) = sync_channel(PARCELS_MAX);
     std::thread::scope(|scope| {
         let handles: Vec<_> = (0..threads)
             .map(|thread| {
                 let share = Share { thread, threads };
                 let (budget, resolver, sender) = (budget.clone(), Arc::clone(&resolver), sender.clone());
-                scope.spawn(move || make_load(plan, control, share, budget, clock, resolver, &sender))
+                scope.spawn(move || make_load(plan, control, share, budget, (clock, wall), resolver, &sender))
             })
             .collect();
         drop(sender);
@@ -90,13 +94,13 @@ fn make_load(
     control: &Control,
     share: Share,
     budget: Option<Arc<crate::schedule::Budget>>,
-    clock: MonotonicClock,
+    (clock, wall): (MonotonicClock, Timestamp),
     resolver: Arc<Resolver>,
     sender: &SyncSender<Parcel>,
 ) -> io::Result<()> {
     let mut done = SayDone { thread: share.thread as usize, first_answer: None, sender };
     let mut net = EpollNetwork::new(clock, Arc::clone(&plan.connections.from), resolver)?;
-    let mut run_loop = RunLoop::new(plan, control, share, budget, Instant::ZERO);
+    let mut run_loop = RunLoop::new(plan, control, share, budget, (Instant::ZERO, wall));
     run_loop.drive(&mut net, |intervals, ops| {
         let _ = sender.send(Parcel::Intervals { thread: share.thread as usize, intervals, ops });
     })?;

@@ -174,7 +174,7 @@ proptest! {
             ..StopAfter::default()
         };
         plan.timeouts = Timeouts { connect: ms(60), head: ms(150), idle: ms(100), total: Some(ms(400)) };
-        plan.request.keep_alive = keep_alive;
+        plan.http.keep_alive = keep_alive;
         plan.log_ops = true;
         let server = || Unruly { deeds: deeds.clone(), requests: 0, connections: 0, refuse_every };
         let (intervals, logged) = simulate(&plan, |_| SimNetwork::new(server()));

@@ -18,17 +18,17 @@ fn plan_for(case: &Case, address: std::net::SocketAddr) -> Plan {
     let stop = NonZeroU64::new(u64::from(client.requests));
     plan.stop = StopAfter { ops: stop, ..StopAfter::default() };
     plan.log_ops = true;
-    plan.request.method = client.method.clone();
-    plan.request.headers = client.headers.iter().map(|line| wire::Header::parse(line).unwrap()).collect();
-    plan.request.body = client.body.as_ref().map(|body| body.as_bytes().into());
-    plan.request.range = client.range.map(RangeChoice::Fixed);
-    plan.request.kind = match (client.method.as_ref(), client.range) {
+    plan.mix.requests_mut()[0].method = client.method.clone();
+    plan.mix.requests_mut()[0].headers = client.headers.iter().map(|line| wire::Header::parse(line).unwrap()).collect();
+    plan.mix.requests_mut()[0].body = client.body.as_ref().map(|body| BodyPlan::of_bytes(body.as_bytes().into()));
+    plan.mix.requests_mut()[0].range = client.range.map(RangeChoice::Fixed);
+    plan.mix.requests_mut()[0].kind = match (client.method.as_ref(), client.range) {
         ("GET", Some(_)) => OpKind::GetRange,
         ("GET", None) => OpKind::Get,
         ("HEAD", _) => OpKind::Head,
         _ => OpKind::Request,
     };
-    plan.checks.size = client.expect_size;
+    plan.mix.requests_mut()[0].checks.size = client.expect_size;
     plan.timeouts = Timeouts {
         head: client.head_timeout,
         idle: client.idle_timeout,

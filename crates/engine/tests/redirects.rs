@@ -129,7 +129,7 @@ fn through_a_proxy_the_url_says_what_is_private() {
     let mut plan = plan();
     let origin = Url::parse("http://192.0.2.1:3128/").unwrap().origin().clone();
     plan.connections.route = Route::Proxy { origin, authorization: Some("Basic cHJveHk6c2VjcmV0".into()) };
-    plan.request.headers = vec![Header::parse("Authorization: Basic bWU6c2VjcmV0").unwrap()];
+    plan.mix.requests_mut()[0].headers = vec![Header::parse("Authorization: Basic bWU6c2VjcmV0").unwrap()];
     let (summary, _) = redirected(plan.clone(), "http://public.example/start", "http://10.0.0.1/");
     assert_eq!(summary.stats.measured.causes.get(Cause::PrivateAddress), 2);
     let (summary, _) = redirected(plan.clone(), "http://localhost/start", "http://10.0.0.1/");
@@ -148,8 +148,8 @@ fn credentials_stay_with_scheme_host_and_port() {
     let secrets =
         ["Authorization: Basic bWU6c2VjcmV0", "Cookie: a=b", "X-Amz-Security-Token: secret", "X-Api-Key: secret"];
     let mut plan = plan();
-    plan.request.headers = secrets.iter().map(|line| Header::parse(line).unwrap()).collect();
-    plan.request.headers.push(Header::parse("Accept: text/html").unwrap());
+    plan.mix.requests_mut()[0].headers = secrets.iter().map(|line| Header::parse(line).unwrap()).collect();
+    plan.mix.requests_mut()[0].headers.push(Header::parse("Accept: text/html").unwrap());
     for (to, same) in [
         ("/other", true),
         ("http://sim/other", true),

@@ -298,7 +298,7 @@ fn every_hop_is_an_attempt() {
     };
     let stop = StopAfter { ops: NonZeroU64::new(5), ..StopAfter::default() };
     let mut plan = Plan { stop, ..plan() };
-    plan.request.headers = vec![wire::Header::parse("Cookie: a=b").unwrap()];
+    plan.mix.requests_mut()[0].headers = vec![wire::Header::parse("Cookie: a=b").unwrap()];
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let followed = summary(&plan, &intervals);
     let tally = &followed.stats.measured;
@@ -414,7 +414,8 @@ fn a_fixed_range_that_reaches_beyond_the_object_ends_with_it() {
     let asked = |first: u64| {
         let range = wire::range::ByteRange::of_length(first, 100).map(RangeChoice::Fixed);
         let stop = StopAfter { ops: NonZeroU64::new(3), ..StopAfter::default() };
-        Plan { request: RequestPlan { range, ..plan().request }, stop, ..plan() }
+        let request = RequestPlan { range, ..RequestPlan::new("GET", measure::OpKind::Get) };
+        Plan { mix: Mix::one(request), stop, ..plan() }
     };
     let plan = asked(950);
     let rest = "HTTP/1.1 206 OK\r\nContent-Range: bytes 950-999/1000\r\nContent-Length: 50\r\n\r\n";

@@ -30,7 +30,7 @@ fn client_and_server_count_the_same() {
         let server = serve(Faults::default());
         let mut plan = at(plan(), &format!("http://{}{path}", server.addresses()[0]));
         (plan.load, plan.stop, plan.threads) = (closed(16), counted(ops), 2);
-        plan.request.keep_alive = keep_alive;
+        plan.http.keep_alive = keep_alive;
         let kept = run(&plan);
         let summary = summary(&plan, &kept.intervals);
         let ledger = server.stop();
@@ -50,8 +50,8 @@ fn random_ranges_lie_in_the_object_and_are_verified_by_their_head() {
     let server = serve(Faults::default());
     let mut plan = at(plan(), &format!("http://{}/blackhole/1000000", server.addresses()[0]));
     (plan.load, plan.stop) = (closed(8), counted(500));
-    plan.request.kind = measure::OpKind::GetRange;
-    plan.request.range = NonZeroU64::new(10_000).map(|length| RangeChoice::Random { length });
+    plan.mix.requests_mut()[0].kind = measure::OpKind::GetRange;
+    plan.mix.requests_mut()[0].range = NonZeroU64::new(10_000).map(|length| RangeChoice::Random { length });
     plan.log_ops = true;
     engine::discover::discover_sizes(&mut plan, &mut |_, _, _| {}).unwrap();
     assert_eq!(plan.targets.items()[0].size, Some(1_000_000));

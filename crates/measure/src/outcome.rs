@@ -86,6 +86,9 @@ enumerated! {
         TlsAnswer => "tls_answer", "the server speaks TLS on this port: write https://";
         BadTlsRecord => "bad_tls_record", "a TLS record is damaged or can not be decrypted";
         SendFailed => "send_failed", "the request could not be sent";
+        SendStalled => "send_stalled", "the server took no byte of the request within the idle timeout";
+        BodyUnreadable => "body_unreadable", "the request could not be made: its body can not be read, or it can not be signed";
+        AnsweredEarly => "answered_early", "a success before all of the request was sent";
         HeadTimedOut => "head_timed_out", "no complete head within the head timeout";
         ClosedBeforeHead => "closed_before_head", "closed without a byte of an answer";
         StaleConnection => "stale_connection", "a kept connection was closed by the server";
@@ -127,6 +130,7 @@ enumerated! {
         Downgrade => "downgrade", "redirected from https to http (--allow-downgrade follows)";
         PrivateAddress => "private_address", "redirected from a public to a private address (--allow-private-redirects follows)";
         Status => "status", "the status code says so";
+        ContentDiffers => "content_differs", "a byte of the body is not the object's";
         SizeDiffers => "size_differs", "the body has not the expected size";
         StatusDiffers => "status_differs", "the status is not an expected one";
         HeaderDiffers => "header_differs", "a header is not as expected";

@@ -230,6 +230,12 @@ impl Recorder {
         self.current.stats.traffic.sent += bytes;
     }
 
+    /// Body bytes of a request were handed over.
+    #[inline]
+    pub fn uploaded(&mut self, bytes: u64) {
+        self.current.stats.traffic.sent_body += bytes;
+    }
+
     /// A connection was opened in that time.
     pub fn connected(&mut self, nanos: u64) {
         self.current.stats.connections.opened += 1;
@@ -333,6 +339,8 @@ impl Recorder {
                     (&mut kind.service, sample.service_nanos()),
                     (&mut kind.ttfb, sample.ttfb_nanos()),
                     (&mut kind.transfer, sample.transfer_nanos()),
+                    (&mut kind.sending, sample.sending_nanos()),
+                    (&mut kind.waiting, sample.waiting_nanos()),
                     (&mut kind.connect, sample.connect_nanos),
                     (&mut kind.handshake, sample.handshake_nanos),
                     (&mut kind.secured, sample.secured_nanos()),
@@ -381,6 +389,7 @@ mod tests {
             intended: ms(started),
             started: ms(started),
             sent: Some(ms(started)),
+            sent_all: None,
             first_byte: Some(ms(end)),
             end: ms(end),
             slot_wait_nanos: 0,

@@ -35,6 +35,8 @@ pub struct OpSample {
     pub started: Instant,
     /// When its first byte was handed to the kernel; `None` when it never was.
     pub sent: Option<Instant>,
+    /// When the last byte of its request was handed to the kernel; known of uploads.
+    pub sent_all: Option<Instant>,
     /// When the first byte of its final answer was read.
     pub first_byte: Option<Instant>,
     /// When it ended.
@@ -47,7 +49,7 @@ pub struct OpSample {
     pub handshake_nanos: Option<u64>,
     /// How it ended.
     pub outcome: OpOutcome,
-    /// Body bytes of its final answer.
+    /// Bytes of the object that it moved: the body of its final answer, or of the request of an upload.
     pub body_bytes: u64,
     /// Body bytes of all its attempts that arrived inside the window.
     pub window_bytes: u64,
@@ -74,6 +76,18 @@ impl OpSample {
     #[must_use]
     pub fn ttfb_nanos(&self) -> Option<u64> {
         Some(self.first_byte?.nanos_since(self.sent?))
+    }
+
+    /// Sending: last byte of the request − first, in nanoseconds; of uploads.
+    #[must_use]
+    pub fn sending_nanos(&self) -> Option<u64> {
+        Some(self.sent_all?.nanos_since(self.sent?))
+    }
+
+    /// Waiting: end − last byte of the request, in nanoseconds; of uploads.
+    #[must_use]
+    pub fn waiting_nanos(&self) -> Option<u64> {
+        self.sent_all.map(|sent_all| self.end.nanos_since(sent_all))
     }
 
     /// Transfer time: end − first byte, in nanoseconds.

@@ -142,6 +142,9 @@ pub struct Traffic {
     pub overhead: u64,
     /// Bytes sent.
     pub sent: u64,
+    /// Body bytes of requests among them.
+    #[serde(default)]
+    pub sent_body: u64,
     /// Body bytes that arrived inside the window for attempts that turned out not to be good: failed ones and hops.
     /// Counted when the operation ends.
     pub wasted: u64,
@@ -153,6 +156,7 @@ impl Traffic {
         self.body = self.body.saturating_add(other.body);
         self.overhead = self.overhead.saturating_add(other.overhead);
         self.sent = self.sent.saturating_add(other.sent);
+        self.sent_body = self.sent_body.saturating_add(other.sent_body);
         self.wasted = self.wasted.saturating_add(other.wasted);
     }
 }
@@ -213,6 +217,12 @@ pub struct KindStats {
     pub ttfb: Distribution,
     /// Transfer time of those that ended well.
     pub transfer: Distribution,
+    /// Sending of those uploads that ended well: from the first byte of the request to its last.
+    #[serde(default)]
+    pub sending: Distribution,
+    /// Waiting of those uploads that ended well: from the last byte of the request to the end.
+    #[serde(default)]
+    pub waiting: Distribution,
     /// Time spent on opening connections, of those that ended well and opened one.
     pub connect: Distribution,
     /// Time spent on TLS handshakes, of those that ended well and had one.
@@ -244,6 +254,8 @@ impl KindStats {
         self.service.merge(&other.service);
         self.ttfb.merge(&other.ttfb);
         self.transfer.merge(&other.transfer);
+        self.sending.merge(&other.sending);
+        self.waiting.merge(&other.waiting);
         self.connect.merge(&other.connect);
         self.handshake.merge(&other.handshake);
         self.secured.merge(&other.secured);

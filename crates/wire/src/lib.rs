@@ -14,7 +14,7 @@ mod fields;
 pub mod header;
 mod hex;
 pub mod message;
-mod percent;
+pub mod percent;
 pub mod range;
 pub mod request;
 pub mod response;

@@ -18,7 +18,7 @@ pub(crate) enum Blank {
 }
 
 /// Appends an object's key, or another plain text, as a path: slashes stay.
-pub(crate) fn push_path(text: &str, out: &mut String) {
+pub fn push_path(text: &str, out: &mut String) {
     out.extend(percent_encode(text.as_bytes(), RESERVED_IN_PATH));
 }
 

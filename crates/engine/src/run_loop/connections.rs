@@ -2,6 +2,7 @@
 
 use super::request::Template;
 use super::transport::Transport;
+use super::upload::Upload;
 use crate::network::{Address, NameError, Network, Resolution, Token};
 use crate::plan::{Plan, Route};
 use measure::Instant;
@@ -38,10 +39,10 @@ pub(super) struct Connection<S> {
     /// The slot whose attempt it carries; meaningless while idle.
     pub slot: u32,
     pub reader: ResponseReader,
-    /// Bytes of the request's head that the kernel did not take yet.
+    /// Bytes of the request that the kernel did not take yet: of its head, and of one piece of its body.
     pub unsent: Vec<u8>,
-    /// Bytes of the request's body that the kernel has taken.
-    pub body_sent: usize,
+    /// The request's body, while it has one to send.
+    pub upload: Option<Box<Upload>>,
     /// The peer has closed its side, or the connection is broken: what is still to be read is the last.
     pub closing: bool,
     pub requests: u64,
@@ -50,6 +51,8 @@ pub(super) struct Connection<S> {
     pub connected: Instant,
     /// When the running phase times out.
     pub deadline: Instant,
+    /// The body being read is looked at, and not dropped in the kernel.
+    pub looked_at: bool,
     /// The last body was large: the next head is read apart from its body.
     pub large_bodies: bool,
     pub low_water: usize,
@@ -133,7 +136,10 @@ enum Endpoint {
 #[derive(Debug)]
 pub(super) struct OriginState {
     pub origin: Origin,
-    pub template: Template,
+    /// One for each request of the mix.
+    pub templates: Vec<Template>,
+    /// Operations in flight that were addressed to it.
+    pub in_flight: u32,
     pub label: LabelId,
     endpoint: Endpoint,
     addresses: Option<Arc<[SocketAddr]>>,
@@ -203,7 +209,13 @@ impl OriginState {
             Endpoint::Unix(_) => None,
         };
         Self {
-            template: Template::new(plan, &origin, trusted),
+            templates: plan
+                .mix
+                .requests()
+                .iter()
+                .map(|request| Template::new(plan, request, &origin, trusted))
+                .collect(),
+            in_flight: 0,
             origin,
             label,
             endpoint,

@@ -4,8 +4,10 @@ use super::checks::{self, AtHead};
 use super::connections::State;
 use super::op::Answer;
 use super::pacer::Pacer;
+use super::receive::expected_size;
 use super::{FirstAnswer, RunLoop};
 use crate::network::{Network, Token};
+use crate::plan::{Pick, Subject};
 use crate::tls::Negotiated;
 use measure::sample::{AttemptKind, AttemptSample};
 use measure::{AttemptClass, AttemptOutcome, Cause, Example, Flag, Instant, OpOutcome, Phase};
@@ -18,6 +20,8 @@ use wire::response::RangeField;
 /// 160 ms. Without it a dead target would be hammered, and the figures filled with millions of failures.
 const BACK_OFF: Duration = Duration::from_millis(5);
 const BACK_OFF_DOUBLINGS: u32 = 5;
+/// Objects that a thread has made and remembers, to delete them.
+const MADE_MAX: usize = 1 << 20;
 /// Bytes of what was seen that an example keeps.
 const DETAIL_BYTES_MAX: usize = 64;
 
@@ -43,24 +47,31 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(head) = connection.reader.head() else { return };
         let request_sent = connection.unsent.is_empty()
             && connection.transport.is_flushed()
-            && connection.body_sent == self.plan.request.body.as_ref().map_or(0, |body| body.len());
+            && connection.upload.as_ref().is_none_or(|upload| upload.is_sent());
         let may_repeat = self.plan.connections.requests_max.is_none_or(|most| connection.requests < most.get());
-        let kept = connection.reader.reusable() && request_sent && self.plan.request.keep_alive && !connection.closing;
+        let kept = connection.reader.reusable() && request_sent && self.plan.http.keep_alive && !connection.closing;
         if excess > 0 {
             op.attempt.flags.set(Flag::ExcessBytes);
         } else if kept {
             op.attempt.flags.set(Flag::KeptAlive);
         }
         let body_bytes = connection.reader.body_bytes();
-        let has_body = self.plan.request.method.as_ref() != "HEAD" && !matches!(head.status, 204 | 304);
+        let request = &self.plan.mix.requests()[op.request];
+        let has_body = request.method.as_ref() != "HEAD" && !matches!(head.status, 204 | 304);
         let outcome = match op.attempt.at_head {
             AtHead::Read => {
-                let size = self.plan.targets.items()[op.item as usize].size;
-                checks::at_end(&op.asked(self.plan.follow, size), &self.plan.checks, body_bytes, has_body)
+                let asked = op.asked(self.plan.follow, expected_size(self.plan, op));
+                checks::at_end(&asked, &request.checks, body_bytes, has_body)
             }
             AtHead::Doomed(outcome) | AtHead::Cut(outcome) => outcome,
             AtHead::Redirect => AttemptOutcome::OK,
         };
+        let expected = request.body.as_ref().is_some_and(|body| body.expect_continue);
+        if head.status == 417 && expected && !op.unasked && op.attempt.at_head != AtHead::Read {
+            // The server does not know what it was asked: it is not asked again.
+            op.unasked = true;
+            return self.resend(net, slot, outcome, now);
+        }
         if outcome == AttemptOutcome::OK && op.attempt.at_head == AtHead::Read {
             self.note_good_answer(token, body_bytes);
         }
@@ -109,24 +120,43 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(op) = &self.slots[slot as usize].op else { return };
         let untouched = connection.reader.head_bytes() == 0 && connection.requests > 1;
         if !untouched || op.attempt.kind == AttemptKind::Resend {
+            let outcome = self.of_unanswered(token, outcome);
             self.end_attempt(net, slot, outcome, After::Close, now);
             return;
         }
         let stale = AttemptOutcome::failed(AttemptClass::StaleReuse, Cause::StaleConnection, outcome.phase);
-        if self.plan.request.is_idempotent() {
-            let wasted = self.record_attempt(net, slot, stale, After::Close, now);
-            self.recorder.wasted(wasted);
-            self.begin_attempt(net, slot, AttemptKind::Resend, now);
+        if self.plan.mix.requests()[op.request].is_idempotent() {
+            self.resend(net, slot, stale, now);
         } else {
             self.end_attempt(net, slot, stale, After::Close, now);
         }
     }
 
-    /// The request could not be sent.
-    pub(super) fn send_failed(&mut self, net: &mut N, token: Token, error: &io::Error, now: Instant) {
-        self.note_detail(error.to_string().as_bytes());
-        let outcome = AttemptOutcome::failed(AttemptClass::Reset, Cause::SendFailed, Phase::Send);
-        self.cut_or_resend(net, token, outcome, now);
+    /// Records the running attempt and makes another one for the same operation.
+    fn resend(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, now: Instant) {
+        let wasted = self.record_attempt(net, slot, outcome, After::Close, now);
+        self.recorder.wasted(wasted);
+        self.begin_attempt(net, slot, AttemptKind::Resend, now);
+    }
+
+    /// What is said of a write whose answer never came, though all of it was sent: it may have taken place.
+    fn of_unanswered(&self, token: Token, outcome: AttemptOutcome) -> AttemptOutcome {
+        let Some(connection) = self.connections.get(token) else { return outcome };
+        let Some(op) = &self.slots[connection.slot as usize].op else { return outcome };
+        let sent = connection.unsent.is_empty() && connection.upload.as_ref().is_none_or(|upload| upload.is_sent());
+        let unanswered = connection.state == State::Active && connection.reader.head().is_none();
+        let lost = matches!(
+            outcome.class,
+            AttemptClass::ClosedEarly
+                | AttemptClass::Reset
+                | AttemptClass::Incomplete
+                | AttemptClass::TimeoutHead
+                | AttemptClass::TimeoutTotal
+        );
+        if lost && sent && unanswered && !self.plan.mix.requests()[op.request].is_safe() {
+            return AttemptOutcome { class: AttemptClass::Indeterminate, ..outcome };
+        }
+        outcome
     }
 
     /// A phase took too long.
@@ -135,12 +165,17 @@ impl<N: Network> RunLoop<'_, N> {
         let slot = connection.slot;
         let Some(op) = &self.slots[slot as usize].op else { return };
         let opening = connection.state == State::Opening;
+        let total_over = self.plan.timeouts.total.is_some_and(|total| now >= op.attempt.started + total);
+        if !total_over && connection.upload.as_ref().is_some_and(|upload| upload.is_asked()) {
+            return self.release_body(net, token, now);
+        }
+        let sending = connection.upload.as_ref().is_some_and(|upload| upload.is_under_way());
         let phase = match connection.reader.phase() {
             _ if connection.state == State::Handshaking => Phase::Tls,
+            Reading::Head if sending && connection.state == State::Active => Phase::Send,
             Reading::Head => Phase::Head,
             Reading::Body | Reading::Trailers | Reading::Complete => Phase::Body,
         };
-        let total_over = self.plan.timeouts.total.is_some_and(|total| now >= op.attempt.started + total);
         let outcome = match (opening, phase) {
             (true, _) if total_over => {
                 AttemptOutcome::failed(AttemptClass::TimeoutTotal, Cause::TotalTimedOut, Phase::Connect)
@@ -148,6 +183,7 @@ impl<N: Network> RunLoop<'_, N> {
             (true, _) => AttemptOutcome::failed(AttemptClass::ConnectTimeout, Cause::ConnectTimedOut, Phase::Connect),
             _ if total_over => AttemptOutcome::failed(AttemptClass::TimeoutTotal, Cause::TotalTimedOut, phase),
             (false, Phase::Tls) => AttemptOutcome::failed(AttemptClass::TimeoutHead, Cause::TlsTimedOut, phase),
+            (false, Phase::Send) => AttemptOutcome::failed(AttemptClass::TimeoutIdle, Cause::SendStalled, phase),
             (false, Phase::Body) => AttemptOutcome::failed(AttemptClass::TimeoutIdle, Cause::BodyStalled, phase),
             (false, _) => AttemptOutcome::failed(AttemptClass::TimeoutHead, Cause::HeadTimedOut, phase),
         };
@@ -158,6 +194,7 @@ impl<N: Network> RunLoop<'_, N> {
         } else if opening || phase == Phase::Tls {
             self.unreached(net, slot, outcome, now);
         } else {
+            let outcome = self.of_unanswered(token, outcome);
             self.end_attempt(net, slot, outcome, After::Close, now);
         }
     }
@@ -211,6 +248,7 @@ impl<N: Network> RunLoop<'_, N> {
             overhead_bytes: attempt.received_bytes.saturating_sub(body_bytes),
             sent_bytes: attempt.sent_bytes,
         });
+        op.verifier = None;
         let window_bytes = attempt.window_bytes;
         if let Some(token) = op.attempt.connection.take() {
             self.let_go(net, token, after);
@@ -252,10 +290,17 @@ impl<N: Network> RunLoop<'_, N> {
                 | AttemptClass::TlsCert
                 | AttemptClass::RedirectDenied
         );
-        let detail = if shows_bytes { String::from_utf8_lossy(&self.scratch).into_owned() } else { String::new() };
+        let mismatch = self.mismatch.filter(|_| outcome.cause == Cause::ContentDiffers);
+        let detail = if let Some(mismatch) = mismatch {
+            mismatch.to_string()
+        } else if shows_bytes {
+            String::from_utf8_lossy(&self.scratch).into_owned()
+        } else {
+            String::new()
+        };
         let url = match &op.hop {
             Some(hop) => hop.url.to_string(),
-            None => self.url_of(op.item),
+            None => self.url_of(op),
         };
         self.recorder.example(Example {
             outcome,
@@ -277,7 +322,13 @@ impl<N: Network> RunLoop<'_, N> {
         let (body_bytes, answer) = self.final_answer(slot);
         self.record_attempt(net, slot, outcome, after, now);
         let Some(op) = self.slots[slot as usize].op.take() else { return };
-        let sample = op.sample(now, verdict, body_bytes);
+        self.origins[op.origin].in_flight -= 1;
+        let request = &self.plan.mix.requests()[op.request];
+        let moved = if request.is_upload() { op.attempt.sent_body } else { body_bytes };
+        if request.pick == Pick::Fresh && verdict == OpOutcome::Ok {
+            self.note_made(op.subject);
+        }
+        let sample = op.sample(now, verdict, moved);
         self.recorder.ended(&sample);
         self.in_flight -= 1;
         if self.plan.log_ops {
@@ -286,6 +337,15 @@ impl<N: Network> RunLoop<'_, N> {
         let unreached =
             matches!(outcome.phase, Phase::Resolve | Phase::Connect | Phase::Tls) && verdict != OpOutcome::Ok;
         self.free_slot(slot, unreached, now);
+    }
+
+    /// An object is there that an operation of this thread may delete.
+    fn note_made(&mut self, subject: Subject) {
+        if let Subject::Fresh(number) = subject
+            && self.made.len() < MADE_MAX
+        {
+            self.made.push_back(number);
+        }
     }
 
     fn final_answer(&self, slot: u32) -> (u64, Answer) {

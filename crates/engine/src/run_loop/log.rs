@@ -1,5 +1,6 @@
 //! One line for each operation, on request.
 
+use crate::plan::Subject;
 use measure::{AttemptOutcome, Instant, OpKind};
 use wire::range::ByteRange;
 
@@ -12,8 +13,8 @@ pub struct OpEntry {
     pub slot: u32,
     /// What was asked.
     pub kind: OpKind,
-    /// Index of its URL in the plan.
-    pub item: u32,
+    /// The object that it was about.
+    pub subject: Subject,
     /// The slice asked for.
     pub range: Option<ByteRange>,
     /// When it should have started.
@@ -38,7 +39,7 @@ pub struct OpEntry {
     pub outcome: AttemptOutcome,
     /// Status of its final answer.
     pub status: Option<u16>,
-    /// Body bytes of its final answer.
+    /// Bytes of the object that it moved: the body of its final answer, or of the request of an upload.
     pub body_bytes: u64,
     /// All bytes received for it, with heads and framing, of all its attempts.
     pub received_bytes: u64,

@@ -4,7 +4,8 @@
 //! It never blocks and never reads a clock but its network's. The parts of its work stand in files of their own:
 //!
 //! - `pacer`: which slot may start an operation, and when;
-//! - `start`: operations and attempts begin, connections are opened, requests are sent;
+//! - `start`: operations and attempts begin, connections are opened;
+//! - `send`, `upload`, `request`: requests and their bodies go out;
 //! - `receive`: answers are read, or dropped in the kernel;
 //! - `secure`, `transport`: TLS between the socket and the rest;
 //! - `finish`: attempts and operations end and are recorded;
@@ -21,8 +22,10 @@ mod receive;
 mod redirect;
 mod request;
 mod secure;
+mod send;
 mod start;
 mod transport;
+mod upload;
 
 pub(crate) use checks::EMFILE;
 pub use connections::connects_to;
@@ -30,18 +33,21 @@ pub use pacer::{Share, budget};
 
 use crate::control::{Control, TURN_MAX};
 use crate::network::{Network, Ready, ThreadUse, Token, Waited};
-use crate::plan::Plan;
+use crate::plan::{Auth, Plan};
 use crate::schedule::Budget;
 use crate::tls::Negotiated;
 use connections::{Connections, Openings, OriginState, State};
+use content::Mismatch;
 use log::OpEntry;
 use measure::recorder::Pacing;
-use measure::{Instant, Interval, OpKind, Recorder};
+use measure::{Instant, Interval, Recorder};
 use op::Slot;
 use pacer::Pacer;
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use wire::message::Version;
+use wire::sigv4::{Signer, Timestamp};
 
 /// Room for what one `recv` brings, shared by all connections of a thread.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -82,13 +88,17 @@ pub enum Step {
 pub struct RunLoop<'p, N: Network> {
     plan: &'p Plan,
     control: &'p Control,
-    kind: OpKind,
     recorder: Recorder,
     pacer: Pacer<'p>,
-    slots: Vec<Slot>,
+    slots: Vec<Slot<'p>>,
     in_flight: usize,
     connections: Connections<N::Socket>,
     origins: Vec<OriginState>,
+    signer: Option<Signer>,
+    /// Wall time at the start of the run: signatures are made for it.
+    wall: Timestamp,
+    /// Objects that this thread has made and that are still there, oldest first.
+    made: VecDeque<u64>,
     /// This thread's TLS, once a connection has needed it.
     tls: Option<Arc<rustls::ClientConfig>>,
     /// Slots whose attempt waits for a name.
@@ -103,6 +113,11 @@ pub struct RunLoop<'p, N: Network> {
     buffer: Box<[u8]>,
     /// The request being sent.
     scratch: Vec<u8>,
+    /// The target of the request being sent, and room for a key.
+    target: String,
+    key: String,
+    /// Where the body being read differs from what the object holds.
+    mismatch: Option<Mismatch>,
     /// The value of the header that figures are broken down by, in the answer being read.
     group_value: Vec<u8>,
     software: Option<String>,
@@ -121,14 +136,18 @@ pub struct RunLoop<'p, N: Network> {
 }
 
 impl<'p, N: Network> RunLoop<'p, N> {
-    /// A loop for one thread of a run that starts at `start`.
+    /// A loop for one thread of a run that starts at `start` on its clock, and at `wall` on that of the world.
     pub fn new(
         plan: &'p Plan,
         control: &'p Control,
         share: Share,
         budget: Option<Arc<Budget>>,
-        start: Instant,
+        (start, wall): (Instant, Timestamp),
     ) -> Self {
+        let signer = match &plan.auth {
+            Auth::None => None,
+            Auth::S3 { signer, .. } => Some(Signer::clone(signer)),
+        };
         let pacer = Pacer::new(plan, share, budget, start);
         let paced = match &pacer {
             Pacer::Open(_) => Pacing::Scheduled,
@@ -148,13 +167,15 @@ impl<'p, N: Network> RunLoop<'p, N> {
         Self {
             plan,
             control,
-            kind: plan.request.kind,
+            signer,
+            wall,
             recorder,
             pacer,
             slots: (0..slots).map(|_| Slot { op: None, freed: start, taken: 0 }).collect(),
             in_flight: 0,
             connections: Connections::default(),
             origins,
+            made: VecDeque::new(),
             tls: None,
             resolving: Vec::new(),
             waiting: 0,
@@ -163,6 +184,9 @@ impl<'p, N: Network> RunLoop<'p, N> {
             next_sweep: Instant::NEVER,
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             scratch: Vec::with_capacity(1024),
+            target: String::new(),
+            key: String::new(),
+            mismatch: None,
             group_value: Vec::new(),
             software: None,
             first_answer: None,
@@ -312,7 +336,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         let mut now = now;
         match connection.state {
             State::Opening if event.writable => now = self.opened(net, event.token),
-            State::Active if event.writable => self.send_rest(net, event.token, now),
+            State::Active if event.writable => self.send_on(net, event.token, now),
             State::Handshaking if event.writable => self.push_handshake(net, event.token, now),
             State::Opening | State::Handshaking | State::Active | State::Idle => {}
         }
@@ -327,6 +351,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             if let Some(connection) = self.connections.get_mut(token) {
                 connection.queued = false;
             }
+            self.send_on(net, token, now);
             now = self.readable(net, token, now);
             now = self.start_due(net, now);
         }

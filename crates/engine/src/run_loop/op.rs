@@ -3,6 +3,8 @@
 use super::checks::{Asked, AtHead};
 use super::log::OpEntry;
 use crate::network::Token;
+use crate::plan::{Follow, Subject};
+use content::Verifier;
 use measure::sample::{AttemptKind, LabelId};
 use measure::{AttemptOutcome, Flags, Instant, OpKind, OpOutcome, OpSample};
 use wire::range::ByteRange;
@@ -10,8 +12,8 @@ use wire::url::Url;
 
 /// A place for one operation in flight.
 #[derive(Debug)]
-pub(super) struct Slot {
-    pub op: Option<Op>,
+pub(super) struct Slot<'p> {
+    pub op: Option<Op<'p>>,
     /// When its last operation ended.
     pub freed: Instant,
     /// Measured operations that it has taken.
@@ -37,6 +39,8 @@ pub(super) struct Attempt {
     pub started: Instant,
     pub flags: Flags,
     pub sent_bytes: u64,
+    /// Body bytes among them.
+    pub sent_body: u64,
     /// All bytes received for it.
     pub received_bytes: u64,
     /// Body bytes that arrived inside the window.
@@ -61,6 +65,7 @@ impl Attempt {
             started,
             flags: Flags::default(),
             sent_bytes: 0,
+            sent_body: 0,
             received_bytes: 0,
             window_bytes: 0,
             addresses_tried: 0,
@@ -74,15 +79,19 @@ impl Attempt {
 
 /// An operation in flight.
 #[derive(Debug)]
-pub(super) struct Op {
+pub(super) struct Op<'p> {
     pub number: u64,
-    /// Index into the plan's targets.
-    pub item: u32,
+    /// Which request of the mix it is.
+    pub request: usize,
+    /// The object that it is about.
+    pub subject: Subject,
     pub kind: OpKind,
     pub range: Option<ByteRange>,
     pub intended: Instant,
     pub started: Instant,
     pub sent: Option<Instant>,
+    /// When the last byte of its request was handed to the kernel; for uploads.
+    pub sent_all: Option<Instant>,
     pub first_byte: Option<Instant>,
     pub slot_wait_nanos: u64,
     pub connect_nanos: Option<u64>,
@@ -95,16 +104,20 @@ pub(super) struct Op {
     pub received_before: u64,
     pub label: LabelId,
     pub group: Option<LabelId>,
+    /// The server did not want to be asked before a body is sent.
+    pub unasked: bool,
+    /// What the body that is being read is compared with.
+    pub verifier: Option<Verifier<'p>>,
     pub attempt: Attempt,
 }
 
-impl Op {
+impl Op<'_> {
     /// The origin that the running attempt goes to.
     pub fn attempt_origin(&self) -> usize {
         self.hop.as_ref().map_or(self.origin, |hop| hop.origin)
     }
 
-    pub fn asked(&self, follow: crate::plan::Follow, size: Option<u64>) -> Asked {
+    pub fn asked(&self, follow: Follow, size: Option<u64>) -> Asked {
         Asked { range: self.range, follow, size, headers_matched: self.attempt.headers_matched }
     }
 
@@ -115,6 +128,7 @@ impl Op {
             intended: self.intended,
             started: self.started,
             sent: self.sent,
+            sent_all: self.sent_all,
             first_byte: self.first_byte,
             end,
             slot_wait_nanos: self.slot_wait_nanos,
@@ -134,7 +148,7 @@ impl Op {
             number: self.number,
             slot,
             kind: self.kind,
-            item: self.item,
+            subject: self.subject,
             range: self.range,
             intended: self.intended,
             started: self.started,

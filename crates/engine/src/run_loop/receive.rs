@@ -7,10 +7,13 @@
 use super::RunLoop;
 use super::checks::{self, AtHead};
 use super::connections::State;
+use super::op::Op;
 use crate::network::{Network, Token};
+use crate::plan::Plan;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase, Stage};
 use std::io;
 use wire::message::{Event, Reading, Version};
+use wire::range::ByteRange;
 use wire::response::Encoding;
 
 /// A rest of a body above this is dropped in the kernel.
@@ -27,6 +30,11 @@ const UNWANTED_BODY_MAX: u64 = 1 << 20;
 const READS_MAX: usize = 8;
 /// Bytes of a `Server` header that are kept.
 const SOFTWARE_BYTES_MAX: usize = 256;
+
+const CONTENT_DIFFERS: AttemptOutcome =
+    AttemptOutcome::failed(AttemptClass::Integrity, Cause::ContentDiffers, Phase::Body);
+const ANSWERED_EARLY: AttemptOutcome =
+    AttemptOutcome::failed(AttemptClass::Protocol, Cause::AnsweredEarly, Phase::Send);
 
 /// What one read came to.
 pub(super) enum ReadStep {
@@ -94,7 +102,7 @@ impl<N: Network> RunLoop<'_, N> {
             let opaque = connection.reader.opaque_bytes();
             let step = if connection.transport.is_tls() {
                 self.receive_secure(net, token, &mut now)
-            } else if opaque > DISCARD_MIN {
+            } else if opaque > DISCARD_MIN && !connection.looked_at {
                 self.discard(net, token, opaque, &mut now)
             } else {
                 self.receive(net, token, &mut now)
@@ -105,13 +113,18 @@ impl<N: Network> RunLoop<'_, N> {
                 ReadStep::Drained | ReadStep::Over => return now,
             }
         }
+        self.go_on_later(token);
+        now
+    }
+
+    /// The others have their turn before this connection goes on.
+    pub(super) fn go_on_later(&mut self, token: Token) {
         if let Some(connection) = self.connections.get_mut(token)
             && !connection.queued
         {
             connection.queued = true;
             self.unfinished.push(token);
         }
-        now
     }
 
     /// Keeps the mark below what is still to come, so that no tail waits for bytes that do not exist. The kernel looks
@@ -231,7 +244,7 @@ impl<N: Network> RunLoop<'_, N> {
                     parsed.body += read.body;
                     parsed.end = read.end;
                 }
-                if matches!(parsed.end, ParseEnd::Cut(_)) {
+                if matches!(parsed.end, ParseEnd::Cut(_)) && self.mismatch.is_none() {
                     self.note_detail(piece);
                 }
             }
@@ -255,8 +268,13 @@ impl<N: Network> RunLoop<'_, N> {
             ParseEnd::NeedMore if self.is_too_long(token) => self.cut_too_long(net, token, now),
             ParseEnd::NeedMore => {
                 // The head's deadline is absolute; the body's is moved by every arrival.
-                if self.connections.get(token).is_some_and(|c| c.reader.phase() != Reading::Head) {
+                let Some(connection) = self.connections.get(token) else { return ReadStep::Over };
+                if connection.reader.phase() != Reading::Head {
                     self.set_deadline(token, now + self.plan.timeouts.idle);
+                } else if connection.reader.interim() > 0
+                    && connection.upload.as_ref().is_some_and(|upload| upload.is_asked())
+                {
+                    self.release_body(net, token, now);
                 }
                 ReadStep::More
             }
@@ -300,11 +318,13 @@ impl<N: Network> RunLoop<'_, N> {
                 // What a head said that was cut short is not said of the next.
                 self.group_value.clear();
             }
+            let op = self.slots[connection.slot as usize].op.as_mut()?;
+            let wanted = &self.plan.mix.requests()[op.request].checks.headers;
             let mut watch = HeaderWatch {
                 group_by: self.plan.group_by.as_deref(),
                 group_value: &mut self.group_value,
                 software: if self.first_answer.is_none() { Some(&mut self.software) } else { None },
-                wanted: &self.plan.checks.headers,
+                wanted,
                 matched: 0,
             };
             let read = connection.reader.read(&input[at..], &mut |name, value| watch.see(name, value));
@@ -318,9 +338,18 @@ impl<N: Network> RunLoop<'_, N> {
                     return Some(Parsed { body, end: ParseEnd::Cut(outcome) });
                 }
             };
+            let piece = &input[at..];
             at += progress.consumed;
             match (progress.event, cut) {
-                (Event::Body(range), _) => body += range.len(),
+                (Event::Body(range), _) => {
+                    body += range.len();
+                    if let Some(verifier) = &mut op.verifier
+                        && let Err(mismatch) = verifier.check(&piece[range])
+                    {
+                        self.mismatch = Some(mismatch);
+                        return Some(Parsed { body, end: ParseEnd::Cut(CONTENT_DIFFERS) });
+                    }
+                }
                 // What came along with a head that rules the answer out still counts as its body.
                 (Event::Head, _) => cut = self.head_known(token, matched),
                 (Event::NeedMore | Event::End, Some(outcome)) => {
@@ -339,12 +368,14 @@ impl<N: Network> RunLoop<'_, N> {
         let connection = self.connections.get_mut(token)?;
         let head = connection.reader.head()?;
         let op = self.slots[connection.slot as usize].op.as_mut()?;
+        let request = &self.plan.mix.requests()[op.request];
+        let checks = &request.checks;
         op.attempt.headers_matched = headers_matched;
         let remarks = [
             (Flag::SmugglingRisk, head.flags.smuggling_risk),
             (Flag::DuplicateLength, head.flags.duplicate_length),
             (Flag::Http10, head.version == Version::Http10),
-            (Flag::UnaskedEncoding, head.encoding == Encoding::Other && !self.plan.checks.encoding_asked),
+            (Flag::UnaskedEncoding, head.encoding == Encoding::Other && !checks.encoding_asked),
             (Flag::Interim, connection.reader.interim() > 0),
         ];
         for (flag, _) in remarks.into_iter().filter(|(_, seen)| *seen) {
@@ -355,8 +386,18 @@ impl<N: Network> RunLoop<'_, N> {
             op.group = Some(self.recorder.header_label(Some(value.as_ref()).filter(|value| !value.is_empty())));
             self.group_value.clear();
         }
-        let size = self.plan.targets.items()[op.item as usize].size;
-        let at_head = checks::at_head(head, &op.asked(self.plan.follow, size), &self.plan.checks);
+        let asked = op.asked(self.plan.follow, expected_size(self.plan, op));
+        let mut at_head = checks::at_head(head, &asked, checks);
+        if let Some(upload) = &mut connection.upload
+            && upload.is_under_way()
+        {
+            // Whatever it is, the rest of the body can not change it.
+            upload.stop();
+            connection.unsent.clear();
+            if at_head == AtHead::Read {
+                at_head = AtHead::Doomed(ANSWERED_EARLY);
+            }
+        }
         if at_head == AtHead::Read && head.status == 206 {
             op.range = op.range.map(|wanted| checks::expected_range(wanted, head));
         }
@@ -364,6 +405,13 @@ impl<N: Network> RunLoop<'_, N> {
             // What is said about the server is said about the one that answers in the end.
             self.software = None;
         }
+        if let Some(content) = request.verify.as_ref().filter(|_| at_head == AtHead::Read)
+            && let Some(area) = self.plan.targets.area()
+            && area.read_key(op.subject, &mut self.key).is_some()
+        {
+            op.verifier = Some(content.object(&self.key).verifier(op.range.map_or(0, ByteRange::first)));
+        }
+        connection.looked_at = op.verifier.is_some();
         connection.large_bodies = connection.reader.opaque_bytes() >= LARGE_BODY;
         op.attempt.at_head = at_head;
         match at_head {
@@ -380,16 +428,17 @@ impl<N: Network> RunLoop<'_, N> {
         if op.attempt.at_head != AtHead::Read {
             return connection.reader.body_bytes() > UNWANTED_BODY_MAX;
         }
-        let size = self.plan.targets.items()[op.item as usize].size;
-        let asked = op.asked(self.plan.follow, size);
-        checks::size_cap(&asked, &self.plan.checks).is_some_and(|cap| connection.reader.body_bytes() > cap)
+        let asked = op.asked(self.plan.follow, expected_size(self.plan, op));
+        let checks = &self.plan.mix.requests()[op.request].checks;
+        checks::size_cap(&asked, checks).is_some_and(|cap| connection.reader.body_bytes() > cap)
     }
 
     fn cut_too_long(&mut self, net: &mut N, token: Token, now: Instant) -> ReadStep {
         if self.leave_unwanted(net, token, now) {
             return ReadStep::Over;
         }
-        let ranged = self.plan.request.range.is_some();
+        let slot = self.connections.get(token).map(|connection| connection.slot as usize);
+        let ranged = slot.and_then(|slot| self.slots[slot].op.as_ref()).is_some_and(|op| op.range.is_some());
         let (class, cause) = if ranged {
             (AttemptClass::Range, Cause::WrongRangeLength)
         } else {
@@ -427,6 +476,13 @@ impl<N: Network> RunLoop<'_, N> {
         self.cut_or_resend(net, token, AttemptOutcome::failed(AttemptClass::Reset, cause, phase), *now);
         ReadStep::Over
     }
+}
+
+/// Size of the whole object, as far as the answer has to have it.
+#[inline]
+pub(super) fn expected_size(plan: &Plan, op: &Op<'_>) -> Option<u64> {
+    let request = &plan.mix.requests()[op.request];
+    if request.body.is_some() { None } else { plan.targets.size(op.subject) }
 }
 
 /// Looks for the few header fields that something depends on.

@@ -7,7 +7,7 @@
 use super::RunLoop;
 use super::connections::OriginState;
 use super::finish::After;
-use super::op::Hop;
+use super::op::{Hop, Op};
 use crate::network::{Address, Network, Token};
 use crate::plan::{Follow, ORIGINS_MAX, Route, Trap, Traps};
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
@@ -33,15 +33,15 @@ impl<N: Network> RunLoop<'_, N> {
             return Err(refused(Cause::Defect));
         };
         // 301, 302 and 303 may turn other methods into GET; only those that stay themselves are followed.
-        let keeps_method =
-            matches!(self.plan.request.method.as_ref(), "GET" | "HEAD") || matches!(head.status, 307 | 308);
+        let keeps_method = matches!(self.plan.mix.requests()[op.request].method.as_ref(), "GET" | "HEAD")
+            || matches!(head.status, 307 | 308);
         if !keeps_method {
             return Err(AttemptOutcome::failed(AttemptClass::Http3xx, Cause::MethodChange, Phase::Head));
         }
         let Follow::UpTo(most, traps) = self.plan.follow else { return Err(refused(Cause::NotFollowed)) };
         let base = match &op.hop {
             Some(hop) => hop.url.clone(),
-            None => self.url_of(op.item).parse::<Url>().map_err(|_| refused(Cause::Defect))?,
+            None => self.url_of(op).parse::<Url>().map_err(|_| refused(Cause::Defect))?,
         };
         let url = target(&base, &head.location)?;
         let mut visited = op.hop.as_ref().map_or_else(Vec::new, |hop| hop.visited.clone());
@@ -97,11 +97,12 @@ impl<N: Network> RunLoop<'_, N> {
         self.note_detail(format!("to {}://{}", origin.scheme, origin.host_header()).as_bytes());
     }
 
-    /// The URL of one of the plan's items.
-    pub(super) fn url_of(&self, item: u32) -> String {
-        let item = &self.plan.targets.items()[item as usize];
-        let origin = &self.origins[item.origin as usize].origin;
-        format!("{}://{}{}", origin.scheme, origin.host_header(), item.target)
+    /// The URL that an operation is about, where it was addressed to.
+    pub(super) fn url_of(&self, op: &Op<'_>) -> String {
+        let origin = &self.origins[op.origin].origin;
+        let mut url = format!("{}://{}", origin.scheme, origin.host_header());
+        self.plan.targets.write_path(op.subject, &mut String::new(), &mut url);
+        url
     }
 
     fn origin_index(&mut self, url: &Url) -> Option<usize> {

@@ -7,16 +7,13 @@ use super::pacer::Pacer;
 use super::transport::Transport;
 use super::{BURST, RunLoop, checks, redirect};
 use crate::network::{Connecting, NameError, Network, Token};
-use crate::plan::{Choice, RangeChoice};
+use crate::plan::{Choice, Pick, RangeChoice, Spread, Subject};
 use crate::random::{Stream, below};
 use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase, Stage};
 use std::io;
 use wire::range::ByteRange;
-use wire::response::{RequestKind, ResponseReader};
-
-/// A request body up to this size goes out together with its head.
-const BODY_WITH_HEAD_MAX: usize = 64 * 1024;
+use wire::response::ResponseReader;
 
 impl<N: Network> RunLoop<'_, N> {
     /// Serves the attempts that wait for a connection, then starts the operations that are due, a bounded number of them:
@@ -112,21 +109,21 @@ impl<N: Network> RunLoop<'_, N> {
     ) {
         self.recorder.started(now, intended);
         self.in_flight += 1;
-        let items = self.plan.targets.items();
-        let index = match self.plan.choice {
-            Choice::RoundRobin => number % items.len() as u64,
-            Choice::Random => below(self.plan.seed, Stream::Object, number, items.len() as u64),
-        };
-        let item = &items[index as usize];
-        let origin = item.origin as usize;
+        let (request, subject) = self.choose(number);
+        let origin = self.choose_origin(subject, number);
+        let plan = &self.plan.mix.requests()[request];
+        let range = self.choose_range(plan.range, number, subject);
+        self.origins[origin].in_flight += 1;
         self.slots[slot as usize].op = Some(Op {
             number,
-            item: index as u32,
-            kind: self.kind,
-            range: self.choose_range(number, item.size),
+            request,
+            subject,
+            kind: plan.kind,
+            range,
             intended,
             started: now,
             sent: None,
+            sent_all: None,
             first_byte: None,
             slot_wait_nanos,
             connect_nanos: None,
@@ -138,16 +135,56 @@ impl<N: Network> RunLoop<'_, N> {
             received_before: 0,
             label: self.origins[origin].label,
             group: None,
+            unasked: false,
+            verifier: None,
             attempt: Attempt::new(AttemptKind::First, now),
         });
         self.begin_attempt(net, slot, AttemptKind::First, now);
     }
 
-    fn choose_range(&self, number: u64, size: Option<u64>) -> Option<ByteRange> {
-        match self.plan.request.range? {
+    /// What operation `number` asks, and of which object.
+    #[inline]
+    fn choose(&mut self, number: u64) -> (usize, Subject) {
+        let plan = self.plan;
+        let request = plan.mix.choose(plan.seed, number);
+        match plan.mix.requests()[request].pick {
+            Pick::Target => {
+                let count = plan.targets.count().max(1);
+                let index = match plan.choice {
+                    Choice::RoundRobin => number % count,
+                    Choice::Random => below(plan.seed, Stream::Object, number, count),
+                };
+                (request, Subject::Target(index))
+            }
+            Pick::Fresh => (request, Subject::Fresh(number)),
+            Pick::Spent { instead } => match self.made.pop_front() {
+                Some(made) => (request, Subject::Fresh(made)),
+                None => (instead, Subject::Fresh(number)),
+            },
+        }
+    }
+
+    #[inline]
+    fn choose_origin(&self, subject: Subject, number: u64) -> usize {
+        let own = self.plan.targets.origin(subject).unwrap_or(0);
+        let all = self.plan.targets.origins().len();
+        match self.plan.connections.spread {
+            Spread::Own => own,
+            Spread::RoundRobin => (number % all.max(1) as u64) as usize,
+            Spread::Random => below(self.plan.seed, Stream::Origin, number, all.max(1) as u64) as usize,
+            Spread::LeastLoaded => {
+                // Among equals each has its turn.
+                let turn = (0..all).map(|step| (number as usize).wrapping_add(step) % all);
+                turn.min_by_key(|origin| self.origins[*origin].in_flight).unwrap_or(own)
+            }
+        }
+    }
+
+    fn choose_range(&self, choice: Option<RangeChoice>, number: u64, subject: Subject) -> Option<ByteRange> {
+        match choice? {
             RangeChoice::Fixed(range) => Some(range),
             RangeChoice::Random { length } => {
-                let size = size.unwrap_or(length.get());
+                let size = self.plan.targets.size(subject).unwrap_or(length.get());
                 let places = size.saturating_sub(length.get()) + 1;
                 let first = below(self.plan.seed, Stream::Offset, number, places);
                 ByteRange::of_length(first, length.get().min(size))
@@ -275,12 +312,13 @@ impl<N: Network> RunLoop<'_, N> {
                         slot,
                         reader: ResponseReader::new(),
                         unsent: Vec::new(),
-                        body_sent: 0,
+                        upload: None,
                         closing: false,
                         requests: 0,
                         opened: now,
                         connected: now,
                         deadline: Instant::NEVER,
+                        looked_at: false,
                         large_bodies: false,
                         low_water: 1,
                         queued: false,
@@ -376,90 +414,5 @@ impl<N: Network> RunLoop<'_, N> {
         self.connect_failures_in_a_row = self.connect_failures_in_a_row.saturating_add(1);
         self.control.note_unreached(now, outcome);
         self.end_attempt(net, slot, outcome, After::Close, now);
-    }
-
-    /// Sends the slot's request on an established connection.
-    fn send_request(&mut self, net: &mut N, token: Token, now: Instant) {
-        let Some(connection) = self.connections.get_mut(token) else { return };
-        let Some(op) = &mut self.slots[connection.slot as usize].op else { return };
-        let template = &self.origins[connection.origin].template;
-        let target = match &op.hop {
-            None => &self.plan.targets.items()[op.item as usize].target,
-            Some(hop) => hop.url.target(),
-        };
-        template.write(target, op.range, &mut self.scratch);
-        let body = self.plan.request.body.as_deref().unwrap_or_default();
-        connection.body_sent = 0;
-        if body.len() <= BODY_WITH_HEAD_MAX {
-            self.scratch.extend_from_slice(body);
-            connection.body_sent = body.len();
-        }
-        let kind = if self.plan.request.method.as_ref() == "HEAD" { RequestKind::Head } else { RequestKind::Other };
-        connection.reader.start(kind);
-        connection.state = State::Active;
-        connection.requests += 1;
-        op.attempt.connection = Some(token);
-        op.sent.get_or_insert(now);
-        self.set_deadline(token, now + self.plan.timeouts.head);
-        self.send_scratch(net, token, now);
-    }
-
-    #[inline]
-    fn send_scratch(&mut self, net: &mut N, token: Token, now: Instant) {
-        let Some(connection) = self.connections.get_mut(token) else { return };
-        let whole = connection.body_sent == self.plan.request.body.as_ref().map_or(0, |body| body.len());
-        match connection.transport.send(net, &mut connection.socket, &self.scratch) {
-            Ok(wire) if wire.taken == self.scratch.len() && whole => {
-                let slot = connection.slot;
-                self.note_sent(slot, wire.sent);
-            }
-            Ok(wire) => {
-                let slot = connection.slot;
-                connection.unsent = self.scratch.split_off(wire.taken);
-                self.note_sent(slot, wire.sent);
-                self.send_rest(net, token, now);
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                connection.unsent = std::mem::take(&mut self.scratch);
-                self.send_rest(net, token, now);
-            }
-            Err(error) => self.send_failed(net, token, &error, now),
-        }
-    }
-
-    pub(super) fn note_sent(&mut self, slot: u32, bytes: usize) {
-        self.recorder.sent(bytes as u64);
-        if let Some(op) = &mut self.slots[slot as usize].op {
-            op.attempt.sent_bytes += bytes as u64;
-        }
-    }
-
-    /// Goes on sending a request that the kernel did not take whole.
-    pub(super) fn send_rest(&mut self, net: &mut N, token: Token, now: Instant) {
-        loop {
-            let Some(connection) = self.connections.get_mut(token) else { return };
-            let body = self.plan.request.body.as_deref().unwrap_or_default();
-            let head_left = !connection.unsent.is_empty();
-            let rest = if head_left { &connection.unsent[..] } else { &body[connection.body_sent..] };
-            if rest.is_empty() && connection.transport.is_flushed() {
-                return;
-            }
-            match connection.transport.send(net, &mut connection.socket, rest) {
-                Ok(wire) => {
-                    if head_left {
-                        connection.unsent.drain(..wire.taken);
-                    } else {
-                        connection.body_sent += wire.taken;
-                    }
-                    let slot = connection.slot;
-                    self.note_sent(slot, wire.sent);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) => {
-                    self.send_failed(net, token, &error, now);
-                    return;
-                }
-            }
-        }
     }
 }

@@ -7,6 +7,7 @@ use crate::run_loop::log::OpEntry;
 use crate::run_loop::{RunLoop, Share, budget};
 use measure::{Instant, Interval};
 use std::collections::BTreeMap;
+use wire::sigv4::Timestamp;
 
 /// Carries out a plan, each thread on a network of its own, and gives all threads' intervals, merged by their start,
 /// and operations. Threads of a simulation run one after the other; they share nothing but the budget.
@@ -19,7 +20,8 @@ pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S
     for thread in 0..threads {
         let mut net = network(thread);
         let share = Share { thread, threads };
-        let mut run_loop = RunLoop::new(plan, &control, share, budget.clone(), Instant::ZERO);
+        let mut run_loop =
+            RunLoop::new(plan, &control, share, budget.clone(), (Instant::ZERO, Timestamp::from_unix_seconds(0)));
         let driven = run_loop.drive(&mut net, |intervals, ops| {
             for interval in intervals {
                 let key = (interval.start, measure::Enumerated::index(interval.stage));

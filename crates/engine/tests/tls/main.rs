@@ -235,7 +235,7 @@ fn every_byte_is_counted_by_both_sides() {
         let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), bytes));
         let mut plan = plan_for(&endpoint, "https", &trusting(&authority));
         (plan.load, plan.threads, plan.stop.ops) = (closed(slots), 2, NonZeroU64::new(ops));
-        plan.request.keep_alive = keep_alive;
+        plan.http.keep_alive = keep_alive;
         let (summary, _) = carry_out(&plan);
         let stats = &summary.stats;
         assert_eq!(stats.measured.ok, ops);
@@ -256,7 +256,7 @@ fn sessions_are_taken_up_again_unless_that_is_off() {
     let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), 10));
     for resumption in [true, false] {
         let mut plan = plan_for(&endpoint, "https", &TlsSettings { resumption, ..trusting(&authority) });
-        (plan.request.keep_alive, plan.stop.ops) = (false, NonZeroU64::new(20));
+        (plan.http.keep_alive, plan.stop.ops) = (false, NonZeroU64::new(20));
         let (summary, _) = carry_out(&plan);
         let connections = &summary.stats.connections;
         let wanted = if resumption { (1, 19) } else { (20, 0) };

@@ -2,22 +2,22 @@
 
 use super::{Output, host};
 use crate::redact;
-use engine::plan::{Choice, Follow, LoadModel, Plan, RangeChoice, Route, Trap};
+use engine::plan::{
+    BodyPlan, Choice, Follow, Framing, LoadModel, Plan, RangeChoice, RequestPlan, Route, Source, Subject, Trap,
+};
 use engine::schedule::{Profile, Spacing, StagePlan};
+use measure::Enumerated;
 use measure::units::{ByteSize, format_span};
 use store::{Begin, FORMAT, LevelStage, Levels};
 use wire::{Scheme, Version};
 
 /// Targets that are named in the record.
-const TARGETS_MAX: usize = 10;
+const TARGETS_MAX: u64 = 10;
 
 /// The record for a run that starts at `unix_ms`.
 pub fn begin(plan: &Plan, output: &Output, unix_ms: u64) -> Begin {
-    let items = plan.targets.items();
-    let targets = items.iter().take(TARGETS_MAX).map(|item| {
-        let origin = &plan.targets.origins()[item.origin as usize];
-        redact::url_text(&format!("{}://{}{}", origin.scheme, origin.host_header(), item.target))
-    });
+    let shown = plan.targets.count().min(TARGETS_MAX);
+    let targets = (0..shown).map(|index| redact::url_text(&plan.targets.url(Subject::Target(index))));
     let unix_socket = matches!(plan.connections.route, Route::Unix(_));
     let addresses =
         plan.connections.known.values().flat_map(|addresses| addresses.iter().map(std::net::SocketAddr::ip));
@@ -28,7 +28,7 @@ pub fn begin(plan: &Plan, output: &Output, unix_ms: u64) -> Begin {
         started_unix_ms: unix_ms,
         command: command(),
         targets: targets.collect(),
-        urls: items.len() as u64,
+        urls: plan.targets.count(),
         model: plan.load.model(),
         load: load(plan),
         levels: levels(&plan.load),
@@ -108,25 +108,11 @@ fn load(plan: &Plan) -> String {
 
 /// All settings that shape the run.
 fn settings(plan: &Plan) -> Vec<(String, String)> {
-    let request = &plan.request;
     let (timeouts, connections) = (&plan.timeouts, &plan.connections);
-    let mut settings: Vec<(String, String)> = Vec::new();
+    let mut settings = requests(plan);
     let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
-    set("method", request.method.to_string());
-    set("http", if request.version == Version::Http10 { "1.0" } else { "1.1" }.to_owned());
-    set("keep_alive", request.keep_alive.to_string());
-    for header in &request.headers {
-        let line = format!("{}: {}", header.name.as_str(), header.value.as_str());
-        set("header", redact::header(&line));
-    }
-    if let Some(body) = &request.body {
-        set("body", ByteSize(body.len() as u64).to_string());
-    }
-    match request.range {
-        None => {}
-        Some(RangeChoice::Fixed(range)) => set("range", format!("bytes {} to {}", range.first(), range.last())),
-        Some(RangeChoice::Random { length }) => set("range", format!("{} at random", ByteSize(length.get()))),
-    }
+    set("http", if plan.http.version == Version::Http10 { "1.0" } else { "1.1" }.to_owned());
+    set("keep_alive", plan.http.keep_alive.to_string());
     set("order", if plan.choice == Choice::Random { "random" } else { "round-robin" }.to_owned());
     set(
         "redirects",
@@ -168,14 +154,69 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
     if let Some(mark) = connections.receive_low_water {
         set("receive_low_water", ByteSize(mark as u64).to_string());
     }
-    if !plan.checks.statuses.is_empty() {
-        set("expect_status", plan.checks.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(","));
-    }
-    if let Some(size) = plan.checks.size {
-        set("expect_size", ByteSize(size).to_string());
-    }
-    for header in &plan.checks.headers {
-        set("expect_header", redact::header(&format!("{}: {}", header.name.as_str(), header.value.as_str())));
+    settings
+}
+
+/// What is asked, in the words of the flags; of a mix, each request with its share.
+fn requests(plan: &Plan) -> Vec<(String, String)> {
+    let mut settings = Vec::new();
+    let several = plan.mix.requests().len() > 1;
+    for (share, request) in plan.mix.shares() {
+        if several {
+            settings.push(("share".to_owned(), format!("{} % {}", number(share * 100.0), request.kind.name())));
+        }
+        settings.extend(request_settings(request));
     }
     settings
+}
+
+fn number(value: f64) -> String {
+    format!("{value:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn request_settings(request: &RequestPlan) -> Vec<(String, String)> {
+    let mut settings: Vec<(String, String)> = Vec::new();
+    let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
+    set("method", request.method.to_string());
+    for header in &request.headers {
+        let line = format!("{}: {}", header.name.as_str(), header.value.as_str());
+        set("header", redact::header(&line));
+    }
+    if let Some(body) = &request.body {
+        set("body", body_text(body));
+    }
+    match request.range {
+        None => {}
+        Some(RangeChoice::Fixed(range)) => set("range", format!("bytes {} to {}", range.first(), range.last())),
+        Some(RangeChoice::Random { length }) => set("range", format!("{} at random", ByteSize(length.get()))),
+    }
+    let checks = &request.checks;
+    if !checks.statuses.is_empty() {
+        set("expect_status", checks.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(","));
+    }
+    if let Some(size) = checks.size {
+        set("expect_size", ByteSize(size).to_string());
+    }
+    for header in &checks.headers {
+        set("expect_header", redact::header(&format!("{}: {}", header.name.as_str(), header.value.as_str())));
+    }
+    if request.verify.is_some() {
+        set("verify", "every byte".to_owned());
+    }
+    settings
+}
+
+fn body_text(body: &BodyPlan) -> String {
+    let mut parts = vec![match &body.source {
+        Source::Bytes(bytes) => ByteSize(bytes.len() as u64).to_string(),
+        Source::Content(content) => format!("made from seed {}", content.seed().0),
+        Source::Files(files) => format!("{} files", files.len()),
+    }];
+    if body.framing == Framing::Chunked {
+        parts.push("chunked".to_owned());
+    }
+    if body.expect_continue {
+        parts.push("after 100-continue".to_owned());
+    }
+    parts.join(", ")
 }

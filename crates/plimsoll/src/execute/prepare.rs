@@ -31,9 +31,7 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
             NameError::NoAnswer => format!("the name `{host}` could not be looked up: the resolver does not answer"),
         })
     })?;
-    if matches!(plan.request.range, Some(RangeChoice::Random { .. }))
-        && plan.targets.items().iter().any(|item| item.size.is_none())
-    {
+    if has_random_ranges(plan) && plan.targets.items().iter().any(|item| item.size.is_none()) {
         let total = plan.targets.items().len() as u64;
         let started = std::time::Instant::now();
         let mut live = LiveLine::new(true);
@@ -69,9 +67,15 @@ fn check_route(plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
+fn has_random_ranges(plan: &Plan) -> bool {
+    plan.mix.requests().iter().any(|request| matches!(request.range, Some(RangeChoice::Random { .. })))
+}
+
 /// A random range of an empty object does not exist.
 fn empty_ranges(plan: &mut Plan) -> Result<(), Failure> {
-    let Some(RangeChoice::Random { .. }) = plan.request.range else { return Ok(()) };
+    if !has_random_ranges(plan) {
+        return Ok(());
+    }
     match plan.targets.items().iter().find(|item| item.size == Some(0)) {
         Some(item) => {
             Err(Failure::could_not_run(format!("the object {} is empty: no range of it can be asked for", item.target)))

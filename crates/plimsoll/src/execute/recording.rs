@@ -2,7 +2,7 @@
 
 use super::live::LiveLine;
 use crate::{redact, say};
-use engine::plan::{Plan, StopAfter};
+use engine::plan::{Plan, StopAfter, Subject};
 use engine::run_loop::log::OpEntry;
 use engine::{Control, Observer, StopReason};
 use measure::{Instant, Interval};
@@ -141,7 +141,9 @@ fn record(op: &OpEntry) -> OpRecord {
     OpRecord {
         op: op.number,
         kind: op.kind,
-        url: u64::from(op.item),
+        url: match op.subject {
+            Subject::Target(index) | Subject::Fresh(index) => index,
+        },
         intended: op.intended,
         started: op.started,
         sent: op.sent,

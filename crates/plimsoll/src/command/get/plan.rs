@@ -8,8 +8,8 @@ use crate::typed::expand;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use engine::plan::{
-    Checks, Choice, ConnectTo, ConnectionPlan, Follow, LoadModel, Plan, RangeChoice, RequestPlan, Route, StopAfter,
-    Targets, Timeouts, Trap, Traps,
+    Auth, BodyPlan, Checks, Choice, ConnectTo, ConnectionPlan, Follow, HttpPlan, LoadModel, Mix, Plan, RangeChoice,
+    RequestPlan, Route, Spread, StopAfter, Targets, Timeouts, Trap, Traps,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use engine::tls::{self, TlsPlan, TlsSettings};
@@ -50,11 +50,22 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
     }
     let headers = headers(args, credentials)?;
     let encoding_asked = headers.iter().any(|header| header.name.is("accept-encoding"));
-    let request = request(args, headers, range)?;
+    let checks = Checks {
+        statuses: args.expect_status.clone(),
+        size: more.expect_size.map(|size| size.0),
+        headers: more.expect_header.iter().map(|line| header(line, "--expect-header")).collect::<Result<_, _>>()?,
+        encoding_asked,
+    };
+    let request = RequestPlan { checks, ..request(args, headers, range)? };
     Ok(Plan {
         targets: Arc::new(targets),
         choice: if args.order == Order::Random { Choice::Random } else { Choice::RoundRobin },
-        request,
+        mix: Mix::one(request),
+        http: HttpPlan {
+            version: if more.http10 { Version::Http10 } else { Version::Http11 },
+            keep_alive: !more.no_keepalive,
+        },
+        auth: Auth::None,
         stop: stop(args, &load, urls)?,
         load,
         warmup: args.warmup,
@@ -64,12 +75,6 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
             head: more.timeout_head,
             idle: more.timeout_idle,
             total: more.timeout_total,
-        },
-        checks: Checks {
-            statuses: args.expect_status.clone(),
-            size: more.expect_size.map(|size| size.0),
-            headers: more.expect_header.iter().map(|line| header(line, "--expect-header")).collect::<Result<_, _>>()?,
-            encoding_asked,
         },
         follow: follow(args),
         connections: connections(args)?,
@@ -218,15 +223,8 @@ fn request(args: &Args, headers: Vec<Header>, range: Option<RangeChoice>) -> Res
         ("HEAD", _) => OpKind::Head,
         _ => OpKind::Request,
     };
-    Ok(RequestPlan {
-        method: method.into(),
-        kind,
-        version: if more.http10 { Version::Http10 } else { Version::Http11 },
-        keep_alive: !more.no_keepalive,
-        headers,
-        body,
-        range,
-    })
+    let body = body.map(BodyPlan::of_bytes);
+    Ok(RequestPlan { headers, body, range, ..RequestPlan::new(method, kind) })
 }
 
 /// All header fields but Host and Connection, in the order given, with defaults for those that were not.
@@ -309,6 +307,7 @@ fn connections(args: &Args) -> Result<ConnectionPlan, Failure> {
         (None, None) => Route::Direct,
     };
     Ok(ConnectionPlan {
+        spread: Spread::Own,
         route,
         connect_to: more.connect_to.iter().map(|rule| connect_to(rule)).collect::<Result<_, _>>()?,
         known: HashMap::new(),

@@ -1,0 +1,257 @@
+//! What operations are about: the URLs of a list, or the objects of a dataset, which no list has to hold.
+
+use content::Dataset;
+use wire::url::{Origin, Url};
+
+/// Different origins that a list of URLs may have.
+pub const ORIGINS_MAX: usize = 4096;
+
+/// Where the objects are, and which ones there are.
+#[derive(Clone, Debug, Default)]
+pub struct Targets {
+    origins: Vec<Origin>,
+    objects: Objects,
+}
+
+/// Which objects there are.
+#[derive(Clone, Debug)]
+enum Objects {
+    /// Those of a list, kept compactly, since it can hold millions.
+    Listed(Vec<Item>),
+    /// Those of a dataset, made when they are asked for.
+    Dataset(Box<Area>),
+}
+
+impl Default for Objects {
+    fn default() -> Self {
+        Self::Listed(Vec::new())
+    }
+}
+
+/// One URL of a list.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Index into [`Targets::origins`].
+    pub origin: u32,
+    /// Path and query.
+    pub target: Box<str>,
+    /// Size of the object, when known.
+    pub size: Option<u64>,
+}
+
+/// A part of a server's names that belongs to a dataset.
+#[derive(Clone, Debug)]
+pub struct Area {
+    /// The objects.
+    pub dataset: Dataset,
+    /// Path of the bucket or folder, in the form in which it is sent, without a slash at its end.
+    pub container: Box<str>,
+    /// What goes before every key, in plain text: empty, or with a slash at its end.
+    pub prefix: Box<str>,
+}
+
+/// The object that an operation is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// One of [`Targets`], by its index.
+    Target(u64),
+    /// One that only this run makes: object of that number, beside those of the dataset.
+    Fresh(u64),
+}
+
+impl Area {
+    /// Writes the object's key below the prefix, in plain text, over what `key` held; its content depends on nothing else.
+    /// `None` for an object that the dataset has not.
+    pub fn read_key(&self, subject: Subject, key: &mut String) -> Option<u64> {
+        match subject {
+            Subject::Target(index) => Some(self.dataset.read(index, key)?.0),
+            Subject::Fresh(number) => {
+                // Sizes as those of the dataset; the name tells it apart, and says which dataset it came with.
+                let index = number.checked_rem(self.dataset.count())?;
+                let size = self.dataset.read(index, key)?.0;
+                key.clear();
+                fresh_key(self.dataset.description().seed.0, number, key);
+                Some(size)
+            }
+        }
+    }
+
+    /// The path of an object, in the form in which it is sent.
+    fn write_path(&self, subject: Subject, key: &mut String, path: &mut String) {
+        if self.read_key(subject, key).is_some() {
+            path.push_str(&self.container);
+            path.push('/');
+            wire::percent::push_path(&self.prefix, path);
+            wire::percent::push_path(key, path);
+        }
+    }
+}
+
+/// What the keys of [`Subject::Fresh`] begin with.
+pub const FRESH_PREFIX: &str = "plimsoll-fresh-";
+
+fn fresh_key(seed: u64, number: u64, key: &mut String) {
+    use std::fmt::Write;
+    // Writing to memory does not fail.
+    let _ = write!(key, "{FRESH_PREFIX}{seed:016x}-{number:020}");
+}
+
+/// Whether a key below a dataset's prefix is one that a run with this dataset made as [`Subject::Fresh`].
+#[must_use]
+pub fn is_fresh_key(seed: u64, key: &str) -> bool {
+    let number = key.strip_prefix(FRESH_PREFIX).and_then(|rest| rest.strip_prefix(&format!("{seed:016x}-")));
+    number.is_some_and(|number| number.len() == 20 && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+impl Targets {
+    /// The objects of a dataset at several origins, each of which serves all of them.
+    #[must_use]
+    pub fn of_dataset(origins: Vec<Origin>, area: Area) -> Self {
+        Self { origins, objects: Objects::Dataset(Box::new(area)) }
+    }
+
+    /// Adds a URL; `false` when there are too many different origins, or this is no list.
+    #[must_use]
+    pub fn push(&mut self, url: &Url) -> bool {
+        // Lists are mostly sorted by origin: the last one is the likeliest.
+        let known = self.origins.iter().rposition(|origin| origin == url.origin());
+        let Objects::Listed(items) = &mut self.objects else { return false };
+        if known.is_none() && self.origins.len() >= ORIGINS_MAX {
+            return false;
+        }
+        let origin = known.unwrap_or_else(|| {
+            self.origins.push(url.origin().clone());
+            self.origins.len() - 1
+        });
+        items.push(Item { origin: origin as u32, target: url.target().into(), size: None });
+        true
+    }
+
+    /// The URLs of a list; none for a dataset, whose sizes are known anyway.
+    #[must_use]
+    pub fn items(&self) -> &[Item] {
+        match &self.objects {
+            Objects::Listed(items) => items,
+            Objects::Dataset(_) => &[],
+        }
+    }
+
+    /// The URLs of a list, for filling in sizes.
+    pub fn items_mut(&mut self) -> &mut [Item] {
+        match &mut self.objects {
+            Objects::Listed(items) => items,
+            Objects::Dataset(_) => &mut [],
+        }
+    }
+
+    /// The dataset, when that is what they are.
+    #[must_use]
+    pub fn area(&self) -> Option<&Area> {
+        match &self.objects {
+            Objects::Listed(_) => None,
+            Objects::Dataset(area) => Some(area),
+        }
+    }
+
+    /// The same origins with only these items.
+    pub(crate) fn only(&self, items: &[usize]) -> Self {
+        let kept = items.iter().filter_map(|index| self.items().get(*index).cloned());
+        Self { origins: self.origins.clone(), objects: Objects::Listed(kept.collect()) }
+    }
+
+    /// The different origins.
+    #[must_use]
+    pub fn origins(&self) -> &[Origin] {
+        &self.origins
+    }
+
+    /// Number of objects.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        match &self.objects {
+            Objects::Listed(items) => items.len() as u64,
+            Objects::Dataset(area) => area.dataset.count(),
+        }
+    }
+
+    /// The origin of a listed URL; those of a dataset are everywhere.
+    #[inline]
+    pub(crate) fn origin(&self, subject: Subject) -> Option<usize> {
+        match (&self.objects, subject) {
+            (Objects::Listed(items), Subject::Target(index)) => Some(items.get(index as usize)?.origin as usize),
+            (Objects::Listed(_) | Objects::Dataset(_), _) => None,
+        }
+    }
+
+    /// Size of the object, when known.
+    #[inline]
+    #[must_use]
+    pub fn size(&self, subject: Subject) -> Option<u64> {
+        match (&self.objects, subject) {
+            (Objects::Listed(items), Subject::Target(index)) => items.get(index as usize)?.size,
+            (Objects::Dataset(area), Subject::Target(index)) => area.dataset.size(index).map(|size| size.0),
+            (Objects::Dataset(area), Subject::Fresh(_)) => area.read_key(subject, &mut String::new()),
+            (Objects::Listed(_), Subject::Fresh(_)) => None,
+        }
+    }
+
+    /// Appends path and query of the object, in the form in which they are sent. `key` is overwritten.
+    #[inline]
+    pub fn write_path(&self, subject: Subject, key: &mut String, path: &mut String) {
+        match (&self.objects, subject) {
+            (Objects::Listed(items), Subject::Target(index)) => {
+                path.push_str(items.get(index as usize).map_or("/", |item| &item.target));
+            }
+            (Objects::Dataset(area), _) => area.write_path(subject, key, path),
+            (Objects::Listed(_), Subject::Fresh(_)) => {}
+        }
+    }
+
+    /// The object's URL at the origin that is its own, or the first.
+    #[must_use]
+    pub fn url(&self, subject: Subject) -> String {
+        let Some(origin) = self.origins.get(self.origin(subject).unwrap_or(0)) else { return String::new() };
+        let mut url = format!("{}://{}", origin.scheme, origin.host_header());
+        self.write_path(subject, &mut String::new(), &mut url);
+        url
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use content::{Description, Names, Seed};
+
+    fn targets() -> Targets {
+        let description = Description {
+            seed: Seed(7),
+            count: 3,
+            sizes: "1KiB,2KiB".parse().unwrap(),
+            names: Names::new("a b/o-", 2, ".bin", None).unwrap(),
+            last_bytes: None,
+        };
+        let origin = Url::parse("http://h:1/").unwrap().origin().clone();
+        let dataset = Dataset::new(description);
+        Targets::of_dataset(vec![origin], Area { dataset, container: "/bucket".into(), prefix: "p q/".into() })
+    }
+
+    #[test]
+    fn objects_of_a_dataset_have_urls_and_sizes() {
+        let targets = targets();
+        assert_eq!(targets.url(Subject::Target(1)), "http://h:1/bucket/p%20q/a%20b/o-01.bin");
+        assert_eq!((targets.size(Subject::Target(1)), targets.size(Subject::Target(3))), (Some(2048), None));
+    }
+
+    #[test]
+    fn fresh_objects_have_names_of_their_own_that_are_known_again() {
+        let targets = targets();
+        let mut key = String::new();
+        assert_eq!(targets.area().unwrap().read_key(Subject::Fresh(4), &mut key), Some(2048));
+        assert_eq!(key, "plimsoll-fresh-0000000000000007-00000000000000000004");
+        assert!(is_fresh_key(7, &key));
+        for other in ["plimsoll-fresh-0000000000000008-00000000000000000004", "plimsoll-fresh-", "a b/o-01.bin", ""] {
+            assert!(!is_fresh_key(7, other), "{other}");
+        }
+        assert!(!is_fresh_key(7, &format!("{key}x")));
+    }
+}
