@@ -9,7 +9,7 @@ pub mod compat;
 pub mod escape;
 pub mod formula;
 pub mod json;
-mod number;
+pub mod number;
 pub mod percentile;
 mod repeated;
 pub mod standing;

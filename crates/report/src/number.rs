@@ -3,6 +3,7 @@
 use measure::units::ByteSize;
 
 /// `98,123`
+#[must_use]
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut grouped = String::new();
@@ -16,6 +17,7 @@ pub fn count(value: u64) -> String {
 }
 
 /// A number with so many decimals and grouped thousands: `181,699.45`.
+#[must_use]
 pub fn decimal(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
     let (whole, fraction) = text.split_once('.').map_or((text.as_str(), ""), |(whole, fraction)| (whole, fraction));
@@ -25,6 +27,7 @@ pub fn decimal(value: f64, decimals: usize) -> String {
 }
 
 /// As many decimals as leave four digits: `98,123`, `981.2`, `9.812`.
+#[must_use]
 pub fn four_digits(value: f64) -> String {
     let decimals = match value.abs() {
         v if v >= 999.95 || v == 0.0 => 0,
@@ -46,11 +49,13 @@ fn three_digits(value: f64) -> String {
 }
 
 /// `98,123/s`
+#[must_use]
 pub fn rate(per_second: f64) -> String {
     format!("{}/s", four_digits(per_second))
 }
 
 /// A time in the unit that suits it: `812 ns`, `8.12 µs`, `27.2 ms`, `1,234 s`.
+#[must_use]
 pub fn time(nanos: f64) -> String {
     let (value, unit) = match nanos {
         n if n >= 999_500_000.0 => (n / 1e9, "s"),
@@ -62,6 +67,7 @@ pub fn time(nanos: f64) -> String {
 }
 
 /// `10 s`, `3.25 s`
+#[must_use]
 pub fn seconds(value: f64) -> String {
     let text = decimal(value, 3);
     let short = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
@@ -69,16 +75,19 @@ pub fn seconds(value: f64) -> String {
 }
 
 /// `1.02 GB`
+#[must_use]
 pub fn bytes(value: u64) -> String {
     ByteSize(value).human()
 }
 
 /// `1.02 GB/s`
+#[must_use]
 pub fn byte_rate(per_second: f64) -> String {
     format!("{}/s", ByteSize(per_second as u64).human())
 }
 
 /// `8.16 Gbit/s`, from bytes per second.
+#[must_use]
 pub fn bit_rate(bytes_per_second: f64) -> String {
     let bits = bytes_per_second * 8.0;
     let units = [("Tbit/s", 1e12), ("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)];
@@ -89,6 +98,7 @@ pub fn bit_rate(bytes_per_second: f64) -> String {
 }
 
 /// `12.34 %`. What is not all is never shown as 100 %, what is not nothing never as 0 %.
+#[must_use]
 pub fn share(of_one: f64) -> String {
     let percent = of_one * 100.0;
     if percent > 99.995 && percent < 100.0 {
@@ -100,9 +110,23 @@ pub fn share(of_one: f64) -> String {
     }
 }
 
-/// `1 thread`, `2 threads`
+/// `1 thread`, `2 threads`, `2 bodies`, `2 addresses`: the only way in which things are counted in words.
+#[must_use]
 pub fn plural(value: u64, word: &str) -> String {
-    format!("{} {word}{}", count(value), if value == 1 { "" } else { "s" })
+    let number = count(value);
+    let vowel_before_y = ["ay", "ey", "oy"].iter().any(|end| word.ends_with(end));
+    match word.strip_suffix('y') {
+        _ if value == 1 => format!("{number} {word}"),
+        Some(stem) if !vowel_before_y => format!("{number} {stem}ies"),
+        _ if word.ends_with('s') => format!("{number} {word}es"),
+        _ => format!("{number} {word}s"),
+    }
+}
+
+/// `1 was`, `2 were`
+#[must_use]
+pub fn were(value: u64) -> String {
+    format!("{} {}", count(value), if value == 1 { "was" } else { "were" })
 }
 
 #[cfg(test)]
@@ -123,6 +147,11 @@ mod tests {
 
     #[test]
     fn shares_never_round_to_all_or_nothing() {
+        assert_eq!([plural(0, "slot"), plural(1, "body"), plural(2, "body")], ["0 slots", "1 body", "2 bodies"]);
+        assert_eq!(
+            [plural(2, "address"), plural(2, "key"), were(1), were(2)],
+            ["2 addresses", "2 keys", "1 was", "2 were"]
+        );
         assert_eq!(
             [share(1.0), share(0.999_999), share(0.0), share(1e-9)],
             ["100.00 %", "> 99.99 %", "0.00 %", "< 0.01 %"]

@@ -1,6 +1,6 @@
 //! May these figures be used? The verdict, what limited the run, and what a reader must know beside them.
 
-use crate::number::{count, plural, seconds};
+use crate::number::{count, plural, seconds, were};
 use measure::books::Violation;
 use measure::labels::VALUES_OF_A_THREAD;
 use measure::stats::Dimension;
@@ -118,10 +118,6 @@ pub fn because(run: &SavedRun) -> String {
 /// Seconds of standing still from which they are named as the reason.
 const FROZEN_SECONDS_MIN: f64 = 1.0;
 
-fn were(number: u64) -> String {
-    format!("{} {}", count(number), if number == 1 { "was" } else { "were" })
-}
-
 /// The row for what has no row of its own.
 pub const OTHER: &str = "(other)";
 
@@ -202,14 +198,14 @@ impl std::fmt::Display for Note {
             }
             Self::NoWindow => f.write_str("the measured window was never reached"),
             Self::Torn { bytes } => {
-                write!(f, "{} bytes of a record that was still being written are left out", count(*bytes))
+                write!(f, "left out: {} of a record that was still being written", plural(*bytes, "byte"))
             }
             Self::Damaged(damage) => write!(
                 f,
-                "records damaged at byte {}: {}; {} bytes from there on are not used",
+                "records damaged at byte {}: {}; not used from there on: {}",
                 count(damage.at_byte),
                 damage.kind.about(),
-                count(damage.unread_bytes)
+                plural(damage.unread_bytes, "byte")
             ),
         }
     }

@@ -4,6 +4,7 @@ use super::{embedded, get};
 use crate::execute::{self, Output, Print};
 use crate::failure::Failure;
 use crate::say;
+use report::number::plural;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -37,9 +38,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let exit = execute::run(get::plan::of(&load)?, &output);
     let ledger = server.stop();
     say::note(&format!(
-        "the server's own books: {} requests, {} answers complete",
-        ledger.requests(),
-        ledger.complete.count
+        "the server's own books: {}, {} complete",
+        plural(ledger.requests(), "request"),
+        plural(ledger.complete.count, "answer")
     ));
     say::note("next: plimsoll get http://host:port/path, plimsoll doctor, plimsoll --help");
     exit

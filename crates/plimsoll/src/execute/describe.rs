@@ -8,6 +8,7 @@ use engine::plan::{
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::Enumerated;
 use measure::units::{ByteSize, format_span};
+use report::number::{count, plural};
 use store::{Begin, FORMAT, LevelStage, Levels};
 use wire::{Scheme, Version};
 
@@ -51,11 +52,12 @@ fn command() -> Vec<String> {
     redact::command_line(std::iter::once("plimsoll".to_owned()).chain(words))
 }
 
-fn over_time(profile: &Profile, unit: &str) -> String {
+fn over_time(profile: &Profile, shown: impl Fn(f64) -> String) -> String {
+    let peak = shown(profile.peak());
     if profile.is_constant() {
-        return format!("{}{unit}", profile.peak());
+        return peak;
     }
-    format!("up to {}{unit} in stages of {}", profile.peak(), format_span(profile.length()))
+    format!("up to {peak} in stages of {}", format_span(profile.length()))
 }
 
 /// How the level changes, when it does.
@@ -73,7 +75,7 @@ fn levels(load: &LoadModel) -> Option<Levels> {
 fn load(plan: &Plan) -> String {
     let mut parts = match &plan.load {
         LoadModel::Closed { slots, think } => {
-            let mut parts = vec!["closed".to_owned(), over_time(slots, " slots")];
+            let mut parts = vec!["closed".to_owned(), over_time(slots, |slots| plural(slots as u64, "slot"))];
             if !think.is_zero() {
                 parts.push(format!("think time {}", format_span(*think)));
             }
@@ -86,17 +88,17 @@ fn load(plan: &Plan) -> String {
             };
             vec![
                 "open".to_owned(),
-                over_time(rate, "/s"),
+                over_time(rate, |rate| format!("{rate}/s")),
                 spacing.to_owned(),
-                format!("at most {in_flight_max} in flight"),
+                format!("at most {} in flight", count(in_flight_max.get())),
             ]
         }
     };
     let stop = &plan.stop;
     let ends = [
         stop.time.map(format_span),
-        stop.ops.map(|ops| format!("{ops} operations")),
-        stop.ops_per_slot.map(|ops| format!("{ops} operations a slot")),
+        stop.ops.map(|ops| plural(ops.get(), "operation")),
+        stop.ops_per_slot.map(|ops| plural(ops.get(), "operation") + " a slot"),
         stop.bytes.map(|bytes| ByteSize(bytes.get()).to_string()),
     ];
     parts.extend(ends.into_iter().flatten());

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use engine::StopReason;
 use engine::network::NameError;
 use engine::plan::{Plan, RangeChoice, Route};
+use report::number::plural;
 use wire::Scheme;
 
 /// What must be there before load can be made: descriptors, addresses, sizes.
@@ -15,8 +16,8 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
     let limit = sys::limits::raise_descriptor_limit().map_or(u64::MAX, |limits| limits.soft);
     if needed > limit {
         return Err(Failure::could_not_run(format!(
-            "{} operations in flight need {needed} file descriptors and the limit is {limit}: raise it with `ulimit -n {needed}` as root, or lower -c",
-            plan.load.in_flight_max()
+            "{needed} file descriptors are needed for {} in flight and the limit is {limit}: raise it with `ulimit -n {needed}` as root, or lower -c",
+            plural(plan.load.in_flight_max(), "operation")
         )));
     }
     let spare = (limit - OWN_DESCRIPTORS) / u64::from(plan.threads_used());

@@ -29,7 +29,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     }
     page.item("load", &escape(&begin.load));
     if let Some(levels) = &begin.levels {
-        page.item("stages", &stages(levels, if begin.model.is_open() { "/s" } else { " slots" }));
+        page.item("stages", &stages(levels, begin.model.is_open()));
     }
     let threads = plural(u64::from(begin.threads), "thread");
     page.item("program", &format!("plimsoll {} · {threads} · seed {}", escape(&begin.version), begin.seed));
@@ -64,7 +64,7 @@ fn agreed(tls: &Tls) -> String {
 }
 
 /// The stages as they were asked for, after the level at the start.
-fn stages(levels: &Levels, unit: &str) -> String {
+fn stages(levels: &Levels, open: bool) -> String {
     let stage = |stage: &store::LevelStage| {
         format!("{}:{}", format_span(Duration::from_nanos(stage.length_nanos)), stage.level)
     };
@@ -73,7 +73,8 @@ fn stages(levels: &Levels, unit: &str) -> String {
         0 => String::new(),
         more => format!(" → and {more} more"),
     };
-    format!("from {}{unit}: {}{more} (time:level at its end)", levels.from, shown.join(" → "))
+    let from = if open { format!("{}/s", levels.from) } else { plural(levels.from as u64, "slot") };
+    format!("from {from}: {}{more} (time:level at its end)", shown.join(" → "))
 }
 
 /// The command as a shell would take it.

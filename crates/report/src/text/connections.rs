@@ -42,7 +42,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         );
     }
     page.item("non-2xx", &plural(compat::non_2xx(tally), "answer"));
-    let differing = plural(tally.flags.get(Flag::LengthDiffers), "body").replace("bodys", "bodies");
+    let differing = plural(tally.flags.get(Flag::LengthDiffers), "body");
     page.item("length differs", &format!("{differing} not as long as the first"));
     let (received, seconds) = (compat::received(summary), summary.measured.seconds);
     page.item(

@@ -285,7 +285,7 @@ pub fn concurrency() -> SavedRun {
     let ops: Vec<Op> = (0..2000).map(op).collect();
     short(&ops, &PLAIN, |begin, _| {
         begin.model = Model::Closed { concurrency: 1 };
-        begin.load = "closed, 1 slots, 2000 operations".into();
+        begin.load = "closed, 1 slot, 2,000 operations".into();
     })
 }
 

@@ -3,6 +3,7 @@
 use super::Finding;
 use measure::Distribution;
 use measure::units::ByteSize;
+use report::number::plural;
 use std::fs;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -79,7 +80,7 @@ fn time_wait() -> Finding {
         Some(waiting) => Finding::when(
             waiting < PORTS_WANTED / 2,
             "TIME_WAIT",
-            format!("{waiting} ports wait for 60 s after a close ({reuse})"),
+            format!("{} in use for 60 s after a close ({reuse})", plural(waiting, "port")),
             "wait a minute, keep connections alive, or sysctl -w net.ipv4.tcp_tw_reuse=1",
         ),
         None => Finding::unknown("TIME_WAIT", "sockstat does not tell"),
@@ -93,7 +94,7 @@ fn backlog() -> Finding {
     Finding::when(
         most >= BACKLOG_WANTED,
         "somaxconn",
-        format!("{most} connections may wait to be accepted by a server on this host"),
+        format!("{} may wait to be accepted by a server on this host", plural(most, "connection")),
         format!("sysctl -w net.core.somaxconn={BACKLOG_WANTED} (on the target's host as well)"),
     )
 }

@@ -11,6 +11,7 @@ use crate::say;
 use content::Dataset;
 use crew::{Crew, Done};
 use file::{Occupant, Trouble, is_full};
+use report::number::{plural, were};
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
 use std::process::ExitCode;
@@ -90,11 +91,12 @@ fn explain(trouble: &Trouble, done: &Done, dataset: &Dataset) -> Failure {
 fn summary(done: &Done, check: bool) -> String {
     let seconds = done.elapsed.as_secs_f64();
     let rate = done.bytes.0 as f64 / seconds.max(1e-9) / 1e9;
-    let word = if done.files == 1 { "file" } else { "files" };
     let present = match (done.present, check) {
         (0, _) => String::new(),
-        (present, true) => format!("; {present} were there and hold what they should"),
-        (present, false) => format!("; {present} were there already"),
+        (1, true) => "; 1 was there and holds what it should".into(),
+        (present, true) => format!("; {} there and hold what they should", were(present)),
+        (present, false) => format!("; {} there already", were(present)),
     };
-    format!("{} {word}, {} in {seconds:.2} s, {rate:.2} GB/s{present}\n", done.files, done.bytes.human())
+    let files = plural(done.files, "file");
+    format!("{files}, {} in {seconds:.2} s, {rate:.2} GB/s{present}\n", done.bytes.human())
 }
