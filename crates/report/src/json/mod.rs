@@ -5,14 +5,20 @@
 //! name ends in its unit: `_nanos`, `_bytes`, `_per_second`, `_share` (of 1), `_unix_ms`; names without one are counts.
 //! Text from servers is escaped and bounded as in the report for people.
 
+mod asked;
 mod build;
-mod parts;
+mod failures;
+mod figures;
 mod repeats;
+mod verdict;
 
+pub use asked::*;
 pub use build::json;
+pub use failures::*;
+pub use figures::*;
 pub use measure::LimitedBy;
-pub use parts::*;
 pub use repeats::{JsonRepeats, RepeatedFigure, RepeatedFigures, json_repeats, repeats_schema};
+pub use verdict::*;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
