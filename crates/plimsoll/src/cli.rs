@@ -91,6 +91,11 @@ fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
                 return Failure::usage(hint);
             }
         }
+        ErrorKind::InvalidUtf8 => {
+            // Not shown: it may hold a secret.
+            let at = words.iter().position(|word| word.to_str().is_none()).unwrap_or_default();
+            return Failure::usage(format!("argument {at} is not UTF-8: write such bytes of a URL as %XX"));
+        }
         ErrorKind::MissingRequiredArgument => {
             if let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) {
                 return Failure::usage(format!("missing: {}; {}", missing.join(", "), help(words)));

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         let place = info.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
         say::note(&format!("plimsoll: a defect in this program{place}. Please report it with the command line."));
     }));
+    let _ = sys::signals::refuse_files_too_large();
     match cli::parse(std::env::args_os()) {
         Ok(command) => command.run().unwrap_or_else(Failure::tell),
         Err(failure) => Failure::tell(failure),

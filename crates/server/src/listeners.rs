@@ -81,9 +81,11 @@ pub(crate) fn remove_sockets(paths: &mut Vec<PathBuf>) {
 /// Says where listening failed, and what may be done about it.
 fn at(place: &dyn std::fmt::Display, error: &io::Error) -> io::Error {
     let mend = match error.kind() {
-        ErrorKind::AddrInUse => ": something listens there already; choose another, or port 0 for any free one",
-        ErrorKind::PermissionDenied => ": ports below 1024 need a privilege",
-        ErrorKind::AddrNotAvailable => ": this machine has no such address",
+        ErrorKind::AddrInUse => {
+            ": something listens there already; choose another with --listen, or port 0 for any free one"
+        }
+        ErrorKind::PermissionDenied => ": ports below 1024 need a privilege; choose a higher one",
+        ErrorKind::AddrNotAvailable => ": this machine has no such address; choose one of `ip address`, or 127.0.0.1",
         _ => "",
     };
     io::Error::new(error.kind(), format!("cannot listen on {place}: {error}{mend}"))

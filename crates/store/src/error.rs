@@ -20,6 +20,9 @@ pub enum StoreErrorKind {
     /// The directory already holds a run, which is never overwritten.
     #[error("already holds a run; choose another directory or remove it")]
     Exists,
+    /// There is no such directory.
+    #[error("there is no such directory")]
+    Missing,
     /// There is no run there, or not even its first record was written.
     #[error("not a run: there is no begin record")]
     NotARun,

@@ -29,6 +29,7 @@ impl RunWriter {
     /// # Errors
     /// [`StoreErrorKind::Exists`] when it already holds a run; whatever the system refuses, such as a full disk.
     pub fn create(dir: &Path, begin: &Begin) -> Result<Self, StoreError> {
+        let made = !dir.exists();
         fs::create_dir_all(dir).map_err(|error| StoreError::new(dir, error))?;
         let path = dir.join(RECORDS_FILE);
         let file = create_new(&path)?;
@@ -40,6 +41,10 @@ impl RunWriter {
             // What was begun here is no run; leaving it would refuse the next try.
             let _ = fs::remove_file(&writer.reserve);
             let _ = fs::remove_file(&writer.path);
+            if made {
+                // Only when it is empty.
+                let _ = fs::remove_dir(dir);
+            }
             return Err(error);
         }
         Ok(writer)

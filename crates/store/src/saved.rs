@@ -36,6 +36,7 @@ pub fn for_each_record(dir: &Path, take: impl FnMut(Record)) -> Result<Tail, Sto
 
 fn open(dir: &Path, path: &Path) -> Result<File, StoreError> {
     let refused = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound if !dir.exists() => StoreError::new(dir, StoreErrorKind::Missing),
         io::ErrorKind::NotFound => StoreError::new(dir, StoreErrorKind::NotARun),
         _ => StoreError::new(path, error),
     };

@@ -169,7 +169,7 @@ fn other_formats_and_other_files_are_refused() {
         assert_eq!(matches!(kind, StoreErrorKind::Format { found: 2, .. }), is_format, "{kind}");
         assert_eq!(matches!(kind, StoreErrorKind::NotARun), !is_format, "{kind}");
     }
-    assert!(matches!(read(Path::new("/nowhere/at/all")).unwrap_err().kind, StoreErrorKind::NotARun));
+    assert!(matches!(read(Path::new("/nowhere/at/all")).unwrap_err().kind, StoreErrorKind::Missing));
 }
 
 #[test]

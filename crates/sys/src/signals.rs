@@ -55,6 +55,11 @@ pub fn catch_interrupts() -> io::Result<()> {
     install(libc::SIGHUP, handler)
 }
 
+/// From now on a write beyond the limit on the size of files is refused, instead of ending the process.
+pub fn refuse_files_too_large() -> io::Result<()> {
+    install(libc::SIGXFSZ, libc::SIG_IGN)
+}
+
 /// The signals caught so far.
 pub fn interrupts() -> Interrupts {
     let last = match LAST.load(Ordering::Acquire) {

@@ -175,10 +175,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(cluster) = args.stand_in.cluster(args.listen.first())? {
-        let cluster = Cluster::start(&config, &cluster).map_err(|error| cannot_listen(args, &error))?;
+        let cluster = Cluster::start(&config, &cluster).map_err(|error| can_not_serve(&error))?;
         return run_cluster(args, cluster);
     }
-    let server = Server::start(&config).map_err(|error| cannot_listen(args, &error))?;
+    let server = Server::start(&config).map_err(|error| can_not_serve(&error))?;
     args.stand_in.write_lists("http", server.addresses().first())?;
     for address in server.addresses() {
         say::out(&format!("serving http://{address}{}\n", args.stand_in.example()))?;
@@ -207,12 +207,9 @@ fn run_cluster(args: &Args, cluster: Cluster) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn cannot_listen(args: &Args, error: &std::io::Error) -> Failure {
-    let places: Vec<String> = args.listen.iter().map(ToString::to_string).collect();
-    Failure::could_not_run(format!(
-        "can not serve on {}: {error}; name another address with --listen, or port 0",
-        places.join(", ")
-    ))
+/// Where, and how to mend it, stands in the error.
+fn can_not_serve(error: &std::io::Error) -> Failure {
+    Failure::could_not_run(format!("can not serve: {error}"))
 }
 
 /// Until the user interrupts, or the time is over.
@@ -239,7 +236,7 @@ fn lie(name: &str, args: &Args) -> Result<ExitCode, Failure> {
     say::out(&format!("drive it with: {}\n", drive(&case)))?;
     let address = args.listen.first().copied().unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
     let lifetime = args.stop_after.unwrap_or(LIAR_LIFETIME);
-    let liar = Liar::start_on(case, address, lifetime).map_err(|error| cannot_listen(args, &error))?;
+    let liar = Liar::start_on(case, address, lifetime).map_err(|error| can_not_serve(&error))?;
     say::out(&format!("lying on http://{}/ for {}\n", liar.address(), format_span(lifetime)))?;
     wait(Some(lifetime));
     Ok(ExitCode::SUCCESS)

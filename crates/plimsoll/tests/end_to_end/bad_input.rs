@@ -205,6 +205,22 @@ fn a_url_instead_of_a_command_is_told() {
 }
 
 #[test]
+fn numbers_and_places_that_can_not_be_are_told() {
+    let place = Place::new();
+    place.write("file", "x");
+    let cases: [(&[&str], &[&str]); 5] = [
+        (&["serve", "--cluster", "0"], &["--cluster", "whole number above 0"]),
+        (&["serve", "--s3", "--store", "file", "--listen", "127.0.0.1:0"], &["--store file", "not a directory"]),
+        (&["get", "http://127.0.0.1/", "--repeat", "1001"], &["--repeat 1001", "at most 1000"]),
+        (&["get", "http://127.0.0.1/", "-c", "99999999999999999999"], &["--concurrency", "too large"]),
+        (&["get", "http://127.0.0.1/", "--seed", "99999999999999999999"], &["--seed", "18446744073709551615"]),
+    ];
+    for (words, wanted) in cases {
+        expect_refusal(&words.join(" "), &place.run(words), 2, wanted);
+    }
+}
+
+#[test]
 fn what_can_not_be_served_is_told() {
     let place = Place::new();
     place.write("file", "x");
@@ -289,7 +305,7 @@ fn too_few_descriptors_are_told_with_the_mend() {
     command.args(["-c", "ulimit -n 100; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_plimsoll")]);
     command.args(["get", &refused(), "-c", "1000", "-n", "1000"]).current_dir(place.path(""));
     let ended = Running::of(command).end();
-    expect_refusal("descriptors", &ended, 4, &["1000", "100", "ulimit -n", "-c"]);
+    expect_refusal("descriptors", &ended, 4, &["1,000", "100", "ulimit -n", "-c"]);
 }
 
 #[test]
@@ -309,9 +325,41 @@ fn what_is_no_run_has_no_report() {
     place.write("file", "x");
     std::fs::create_dir_all(place.path("garbage")).expect("a directory can be made");
     place.write("garbage/records.jsonl.zst", "this is not zstd");
-    for directory in ["missing", "file", "garbage", "."] {
+    for directory in ["file", "garbage", "."] {
         expect_refusal(directory, &place.run(["report", directory]), 2, &[directory]);
     }
+    expect_refusal("missing", &place.run(["report", "missing"]), 2, &["missing", "no such directory"]);
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_told() {
+    let place = Place::new();
+    let limited = |words: &[&str]| {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -f 4; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_plimsoll")]);
+        Running::of({
+            command.args(words).current_dir(place.path(""));
+            command
+        })
+        .end()
+    };
+    expect_refusal("get", &limited(&["get", &refused(), "--out", "out"]), 4, &["out", "too large"]);
+    assert!(!place.path("out").exists(), "what is no run leaves nothing");
+    expect_refusal(
+        "generate",
+        &limited(&["generate", "set", "--count", "1", "--size", "64KiB"]),
+        4,
+        &["set", "too large"],
+    );
+    assert_eq!(std::fs::read_dir(place.path("set")).expect("it was made").count(), 0, "nothing unfinished is left");
+}
+
+#[test]
+fn an_argument_that_is_no_text_is_named() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::new();
+    let words = [b"get".as_slice(), b"http://127.0.0.1/\xff", b"-n", b"1"].map(std::ffi::OsStr::from_bytes);
+    expect_refusal("a URL", &place.run(words), 2, &["argument 2", "UTF-8", "%XX"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Datasets on disk: whole, restartable, and never at the cost of what is there.
 
 use crate::support::{Ended, KIB, Place, Running, skip, wait_for};
+use report::number::count;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -189,13 +190,13 @@ fn an_interrupt_leaves_whole_files_only() {
             assert_eq!(there.len(), 10_000, "all was written before the signal came");
             continue;
         }
-        expect_refusal(&ended, code, &[&format!("{} of 10000 files", there.len()), "same command"]);
+        expect_refusal(&ended, code, &[&format!("{} of 10,000 files", count(there.len() as u64)), "same command"]);
         assert!(there.iter().all(|(name, size)| name.starts_with("object-") && *size == 4 * KIB));
         let rest = place.run(words);
         expect_summary(
             &rest,
-            &format!("{} files", 10_000 - there.len()),
-            &format!("; {} were there already", there.len()),
+            &format!("{} files", count(10_000 - there.len() as u64)),
+            &format!("; {} were there already", count(there.len() as u64)),
         );
         assert_eq!(files(&place.path("set")).len(), 10_000);
     }
@@ -244,7 +245,7 @@ fn a_killed_run_is_completed_by_the_next() {
     run.end();
     place.run(words).expect(0);
     let ended = place.run(words.iter().chain(&["--check"]));
-    expect_summary(&ended, "0 files, 0 B in ", "; 3000 were there and hold what they should");
+    expect_summary(&ended, "0 files, 0 B in ", "; 3,000 were there and hold what they should");
     assert_eq!(files(&place.path("set")).len(), 3000, "nothing unfinished is left");
 }
 

@@ -11,7 +11,7 @@ use crate::say;
 use content::Dataset;
 use crew::{Crew, Done};
 use file::{Occupant, Trouble, is_full};
-use report::number::{plural, were};
+use report::number::{count, plural, were};
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
 use std::process::ExitCode;
@@ -35,9 +35,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 fn interrupted(signal: Signal, done: &Done, dataset: &Dataset) -> Failure {
-    let there = done.files + done.present;
-    let told =
-        format!("interrupted: {there} of {} files are there; the same command writes the others", dataset.count());
+    let told = format!("interrupted: {}; the same command writes the others", there(done, dataset));
     Failure::Message(Exit::Interrupted(signal.number()), told)
 }
 
@@ -61,8 +59,13 @@ fn take(directory: &Path) -> Result<File, Failure> {
     }
 }
 
+fn there(done: &Done, dataset: &Dataset) -> String {
+    let are = if dataset.count() == 1 { "is" } else { "are" };
+    format!("{} of {} {are} there", count(done.files + done.present), plural(dataset.count(), "file"))
+}
+
 fn explain(trouble: &Trouble, done: &Done, dataset: &Dataset) -> Failure {
-    let there = format!("{} of {} files are there", done.files + done.present, dataset.count());
+    let there = there(done, dataset);
     Failure::could_not_run(match trouble {
         Trouble::Occupied { path, by: Occupant::File(found), size } => format!(
             "{} has {} B and not {} B: it is not of this dataset, and is left alone; remove it, or choose another DIR or --prefix",

@@ -249,12 +249,23 @@ fn measured_time(text: &str) -> Result<Duration, String> {
 /// A whole number above 0, of a type that holds no other; blanks between digits may be written as `_`.
 pub fn count<N: FromStr>(text: &str) -> Result<N, String> {
     let digits = text.replace('_', "");
-    digits.parse().map_err(|_| format!("`{text}` is not a count: write a whole number above 0"))
+    digits.parse().map_err(|_| match is_number(&digits) {
+        true => format!("`{text}` is too large a count"),
+        false => format!("`{text}` is not a count: write a whole number above 0"),
+    })
 }
 
 /// What the choice of operations, or the content of objects, depends on.
 pub fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("`{text}` is not a seed: write a whole number"))
+    text.parse().map_err(|_| match is_number(text) {
+        true => format!("`{text}` is too large a seed: write a whole number up to {}", u64::MAX),
+        false => format!("`{text}` is not a seed: write a whole number"),
+    })
+}
+
+/// Whether a text is a whole number above 0, of whatever size.
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.bytes().any(|byte| byte != b'0')
 }
 
 fn status(text: &str) -> Result<u16, String> {

@@ -26,6 +26,8 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 const DEFAULT_IN_FLIGHT_MAX: u64 = 10_000;
 const BODY_BYTES_MAX: u64 = 64 << 20;
 const THREADS_MAX: u64 = 1024;
+/// Results of all repeats are held until the last one has ended.
+const REPEAT_MAX: u64 = 1000;
 const CONCURRENCY_MAX: u64 = 1_000_000;
 /// No client makes more; above it a schedule would be nothing but arithmetic.
 const RATE_MAX: f64 = 10_000_000.0;
@@ -41,6 +43,9 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
     let threads = more.threads.map_or(sys::limits::available_cores() as u64, NonZeroU64::get);
     if threads > THREADS_MAX {
         return Err(Failure::usage(format!("--threads {threads}: at most {THREADS_MAX}")));
+    }
+    if args.repeat.get() > REPEAT_MAX {
+        return Err(Failure::usage(format!("--repeat {}: at most {REPEAT_MAX}", args.repeat)));
     }
     let mut targets = targets;
     if let Some(size) = more.object_size {

@@ -96,7 +96,7 @@ pub fn start(args: &Args, config: &Config) -> Result<Front, Failure> {
         None => Front::start(config, tls.as_ref()),
         Some(s3) => Front::start_s3(config, tls.as_ref(), s3),
     };
-    let front = front.map_err(|error| super::cannot_listen(args, &error))?;
+    let front = front.map_err(|error| super::can_not_serve(&error))?;
     if let (Some(path), Some(pem)) = (&args.tls.tls_ca_out, front.ca_pem()) {
         let failed = |error| Failure::could_not_run(format!("--tls-ca-out {}: {error}", path.display()));
         std::fs::write(path, pem).map_err(failed)?;
@@ -146,6 +146,10 @@ fn s3(args: &Args) -> Result<S3Config, Failure> {
         return Err(Failure::usage("--access-key and --secret-key must not be empty"));
     }
     let max = store_max.map(|size| size.0);
+    if store != Path::new("memory") && store.exists() && !store.is_dir() {
+        let path = store.display();
+        return Err(Failure::usage(format!("--store {path}: not a directory; name one, or leave it out for memory")));
+    }
     let (store, store_max) = if store == Path::new("memory") {
         (StoreIn::Memory, Some(max.unwrap_or(MEMORY_MAX)))
     } else {

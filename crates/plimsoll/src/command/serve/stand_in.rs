@@ -1,5 +1,6 @@
 //! Flags for clusters, for stand-ins of other systems, and for lists of their objects.
 
+use crate::command::get::count;
 use crate::failure::Failure;
 use clap::ValueEnum;
 use measure::units::ByteSize;
@@ -27,7 +28,7 @@ const NAMES_MAX: u64 = 10_000_000;
 #[command(next_help_heading = "Clusters and stand-ins")]
 pub struct StandInArgs {
     /// So many servers from --listen's port on; 307 leads to the owner of an object.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>)]
     pub cluster: Option<NonZeroUsize>,
     /// What a server does with another's object: redirect, redirect-marked (?redirect is added) or proxy.
     #[arg(long, value_name = "MODE", default_value = "redirect", requires = "cluster", hide_short_help = true)]
@@ -54,13 +55,13 @@ pub struct StandInArgs {
     #[arg(long, value_name = "N[:TIME]", value_parser = slow_above, conflicts_with = "capacity", hide_short_help = true)]
     pub slow_above: Option<(NonZeroU64, Duration)>,
     /// alluxio: more requests at once than this get 503 SlowDown.
-    #[arg(long, value_name = "N", conflicts_with_all = ["capacity", "slow_above"], hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, conflicts_with_all = ["capacity", "slow_above"], hide_short_help = true)]
     pub queue: Option<NonZeroU64>,
     /// alluxio: close the connection after each answer.
     #[arg(long, conflicts_with = "close_after", hide_short_help = true)]
     pub no_keep_alive: bool,
     /// filestash: logins per second, after 1000 at once [default: 10].
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, hide_short_help = true)]
     pub logins: Option<NonZeroU64>,
     /// Write a list of so many objects, to --names or --urls.
     #[arg(long, value_name = "N", hide_short_help = true)]
