@@ -15,7 +15,7 @@ use std::time::Duration;
 use wire::range::ByteRange;
 
 /// Requests in flight while sizes are asked for.
-const CONCURRENCY: usize = 16;
+const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
 
 /// Why the sizes are not known.
 #[derive(Debug, thiserror::Error)]
@@ -129,24 +129,28 @@ fn ask(
     items: &[usize],
     tick: &mut dyn FnMut(u64, &Control, Instant),
 ) -> Result<Asked, DiscoverError> {
-    let concurrency = items.len().min(CONCURRENCY);
-    let slots = Profile::constant(concurrency as f64).map_err(|_| DiscoverError::Interrupted)?;
     let control = Control::new(None);
-    let asked = Plan {
-        targets: Arc::new(plan.targets.only(items)),
-        choice: Choice::RoundRobin,
-        mix: Mix::one(request),
-        load: LoadModel::Closed { slots, think: Duration::ZERO },
-        stop: StopAfter { ops: NonZeroU64::new(items.len() as u64), ..StopAfter::default() },
-        warmup: Duration::ZERO,
-        group_by: None,
-        log_ops: true,
-        ..plan.clone()
-    };
+    let asked = once_each(plan, request, items, CONCURRENCY);
     let mut sizes = Sizes { found: vec![None; items.len()], last: None, seen: 0, tick };
     run(&asked, &control, &mut sizes)?;
     if control.reason() == Some(crate::control::StopReason::Interrupted) {
         return Err(DiscoverError::Interrupted);
     }
     Ok((sizes.found, sizes.last))
+}
+
+/// A plan that asks for each of some items of another one once, and reports every operation.
+pub(crate) fn once_each(plan: &Plan, request: RequestPlan, items: &[usize], concurrency: NonZeroU64) -> Plan {
+    let slots = NonZeroU64::new(items.len() as u64).map_or(concurrency, |items| items.min(concurrency));
+    Plan {
+        targets: Arc::new(plan.targets.only(items)),
+        choice: Choice::RoundRobin,
+        mix: Mix::one(request),
+        load: LoadModel::Closed { slots: Profile::slots(slots), think: Duration::ZERO },
+        stop: StopAfter { ops: NonZeroU64::new(items.len() as u64), ..StopAfter::default() },
+        warmup: Duration::ZERO,
+        group_by: None,
+        log_ops: true,
+        ..plan.clone()
+    }
 }

@@ -12,6 +12,7 @@ pub mod control;
 pub mod discover;
 pub mod epoll;
 pub mod network;
+pub mod owners;
 pub mod plan;
 mod random;
 mod resolver;

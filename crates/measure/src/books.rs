@@ -4,6 +4,7 @@
 //! end, bytes by arrival with bytes by attempt, the gauge of operations in flight with the residence of each one. A
 //! violation means that a figure of this run is wrong, and the run INVALID.
 
+use crate::chains::{Chains, HopStats};
 use crate::enumerated;
 use crate::stats::Tally;
 use crate::summary::Summary;
@@ -19,6 +20,7 @@ enumerated! {
         Bytes => "bytes", "bytes by arrival = bytes by attempt";
         Samples => "samples", "operations that ended well = response times recorded";
         Groups => "groups", "operations = Σ of the figures by host";
+        Hops => "hops", "response time of redirected operations = Σ of their requests' times; their attempts and hops likewise";
         Goodput => "goodput", "wasted bytes ≤ bytes received in the window";
         LittlesLaw => "littles_law", "∫ in-flight dt = Σ time in flight, within 0.1 %";
     }
@@ -89,6 +91,11 @@ pub fn audit(summary: &Summary, whole: bool) -> Verdict {
     let grouped = sum(hosts.flat_map(|group| [group.stats.ok, group.stats.failed]));
     let operations = sum([all.ok, all.failed, all.unfinished]);
     must(Identity::Groups, operations, grouped, operations == grouped);
+    if let Some(chains) = &stats.chains {
+        for (left, right) in of_chains(chains, stats.measured.hops, whole) {
+            must(Identity::Hops, left, right, left == right);
+        }
+    }
     if whole {
         let (arrived, attempted) = (stats.traffic.body, sum([stats.measured.body_bytes, stats.outside.body_bytes]));
         must(Identity::Bytes, arrived, attempted, arrived == attempted);
@@ -112,6 +119,16 @@ pub fn audit(summary: &Summary, whole: bool) -> Verdict {
 #[must_use]
 pub fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)
+}
+
+/// What was counted of redirected operations as a whole, and request by request.
+fn of_chains(chains: &Chains, hops: u64, whole: bool) -> impl Iterator<Item = (u64, u64)> {
+    let nanos = chains.rows.iter().map(HopStats::nanos).fold(0, u128::saturating_add);
+    let low = |nanos: u128| u64::try_from(nanos).unwrap_or(u64::MAX);
+    let attempts = (chains.attempts, sum(chains.rows.iter().map(|row| row.attempts)));
+    let times = (low(chains.response.moments().sum), low(nanos));
+    let hops = (hops, sum(chains.rows.iter().map(|row| row.redirects)));
+    [attempts, times].into_iter().chain(whole.then_some(hops))
 }
 
 fn equalities(tally: &Tally) -> [(Identity, u64, u64); 3] {
@@ -160,6 +177,16 @@ mod tests {
         }
         let stats = GroupStats { ok: 80, failed: 20, ..GroupStats::default() };
         summary.stats.groups.push(Group { dimension: Dimension::Host, label: Label::Value("a".into()), stats });
+        let mut chains = Chains { ops: 2, ok: 1, attempts: 3, ..Chains::default() };
+        chains.response.record(1_000);
+        for (position, redirects) in [(0, 2), (1, 0)] {
+            let attempts = 2 - u64::from(position);
+            let mut row =
+                HopStats { attempts, redirects, until_sent_nanos: 100, ..HopStats::new(position, Label::Other) };
+            row.service.record(400);
+            chains.rows.push(row);
+        }
+        summary.stats.chains = Some(Box::new(chains));
         summary.all = summary.stats.all_kinds();
         summary
     }
@@ -174,7 +201,7 @@ mod tests {
 
     #[test]
     fn every_identity_can_be_violated() {
-        let breaks: [(Identity, Damage); 9] = [
+        let breaks: [(Identity, Damage); 10] = [
             (Identity::Scheduled, |s| s.stats.measured.dropped += 1),
             (Identity::Started, |s| s.stats.measured.unfinished += 1),
             (Identity::Attempts, |s| s.stats.measured.hops += 1),
@@ -182,6 +209,7 @@ mod tests {
             (Identity::Bytes, |s| s.stats.traffic.body += 1),
             (Identity::Samples, |s| s.all.response.record(1)),
             (Identity::Groups, |s| s.stats.groups[0].stats.ok -= 1),
+            (Identity::Hops, |s| s.stats.chains.as_mut().unwrap().rows[1].until_sent_nanos += 1),
             (Identity::Goodput, |s| s.stats.traffic.wasted = 5001),
             (Identity::LittlesLaw, |s| s.stats.in_flight_nanos += 2_000),
         ];

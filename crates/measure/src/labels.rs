@@ -113,6 +113,16 @@ impl Groups {
         LabelId((self.labels.len() - 1) as u16)
     }
 
+    /// All labels, in the order of their numbers.
+    pub(crate) fn all(&self) -> &[Label] {
+        &self.labels
+    }
+
+    /// The label of that number.
+    pub(crate) fn get(&self, label: LabelId) -> &Label {
+        self.labels.get(usize::from(label.0)).unwrap_or(&Label::Other)
+    }
+
     #[inline]
     pub(crate) fn count(&mut self, label: LabelId, sample: &OpSample) {
         let stats = self.figures[usize::from(label.0)].get_or_insert_default();

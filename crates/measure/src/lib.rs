@@ -19,6 +19,7 @@
 
 pub mod books;
 pub mod bounded;
+pub mod chains;
 pub mod clock;
 pub mod distribution;
 pub mod enumerated;

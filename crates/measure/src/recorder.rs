@@ -5,13 +5,14 @@
 //! operations in flight is integrated here from starts and ends alone, independently of the samples, so that Little's
 //! law can be checked at the end (docs/measurement.md).
 
+use crate::chains::{ChainTable, HopSample};
 use crate::clock::Instant;
 use crate::enumerated;
 use crate::interval::Interval;
-use crate::labels::Groups;
+use crate::labels::{Groups, Label};
 use crate::outcome::{Cause, OpOutcome};
 use crate::sample::{AttemptKind, AttemptSample, Example, LabelId, OpSample};
-use crate::stats::{Dimension, Tally};
+use crate::stats::{Dimension, Stats, Tally};
 use crate::timeline::{Stage, Timeline};
 
 enumerated! {
@@ -59,6 +60,10 @@ pub struct Recorder {
     hosts: Groups,
     sizes: Groups,
     headers: Groups,
+    /// Connections opened in the running interval, by the label of their host.
+    opened: Vec<u64>,
+    /// Redirected operations of the running interval.
+    chains: Option<Box<ChainTable>>,
     seen_causes: Vec<Cause>,
     finished: Vec<Interval>,
     /// Begin and end of the last time for which the thread was kept from running.
@@ -85,6 +90,8 @@ impl Recorder {
             hosts: Groups::default(),
             sizes,
             headers: Groups::default(),
+            opened: Vec::new(),
+            chains: None,
             seen_causes: Vec::new(),
             finished: Vec::new(),
             frozen: (start, start),
@@ -158,9 +165,18 @@ impl Recorder {
         interval.stats.groups.extend(self.hosts.take(Dimension::Host));
         interval.stats.groups.extend(self.sizes.take(Dimension::Size));
         interval.stats.groups.extend(self.headers.take(Dimension::Header));
+        self.close_hosts(&mut interval.stats);
         self.finished.push(interval);
         self.boundary = self.timeline.interval_end(at);
         self.current.end = self.boundary;
+    }
+
+    /// Gives the figures by host that stand under labels their names.
+    fn close_hosts(&mut self, stats: &mut Stats) {
+        let counted = self.hosts.all().iter().zip(&mut self.opened).filter(|(_, opened)| **opened > 0);
+        counted.for_each(|(host, opened)| stats.connections.add_host(host, std::mem::take(opened)));
+        let name = |host: LabelId| self.hosts.get(host).clone();
+        stats.chains = self.chains.take().map(|chains| Box::new(chains.finish(name)));
     }
 
     #[inline]
@@ -182,6 +198,12 @@ impl Recorder {
     /// The label of a host, for [`OpSample::host`].
     pub fn host_label(&mut self, host: &str) -> LabelId {
         self.hosts.value(host)
+    }
+
+    /// The host that a label stands for.
+    #[must_use]
+    pub fn host_name(&self, label: LabelId) -> &Label {
+        self.hosts.get(label)
     }
 
     /// The label of a header's value, or of an answer without one, for [`OpSample::header`].
@@ -236,8 +258,13 @@ impl Recorder {
         self.current.stats.traffic.sent_body += bytes;
     }
 
-    /// A connection was opened in that time.
-    pub fn connected(&mut self, nanos: u64) {
+    /// A connection to that host was opened in that time.
+    pub fn connected(&mut self, nanos: u64, host: LabelId) {
+        let host = usize::from(host.0);
+        if self.opened.len() <= host {
+            self.opened.resize(host + 1, 0);
+        }
+        self.opened[host] += 1;
         self.current.stats.connections.opened += 1;
         self.current.stats.connections.connect.record(nanos);
     }
@@ -321,6 +348,14 @@ impl Recorder {
         }
     }
 
+    /// An operation that has just ended was redirected: its requests in order, and the attempts they took.
+    #[cold]
+    pub fn chain(&mut self, sample: &OpSample, attempts: u64, hops: &[HopSample]) {
+        if self.timeline.measures(sample.intended) {
+            self.chains.get_or_insert_default().count(sample, attempts, hops);
+        }
+    }
+
     fn time(&mut self, sample: &OpSample) {
         let paced = self.pacing == Pacing::Scheduled;
         let kind = self.current.stats.kind_mut(sample.kind);
@@ -375,7 +410,6 @@ mod tests {
     use super::*;
     use crate::outcome::{AttemptClass, AttemptOutcome, Phase};
     use crate::sample::OpKind;
-    use crate::stats::Stats;
     use proptest::prelude::*;
     use std::time::Duration;
 

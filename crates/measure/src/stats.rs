@@ -4,6 +4,7 @@
 //! the whole run holds: merging is the same operation at every level, associative and commutative.
 
 use crate::bounded;
+use crate::chains::Chains;
 use crate::distribution::Distribution;
 use crate::enumerated;
 use crate::enumerated::{Counts, Enumerated};
@@ -22,6 +23,7 @@ const KINDS_IN_RECORD: usize = OpKind::ALL.len();
 const GROUPS_IN_RECORD: usize = Dimension::ALL.len() * (GROUPS_MAX + SPECIAL_LABELS);
 /// Labels that are no value: no value, and other ones.
 const SPECIAL_LABELS: usize = 2;
+const HOSTS_IN_RECORD: usize = GROUPS_MAX + 1;
 const EXAMPLES_IN_RECORD: usize = Cause::ALL.len();
 /// Status codes have three digits.
 const STATUS_CODES: usize = 1000;
@@ -161,6 +163,15 @@ impl Traffic {
     }
 }
 
+/// Connections to one host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostConnections {
+    /// The host. At most [`GROUPS_MAX`] different ones.
+    pub host: Label,
+    /// Opened.
+    pub opened: u64,
+}
+
 /// Connections.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Connections {
@@ -179,6 +190,9 @@ pub struct Connections {
     /// Time that TLS handshakes took, in nanoseconds.
     #[serde(default)]
     pub handshake: Distribution,
+    /// Those that were opened, by host.
+    #[serde(default, deserialize_with = "bounded::list::<_, _, HOSTS_IN_RECORD>")]
+    pub hosts: Vec<HostConnections>,
 }
 
 impl Connections {
@@ -189,6 +203,23 @@ impl Connections {
         self.handshakes_full = self.handshakes_full.saturating_add(other.handshakes_full);
         self.handshakes_resumed = self.handshakes_resumed.saturating_add(other.handshakes_resumed);
         self.handshake.merge(&other.handshake);
+        for host in &other.hosts {
+            self.add_host(&host.host, host.opened);
+        }
+    }
+
+    /// Counts connections that were opened to a host; to other ones when there are too many.
+    pub(crate) fn add_host(&mut self, host: &Label, opened: u64) {
+        let find = |hosts: &[HostConnections], host: &Label| hosts.iter().position(|known| known.host == *host);
+        let full = self.hosts.len() >= GROUPS_MAX;
+        let known = find(&self.hosts, host).or_else(|| if full { find(&self.hosts, &Label::Other) } else { None });
+        match known {
+            Some(index) => self.hosts[index].opened = self.hosts[index].opened.saturating_add(opened),
+            None => {
+                let host = if full { Label::Other } else { host.clone() };
+                self.hosts.push(HostConnections { host, opened });
+            }
+        }
     }
 
     /// All TLS handshakes that succeeded.
@@ -333,6 +364,9 @@ pub struct Stats {
     /// At most one example of each cause.
     #[serde(deserialize_with = "bounded::list::<_, _, EXAMPLES_IN_RECORD>")]
     pub examples: Vec<Example>,
+    /// The measured operations that were redirected; `None` when there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chains: Option<Box<Chains>>,
 }
 
 impl Stats {
@@ -352,6 +386,9 @@ impl Stats {
         self.overlap_nanos = self.overlap_nanos.saturating_add(other.overlap_nanos);
         for example in &other.examples {
             self.keep_example(example);
+        }
+        if let Some(chains) = &other.chains {
+            self.chains.get_or_insert_default().merge(chains);
         }
     }
 

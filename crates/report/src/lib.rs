@@ -10,6 +10,7 @@ pub mod escape;
 pub mod formula;
 pub mod json;
 pub mod number;
+pub mod pairs;
 pub mod percentile;
 mod repeated;
 pub mod standing;

@@ -58,6 +58,7 @@ fn records() -> Vec<Value> {
         match index % 4 {
             1 => op.failed(AttemptClass::Http5xx, Cause::Status, Phase::Head, Some(500)),
             2 => op.unfinished(),
+            3 => Op { moved: Some((op.started + 50 * MS, "owner:8081")), ..op },
             _ => op,
         }
     };

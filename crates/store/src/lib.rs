@@ -21,7 +21,7 @@ mod saved;
 
 pub use error::{StoreError, StoreErrorKind};
 pub use frames::{Damage, DamageKind, FRAME_BYTES_MAX};
-pub use op_log::{OPS_FILE, OpLogReader, OpLogWriter, OpRecord, Slice};
+pub use op_log::{HOPS_KEPT_MAX, HopRecord, OPS_FILE, OpLogReader, OpLogWriter, OpRecord, Slice};
 pub use record::{Begin, End, EndReason, FORMAT, Host, LevelStage, Levels, Record, Server, Tls};
 pub use run_writer::{RECORDS_FILE, RESERVE_FILE, RunWriter};
 pub use saved::{INTERVALS_MAX, Point, SavedRun, Tail, for_each_record, read_records};

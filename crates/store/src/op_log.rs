@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub const OPS_FILE: &str = "ops.jsonl.zst";
 /// Bytes of lines in a frame, unless a single line is longer.
 const BLOCK_BYTES: usize = 4 << 20;
-/// A line is never longer; the longest record takes some 700 bytes.
+/// A line is never longer; the longest record takes some 30 KB, and 700 bytes without redirects.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// The bytes asked for, both ends included.
@@ -24,8 +24,28 @@ pub struct Slice {
     pub last: u64,
 }
 
+/// One request of an operation that was redirected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HopRecord {
+    /// The host that it went to; at most 256 bytes.
+    pub host: String,
+    /// When its first byte was handed to the kernel.
+    #[serde(rename = "sent_nanos")]
+    pub sent: Option<Instant>,
+    /// When its answer was complete.
+    #[serde(rename = "end_nanos")]
+    pub end: Instant,
+    /// Status code of its answer.
+    pub status: Option<u16>,
+    /// All bytes received for it, with heads and framing.
+    pub bytes: u64,
+}
+
+/// Requests of one operation that are kept: a line must not become too long.
+pub const HOPS_KEPT_MAX: usize = 32;
+
 /// One operation. Instants are nanoseconds on the run's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpRecord {
     /// Its number in the order of the schedule, from 0.
     pub op: u64,
@@ -69,6 +89,9 @@ pub struct OpRecord {
     pub handshake_nanos: Option<u64>,
     /// The slot that it ran in.
     pub slot: u32,
+    /// Its requests in order, when it was redirected: the first [`HOPS_KEPT_MAX`]. Absent otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hops: Vec<HopRecord>,
 }
 
 impl OpRecord {

@@ -27,7 +27,9 @@ pub fn default_directory(base: &Path, unix_ms: u64, target: &str) -> PathBuf {
     std::iter::once(base.join(&name)).chain(numbered).find(|path| !path.exists()).unwrap_or_else(|| base.join(&name))
 }
 
-fn host_and_port(target: &str) -> String {
+/// Host and port of a URL, or of a text that is nothing else, as part of a file name.
+#[must_use]
+pub fn host_and_port(target: &str) -> String {
     let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();

@@ -207,6 +207,7 @@ fn op(number: u64) -> OpRecord {
         connect_nanos: Some(5),
         handshake_nanos: None,
         slot: 3,
+        hops: Vec::new(),
     }
 }
 

@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use url::{Host, ParseError, Position};
 
+use crate::percent;
+
 /// The most bytes a URL may have.
 pub const MAX_URL_BYTES: usize = 16 * 1024;
 
@@ -127,6 +129,9 @@ pub enum UrlError {
     /// Blanks or control characters, which would be dropped or end the request line.
     #[error("the URL has a blank or a control character in it: percent-encode it (%20 is a blank)")]
     BadCharacter,
+    /// The rules of URLs make another name of it.
+    #[error("no URL can hold this name: its part \".\" or \"..\" would be dropped")]
+    OtherName,
     /// Anything else.
     #[error("the URL is not valid")]
     Invalid,
@@ -184,6 +189,24 @@ impl Url {
             url.credentials.clone_from(&self.credentials);
         }
         Ok(url)
+    }
+
+    /// The URL of the object of that name below this one, with what needs it percent-encoded; slashes stay, the query goes.
+    ///
+    /// # Errors
+    /// [`UrlError::OtherName`] when a URL can not hold the name, [`UrlError::TooLong`].
+    pub fn below(&self, name: &str) -> Result<Self, UrlError> {
+        let mut path = self.path().trim_end_matches('/').to_owned();
+        path.push('/');
+        percent::push_path(name, &mut path);
+        if path.len() > MAX_URL_BYTES {
+            return Err(UrlError::TooLong);
+        }
+        let mut inner = self.inner.clone();
+        inner.set_query(None);
+        inner.set_path(&path);
+        let below = Self { credentials: self.credentials.clone(), ..Self::from_parsed(inner)? };
+        if below.path() == path { Ok(below) } else { Err(UrlError::OtherName) }
     }
 
     fn from_parsed(mut inner: url::Url) -> Result<Self, UrlError> {
@@ -398,6 +421,28 @@ mod tests {
         assert_eq!(base.join("javascript:alert(1)"), Err(UrlError::OtherScheme("javascript".into())));
         assert_eq!(base.join("/a b"), Err(UrlError::BadCharacter));
         assert_eq!(base.join("http://h:0/"), Err(UrlError::BadPort));
+    }
+
+    #[test]
+    fn names_of_objects_are_encoded_and_stay_what_they_are() {
+        let base = url("http://me:secret@h:81/bucket/?x=1");
+        let below = |name: &str| base.below(name).map(|url| url.to_string());
+        for (name, path) in [
+            ("a/b", "a/b"),
+            ("a b|c%20d", "a%20b%7Cc%2520d"),
+            ("x?y#z", "x%3Fy%23z"),
+            ("tab\tand\nline", "tab%09and%0Aline"),
+            ("/a//b/", "/a//b/"),
+            ("..a/...", "..a/..."),
+            ("ä", "%C3%A4"),
+        ] {
+            assert_eq!(below(name).unwrap(), format!("http://h:81/bucket/{path}"), "{name}");
+        }
+        for name in ["..", ".", "a/../b", "a/.", "../../etc/passwd"] {
+            assert_eq!(below(name), Err(UrlError::OtherName), "{name}");
+        }
+        assert_eq!(below(&"x".repeat(MAX_URL_BYTES)), Err(UrlError::TooLong));
+        assert_eq!(url("http://h").below("a").unwrap().to_string(), "http://h/a");
     }
 
     proptest! {

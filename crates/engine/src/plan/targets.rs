@@ -207,6 +207,13 @@ impl Targets {
         }
     }
 
+    /// That of the list, when there is a list that holds one there.
+    #[must_use]
+    pub fn listed(&self, index: usize) -> Option<Url> {
+        self.items().get(index)?;
+        self.url(Subject::Target(index as u64)).parse().ok()
+    }
+
     /// The object's URL at the origin that is its own, or the first.
     #[must_use]
     pub fn url(&self, subject: Subject) -> String {

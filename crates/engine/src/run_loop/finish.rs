@@ -2,19 +2,21 @@
 
 use super::checks::{self, AtHead};
 use super::connections::State;
-use super::op::Answer;
+use super::log::HopEntry;
+use super::op::{Answer, Chain, Op};
 use super::pacer::Pacer;
 use super::receive::expected_size;
 use super::{FirstAnswer, RunLoop};
 use crate::network::{Network, Token};
 use crate::plan::{Pick, Subject};
 use crate::tls::Negotiated;
-use measure::sample::{AttemptKind, AttemptSample};
+use measure::chains::HopSample;
+use measure::sample::{AttemptKind, AttemptSample, LabelId};
 use measure::{AttemptClass, AttemptOutcome, Cause, Example, Flag, Instant, OpOutcome, Phase};
 use std::io;
 use std::time::Duration;
 use wire::message::{Reading, Version};
-use wire::response::RangeField;
+use wire::response::{Location, RangeField};
 
 /// After connections have failed, slots wait before they try again: 5 ms, doubled with each failure in a row, up to
 /// 160 ms. Without it a dead target would be hammered, and the figures filled with millions of failures.
@@ -208,6 +210,8 @@ impl<N: Network> RunLoop<'_, N> {
                 Ok(hop) => {
                     if let Some(op) = &mut self.slots[slot as usize].op {
                         op.attempt.flags.set(Flag::Followed);
+                        let (attempts, received) = (op.attempts, op.received_before);
+                        op.chain.get_or_insert_with(|| Box::new(Chain::begin(attempts, received)));
                     }
                     let wasted = self.record_attempt(net, slot, AttemptOutcome::OK, after, now);
                     self.recorder.wasted(wasted);
@@ -238,7 +242,7 @@ impl<N: Network> RunLoop<'_, N> {
         let attempt = &op.attempt;
         let connection = attempt.connection.and_then(|token| self.connections.get(token));
         let body_bytes = connection.map_or(0, |connection| connection.reader.body_bytes());
-        self.recorder.attempt(&AttemptSample {
+        let sample = AttemptSample {
             op_intended: op.intended,
             kind: attempt.kind,
             outcome,
@@ -247,8 +251,14 @@ impl<N: Network> RunLoop<'_, N> {
             body_bytes,
             overhead_bytes: attempt.received_bytes.saturating_sub(body_bytes),
             sent_bytes: attempt.sent_bytes,
-        });
+        };
+        self.recorder.attempt(&sample);
+        if op.chain.is_some() {
+            let host = self.origins[op.attempt_origin()].label;
+            note_hop(op, &sample, host, now);
+        }
         op.verifier = None;
+        let attempt = &op.attempt;
         let window_bytes = attempt.window_bytes;
         if let Some(token) = op.attempt.connection.take() {
             self.let_go(net, token, after);
@@ -331,8 +341,13 @@ impl<N: Network> RunLoop<'_, N> {
         let sample = op.sample(now, verdict, moved);
         self.recorder.ended(&sample);
         self.in_flight -= 1;
+        if let Some(chain) = &op.chain {
+            self.recorder.chain(&sample, u64::from(op.attempts), &chain.hops);
+        }
         if self.plan.log_ops {
-            self.log.push(op.entry(slot, &sample, outcome, answer));
+            let mut entry = op.entry(slot, &sample, outcome, answer);
+            entry.chain = self.hop_entries(&op);
+            self.log.push(entry);
         }
         let unreached =
             matches!(outcome.phase, Phase::Resolve | Phase::Connect | Phase::Tls) && verdict != OpOutcome::Ok;
@@ -351,13 +366,27 @@ impl<N: Network> RunLoop<'_, N> {
     fn final_answer(&self, slot: u32) -> (u64, Answer) {
         let op = self.slots[slot as usize].op.as_ref();
         let connection = op.and_then(|op| op.attempt.connection).and_then(|token| self.connections.get(token));
-        let Some(connection) = connection else { return (0, Answer::default()) };
-        let Some(head) = connection.reader.head() else { return (connection.reader.body_bytes(), Answer::default()) };
+        let Some(connection) = connection else { return (0, Answer::NONE) };
+        let Some(head) = connection.reader.head() else { return (connection.reader.body_bytes(), Answer::NONE) };
         let object_bytes = match head.content_range {
             RangeField::Valid(range) => range.complete,
             RangeField::Absent | RangeField::Invalid => head.declared_length,
         };
-        (connection.reader.body_bytes(), Answer { status: Some(head.status), object_bytes })
+        let location = if self.plan.log_ops { head.location.clone() } else { Location::Absent };
+        (connection.reader.body_bytes(), Answer { status: Some(head.status), location, object_bytes })
+    }
+
+    /// The requests of an operation that was redirected, with the names of their hosts.
+    fn hop_entries(&self, op: &Op) -> Vec<HopEntry> {
+        let hops = op.chain.iter().flat_map(|chain| &chain.hops);
+        let entry = |hop: &HopSample| HopEntry {
+            host: self.recorder.host_name(hop.host).clone(),
+            sent: hop.sent,
+            end: hop.end,
+            status: hop.status,
+            bytes: hop.body_bytes + hop.overhead_bytes,
+        };
+        hops.map(entry).collect()
     }
 
     #[inline]
@@ -398,6 +427,27 @@ impl<N: Network> RunLoop<'_, N> {
             };
             self.end_op(net, slot, AttemptOutcome::failed(class, cause, phase), After::Close, now);
         }
+    }
+}
+
+/// Adds an attempt that has ended to the chain of its operation.
+#[cold]
+fn note_hop(op: &mut Op, sample: &AttemptSample, host: LabelId, end: Instant) {
+    let hop = HopSample {
+        host,
+        sent: op.attempt.sent,
+        end,
+        attempts: 1,
+        redirected: sample.outcome == AttemptOutcome::OK && op.attempt.at_head == AtHead::Redirect,
+        opened: u64::from(op.attempt.opened),
+        status: sample.status,
+        body_bytes: sample.body_bytes,
+        overhead_bytes: sample.overhead_bytes,
+    };
+    // What was sent first on a connection that was stale is when the operation was sent.
+    let hop = if op.hops == 0 { HopSample { sent: op.sent, ..hop } } else { hop };
+    if let Some(chain) = &mut op.chain {
+        chain.add(op.hops, hop);
     }
 }
 

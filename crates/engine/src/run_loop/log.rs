@@ -1,8 +1,10 @@
 //! One line for each operation, on request.
 
 use crate::plan::Subject;
+use measure::labels::Label;
 use measure::{AttemptOutcome, Instant, OpKind};
 use wire::range::ByteRange;
+use wire::response::Location;
 
 /// Everything that is known of one ended operation.
 #[derive(Clone, Debug)]
@@ -35,16 +37,35 @@ pub struct OpEntry {
     pub attempts: u16,
     /// Redirects followed.
     pub hops: u8,
+    /// Its requests in order, when it was redirected; empty otherwise.
+    pub chain: Vec<HopEntry>,
     /// How its last attempt ended.
     pub outcome: AttemptOutcome,
     /// Status of its final answer.
     pub status: Option<u16>,
+    /// Where its final answer leads, when that is a redirect which was not followed.
+    pub location: Location,
     /// Bytes of the object that it moved: the body of its final answer, or of the request of an upload.
     pub body_bytes: u64,
     /// All bytes received for it, with heads and framing, of all its attempts.
     pub received_bytes: u64,
     /// Size of the whole object, as the final answer tells it.
     pub object_bytes: Option<u64>,
+}
+
+/// One request of a redirected operation.
+#[derive(Clone, Debug)]
+pub struct HopEntry {
+    /// The host that it went to.
+    pub host: Label,
+    /// When its first byte was handed to the kernel.
+    pub sent: Option<Instant>,
+    /// When its answer was complete.
+    pub end: Instant,
+    /// Status of its answer.
+    pub status: Option<u16>,
+    /// All bytes received for it, with heads and framing.
+    pub bytes: u64,
 }
 
 /// Entries that are handed over at once.

@@ -30,6 +30,7 @@ mod upload;
 pub(crate) use checks::EMFILE;
 pub use connections::connects_to;
 pub use pacer::{Share, budget};
+pub(crate) use redirect::{beyond_tls, redirected_to};
 
 use crate::control::{Control, TURN_MAX};
 use crate::network::{Network, Ready, ThreadUse, Token, Waited};

@@ -5,9 +5,11 @@ use super::log::OpEntry;
 use crate::network::Token;
 use crate::plan::{Follow, Subject};
 use content::Verifier;
+use measure::chains::HopSample;
 use measure::sample::{AttemptKind, LabelId};
 use measure::{AttemptOutcome, Flags, Instant, OpKind, OpOutcome, OpSample};
 use wire::range::ByteRange;
+use wire::response::Location;
 use wire::url::Url;
 
 /// A place for one operation in flight.
@@ -31,12 +33,51 @@ pub(super) struct Hop {
     pub visited: Vec<u64>,
 }
 
+/// The requests of an operation that was redirected, in order.
+#[derive(Debug, Default)]
+pub(super) struct Chain {
+    pub hops: Vec<HopSample>,
+    /// Attempts and bytes before the first redirect that are not in `hops`: a kept connection that was stale.
+    attempts_before: u64,
+    bytes_before: u64,
+}
+
+impl Chain {
+    /// A chain whose first redirect is the operation's `attempts`-th attempt.
+    pub fn begin(attempts: u16, bytes_before: u64) -> Self {
+        Self { hops: Vec::new(), attempts_before: u64::from(attempts).saturating_sub(1), bytes_before }
+    }
+
+    /// Adds an attempt at a position; a resend stands at that of what it repeats.
+    pub fn add(&mut self, position: u8, mut hop: HopSample) {
+        match self.hops.get_mut(usize::from(position)) {
+            Some(before) => {
+                hop.sent = before.sent.or(hop.sent);
+                hop.attempts += before.attempts;
+                hop.opened += before.opened;
+                hop.body_bytes += before.body_bytes;
+                hop.overhead_bytes += before.overhead_bytes;
+                *before = hop;
+            }
+            None => {
+                hop.attempts += std::mem::take(&mut self.attempts_before);
+                hop.overhead_bytes += std::mem::take(&mut self.bytes_before);
+                self.hops.push(hop);
+            }
+        }
+    }
+}
+
 /// One request of an operation.
 #[derive(Debug)]
 pub(super) struct Attempt {
     pub kind: AttemptKind,
     pub connection: Option<Token>,
     pub started: Instant,
+    /// When its first byte was handed to the kernel.
+    pub sent: Option<Instant>,
+    /// Whether a connection was opened for it.
+    pub opened: bool,
     pub flags: Flags,
     pub sent_bytes: u64,
     /// Body bytes among them.
@@ -63,6 +104,8 @@ impl Attempt {
             kind,
             connection: None,
             started,
+            sent: None,
+            opened: false,
             flags: Flags::default(),
             sent_bytes: 0,
             sent_body: 0,
@@ -99,6 +142,8 @@ pub(super) struct Op<'p> {
     pub origin: usize,
     pub hop: Option<Box<Hop>>,
     pub hops: u8,
+    /// Its requests so far, once it was redirected.
+    pub chain: Option<Box<Chain>>,
     pub attempts: u16,
     /// Bytes received by the attempts before the running one.
     pub received_before: u64,
@@ -159,8 +204,10 @@ impl Op<'_> {
             handshake_nanos: self.handshake_nanos,
             attempts: self.attempts,
             hops: self.hops,
+            chain: Vec::new(),
             outcome,
             status: answer.status,
+            location: answer.location,
             body_bytes: sample.body_bytes,
             received_bytes: self.received_before + self.attempt.received_bytes,
             object_bytes: answer.object_bytes,
@@ -169,9 +216,16 @@ impl Op<'_> {
 }
 
 /// What the final answer said, as far as it is reported.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub status: Option<u16>,
+    /// Where it leads, when it is a redirect; only when every operation is reported.
+    pub location: Location,
     /// Size of the whole object, from `Content-Range` or `Content-Length`.
     pub object_bytes: Option<u64>,
+}
+
+impl Answer {
+    /// None that came to a head.
+    pub const NONE: Self = Self { status: None, location: Location::Absent, object_bytes: None };
 }

@@ -43,7 +43,7 @@ impl<N: Network> RunLoop<'_, N> {
             Some(hop) => hop.url.clone(),
             None => self.url_of(op).parse::<Url>().map_err(|_| refused(Cause::Defect))?,
         };
-        let url = target(&base, &head.location)?;
+        let url = redirected_to(&base, &head.location)?;
         let mut visited = op.hop.as_ref().map_or_else(Vec::new, |hop| hop.visited.clone());
         visited.push(hash(&base));
         if op.hops >= most {
@@ -66,12 +66,11 @@ impl<N: Network> RunLoop<'_, N> {
         origin: usize,
         traps: Traps,
     ) -> Result<bool, AttemptOutcome> {
-        let (was, is) = (base.origin().scheme, url.origin().scheme);
         let proxied = matches!(self.plan.connections.route, Route::Proxy { .. });
-        if is == Scheme::Https && proxied {
+        if url.origin().scheme == Scheme::Https && proxied {
             return Err(refused(Cause::SchemeNotSpoken));
         }
-        if (was, is, traps.downgrade) == (Scheme::Https, Scheme::Http, Trap::Refused) {
+        if beyond_tls(base, url) && traps.downgrade == Trap::Refused {
             self.note_target(url);
             return Err(denied(Cause::Downgrade, Phase::Head));
         }
@@ -135,7 +134,10 @@ impl<N: Network> RunLoop<'_, N> {
 }
 
 /// The URL in a `Location`, which may be relative to that of the request.
-fn target(base: &Url, location: &Location) -> Result<Url, AttemptOutcome> {
+///
+/// # Errors
+/// How a request ends that is answered so.
+pub(crate) fn redirected_to(base: &Url, location: &Location) -> Result<Url, AttemptOutcome> {
     let location = match location {
         Location::One(location) => location,
         Location::Absent => return Err(refused(Cause::NoLocation)),
@@ -146,6 +148,11 @@ fn target(base: &Url, location: &Location) -> Result<Url, AttemptOutcome> {
         UrlError::OtherScheme(_) => refused(Cause::SchemeNotSpoken),
         _ => refused(Cause::BadLocation),
     })
+}
+
+/// Whether a redirect leads from https to http.
+pub(crate) fn beyond_tls(from: &Url, to: &Url) -> bool {
+    (from.origin().scheme, to.origin().scheme) == (Scheme::Https, Scheme::Http)
 }
 
 /// Whether a hop must not be made to that address.

@@ -131,6 +131,7 @@ impl<N: Network> RunLoop<'_, N> {
             origin,
             hop: None,
             hops: 0,
+            chain: None,
             attempts: 0,
             received_before: 0,
             label: self.origins[origin].label,
@@ -387,7 +388,11 @@ impl<N: Network> RunLoop<'_, N> {
     /// A connection is ready for its first request.
     pub(super) fn reached(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.connections.get(token) else { return };
-        self.recorder.connected(connection.connected.nanos_since(connection.opened));
+        let host = self.origins[connection.origin].label;
+        self.recorder.connected(connection.connected.nanos_since(connection.opened), host);
+        if let Some(op) = &mut self.slots[connection.slot as usize].op {
+            op.attempt.opened = true;
+        }
         self.connect_failures_in_a_row = 0;
         self.control.note_reached();
         self.send_request(net, token, now);

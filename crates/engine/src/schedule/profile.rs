@@ -1,5 +1,6 @@
 //! A level over time, piecewise linear.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 /// One stage: over `length`, move linearly to `level`.
@@ -56,6 +57,16 @@ impl Profile {
         Self::stages(level, &[])
     }
 
+    /// So many slots throughout.
+    #[must_use]
+    pub fn slots(count: NonZeroU64) -> Self {
+        Self::flat(count.get() as f64)
+    }
+
+    fn flat(level: f64) -> Self {
+        Self { from: level, stages: Vec::new(), segments: Vec::new(), last: level, end: 0.0, area: 0.0 }
+    }
+
     /// From 0 to `level` over `ramp`, then `level`.
     ///
     /// # Errors
@@ -76,7 +87,7 @@ impl Profile {
         if !levels().any(|level| level > 0.0) {
             return Err(ProfileError::NoLoad);
         }
-        let mut profile = Self { from, stages: stages.to_vec(), segments: Vec::new(), last: from, end: 0.0, area: 0.0 };
+        let mut profile = Self { stages: stages.to_vec(), ..Self::flat(from) };
         for stage in stages {
             let length = stage.length.as_secs_f64();
             if length > 0.0 {

@@ -3,12 +3,12 @@
 use super::live::LiveLine;
 use crate::{redact, say};
 use engine::plan::{Plan, StopAfter, Subject};
-use engine::run_loop::log::OpEntry;
+use engine::run_loop::log::{HopEntry, OpEntry};
 use engine::{Control, Observer, StopReason};
 use measure::{Instant, Interval};
 use std::borrow::Cow;
 use std::time::Duration;
-use store::{End, EndReason, OpLogWriter, OpRecord, RunWriter, Slice, StoreError};
+use store::{End, EndReason, HOPS_KEPT_MAX, HopRecord, OpLogWriter, OpRecord, RunWriter, Slice, StoreError};
 use sys::signals::Signal;
 
 /// Saves and shows a run.
@@ -159,5 +159,16 @@ fn record(op: &OpEntry) -> OpRecord {
         connect_nanos: op.connect_nanos,
         handshake_nanos: op.handshake_nanos,
         slot: op.slot,
+        hops: op.chain.iter().take(HOPS_KEPT_MAX).map(hop).collect(),
+    }
+}
+
+fn hop(hop: &HopEntry) -> HopRecord {
+    HopRecord {
+        host: hop.host.value().unwrap_or("other").to_owned(),
+        sent: hop.sent,
+        end: hop.end,
+        status: hop.status,
+        bytes: hop.bytes,
     }
 }

@@ -2,13 +2,15 @@
 
 use super::{
     Asked, Bytes, CauseCount, ClassCount, Client, ClientHost, ConnectionCounts, EndWord, Ending, FORMAT,
-    FailureExample, Failures, FlagCount, GroupFigures, JsonReport, JudgementWord, LabelKind, LevelStage, Levels,
-    ModelWord, NoteText, ObjectiveResult, Operations, QuantileNanos, QuantileState, SeriesPoint, ServerAnswer, Setting,
-    Speeds, Spread, StageBytes, StatusCount, Times, TlsAgreed, VerdictWord, Violated,
+    FailureExample, Failures, FlagCount, GroupFigures, HopFigures, HostConnections, JsonReport, JudgementWord,
+    LabelKind, LevelStage, Levels, ModelWord, NoteText, ObjectiveResult, Operations, QuantileNanos, QuantileState,
+    Redirects, SeriesPoint, ServerAnswer, Setting, Speeds, Spread, StageBytes, StatusCount, Times, TlsAgreed,
+    VerdictWord, Violated,
 };
 use crate::escape::{bounded, escape};
 use crate::percentile::{self, LADDER, Percentile};
 use crate::standing::{self, Standing};
+use measure::chains::HopStats;
 use measure::objective::Judgement;
 use measure::summary::StageTotals;
 use measure::{AttemptClass, Cause, Distribution, Enumerated, Example, Label, Model};
@@ -42,6 +44,7 @@ pub fn json(run: &SavedRun) -> JsonReport {
         connections: connections(run),
         bytes: bytes(run),
         failures: failures(run),
+        redirects: redirects(run),
         groups: groups(run),
         client: client(run),
         series: run.points.iter().map(point).collect(),
@@ -238,7 +241,50 @@ fn connections(run: &SavedRun) -> ConnectionCounts {
         handshakes_full: connections.handshakes_full,
         handshakes_resumed: connections.handshakes_resumed,
         handshake: spread(&connections.handshake),
+        hosts: connections.hosts.iter().map(host).collect(),
     }
+}
+
+/// A host always has a port: it reads like none of the others.
+fn name(host: &Label) -> String {
+    host.value().map_or_else(|| "other".to_owned(), escape)
+}
+
+fn host(host: &measure::stats::HostConnections) -> HostConnections {
+    HostConnections { host: name(&host.host), opened: host.opened }
+}
+
+fn redirects(run: &SavedRun) -> Option<Redirects> {
+    let chains = run.summary().stats.chains.as_deref()?;
+    let hop = |row: &HopStats| HopFigures {
+        position: row.position,
+        host: name(&row.host),
+        attempts: row.attempts,
+        redirects: row.redirects,
+        connections_opened: row.opened,
+        body_bytes: row.body_bytes,
+        overhead_bytes: row.overhead_bytes,
+        until_sent_nanos: row.until_sent_nanos,
+        service: spread(&row.service),
+        response_share: chains.share(row.nanos()),
+    };
+    let mut hops: Vec<HopFigures> = chains.rows.iter().map(hop).collect();
+    hops.sort_by(|a, b| (a.position, &a.host).cmp(&(b.position, &b.host)));
+    Some(Redirects {
+        operations: chains.ops,
+        operations_ok: chains.ok,
+        attempts: chains.attempts,
+        hops_max: chains.hops_max,
+        response: spread(&chains.response),
+        service: spread(&chains.service),
+        redirect_nanos: chains.redirect_nanos,
+        redirect_share: chains.share(u128::from(chains.redirect_nanos)),
+        reach_nanos: chains.reach_nanos,
+        reach_share: chains.share(u128::from(chains.reach_nanos)),
+        redirect_body_bytes: chains.redirect_body_bytes,
+        redirect_overhead_bytes: chains.redirect_overhead_bytes,
+        hops,
+    })
 }
 
 fn bytes(run: &SavedRun) -> Bytes {

@@ -143,6 +143,17 @@ pub struct ConnectionCounts {
     pub handshakes_resumed: u64,
     /// Time that TLS handshakes took.
     pub handshake: Spread,
+    /// Those that were opened, by host; empty for runs that were saved without it.
+    pub hosts: Vec<HostConnections>,
+}
+
+/// Connections to one host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostConnections {
+    /// The host.
+    pub host: String,
+    /// Opened.
+    pub opened: u64,
 }
 
 /// Bytes by the stage in which they arrived.

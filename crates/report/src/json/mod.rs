@@ -9,6 +9,7 @@ mod asked;
 mod build;
 mod failures;
 mod figures;
+mod redirects;
 mod repeats;
 mod verdict;
 
@@ -17,6 +18,7 @@ pub use build::json;
 pub use failures::*;
 pub use figures::*;
 pub use measure::LimitedBy;
+pub use redirects::*;
 pub use repeats::{JsonRepeats, RepeatedFigure, RepeatedFigures, json_repeats, repeats_schema};
 pub use verdict::*;
 
@@ -64,6 +66,8 @@ pub struct JsonReport {
     pub bytes: Bytes,
     /// How attempts of the measured window failed.
     pub failures: Failures,
+    /// Operations that were redirected, request by request; null when there was none.
+    pub redirects: Option<Redirects>,
     /// The figures by host, size of the body, and value of a response header.
     pub groups: Vec<GroupFigures>,
     /// How loaded the client was, and what it cost.

@@ -9,13 +9,14 @@ mod counts;
 mod failures;
 mod groups;
 mod headline;
+mod hops;
 mod page;
 mod repeats;
 mod times;
 
 pub use repeats::repeats;
 
-use page::Page;
+use page::{Page, Table};
 use store::SavedRun;
 
 /// How the text is laid out.
@@ -43,8 +44,18 @@ pub fn text(run: &SavedRun, style: &Style) -> String {
     times::write(&mut page, run);
     connections::write(&mut page, run);
     bytes::write(&mut page, run);
+    hops::write(&mut page, run);
     failures::write(&mut page, run);
     groups::write(&mut page, run);
     client::write(&mut page, run);
+    page.finish()
+}
+
+/// Rows of cells under each other, without a report around them.
+pub(crate) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+    let mut table = Table::new();
+    rows.iter().for_each(|row| table.row(row.clone()));
+    let mut page = Page::new(Style::default());
+    page.table(&table);
     page.finish()
 }

@@ -1,6 +1,7 @@
 //! Runs made of simulated operations, told to the same recorder that real runs use. Nothing is random: the same bytes
 //! come out on every machine.
 
+use measure::chains::HopSample;
 use measure::recorder::Pacing;
 use measure::sample::{AttemptKind, AttemptSample, Example, OpSample};
 use measure::{
@@ -28,6 +29,8 @@ pub struct Op {
     pub header: Option<&'static str>,
     pub connect: Option<u64>,
     pub flags: &'static [Flag],
+    /// When the first host's answer was complete, a redirect to the host and port given.
+    pub moved: Option<(u64, &'static str)>,
 }
 
 impl Op {
@@ -45,6 +48,7 @@ impl Op {
             header: None,
             connect: None,
             flags: &[Flag::KeptAlive],
+            moved: None,
         }
     }
 
@@ -106,16 +110,20 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
     recorder.received(op.bytes, overhead);
     recorder.sent(90);
     if let Some(nanos) = op.connect {
-        recorder.connected(nanos);
+        let host = recorder.host_label(op.host);
+        recorder.connected(nanos, host);
     }
     if matches!(outcome.phase, Phase::Connect) {
         recorder.connect_failed();
     }
     let mut flags = Flags::default();
     op.flags.iter().for_each(|flag| flags.set(*flag));
+    if op.moved.is_some() {
+        redirect(recorder, op);
+    }
     recorder.attempt(&AttemptSample {
         op_intended: at(op.intended),
-        kind: AttemptKind::First,
+        kind: if op.moved.is_some() { AttemptKind::Hop } else { AttemptKind::First },
         outcome,
         flags,
         status: op.status,
@@ -136,7 +144,7 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
     let host = recorder.host_label(op.host);
     let header = op.header.map(|value| recorder.header_label(Some(value)));
     let inside = timeline.stage(at(op.end)) == Stage::Measured;
-    recorder.ended(&OpSample {
+    let sample = OpSample {
         kind: OpKind::Get,
         intended: at(op.intended),
         started: at(op.started),
@@ -152,6 +160,42 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
         window_bytes: if inside { op.bytes } else { 0 },
         host,
         header,
+    };
+    recorder.ended(&sample);
+    if let Some((moved, owner)) = op.moved {
+        let owner = recorder.host_label(owner);
+        let hop = |host, sent, end, redirected, status, body_bytes| HopSample {
+            host,
+            sent: Some(sent),
+            end,
+            attempts: 1,
+            redirected,
+            opened: u64::from(redirected && op.connect.is_some()),
+            status,
+            body_bytes,
+            overhead_bytes: 160,
+        };
+        let sent = sample.sent.unwrap_or(sample.end);
+        let first = hop(host, sent, at(moved), true, Some(307), 5);
+        recorder.chain(&sample, 2, &[first, hop(owner, at(moved + MS / 4), at(op.end), false, op.status, op.bytes)]);
+    }
+}
+
+/// The first attempt of an operation that was redirected.
+fn redirect(recorder: &mut Recorder, op: &Op) {
+    recorder.received(5, 160);
+    recorder.wasted(5);
+    let mut flags = Flags::default();
+    flags.set(Flag::Followed);
+    recorder.attempt(&AttemptSample {
+        op_intended: Instant::from_nanos(op.intended),
+        kind: AttemptKind::First,
+        outcome: AttemptOutcome::OK,
+        flags,
+        status: Some(307),
+        body_bytes: 5,
+        overhead_bytes: 160,
+        sent_bytes: 0,
     });
 }
 
@@ -383,6 +427,22 @@ pub fn many_labels() -> SavedRun {
     short(&ops, &PLAIN, |begin, _| begin.header = Some("x-served-by".into()))
 }
 
+/// Three of four objects are at another server; one of them is gone.
+pub fn redirected() -> SavedRun {
+    let owners = ["localhost:8081", "localhost:8082", "localhost:8083"];
+    let op = |index: u64| {
+        let start = index * 2 * MS;
+        let op = Op { connect: (index < 8).then_some(MS / 10), ..Op::ok(start, start + MS, 100_000) };
+        match index % 4 {
+            0 => op,
+            place => Op { moved: Some((start + MS / 2, owners[place as usize - 1])), ..op },
+        }
+    };
+    let mut ops: Vec<Op> = (0..800).map(op).collect();
+    ops[401] = ops[401].clone().failed(AttemptClass::Http4xx, Cause::Status, Phase::Head, Some(404));
+    short(&ops, &PLAIN, |_, _| ())
+}
+
 fn short(ops: &[Op], texts: &Texts, change: impl FnOnce(&mut Begin, &mut End)) -> SavedRun {
     let last = ops.iter().map(|op| op.end).max().unwrap_or(SECOND);
     let mut begin = begin(Model::Closed { concurrency: 4 }, "closed, 4 slots", None);
@@ -492,5 +552,6 @@ pub fn cases() -> Vec<(&'static str, SavedRun)> {
         ("rate", rate()),
         ("open_late", open_late()),
         ("many_labels", many_labels()),
+        ("redirected", redirected()),
     ]
 }

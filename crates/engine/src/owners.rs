@@ -1,0 +1,128 @@
+//! Finds out which server of a redirecting cluster owns which object.
+//!
+//! One server, the entry, is asked for the first byte of each object: it has the object when it answers, and another server
+//! has it when it redirects there. Redirects are not followed, so that no owner is asked to load what nobody reads. This is a
+//! run of the one loop, as [`crate::discover`] is.
+
+use crate::control::{Control, StopReason};
+use crate::discover::once_each;
+use crate::plan::{Follow, Plan, RangeChoice, RequestPlan, Subject, Targets, Trap};
+use crate::run::{Observer, RunError, run};
+use crate::run_loop::beyond_tls;
+use crate::run_loop::log::OpEntry;
+use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Interval, OpKind, Phase};
+use std::num::NonZeroU64;
+use wire::range::ByteRange;
+use wire::url::Url;
+
+/// Who owns an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Not known: the run ended before.
+    Unasked,
+    /// The entry.
+    Entry,
+    /// Another server: that item of [`Owners::elsewhere`].
+    Elsewhere(u32),
+    /// Nobody: the answer was no such thing.
+    Lost {
+        /// Its status.
+        status: Option<u16>,
+        /// How the request ended.
+        outcome: AttemptOutcome,
+    },
+}
+
+/// The owners of a list of objects.
+#[derive(Clone, Debug)]
+pub struct Owners {
+    /// In the order of the list.
+    pub owners: Vec<Owner>,
+    /// The objects' URLs at the servers that the entry named.
+    pub elsewhere: Targets,
+    /// Why the run ended early, if it did.
+    pub reason: Option<StopReason>,
+}
+
+struct Asking<'a> {
+    plan: &'a Plan,
+    found: Owners,
+    seen: u64,
+    tick: &'a mut dyn FnMut(u64, &Control, Instant),
+}
+
+/// Asks for the owner of every object of a plan. `tick` is called about every 50 ms with the number of answers so far.
+///
+/// # Errors
+/// When the requests can not be made at all.
+pub fn find_owners(
+    plan: &Plan,
+    concurrency: NonZeroU64,
+    tick: &mut dyn FnMut(u64, &Control, Instant),
+) -> Result<Owners, RunError> {
+    let items: Vec<usize> = (0..plan.targets.items().len()).collect();
+    let headers = plan.mix.requests().first().map(|request| request.headers.clone()).unwrap_or_default();
+    let range = ByteRange::new(0, 0).map(RangeChoice::Fixed);
+    let request = RequestPlan { headers, range, ..RequestPlan::new("GET", OpKind::GetRange) };
+    let asked = Plan { follow: Follow::Never, ..once_each(plan, request, &items, concurrency) };
+    let control = Control::new(None);
+    let found = Owners { owners: vec![Owner::Unasked; items.len()], elsewhere: Targets::default(), reason: None };
+    let mut asking = Asking { plan, found, seen: 0, tick };
+    run(&asked, &control, &mut asking)?;
+    Ok(Owners { reason: control.reason(), ..asking.found })
+}
+
+impl Observer for Asking<'_> {
+    fn interval(&mut self, _: &Interval, _: &Control, _: Instant) {}
+
+    fn ops(&mut self, ops: &[OpEntry]) {
+        for op in ops.iter().filter(|op| op.outcome.class != AttemptClass::InflightAtEnd) {
+            self.seen += 1;
+            let owner = self.owner(op).unwrap_or_else(|outcome| Owner::Lost { status: op.status, outcome });
+            if let Subject::Target(index) = op.subject
+                && let Some(place) = self.found.owners.get_mut(index as usize)
+            {
+                *place = owner;
+            }
+        }
+    }
+
+    fn tick(&mut self, control: &Control, now: Instant) {
+        (self.tick)(self.seen, control, now);
+    }
+}
+
+impl Asking<'_> {
+    fn owner(&mut self, op: &OpEntry) -> Result<Owner, AttemptOutcome> {
+        match op.outcome.cause {
+            // An empty object has no first byte, and who ignores ranges still has what it sends.
+            Cause::None | Cause::RangeBeyondEnd | Cause::RangeIgnored => Ok(Owner::Entry),
+            Cause::NotFollowed => self.named(op),
+            _ => Err(op.outcome),
+        }
+    }
+
+    fn named(&mut self, op: &OpEntry) -> Result<Owner, AttemptOutcome> {
+        let refused = |class, cause| AttemptOutcome::failed(class, cause, Phase::Head);
+        let asked = match op.subject {
+            Subject::Target(index) => self.plan.targets.listed(index as usize),
+            Subject::Fresh(_) => None,
+        };
+        let asked = asked.ok_or(refused(AttemptClass::Redirect, Cause::BadLocation))?;
+        let url = crate::run_loop::redirected_to(&asked, &op.location)?;
+        if beyond_tls(&asked, &url)
+            && !matches!(self.plan.follow, Follow::UpTo(_, traps) if traps.downgrade == Trap::Allowed)
+        {
+            return Err(refused(AttemptClass::RedirectDenied, Cause::Downgrade));
+        }
+        if url.origin() == asked.origin() && url.path() == asked.path() {
+            return Err(refused(AttemptClass::Redirect, Cause::RedirectLoop));
+        }
+        self.add(&url).ok_or(refused(AttemptClass::Redirect, Cause::TooManyOrigins))
+    }
+
+    fn add(&mut self, url: &Url) -> Option<Owner> {
+        let index = self.found.elsewhere.items().len() as u32;
+        self.found.elsewhere.push(url).then_some(Owner::Elsewhere(index))
+    }
+}

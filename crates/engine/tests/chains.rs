@@ -1,0 +1,177 @@
+//! Redirected operations, request by request: every time, byte and connection is counted at its host, and together they are
+//! the whole.
+
+mod support;
+
+use engine::plan::*;
+use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
+use measure::chains::{Chains, HopStats};
+use measure::{Instant, Summary, Verdict};
+use server::{Config, Server};
+use std::net::SocketAddr;
+use std::num::NonZeroU64;
+use std::time::Duration;
+use support::*;
+
+fn counted(ops: u64) -> StopAfter {
+    StopAfter { ops: NonZeroU64::new(ops), ..StopAfter::default() }
+}
+
+/// The chains of a run whose books balance, and whose parts make up the whole.
+fn chains(summary: &Summary) -> &Chains {
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    let chains = summary.stats.chains.as_deref().expect("there was a redirect");
+    let parts: u128 = chains.rows.iter().map(HopStats::nanos).sum();
+    assert_eq!(parts, chains.response.moments().sum, "the hops' times are the response time");
+    let service: u128 = chains.rows.iter().map(|row| row.service.moments().sum).sum();
+    assert!(service <= chains.service.moments().sum, "{service} of {:?}", chains.service.moments());
+    assert_eq!(chains.attempts, chains.rows.iter().map(|row| row.attempts).sum::<u64>());
+    chains
+}
+
+fn row<'a>(chains: &'a Chains, position: u8, host: &str) -> &'a HopStats {
+    let found = chains.rows.iter().find(|row| row.position == position && row.host.value() == Some(host));
+    found.unwrap_or_else(|| panic!("no {position} {host} in {:?}", chains.rows))
+}
+
+#[test]
+fn three_servers_count_what_three_rows_say() {
+    let server = |last: u8| {
+        let listen = vec![SocketAddr::from(([127, 0, 0, last], 0))];
+        Server::start(&Config { listen, ..Config::default() }).unwrap()
+    };
+    let servers = [server(1), server(2), server(3)];
+    let [first, second, third] = [0, 1, 2].map(|index| servers[index].addresses()[0].to_string());
+    let encoded = |text: &str| text.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
+    let last = encoded(&format!("http://{third}/blackhole/100KiB"));
+    let middle = encoded(&format!("http://{second}/blackhole/1KiB?redirect={last}&code=302"));
+    for keep_alive in [true, false] {
+        let before: Vec<_> = servers.iter().map(Server::ledger).collect();
+        let mut plan = at(plan(), &format!("http://{first}/blackhole/1KiB?redirect={middle}&code=307"));
+        (plan.load, plan.stop, plan.threads, plan.log_ops) = (closed(8), counted(400), 2, true);
+        plan.http.keep_alive = keep_alive;
+        let kept = run(&plan);
+        let summary = summary(&plan, &kept.intervals);
+        let chains = chains(&summary);
+        assert_eq!((chains.ops, chains.ok, chains.attempts, chains.hops_max), (400, 400, 1200, 2));
+        assert_eq!(chains.rows.len(), 3);
+        assert_eq!(chains.response.moments(), summary.all.response.moments(), "every operation is a chain");
+        for (position, host) in [&first, &second, &third].into_iter().enumerate() {
+            let (then, now) = (&before[position], servers[position].ledger());
+            let row = row(chains, position as u8, host);
+            assert_eq!(row.attempts, now.requests() - then.requests(), "{host}");
+            assert_eq!(row.redirects, if position < 2 { 400 } else { 0 }, "{host}");
+            assert_eq!(row.body_bytes, now.complete.body_bytes - then.complete.body_bytes, "{host}");
+            assert_eq!(row.overhead_bytes, now.complete.head_bytes - then.complete.head_bytes, "{host}");
+            let accepted = now.connections_accepted - then.connections_accepted;
+            let opened = summary.stats.connections.hosts.iter().find(|known| known.host.value() == Some(host));
+            assert_eq!((row.opened, opened.map(|known| known.opened)), (accepted, Some(accepted)), "{host}");
+            assert_eq!(accepted, if keep_alive { 8 } else { 400 }, "{host}");
+        }
+        let redirects = &chains.rows.iter().filter(|row| row.redirects > 0).collect::<Vec<_>>();
+        let bytes = |of: fn(&HopStats) -> u64| redirects.iter().map(|row| of(row)).sum::<u64>();
+        assert_eq!(chains.redirect_body_bytes, bytes(|row| row.body_bytes));
+        assert_eq!(chains.redirect_overhead_bytes, bytes(|row| row.overhead_bytes));
+        assert_eq!(chains.redirect_body_bytes, summary.stats.traffic.wasted);
+        for op in &kept.ops {
+            let hosts: Vec<&str> = op.chain.iter().map(|hop| hop.host.value().unwrap()).collect();
+            assert_eq!(hosts, [&first, &second, &third]);
+            let statuses: Vec<_> = op.chain.iter().map(|hop| hop.status).collect();
+            assert_eq!(statuses, [Some(307), Some(302), Some(200)]);
+            assert_eq!(op.chain.iter().map(|hop| hop.bytes).sum::<u64>(), op.received_bytes);
+        }
+    }
+}
+
+/// Takes 3 ms to be reached; answers `/object` with a redirect after 2 ms, and `/owned` after 5 ms. Closes each connection
+/// 1 s after its answer.
+#[derive(Default)]
+struct Distant;
+
+impl SimServer for Distant {
+    fn connect(&mut self, _: Instant) -> Accept {
+        Accept::After(ms(3))
+    }
+
+    fn request(&mut self, now: Instant, request: &str) -> Vec<(Instant, Reply)> {
+        if request.starts_with("GET /object ") {
+            let moved =
+                b"HTTP/1.1 307 There\r\nLocation: http://owner:81/owned\r\nContent-Length: 4\r\n\r\nmore".to_vec();
+            vec![(now + ms(2), Reply::Bytes(moved))]
+        } else {
+            answer_at(now + ms(5), 100)
+        }
+    }
+}
+
+#[test]
+fn times_are_cut_where_requests_are_sent_and_answers_end() {
+    let mut plan = Plan { stop: counted(10), ..plan() };
+    plan.http.keep_alive = false;
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(Distant));
+    let found = summary(&plan, &intervals);
+    let cold = chains(&found);
+    assert_eq!((cold.ops, cold.redirect_nanos, cold.reach_nanos), (10, 20_000_000, 30_000_000));
+    let (entry, owner) = (row(cold, 0, "sim:80"), row(cold, 1, "owner:81"));
+    assert_eq!((entry.until_sent_nanos, owner.until_sent_nanos), (30_000_000, 30_000_000));
+    assert_eq!((entry.service.min(), owner.service.max()), (Some(2_000_000), Some(5_000_000)));
+    assert_eq!((entry.opened, owner.opened), (10, 10));
+    near(&cold.response, 1.0, ms(13), Duration::from_micros(20));
+    near(&cold.service, 1.0, ms(10), Duration::from_micros(20));
+    assert_eq!(cold.share(u128::from(cold.redirect_nanos)), Some(2.0 / 13.0));
+
+    plan.http.keep_alive = true;
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(Distant));
+    let found = summary(&plan, &intervals);
+    let warm = chains(&found);
+    assert_eq!((warm.redirect_nanos, warm.reach_nanos), (20_000_000, 3_000_000), "one connection to each");
+    assert_eq!((row(warm, 0, "sim:80").opened, row(warm, 1, "owner:81").opened), (1, 1));
+}
+
+#[test]
+fn what_was_sent_again_or_failed_stays_at_its_hop() {
+    /// Every fourth request finds its connection closed, and every fifth object is broken.
+    #[derive(Default)]
+    struct Forgetful {
+        requests: u64,
+        objects: u64,
+    }
+    impl SimServer for Forgetful {
+        fn request(&mut self, now: Instant, request: &str) -> Vec<(Instant, Reply)> {
+            self.requests += 1;
+            if self.requests.is_multiple_of(4) {
+                return vec![(now + ms(1), Reply::End)];
+            }
+            if request.starts_with("GET /object ") {
+                return Distant.request(now, request);
+            }
+            self.objects += 1;
+            if self.objects.is_multiple_of(5) {
+                return vec![(now, Reply::Bytes(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n".to_vec()))];
+            }
+            answer_at(now + ms(5), 100)
+        }
+    }
+    let plan = Plan { stop: counted(50), ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(Forgetful::default()));
+    let found = summary(&plan, &intervals);
+    let (chains, tally) = (chains(&found), &found.stats.measured);
+    assert!(tally.resends > 0 && tally.failed > 0, "{tally:?}");
+    assert_eq!((chains.ops, chains.ok), (tally.ok + tally.failed, tally.ok));
+    assert_eq!(chains.attempts, tally.attempts);
+    let (entry, owner) = (row(chains, 0, "sim:80"), row(chains, 1, "owner:81"));
+    assert_eq!((entry.redirects, entry.redirects), (50, tally.hops));
+    assert_eq!(entry.attempts + owner.attempts, 100 + tally.resends);
+    assert!(entry.attempts > 50 && owner.attempts > 50, "{} and {}", entry.attempts, owner.attempts);
+    assert_eq!(owner.service.count(), tally.ok, "times are of those that ended well");
+}
+
+#[test]
+fn without_redirects_there_are_no_chains() {
+    let server = |now: Instant, _: &str| answer_at(now + ms(1), 100);
+    let plan = Plan { stop: counted(10), ..plan() };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
+    let summary = summary(&plan, &intervals);
+    assert!(summary.stats.chains.is_none());
+    assert_eq!(summary.stats.connections.hosts.len(), 1);
+}

@@ -1,0 +1,123 @@
+//! Two ways to read the same objects, compared pair by pair of runs.
+
+use crate::number::{byte_rate, count, rate, share};
+use crate::repeated::median;
+use crate::text::table;
+use store::SavedRun;
+
+/// A run of each way, one right after the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    /// Goodput through one server, in bytes per second, or operations per second where objects are empty.
+    entry: f64,
+    /// The same at the owners.
+    owners: f64,
+    /// Operations per second that ended well, of both.
+    rates: [f64; 2],
+    /// Share of the response time of redirected operations that their redirects took.
+    refetch: Option<f64>,
+}
+
+/// All pairs of a list of objects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Paired {
+    /// What the list is called; escaped.
+    pub name: String,
+    /// Share of its objects that are redirected, in 0..=1.
+    pub share: f64,
+    /// The pairs.
+    pub pairs: Vec<Pair>,
+}
+
+impl Pair {
+    /// From the saved runs.
+    #[must_use]
+    pub fn of(entry: &SavedRun, owners: &SavedRun) -> Self {
+        let goodput = |run: &SavedRun| run.summary().goodput().unwrap_or(0.0);
+        let rate = |run: &SavedRun| run.summary().ok_rate().unwrap_or(0.0);
+        let rates = [rate(entry), rate(owners)];
+        let bodies = goodput(entry) > 0.0 && goodput(owners) > 0.0;
+        let chains = entry.summary().stats.chains.as_deref();
+        Self {
+            entry: if bodies { goodput(entry) } else { rates[0] },
+            owners: if bodies { goodput(owners) } else { rates[1] },
+            rates,
+            refetch: chains
+                .and_then(|chains| chains.share(u128::from(chains.redirect_nanos) + u128::from(chains.reach_nanos))),
+        }
+    }
+
+    /// What redirects cost: the part of the owners' goodput that is missing through one server. Below 0 when nothing is.
+    #[must_use]
+    pub fn cost(&self) -> Option<f64> {
+        (self.owners > 0.0).then(|| 1.0 - self.entry / self.owners)
+    }
+}
+
+/// The comparison as a table.
+#[must_use]
+pub fn text(lists: &[Paired]) -> String {
+    let head = ["", "redirected", "through one", "at the owners", "cost", "of pairs", "in redirects"];
+    let rows = lists.iter().flat_map(|list| {
+        let of = |figure: fn(&Pair) -> f64| median(list.pairs.iter().map(figure).collect());
+        let shown = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "–".to_owned(), show);
+        let costs: Vec<f64> = list.pairs.iter().filter_map(Pair::cost).collect();
+        let least = costs.iter().copied().reduce(f64::min);
+        let most = costs.iter().copied().reduce(f64::max);
+        let range = least
+            .zip(most)
+            .map_or_else(|| "–".to_owned(), |(least, most)| format!("{} to {}", share_of(least), share_of(most)));
+        let refetch = median(list.pairs.iter().filter_map(|pair| pair.refetch).collect());
+        [
+            [
+                list.name.clone(),
+                share(list.share),
+                shown(of(|pair| pair.entry), byte_rate),
+                shown(of(|pair| pair.owners), byte_rate),
+                shown(median(costs), share_of),
+                range,
+                shown(refetch, share),
+            ],
+            [
+                format!("  {} pairs", count(list.pairs.len() as u64)),
+                String::new(),
+                shown(of(|pair| pair.rates[0]), rate),
+                shown(of(|pair| pair.rates[1]), rate),
+                String::new(),
+                String::new(),
+                String::new(),
+            ],
+        ]
+    });
+    let rows: Vec<[String; 7]> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
+    let about = "cost: goodput that is missing through one server (median, range of the pairs)\n\
+                 in redirects: part of the response time of redirected operations before their last request was sent\n";
+    table(&rows) + about
+}
+
+/// A share that may be below 0.
+fn share_of(value: f64) -> String {
+    format!("{:.1} %", value * 100.0 + 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cost_is_what_is_missing() {
+        let pair = |entry, owners| Pair { entry, owners, rates: [entry / 1e5, owners / 1e5], refetch: Some(0.5) };
+        assert_eq!(pair(5e8, 1e9).cost(), Some(0.5));
+        assert_eq!(pair(1e9, 1e9).cost(), Some(0.0));
+        assert_eq!(pair(1.0, 0.0).cost(), None);
+        let pairs = vec![pair(5e8, 1e9), pair(6e8, 1e9), pair(5.5e8, 1e9)];
+        let shown = text(&[
+            Paired { name: "small.txt".into(), share: 0.75, pairs },
+            Paired { name: "none.txt".into(), share: 0.0, pairs: Vec::new() },
+        ]);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(lines[1].contains("75.00 %") && lines[1].contains("550.00 MB/s"), "{shown}");
+        assert!(lines[1].contains("45.0 %") && lines[1].contains("40.0 % to 50.0 %"), "{shown}");
+        assert!(lines[3].contains('–') && lines.iter().all(|line| line.chars().count() <= 110), "{shown}");
+    }
+}
