@@ -368,7 +368,8 @@ fn answers_that_are_not_as_expected_are_no_successes() {
 fn figures_are_broken_down_by_a_header() {
     let _cores = shared_cores();
     let Some(nginx) = start(
-        "location = /hit { add_header X-Cache HIT; return 200 hit; } location = /miss { add_header X-Cache MISS; return 200 no; }",
+        "location = /hit { add_header X-Cache HIT; return 200 hit; } location = /miss { add_header X-Cache MISS; return 200 no; }
+         location = /odd { add_header X-Cache (absent); return 200 odd; } location = /none { return 200 none; }",
     ) else {
         return;
     };
@@ -379,6 +380,15 @@ fn figures_are_broken_down_by_a_header() {
     report.expect_clean(300);
     assert_eq!(group(&report, "header", |label| label == "HIT"), Some(200), "{}", report.at("/groups"));
     assert_eq!(group(&report, "header", |label| label == "MISS"), Some(100));
+
+    let (odd, none) = (nginx.url("/odd"), nginx.url("/none"));
+    let ended = place.run(["get", "--json", &odd, &odd, &none, "--group-by", "X-Cache", "-n", "300", "--out", "odd"]);
+    ended.expect(0);
+    let report = Report::read(&ended);
+    let rows = report.list("/groups").iter().filter(|row| row["label"] == "(absent)");
+    let mut rows: Vec<_> = rows.map(|row| (row["kind"].as_str(), row["ok"].as_u64())).collect();
+    rows.sort_unstable();
+    assert_eq!(rows, [(Some("absent"), Some(100)), (Some("value"), Some(200))], "a server's word is told apart");
 }
 
 /// Operations that ended well under a label.
