@@ -1,6 +1,6 @@
 //! The command line: what can be asked for, and what is said when it can not be understood.
 
-use crate::command::{demo, doctor, generate, get, report, schema, serve};
+use crate::command::{demo, doctor, generate, get, owners, redirects, report, schema, serve};
 use crate::failure::Failure;
 use crate::{foreign, redact};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -29,6 +29,10 @@ pub enum Command {
     Get(Box<get::Args>),
     /// Writes a dataset to disk: files of any sizes, whose bytes follow from a seed.
     Generate(Box<generate::Args>),
+    /// Asks a redirecting cluster which server owns which object, and writes lists for `get`.
+    Owners(Box<owners::Args>),
+    /// Measures what redirects cost: the same objects through one server and at their owners.
+    Redirects(Box<redirects::Args>),
     /// Serves files and blackhole objects, with delays, stalls and faults on request.
     Serve(Box<serve::Args>),
     /// Prints the report of a saved run, also of one that is still going on or was killed.
@@ -54,6 +58,8 @@ impl Command {
             Self::Demo(args) => demo::run(&args),
             Self::Get(args) => get::run(&args),
             Self::Generate(args) => generate::run(&args),
+            Self::Owners(args) => owners::run(&args),
+            Self::Redirects(args) => redirects::run(&args),
             Self::Serve(args) => serve::run(&args),
             Self::Report(args) => report::run(&args),
             Self::Doctor(args) => doctor::run(&args),

@@ -16,6 +16,7 @@ use engine::{Control, StopReason};
 use live::LiveLine;
 use measure::objective::Judgement;
 use measure::{Objective, Phase, Verdict};
+pub use prepare::prepare;
 use recording::Recording;
 use report::Style;
 use std::io::{self, IsTerminal};
@@ -68,7 +69,7 @@ const GIVEN_BACK_BYTES: u32 = 64 << 10;
 pub fn run(mut plan: Plan, output: &Output) -> Result<ExitCode, Failure> {
     sys::memory::give_back_from(GIVEN_BACK_BYTES);
     let _ = sys::signals::catch_interrupts();
-    prepare::prepare(&mut plan)?;
+    prepare(&mut plan)?;
     let base = directory(&plan, output)?;
     let mut runs = Vec::new();
     let mut exit = Exit::Good;
@@ -96,15 +97,23 @@ pub fn run(mut plan: Plan, output: &Output) -> Result<ExitCode, Failure> {
     Ok(exit.into())
 }
 
+/// Runs a plan that is prepared once into the directory that is named, and shows nothing of it.
+pub fn measure(plan: &Plan, output: &Output) -> Result<SavedRun, Failure> {
+    let saved = run_once(plan, output, &directory(plan, output)?)?;
+    unreachable(&saved).map_or(Ok(saved), Err)
+}
+
 /// The run directory: as named, or by time and target.
 fn directory(plan: &Plan, output: &Output) -> Result<PathBuf, Failure> {
     match &output.directory {
         Some(directory) => Ok(directory.clone()),
-        None => {
-            let target = plan.targets.origins().first().map(ToString::to_string).unwrap_or_default();
-            Ok(store::runs::default_directory(Path::new("runs"), unix_ms(), &target))
-        }
+        None => Ok(default_directory(&plan.targets.origins().first().map(ToString::to_string).unwrap_or_default())),
     }
+}
+
+/// A run directory by time and target.
+pub fn default_directory(target: &str) -> PathBuf {
+    store::runs::default_directory(Path::new("runs"), unix_ms(), target)
 }
 
 fn unix_ms() -> u64 {
@@ -252,7 +261,7 @@ pub fn judge(run: &SavedRun) -> Exit {
 }
 
 /// The exit code that takes precedence.
-fn worse(a: Exit, b: Exit) -> Exit {
+pub fn worse(a: Exit, b: Exit) -> Exit {
     let rank = |exit: &Exit| match exit {
         Exit::CouldNotRun => 5,
         Exit::Interrupted(_) => 4,

@@ -89,7 +89,7 @@ fn mistakes_in_the_command_line_are_told_in_one_line() {
         (&[url, "-C", ""], &["-C", "session=abc"]),
         (&[url, "-u", "@/dev/zero"], &["/dev/zero", "1MiB"]),
         (&[url, "-H", "@/dev/zero"], &["/dev/zero", "1MiB"]),
-        (&["--url-file", "/dev/zero"], &["/dev/zero, line 1", "65536", "one URL on each line"]),
+        (&["--url-file", "/dev/zero"], &["/dev/zero, line 1", "65536", "one entry on each line"]),
         (&[url, "-u", "nobody"], &["-u", "user:password"]),
         (&[url, "-u", "@/no/such/file"], &["/no/such/file"]),
         (&["--url-file", "/no/such/file"], &["/no/such/file"]),

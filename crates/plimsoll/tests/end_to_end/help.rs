@@ -2,7 +2,8 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 8] = ["demo", "get", "generate", "serve", "report", "doctor", "schema", "completions"];
+const COMMANDS: [&str; 10] =
+    ["demo", "get", "generate", "owners", "redirects", "serve", "report", "doctor", "schema", "completions"];
 const LINES: usize = 40;
 const COLUMNS: usize = 110;
 

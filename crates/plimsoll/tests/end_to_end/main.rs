@@ -14,6 +14,7 @@ mod interrupts;
 mod limits;
 mod lists;
 mod output;
+mod redirects;
 mod repeats;
 mod requests;
 mod s3;

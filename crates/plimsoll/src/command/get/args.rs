@@ -304,7 +304,12 @@ struct Alone {
 impl Args {
     /// Reads `words` as a command line of `get`, the first of which is the command's name.
     pub fn of_line(words: &str) -> Result<Self, Failure> {
-        let alone = <Alone as clap::Parser>::try_parse_from(words.split(' '));
+        Self::of_words(words.split(' ').map(str::to_owned))
+    }
+
+    /// Reads words as a command line of `get`, the first of which is the command's name.
+    pub fn of_words(words: impl IntoIterator<Item = String>) -> Result<Self, Failure> {
+        let alone = <Alone as clap::Parser>::try_parse_from(words);
         alone.map(|alone| alone.args).map_err(|error| Failure::usage(error.render()))
     }
 }

@@ -70,6 +70,11 @@ impl Lines {
 
     /// The next line with what to call it; `None` at the end.
     pub fn next(&mut self) -> Result<Option<(&str, Place<'_>)>, Failure> {
+        Ok(self.next_whole()?.map(|(text, place)| (text.trim(), place)))
+    }
+
+    /// The same with the blanks around it.
+    pub fn next_whole(&mut self) -> Result<Option<(&str, Place<'_>)>, Failure> {
         self.line.clear();
         self.number += 1;
         let place = Place { path: &self.path, number: self.number };
@@ -81,17 +86,18 @@ impl Lines {
             return Ok(None);
         }
         if count > most {
-            return refused(format!("longer than {most} bytes: a list has one URL on each line"));
+            return refused(format!("longer than {most} bytes: a list has one entry on each line"));
         }
         if count > self.left {
             return refused(format!("the list is longer than {} bytes: cut it in parts", self.limits.all));
         }
         self.left -= count;
         let Ok(text) = std::str::from_utf8(&self.line) else {
-            return refused("not text in UTF-8: a list has one URL on each line".to_owned());
+            return refused("not text in UTF-8: a list has one entry on each line".to_owned());
         };
         let text = if self.number == 1 { text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text) } else { text };
-        Ok(Some((text.trim(), place)))
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        Ok(Some((text.strip_suffix('\r').unwrap_or(text), place)))
     }
 }
 

@@ -1,0 +1,215 @@
+//! Asks a cluster for the owners of a list of objects.
+
+use super::is_owned;
+use crate::command::get::read::{Limits, Lines};
+use crate::command::get::{self, count};
+use crate::execute::{self, live::LiveLine};
+use crate::failure::{Exit, Failure};
+use engine::StopReason;
+use engine::owners::{Owner, Owners, find_owners};
+use engine::plan::{Plan, Targets};
+use measure::units::format_span;
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use sys::signals::Signal;
+use wire::Url;
+
+/// The most objects of a list: with their URLs some 1.5 GB of memory.
+const NAMES_MAX: usize = 10_000_000;
+/// As for lists of URLs.
+const LIST: Limits = Limits { line: 64 << 10, all: 2 << 30 };
+
+/// How a cluster is reached; the flags mean what they mean to `get`.
+#[derive(clap::Args, Debug, Clone)]
+pub struct Reach {
+    /// Requests in flight.
+    #[arg(short = 'c', long, value_name = "N", default_value = "16", value_parser = count::<NonZeroU64>)]
+    pub concurrency: NonZeroU64,
+    /// Header to send, like 'Accept: text/html'; @FILE reads one per line.
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    pub headers: Vec<String>,
+    /// Cookie to send, like name=value; @FILE reads it.
+    #[arg(short = 'C', long = "cookie", value_name = "NAME=VALUE")]
+    pub cookies: Vec<String>,
+    /// Basic authentication; also from the URL, @FILE or ${ENV}.
+    #[arg(short = 'u', long = "user", value_name = "USER:PASSWORD")]
+    pub user: Option<String>,
+    /// Connect elsewhere, like curl: HOST:PORT:TO_HOST:TO_PORT, any part may be empty.
+    #[arg(long, value_name = "RULE")]
+    pub connect_to: Vec<String>,
+    /// Trust the authorities of this PEM file.
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Vec<PathBuf>,
+    /// Do not check the server's certificate.
+    #[arg(long)]
+    pub insecure: bool,
+    /// Follow redirects from https:// to http:// too.
+    #[arg(long)]
+    pub allow_downgrade: bool,
+    /// Follow redirects from a public address to a private one too.
+    #[arg(long)]
+    pub allow_private_redirects: bool,
+}
+
+impl Reach {
+    /// The words of `get` that reach `url` in the same way.
+    pub fn words(&self, url: &str) -> Vec<String> {
+        let mut words = vec!["get".to_owned(), format!("-c{}", self.concurrency)];
+        let mut flag = |name: &str, values: &[String]| {
+            words.extend(values.iter().flat_map(|value| [name.to_owned(), value.clone()]));
+        };
+        flag("-H", &self.headers);
+        flag("-C", &self.cookies);
+        flag("-u", self.user.as_slice());
+        flag("--connect-to", &self.connect_to);
+        for (name, is_on) in [
+            ("--insecure", self.insecure),
+            ("--allow-downgrade", self.allow_downgrade),
+            ("--allow-private-redirects", self.allow_private_redirects),
+        ] {
+            words.extend(is_on.then(|| name.to_owned()));
+        }
+        words.extend(["--".to_owned(), url.to_owned()]);
+        words
+    }
+
+    /// A plan for `url` as `get` would make it, before more is said of the load.
+    pub fn plan(&self, url: &str) -> Result<Plan, Failure> {
+        let mut args = get::Args::of_words(self.words(url))?;
+        args.more.cacert.clone_from(&self.cacert);
+        get::plan::of(&args)
+    }
+}
+
+/// A list of objects, and who owns them.
+pub struct Survey {
+    plan: Plan,
+    names: Vec<Box<str>>,
+    found: Owners,
+    entry: String,
+}
+
+/// Reads the list, and asks for the owner of each object.
+pub fn survey(url: &str, names: &Path, reach: &Reach) -> Result<Survey, Failure> {
+    let mut plan = reach.plan(url)?;
+    let Some(base) = plan.targets.listed(0).filter(|base| base.query().is_none()) else {
+        return Err(Failure::usage("the URL has a query: write it up to the folder or bucket of the objects"));
+    };
+    let (names, targets) = read(&base, names)?;
+    plan.targets = Arc::new(targets);
+    execute::prepare(&mut plan)?;
+    let total = names.len() as u64;
+    let begun = Instant::now();
+    let mut live = LiveLine::new(true);
+    let found = find_owners(&plan, reach.concurrency, &mut |seen, control, now| {
+        if sys::signals::interrupts().count > 0 {
+            control.stop(now, StopReason::Interrupted);
+        }
+        live.message(begun.elapsed(), &progress(seen, total, begun.elapsed()));
+    });
+    live.clear();
+    let found = found.map_err(Failure::could_not_run)?;
+    if found.reason == Some(StopReason::Interrupted) {
+        let number = sys::signals::interrupts().last.map_or(2, Signal::number);
+        let text = "interrupted while owners were asked for: nothing was written";
+        return Err(Failure::Message(Exit::Interrupted(number), text.into()));
+    }
+    Ok(Survey { entry: base.origin().to_string(), plan, names, found })
+}
+
+fn progress(seen: u64, total: u64, elapsed: Duration) -> String {
+    let left = elapsed.as_secs_f64() * total.saturating_sub(seen) as f64 / seen.max(1) as f64;
+    let left = Duration::from_secs(left.min(1e9).round() as u64);
+    format!("asking for owners: {seen} of {total}  {} left", format_span(left))
+}
+
+/// The names of a list, and the objects' URLs at the entry.
+fn read(base: &Url, path: &Path) -> Result<(Vec<Box<str>>, Targets), Failure> {
+    let (mut names, mut targets) = (Vec::new(), Targets::default());
+    let mut lines = Lines::open(path, LIST)?;
+    while let Some((name, place)) = lines.next_whole()? {
+        let refused = |why: &str| Failure::usage(format!("{place}: {why}"));
+        if name.is_empty() {
+            continue;
+        }
+        if name.trim() != name {
+            return Err(refused(
+                "the name begins or ends with a blank, which a list can not tell from a mistake: remove it",
+            ));
+        }
+        if names.len() == NAMES_MAX {
+            return Err(refused(&format!("more than {NAMES_MAX} names: cut the list in parts")));
+        }
+        let url = base.below(name).map_err(|error| refused(&error.to_string()))?;
+        if !targets.push(&url) {
+            return Err(refused("too many different hosts"));
+        }
+        names.push(name.into());
+    }
+    if names.is_empty() {
+        return Err(Failure::usage(format!("{} holds no name: write one on each line", path.display())));
+    }
+    Ok((names, targets))
+}
+
+impl Survey {
+    /// The names, as they were given.
+    pub fn names(&self) -> &[Box<str>] {
+        &self.names
+    }
+
+    /// The plan by which the entry was asked: every object at the entry.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Host and port of the server that was asked.
+    pub fn entry(&self) -> &str {
+        &self.entry
+    }
+
+    /// Host and port of the owner of an object.
+    pub fn owner(&self, index: usize) -> Option<String> {
+        match self.found.owners.get(index)? {
+            Owner::Entry => Some(self.entry.clone()),
+            Owner::Elsewhere(item) => {
+                let item = self.found.elsewhere.items().get(*item as usize)?;
+                Some(self.found.elsewhere.origins().get(item.origin as usize)?.to_string())
+            }
+            Owner::Unasked | Owner::Lost { .. } => None,
+        }
+    }
+
+    /// The URL of an object at its owner, as the owner was named.
+    pub fn url(&self, index: usize) -> Option<String> {
+        let text = |targets: &Targets, item: usize| targets.listed(item).map(|url| url.to_string());
+        match self.found.owners.get(index)? {
+            Owner::Entry => text(&self.plan.targets, index),
+            Owner::Elsewhere(item) => text(&self.found.elsewhere, *item as usize),
+            Owner::Unasked | Owner::Lost { .. } => None,
+        }
+    }
+
+    /// The objects of each owner, by host and port.
+    pub fn by_owner(&self) -> BTreeMap<String, Vec<usize>> {
+        let mut owners: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, _) in self.found.owners.iter().enumerate().filter(|(_, owner)| is_owned(owner)) {
+            if let Some(owner) = self.owner(index) {
+                owners.entry(owner).or_default().push(index);
+            }
+        }
+        owners
+    }
+
+    /// The objects without an owner: name, status and reason.
+    pub fn failures(&self) -> impl Iterator<Item = (&str, Option<u16>, &'static str)> {
+        self.names.iter().zip(&self.found.owners).filter_map(|(name, owner)| match owner {
+            Owner::Lost { status, outcome } => Some((name.as_ref(), *status, outcome.cause.about())),
+            Owner::Unasked => Some((name.as_ref(), None, "not asked: the run had ended")),
+            Owner::Entry | Owner::Elsewhere(_) => None,
+        })
+    }
+}

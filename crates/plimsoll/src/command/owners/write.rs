@@ -1,0 +1,95 @@
+//! Writes owners as files: a map of all objects, and a list of URLs for each owner.
+
+use super::Survey;
+use crate::failure::Failure;
+use std::fmt::Display;
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// All objects with their owners.
+pub const OWNERS: &str = "owners.txt";
+/// The objects without one.
+pub const FAILURES: &str = "failures.txt";
+
+/// The list of one owner.
+pub struct List {
+    /// Host and port.
+    pub owner: String,
+    /// How many objects it has.
+    pub objects: usize,
+    /// The file with their URLs.
+    pub path: PathBuf,
+}
+
+/// Writes all of it into a directory, in which nothing of this may be yet.
+pub fn all(survey: &Survey, directory: &Path) -> Result<Vec<List>, Failure> {
+    fs::create_dir_all(directory).map_err(|error| refused(directory, &error))?;
+    let owners = survey.names().iter().enumerate();
+    let owners = owners.filter_map(|(index, name)| Some(format!("{}|{}", survey.owner(index)?, escaped(name))));
+    write(&directory.join(OWNERS), owners)?;
+    let failures = survey.failures().map(|(name, status, cause)| {
+        let status = status.map(|status| format!(" (status {status})")).unwrap_or_default();
+        format!("{}|{cause}{status}", escaped(name))
+    });
+    if survey.failures().next().is_some() {
+        write(&directory.join(FAILURES), failures)?;
+    }
+    let mut lists = Vec::new();
+    for (number, (owner, objects)) in survey.by_owner().into_iter().enumerate() {
+        // The number makes the name one of ours, whatever the server calls itself.
+        let path = directory.join(format!("{number:02}-{}.urls", store::runs::host_and_port(&owner)));
+        write(&path, objects.iter().filter_map(|index| survey.url(*index)))?;
+        lists.push(List { owner, objects: objects.len(), path });
+    }
+    Ok(lists)
+}
+
+fn refused(path: &Path, error: &io::Error) -> Failure {
+    let mend = if error.kind() == io::ErrorKind::AlreadyExists { ": name another directory with --out" } else { "" };
+    Failure::could_not_run(format!("{} can not be written: {error}{mend}", path.display()))
+}
+
+fn write(path: &Path, lines: impl Iterator<Item = impl Display>) -> Result<(), Failure> {
+    let write = || {
+        let mut file = BufWriter::new(OpenOptions::new().write(true).create_new(true).open(path)?);
+        for line in lines {
+            writeln!(file, "{line}")?;
+        }
+        file.flush()
+    };
+    write().map_err(|error| refused(path, &error))
+}
+
+/// A name that takes one line and ends at no `|`: both, other control characters and `%` are percent-encoded.
+fn escaped(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for c in name.chars() {
+        if c.is_control() || matches!(c, '|' | '%') {
+            let mut room = [0; 4];
+            for byte in c.encode_utf8(&mut room).bytes() {
+                text += &format!("%{byte:02X}");
+            }
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_take_one_line_and_can_be_read_back() {
+        for (name, line) in [
+            ("dir/a b.bin", "dir/a b.bin"),
+            ("a|b", "a%7Cb"),
+            ("100%", "100%25"),
+            ("tab\tescape\u{1b}next\u{85}", "tab%09escape%1Bnext%C2%85"),
+        ] {
+            assert_eq!(escaped(name), line);
+        }
+    }
+}

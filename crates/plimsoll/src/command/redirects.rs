@@ -1,0 +1,176 @@
+//! `plimsoll redirects`: what a cluster's redirects cost. The same objects are read through one server, which redirects, and
+//! at their owners, which do not, in pairs of runs one after the other.
+
+use super::get::count;
+use super::owners::{Reach, Survey, survey};
+use crate::execute::{self, Output, Print};
+use crate::failure::{Exit, Failure};
+use crate::say;
+use engine::plan::{Plan, StopAfter, Targets};
+use measure::LimitedBy;
+use measure::units::parse_span;
+use report::escape::escape;
+use report::pairs::{Pair, Paired};
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use store::SavedRun;
+
+/// What is compared, and for how long.
+#[derive(clap::Args, Debug)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// Where the objects are at any server of the cluster, like http://host:29998/bucket.
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// Names of objects, one on each line; once for each size of object to compare.
+    #[arg(long, value_name = "FILE", required = true)]
+    pub names: Vec<PathBuf>,
+    /// How long each run measures.
+    #[arg(short = 'd', long, value_name = "TIME", default_value = "5s", value_parser = span)]
+    pub duration: Duration,
+    /// Load this long before each.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
+    pub warmup: Duration,
+    /// Pairs of runs for each list.
+    #[arg(long, value_name = "N", default_value = "3", value_parser = count::<NonZeroU64>)]
+    pub pairs: NonZeroU64,
+    /// Where the runs are saved [default: runs/TIME-TARGET].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// How the cluster is reached.
+    #[command(flatten)]
+    pub reach: Reach,
+}
+
+const AFTER: &str =
+    "Cost is 1 - goodput through one server / goodput at the owners, of each pair; the table shows the median and
+the range. `plimsoll report DIR/…` shows each run, with the time of every hop.";
+
+fn span(text: &str) -> Result<Duration, String> {
+    parse_span(text).map_err(|error| error.to_string())
+}
+
+/// The two ways to read the objects of a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Entry,
+    Owners,
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Entry => "entry",
+            Self::Owners => "owners",
+        }
+    }
+}
+
+/// Carries it out.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let _ = sys::signals::catch_interrupts();
+    if args.duration.is_zero() {
+        return Err(Failure::usage("-d 0: give a duration above 0"));
+    }
+    let lists = args.names.iter().map(|path| Ok((path, whole(args, path)?))).collect::<Result<Vec<_>, Failure>>()?;
+    let directory = match &args.out {
+        Some(directory) => directory.clone(),
+        None => execute::default_directory(lists.first().map_or("", |(_, survey)| survey.entry())),
+    };
+    let mut rows = Vec::new();
+    let mut exit = Exit::Good;
+    for (number, (path, survey)) in lists.iter().enumerate() {
+        let (pairs, ended) = compare(args, path, survey, &directory.join(format!("{number:02}")))?;
+        exit = execute::worse(exit, ended);
+        rows.push(Paired { name: escape(&path.display().to_string()), share: elsewhere(survey), pairs });
+        if matches!(exit, Exit::Interrupted(_) | Exit::CouldNotRun) {
+            break;
+        }
+    }
+    say::out(&report::pairs::text(&rows))?;
+    say::note(&format!("saved in {}", directory.display()));
+    Ok(exit.into())
+}
+
+/// The owners of a list, every one of which must be known.
+fn whole(args: &Args, path: &Path) -> Result<Survey, Failure> {
+    let survey = survey(&args.url, path, &args.reach)?;
+    let failed = survey.failures().count();
+    let Some((name, _, cause)) = survey.failures().next() else { return Ok(survey) };
+    Err(Failure::could_not_run(format!(
+        "{}: {failed} of {} objects have no owner, like `{}`: {cause}",
+        path.display(),
+        survey.names().len(),
+        escape(name)
+    )))
+}
+
+/// Share of the objects that the entry does not own.
+fn elsewhere(survey: &Survey) -> f64 {
+    let mine = survey.by_owner().get(survey.entry()).map_or(0, Vec::len);
+    1.0 - mine as f64 / survey.names().len().max(1) as f64
+}
+
+fn compare(args: &Args, path: &Path, survey: &Survey, directory: &Path) -> Result<(Vec<Pair>, Exit), Failure> {
+    let shared = Plan {
+        stop: StopAfter { time: Some(args.duration), ..StopAfter::default() },
+        warmup: args.warmup,
+        ..survey.plan().clone()
+    };
+    let mut direct = Plan { targets: Arc::new(at_owners(survey)?), ..shared.clone() };
+    execute::prepare(&mut direct)?;
+    let (mut pairs, mut exit) = (Vec::new(), Exit::Good);
+    for pair in 1..=args.pairs.get() {
+        // Each way goes first as often, so that what drifts meets both.
+        let order = if pair.is_multiple_of(2) { [Way::Owners, Way::Entry] } else { [Way::Entry, Way::Owners] };
+        let mut of = [None, None];
+        for way in order {
+            say::note(&format!("{}, pair {pair} of {}: {}", path.display(), args.pairs, way.name()));
+            let plan = if way == Way::Entry { &shared } else { &direct };
+            let saved = measured(plan, &directory.join(format!("{pair}-{}", way.name())))?;
+            exit = execute::worse(exit, execute::judge(&saved));
+            if matches!(exit, Exit::Interrupted(_) | Exit::CouldNotRun) {
+                return Ok((pairs, exit));
+            }
+            remark(&saved, way);
+            of[usize::from(way == Way::Owners)] = Some(saved);
+        }
+        if let [Some(entry), Some(owners)] = &of {
+            pairs.push(Pair::of(entry, owners));
+        }
+    }
+    Ok((pairs, exit))
+}
+
+fn at_owners(survey: &Survey) -> Result<Targets, Failure> {
+    let mut targets = Targets::default();
+    for index in 0..survey.names().len() {
+        let url = survey.url(index).and_then(|text| text.parse().ok());
+        if !url.is_some_and(|url| targets.push(&url)) {
+            return Err(Failure::could_not_run("the owners are too many, or have URLs that can not be read"));
+        }
+    }
+    Ok(targets)
+}
+
+fn measured(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
+    let output = Output {
+        directory: Some(directory.to_owned()),
+        print: Print::Text,
+        live: true,
+        repeat: 1,
+        objective: measure::Objective::DEFAULT,
+    };
+    execute::measure(plan, &output)
+}
+
+/// Says what would make the comparison one of something else than redirects.
+fn remark(saved: &SavedRun, way: Way) {
+    let limited_by = saved.summary.limited_by(&saved.begin.model);
+    if limited_by.is_client() || limited_by == LimitedBy::Unknown {
+        say::note(&format!("  {}: limited by: {limited_by}", way.name()));
+    }
+}

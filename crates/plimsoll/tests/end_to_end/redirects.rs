@@ -1,0 +1,143 @@
+//! Clusters that redirect: whose object is where, and what the way there costs.
+
+use crate::support::{Place, Report, Running, shared_cores, wait_for};
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+
+const SERVERS: usize = 4;
+
+/// Starts a cluster with a list of `count` names, and answers its servers' addresses.
+fn cluster(place: &Place, count: usize, words: &[&str]) -> (Running, Vec<String>) {
+    let (number, servers) = (count.to_string(), SERVERS.to_string());
+    let always = ["serve", "--listen", "127.0.0.1:0", "--names", "names", "--list", &number, "--stop-after", "120s"];
+    let server = place.start(always.iter().chain(&["--cluster", &servers]).chain(words));
+    let address = |index: usize| {
+        let line = server.wait_for_line(&format!("server {index}: serving http://"));
+        let rest = line.split("http://").nth(1).unwrap_or_default().to_owned();
+        rest.split('/').next().unwrap_or_default().to_owned()
+    };
+    let addresses = (0..SERVERS).map(address).collect();
+    wait_for("list of names", || {
+        let text = std::fs::read_to_string(place.path("names")).ok()?;
+        (text.lines().count() == count && text.ends_with('\n')).then_some(())
+    });
+    (server, addresses)
+}
+
+fn lines(place: &Place, name: &str) -> Vec<String> {
+    std::fs::read_to_string(place.path(name)).expect("a file is there").lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn owners_are_those_that_the_cluster_says() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, addresses) = cluster(&place, 300, &["--list-size", "3000B"]);
+    let entry = format!("http://{}/blackhole", addresses[1]);
+    let ended = place.run(["owners", &entry, "--names", "names", "--out", "owners"]);
+    ended.expect(0);
+    assert!(ended.stdout.starts_with("300 objects, 4 owners, 0 without one\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("(the one asked)"), "{}", ended.stdout);
+    let count = NonZeroUsize::new(SERVERS).expect("there are servers");
+    let owner = |name: &str| addresses[server::owner(&format!("/blackhole/{name}"), count)].clone();
+    let expected: Vec<String> = lines(&place, "names").iter().map(|name| format!("{}|{name}", owner(name))).collect();
+    assert_eq!(lines(&place, "owners/owners.txt"), expected);
+    assert!(!place.path("owners/failures.txt").exists());
+    let mut sorted = addresses.clone();
+    sorted.sort();
+    let mut listed = BTreeMap::new();
+    for (number, address) in sorted.iter().enumerate() {
+        let file = format!("owners/{number:02}-{}.urls", address.replace(':', "_"));
+        let urls = lines(&place, &file);
+        assert!(urls.iter().all(|url| url.starts_with(&format!("http://{address}/blackhole/"))), "{file}");
+        listed.insert(address.clone(), urls.len());
+        // An owner's list needs no redirect.
+        let ended =
+            place.run(["get", "--json", "--url-file", &file, "--order", "once", "--out", &format!("o{number}")]);
+        ended.expect(0);
+        let report = Report::read(&ended);
+        report.expect_clean(urls.len() as u64);
+        assert_eq!(report.number("/operations/hops"), 0);
+        assert!(report.at("/redirects").is_null());
+    }
+    assert_eq!(listed.values().sum::<usize>(), 300);
+    // The same again would write over it.
+    let again = place.run(["owners", &entry, "--names", "names", "--out", "owners"]);
+    again.expect(4);
+    assert!(again.stderr.contains("--out"), "{}", again.stderr);
+    // Through one server, the section for redirects counts what the lists say.
+    let urls: Vec<String> = lines(&place, "names").iter().map(|name| format!("{entry}/{name}")).collect();
+    place.write("all", urls.join("\n"));
+    let (ended, report) = place.get(["--url-file", "all", "--order", "once", "-c", "8"]);
+    ended.expect(0);
+    let elsewhere = 300 - listed[&addresses[1]] as u64;
+    assert_eq!(report.number("/operations/hops"), elsewhere);
+    assert_eq!(report.number("/redirects/operations"), elsewhere);
+    assert_eq!(report.number("/redirects/attempts"), 2 * elsewhere);
+    for hop in report.list("/redirects/hops").iter().filter(|hop| hop["position"] == 1) {
+        let host = hop["host"].as_str().unwrap_or_default();
+        assert_eq!(hop["attempts"].as_u64(), listed.get(host).map(|count| *count as u64), "{host}");
+    }
+    let text = place.run(["report", "out"]).stdout;
+    assert!(text.contains("\nHops of redirected operations\n") && text.contains("refetch cost"), "{text}");
+    server.signal("INT");
+    server.end().expect(0);
+}
+
+#[test]
+fn objects_without_an_owner_are_listed() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (_server, addresses) = cluster(&place, 3, &[]);
+    let entry = format!("http://{}/blackhole", addresses[0]);
+    // A name that begins with no size is no object; the entry says so of those that would be its own.
+    let count = NonZeroUsize::new(SERVERS).expect("there are servers");
+    let mine = |index: &usize| server::owner(&format!("/blackhole/nothing|{index}"), count) == 0;
+    let missing = format!("nothing|{}", (0..).find(mine).expect("it owns some"));
+    place.write("some", format!("1KiB-a|b\n{missing}\n1KiB-with a blank\n1KiB-100%\n"));
+    let ended = place.run(["owners", &entry, "--names", "some", "--out", "owners"]);
+    ended.expect(1);
+    let owners = lines(&place, "owners/owners.txt");
+    let failures = lines(&place, "owners/failures.txt");
+    assert_eq!((owners.len(), failures.len()), (3, 1), "{owners:?} {failures:?}");
+    assert!(failures[0].starts_with(&format!("{}|", missing.replace('|', "%7C"))), "{failures:?}");
+    assert!(failures[0].contains("status 400") && ended.stderr.contains("status 400"), "{failures:?} {}", ended.stderr);
+    assert!(owners.iter().any(|line| line.ends_with("|1KiB-with a blank")), "{owners:?}");
+    assert!(owners.iter().any(|line| line.ends_with("|1KiB-a%7Cb")), "{owners:?}");
+    assert!(owners.iter().any(|line| line.ends_with("|1KiB-100%25")), "{owners:?}");
+    for (names, words) in [
+        ("a\n../b\n", ["line 2", "no URL can hold"]),
+        ("a\n b\n", ["line 2", "blank"]),
+        ("\n\n", ["holds no name", "one on each line"]),
+    ] {
+        place.write("bad", names);
+        let ended = place.run(["owners", &entry, "--names", "bad", "--out", "bad-owners"]);
+        ended.expect(2);
+        assert!(words.iter().all(|word| ended.stderr.contains(word)), "{}", ended.stderr);
+        assert!(!place.path("bad-owners").exists());
+    }
+    let nowhere = place.run(["owners", "http://127.0.0.1:9/x", "--names", "some", "--out", "nowhere"]);
+    nowhere.expect(4);
+    assert!(!place.path("nowhere").exists(), "{}", nowhere.stderr);
+}
+
+#[test]
+fn the_cost_of_redirects_is_a_table() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, addresses) = cluster(&place, 100, &["--list-size", "10KiB"]);
+    let entry = format!("http://{}/blackhole", addresses[0]);
+    place.write("large", (0..20).map(|index| format!("1GiB-{index:06}\n")).collect::<String>());
+    let words = ["redirects", &entry, "--names", "names", "--names", "large", "-d", "500ms", "--warmup", "100ms"];
+    let ended = place.run(words.iter().chain(&["--pairs", "1", "-c", "4", "--out", "cost"]));
+    ended.expect(0);
+    let rows: Vec<&str> = ended.stdout.lines().filter(|line| line.contains("MB/s") || line.contains("GB/s")).collect();
+    assert_eq!(rows.len(), 2, "{}\n{}", ended.stdout, ended.stderr);
+    assert!(rows[0].trim_start().starts_with("names") && rows[1].trim_start().starts_with("large"), "{rows:?}");
+    let (_, entry) = place.report(&place.path("cost/00/1-entry"));
+    let (_, owners) = place.report(&place.path("cost/00/1-owners"));
+    assert!(entry.number("/operations/hops") > 0);
+    assert_eq!(owners.number("/operations/hops"), 0);
+    server.signal("INT");
+    server.end().expect(0);
+}
