@@ -6,10 +6,11 @@ mod support;
 use engine::plan::*;
 use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
 use measure::chains::{Chains, HopStats};
-use measure::{Instant, Summary, Verdict};
-use server::{Config, Server};
+use measure::units::ByteSize;
+use measure::{Instant, OpKind, Summary, Verdict};
+use server::{Alluxio, Cluster, ClusterConfig, Config, Elsewhere, Server, StandIn};
 use std::net::SocketAddr;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 use support::*;
 
@@ -164,6 +165,32 @@ fn what_was_sent_again_or_failed_stays_at_its_hop() {
     assert_eq!(entry.attempts + owner.attempts, 100 + tally.resends);
     assert!(entry.attempts > 50 && owner.attempts > 50, "{} and {}", entry.attempts, owner.attempts);
     assert_eq!(owner.service.count(), tally.ok, "times are of those that ended well");
+}
+
+#[test]
+fn a_body_that_does_not_fit_at_once_is_sent_again_to_the_owner() {
+    const BYTES: usize = 3 << 20;
+    let alluxio = Alluxio { listed: 0, object_size: ByteSize(1) };
+    let config = Config { stand_in: StandIn::Alluxio(alluxio), ..Config::default() };
+    let listen = vec![SocketAddr::from(([127, 0, 0, 1], 0)); 2];
+    let elsewhere = Elsewhere::Redirect { marker: false, check: Duration::ZERO };
+    let cluster = Cluster::start(&config, &ClusterConfig { listen, elsewhere, faults_on: None }).unwrap();
+    let servers = NonZeroUsize::new(2).unwrap();
+    let path = (0..).map(|index| format!("/bucket/{index}")).find(|path| server::owner(path, servers) == 1).unwrap();
+    let addresses = cluster.addresses();
+    let mut plan = at(plan(), &format!("http://{}{path}", addresses[0]));
+    plan.stop = counted(5);
+    let body = Some(BodyPlan::of_bytes(vec![7; BYTES].into()));
+    plan.mix = Mix::one(RequestPlan { body, ..RequestPlan::new("PUT", OpKind::Request) });
+    let kept = run(&plan);
+    let found = summary(&plan, &kept.intervals);
+    assert_eq!((found.stats.measured.ok, found.stats.measured.hops), (5, 5), "{:?}", found.stats.measured);
+    let chains = chains(&found);
+    assert_eq!(row(chains, 0, &addresses[0].to_string()).redirects, 5);
+    assert_eq!(row(chains, 1, &addresses[1].to_string()).attempts, 5);
+    let ledgers = cluster.stop();
+    assert_eq!(ledgers[1].request_body_bytes, 5 * BYTES as u64, "whole each time");
+    assert_eq!(ledgers[1].requests(), 5);
 }
 
 #[test]

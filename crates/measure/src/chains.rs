@@ -241,6 +241,7 @@ impl ChainTable {
 mod tests {
     use super::*;
     use crate::sample::OpKind;
+    use crate::stats::Stats;
 
     fn ms(ms: u64) -> Instant {
         Instant::from_nanos(ms * 1_000_000)
@@ -319,5 +320,14 @@ mod tests {
         assert_eq!(again.rows.len(), whole.rows.len());
         whole.rows.resize(ROWS_IN_RECORD + 1, HopStats::new(0, Label::Other));
         assert!(serde_json::from_str::<Chains>(&serde_json::to_string(&whole).unwrap()).is_err());
+    }
+
+    #[test]
+    fn runs_that_were_saved_without_it_are_read() {
+        let mut old = serde_json::to_value(Stats::default()).unwrap();
+        assert_eq!(old.get("chains"), None, "nothing is written where there is nothing");
+        old["connections"].as_object_mut().unwrap().remove("hosts").unwrap();
+        let read: Stats = serde_json::from_value(old).unwrap();
+        assert!(read.chains.is_none() && read.connections.hosts.is_empty());
     }
 }
