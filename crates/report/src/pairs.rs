@@ -1,6 +1,6 @@
 //! Two ways to read the same objects, compared pair by pair of runs.
 
-use crate::number::{byte_rate, count, rate, share};
+use crate::number::{byte_rate, count, plural, rate, share};
 use crate::repeated::median;
 use crate::text::table;
 use store::SavedRun;
@@ -16,6 +16,8 @@ pub struct Pair {
     rates: [f64; 2],
     /// Share of the response time of redirected operations that their redirects took.
     refetch: Option<f64>,
+    /// Runs of the two that the client's side limited.
+    limited: u64,
 }
 
 /// All pairs of a list of objects.
@@ -37,11 +39,13 @@ impl Pair {
         let rate = |run: &SavedRun| run.summary().ok_rate().unwrap_or(0.0);
         let rates = [rate(entry), rate(owners)];
         let bodies = goodput(entry) > 0.0 && goodput(owners) > 0.0;
+        let limited = |run: &&&SavedRun| run.summary().limited_by(&run.begin.model).is_client();
         let chains = entry.summary().stats.chains.as_deref();
         Self {
             entry: if bodies { goodput(entry) } else { rates[0] },
             owners: if bodies { goodput(owners) } else { rates[1] },
             rates,
+            limited: [entry, owners].iter().filter(limited).count() as u64,
             refetch: chains
                 .and_then(|chains| chains.share(u128::from(chains.redirect_nanos) + u128::from(chains.reach_nanos))),
         }
@@ -92,7 +96,13 @@ pub fn text(lists: &[Paired]) -> String {
     let rows: Vec<[String; 7]> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
     let about = "cost: goodput that is missing through one server (median, range of the pairs)\n\
                  in redirects: part of the response time of redirected operations before their last request was sent\n";
-    table(&rows) + about
+    let limited: u64 = lists.iter().flat_map(|list| &list.pairs).map(|pair| pair.limited).sum();
+    let runs = 2 * lists.iter().map(|list| list.pairs.len()).sum::<usize>() as u64;
+    let noise = format!(
+        "{} of {runs} were limited by the client's side: it may cost more than the redirects\n",
+        plural(limited, "run")
+    );
+    table(&rows) + about + if limited > 0 { &noise } else { "" }
 }
 
 /// A share that may be below 0.
@@ -106,7 +116,10 @@ mod tests {
 
     #[test]
     fn cost_is_what_is_missing() {
-        let pair = |entry, owners| Pair { entry, owners, rates: [entry / 1e5, owners / 1e5], refetch: Some(0.5) };
+        let pair = |entry, owners| {
+            let rates = [entry / 1e5, owners / 1e5];
+            Pair { entry, owners, rates, refetch: Some(0.5), limited: 1 }
+        };
         assert_eq!(pair(5e8, 1e9).cost(), Some(0.5));
         assert_eq!(pair(1e9, 1e9).cost(), Some(0.0));
         assert_eq!(pair(1.0, 0.0).cost(), None);
@@ -116,6 +129,7 @@ mod tests {
             Paired { name: "none.txt".into(), share: 0.0, pairs: Vec::new() },
         ]);
         let lines: Vec<&str> = shown.lines().collect();
+        assert!(shown.contains("3 runs of 6 were limited by the client's side"), "{shown}");
         assert!(lines[1].contains("75.00 %") && lines[1].contains("550.00 MB/s"), "{shown}");
         assert!(lines[1].contains("45.0 %") && lines[1].contains("40.0 % to 50.0 %"), "{shown}");
         assert!(lines[3].contains('–') && lines.iter().all(|line| line.chars().count() <= 110), "{shown}");
