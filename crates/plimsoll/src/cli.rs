@@ -1,6 +1,6 @@
 //! The command line: what can be asked for, and what is said when it can not be understood.
 
-use crate::command::{demo, doctor, generate, get, owners, redirects, report, schema, serve};
+use crate::command::{demo, doctor, generate, get, owners, put, redirects, report, schema, serve};
 use crate::failure::Failure;
 use crate::{foreign, redact};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -27,6 +27,8 @@ pub enum Command {
     Demo(demo::Args),
     /// Loads one or more URLs with reads and prints figures that can be trusted.
     Get(Box<get::Args>),
+    /// Writes objects, made as they are sent or read from files.
+    Put(Box<put::Args>),
     /// Writes a dataset to disk: files of any sizes, whose bytes follow from a seed.
     Generate(Box<generate::Args>),
     /// Asks a redirecting cluster which server owns which object, and writes lists for `get`.
@@ -57,6 +59,7 @@ impl Command {
         match self {
             Self::Demo(args) => demo::run(&args),
             Self::Get(args) => get::run(&args),
+            Self::Put(args) => put::run(&args),
             Self::Generate(args) => generate::run(&args),
             Self::Owners(args) => owners::run(&args),
             Self::Redirects(args) => redirects::run(&args),

@@ -110,6 +110,12 @@ impl Targets {
         Self { origins, objects: Objects::Dataset(Box::new(area)) }
     }
 
+    /// A list that is still empty, for these origins.
+    #[must_use]
+    pub fn at(origins: Vec<Origin>) -> Self {
+        Self { origins, objects: Objects::default() }
+    }
+
     /// Adds a URL; `false` when there are too many different origins, or this is no list.
     #[must_use]
     pub fn push(&mut self, url: &Url) -> bool {

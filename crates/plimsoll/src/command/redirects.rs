@@ -1,7 +1,7 @@
 //! `plimsoll redirects`: what a cluster's redirects cost. The same objects are read through one server, which redirects, and
 //! at their owners, which do not, in pairs of runs one after the other.
 
-use super::get::count;
+use super::load::count;
 use super::owners::{Reach, Survey, survey};
 use crate::execute::{self, Output, Print};
 use crate::failure::{Exit, Failure};

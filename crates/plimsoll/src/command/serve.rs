@@ -3,7 +3,7 @@
 mod front;
 mod stand_in;
 
-use super::get::{self, count};
+use super::load::{self, count};
 use crate::failure::Failure;
 use crate::say;
 use clap::ArgAction;
@@ -109,12 +109,12 @@ fn pair(text: &str) -> Result<(&str, Duration), String> {
 
 fn every(text: &str) -> Result<(NonZeroU64, Duration), String> {
     let (count, time) = pair(text)?;
-    Ok((get::count(count)?, time))
+    Ok((load::count(count)?, time))
 }
 
 fn every_at(text: &str) -> Result<(NonZeroU64, ByteSize), String> {
     let (count, size) = halves(text)?;
-    Ok((get::count(count)?, size.parse::<ByteSize>().map_err(|error| error.to_string())?))
+    Ok((load::count(count)?, size.parse::<ByteSize>().map_err(|error| error.to_string())?))
 }
 
 fn stall(text: &str) -> Result<(Duration, Duration), String> {

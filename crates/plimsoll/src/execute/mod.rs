@@ -15,7 +15,7 @@ use engine::plan::Plan;
 use engine::{Control, StopReason};
 use live::LiveLine;
 use measure::objective::Judgement;
-use measure::{Objective, Phase, Verdict};
+use measure::{Cause, Objective, Phase, Verdict};
 pub use prepare::prepare;
 use recording::Recording;
 use report::Style;
@@ -255,6 +255,11 @@ pub fn judge(run: &SavedRun) -> Exit {
         };
         say::note(&format!("plimsoll: do not use this result: {why} (exit code 3)"));
         return Exit::Unusable;
+    }
+    let differing = run.summary.stats.measured.causes.get(Cause::ContentDiffers);
+    if differing > 0 {
+        say::note(&format!("plimsoll: {differing} bodies were not those of their objects (exit code 1)"));
+        return Exit::Objectives;
     }
     let broken = run.begin.objectives.iter().any(|objective| objective.judge(&run.summary) == Judgement::Broken);
     if broken { Exit::Objectives } else { Exit::Good }

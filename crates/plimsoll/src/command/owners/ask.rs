@@ -1,8 +1,9 @@
 //! Asks a cluster for the owners of a list of objects.
 
 use super::is_owned;
+use crate::command::get;
 use crate::command::get::read::{Limits, Lines};
-use crate::command::get::{self, count};
+use crate::command::load::count;
 use crate::execute::{self, live::LiveLine};
 use crate::failure::{Exit, Failure};
 use engine::StopReason;
@@ -79,7 +80,7 @@ impl Reach {
     /// A plan for `url` as `get` would make it, before more is said of the load.
     pub fn plan(&self, url: &str) -> Result<Plan, Failure> {
         let mut args = get::Args::of_words(self.words(url))?;
-        args.more.cacert.clone_from(&self.cacert);
+        args.common.tls.cacert.clone_from(&self.cacert);
         get::plan::of(&args)
     }
 }

@@ -1,7 +1,7 @@
 //! The flags of the second front: TLS, HTTP/2 and S3.
 
 use super::Args;
-use crate::command::get::count;
+use crate::command::load::count;
 use crate::failure::Failure;
 use crate::say;
 use crate::typed::expand;

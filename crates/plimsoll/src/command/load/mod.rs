@@ -1,0 +1,11 @@
+//! What the commands that make load have in common: their flags, and what follows from them.
+
+mod args;
+mod headers;
+pub mod place;
+mod plan;
+pub mod s3;
+
+pub use args::{Args, count, seed};
+pub use headers::{checks, headers};
+pub use plan::{Asked, output, plan};

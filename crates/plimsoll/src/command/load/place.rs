@@ -1,0 +1,114 @@
+//! Where a dataset lies: below a URL, or in a bucket.
+
+use super::s3;
+use crate::failure::Failure;
+use crate::redact;
+use content::Dataset;
+use engine::plan::{Area, Auth, Spread, Targets};
+use wire::s3::S3Location;
+use wire::{Origin, Url};
+
+/// A part of a server's names, at one or several servers.
+pub struct Place {
+    /// The servers, each of which has all of it.
+    pub origins: Vec<Origin>,
+    /// Path of the bucket or folder, as it is sent, without a slash at its end.
+    pub container: String,
+    /// What goes before every key: empty, or with a slash at its end.
+    pub prefix: String,
+    /// Who asks.
+    pub auth: Auth,
+    /// User and password that stood in a URL.
+    pub credentials: Option<String>,
+    /// Which of the servers is asked.
+    pub spread: Spread,
+}
+
+impl Place {
+    /// The place that one `s3://BUCKET/PREFIX` names, or one or several URLs of the same path.
+    pub fn of(typed: &[String], s3: &s3::Args) -> Result<Self, Failure> {
+        match typed {
+            [] => {
+                Err(Failure::usage("where to? Write http://host:port/path, or s3://BUCKET/PREFIX with --endpoint URL"))
+            }
+            [one] if S3Location::is_meant(one) => Self::of_s3(one, s3),
+            several => Self::of_urls(several, s3.spread()),
+        }
+    }
+
+    fn of_s3(text: &str, flags: &s3::Args) -> Result<Self, Failure> {
+        let refused = |why: &dyn std::fmt::Display| Failure::usage(format!("`{}`: {why}", redact::url_text(text)));
+        let location: S3Location = text.parse().map_err(|error| refused(&error))?;
+        let service = flags.service()?;
+        let addressing = service.addressing;
+        let origins = service.endpoints.iter().map(|endpoint| addressing.origin(endpoint, &location.bucket));
+        let origins = origins.collect::<Result<_, _>>().map_err(|error| refused(&error))?;
+        let mut container = String::new();
+        addressing.write_path(&location.bucket, "", &mut container);
+        Ok(Self {
+            origins,
+            container: container.trim_end_matches('/').to_owned(),
+            prefix: folder(&location.key),
+            auth: service.auth,
+            credentials: None,
+            spread: flags.spread(),
+        })
+    }
+
+    fn of_urls(typed: &[String], spread: Spread) -> Result<Self, Failure> {
+        let refused =
+            |text: &str, why: &dyn std::fmt::Display| Failure::usage(format!("`{}`: {why}", redact::url_text(text)));
+        let (mut origins, mut container, mut credentials) = (Vec::new(), None, None);
+        for text in typed {
+            if S3Location::is_meant(text) {
+                return Err(refused(text, &"one s3:// location alone; several servers are --endpoint URL,URL"));
+            }
+            let url = Url::parse(text).map_err(|error| refused(text, &error))?;
+            if url.target().contains('?') {
+                return Err(refused(text, &"objects lie below a path: leave the query out"));
+            }
+            let path = url.target().trim_end_matches('/').to_owned();
+            if container.get_or_insert_with(|| path.clone()) != &path {
+                return Err(refused(text, &"several servers have to have the same path"));
+            }
+            let found = url.credentials().map(|found| format!("{}:{}", found.user(), found.password()));
+            if let Some(found) = found
+                && credentials.get_or_insert_with(|| found.clone()) != &found
+            {
+                return Err(refused(text, &"all URLs must have the same credentials, or none: use -u"));
+            }
+            origins.push(url.origin().clone());
+        }
+        let container = container.unwrap_or_default();
+        Ok(Self { origins, container, prefix: String::new(), auth: Auth::None, credentials, spread })
+    }
+
+    /// The one object that an S3 location names.
+    pub fn one_object(&self) -> Result<Targets, Failure> {
+        let key = self.prefix.trim_end_matches('/');
+        if key.is_empty() {
+            return Err(Failure::usage(
+                "which object? Write s3://BUCKET/KEY, or describe a dataset, like --count 100 --size 1MiB",
+            ));
+        }
+        let mut targets = Targets::at(self.origins.clone());
+        if let Some(origin) = self.origins.first() {
+            let mut text = format!("{}://{}{}/", origin.scheme, origin.host_header(), self.container);
+            wire::percent::push_path(key, &mut text);
+            let url = Url::parse(&text).map_err(|error| Failure::usage(format!("s3 location: {error}")))?;
+            let _ = targets.push(&url);
+        }
+        Ok(targets)
+    }
+
+    /// The objects of a dataset in this place.
+    pub fn targets(&self, dataset: Dataset) -> Targets {
+        let (container, prefix) = (self.container.as_str().into(), self.prefix.as_str().into());
+        Targets::of_dataset(self.origins.clone(), Area { dataset, container, prefix })
+    }
+}
+
+/// A prefix as a folder.
+fn folder(prefix: &str) -> String {
+    if prefix.is_empty() || prefix.ends_with('/') { prefix.to_owned() } else { format!("{prefix}/") }
+}

@@ -1,0 +1,112 @@
+//! `plimsoll put`: a quick write load, of made bytes or of files. Bodies are streamed and never held.
+
+mod files;
+
+use super::dataset;
+use super::load::{self, place::Place, s3};
+use crate::execute;
+use crate::failure::Failure;
+use clap::ValueEnum;
+use content::Content;
+use engine::plan::{BodyPlan, Choice, Framing, Mix, Plan, RequestPlan, Source, Targets};
+use measure::OpKind;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// What is written, where, how much, for how long.
+#[derive(clap::Args, Debug)]
+#[command(disable_help_flag = true, after_help = AFTER)]
+pub struct Args {
+    /// Where objects go: http://host:port/path (several for several servers), or s3://BUCKET/PREFIX.
+    #[arg(value_name = "URL")]
+    pub urls: Vec<String>,
+    /// The objects.
+    #[command(flatten)]
+    pub objects: dataset::Args,
+    /// Send files: those of a directory with all below it, or one file. Instead of made bytes.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["total", "count", "size", "prefix", "directories", "dataset_seed"])]
+    pub from: Option<PathBuf>,
+    /// What all commands that make load have in common.
+    #[command(flatten)]
+    pub common: load::Args,
+    /// How objects are sent: put or post.
+    #[arg(
+        short = 'm',
+        long,
+        value_enum,
+        default_value = "put",
+        ignore_case = true,
+        value_name = "METHOD",
+        hide_possible_values = true
+    )]
+    pub method: Method,
+    /// Frame bodies by chunks instead of by their length.
+    #[arg(long)]
+    pub chunked: bool,
+    /// Ask the server to agree before a body is sent (Expect: 100-continue).
+    #[arg(long)]
+    pub expect_continue: bool,
+    /// What bytes, sizes and directories depend on.
+    #[arg(long, value_name = "N", value_parser = load::seed, default_value = "1", hide_short_help = true)]
+    pub dataset_seed: u64,
+    /// How S3 is spoken.
+    #[command(flatten)]
+    pub s3: s3::Args,
+}
+
+/// How objects are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Method {
+    /// PUT.
+    Put,
+    /// POST.
+    Post,
+}
+
+const AFTER: &str = "Without -n or -d every object is written once. --help-all prints every flag.";
+
+/// Carries it out.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    execute::run(plan(args)?, &load::output(&args.common))
+}
+
+fn plan(args: &Args) -> Result<Plan, Failure> {
+    let place = Place::of(&args.urls, &args.s3)?;
+    if args.chunked && args.common.requests.http10 {
+        return Err(Failure::usage("--chunked: HTTP/1.0 knows no chunks; leave out --http1.0"));
+    }
+    let (targets, source) = objects(args, &place)?;
+    let headers = load::headers(&args.common.requests, place.credentials.clone())?;
+    let checks = load::checks(&args.common.checks, &headers)?;
+    let framing = if args.chunked { Framing::Chunked } else { Framing::Length };
+    let method = match args.method {
+        Method::Put => "PUT",
+        Method::Post => "POST",
+    };
+    let body = BodyPlan { source, framing, expect_continue: args.expect_continue };
+    let request = RequestPlan { headers, body: Some(body), checks, ..RequestPlan::new(method, OpKind::Put) };
+    let load = &args.common.load;
+    let counted = load.duration.is_some() || load.requests.is_some() || load.bytes.is_some();
+    let asked = load::Asked {
+        once: !counted && load.stages.is_empty() && load.ops_per_slot.is_none(),
+        targets,
+        choice: Choice::RoundRobin,
+        mix: Mix::one(request),
+        auth: place.auth,
+        spread: place.spread,
+    };
+    load::plan(&args.common, asked)
+}
+
+/// The objects, and where their bytes come from.
+fn objects(args: &Args, place: &Place) -> Result<(Targets, Source), Failure> {
+    match &args.from {
+        Some(path) => files::targets(path, place),
+        None => {
+            let dataset = args.objects.dataset(args.dataset_seed)?;
+            let content = Content::new(dataset.description().seed);
+            Ok((place.targets(dataset), Source::Content(Arc::new(content))))
+        }
+    }
+}
