@@ -18,6 +18,7 @@ enumerated! {
         Attempts => "attempts", "attempts = started + redirect hops + resends";
         Classes => "classes", "attempts = Σ of their classes";
         Bytes => "bytes", "bytes by arrival = bytes by attempt";
+        Uploaded => "uploaded", "body bytes of requests as they were sent = those of the attempts";
         Samples => "samples", "operations that ended well = response times recorded";
         Groups => "groups", "operations = Σ of the figures by host";
         Hops => "hops", "response time of redirected operations = Σ of their requests' times; their attempts and hops likewise";
@@ -102,6 +103,10 @@ pub fn audit(summary: &Summary, whole: bool) -> Verdict {
         let (arrived, attempted) =
             (stats.traffic.overhead, sum([stats.measured.overhead_bytes, stats.outside.overhead_bytes]));
         must(Identity::Bytes, arrived, attempted, arrived == attempted);
+        let (left, attempted) = (stats.traffic.sent_body, sum([stats.measured.sent_body, stats.outside.sent_body]));
+        must(Identity::Uploaded, left, attempted, left == attempted);
+        let (wasted, sent) = (stats.traffic.wasted_sent, summary.measured.traffic.sent_body);
+        must(Identity::Goodput, wasted, sent, wasted <= sent);
         let (wasted, received) = (stats.traffic.wasted, summary.measured.traffic.body);
         must(Identity::Goodput, wasted, received, wasted <= received);
         let (gauge, residence) = (stats.in_flight_nanos, stats.overlap_nanos);
@@ -201,12 +206,13 @@ mod tests {
 
     #[test]
     fn every_identity_can_be_violated() {
-        let breaks: [(Identity, Damage); 10] = [
+        let breaks: [(Identity, Damage); 11] = [
             (Identity::Scheduled, |s| s.stats.measured.dropped += 1),
             (Identity::Started, |s| s.stats.measured.unfinished += 1),
             (Identity::Attempts, |s| s.stats.measured.hops += 1),
             (Identity::Classes, |s| s.stats.measured.classes.add(AttemptClass::Reset)),
             (Identity::Bytes, |s| s.stats.traffic.body += 1),
+            (Identity::Uploaded, |s| s.stats.traffic.sent_body += 1),
             (Identity::Samples, |s| s.all.response.record(1)),
             (Identity::Groups, |s| s.stats.groups[0].stats.ok -= 1),
             (Identity::Hops, |s| s.stats.chains.as_mut().unwrap().rows[1].until_sent_nanos += 1),

@@ -261,7 +261,7 @@ mod tests {
             handshake_nanos: None,
             outcome,
             body_bytes: 1000,
-            window_bytes: 1000,
+            window: crate::sample::Moved { received: 1000, sent: 0 },
             host: LabelId(0),
             header: None,
         }

@@ -11,7 +11,7 @@ use crate::enumerated;
 use crate::interval::Interval;
 use crate::labels::{Groups, Label};
 use crate::outcome::{Cause, OpOutcome};
-use crate::sample::{AttemptKind, AttemptSample, Example, LabelId, OpSample};
+use crate::sample::{AttemptKind, AttemptSample, Example, LabelId, Moved, OpSample};
 use crate::stats::{Dimension, Stats, Tally};
 use crate::timeline::{Stage, Timeline};
 
@@ -242,8 +242,9 @@ impl Recorder {
 
     /// Body bytes that arrived inside the window turned out to serve nothing: those of a redirect, or of an attempt
     /// that was made again.
-    pub fn wasted(&mut self, bytes: u64) {
-        self.current.stats.traffic.wasted += bytes;
+    pub fn wasted(&mut self, moved: Moved) {
+        self.current.stats.traffic.wasted += moved.received;
+        self.current.stats.traffic.wasted_sent += moved.sent;
     }
 
     /// Bytes were handed to the kernel.
@@ -309,6 +310,7 @@ impl Recorder {
         tally.body_bytes += sample.body_bytes;
         tally.overhead_bytes += sample.overhead_bytes;
         tally.sent_bytes += sample.sent_bytes;
+        tally.sent_body += sample.sent_body;
     }
 
     /// Whether an example of that cause is still wanted.
@@ -341,7 +343,7 @@ impl Recorder {
             }
         }
         if matches!(sample.outcome, OpOutcome::Failed(_)) {
-            self.current.stats.traffic.wasted += sample.window_bytes;
+            self.wasted(sample.window);
         }
         if self.timeline.measures(sample.intended) {
             self.time(sample);
@@ -431,7 +433,7 @@ mod tests {
             handshake_nanos: None,
             outcome,
             body_bytes: 1000,
-            window_bytes: 1000,
+            window: Moved { received: 1000, sent: 0 },
             host: recorder.host_label("a:80"),
             header: None,
         }

@@ -51,12 +51,21 @@ pub struct OpSample {
     pub outcome: OpOutcome,
     /// Bytes of the object that it moved: the body of its final answer, or of the request of an upload.
     pub body_bytes: u64,
-    /// Body bytes of all its attempts that arrived inside the window.
-    pub window_bytes: u64,
+    /// Body bytes of its last attempt that went over the wire inside the window.
+    pub window: Moved,
     /// The host that it was addressed to.
     pub host: LabelId,
     /// The value of the response header that the figures are broken down by.
     pub header: Option<LabelId>,
+}
+
+/// Body bytes that went over the wire, by direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Those of answers.
+    pub received: u64,
+    /// Those of requests.
+    pub sent: u64,
 }
 
 impl OpSample {
@@ -146,6 +155,8 @@ pub struct AttemptSample {
     pub overhead_bytes: u64,
     /// Bytes handed to the kernel.
     pub sent_bytes: u64,
+    /// Body bytes of the request among them.
+    pub sent_body: u64,
 }
 
 /// Bytes of a text of an example in a record, at most: a URL that a redirect gave may be as long as a head of an answer,

@@ -105,6 +105,9 @@ pub struct Tally {
     pub overhead_bytes: u64,
     /// Bytes that the attempts sent.
     pub sent_bytes: u64,
+    /// Body bytes of requests among them.
+    #[serde(default)]
+    pub sent_body: u64,
 }
 
 impl Tally {
@@ -126,6 +129,7 @@ impl Tally {
         self.body_bytes = self.body_bytes.saturating_add(other.body_bytes);
         self.overhead_bytes = self.overhead_bytes.saturating_add(other.overhead_bytes);
         self.sent_bytes = self.sent_bytes.saturating_add(other.sent_bytes);
+        self.sent_body = self.sent_body.saturating_add(other.sent_body);
     }
 
     /// Operations that ended, well or not.
@@ -150,6 +154,9 @@ pub struct Traffic {
     /// Body bytes that arrived inside the window for attempts that turned out not to be good: failed ones and hops.
     /// Counted when the operation ends.
     pub wasted: u64,
+    /// Body bytes of requests that were sent inside the window for such attempts.
+    #[serde(default)]
+    pub wasted_sent: u64,
 }
 
 impl Traffic {
@@ -160,6 +167,7 @@ impl Traffic {
         self.sent = self.sent.saturating_add(other.sent);
         self.sent_body = self.sent_body.saturating_add(other.sent_body);
         self.wasted = self.wasted.saturating_add(other.wasted);
+        self.wasted_sent = self.wasted_sent.saturating_add(other.wasted_sent);
     }
 }
 

@@ -96,6 +96,18 @@ impl Summary {
         self.per_second(self.measured.traffic.body.saturating_sub(self.stats.traffic.wasted))
     }
 
+    /// Body bytes of requests per second that were sent in the window; `None` without a window.
+    #[must_use]
+    pub fn sending(&self) -> Option<f64> {
+        self.per_second(self.measured.traffic.sent_body)
+    }
+
+    /// As [`Self::sending`], without the bytes of attempts that failed or were redirects.
+    #[must_use]
+    pub fn good_sending(&self) -> Option<f64> {
+        self.per_second(self.measured.traffic.sent_body.saturating_sub(self.stats.traffic.wasted_sent))
+    }
+
     /// Operations that the schedule asked for, by second of the window.
     #[must_use]
     pub fn offered_rate(&self) -> Option<f64> {

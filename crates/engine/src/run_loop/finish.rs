@@ -11,7 +11,7 @@ use crate::network::{Network, Token};
 use crate::plan::{Pick, Subject};
 use crate::tls::Negotiated;
 use measure::chains::HopSample;
-use measure::sample::{AttemptKind, AttemptSample, LabelId};
+use measure::sample::{AttemptKind, AttemptSample, LabelId, Moved};
 use measure::{AttemptClass, AttemptOutcome, Cause, Example, Flag, Instant, OpOutcome, Phase};
 use std::io;
 use std::time::Duration;
@@ -228,12 +228,12 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Records the running attempt and lets go of its connection. Answers its body bytes inside the window.
-    fn record_attempt(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) -> u64 {
+    /// Records the running attempt and lets go of its connection. Answers what it moved inside the window.
+    fn record_attempt(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) -> Moved {
         if outcome != AttemptOutcome::OK && self.recorder.wants_example(outcome.cause) {
             self.keep_example(slot, outcome, now);
         }
-        let Some(op) = &mut self.slots[slot as usize].op else { return 0 };
+        let Some(op) = &mut self.slots[slot as usize].op else { return Moved::default() };
         if let Some(connection) = op.attempt.connection.and_then(|token| self.connections.get_mut(token)) {
             let kept_back = connection.transport.settle_all();
             self.recorder.received(0, kept_back);
@@ -251,6 +251,7 @@ impl<N: Network> RunLoop<'_, N> {
             body_bytes,
             overhead_bytes: attempt.received_bytes.saturating_sub(body_bytes),
             sent_bytes: attempt.sent_bytes,
+            sent_body: attempt.sent_body,
         };
         self.recorder.attempt(&sample);
         if op.chain.is_some() {
@@ -259,11 +260,11 @@ impl<N: Network> RunLoop<'_, N> {
         }
         op.verifier = None;
         let attempt = &op.attempt;
-        let window_bytes = attempt.window_bytes;
+        let window = attempt.window;
         if let Some(token) = op.attempt.connection.take() {
             self.let_go(net, token, after);
         }
-        window_bytes
+        window
     }
 
     pub(super) fn let_go(&mut self, net: &mut N, token: Token, after: After) {

@@ -6,7 +6,7 @@ use crate::network::Token;
 use crate::plan::{Follow, Subject};
 use content::Verifier;
 use measure::chains::HopSample;
-use measure::sample::{AttemptKind, LabelId};
+use measure::sample::{AttemptKind, LabelId, Moved};
 use measure::{AttemptOutcome, Flags, Instant, OpKind, OpOutcome, OpSample};
 use wire::range::ByteRange;
 use wire::response::Location;
@@ -84,8 +84,8 @@ pub(super) struct Attempt {
     pub sent_body: u64,
     /// All bytes received for it.
     pub received_bytes: u64,
-    /// Body bytes that arrived inside the window.
-    pub window_bytes: u64,
+    /// Body bytes that arrived and left inside the window.
+    pub window: Moved,
     /// Addresses that were tried.
     pub addresses_tried: usize,
     /// Where in the rotation of the host's addresses it began.
@@ -110,7 +110,7 @@ impl Attempt {
             sent_bytes: 0,
             sent_body: 0,
             received_bytes: 0,
-            window_bytes: 0,
+            window: Moved::default(),
             addresses_tried: 0,
             first_address: 0,
             at_head: AtHead::Read,
@@ -181,7 +181,7 @@ impl Op<'_> {
             handshake_nanos: self.handshake_nanos,
             outcome,
             body_bytes,
-            window_bytes: self.attempt.window_bytes,
+            window: self.attempt.window,
             host: self.label,
             header: self.group,
         }

@@ -212,7 +212,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(op) = &mut self.slots[connection.slot as usize].op else { return };
         op.attempt.received_bytes += total as u64;
         if self.recorder.timeline().stage(now) == Stage::Measured {
-            op.attempt.window_bytes += body as u64;
+            op.attempt.window.received += body as u64;
             if self.plan.stop.bytes.is_some() {
                 self.control.note_bytes(now, body as u64);
             }

@@ -7,7 +7,7 @@ use super::request::{Body, Parts, Signing, digest};
 use super::upload::{CONTINUE_WAIT, Frame, Maker, PIECES_MAX, Upload};
 use crate::network::{Network, Token};
 use crate::plan::Auth;
-use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
+use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase, Stage};
 use std::io;
 use wire::response::RequestKind;
 use wire::sigv4::Timestamp;
@@ -139,7 +139,7 @@ impl<N: Network> RunLoop<'_, N> {
                     connection.unsent.clear();
                     connection.unsent.extend_from_slice(&self.scratch[self.scratch.len() - left..]);
                 }
-                self.note_taken(token, wire.taken, wire.sent);
+                self.note_taken(token, wire.taken, wire.sent, now);
                 Some(if whole { Pushed::Whole } else { Pushed::Part })
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -161,7 +161,7 @@ impl<N: Network> RunLoop<'_, N> {
             Ok(wire) => {
                 let whole = wire.taken == connection.unsent.len();
                 connection.unsent.drain(..wire.taken);
-                self.note_taken(token, wire.taken, wire.sent);
+                self.note_taken(token, wire.taken, wire.sent, now);
                 Some(if whole { Pushed::Whole } else { Pushed::Part })
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Some(Pushed::Full),
@@ -174,7 +174,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Counts what was taken of a request, and what of it went to the kernel.
     #[inline]
-    fn note_taken(&mut self, token: Token, taken: usize, sent: usize) {
+    fn note_taken(&mut self, token: Token, taken: usize, sent: usize, now: Instant) {
         let Some(connection) = self.connections.get_mut(token) else { return };
         let slot = connection.slot;
         if let Some(upload) = &mut connection.upload {
@@ -183,8 +183,10 @@ impl<N: Network> RunLoop<'_, N> {
                 connection.unsent.clear();
             }
             self.recorder.uploaded(data);
+            let measured = self.recorder.timeline().stage(now) == Stage::Measured;
             if let Some(op) = &mut self.slots[slot as usize].op {
                 op.attempt.sent_body += data;
+                op.attempt.window.sent += if measured { data } else { 0 };
             }
         }
         self.note_sent(slot, sent);

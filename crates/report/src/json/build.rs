@@ -3,17 +3,18 @@
 use super::{
     Asked, Bytes, CauseCount, ClassCount, Client, ClientHost, ConnectionCounts, EndWord, Ending, FORMAT,
     FailureExample, Failures, FlagCount, GroupFigures, HopFigures, HostConnections, JsonReport, JudgementWord,
-    LabelKind, LevelStage, Levels, ModelWord, NoteText, ObjectiveResult, Operations, QuantileNanos, QuantileState,
-    Redirects, SeriesPoint, ServerAnswer, Setting, Speeds, Spread, StageBytes, StatusCount, Times, TlsAgreed,
-    VerdictWord, Violated,
+    KindFigures, LabelKind, LevelStage, Levels, ModelWord, NoteText, ObjectiveResult, Operations, QuantileNanos,
+    QuantileState, Redirects, SeriesPoint, ServerAnswer, Setting, Speeds, Spread, StageBytes, StatusCount, Times,
+    TlsAgreed, VerdictWord, Violated,
 };
 use crate::escape::{bounded, escape};
 use crate::percentile::{self, LADDER, Percentile};
 use crate::standing::{self, Standing};
 use measure::chains::HopStats;
 use measure::objective::Judgement;
+use measure::stats::KindStats;
 use measure::summary::StageTotals;
-use measure::{AttemptClass, Cause, Distribution, Enumerated, Example, Label, Model};
+use measure::{AttemptClass, Cause, Distribution, Enumerated, Example, Label, Model, OpKind};
 use store::{EndReason, Point, SavedRun};
 
 /// Characters of text that the user typed.
@@ -40,6 +41,7 @@ pub fn json(run: &SavedRun) -> JsonReport {
         operations: operations(run),
         objectives: objectives(run),
         times: times(run),
+        kinds: kinds(run),
         speed: speed(&run.summary().all.speed),
         connections: connections(run),
         bytes: bytes(run),
@@ -189,12 +191,27 @@ fn times(run: &SavedRun) -> Times {
         service: spread(&all.service),
         ttfb: spread(&all.ttfb),
         transfer: spread(&all.transfer),
+        sending: spread(&all.sending),
+        waiting: spread(&all.waiting),
         connect: spread(&all.connect),
         handshake: spread(&all.handshake),
         lateness: spread(&all.lateness),
         slot_wait: spread(&all.slot_wait),
         failed_response: spread(&all.failed_response),
     }
+}
+
+fn kinds(run: &SavedRun) -> Vec<KindFigures> {
+    let figures = |(kind, stats): &(OpKind, KindStats)| KindFigures {
+        kind: kind.name().into(),
+        ok: stats.ok,
+        failed: stats.failed,
+        unfinished: stats.unfinished,
+        ok_body_bytes: stats.ok_bytes,
+        response: spread(&stats.response),
+        service: spread(&stats.service),
+    };
+    run.summary().stats.kinds.iter().map(figures).collect()
 }
 
 fn spread(values: &Distribution) -> Spread {
@@ -294,6 +311,7 @@ fn bytes(run: &SavedRun) -> Bytes {
         body_bytes: totals.traffic.body,
         overhead_bytes: totals.traffic.overhead,
         sent_bytes: totals.traffic.sent,
+        sent_body_bytes: totals.traffic.sent_body,
     };
     Bytes {
         warmup: stage(&summary.warmup),
@@ -301,6 +319,8 @@ fn bytes(run: &SavedRun) -> Bytes {
         drain: stage(&summary.drain),
         throughput_bytes_per_second: summary.throughput(),
         goodput_bytes_per_second: summary.goodput(),
+        sending_bytes_per_second: summary.sending(),
+        good_sending_bytes_per_second: summary.good_sending(),
     }
 }
 

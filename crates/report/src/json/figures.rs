@@ -57,6 +57,10 @@ pub struct Times {
     pub ttfb: Spread,
     /// End − first byte, of operations that ended well.
     pub transfer: Spread,
+    /// Last byte of the request − first, of uploads that ended well.
+    pub sending: Spread,
+    /// End − last byte of the request, of uploads that ended well.
+    pub waiting: Spread,
     /// Opening connections, of operations that ended well and opened one.
     pub connect: Spread,
     /// TLS handshakes, of operations that ended well and had one.
@@ -67,6 +71,25 @@ pub struct Times {
     pub slot_wait: Spread,
     /// Response time of failed operations, until they failed.
     pub failed_response: Spread,
+}
+
+/// Figures of the operations of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KindFigures {
+    /// What was asked: `get`, `put` and so on.
+    pub kind: String,
+    /// Ended well.
+    pub ok: u64,
+    /// Failed.
+    pub failed: u64,
+    /// In flight when the drain was over.
+    pub unfinished: u64,
+    /// Body bytes of those that ended well: of answers, or of the requests of uploads.
+    pub ok_body_bytes: u64,
+    /// End − intended, of those that ended well.
+    pub response: Spread,
+    /// End − sent, of those that ended well.
+    pub service: Spread,
 }
 
 /// A distribution of times.
@@ -169,6 +192,10 @@ pub struct Bytes {
     pub throughput_bytes_per_second: Option<f64>,
     /// Throughput without the bytes of attempts that failed or were hops.
     pub goodput_bytes_per_second: Option<f64>,
+    /// Body bytes of requests by the second of the window in which they were sent.
+    pub sending_bytes_per_second: Option<f64>,
+    /// That without the bytes of attempts that failed or were hops.
+    pub good_sending_bytes_per_second: Option<f64>,
 }
 
 /// Bytes of one stage.
@@ -182,6 +209,8 @@ pub struct StageBytes {
     pub overhead_bytes: u64,
     /// Sent.
     pub sent_bytes: u64,
+    /// Bodies of requests among them.
+    pub sent_body_bytes: u64,
 }
 
 /// Figures of the measured operations that share a label.

@@ -58,6 +58,8 @@ pub struct JsonReport {
     pub objectives: Vec<ObjectiveResult>,
     /// Times of operations.
     pub times: Times,
+    /// The figures by kind of operation.
+    pub kinds: Vec<KindFigures>,
     /// Speed of operations: body bytes by service time.
     pub speed: Speeds,
     /// Connections opened.

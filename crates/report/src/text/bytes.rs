@@ -25,11 +25,14 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     }
     page.table(&table);
     let at_least = if standing::is_at_least(run) { "at least " } else { "" };
-    for (label, value, about) in [
-        ("throughput", summary.throughput(), "body bytes as they arrived in the window"),
-        ("goodput", summary.goodput(), "without those of attempts that failed or were hops"),
+    let (received, sent) = (summary.stats.traffic.body > 0, summary.stats.traffic.sent_body > 0);
+    for (label, shown, value, about) in [
+        ("throughput", received || !sent, summary.throughput(), "body bytes as they arrived in the window"),
+        ("goodput", received || !sent, summary.goodput(), "without those of attempts that failed or were hops"),
+        ("uploading", sent, summary.sending(), "body bytes as they were sent in the window"),
+        ("good of it", sent, summary.good_sending(), "without those of attempts that failed or were hops"),
     ] {
-        if let Some(value) = value {
+        if let Some(value) = value.filter(|_| shown) {
             page.item(label, &format!("{at_least}{} · {} · {about}", byte_rate(value), bit_rate(value)));
         }
     }

@@ -63,9 +63,17 @@ fn rates(run: &SavedRun) -> Vec<String> {
     let summary = run.summary();
     let at_least = if standing::is_at_least(run) { "at least " } else { "" };
     let mut pieces = Vec::new();
-    if let (Some(requests), Some(goodput)) = (summary.ok_rate(), summary.goodput()) {
+    if let (Some(requests), Some(goodput), Some(sending)) =
+        (summary.ok_rate(), summary.goodput(), summary.good_sending())
+    {
         pieces.push(format!("{at_least}{}", rate(requests).replace("/s", " requests/s")));
-        pieces.push(byte_rate(goodput));
+        let uploads = summary.stats.traffic.sent_body > 0;
+        if !uploads || summary.stats.traffic.body > 0 {
+            pieces.push(byte_rate(goodput));
+        }
+        if uploads {
+            pieces.push(format!("{} sent", byte_rate(sending)));
+        }
     }
     match summary.success() {
         Some(success) if success < 1.0 => {

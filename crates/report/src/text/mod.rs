@@ -10,6 +10,7 @@ mod failures;
 mod groups;
 mod headline;
 mod hops;
+mod kinds;
 mod page;
 mod repeats;
 mod times;
@@ -41,6 +42,7 @@ pub fn text(run: &SavedRun, style: &Style) -> String {
     headline::write(&mut page, run);
     asked::write(&mut page, run);
     counts::write(&mut page, run);
+    kinds::write(&mut page, run);
     times::write(&mut page, run);
     connections::write(&mut page, run);
     bytes::write(&mut page, run);

@@ -28,6 +28,8 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         (["service", "of successes"], &all.service),
         (["TTFB", ""], &all.ttfb),
         (["transfer", ""], &all.transfer),
+        (["sending", "of uploads"], &all.sending),
+        (["waiting", "of uploads"], &all.waiting),
         (["connect", "where opened"], &all.connect),
         (["TLS handshake", "where opened"], &all.handshake),
         (["lateness", "of started"], &all.lateness),

@@ -130,6 +130,7 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
         body_bytes: op.bytes,
         overhead_bytes: overhead,
         sent_bytes: 90,
+        sent_body: 0,
     });
     if matches!(op.outcome, OpOutcome::Failed(_)) {
         recorder.example(Example {
@@ -157,7 +158,7 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
         handshake_nanos: None,
         outcome: op.outcome,
         body_bytes: op.bytes,
-        window_bytes: if inside { op.bytes } else { 0 },
+        window: measure::sample::Moved { received: if inside { op.bytes } else { 0 }, sent: 0 },
         host,
         header,
     };

@@ -1,0 +1,35 @@
+//! The figures of each kind of operation, where there are several.
+
+use super::page::{Page, Table};
+use crate::number::{bytes, count, time};
+use crate::percentile::{self, Percentile};
+use measure::{Distribution, Enumerated};
+use store::SavedRun;
+
+pub fn write(page: &mut Page, run: &SavedRun) {
+    let kinds = &run.summary().stats.kinds;
+    if kinds.len() < 2 {
+        return;
+    }
+    page.heading("By kind of operation");
+    let mut table = Table::new();
+    table.row(["", "ok", "not ok", "body", "response p50", "p99", "service p50", "p99"]);
+    for (kind, stats) in kinds {
+        let at = |values: &Distribution, q: f64| match percentile::of(values, q) {
+            Percentile::Value(nanos) => time(nanos as f64),
+            Percentile::TooFew { needed } => format!("n/a (needs {})", count(needed)),
+            _ => "–".into(),
+        };
+        table.row([
+            kind.name().to_owned(),
+            count(stats.ok),
+            count(stats.failed.saturating_add(stats.unfinished)),
+            bytes(stats.ok_bytes),
+            at(&stats.response, 0.5),
+            at(&stats.response, 0.99),
+            at(&stats.service, 0.5),
+            at(&stats.service, 0.99),
+        ]);
+    }
+    page.table(&table);
+}
