@@ -1,6 +1,6 @@
 //! Flags for clusters, for stand-ins of other systems, and for lists of their objects.
 
-use crate::command::get::count;
+use crate::command::load::count;
 use crate::failure::Failure;
 use clap::ValueEnum;
 use measure::units::ByteSize;
