@@ -185,7 +185,7 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
 /// The first attempt of an operation that was redirected.
 fn redirect(recorder: &mut Recorder, op: &Op) {
     recorder.received(5, 160);
-    recorder.wasted(5);
+    recorder.wasted(measure::sample::Moved { received: 5, sent: 0 });
     let mut flags = Flags::default();
     flags.set(Flag::Followed);
     recorder.attempt(&AttemptSample {
@@ -197,6 +197,7 @@ fn redirect(recorder: &mut Recorder, op: &Op) {
         body_bytes: 5,
         overhead_bytes: 160,
         sent_bytes: 0,
+        sent_body: 0,
     });
 }
 
