@@ -10,7 +10,7 @@ mod targets;
 
 pub use auth::{Auth, Carried, S3Payload};
 pub use connections::{ConnectTo, ConnectionPlan, Route, Spread};
-pub use request::{BodyPlan, Checks, Framing, Mix, Pick, RangeChoice, RequestPlan, Source};
+pub use request::{Answers, BodyPlan, Checks, Framing, MESSAGE_BYTES_MAX, Mix, Pick, RangeChoice, RequestPlan, Source};
 pub use targets::{Area, FRESH_PREFIX, Item, ORIGINS_MAX, Subject, Targets, is_fresh_key};
 
 use crate::schedule::{Profile, Spacing};

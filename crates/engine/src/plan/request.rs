@@ -90,6 +90,21 @@ pub struct Checks {
     pub encoding_asked: bool,
 }
 
+/// What becomes of the bodies of good answers.
+#[derive(Clone, Debug, Default)]
+pub enum Answers {
+    /// Nobody looks at them: large ones are dropped inside the kernel.
+    #[default]
+    Dropped,
+    /// They are compared with the content of the object, byte by byte.
+    Compared(Arc<Content>),
+    /// They are messages that are read when they are complete, up to [`MESSAGE_BYTES_MAX`].
+    Kept,
+}
+
+/// Bytes of an answer that is kept.
+pub const MESSAGE_BYTES_MAX: usize = wire::s3::MAX_XML_BYTES;
+
 /// One kind of request.
 #[derive(Clone, Debug)]
 pub struct RequestPlan {
@@ -107,8 +122,8 @@ pub struct RequestPlan {
     pub pick: Pick,
     /// Checks of the answers.
     pub checks: Checks,
-    /// What bodies of answers are compared with, byte by byte: the content of the object.
-    pub verify: Option<Arc<Content>>,
+    /// What becomes of the bodies of good answers.
+    pub answers: Answers,
 }
 
 impl RequestPlan {
@@ -123,7 +138,7 @@ impl RequestPlan {
             range: None,
             pick: Pick::Target,
             checks: Checks::default(),
-            verify: None,
+            answers: Answers::Dropped,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::checks::{self, AtHead};
 use super::connections::State;
 use super::log::HopEntry;
-use super::op::{Answer, Chain, Op};
+use super::op::{Answer, Body, Chain, Op};
 use super::pacer::Pacer;
 use super::receive::expected_size;
 use super::{FirstAnswer, RunLoop};
@@ -258,7 +258,7 @@ impl<N: Network> RunLoop<'_, N> {
             let host = self.origins[op.attempt_origin()].label;
             note_hop(op, &sample, host, now);
         }
-        op.verifier = None;
+        op.body = Body::Dropped;
         let attempt = &op.attempt;
         let window = attempt.window;
         if let Some(token) = op.attempt.connection.take() {

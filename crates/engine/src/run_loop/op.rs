@@ -3,8 +3,8 @@
 use super::checks::{Asked, AtHead};
 use super::log::OpEntry;
 use crate::network::Token;
-use crate::plan::{Follow, Subject};
-use content::Verifier;
+use crate::plan::{Follow, MESSAGE_BYTES_MAX, Subject};
+use content::{Mismatch, Verifier};
 use measure::chains::HopSample;
 use measure::sample::{AttemptKind, LabelId, Moved};
 use measure::{AttemptOutcome, Flags, Instant, OpKind, OpOutcome, OpSample};
@@ -120,6 +120,44 @@ impl Attempt {
     }
 }
 
+/// What becomes of the body of an answer as it comes.
+#[derive(Debug, Default)]
+pub(super) enum Body<'p> {
+    #[default]
+    Dropped,
+    Compared(Verifier<'p>),
+    Kept(Vec<u8>),
+}
+
+impl Body<'_> {
+    /// Whether its bytes are looked at.
+    #[inline]
+    pub fn is_looked_at(&self) -> bool {
+        !matches!(self, Self::Dropped)
+    }
+
+    /// Takes the next piece; an error when it is not what it should be, or too much.
+    #[inline]
+    pub fn take(&mut self, piece: &[u8]) -> Result<(), Unwanted> {
+        match self {
+            Self::Dropped => Ok(()),
+            Self::Compared(verifier) => verifier.check(piece).map_err(Unwanted::Differs),
+            Self::Kept(kept) if kept.len() + piece.len() > MESSAGE_BYTES_MAX => Err(Unwanted::TooLarge),
+            Self::Kept(kept) => {
+                kept.extend_from_slice(piece);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Why a body is not read any further.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unwanted {
+    Differs(Mismatch),
+    TooLarge,
+}
+
 /// An operation in flight.
 #[derive(Debug)]
 pub(super) struct Op<'p> {
@@ -151,8 +189,8 @@ pub(super) struct Op<'p> {
     pub group: Option<LabelId>,
     /// The server did not want to be asked before a body is sent.
     pub unasked: bool,
-    /// What the body that is being read is compared with.
-    pub verifier: Option<Verifier<'p>>,
+    /// What becomes of the body that is being read.
+    pub body: Body<'p>,
     pub attempt: Attempt,
 }
 

@@ -7,9 +7,9 @@
 use super::RunLoop;
 use super::checks::{self, AtHead};
 use super::connections::State;
-use super::op::Op;
+use super::op::{Body, Op, Unwanted};
 use crate::network::{Network, Token};
-use crate::plan::Plan;
+use crate::plan::{Answers, Plan};
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase, Stage};
 use std::io;
 use wire::message::{Event, Reading, Version};
@@ -33,6 +33,8 @@ const SOFTWARE_BYTES_MAX: usize = 256;
 
 const CONTENT_DIFFERS: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Integrity, Cause::ContentDiffers, Phase::Body);
+const MESSAGE_TOO_LARGE: AttemptOutcome =
+    AttemptOutcome::failed(AttemptClass::Protocol, Cause::MessageTooLarge, Phase::Body);
 const ANSWERED_EARLY: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Protocol, Cause::AnsweredEarly, Phase::Send);
 
@@ -343,11 +345,15 @@ impl<N: Network> RunLoop<'_, N> {
             match (progress.event, cut) {
                 (Event::Body(range), _) => {
                     body += range.len();
-                    if let Some(verifier) = &mut op.verifier
-                        && let Err(mismatch) = verifier.check(&piece[range])
-                    {
-                        self.mismatch = Some(mismatch);
-                        return Some(Parsed { body, end: ParseEnd::Cut(CONTENT_DIFFERS) });
+                    if let Err(unwanted) = op.body.take(&piece[range]) {
+                        let outcome = match unwanted {
+                            Unwanted::Differs(mismatch) => {
+                                self.mismatch = Some(mismatch);
+                                CONTENT_DIFFERS
+                            }
+                            Unwanted::TooLarge => MESSAGE_TOO_LARGE,
+                        };
+                        return Some(Parsed { body, end: ParseEnd::Cut(outcome) });
                     }
                 }
                 // What came along with a head that rules the answer out still counts as its body.
@@ -405,13 +411,10 @@ impl<N: Network> RunLoop<'_, N> {
             // What is said about the server is said about the one that answers in the end.
             self.software = None;
         }
-        if let Some(content) = request.verify.as_ref().filter(|_| at_head == AtHead::Read)
-            && let Some(area) = self.plan.targets.area()
-            && area.read_key(op.subject, &mut self.key).is_some()
-        {
-            op.verifier = Some(content.object(&self.key).verifier(op.range.map_or(0, ByteRange::first)));
+        if at_head == AtHead::Read {
+            op.body = body_of(self.plan, op, &mut self.key);
         }
-        connection.looked_at = op.verifier.is_some();
+        connection.looked_at = op.body.is_looked_at();
         connection.large_bodies = connection.reader.opaque_bytes() >= LARGE_BODY;
         op.attempt.at_head = at_head;
         match at_head {
@@ -475,6 +478,20 @@ impl<N: Network> RunLoop<'_, N> {
         self.note_detail(error.to_string().as_bytes());
         self.cut_or_resend(net, token, AttemptOutcome::failed(AttemptClass::Reset, cause, phase), *now);
         ReadStep::Over
+    }
+}
+
+/// What becomes of the body of a good answer.
+#[inline]
+fn body_of<'p>(plan: &'p Plan, op: &Op<'_>, key: &mut String) -> Body<'p> {
+    match &plan.mix.requests()[op.request].answers {
+        Answers::Dropped => Body::Dropped,
+        Answers::Kept => Body::Kept(Vec::new()),
+        Answers::Compared(content) => {
+            let known = plan.targets.area().and_then(|area| area.read_key(op.subject, key));
+            let first = op.range.map_or(0, ByteRange::first);
+            known.map_or(Body::Dropped, |_| Body::Compared(content.object(key).verifier(first)))
+        }
     }
 }
 

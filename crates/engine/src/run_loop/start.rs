@@ -2,7 +2,7 @@
 
 use super::connections::{Connection, Found, OriginState, State};
 use super::finish::After;
-use super::op::{Attempt, Op, Slot};
+use super::op::{Attempt, Body, Op, Slot};
 use super::pacer::Pacer;
 use super::transport::Transport;
 use super::{BURST, RunLoop, checks, redirect};
@@ -137,7 +137,7 @@ impl<N: Network> RunLoop<'_, N> {
             label: self.origins[origin].label,
             group: None,
             unasked: false,
-            verifier: None,
+            body: Body::Dropped,
             attempt: Attempt::new(AttemptKind::First, now),
         });
         self.begin_attempt(net, slot, AttemptKind::First, now);

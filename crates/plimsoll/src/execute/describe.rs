@@ -3,7 +3,7 @@
 use super::{Output, host};
 use crate::redact;
 use engine::plan::{
-    BodyPlan, Choice, Follow, Framing, LoadModel, Plan, RangeChoice, RequestPlan, Route, Source, Subject, Trap,
+    Answers, BodyPlan, Choice, Follow, Framing, LoadModel, Plan, RangeChoice, RequestPlan, Route, Source, Subject, Trap,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::Enumerated;
@@ -202,7 +202,7 @@ fn request_settings(request: &RequestPlan) -> Vec<(String, String)> {
     for header in &checks.headers {
         set("expect_header", redact::header(&format!("{}: {}", header.name.as_str(), header.value.as_str())));
     }
-    if request.verify.is_some() {
+    if matches!(request.answers, Answers::Compared(_)) {
         set("verify", "every byte".to_owned());
     }
     settings

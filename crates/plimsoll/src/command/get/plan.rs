@@ -5,7 +5,7 @@ use super::{read, urls};
 use crate::command::load::{self, place::Place};
 use crate::failure::Failure;
 use content::Content;
-use engine::plan::{Auth, BodyPlan, Choice, Mix, Plan, RangeChoice, RequestPlan, Spread, Targets};
+use engine::plan::{Answers, Auth, BodyPlan, Choice, Mix, Plan, RangeChoice, RequestPlan, Spread, Targets};
 use measure::OpKind;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -40,11 +40,11 @@ fn what(args: &Args) -> Result<What, Failure> {
     Ok(What { targets, credentials: place.credentials, auth: place.auth, spread: place.spread })
 }
 
-/// What bodies are compared with.
-fn verify(args: &Args, targets: &Targets) -> Result<Option<Arc<Content>>, Failure> {
+/// What becomes of the bodies of answers.
+fn answers(args: &Args, targets: &Targets) -> Result<Answers, Failure> {
     match targets.area() {
-        _ if !args.verify => Ok(None),
-        Some(area) => Ok(Some(Arc::new(Content::new(area.dataset.description().seed)))),
+        _ if !args.verify => Ok(Answers::Dropped),
+        Some(area) => Ok(Answers::Compared(Arc::new(Content::new(area.dataset.description().seed)))),
         None => Err(Failure::usage(
             "--verify needs to know what the objects hold: describe the dataset, like --count 100 --size 1MiB, as `put` was given it",
         )),
@@ -62,7 +62,7 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
     }
     let headers = load::headers(&args.common.requests, credentials)?;
     let checks = load::checks(&args.common.checks, &headers)?;
-    let request = RequestPlan { checks, verify: verify(args, &targets)?, ..request(args, headers, range)? };
+    let request = RequestPlan { checks, answers: answers(args, &targets)?, ..request(args, headers, range)? };
     let asked = load::Asked {
         targets,
         choice: if args.order == Order::Random { Choice::Random } else { Choice::RoundRobin },
