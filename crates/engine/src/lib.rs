@@ -11,7 +11,9 @@
 pub mod control;
 pub mod discover;
 pub mod epoll;
+pub mod http2;
 pub mod network;
+mod owed;
 pub mod owners;
 pub mod plan;
 mod random;

@@ -83,6 +83,13 @@ enumerated! {
         TlsReset => "tls_reset", "reset in the middle of the TLS handshake";
         TlsTimedOut => "tls_timed_out", "no complete TLS handshake within the connect timeout";
         PlainAnswer => "plain_answer", "the server speaks plain HTTP on this port: write http://";
+        NotHttp2 => "not_http2", "the server does not speak HTTP/2 on this port: leave --http2 out";
+        BadHttp2 => "bad_http2", "what came on the connection is not valid HTTP/2";
+        BadStream => "bad_stream", "an answer breaks a rule of HTTP/2; its connection goes on";
+        StreamReset => "stream_reset", "the server reset the stream (HTTP/2)";
+        StreamRefused => "stream_refused", "the server refused the stream before processing it (REFUSED_STREAM)";
+        AboveGoaway => "above_goaway", "the server takes no more streams on the connection, and has not seen this one (GOAWAY)";
+        GoneAway => "gone_away", "the server ended the connection with an error (GOAWAY)";
         TlsAnswer => "tls_answer", "the server speaks TLS on this port: write https://";
         BadTlsRecord => "bad_tls_record", "a TLS record is damaged or can not be decrypted";
         SendFailed => "send_failed", "the request could not be sent";
@@ -150,12 +157,13 @@ enumerated! {
         DuplicateLength => "duplicate_length", "the same Content-Length twice";
         Http10 => "http_1_0", "an HTTP/1.0 answer";
         Failover => "failover", "another address of the host was tried first";
-        Resent => "resent", "sent again after a stale kept connection";
+        Resent => "resent", "sent again after a stale kept connection, or because it was not processed (HTTP/2)";
         Followed => "followed", "a redirect that was followed";
         LengthDiffers => "length_differs", "a body length that differs from the first one";
         KeptAlive => "kept_alive", "the connection could be used again";
         Interim => "interim", "1xx answers before the final one";
         UncleanTls => "unclean_tls", "TLS closed without close_notify";
+        Unprocessed => "unprocessed", "HTTP/2: the server said that it has not processed the request";
     }
 }
 

@@ -135,7 +135,7 @@ pub const LONGS: [Long; 32] = [
     long("--latency-correction", "oha", "leave it out: with -R, response time counts from the schedule"),
     long("--burst-rate", "oha", "-R 1000, or --stages"),
     long("--burst-delay", "oha", "-R 1000, or --stages"),
-    long("--http-version", "oha", "--http1.0, or leave it out for HTTP/1.1"),
+    long("--http-version", "oha", "--http2, --http1.0, or leave it out for HTTP/1.1"),
     long("--body", "oha", "--body-file FILE"),
     long("--data", "curl", "--body-file FILE"),
     long("--request", "curl", "-m METHOD"),

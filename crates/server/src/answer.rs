@@ -386,7 +386,7 @@ pub(crate) fn finish(mut answer: Answer, head: &RequestHead, chunked: bool) -> A
         _ if matches!(answer.status, 204 | 304) => Framing::Bare,
         _ if head.method == Method::Head && answer.length.is_none() => Framing::Bare,
         _ if head.method == Method::Head => Framing::Told,
-        Version::Http11 if chunked => Framing::Chunked,
+        Version::Http11 | Version::Http2 if chunked => Framing::Chunked,
         Version::Http10 if chunked => Framing::UntilClose,
         _ => Framing::Length,
     };

@@ -51,7 +51,7 @@ impl HeadWriter {
         match (answer.close, version) {
             (true, _) => out.extend_from_slice(b"Connection: close\r\n"),
             (false, Version::Http10) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
-            (false, Version::Http11) => {}
+            (false, Version::Http11 | Version::Http2) => {}
         }
         out.extend_from_slice(b"\r\n");
     }

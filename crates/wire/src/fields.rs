@@ -60,7 +60,8 @@ impl Fields {
     pub(crate) fn persistent(&self, version: crate::Version) -> bool {
         match version {
             crate::Version::Http10 => self.keep_alive && !self.close,
-            crate::Version::Http11 => !self.close,
+            // In HTTP/2 the field has no meaning, and is not sent (RFC 9113 §8.2.2).
+            crate::Version::Http11 | crate::Version::Http2 => !self.close,
         }
     }
 }

@@ -9,6 +9,8 @@ pub enum Version {
     Http10,
     /// HTTP/1.1: a connection carries many messages unless it says otherwise.
     Http11,
+    /// HTTP/2: messages are streams of frames, many at a time on one connection. Its frames are not read here.
+    Http2,
 }
 
 impl Version {

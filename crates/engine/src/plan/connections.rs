@@ -3,7 +3,7 @@
 use crate::tls::TlsPlan;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::sync::Arc;
 use wire::url::Origin;
@@ -51,6 +51,13 @@ pub enum Spread {
     LeastLoaded,
 }
 
+/// HTTP/2: asked for by ALPN inside TLS, where a server may choose HTTP/1.1 instead, and known beforehand elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Http2Plan {
+    /// Streams on a connection at once, as far as the server allows.
+    pub streams: NonZeroU32,
+}
+
 /// Connections.
 #[derive(Clone, Debug)]
 pub struct ConnectionPlan {
@@ -68,6 +75,8 @@ pub struct ConnectionPlan {
     pub requests_max: Option<NonZeroU64>,
     /// Connections that a thread may have open, free ones included.
     pub open_max: usize,
+    /// HTTP/2, when it is wanted.
+    pub http2: Option<Http2Plan>,
     /// How TLS is spoken, where a URL or a redirect asks for it.
     pub tls: Arc<TlsPlan>,
     /// `SO_RCVLOWAT` for large bodies: fewer wake-ups, but acknowledgements go out later.

@@ -9,7 +9,7 @@ mod request;
 mod targets;
 
 pub use auth::{Auth, Carried, S3Payload};
-pub use connections::{ConnectTo, ConnectionPlan, Route, Spread};
+pub use connections::{ConnectTo, ConnectionPlan, Http2Plan, Route, Spread};
 pub use request::{Answers, BodyPlan, Checks, Framing, MESSAGE_BYTES_MAX, Mix, Pick, RangeChoice, RequestPlan, Source};
 pub use targets::{Area, FRESH_PREFIX, Item, ORIGINS_MAX, Subject, Targets, is_fresh_key};
 

@@ -1,5 +1,6 @@
 //! What an answer amounts to: pure functions from what was asked and what came to an outcome.
 
+use crate::http2::Failure;
 use crate::plan::{Checks, Follow};
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 use wire::message::Truncated;
@@ -140,6 +141,26 @@ pub(super) fn of_truncated(error: Truncated) -> AttemptOutcome {
         Truncated::InBody => failed(AttemptClass::Incomplete, Cause::BodyCutShort, Phase::Body),
         Truncated::InChunks => failed(AttemptClass::Incomplete, Cause::ChunksCutShort, Phase::Body),
     }
+}
+
+/// The outcome of a stream that did not end well; `begins` tests the first bytes that came on its connection.
+pub(super) fn of_stream(failure: Failure, phase: Phase, begins: impl Fn(fn(&[u8]) -> bool) -> bool) -> AttemptOutcome {
+    let (class, cause) = match failure {
+        Failure::Refused => (AttemptClass::Reset, Cause::StreamRefused),
+        Failure::AboveGoaway => (AttemptClass::Reset, Cause::AboveGoaway),
+        Failure::Reset(_) => (AttemptClass::Reset, Cause::StreamReset),
+        Failure::GoneAway(_) => (AttemptClass::Reset, Cause::GoneAway),
+        Failure::Closed => (AttemptClass::ClosedEarly, Cause::ClosedBeforeHead),
+        Failure::BadStream(_) => (AttemptClass::Protocol, Cause::BadStream),
+        Failure::BadConnection(_) if begins(|bytes| bytes.starts_with(b"HTTP/")) => {
+            (AttemptClass::Protocol, Cause::NotHttp2)
+        }
+        Failure::BadConnection(_) if begins(crate::tls::outcome::is_tls) => (AttemptClass::Protocol, Cause::TlsAnswer),
+        Failure::BadConnection(_) => (AttemptClass::Protocol, Cause::BadHttp2),
+        Failure::TooManyInterim => (AttemptClass::Protocol, Cause::TooManyInterim),
+        Failure::Defect => (AttemptClass::Internal, Cause::Defect),
+    };
+    failed(class, cause, phase)
 }
 
 /// The outcome of a connection that could not be opened.

@@ -1,5 +1,7 @@
 //! The connections of one thread: a table with stable places, and for each origin the ones that are free.
 
+use super::carrier::{Carrier, Multiplex};
+use super::reader::Reader;
 use super::request::Template;
 use super::transport::Transport;
 use super::upload::Upload;
@@ -12,7 +14,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use wire::response::ResponseReader;
 use wire::url::Origin;
 
 /// What a connection is doing.
@@ -22,6 +23,8 @@ pub(super) enum State {
     Opening,
     /// Established, and agreeing on TLS.
     Handshaking,
+    /// Carries streams, each an entry of its own.
+    Carrying,
     /// Carries a request or its answer.
     Active,
     /// Free.
@@ -31,14 +34,13 @@ pub(super) enum State {
 /// One connection.
 #[derive(Debug)]
 pub(super) struct Connection<S> {
-    pub socket: S,
-    pub transport: Transport,
+    pub transport: Transport<S>,
     pub state: State,
     pub origin: usize,
     pub address: Address,
     /// The slot whose attempt it carries; meaningless while idle.
     pub slot: u32,
-    pub reader: ResponseReader,
+    pub reader: Reader,
     /// Bytes of the request that the kernel did not take yet: of its head, and of one piece of its body.
     pub unsent: Vec<u8>,
     /// The request's body, while it has one to send.
@@ -58,6 +60,37 @@ pub(super) struct Connection<S> {
     pub low_water: usize,
     /// Waits to be read on.
     pub queued: bool,
+    /// The origin expects that it will take several attempts at once.
+    pub making: bool,
+    /// The session with which it carries streams.
+    pub carrier: Option<Box<Carrier>>,
+}
+
+impl<S> Connection<S> {
+    /// One that is being opened for the attempt of `slot`.
+    pub fn new(transport: Transport<S>, origin: usize, address: Address, slot: u32, opened: Instant) -> Self {
+        Self {
+            transport,
+            state: State::Opening,
+            origin,
+            address,
+            slot,
+            reader: Reader::http1(),
+            unsent: Vec::new(),
+            upload: None,
+            closing: false,
+            requests: 0,
+            opened,
+            connected: opened,
+            deadline: Instant::NEVER,
+            looked_at: false,
+            large_bodies: false,
+            low_water: 1,
+            queued: false,
+            making: false,
+            carrier: None,
+        }
+    }
 }
 
 /// A table of connections. A place is used again, with a higher generation.
@@ -65,11 +98,13 @@ pub(super) struct Connection<S> {
 pub(super) struct Connections<S> {
     places: Vec<(u32, Option<Connection<S>>)>,
     free: Vec<u32>,
+    /// Entries that are no streams.
+    sockets: usize,
 }
 
 impl<S> Default for Connections<S> {
     fn default() -> Self {
-        Self { places: Vec::new(), free: Vec::new() }
+        Self { places: Vec::new(), free: Vec::new(), sockets: 0 }
     }
 }
 
@@ -88,6 +123,7 @@ impl<S> Connections<S> {
     pub fn insert(&mut self, token: Token, connection: Connection<S>) {
         let reserved = self.free.pop();
         debug_assert_eq!(reserved, Some(token.index));
+        self.sockets += usize::from(connection.transport.carrier().is_none());
         self.places[token.index as usize].1 = Some(connection);
     }
 
@@ -108,6 +144,7 @@ impl<S> Connections<S> {
             return None;
         }
         let connection = place.take()?;
+        self.sockets -= usize::from(connection.transport.carrier().is_none());
         *generation = generation.wrapping_add(1);
         self.free.push(token.index);
         Some(connection)
@@ -119,8 +156,13 @@ impl<S> Connections<S> {
         })
     }
 
-    /// How many are open.
-    pub fn len(&self) -> usize {
+    /// How many sockets are open.
+    pub fn sockets(&self) -> usize {
+        self.sockets
+    }
+
+    /// How many entries there are, streams included.
+    fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 }
@@ -138,6 +180,8 @@ pub(super) struct OriginState {
     pub origin: Origin,
     /// One for each request of the mix.
     pub templates: Vec<Template>,
+    /// When HTTP/2 is asked for.
+    pub http2: Option<Multiplex>,
     /// Operations in flight that were addressed to it.
     pub in_flight: u32,
     pub label: LabelId,
@@ -146,7 +190,7 @@ pub(super) struct OriginState {
     looked_up: Instant,
     next_address: usize,
     idle: Vec<Token>,
-    /// Slots of the open model that wait for a connection, oldest first.
+    /// Slots that wait for a connection, oldest first.
     pub waiting: VecDeque<u32>,
 }
 
@@ -160,6 +204,8 @@ pub(super) struct OriginState {
 pub(super) struct Openings {
     left: u64,
     filled: Instant,
+    /// Somebody asked in vain since it was forgotten last.
+    wanted: bool,
 }
 
 /// The bucket's size, and how often one is added.
@@ -168,7 +214,7 @@ const OPENING_EVERY: Duration = Duration::from_millis(1);
 
 impl Openings {
     pub fn new(start: Instant) -> Self {
-        Self { left: OPENINGS_MAX, filled: start }
+        Self { left: OPENINGS_MAX, filled: start, wanted: false }
     }
 
     /// Takes leave to open one.
@@ -181,12 +227,18 @@ impl Openings {
         }
         let may = self.left > 0;
         self.left -= u64::from(may);
+        self.wanted |= !may;
         may
     }
 
-    /// When there is leave again, if there is none now.
+    /// Nobody wants one any more, until somebody asks.
+    pub fn forget(&mut self) {
+        self.wanted = false;
+    }
+
+    /// When there is leave again for somebody who asked in vain.
     pub fn next(&self) -> Instant {
-        self.filled + OPENING_EVERY
+        if self.wanted { self.filled + OPENING_EVERY } else { Instant::NEVER }
     }
 }
 
@@ -215,6 +267,7 @@ impl OriginState {
                 .iter()
                 .map(|request| Template::new(plan, request, &origin, trusted))
                 .collect(),
+            http2: Multiplex::new(plan),
             in_flight: 0,
             origin,
             label,
@@ -269,6 +322,11 @@ impl OriginState {
             }
         }
         None
+    }
+
+    /// Whether a connection on its way will take one attempt more than those that wait.
+    pub fn seat_is_coming(&self) -> bool {
+        self.http2.as_ref().is_some_and(|http2| http2.coming() > self.waiting.len())
     }
 
     /// Takes out the free connection that has been free for longest.

@@ -100,9 +100,8 @@ impl<N: Network> RunLoop<'_, N> {
                 status: head.status,
                 body_bytes,
                 version: head.version,
-                tls: connection
-                    .transport
-                    .session()
+                tls: self
+                    .tls_of(token)
                     .map(|session| Negotiated::of(session, &self.origins[connection.origin].origin.host)),
             });
         }
@@ -120,7 +119,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(connection) = self.connections.get(token) else { return };
         let slot = connection.slot;
         let Some(op) = &self.slots[slot as usize].op else { return };
-        let untouched = connection.reader.head_bytes() == 0 && connection.requests > 1;
+        let untouched = connection.reader.is_untouched() && connection.requests > 1;
         if !untouched || op.attempt.kind == AttemptKind::Resend {
             let outcome = self.of_unanswered(token, outcome);
             self.end_attempt(net, slot, outcome, After::Close, now);
@@ -134,6 +133,18 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
+    /// The server says that it has not processed the request: it is sent again once, whatever it asks for (RFC 9113 §8.7).
+    pub(super) fn resend_unprocessed(&mut self, net: &mut N, token: Token, outcome: AttemptOutcome, now: Instant) {
+        let Some(slot) = self.connections.get(token).map(|connection| connection.slot) else { return };
+        let Some(op) = &mut self.slots[slot as usize].op else { return };
+        op.attempt.flags.set(Flag::Unprocessed);
+        if op.attempt.kind == AttemptKind::Resend {
+            self.end_attempt(net, slot, outcome, After::Close, now);
+        } else {
+            self.resend(net, slot, outcome, now);
+        }
+    }
+
     /// Records the running attempt and makes another one for the same operation.
     fn resend(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, now: Instant) {
         let wasted = self.record_attempt(net, slot, outcome, After::Close, now);
@@ -142,7 +153,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// What is said of a write whose answer never came, though all of it was sent: it may have taken place.
-    fn of_unanswered(&self, token: Token, outcome: AttemptOutcome) -> AttemptOutcome {
+    pub(super) fn of_unanswered(&self, token: Token, outcome: AttemptOutcome) -> AttemptOutcome {
         let Some(connection) = self.connections.get(token) else { return outcome };
         let Some(op) = &self.slots[connection.slot as usize].op else { return outcome };
         let sent = connection.unsent.is_empty() && connection.upload.as_ref().is_none_or(|upload| upload.is_sent());
@@ -196,7 +207,9 @@ impl<N: Network> RunLoop<'_, N> {
         } else if opening || phase == Phase::Tls {
             self.unreached(net, slot, outcome, now);
         } else {
+            let begun = op.attempt.started;
             let outcome = self.of_unanswered(token, outcome);
+            self.doubt(net, token, begun);
             self.end_attempt(net, slot, outcome, After::Close, now);
         }
     }
@@ -233,12 +246,11 @@ impl<N: Network> RunLoop<'_, N> {
         if outcome != AttemptOutcome::OK && self.recorder.wants_example(outcome.cause) {
             self.keep_example(slot, outcome, now);
         }
+        let on = self.slots[slot as usize].op.as_ref().and_then(|op| op.attempt.connection);
+        let kept_back = on.map_or(0, |token| self.settle_all(token));
         let Some(op) = &mut self.slots[slot as usize].op else { return Moved::default() };
-        if let Some(connection) = op.attempt.connection.and_then(|token| self.connections.get_mut(token)) {
-            let kept_back = connection.transport.settle_all();
-            self.recorder.received(0, kept_back);
-            op.attempt.received_bytes += kept_back;
-        }
+        self.recorder.received(0, kept_back);
+        op.attempt.received_bytes += kept_back;
         let attempt = &op.attempt;
         let connection = attempt.connection.and_then(|token| self.connections.get(token));
         let body_bytes = connection.map_or(0, |connection| connection.reader.body_bytes());
@@ -268,6 +280,9 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     pub(super) fn let_go(&mut self, net: &mut N, token: Token, after: After) {
+        if self.connections.get(token).is_some_and(|connection| connection.transport.carrier().is_some()) {
+            return self.free_seat(net, token);
+        }
         match after {
             After::Close => self.close(net, token),
             After::Keep => {
@@ -281,12 +296,17 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     pub(super) fn close(&mut self, net: &mut N, token: Token) {
+        self.made(token, None);
         if let Some(mut connection) = self.connections.remove(token) {
             if !connection.closing {
-                let sent = connection.transport.say_goodbye(net, &mut connection.socket);
+                let carrier = connection.carrier.as_deref_mut();
+                let last = carrier.map_or(0, |carrier| carrier.say_goodbye(net, &mut connection.transport));
+                let sent = last + connection.transport.say_goodbye(net);
                 self.recorder.sent(sent as u64);
             }
-            net.closed(connection.socket);
+            if let Some(socket) = connection.transport.into_socket() {
+                net.closed(socket);
+            }
         }
     }
 
@@ -459,6 +479,7 @@ impl FirstAnswer {
         match self.version {
             Version::Http10 => "HTTP/1.0",
             Version::Http11 => "HTTP/1.1",
+            Version::Http2 => "HTTP/2",
         }
     }
 }

@@ -8,16 +8,22 @@
 //! - `send`, `upload`, `request`: requests and their bodies go out;
 //! - `receive`: answers are read, or dropped in the kernel;
 //! - `secure`, `transport`: TLS between the socket and the rest;
+//! - `carrier`, `frames`: streams of HTTP/2 on a connection that carries them;
 //! - `finish`: attempts and operations end and are recorded;
 //! - `redirect`: where a redirect leads, and which ones are traps;
 //! - `checks`: what an answer amounts to.
 
+mod carrier;
 mod checks;
 mod connections;
 mod finish;
+mod frames;
+mod header_watch;
+mod http2_request;
 pub mod log;
 mod op;
 mod pacer;
+mod reader;
 mod receive;
 mod redirect;
 mod request;
@@ -109,6 +115,10 @@ pub struct RunLoop<'p, N: Network> {
     openings: Openings,
     /// Connections with more to read than their turn allowed.
     unfinished: Vec<Token>,
+    /// Carriers of streams with something to send.
+    to_send: Vec<Token>,
+    /// What streams said, while it is told to them.
+    frames: Vec<crate::http2::Event>,
     /// No connection times out before this instant.
     next_sweep: Instant,
     buffer: Box<[u8]>,
@@ -182,6 +192,8 @@ impl<'p, N: Network> RunLoop<'p, N> {
             waiting: 0,
             openings: Openings::new(start),
             unfinished: Vec::new(),
+            to_send: Vec::new(),
+            frames: Vec::new(),
             next_sweep: Instant::NEVER,
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             scratch: Vec::with_capacity(1024),
@@ -314,7 +326,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
 
     /// When something will be to do, unless a socket becomes ready before.
     fn next_due(&self, now: Instant) -> Instant {
-        if !self.unfinished.is_empty() {
+        if !self.unfinished.is_empty() || !self.to_send.is_empty() {
             return Instant::ZERO;
         }
         let own = match &self.pacer {
@@ -334,16 +346,17 @@ impl<'p, N: Network> RunLoop<'p, N> {
     fn on_ready(&mut self, net: &mut N, event: Ready, now: Instant) -> Instant {
         let Some(connection) = self.connections.get_mut(event.token) else { return now };
         connection.closing |= event.closing;
-        let mut now = now;
+        let (mut now, mut read_on) = (now, event.readable);
         match connection.state {
             State::Opening if event.writable => now = self.opened(net, event.token),
             State::Active if event.writable => self.send_on(net, event.token, now),
             State::Handshaking if event.writable => self.push_handshake(net, event.token, now),
-            State::Opening | State::Handshaking | State::Active | State::Idle => {}
+            State::Carrying if event.writable => read_on |= self.send_frames(net, event.token, now),
+            State::Opening | State::Handshaking | State::Carrying | State::Active | State::Idle => {}
         }
         // What waits to be read on has its turn at the next step.
         let queued = self.connections.get(event.token).is_some_and(|connection| connection.queued);
-        if event.readable && !queued { self.readable(net, event.token, now) } else { now }
+        if read_on && !queued { self.readable(net, event.token, now) } else { now }
     }
 
     /// Reads on where a connection was left to give the others their turn.

@@ -7,9 +7,12 @@
 use super::RunLoop;
 use super::checks::{self, AtHead};
 use super::connections::State;
+use super::header_watch::HeaderWatch;
 use super::op::{Body, Op, Unwanted};
+use super::reader::Reader;
 use crate::network::{Network, Token};
 use crate::plan::{Answers, Plan};
+use content::Mismatch;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase, Stage};
 use std::io;
 use wire::message::{Event, Reading, Version};
@@ -28,8 +31,6 @@ const LARGE_BODY: u64 = 64 * 1024;
 const UNWANTED_BODY_MAX: u64 = 1 << 20;
 /// Reads of one connection before the others have their turn.
 const READS_MAX: usize = 8;
-/// Bytes of a `Server` header that are kept.
-const SOFTWARE_BYTES_MAX: usize = 256;
 
 const CONTENT_DIFFERS: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Integrity, Cause::ContentDiffers, Phase::Body);
@@ -92,6 +93,10 @@ impl<N: Network> RunLoop<'_, N> {
             match connection.state {
                 State::Active => {}
                 State::Opening => return now,
+                State::Carrying => match self.receive_frames(net, token, &mut now) {
+                    ReadStep::More => continue,
+                    ReadStep::Drained | ReadStep::Over => return now,
+                },
                 State::Handshaking => match self.shake(net, token, &mut now) {
                     ReadStep::More => continue,
                     ReadStep::Drained | ReadStep::Over => return now,
@@ -143,7 +148,7 @@ impl<N: Network> RunLoop<'_, N> {
         let mark = if left > wish as u64 { wish } else { 1 };
         if mark != connection.low_water {
             connection.low_water = mark;
-            net.set_low_water(&connection.socket, mark);
+            connection.transport.set_low_water(net, mark);
         }
     }
 
@@ -154,7 +159,7 @@ impl<N: Network> RunLoop<'_, N> {
         let of_no_use = if connection.transport.is_tls() {
             self.spoken_while_idle(net, token)
         } else {
-            !matches!(got(net.recv(&mut connection.socket, &mut self.buffer[..1])), Got::Nothing)
+            !matches!(got(connection.transport.recv(net, &mut self.buffer[..1])), Got::Nothing)
         };
         if of_no_use {
             self.close(net, token);
@@ -165,9 +170,11 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
         let left = opaque - 1;
         let wanted = left.min(DISCARD_MAX) as usize;
-        match got(net.discard(&mut connection.socket, wanted)) {
+        match got(connection.transport.discard(net, wanted)) {
             Got::Bytes(bytes) => {
-                connection.reader.skip(bytes as u64);
+                if let Reader::Http1(reader) = &mut connection.reader {
+                    reader.skip(bytes as u64);
+                }
                 *now = net.now();
                 self.turn(net, *now);
                 self.arrived(token, bytes, bytes, *now);
@@ -187,7 +194,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
         let before_body = connection.reader.head().is_none();
         let room = if before_body && connection.large_bodies { HEAD_ROOM } else { self.buffer.len() };
-        match got(net.recv(&mut connection.socket, &mut self.buffer[..room])) {
+        match got(connection.transport.recv(net, &mut self.buffer[..room])) {
             Got::Bytes(bytes) => {
                 *now = net.now();
                 self.turn(net, *now);
@@ -303,7 +310,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(connection) = self.connections.get(token) else { return };
         let Some(op) = &mut self.slots[connection.slot as usize].op else { return };
         let reader = &connection.reader;
-        let begins = reader.head_bytes() == 0 || reader.interim() != op.attempt.interim_seen;
+        let begins = reader.is_untouched() || reader.interim() != op.attempt.interim_seen;
         if begins && reader.head().is_none() {
             op.first_byte = Some(now);
             op.attempt.interim_seen = reader.interim();
@@ -316,20 +323,16 @@ impl<N: Network> RunLoop<'_, N> {
         let mut cut = None;
         loop {
             let connection = self.connections.get_mut(token)?;
-            if connection.reader.head_bytes() == 0 {
+            if connection.reader.is_untouched() {
                 // What a head said that was cut short is not said of the next.
                 self.group_value.clear();
             }
             let op = self.slots[connection.slot as usize].op.as_mut()?;
-            let wanted = &self.plan.mix.requests()[op.request].checks.headers;
-            let mut watch = HeaderWatch {
-                group_by: self.plan.group_by.as_deref(),
-                group_value: &mut self.group_value,
-                software: if self.first_answer.is_none() { Some(&mut self.software) } else { None },
-                wanted,
-                matched: 0,
-            };
-            let read = connection.reader.read(&input[at..], &mut |name, value| watch.see(name, value));
+            let checks = &self.plan.mix.requests()[op.request].checks;
+            let software = if self.first_answer.is_none() { Some(&mut self.software) } else { None };
+            let mut watch = HeaderWatch::new(self.plan, checks, &mut self.group_value, software);
+            let Reader::Http1(reader) = &mut connection.reader else { return None };
+            let read = reader.read(&input[at..], &mut |name, value| watch.see(name, value));
             let matched = watch.matched;
             let progress = match read {
                 Ok(progress) => progress,
@@ -346,13 +349,7 @@ impl<N: Network> RunLoop<'_, N> {
                 (Event::Body(range), _) => {
                     body += range.len();
                     if let Err(unwanted) = op.body.take(&piece[range]) {
-                        let outcome = match unwanted {
-                            Unwanted::Differs(mismatch) => {
-                                self.mismatch = Some(mismatch);
-                                CONTENT_DIFFERS
-                            }
-                            Unwanted::TooLarge => MESSAGE_TOO_LARGE,
-                        };
+                        let outcome = of_unwanted(unwanted, &mut self.mismatch);
                         return Some(Parsed { body, end: ParseEnd::Cut(outcome) });
                     }
                 }
@@ -370,7 +367,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Judges the head that was just read; an outcome means that the body is not wanted.
-    fn head_known(&mut self, token: Token, headers_matched: u64) -> Option<AttemptOutcome> {
+    pub(super) fn head_known(&mut self, token: Token, headers_matched: u64) -> Option<AttemptOutcome> {
         let connection = self.connections.get_mut(token)?;
         let head = connection.reader.head()?;
         let op = self.slots[connection.slot as usize].op.as_mut()?;
@@ -425,7 +422,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Whether a body has passed the size that it should have.
     #[inline]
-    fn is_too_long(&self, token: Token) -> bool {
+    pub(super) fn is_too_long(&self, token: Token) -> bool {
         let Some(connection) = self.connections.get(token) else { return false };
         let Some(op) = &self.slots[connection.slot as usize].op else { return false };
         if op.attempt.at_head != AtHead::Read {
@@ -436,7 +433,7 @@ impl<N: Network> RunLoop<'_, N> {
         checks::size_cap(&asked, checks).is_some_and(|cap| connection.reader.body_bytes() > cap)
     }
 
-    fn cut_too_long(&mut self, net: &mut N, token: Token, now: Instant) -> ReadStep {
+    pub(super) fn cut_too_long(&mut self, net: &mut N, token: Token, now: Instant) -> ReadStep {
         if self.leave_unwanted(net, token, now) {
             return ReadStep::Over;
         }
@@ -481,6 +478,17 @@ impl<N: Network> RunLoop<'_, N> {
     }
 }
 
+/// The outcome of a body that is not what it should be; keeps where it differs.
+pub(super) fn of_unwanted(unwanted: Unwanted, differs: &mut Option<Mismatch>) -> AttemptOutcome {
+    match unwanted {
+        Unwanted::Differs(mismatch) => {
+            *differs = Some(mismatch);
+            CONTENT_DIFFERS
+        }
+        Unwanted::TooLarge => MESSAGE_TOO_LARGE,
+    }
+}
+
 /// What becomes of the body of a good answer.
 #[inline]
 fn body_of<'p>(plan: &'p Plan, op: &Op<'_>, key: &mut String) -> Body<'p> {
@@ -500,35 +508,4 @@ fn body_of<'p>(plan: &'p Plan, op: &Op<'_>, key: &mut String) -> Body<'p> {
 pub(super) fn expected_size(plan: &Plan, op: &Op<'_>) -> Option<u64> {
     let request = &plan.mix.requests()[op.request];
     if request.body.is_some() { None } else { plan.targets.size(op.subject) }
-}
-
-/// Looks for the few header fields that something depends on.
-struct HeaderWatch<'a> {
-    group_by: Option<&'a str>,
-    group_value: &'a mut Vec<u8>,
-    /// Where the `Server` header goes, while it is not known.
-    software: Option<&'a mut Option<String>>,
-    wanted: &'a [wire::header::Header],
-    /// One bit for each wanted field.
-    matched: u64,
-}
-
-impl HeaderWatch<'_> {
-    #[inline]
-    fn see(&mut self, name: &[u8], value: &[u8]) {
-        if let Some(software) = &mut self.software
-            && name.eq_ignore_ascii_case(b"server")
-        {
-            **software = Some(String::from_utf8_lossy(&value[..value.len().min(SOFTWARE_BYTES_MAX)]).into_owned());
-        }
-        if self.group_by.is_some_and(|wanted| name.eq_ignore_ascii_case(wanted.as_bytes())) {
-            self.group_value.clear();
-            self.group_value.extend_from_slice(value);
-        }
-        for (index, header) in self.wanted.iter().enumerate() {
-            if header.name.as_str().as_bytes().eq_ignore_ascii_case(name) && value == header.value.as_str().as_bytes() {
-                self.matched |= 1 << index.min(63);
-            }
-        }
-    }
 }

@@ -74,7 +74,7 @@ impl Template {
         }
         let version = match plan.http.version {
             Version::Http10 => "1.0",
-            Version::Http11 => "1.1",
+            Version::Http11 | Version::Http2 => "1.1",
         };
         let mut after_target = format!(" HTTP/{version}\r\n").into_bytes();
         // A host name that the user set is meant for the hosts that the user named.
@@ -84,8 +84,8 @@ impl Template {
         }
         match (plan.http.version, plan.http.keep_alive) {
             (Version::Http10, true) => after_target.extend_from_slice(b"Connection: Keep-Alive\r\n"),
-            (Version::Http11, false) => after_target.extend_from_slice(b"Connection: close\r\n"),
-            (Version::Http10, false) | (Version::Http11, true) => {}
+            (Version::Http11 | Version::Http2, false) => after_target.extend_from_slice(b"Connection: close\r\n"),
+            (Version::Http10, false) | (Version::Http11 | Version::Http2, true) => {}
         }
         for header in request.headers.iter().filter(sent) {
             let line = format!("{}: {}\r\n", header.name.as_str(), header.value.as_str());

@@ -8,7 +8,6 @@ use super::RunLoop;
 use super::checks;
 use super::connections::State;
 use super::receive::{Got, ParseEnd, Parsed, ReadStep, got};
-use super::transport::Transport;
 use crate::network::{Network, Token};
 use crate::tls::{Session, outcome};
 use measure::recorder::Handshake;
@@ -49,7 +48,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(session) = session else {
             return self.handshake_failed(net, token, (AttemptClass::TlsHandshake, Cause::TlsIncompatible), now);
         };
-        connection.transport = Transport::Tls(Box::new(session));
+        connection.transport.begin_tls(Box::new(session));
         connection.state = State::Handshaking;
         self.set_deadline(token, now + self.plan.timeouts.connect);
         self.push_handshake(net, token, now);
@@ -59,7 +58,7 @@ impl<N: Network> RunLoop<'_, N> {
     pub(super) fn push_handshake(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.connections.get_mut(token) else { return };
         let slot = connection.slot;
-        match connection.transport.flush(net, &mut connection.socket) {
+        match connection.transport.flush(net) {
             Ok(sent) => self.note_sent(slot, sent),
             Err(error) => self.handshake_broken(net, token, &error, now),
         }
@@ -68,7 +67,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Reads what has come of a handshake, and of what follows it.
     pub(super) fn shake(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
         let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
-        let bytes = match got(net.recv(&mut connection.socket, &mut self.buffer)) {
+        let bytes = match got(connection.transport.recv(net, &mut self.buffer)) {
             Got::Bytes(bytes) => bytes,
             Got::Nothing => return ReadStep::Drained,
             Got::End => {
@@ -96,15 +95,14 @@ impl<N: Network> RunLoop<'_, N> {
 
     fn shake_with(&mut self, net: &mut N, token: Token, input: &[u8], drained: bool, now: Instant) -> ReadStep {
         let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
-        let Transport::Tls(session) = &mut connection.transport else { return ReadStep::Over };
+        let Some(session) = connection.transport.tls_mut() else { return ReadStep::Over };
         session.received(input.len());
         let shaken = session.shake(input);
         let began_plain = session.begin().starts_with(b"HTTP/");
         match shaken {
             Err(error) => {
                 // The server is told why; when that fails, it knows.
-                let (slot, sent) =
-                    (connection.slot, connection.transport.flush(net, &mut connection.socket).unwrap_or(0));
+                let (slot, sent) = (connection.slot, connection.transport.flush(net).unwrap_or(0));
                 self.note_sent(slot, sent);
                 self.note_detail(outcome::detail(&error).as_bytes());
                 let outcome = outcome::of_handshake(&error, began_plain);
@@ -126,7 +124,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// The handshake is complete.
     fn secured(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.connections.get(token) else { return };
-        let Some(session) = connection.transport.session() else { return };
+        let Some(session) = connection.transport.tls() else { return };
         let nanos = now.nanos_since(connection.connected);
         self.recorder.secured(nanos, if session.is_resumed() { Handshake::Resumed } else { Handshake::Full });
         if let Some(op) = &mut self.slots[connection.slot as usize].op {
@@ -149,12 +147,12 @@ impl<N: Network> RunLoop<'_, N> {
     /// Reads what has come of an answer inside TLS.
     pub(super) fn receive_secure(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
         let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
-        match got(net.recv(&mut connection.socket, &mut self.buffer)) {
+        match got(connection.transport.recv(net, &mut self.buffer)) {
             Got::Bytes(bytes) => {
                 *now = net.now();
                 self.turn(net, *now);
                 if let Some(connection) = self.connections.get_mut(token)
-                    && let Transport::Tls(session) = &mut connection.transport
+                    && let Some(session) = connection.transport.tls_mut()
                 {
                     session.received(bytes);
                 }
@@ -185,7 +183,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     fn note_unclean(&mut self, token: Token) {
         let Some(connection) = self.connections.get(token) else { return };
-        if connection.transport.session().is_some_and(|session| !session.peer_closed())
+        if connection.transport.tls().is_some_and(|session| !session.peer_closed())
             && let Some(op) = &mut self.slots[connection.slot as usize].op
         {
             op.attempt.flags.set(Flag::UncleanTls);
@@ -195,7 +193,10 @@ impl<N: Network> RunLoop<'_, N> {
     /// Decrypts and reads ciphertext; `drained` says that it was all that had come.
     fn digest(&mut self, net: &mut N, token: Token, input: &[u8], drained: bool, now: Instant) -> ReadStep {
         let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
-        let Some(mut session) = connection.transport.take() else { return ReadStep::Over };
+        if connection.carrier.is_some() {
+            return self.take_in(net, token, input, drained, now);
+        }
+        let Some(mut session) = connection.transport.take_tls() else { return ReadStep::Over };
         let mut parsed = Parsed::default();
         let fed = session.feed(input, |piece| {
             self.read_piece(token, piece, &mut parsed, now);
@@ -204,12 +205,12 @@ impl<N: Network> RunLoop<'_, N> {
         let counted = session.settle(parsed.body);
         let (peer_closed, wants_write) = (session.peer_closed(), session.wants_write());
         let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
-        connection.transport.put_back(session);
+        connection.transport.begin_tls(session);
         let ended = drained && connection.closing;
         connection.closing |= peer_closed || fed.is_err();
         if wants_write {
             // An answer of TLS itself, as to new keys. Should it fail, so will what follows.
-            let (slot, sent) = (connection.slot, connection.transport.flush(net, &mut connection.socket).unwrap_or(0));
+            let (slot, sent) = (connection.slot, connection.transport.flush(net).unwrap_or(0));
             self.note_sent(slot, sent);
         }
         self.arrived(token, counted, parsed.body, now);
@@ -229,9 +230,9 @@ impl<N: Network> RunLoop<'_, N> {
     /// What a free connection received: `true` when it is of no use any more.
     pub(super) fn spoken_while_idle(&mut self, net: &mut N, token: Token) -> bool {
         let Some(connection) = self.connections.get_mut(token) else { return false };
-        let Transport::Tls(session) = &mut connection.transport else { return false };
         loop {
-            let Got::Bytes(bytes) = got(net.recv(&mut connection.socket, &mut self.buffer)) else { return true };
+            let Got::Bytes(bytes) = got(connection.transport.recv(net, &mut self.buffer)) else { return true };
+            let Some(session) = connection.transport.tls_mut() else { return true };
             session.received(bytes);
             let mut unasked = false;
             let fed = session.feed(&self.buffer[..bytes], |_| {
@@ -250,7 +251,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     fn bad_record(&mut self, net: &mut N, token: Token, error: &rustls::Error, now: Instant) -> ReadStep {
         let Some(connection) = self.connections.get(token) else { return ReadStep::Over };
-        let unanswered = connection.requests <= 1 && connection.reader.head_bytes() == 0;
+        let unanswered = connection.requests <= 1 && connection.reader.is_untouched();
         let phase = if connection.reader.phase() == Reading::Head { Phase::Head } else { Phase::Body };
         self.note_detail(outcome::detail(error).as_bytes());
         self.cut_or_resend(net, token, outcome::of_record(error, phase, unanswered), now);

@@ -26,6 +26,9 @@ impl<N: Network> RunLoop<'_, N> {
     /// Sends the slot's request on an established connection.
     pub(super) fn send_request(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.connections.get(token) else { return };
+        if connection.transport.carrier().is_some() {
+            return self.open_stream(net, token, now);
+        }
         let slot = connection.slot;
         let body = match self.compose(slot, connection.origin, now) {
             Ok(body) => body,
@@ -55,7 +58,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Writes the head of the slot's request, and says what is to be sent behind it.
     #[inline]
-    fn compose(&mut self, slot: u32, origin: usize, now: Instant) -> io::Result<Option<Box<Upload>>> {
+    pub(super) fn compose(&mut self, slot: u32, origin: usize, now: Instant) -> io::Result<Option<Box<Upload>>> {
         let Some(op) = &self.slots[slot as usize].op else { return Ok(None) };
         let plan = self.plan;
         self.target.clear();
@@ -105,7 +108,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Appends the next piece of the body to what is to be sent; `false` when there is none.
-    fn append_piece(&mut self, token: Token) -> io::Result<bool> {
+    pub(super) fn append_piece(&mut self, token: Token) -> io::Result<bool> {
         let Some(connection) = self.connections.get_mut(token) else { return Ok(false) };
         let Some(op) = &self.slots[connection.slot as usize].op else { return Ok(false) };
         let Some(body) = &self.plan.mix.requests()[op.request].body else { return Ok(false) };
@@ -115,7 +118,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// While a body goes out, it has to move; then the answer has its time.
-    fn expect_progress(&mut self, token: Token, now: Instant) {
+    pub(super) fn expect_progress(&mut self, token: Token, now: Instant) {
         let Some(upload) = self.connections.get(token).and_then(|connection| connection.upload.as_ref()) else {
             return;
         };
@@ -131,7 +134,7 @@ impl<N: Network> RunLoop<'_, N> {
     #[inline]
     fn push_scratch(&mut self, net: &mut N, token: Token, now: Instant) -> Option<Pushed> {
         let connection = self.connections.get_mut(token)?;
-        match connection.transport.send(net, &mut connection.socket, &self.scratch) {
+        match connection.transport.send(net, &self.scratch) {
             Ok(wire) => {
                 let whole = wire.taken == self.scratch.len();
                 if !whole {
@@ -157,7 +160,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Hands on what was kept.
     fn push_unsent(&mut self, net: &mut N, token: Token, now: Instant) -> Option<Pushed> {
         let connection = self.connections.get_mut(token)?;
-        match connection.transport.send(net, &mut connection.socket, &connection.unsent) {
+        match connection.transport.send(net, &connection.unsent) {
             Ok(wire) => {
                 let whole = wire.taken == connection.unsent.len();
                 connection.unsent.drain(..wire.taken);
@@ -201,6 +204,9 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Goes on sending a request that is not with the kernel yet.
     pub(super) fn send_on(&mut self, net: &mut N, token: Token, now: Instant) {
+        if self.connections.get(token).is_some_and(|connection| connection.transport.carrier().is_some()) {
+            return self.send_pieces(net, token, now);
+        }
         for _ in 0..PIECES_MAX {
             let Some(connection) = self.connections.get(token) else { return };
             let body_left = connection.upload.as_ref().is_some_and(|upload| upload.is_under_way());
@@ -236,7 +242,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(connection) = self.connections.get_mut(token) else { return };
         if !connection.transport.is_flushed() {
             let slot = connection.slot;
-            match connection.transport.flush(net, &mut connection.socket) {
+            match connection.transport.flush(net) {
                 Ok(sent) => self.note_sent(slot, sent),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => return self.send_failed(net, token, &error, now),
@@ -283,7 +289,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// The request can not be made: a file is gone or shorter than it was, or there is no room for a signature.
-    fn unsendable(&mut self, net: &mut N, token: Token, error: &io::Error, now: Instant) {
+    pub(super) fn unsendable(&mut self, net: &mut N, token: Token, error: &io::Error, now: Instant) {
         self.note_detail(error.to_string().as_bytes());
         let outcome = AttemptOutcome::failed(AttemptClass::ClientResource, Cause::BodyUnreadable, Phase::Send);
         let Some(connection) = self.connections.get(token) else { return };

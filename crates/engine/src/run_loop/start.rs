@@ -1,6 +1,7 @@
 //! Operations and attempts begin here: a slot takes an operation, a connection is found or opened, the request is sent.
 
-use super::connections::{Connection, Found, OriginState, State};
+use super::carrier::Multiplex;
+use super::connections::{Connection, Found, OriginState};
 use super::finish::After;
 use super::op::{Attempt, Body, Op, Slot};
 use super::pacer::Pacer;
@@ -13,7 +14,6 @@ use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase, Stage};
 use std::io;
 use wire::range::ByteRange;
-use wire::response::ResponseReader;
 
 impl<N: Network> RunLoop<'_, N> {
     /// Serves the attempts that wait for a connection, then starts the operations that are due, a bounded number of them:
@@ -21,11 +21,18 @@ impl<N: Network> RunLoop<'_, N> {
     #[inline]
     pub(super) fn start_due(&mut self, net: &mut N, now: Instant) -> Instant {
         match &self.pacer {
-            Pacer::Closed(closed) if closed.waiting.is_empty() => now,
-            Pacer::Closed(_) => self.start_waiting(net, now),
+            Pacer::Closed(closed) if closed.waiting.is_empty() && self.waiting == 0 && self.to_send.is_empty() => now,
+            Pacer::Closed(_) => {
+                self.serve_waiting(net, now);
+                let now = self.start_waiting(net, now);
+                self.send_queued(net, now);
+                now
+            }
             Pacer::Open(_) => {
                 self.serve_waiting(net, now);
-                self.start_arrived(net, now)
+                let now = self.start_arrived(net, now);
+                self.send_queued(net, now);
+                now
             }
         }
     }
@@ -202,12 +209,21 @@ impl<N: Network> RunLoop<'_, N> {
         if kind == AttemptKind::Resend {
             op.attempt.flags.set(Flag::Resent);
         }
+        self.find_connection(net, slot, now);
+    }
+
+    /// Finds a connection for the slot's attempt: a kept one, one that will be there soon, or a new one.
+    pub(super) fn find_connection(&mut self, net: &mut N, slot: u32, now: Instant) {
+        let Some(op) = &self.slots[slot as usize].op else { return };
         let origin = op.attempt_origin();
-        // A resend goes out on a new connection: other kept ones are likely to be as stale as the first.
-        let kept = if kind == AttemptKind::Resend { None } else { self.origins[origin].take_idle(&self.connections) };
+        // A resend goes out on a new connection: other kept ones are likely to be as stale as the first. Those of HTTP/2
+        // are few, and say when they close.
+        let carries = self.origins[origin].http2.as_ref().is_some_and(|http2| http2.carries);
+        let anew = op.attempt.kind == AttemptKind::Resend && !carries;
+        let kept = if anew { None } else { self.origins[origin].take_idle(&self.connections) };
         match kept {
             Some(token) => self.use_kept(net, token, slot, now),
-            None if kind != AttemptKind::Resend && self.must_wait(origin, now) => {
+            None if self.origins[origin].seat_is_coming() || (!anew && self.must_wait(origin, now)) => {
                 self.origins[origin].waiting.push_back(slot);
                 self.waiting += 1;
             }
@@ -236,6 +252,10 @@ impl<N: Network> RunLoop<'_, N> {
     /// Gives free connections, and leave to open new ones, to the attempts that wait for one.
     #[inline]
     fn serve_waiting(&mut self, net: &mut N, now: Instant) {
+        if self.waiting == 0 {
+            return;
+        }
+        self.openings.forget();
         for origin in 0..self.origins.len() {
             if self.waiting == 0 {
                 return;
@@ -251,10 +271,10 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(op) = &self.slots[slot as usize].op else { return false };
         let timed_out = now.since(op.attempt.started) >= self.plan.timeouts.connect;
         let kept = state.take_idle(&self.connections);
-        if kept.is_none() && !timed_out && !self.openings.take(now) {
+        if kept.is_none() && !timed_out && !self.may_open(origin, now) {
             return false;
         }
-        state.waiting.pop_front();
+        self.origins[origin].waiting.pop_front();
         self.waiting -= 1;
         match kept {
             Some(token) => self.use_kept(net, token, slot, now),
@@ -265,6 +285,13 @@ impl<N: Network> RunLoop<'_, N> {
             None => self.open(net, slot, now),
         }
         true
+    }
+
+    /// Whether a connection may be opened for the first of those that wait.
+    fn may_open(&mut self, origin: usize, now: Instant) -> bool {
+        let state = &self.origins[origin];
+        let coming = state.http2.as_ref().map_or(0, Multiplex::coming);
+        coming < state.waiting.len() && (matches!(self.pacer, Pacer::Closed(_)) || self.openings.take(now))
     }
 
     /// Opens a connection for the slot's attempt.
@@ -302,29 +329,9 @@ impl<N: Network> RunLoop<'_, N> {
         match net.connect(token, &address) {
             Ok((socket, connecting)) => {
                 op.attempt.connection = Some(token);
-                self.connections.insert(
-                    token,
-                    Connection {
-                        socket,
-                        transport: Transport::Plain,
-                        state: State::Opening,
-                        origin,
-                        address,
-                        slot,
-                        reader: ResponseReader::new(),
-                        unsent: Vec::new(),
-                        upload: None,
-                        closing: false,
-                        requests: 0,
-                        opened: now,
-                        connected: now,
-                        deadline: Instant::NEVER,
-                        looked_at: false,
-                        large_bodies: false,
-                        low_water: 1,
-                        queued: false,
-                    },
-                );
+                let connection = Connection::new(Transport::plain(socket), origin, address, slot, now);
+                self.connections.insert(token, connection);
+                self.note_making(token);
                 self.set_deadline(token, now + self.plan.timeouts.connect);
                 if connecting == Connecting::Done {
                     self.established(net, token, now);
@@ -337,10 +344,13 @@ impl<N: Network> RunLoop<'_, N> {
     /// Closes a free connection when so many are open that a new one could find no descriptor: the one that has been free
     /// for longest at the origin with the most of them.
     fn make_room(&mut self, net: &mut N) {
-        while self.connections.len() >= self.plan.connections.open_max {
+        while self.connections.sockets() >= self.plan.connections.open_max {
             let fullest = self.origins.iter_mut().max_by_key(|origin| origin.idle_count());
             let Some(token) = fullest.and_then(OriginState::take_stalest) else { return };
-            self.close(net, token);
+            match self.connections.get(token).and_then(|connection| connection.transport.carrier()) {
+                Some(carrier) => self.leave(net, carrier),
+                None => self.close(net, token),
+            }
         }
     }
 
@@ -353,6 +363,8 @@ impl<N: Network> RunLoop<'_, N> {
             if now.since(op.attempt.started) >= most {
                 let outcome = AttemptOutcome::failed(AttemptClass::Dns, Cause::ResolverFailed, Phase::Resolve);
                 self.unreached(net, slot, outcome, now);
+            } else if self.origins[op.attempt_origin()].seat_is_coming() {
+                self.find_connection(net, slot, now);
             } else {
                 self.open(net, slot, now);
             }
@@ -364,7 +376,7 @@ impl<N: Network> RunLoop<'_, N> {
         let now = net.now();
         self.turn(net, now);
         let Some(connection) = self.connections.get_mut(token) else { return now };
-        match net.connected(&mut connection.socket) {
+        match connection.transport.connected(net) {
             Ok(()) => self.established(net, token, now),
             Err(error) => {
                 let slot = connection.slot;
@@ -395,6 +407,10 @@ impl<N: Network> RunLoop<'_, N> {
         }
         self.connect_failures_in_a_row = 0;
         self.control.note_reached();
+        if self.speaks_http2(token) {
+            return self.carry(net, token, now);
+        }
+        self.made_single(token);
         self.send_request(net, token, now);
     }
 

@@ -123,6 +123,18 @@ impl Upload {
         }
     }
 
+    /// The end is told in another way than by chunks, as in HTTP/2.
+    pub fn unframed(&mut self) {
+        if matches!(self.frame, Frame::Chunked) {
+            self.frame = Frame::Length;
+        }
+    }
+
+    /// Whether the last piece was made.
+    pub fn is_made(&self) -> bool {
+        self.ended
+    }
+
     /// Data bytes that were taken.
     pub fn taken(&self) -> u64 {
         self.taken

@@ -50,6 +50,16 @@ pub trait SimServer {
 
     /// A request has come whole; what is put on its connection, and when.
     fn request(&mut self, now: Instant, request: &str) -> Vec<(Instant, Reply)>;
+
+    /// Bytes have come on the connection of that number, behind those in `bytes` that were left there before. A server
+    /// takes out what it has read. Unless it speaks something else, that is a request of HTTP/1 without a body.
+    fn received(&mut self, now: Instant, _connection: usize, bytes: &mut Vec<u8>) -> Vec<(Instant, Reply)> {
+        if !bytes.ends_with(b"\r\n\r\n") {
+            return Vec::new();
+        }
+        let request = String::from_utf8_lossy(&std::mem::take(bytes)).into_owned();
+        self.request(now, &request)
+    }
 }
 
 /// Any function from instant and request to replies is a server.
@@ -179,9 +189,10 @@ impl<S: SimServer> Network for SimNetwork<S> {
         self.now.set(now);
         let pipe = &mut self.pipes[socket.id];
         pipe.sent.extend_from_slice(bytes);
-        if pipe.sent.ends_with(b"\r\n\r\n") {
-            let request = String::from_utf8_lossy(&std::mem::take(&mut pipe.sent)).into_owned();
-            pipe.arriving.extend(self.server.request(now, &request));
+        for (at, reply) in self.server.received(now, socket.id, &mut pipe.sent) {
+            // What answers other requests may come in between.
+            let place = pipe.arriving.partition_point(|(earlier, _)| *earlier <= at);
+            pipe.arriving.insert(place, (at, reply));
         }
         Ok(bytes.len())
     }

@@ -13,7 +13,7 @@ mod verify;
 
 pub use error::TlsConfigError;
 pub use negotiated::Negotiated;
-pub(crate) use session::{Session, Wire};
+pub(crate) use session::{RECORD_BYTES_MAX, Session, Wire};
 
 use rustls::client::{ClientSessionMemoryCache, Resumption};
 use rustls::crypto::CryptoProvider;

@@ -4,6 +4,7 @@
 //! [`Session::feed`] hands over everything it can decrypt before it returns, so nothing waits here unseen: when the
 //! socket is drained, so is the session.
 
+use crate::owed::Owed;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Error, HandshakeKind};
 use std::io::{self, BufRead, Write};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 /// The largest record with its head (RFC 8446 §5.2, and RFC 5246 §6.2.3, which allows 2^14 + 2048): so many bytes can be
 /// here without their content being known.
-const RECORD_BYTES_MAX: u64 = 5 + (1 << 14) + 2048;
+pub(crate) const RECORD_BYTES_MAX: u64 = 5 + (1 << 14) + 2048;
 /// Bytes by which an answer in plain HTTP is told from TLS.
 const BEGIN_BYTES: usize = 5;
 
@@ -29,7 +30,7 @@ pub(crate) struct Wire {
 pub(crate) struct Session {
     tls: ClientConnection,
     /// Bytes received that are not counted yet: they may belong to content that is not decrypted.
-    owed: u64,
+    owed: Owed,
     /// What the server's first bytes were.
     begin: [u8; BEGIN_BYTES],
     begun: usize,
@@ -52,7 +53,7 @@ impl<F: FnMut(&[u8]) -> io::Result<usize>> Write for Put<F> {
 impl Session {
     pub(crate) fn new(config: Arc<ClientConfig>, name: ServerName<'static>) -> Result<Self, Error> {
         let tls = ClientConnection::new(config, name)?;
-        Ok(Self { tls, owed: 0, begin: [0; BEGIN_BYTES], begun: 0, peer_closed: false })
+        Ok(Self { tls, owed: Owed::new(RECORD_BYTES_MAX), begin: [0; BEGIN_BYTES], begun: 0, peer_closed: false })
     }
 
     /// The connection as rustls knows it, to ask what was agreed on.
@@ -78,23 +79,19 @@ impl Session {
     /// Notes that so many bytes came.
     #[inline]
     pub(crate) fn received(&mut self, bytes: usize) {
-        self.owed += bytes as u64;
+        self.owed.add(bytes as u64);
     }
 
-    /// Of the bytes received, those that can be counted now that `body` bytes of content are known; never less than
-    /// these. What may still turn out to be content is kept back.
+    /// Of the bytes received, those that can be counted now that `body` bytes of content are known.
     #[inline]
     pub(crate) fn settle(&mut self, body: usize) -> usize {
-        let body = body as u64;
-        let counted = self.owed.saturating_sub(RECORD_BYTES_MAX).max(body);
-        self.owed = self.owed.saturating_sub(counted);
-        counted as usize
+        self.owed.settle(body as u64) as usize
     }
 
     /// All bytes that were kept back: the attempt that they belong to has ended.
     #[inline]
     pub(crate) fn settle_all(&mut self) -> u64 {
-        std::mem::take(&mut self.owed)
+        self.owed.settle_all()
     }
 
     /// Goes on with the handshake. Answers how many bytes of the input belong to it when it is complete.

@@ -35,6 +35,7 @@ pub fn plan() -> Plan {
             from: Arc::from([]),
             requests_max: None,
             open_max: usize::MAX,
+            http2: None,
             tls: Arc::default(),
             receive_low_water: None,
         },

@@ -113,7 +113,15 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
     let (timeouts, connections) = (&plan.timeouts, &plan.connections);
     let mut settings = requests(plan);
     let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
-    set("http", if plan.http.version == Version::Http10 { "1.0" } else { "1.1" }.to_owned());
+    let version = match (&connections.http2, plan.http.version) {
+        (Some(_), _) => "2",
+        (None, Version::Http10) => "1.0",
+        (None, Version::Http11 | Version::Http2) => "1.1",
+    };
+    set("http", version.to_owned());
+    if let Some(http2) = &connections.http2 {
+        set("streams", http2.streams.to_string());
+    }
     set("keep_alive", plan.http.keep_alive.to_string());
     set("order", if plan.choice == Choice::Random { "random" } else { "round-robin" }.to_owned());
     set(

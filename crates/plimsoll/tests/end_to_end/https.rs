@@ -2,7 +2,7 @@
 
 use crate::support::{KIB, MIB, Nginx, Place, Report, Request, Setup, shared_cores};
 
-const TLS: Setup = Setup { gibibyte: false, server: "", tls: true, exact_times: false };
+const TLS: Setup = Setup { gibibyte: false, server: "", tls: true, http2: false, exact_times: false };
 const TLS_1_2: Setup = Setup { server: "ssl_protocols TLSv1.2;", ..TLS };
 
 /// Loads `path` with these words; the run must be clean and join with the log.

@@ -9,6 +9,7 @@ mod counts;
 mod front;
 mod generate;
 mod help;
+mod http2;
 mod https;
 mod interrupts;
 mod limits;

@@ -150,6 +150,34 @@ impl From<httparse::Error> for Malformed {
     }
 }
 
+impl Head {
+    /// A final head whose fields have been read already, as those of HTTP/2 are. Calls `visit` with each field.
+    ///
+    /// # Errors
+    /// [`Malformed::BadStatus`], [`Malformed::TooManyHeaders`], [`Malformed::BadContentLength`], or
+    /// [`Malformed::UnknownTransferEncoding`] when one is there at all.
+    pub fn of_fields<'f>(
+        version: Version,
+        status: u16,
+        kind: RequestKind,
+        fields: impl Iterator<Item = (&'f str, &'f [u8])>,
+        visit: &mut impl FnMut(&[u8], &[u8]),
+    ) -> Result<Self, Malformed> {
+        if !(200..=599).contains(&status) {
+            return Err(Malformed::BadStatus);
+        }
+        let mut draft = Draft::new(status, version);
+        for (number, (name, value)) in fields.enumerate() {
+            if number >= MAX_HEADERS {
+                return Err(Malformed::TooManyHeaders);
+            }
+            draft.observe(name, value)?;
+            visit(name.as_bytes(), value);
+        }
+        draft.finish(kind)
+    }
+}
+
 /// What one head turned out to be.
 pub(super) enum Parsed {
     Interim,
@@ -239,8 +267,10 @@ impl Draft {
     /// RFC 9112 §6.3, in its order.
     fn finish(self, kind: RequestKind) -> Result<Head, Malformed> {
         let Self { mut head, fields } = self;
-        if fields.chunked && head.version == Version::Http10 {
-            return Err(Malformed::TransferEncodingInHttp10);
+        match head.version {
+            Version::Http10 if fields.chunked => return Err(Malformed::TransferEncodingInHttp10),
+            Version::Http2 if fields.chunked => return Err(Malformed::UnknownTransferEncoding),
+            Version::Http10 | Version::Http11 | Version::Http2 => {}
         }
         head.keep_alive = fields.persistent(head.version);
         head.declared_length = fields.length;

@@ -4,7 +4,7 @@ use crate::execute::Print;
 use clap::ArgAction;
 use measure::units::{ByteSize, Rate, parse_span};
 use std::net::IpAddr;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -109,6 +109,14 @@ pub struct Requests {
     /// Speak HTTP/1.0, as ab does.
     #[arg(long = "http1.0", help_heading = "Requests", hide_short_help = true)]
     pub http10: bool,
+    /// Speak HTTP/2: asked for by ALPN with https, where the server may choose HTTP/1.1; with http the server must know it.
+    #[arg(
+        long,
+        conflicts_with_all = ["http10", "proxy", "receive_low_water"],
+        help_heading = "Requests",
+        hide_short_help = true
+    )]
+    pub http2: bool,
     /// Do not follow redirects: count them as http_3xx.
     #[arg(long)]
     pub no_follow: bool,
@@ -130,6 +138,9 @@ pub struct Connections {
     /// A new connection for each request.
     #[arg(long, help_heading = "Connections", hide_short_help = true)]
     pub no_keepalive: bool,
+    /// HTTP/2: requests at once on a connection, as far as the server allows [default: 100].
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU32>, requires = "http2", help_heading = "Connections", hide_short_help = true)]
+    pub streams: Option<NonZeroU32>,
     /// Close a connection after so many requests.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Connections", hide_short_help = true)]
     pub requests_per_connection: Option<NonZeroU64>,

@@ -5,9 +5,10 @@ use super::headers::BASE64;
 use crate::execute::{OWN_DESCRIPTORS, Output, Print};
 use crate::failure::Failure;
 use base64::Engine;
+use engine::http2::{STREAMS_DEFAULT, STREAMS_MAX};
 use engine::plan::{
-    Auth, Choice, ConnectTo, ConnectionPlan, Follow, HttpPlan, LoadModel, Mix, Plan, Route, Spread, StopAfter, Targets,
-    Timeouts, Trap, Traps,
+    Auth, Choice, ConnectTo, ConnectionPlan, Follow, Http2Plan, HttpPlan, LoadModel, Mix, Plan, Route, Spread,
+    StopAfter, Targets, Timeouts, Trap, Traps,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use engine::tls::{self, TlsPlan, TlsSettings};
@@ -211,7 +212,8 @@ fn connections(args: &Args, spread: Spread) -> Result<ConnectionPlan, Failure> {
         connect_to: flags.connect_to.iter().map(|rule| connect_to(rule)).collect::<Result<_, _>>()?,
         known: HashMap::new(),
         from: flags.local_address.clone().into(),
-        tls: Arc::new(tls(&args.tls)?),
+        http2: http2(args)?,
+        tls: Arc::new(tls(&args.tls, args.requests.http2)?),
         requests_max: flags.requests_per_connection,
         open_max: usize::MAX,
         receive_low_water: flags
@@ -221,7 +223,15 @@ fn connections(args: &Args, spread: Spread) -> Result<ConnectionPlan, Failure> {
     })
 }
 
-fn tls(flags: &Tls) -> Result<TlsPlan, Failure> {
+fn http2(args: &Args) -> Result<Option<Http2Plan>, Failure> {
+    let streams = args.connections.streams.unwrap_or(STREAMS_DEFAULT);
+    if streams.get() > STREAMS_MAX {
+        return Err(Failure::usage(format!("--streams {streams}: at most {STREAMS_MAX}")));
+    }
+    Ok(args.requests.http2.then_some(Http2Plan { streams }))
+}
+
+fn tls(flags: &Tls, http2: bool) -> Result<TlsPlan, Failure> {
     let identity = flags.cert.as_ref().map(|certificate| tls::Identity {
         certificate: certificate.clone(),
         key: flags.key.as_ref().unwrap_or(certificate).clone(),
@@ -231,7 +241,10 @@ fn tls(flags: &Tls) -> Result<TlsPlan, Failure> {
         (false, []) => tls::Trust::System,
         (false, files) => tls::Trust::Files(files.to_vec()),
     };
-    let settings = TlsSettings { trust, identity, resumption: !flags.no_tls_resumption, ..TlsSettings::default() };
+    let mut settings = TlsSettings { trust, identity, resumption: !flags.no_tls_resumption, ..TlsSettings::default() };
+    if http2 {
+        settings.protocols.insert(0, (*b"h2").into());
+    }
     tls::configure(&settings).map_err(|error| Failure::usage(error.to_string()))
 }
 

@@ -24,6 +24,8 @@ pub struct Setup {
     pub server: &'static str,
     /// Whether its port speaks TLS, with a certificate of [`Nginx::authority`] for 127.0.0.1.
     pub tls: bool,
+    /// Whether its port speaks HTTP/2, beside HTTP/1.1 inside TLS and alone without it.
+    pub http2: bool,
     /// Whether the log's times must be exact to the millisecond: nginx reads the clock once for each batch of events.
     pub exact_times: bool,
 }
@@ -236,6 +238,7 @@ fn configuration(directory: &Path, address: SocketAddr, setup: Setup) -> String 
     } else {
         ("", String::new())
     };
+    let http2 = if setup.http2 { " http2" } else { "" };
     let events = if setup.exact_times { "epoll_events 8;" } else { "multi_accept on;" };
     format!(
         r#"
@@ -252,7 +255,7 @@ http {{
   client_body_temp_path {root}/body; proxy_temp_path {root}/proxy; fastcgi_temp_path {root}/fastcgi;
   scgi_temp_path {root}/scgi; uwsgi_temp_path {root}/uwsgi;
   server {{
-    listen {address}{ssl} backlog=4096; {certificates}
+    listen {address}{ssl}{http2} backlog=4096; {certificates}
     listen unix:{root}/socket;
     location = /ready {{ access_log off; return 204; }}
     location /f/ {{ alias {root}/files/; }}

@@ -1,0 +1,59 @@
+//! Why a stream did not end well. Decided by the library's kinds of errors and by codes, never by text.
+
+use h2::Reason;
+
+/// How a stream ended that did not end well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The peer refused it with REFUSED_STREAM: it was not processed (RFC 9113 §8.7).
+    Refused,
+    /// The peer takes no more streams and said that it has not seen this one: a GOAWAY with a lower number.
+    AboveGoaway,
+    /// The peer ended it with this code.
+    Reset(u32),
+    /// The peer ended the connection with this code.
+    GoneAway(u32),
+    /// The connection ended.
+    Closed,
+    /// What came on it breaks a rule; the connection goes on.
+    BadStream(u32),
+    /// What came on the connection is not valid HTTP/2.
+    BadConnection(u32),
+    /// More interim answers than anybody needs.
+    TooManyInterim,
+    /// A defect in this program.
+    Defect,
+}
+
+impl Failure {
+    pub(super) fn of(error: &h2::Error) -> Self {
+        let code = error.reason().map_or(0, u32::from);
+        match (error.is_remote(), error.is_library()) {
+            _ if error.is_io() => Self::Closed,
+            (true, _) if error.is_go_away() => Self::AboveGoaway,
+            (true, _) if error.reason() == Some(Reason::REFUSED_STREAM) => Self::Refused,
+            (true, _) => Self::Reset(code),
+            (_, true) if error.is_go_away() => Self::BadConnection(code),
+            (_, true) => Self::BadStream(code),
+            _ => Self::Defect,
+        }
+    }
+
+    /// How the connection ended, when it ended by itself.
+    pub(super) fn of_connection(error: &h2::Error) -> Self {
+        match Self::of(error) {
+            Self::AboveGoaway => Self::GoneAway(error.reason().map_or(0, u32::from)),
+            other => other,
+        }
+    }
+
+    /// The code that was said, for an example of the failure.
+    pub(crate) fn detail(self) -> Option<String> {
+        match self {
+            Self::Reset(code) | Self::GoneAway(code) | Self::BadStream(code) | Self::BadConnection(code) => {
+                Some(format!("code {code} ({:?})", Reason::from(code)))
+            }
+            Self::Refused | Self::AboveGoaway | Self::Closed | Self::TooManyInterim | Self::Defect => None,
+        }
+    }
+}

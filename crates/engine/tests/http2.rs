@@ -1,0 +1,517 @@
+//! HTTP/2: streams are operations like those of HTTP/1, what a server does to them ends in its own class and cause, and both
+//! sides' books agree.
+
+#[path = "support/frames.rs"]
+mod frames;
+mod support;
+
+use engine::OpEntry;
+use engine::plan::*;
+use engine::sim::{Reply, SimNetwork, simulate};
+use engine::tls::{self, TlsSettings, Trust};
+use frames::*;
+use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, OpKind, Phase, Summary, Verdict};
+use proptest::prelude::*;
+use server::{Config, Faults, Front, Identity, Tls};
+use std::cell::RefCell;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::rc::Rc;
+use std::sync::Arc;
+use support::*;
+
+fn counted(ops: u64) -> StopAfter {
+    StopAfter { ops: NonZeroU64::new(ops), ..StopAfter::default() }
+}
+
+/// A plan for so many operations in so many slots, with so many streams on a connection.
+fn plan2(ops: u64, slots: u64, streams: u32) -> Plan {
+    let mut plan = plan();
+    (plan.load, plan.stop, plan.log_ops) = (closed(slots), counted(ops), true);
+    plan.connections.http2 = Some(Http2Plan { streams: NonZeroU32::new(streams).unwrap() });
+    plan
+}
+
+/// Carries out a plan against a scripted server. Answers how many connections it used as well.
+fn play(
+    plan: &Plan,
+    taking: Option<u32>,
+    script: impl Fn(Asked) -> Vec<(Instant, Reply)> + Clone + 'static,
+) -> (Summary, Vec<OpEntry>, usize) {
+    let connections = Rc::new(RefCell::new(0));
+    let (intervals, ops) = simulate(plan, |_| {
+        let (script, connections) = (script.clone(), Rc::clone(&connections));
+        let server = Frames::new(move |asked: Asked| {
+            let mut most = connections.borrow_mut();
+            *most = (*most).max(asked.connection + 1);
+            script(asked)
+        });
+        SimNetwork::new(match taking {
+            Some(streams) => server.taking(streams),
+            None => server,
+        })
+    });
+    let summary = summary(plan, &intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid, "{:?}", summary.stats.measured);
+    let connections = *connections.borrow();
+    (summary, ops, connections)
+}
+
+fn failed(class: AttemptClass, cause: Cause, phase: Phase) -> AttemptOutcome {
+    AttemptOutcome::failed(class, cause, phase)
+}
+
+#[test]
+fn slots_share_connections_as_streams() {
+    for (slots, streams, taking, expected) in [
+        (1, 100, None, 1),
+        (32, 100, None, 1),
+        (32, 8, None, 4),
+        (33, 8, None, 5),
+        (32, 100, Some(10), 4),
+        (8, 1, None, 8),
+    ] {
+        let plan = plan2(500, slots, streams);
+        let (summary, ops, connections) = play(&plan, taking, |asked| page(asked, ms(1), 1000));
+        let tally = &summary.stats.measured;
+        assert_eq!((tally.ok, summary.stats.traffic.body), (500, 500_000), "{slots} {streams}");
+        assert_eq!(summary.stats.connections.opened, connections as u64);
+        let pages = 500 * [head(1, 200, false), data(1, 1000, true)].concat().len();
+        let arrived = summary.stats.traffic.body + summary.stats.traffic.overhead;
+        assert_eq!(arrived, (pages + connections * greeting(taking).len()) as u64, "every byte that came is counted");
+        // A server tells only after the first request how many streams it takes: meanwhile enough are on their way.
+        assert_eq!(connections, expected, "{slots} slots, {streams} streams, {taking:?} taken");
+        assert!(ops.iter().all(|op| op.status == Some(200) && op.body_bytes == 1000));
+        for op in &ops {
+            let (sent, first) = (op.sent.unwrap(), op.first_byte.unwrap());
+            assert_eq!((first.since(sent), op.end), (ms(1), first), "{op:?}");
+        }
+    }
+}
+
+#[test]
+fn an_open_run_takes_streams_as_they_come() {
+    let mut plan = plan2(1, 1, 50);
+    (plan.load, plan.stop) = (open(1000.0, 1000), StopAfter { time: Some(ms(2000)), ..StopAfter::default() });
+    let (summary, ops, connections) = play(&plan, None, |asked| page(asked, ms(100), 10));
+    assert_eq!((summary.stats.measured.ok, ops.len()), (2000, 2000));
+    // 100 in flight on average.
+    assert!((2..=4).contains(&connections), "{connections}");
+    near(&summary.all.service, 0.5, ms(100), ms(1));
+}
+
+#[test]
+fn what_was_refused_is_sent_again_once() {
+    for (name, cause, refusal) in [
+        ("REFUSED_STREAM", Cause::StreamRefused, reset as fn(u32, u32) -> Vec<u8>),
+        ("GOAWAY", Cause::AboveGoaway, |_, _| goaway(0, 0)),
+    ] {
+        for (refused, method) in [(1, "GET"), (1, "POST"), (2, "GET")] {
+            let mut plan = plan2(1, 1, 10);
+            plan.mix = Mix::one(RequestPlan::new(method, OpKind::Request));
+            let (summary, ops, connections) = play(&plan, None, move |asked| {
+                if asked.before < refused {
+                    return vec![(asked.now + ms(1), Reply::Bytes(refusal(asked.stream, REFUSED_STREAM)))];
+                }
+                page(asked, ms(1), 10)
+            });
+            let tally = &summary.stats.measured;
+            let ok = u64::from(refused == 1);
+            assert_eq!((tally.ok, tally.attempts, tally.resends), (ok, 2, 1), "{name}");
+            assert_eq!(tally.flags.get(Flag::Unprocessed), refused as u64, "{name}");
+            assert_eq!(tally.flags.get(Flag::Resent), 1);
+            assert_eq!(tally.causes.get(cause), refused as u64);
+            assert_eq!(ops[0].outcome.cause, if refused == 1 { Cause::None } else { cause });
+            // A connection that refused one stream is good for others; one that said GOAWAY is not.
+            assert_eq!(connections, if cause == Cause::AboveGoaway { 2 } else { 1 }, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_goaway_loses_nothing() {
+    // Each connection takes 21 requests, and says so while others are under way.
+    let plan = plan2(1000, 16, 16);
+    let (summary, _, connections) = play(&plan, None, |asked| {
+        let mut replies = page(asked, ms(2), 100);
+        if asked.stream == 41 {
+            replies.insert(0, (asked.now + ms(1), Reply::Bytes(goaway(41, 0))));
+        }
+        replies
+    });
+    let tally = &summary.stats.measured;
+    let unprocessed = tally.flags.get(Flag::Unprocessed);
+    assert_eq!((tally.ok, tally.resends, tally.causes.get(Cause::AboveGoaway)), (1000, unprocessed, unprocessed));
+    assert_eq!(connections, 1000_usize.div_ceil(21));
+    assert!(unprocessed > 100, "{unprocessed}");
+}
+
+type Script = fn(Asked) -> Vec<(Instant, Reply)>;
+
+#[test]
+fn every_fault_ends_in_its_own_cause() {
+    use AttemptClass::{ClosedEarly, Incomplete, Protocol, Reset, TimeoutHead, TimeoutIdle};
+    use Phase::{Body, Head};
+    fn then(asked: Asked, bytes: &[Vec<u8>], last: Option<Reply>) -> Vec<(Instant, Reply)> {
+        let mut replies = vec![(asked.now + ms(1), Reply::Bytes(bytes.concat()))];
+        replies.extend(last.map(|reply| (asked.now + ms(2), reply)));
+        replies
+    }
+    let cases: [(&str, Script, AttemptOutcome); 18] = [
+        ("reset", |a| then(a, &[reset(a.stream, INTERNAL_ERROR)], None), failed(Reset, Cause::StreamReset, Head)),
+        (
+            "reset in the body",
+            |a| then(a, &[head(a.stream, 200, false), data(a.stream, 9, false), reset(a.stream, 0)], None),
+            failed(Reset, Cause::StreamReset, Body),
+        ),
+        ("closed", |a| then(a, &[], Some(Reply::End)), failed(ClosedEarly, Cause::ClosedBeforeHead, Head)),
+        (
+            "closed in the body",
+            |a| then(a, &[head(a.stream, 200, false), data(a.stream, 9, false)], Some(Reply::End)),
+            failed(Incomplete, Cause::BodyCutShort, Body),
+        ),
+        (
+            "closed in a frame",
+            |a| then(a, &[head(a.stream, 200, false), data(a.stream, 9, true)[..12].to_vec()], Some(Reply::End)),
+            failed(Incomplete, Cause::BodyCutShort, Body),
+        ),
+        ("connection reset", |a| then(a, &[], Some(Reply::Reset)), failed(Reset, Cause::ResetInHead, Head)),
+        (
+            "connection reset in the body",
+            |a| then(a, &[head(a.stream, 200, false)], Some(Reply::Reset)),
+            failed(Reset, Cause::ResetInBody, Body),
+        ),
+        (
+            "GOAWAY with an error",
+            |a| then(a, &[goaway(a.stream, INTERNAL_ERROR)], Some(Reply::End)),
+            failed(Reset, Cause::GoneAway, Head),
+        ),
+        (
+            "HTTP/1",
+            |a| then(a, &[b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".to_vec()], Some(Reply::End)),
+            failed(Protocol, Cause::BadHttp2, Head),
+        ),
+        ("a frame of no stream", |a| then(a, &[data(0, 1, false)], None), failed(Protocol, Cause::BadHttp2, Head)),
+        ("content first", |a| then(a, &[data(a.stream, 1, true)], None), failed(Protocol, Cause::BadHttp2, Head)),
+        (
+            "a field that HTTP/2 has not",
+            |a| then(a, &[frame(1, 5, a.stream, b"\x88\x00\x0aconnection\x05close")], None),
+            failed(Protocol, Cause::BadStream, Head),
+        ),
+        (
+            "less content than told",
+            |a| then(a, &[frame(1, 4, a.stream, b"\x88\x0f\x0d\x0210"), data(a.stream, 9, true)], None),
+            failed(Protocol, Cause::BadStream, Body),
+        ),
+        (
+            "a length that is none",
+            |a| then(a, &[frame(1, 4, a.stream, b"\x88\x0f\x0d\x02xx"), data(a.stream, 9, true)], None),
+            failed(Protocol, Cause::BadStream, Head),
+        ),
+        (
+            "too many interim heads",
+            |a| then(a, &(0..99).map(|_| head(a.stream, 103, false)).collect::<Vec<_>>(), None),
+            failed(Protocol, Cause::TooManyInterim, Head),
+        ),
+        ("silence", |_| Vec::new(), failed(TimeoutHead, Cause::HeadTimedOut, Head)),
+        (
+            "silence in the body",
+            |a| then(a, &[head(a.stream, 200, false), data(a.stream, 9, false)], None),
+            failed(TimeoutIdle, Cause::BodyStalled, Body),
+        ),
+        (
+            "a status that is none",
+            |a| then(a, &[head(a.stream, 600, true)], None),
+            failed(Protocol, Cause::BadStatus, Head),
+        ),
+    ];
+    for (name, script, outcome) in cases {
+        let (summary, ops, _) = play(&plan2(1, 1, 10), None, script);
+        assert_eq!(ops[0].outcome, outcome, "{name}");
+        assert_eq!(summary.stats.measured.attempts, 1, "{name}");
+        let example = summary.stats.examples.iter().find(|it| it.outcome == outcome);
+        assert!(example.is_some(), "{name}");
+    }
+}
+
+#[test]
+fn bodies_are_looked_at_when_that_is_asked_for() {
+    for (bytes, outcome) in [
+        (1000, AttemptOutcome::OK),
+        (MESSAGE_BYTES_MAX + 1, failed(AttemptClass::Protocol, Cause::MessageTooLarge, Phase::Body)),
+    ] {
+        let mut plan = plan2(1, 1, 10);
+        plan.mix = Mix::one(RequestPlan { answers: Answers::Kept, ..RequestPlan::new("GET", OpKind::Get) });
+        let (_, ops, _) = play(&plan, None, move |asked| {
+            let mut answer = head(asked.stream, 200, false);
+            for left in (1..=bytes).rev().step_by(16_000) {
+                answer.extend(data(asked.stream, left.min(16_000), left <= 16_000));
+            }
+            vec![(asked.now + ms(1), Reply::Bytes(answer))]
+        });
+        assert_eq!(ops[0].outcome, outcome, "{bytes} bytes");
+    }
+}
+
+#[test]
+fn other_protocols_on_the_port_are_recognised() {
+    for (answer, cause) in [
+        (&b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"[..], Cause::NotHttp2),
+        (&[21, 3, 3, 0, 2, 2, 70, 0, 0, 0][..], Cause::TlsAnswer),
+        (&[0xff; 40][..], Cause::BadHttp2),
+    ] {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let plan = at(plan2(1, 1, 10), &format!("http://{}/", listener.local_addr().unwrap()));
+        let answer = answer.to_vec();
+        let thread = std::thread::spawn(move || {
+            use std::io::{Read, Write};
+            let (mut socket, _) = listener.accept().unwrap();
+            socket.write_all(&answer).unwrap();
+            let _ = socket.read_to_end(&mut Vec::new());
+        });
+        let kept = run(&plan);
+        assert_eq!(kept.ops[0].outcome, failed(AttemptClass::Protocol, cause, Phase::Head));
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn one_stream_that_stalls_or_breaks_leaves_the_others_alone() {
+    let mut plan = plan2(100, 10, 10);
+    plan.timeouts.head = ms(500);
+    let (summary, _, connections) = play(&plan, None, |asked| match asked.before {
+        20 => Vec::new(),
+        30 => vec![(asked.now + ms(1), Reply::Bytes(reset(asked.stream, INTERNAL_ERROR)))],
+        _ => page(asked, ms(30), 10),
+    });
+    let tally = &summary.stats.measured;
+    assert_eq!((tally.ok, tally.failed, connections), (98, 2, 1));
+}
+
+#[test]
+fn a_connection_that_is_silent_is_not_used_again() {
+    let mut plan = plan2(3, 1, 10);
+    plan.timeouts.head = ms(500);
+    let (summary, _, connections) =
+        play(&plan, None, |asked| if asked.connection == 0 { Vec::new() } else { page(asked, ms(1), 10) });
+    // The greeting came after the first request: it alone is no sign of death.
+    let tally = &summary.stats.measured;
+    assert_eq!((tally.ok, tally.failed, connections), (1, 2, 2), "{tally:?}");
+}
+
+#[test]
+fn connections_that_close_between_requests_are_stale() {
+    let mut plan = plan2(4, 1, 10);
+    if let LoadModel::Closed { think, .. } = &mut plan.load {
+        *think = ms(10);
+    }
+    let (summary, _, connections) = play(&plan, None, |asked| match asked.before {
+        // The second request meets a connection that is closed without a word.
+        1 => vec![(asked.now + ms(1), Reply::End)],
+        _ => page(asked, ms(1), 10),
+    });
+    let tally = &summary.stats.measured;
+    assert_eq!((tally.ok, tally.resends, connections), (4, 1, 2));
+    assert_eq!(tally.causes.get(Cause::StaleConnection), 1);
+}
+
+#[test]
+fn connections_are_closed_after_the_requests_that_they_may_carry() {
+    let mut plan = plan2(100, 10, 10);
+    plan.connections.requests_max = NonZeroU64::new(20);
+    let (summary, _, connections) = play(&plan, None, |asked| page(asked, ms(1), 10));
+    assert_eq!((summary.stats.measured.ok, connections), (100, 5));
+    let mut plan = plan2(30, 3, 10);
+    plan.http.keep_alive = false;
+    let (summary, _, connections) = play(&plan, None, |asked| page(asked, ms(1), 10));
+    assert_eq!((summary.stats.measured.ok, connections), (30, 30));
+}
+
+/// The embedded server, over TLS or not.
+fn serve(faults: Faults, secure: bool) -> (Front, Option<tempfile::NamedTempFile>) {
+    let tls = secure.then_some(Tls { identity: Identity::SelfSigned, client_ca: None });
+    let front = Front::start(&Config { faults, ..Config::default() }, tls.as_ref()).unwrap();
+    let authority = front.ca_pem().map(|pem| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), pem).unwrap();
+        file
+    });
+    (front, authority)
+}
+
+fn toward(plan: Plan, front: &Front, authority: Option<&tempfile::NamedTempFile>, path: &str) -> Plan {
+    let scheme = if authority.is_some() { "https" } else { "http" };
+    let mut plan = at(plan, &format!("{scheme}://{}{path}", front.addresses()[0]));
+    if let Some(authority) = authority {
+        let trust = Trust::Files(vec![authority.path().to_owned()]);
+        let protocols = vec![(*b"h2").into(), (*b"http/1.1").into()];
+        plan.connections.tls =
+            Arc::new(tls::configure(&TlsSettings { trust, protocols, ..TlsSettings::default() }).unwrap());
+    }
+    plan
+}
+
+#[test]
+fn client_and_server_count_the_same() {
+    let cases: [(&str, u64, u64, u32); 5] = [
+        ("/blackhole/1KiB", 3000, 16, 4),
+        ("/blackhole/1KiB", 500, 64, 100),
+        ("/blackhole/3MiB", 40, 16, 100),
+        ("/blackhole/700KiB?chunked", 60, 16, 16),
+        ("/blackhole/0", 300, 16, 3),
+    ];
+    for secure in [false, true] {
+        for (path, ops, slots, streams) in cases {
+            let (front, authority) = serve(Faults::default(), secure);
+            let mut plan = toward(plan2(ops, slots, streams), &front, authority.as_ref(), path);
+            plan.threads = 2;
+            let kept = run(&plan);
+            let summary = summary(&plan, &kept.intervals);
+            let ledger = front.stop();
+            assert_eq!(summary.verdict(true), Verdict::Valid, "{path}");
+            assert_eq!(summary.stats.measured.ok, ops, "{path}: {:?}", summary.stats.measured);
+            assert_eq!((ledger.requests(), ledger.complete.count), (ops, ops), "{path}");
+            assert_eq!(ledger.complete.body_bytes, summary.stats.traffic.body, "{path}");
+            assert_eq!(ledger.received_bytes, summary.stats.traffic.sent, "{path}");
+            assert_eq!(ledger.connections_accepted, summary.stats.connections.opened, "{path}");
+            let connections = 2 * (slots / 2).div_ceil(u64::from(streams));
+            assert_eq!(ledger.connections_accepted, connections, "{path}: {slots} slots on {streams} streams");
+        }
+    }
+}
+
+#[test]
+fn ranges_heads_bodies_and_redirects_work_as_in_http1() {
+    let (front, authority) = serve(Faults::default(), true);
+    let to = |path: &str| toward(plan2(50, 8, 100), &front, authority.as_ref(), path);
+    let mut ranged = to("/blackhole/1000000");
+    let range = NonZeroU64::new(10_000).map(|length| RangeChoice::Random { length });
+    ranged.mix = Mix::one(RequestPlan { range, ..RequestPlan::new("GET", OpKind::GetRange) });
+    engine::discover::discover_sizes(&mut ranged, &mut |_, _, _| {}).unwrap();
+    let mut heads = to("/blackhole/10GiB");
+    heads.mix = Mix::one(RequestPlan::new("HEAD", OpKind::Head));
+    let hopped = to("/blackhole/100?redirect=/blackhole/30");
+    for (plan, bytes, hops) in [(ranged, 500_000, 0), (heads, 0, 0), (hopped, 1500, 50)] {
+        let kept = run(&plan);
+        let summary = summary(&plan, &kept.intervals);
+        let tally = &summary.stats.measured;
+        assert_eq!(summary.verdict(true), Verdict::Valid);
+        assert_eq!((tally.ok, tally.hops), (50, hops), "{tally:?}");
+        assert_eq!(kept.ops.iter().map(|op| op.body_bytes).sum::<u64>(), bytes);
+    }
+}
+
+#[test]
+fn request_bodies_are_sent_as_the_server_takes_them() {
+    let (front, authority) = serve(Faults::default(), false);
+    let mut plan = toward(plan2(20, 4, 4), &front, authority.as_ref(), "/blackhole/1");
+    let body = Some(BodyPlan::of_bytes(Arc::from(vec![7; 3_000_000])));
+    plan.mix = Mix::one(RequestPlan { body, ..RequestPlan::new("POST", OpKind::Request) });
+    let kept = run(&plan);
+    let summary = summary(&plan, &kept.intervals);
+    let ledger = front.stop();
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!((ledger.received_bytes, ledger.requests()), (summary.stats.traffic.sent, 20));
+    assert_eq!((summary.stats.measured.ok, ledger.request_body_bytes), (20, 60_000_000));
+}
+
+#[test]
+fn a_server_that_chooses_http1_is_spoken_to_in_http1() {
+    let (front, authority) = serve(Faults::default(), true);
+    let mut plan = toward(plan2(200, 16, 100), &front, authority.as_ref(), "/blackhole/1KiB");
+    let trust = Trust::Files(vec![authority.as_ref().unwrap().path().to_owned()]);
+    // It is not offered, so it can not be chosen.
+    plan.connections.tls = Arc::new(tls::configure(&TlsSettings { trust, ..TlsSettings::default() }).unwrap());
+    let kept = run(&plan);
+    let summary = summary(&plan, &kept.intervals);
+    let ledger = front.stop();
+    assert_eq!((summary.verdict(true), summary.stats.measured.ok, ledger.requests()), (Verdict::Valid, 200, 200));
+    assert_eq!(ledger.connections_accepted, 16);
+}
+
+/// One thing that a server may do with a request.
+#[derive(Clone, Debug)]
+enum Deed {
+    Answer { bytes: usize, parts: usize },
+    Status(u16),
+    Reset { code: u32, after_head: bool },
+    Goaway { back: u32, code: u32 },
+    Garbage(Vec<u8>),
+    Silence,
+    Cut { at: usize },
+    ResetConnection,
+    Close,
+}
+
+fn deeds() -> impl Strategy<Value = Vec<(Deed, u64)>> {
+    let deed = prop_oneof![
+        8 => (0_usize..16_000, 1_usize..4).prop_map(|(bytes, parts)| Deed::Answer { bytes, parts }),
+        1 => prop::sample::select(vec![204_u16, 304, 404, 429, 500, 503]).prop_map(Deed::Status),
+        2 => (0_u32..14, any::<bool>()).prop_map(|(code, after_head)| Deed::Reset { code, after_head }),
+        2 => (0_u32..8, 0_u32..3).prop_map(|(back, code)| Deed::Goaway { back, code }),
+        1 => prop::collection::vec(any::<u8>(), 1..100).prop_map(Deed::Garbage),
+        1 => Just(Deed::Silence),
+        1 => (0_usize..60).prop_map(|at| Deed::Cut { at }),
+        1 => Just(Deed::ResetConnection),
+        1 => Just(Deed::Close),
+    ];
+    // With less, connections that are closed at once would be more than the simulation can look after.
+    prop::collection::vec((deed, 20_u64..300), 1..12)
+}
+
+fn carry_out(deed: &Deed, delay: u64, asked: Asked) -> Vec<(Instant, Reply)> {
+    let (at, stream) = (asked.now + ms(delay), asked.stream);
+    let bytes = |bytes: Vec<u8>| vec![(at, Reply::Bytes(bytes))];
+    match deed {
+        Deed::Answer { bytes, parts } => {
+            let mut replies = vec![(at, Reply::Bytes(head(stream, 200, false)))];
+            for part in 1..=*parts {
+                let later = at + ms(20 * part as u64);
+                replies.push((later, Reply::Bytes(data(stream, bytes / parts, part == *parts))));
+            }
+            replies
+        }
+        Deed::Status(status) => bytes(head(stream, *status, true)),
+        Deed::Reset { code, after_head: false } => bytes(reset(stream, *code)),
+        Deed::Reset { code, after_head: true } => bytes([head(stream, 200, false), reset(stream, *code)].concat()),
+        Deed::Goaway { back, code } => bytes(goaway(stream.saturating_sub(2 * back), *code)),
+        Deed::Garbage(garbage) => bytes(garbage.clone()),
+        Deed::Silence => Vec::new(),
+        Deed::Cut { at: length } => {
+            let text = [head(stream, 200, false), data(stream, 40, true)].concat();
+            vec![(at, Reply::Bytes(text[..(*length).clamp(1, text.len())].to_vec())), (at + ms(1), Reply::End)]
+        }
+        Deed::ResetConnection => vec![(at, Reply::Reset)],
+        Deed::Close => vec![(at, Reply::End)],
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    /// Whatever the load and however the server misbehaves, the books balance.
+    #[test]
+    fn the_books_balance(
+        deeds in deeds(),
+        (slots, streams, taking) in (1_u64..40, 1_u32..20, prop::option::of(0_u32..10)),
+        rate in prop::option::of(1.0_f64..200.0),
+        (idempotent, drain) in (any::<bool>(), 0_u64..400),
+    ) {
+        let mut plan = plan2(1, slots, streams);
+        plan.stop = StopAfter { time: Some(ms(3000)), ..StopAfter::default() };
+        if let Some(rate) = rate {
+            plan.load = open(rate, slots);
+        }
+        plan.drain = ms(drain);
+        plan.timeouts = Timeouts { head: ms(400), idle: ms(200), connect: ms(300), total: None };
+        plan.mix = Mix::one(RequestPlan::new(if idempotent { "GET" } else { "POST" }, OpKind::Request));
+        let (summary, ops, _) = play(&plan, taking, move |asked| {
+            let (deed, delay) = &deeds[asked.before % deeds.len()];
+            carry_out(deed, *delay, asked)
+        });
+        let tally = &summary.stats.measured;
+        prop_assert_eq!(ops.len() as u64, tally.started);
+        prop_assert_eq!(tally.classes.get(AttemptClass::Internal), 0);
+        let by_ops: u64 = ops.iter().map(|op| op.received_bytes).sum();
+        prop_assert_eq!(by_ops, summary.stats.traffic.body + summary.stats.traffic.overhead);
+    }
+}
