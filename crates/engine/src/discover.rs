@@ -4,14 +4,13 @@
 //! first byte. Both are runs of the one loop, over the same list.
 
 use crate::control::Control;
-use crate::plan::{Choice, LoadModel, Mix, Plan, RangeChoice, RequestPlan, StopAfter, Subject};
+use crate::exchange::counted;
+use crate::plan::{Plan, RangeChoice, RequestPlan, Subject};
 use crate::run::{Observer, RunError, run};
 use crate::run_loop::log::OpEntry;
-use crate::schedule::Profile;
 use measure::{AttemptOutcome, Instant, Interval, OpKind};
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::time::Duration;
 use wire::range::ByteRange;
 
 /// Requests in flight while sizes are asked for.
@@ -141,16 +140,7 @@ fn ask(
 
 /// A plan that asks for each of some items of another one once, and reports every operation.
 pub(crate) fn once_each(plan: &Plan, request: RequestPlan, items: &[usize], concurrency: NonZeroU64) -> Plan {
-    let slots = NonZeroU64::new(items.len() as u64).map_or(concurrency, |items| items.min(concurrency));
-    Plan {
-        targets: Arc::new(plan.targets.only(items)),
-        choice: Choice::RoundRobin,
-        mix: Mix::one(request),
-        load: LoadModel::Closed { slots: Profile::slots(slots), think: Duration::ZERO },
-        stop: StopAfter { ops: NonZeroU64::new(items.len() as u64), ..StopAfter::default() },
-        warmup: Duration::ZERO,
-        group_by: None,
-        log_ops: true,
-        ..plan.clone()
-    }
+    let count = NonZeroU64::new(items.len() as u64).unwrap_or(NonZeroU64::MIN);
+    let plan = Plan { targets: Arc::new(plan.targets.only(items)), ..plan.clone() };
+    counted(&plan, request, count, concurrency)
 }

@@ -11,6 +11,7 @@
 pub mod control;
 pub mod discover;
 pub mod epoll;
+pub mod exchange;
 pub mod http2;
 pub mod network;
 mod owed;

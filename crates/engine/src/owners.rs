@@ -106,7 +106,7 @@ impl Asking<'_> {
         let refused = |class, cause| AttemptOutcome::failed(class, cause, Phase::Head);
         let asked = match op.subject {
             Subject::Target(index) => self.plan.targets.listed(index as usize),
-            Subject::Fresh(_) => None,
+            Subject::Fresh(_) | Subject::Container => None,
         };
         let asked = asked.ok_or(refused(AttemptClass::Redirect, Cause::BadLocation))?;
         let url = crate::run_loop::redirected_to(&asked, &op.location)?;

@@ -15,7 +15,7 @@ enumerated! {
     pub enum Identity {
         Scheduled => "scheduled", "scheduled = started + dropped";
         Started => "started", "started = ok + failed + unfinished";
-        Attempts => "attempts", "attempts = started + redirect hops + resends";
+        Attempts => "attempts", "attempts = started + redirect hops + further requests + resends";
         Classes => "classes", "attempts = Σ of their classes";
         Bytes => "bytes", "bytes by arrival = bytes by attempt";
         Uploaded => "uploaded", "body bytes of requests as they were sent = those of the attempts";
@@ -140,7 +140,7 @@ fn equalities(tally: &Tally) -> [(Identity, u64, u64); 3] {
     [
         (Identity::Scheduled, tally.scheduled, sum([tally.started, tally.dropped])),
         (Identity::Started, tally.started, sum([tally.ok, tally.failed, tally.unfinished])),
-        (Identity::Attempts, tally.attempts, sum([tally.started, tally.hops, tally.resends])),
+        (Identity::Attempts, tally.attempts, sum([tally.started, tally.hops, tally.steps, tally.resends])),
     ]
 }
 

@@ -293,6 +293,7 @@ impl Recorder {
         match sample.kind {
             AttemptKind::First => {}
             AttemptKind::Hop => tally.hops += 1,
+            AttemptKind::Step => tally.steps += 1,
             AttemptKind::Resend => tally.resends += 1,
         }
         tally.classes.add(sample.outcome.class);

@@ -132,6 +132,8 @@ pub enum AttemptKind {
     First,
     /// A redirect hop.
     Hop,
+    /// The next request of an operation that has several, as the next page of a listing.
+    Step,
     /// The one resend after a stale kept connection (docs/measurement.md).
     Resend,
 }

@@ -89,6 +89,9 @@ pub struct Tally {
     pub attempts: u64,
     /// Attempts that followed a redirect.
     pub hops: u64,
+    /// Attempts that went on with an operation of several requests.
+    #[serde(default)]
+    pub steps: u64,
     /// Attempts that sent an operation again after a stale kept connection.
     pub resends: u64,
     /// Attempts by class.
@@ -121,6 +124,7 @@ impl Tally {
         self.unanswered = self.unanswered.saturating_add(other.unanswered);
         self.attempts = self.attempts.saturating_add(other.attempts);
         self.hops = self.hops.saturating_add(other.hops);
+        self.steps = self.steps.saturating_add(other.steps);
         self.resends = self.resends.saturating_add(other.resends);
         self.classes.merge(&other.classes);
         self.causes.merge(&other.causes);

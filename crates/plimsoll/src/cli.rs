@@ -1,6 +1,8 @@
 //! The command line: what can be asked for, and what is said when it can not be understood.
 
-use crate::command::{demo, doctor, generate, get, owners, put, redirects, report, schema, serve};
+use crate::command::{
+    cleanup, demo, doctor, generate, get, mix, owners, prepare, put, redirects, report, schema, serve,
+};
 use crate::failure::Failure;
 use crate::{foreign, redact};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -29,6 +31,12 @@ pub enum Command {
     Get(Box<get::Args>),
     /// Writes objects, made as they are sent or read from files.
     Put(Box<put::Args>),
+    /// Loads a prepared dataset with a mix of reads, heads, writes, deletions and listings.
+    Mix(Box<mix::Args>),
+    /// Makes a dataset on a target, once.
+    Prepare(Box<prepare::Args>),
+    /// Deletes what `prepare` and `mix` made on a target, and nothing else.
+    Cleanup(Box<cleanup::Args>),
     /// Writes a dataset to disk: files of any sizes, whose bytes follow from a seed.
     Generate(Box<generate::Args>),
     /// Asks a redirecting cluster which server owns which object, and writes lists for `get`.
@@ -60,6 +68,9 @@ impl Command {
             Self::Demo(args) => demo::run(&args),
             Self::Get(args) => get::run(&args),
             Self::Put(args) => put::run(&args),
+            Self::Mix(args) => mix::run(&args),
+            Self::Prepare(args) => prepare::run(&args),
+            Self::Cleanup(args) => cleanup::run(&args),
             Self::Generate(args) => generate::run(&args),
             Self::Owners(args) => owners::run(&args),
             Self::Redirects(args) => redirects::run(&args),

@@ -27,6 +27,11 @@ pub(crate) fn push_parameter(text: &[u8], out: &mut Vec<u8>) {
     percent_encode(text, RESERVED).for_each(|piece| out.extend_from_slice(piece.as_bytes()));
 }
 
+/// A plain text as a query parameter's name or value.
+pub fn parameter(text: &str) -> String {
+    percent_encode(text.as_bytes(), RESERVED).collect()
+}
+
 /// Appends a text that is encoded in some way, in the form that is signed: it means the same.
 pub(crate) fn push_normal(piece: &str, blank: Blank, out: &mut Vec<u8>) {
     if is_normal(piece.as_bytes()) {

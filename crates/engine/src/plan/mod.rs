@@ -10,8 +10,10 @@ mod targets;
 
 pub use auth::{Auth, Carried, S3Payload};
 pub use connections::{ConnectTo, ConnectionPlan, Http2Plan, Route, Spread};
-pub use request::{Answers, BodyPlan, Checks, Framing, MESSAGE_BYTES_MAX, Mix, Pick, RangeChoice, RequestPlan, Source};
-pub use targets::{Area, FRESH_PREFIX, Item, ORIGINS_MAX, Subject, Targets, is_fresh_key};
+pub use request::{
+    Answers, BodyPlan, Checks, Framing, MESSAGE_BYTES_MAX, Mix, Pick, RangeChoice, RequestPlan, Source, Then,
+};
+pub use targets::{Area, Item, ORIGINS_MAX, Subject, Targets, fresh_prefix, is_fresh_key};
 
 use crate::schedule::{Profile, Spacing};
 use measure::Timeline;

@@ -35,6 +35,8 @@ pub enum Pick {
         /// Index of the request that makes objects.
         instead: usize,
     },
+    /// No object: the bucket or folder that all of them lie in.
+    Container,
 }
 
 /// Where the bytes of bodies come from. None of them is held for a request: they are made, or read, piece by piece.
@@ -102,6 +104,19 @@ pub enum Answers {
     Kept,
 }
 
+/// What follows a good answer within the same operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Then {
+    /// Nothing.
+    #[default]
+    End,
+    /// The next page of a listing of S3, as long as there is one; its answers are [`Answers::Kept`].
+    Pages {
+        /// Pages of an operation, at most.
+        most: u32,
+    },
+}
+
 /// Bytes of an answer that is kept.
 pub const MESSAGE_BYTES_MAX: usize = wire::s3::MAX_XML_BYTES;
 
@@ -120,6 +135,10 @@ pub struct RequestPlan {
     pub range: Option<RangeChoice>,
     /// Which object it is about.
     pub pick: Pick,
+    /// What stands behind the path, without the question mark.
+    pub query: Option<Box<str>>,
+    /// Whether more requests belong to the same operation.
+    pub then: Then,
     /// Checks of the answers.
     pub checks: Checks,
     /// What becomes of the bodies of good answers.
@@ -137,6 +156,8 @@ impl RequestPlan {
             body: None,
             range: None,
             pick: Pick::Target,
+            query: None,
+            then: Then::End,
             checks: Checks::default(),
             answers: Answers::Dropped,
         }
@@ -188,7 +209,7 @@ impl Mix {
         let requests: Vec<_> = weighted.into_iter().map(|(_, request)| request).collect();
         let stands_in = |request: &RequestPlan| match request.pick {
             Pick::Spent { instead } => requests.get(instead).is_some_and(|other| other.pick == Pick::Fresh),
-            Pick::Target | Pick::Fresh => true,
+            Pick::Target | Pick::Fresh | Pick::Container => true,
         };
         (sum > 0 && requests.iter().all(stands_in)).then_some(Self { requests, bounds })
     }

@@ -57,6 +57,8 @@ pub enum Subject {
     Target(u64),
     /// One that only this run makes: object of that number, beside those of the dataset.
     Fresh(u64),
+    /// No object: the bucket or folder that they lie in.
+    Container,
 }
 
 impl Area {
@@ -73,12 +75,15 @@ impl Area {
                 fresh_key(self.dataset.description().seed.0, number, key);
                 Some(size)
             }
+            Subject::Container => None,
         }
     }
 
     /// The path of an object, in the form in which it is sent.
     fn write_path(&self, subject: Subject, key: &mut String, path: &mut String) {
-        if self.read_key(subject, key).is_some() {
+        if subject == Subject::Container {
+            path.push_str(if self.container.is_empty() { "/" } else { &self.container });
+        } else if self.read_key(subject, key).is_some() {
             path.push_str(&self.container);
             path.push('/');
             wire::percent::push_path(&self.prefix, path);
@@ -87,19 +92,22 @@ impl Area {
     }
 }
 
-/// What the keys of [`Subject::Fresh`] begin with.
-pub const FRESH_PREFIX: &str = "plimsoll-fresh-";
+/// What the keys of [`Subject::Fresh`] of a dataset with this seed begin with.
+#[must_use]
+pub fn fresh_prefix(seed: u64) -> String {
+    format!("plimsoll-fresh-{seed:016x}-")
+}
 
 fn fresh_key(seed: u64, number: u64, key: &mut String) {
     use std::fmt::Write;
     // Writing to memory does not fail.
-    let _ = write!(key, "{FRESH_PREFIX}{seed:016x}-{number:020}");
+    let _ = write!(key, "plimsoll-fresh-{seed:016x}-{number:020}");
 }
 
 /// Whether a key below a dataset's prefix is one that a run with this dataset made as [`Subject::Fresh`].
 #[must_use]
 pub fn is_fresh_key(seed: u64, key: &str) -> bool {
-    let number = key.strip_prefix(FRESH_PREFIX).and_then(|rest| rest.strip_prefix(&format!("{seed:016x}-")));
+    let number = key.strip_prefix(&fresh_prefix(seed));
     number.is_some_and(|number| number.len() == 20 && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
@@ -197,7 +205,7 @@ impl Targets {
             (Objects::Listed(items), Subject::Target(index)) => items.get(index as usize)?.size,
             (Objects::Dataset(area), Subject::Target(index)) => area.dataset.size(index).map(|size| size.0),
             (Objects::Dataset(area), Subject::Fresh(_)) => area.read_key(subject, &mut String::new()),
-            (Objects::Listed(_), Subject::Fresh(_)) => None,
+            (_, Subject::Container) | (Objects::Listed(_), Subject::Fresh(_)) => None,
         }
     }
 
@@ -209,7 +217,7 @@ impl Targets {
                 path.push_str(items.get(index as usize).map_or("/", |item| &item.target));
             }
             (Objects::Dataset(area), _) => area.write_path(subject, key, path),
-            (Objects::Listed(_), Subject::Fresh(_)) => {}
+            (Objects::Listed(_), Subject::Fresh(_) | Subject::Container) => path.push('/'),
         }
     }
 

@@ -236,8 +236,18 @@ impl<N: Network> RunLoop<'_, N> {
                 }
                 Err(outcome) => self.end_op(net, slot, outcome, after, now),
             }
-        } else {
-            self.end_op(net, slot, outcome, after, now);
+            return;
+        }
+        match self.next_step(slot, outcome) {
+            Ok(true) => {
+                self.record_attempt(net, slot, AttemptOutcome::OK, after, now);
+                if let Some(op) = &mut self.slots[slot as usize].op {
+                    op.hop = None;
+                }
+                self.begin_attempt(net, slot, AttemptKind::Step, now);
+            }
+            Ok(false) => self.end_op(net, slot, outcome, after, now),
+            Err(outcome) => self.end_op(net, slot, outcome, after, now),
         }
     }
 
@@ -351,11 +361,12 @@ impl<N: Network> RunLoop<'_, N> {
             _ => OpOutcome::Failed(outcome),
         };
         let (body_bytes, answer) = self.final_answer(slot);
+        let kept = self.slots[slot as usize].op.as_mut().map(|op| std::mem::take(&mut op.body));
         self.record_attempt(net, slot, outcome, after, now);
         let Some(op) = self.slots[slot as usize].op.take() else { return };
         self.origins[op.origin].in_flight -= 1;
         let request = &self.plan.mix.requests()[op.request];
-        let moved = if request.is_upload() { op.attempt.sent_body } else { body_bytes };
+        let moved = if request.is_upload() { op.attempt.sent_body } else { op.pages.body_bytes + body_bytes };
         if request.pick == Pick::Fresh && verdict == OpOutcome::Ok {
             self.note_made(op.subject);
         }
@@ -368,6 +379,9 @@ impl<N: Network> RunLoop<'_, N> {
         if self.plan.log_ops {
             let mut entry = op.entry(slot, &sample, outcome, answer);
             entry.chain = self.hop_entries(&op);
+            if let Some(Body::Kept(message)) = kept {
+                entry.message = Some(message.into_boxed_slice());
+            }
             self.log.push(entry);
         }
         let unreached =

@@ -11,6 +11,7 @@
 //! - `carrier`, `frames`: streams of HTTP/2 on a connection that carries them;
 //! - `finish`: attempts and operations end and are recorded;
 //! - `redirect`: where a redirect leads, and which ones are traps;
+//! - `steps`: operations of several requests go on;
 //! - `checks`: what an answer amounts to.
 
 mod carrier;
@@ -30,6 +31,7 @@ mod request;
 mod secure;
 mod send;
 mod start;
+mod steps;
 mod transport;
 mod upload;
 

@@ -151,6 +151,16 @@ impl Body<'_> {
     }
 }
 
+/// How far an operation of several pages has come.
+#[derive(Debug, Default)]
+pub(super) struct Pages {
+    pub read: u32,
+    /// Where the next one begins, as it stands in a query.
+    pub next: Option<Box<str>>,
+    /// Body bytes of those that were read.
+    pub body_bytes: u64,
+}
+
 /// Why a body is not read any further.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Unwanted {
@@ -191,6 +201,8 @@ pub(super) struct Op<'p> {
     pub unasked: bool,
     /// What becomes of the body that is being read.
     pub body: Body<'p>,
+    /// The pages of a listing that were read.
+    pub pages: Pages,
     pub attempt: Attempt,
 }
 
@@ -249,6 +261,7 @@ impl Op<'_> {
             body_bytes: sample.body_bytes,
             received_bytes: self.received_before + self.attempt.received_bytes,
             object_bytes: answer.object_bytes,
+            message: None,
         }
     }
 }

@@ -63,7 +63,16 @@ impl<N: Network> RunLoop<'_, N> {
         let plan = self.plan;
         self.target.clear();
         match &op.hop {
-            None => plan.targets.write_path(op.subject, &mut self.key, &mut self.target),
+            None => {
+                plan.targets.write_path(op.subject, &mut self.key, &mut self.target);
+                let query = plan.mix.requests()[op.request].query.as_deref();
+                let mut mark = if self.target.contains('?') { '&' } else { '?' };
+                for part in query.into_iter().chain(op.pages.next.as_deref()) {
+                    self.target.push(mark);
+                    self.target.push_str(part);
+                    mark = '&';
+                }
+            }
             Some(hop) => self.target.push_str(hop.url.target()),
         }
         let template = &self.origins[origin].templates[op.request];
@@ -253,6 +262,8 @@ impl<N: Network> RunLoop<'_, N> {
             && let Some(upload) = &mut connection.upload
             && upload.note_sent()
         {
+            // Making and sending a body takes its time.
+            let now = net.now();
             if let Some(op) = &mut self.slots[connection.slot as usize].op {
                 op.sent_all = Some(now);
             }

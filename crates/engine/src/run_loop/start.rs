@@ -3,7 +3,7 @@
 use super::carrier::Multiplex;
 use super::connections::{Connection, Found, OriginState};
 use super::finish::After;
-use super::op::{Attempt, Body, Op, Slot};
+use super::op::{Attempt, Body, Op, Pages, Slot};
 use super::pacer::Pacer;
 use super::transport::Transport;
 use super::{BURST, RunLoop, checks, redirect};
@@ -145,6 +145,7 @@ impl<N: Network> RunLoop<'_, N> {
             group: None,
             unasked: false,
             body: Body::Dropped,
+            pages: Pages::default(),
             attempt: Attempt::new(AttemptKind::First, now),
         });
         self.begin_attempt(net, slot, AttemptKind::First, now);
@@ -165,6 +166,7 @@ impl<N: Network> RunLoop<'_, N> {
                 (request, Subject::Target(index))
             }
             Pick::Fresh => (request, Subject::Fresh(number)),
+            Pick::Container => (request, Subject::Container),
             Pick::Spent { instead } => match self.made.pop_front() {
                 Some(made) => (request, Subject::Fresh(made)),
                 None => (instead, Subject::Fresh(number)),

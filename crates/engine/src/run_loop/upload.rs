@@ -76,7 +76,7 @@ impl Maker<'_> {
             (Source::Bytes(bytes), _) => bytes.len() as u64,
             (Source::Content(_), subject) => self.targets.size(subject).unwrap_or(0),
             (Source::Files(files), Subject::Target(index)) => files.get(index as usize).map_or(0, |(_, size)| *size),
-            (Source::Files(_), Subject::Fresh(_)) => 0,
+            (Source::Files(_), Subject::Fresh(_) | Subject::Container) => 0,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The commands, one file (or folder) each.
 
+pub mod cleanup;
 mod dataset;
 pub mod demo;
 pub mod doctor;
@@ -7,7 +8,9 @@ mod embedded;
 pub mod generate;
 pub mod get;
 pub mod load;
+pub mod mix;
 pub mod owners;
+pub mod prepare;
 pub mod put;
 pub mod redirects;
 pub mod report;

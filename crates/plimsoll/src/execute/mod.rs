@@ -66,7 +66,12 @@ pub struct Output {
 const GIVEN_BACK_BYTES: u32 = 64 << 10;
 
 /// Runs the plan, once or as often as asked.
-pub fn run(mut plan: Plan, output: &Output) -> Result<ExitCode, Failure> {
+pub fn run(plan: Plan, output: &Output) -> Result<ExitCode, Failure> {
+    carry_out(plan, output).map(|(_, exit)| exit.into())
+}
+
+/// As [`run`], and gives the saved runs with the exit code that they deserve.
+pub fn carry_out(mut plan: Plan, output: &Output) -> Result<(Vec<SavedRun>, Exit), Failure> {
     sys::memory::give_back_from(GIVEN_BACK_BYTES);
     let _ = sys::signals::catch_interrupts();
     prepare(&mut plan)?;
@@ -94,7 +99,7 @@ pub fn run(mut plan: Plan, output: &Output) -> Result<ExitCode, Failure> {
         repeats::show_together(&runs, output.print)?;
     }
     say::note(&format!("saved in {}", base.display()));
-    Ok(exit.into())
+    Ok((runs, exit))
 }
 
 /// Runs a plan that is prepared once into the directory that is named, and shows nothing of it.

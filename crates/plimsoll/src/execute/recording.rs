@@ -143,6 +143,7 @@ fn record(op: &OpEntry) -> OpRecord {
         kind: op.kind,
         url: match op.subject {
             Subject::Target(index) | Subject::Fresh(index) => index,
+            Subject::Container => 0,
         },
         intended: op.intended,
         started: op.started,

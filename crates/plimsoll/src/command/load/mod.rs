@@ -5,6 +5,7 @@ mod headers;
 pub mod place;
 mod plan;
 pub mod s3;
+pub mod stored;
 
 pub use args::{Args, count, seed};
 pub use headers::{checks, headers};

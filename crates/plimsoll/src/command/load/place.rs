@@ -22,6 +22,8 @@ pub struct Place {
     pub credentials: Option<String>,
     /// Which of the servers is asked.
     pub spread: Spread,
+    /// Whether objects can be listed there.
+    pub can_list: bool,
 }
 
 impl Place {
@@ -52,6 +54,7 @@ impl Place {
             auth: service.auth,
             credentials: None,
             spread: flags.spread(),
+            can_list: true,
         })
     }
 
@@ -80,7 +83,7 @@ impl Place {
             origins.push(url.origin().clone());
         }
         let container = container.unwrap_or_default();
-        Ok(Self { origins, container, prefix: String::new(), auth: Auth::None, credentials, spread })
+        Ok(Self { origins, container, prefix: String::new(), auth: Auth::None, credentials, spread, can_list: false })
     }
 
     /// The one object that an S3 location names.
@@ -91,14 +94,43 @@ impl Place {
                 "which object? Write s3://BUCKET/KEY, or describe a dataset, like --count 100 --size 1MiB",
             ));
         }
+        self.at(key)
+    }
+
+    /// The object of that key below the prefix.
+    pub fn one(&self, key: &str) -> Result<Targets, Failure> {
+        self.at(&format!("{}{key}", self.prefix))
+    }
+
+    /// The bucket or folder itself.
+    pub fn bucket(&self) -> Result<Targets, Failure> {
+        self.at("")
+    }
+
+    /// The objects of those keys below the prefix.
+    pub fn several(&self, keys: &[Box<str>]) -> Result<Targets, Failure> {
         let mut targets = Targets::at(self.origins.clone());
+        keys.iter().try_for_each(|key| self.push(&format!("{}{key}", self.prefix), &mut targets))?;
+        Ok(targets)
+    }
+
+    fn at(&self, key: &str) -> Result<Targets, Failure> {
+        let mut targets = Targets::at(self.origins.clone());
+        self.push(key, &mut targets)?;
+        Ok(targets)
+    }
+
+    fn push(&self, key: &str, targets: &mut Targets) -> Result<(), Failure> {
         if let Some(origin) = self.origins.first() {
-            let mut text = format!("{}://{}{}/", origin.scheme, origin.host_header(), self.container);
+            let mut text = format!("{}://{}{}", origin.scheme, origin.host_header(), self.container);
+            if !key.is_empty() || self.container.is_empty() {
+                text.push('/');
+            }
             wire::percent::push_path(key, &mut text);
-            let url = Url::parse(&text).map_err(|error| Failure::usage(format!("s3 location: {error}")))?;
+            let url = Url::parse(&text).map_err(|error| Failure::usage(error.to_string()))?;
             let _ = targets.push(&url);
         }
-        Ok(targets)
+        Ok(())
     }
 
     /// The objects of a dataset in this place.

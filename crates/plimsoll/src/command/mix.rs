@@ -1,0 +1,148 @@
+//! `plimsoll mix`: a load of several kinds of requests with weights, on a dataset that was prepared.
+
+use super::dataset;
+use super::load::{self, place::Place, s3, stored};
+use crate::execute;
+use crate::failure::Failure;
+use content::Content;
+use engine::plan::{Answers, BodyPlan, Choice, Framing, Mix, Pick, Plan, RangeChoice, RequestPlan, Source, Then};
+use measure::OpKind;
+use measure::units::ByteSize;
+use std::num::NonZeroU64;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// What is asked for, how often, for how long.
+#[derive(clap::Args, Debug)]
+#[command(disable_help_flag = true, after_help = AFTER)]
+pub struct Args {
+    /// Where the dataset lies: s3://BUCKET/PREFIX, or http://host:port/path (several for several servers).
+    #[arg(value_name = "URL")]
+    pub urls: Vec<String>,
+    /// Weight of reading whole objects.
+    #[arg(long, value_name = "N")]
+    pub get: Option<u32>,
+    /// Weight of reading random ranges of --range.
+    #[arg(long, value_name = "N", requires = "range")]
+    pub get_range: Option<u32>,
+    /// Weight of asking for heads.
+    #[arg(long, value_name = "N")]
+    pub head: Option<u32>,
+    /// Weight of writing objects: new ones, beside those of the dataset.
+    #[arg(long, value_name = "N")]
+    pub put: Option<u32>,
+    /// Weight of deleting: the oldest of those that this run has written; while there is none, one is written instead.
+    #[arg(long, value_name = "N")]
+    pub delete: Option<u32>,
+    /// Weight of listing (S3): pages of 1000 keys below the prefix.
+    #[arg(long, value_name = "N")]
+    pub list: Option<u32>,
+    /// Size of ranges, like 1MiB.
+    #[arg(long, value_name = "SIZE")]
+    pub range: Option<ByteSize>,
+    /// Pages of a listing, at most.
+    #[arg(long, value_name = "N", default_value = "10", value_parser = load::count::<std::num::NonZeroU32>, hide_short_help = true)]
+    pub pages_max: std::num::NonZeroU32,
+    /// Compare every byte that is read with what the objects hold; what differs fails the run.
+    #[arg(long)]
+    pub verify: bool,
+    /// What all commands that make load have in common.
+    #[command(flatten)]
+    pub common: load::Args,
+    /// The objects, when they were not made by `prepare`.
+    #[command(flatten)]
+    pub objects: dataset::Args,
+    /// What bytes, sizes and directories depend on.
+    #[arg(long, value_name = "N", value_parser = load::seed, default_value = "1", hide_short_help = true)]
+    pub dataset_seed: u64,
+    /// How S3 is spoken.
+    #[command(flatten)]
+    pub s3: s3::Args,
+}
+
+const AFTER: &str =
+    "Without weights: --get 45 --head 30 --put 15 --delete 10. `plimsoll prepare` makes the dataset, `plimsoll cleanup`
+deletes it and what runs left. --help-all prints every flag.";
+
+/// Weights of a run that names none, as warp has them.
+const USUAL: [(OpKind, u32); 4] = [(OpKind::Get, 45), (OpKind::Head, 30), (OpKind::Put, 15), (OpKind::Delete, 10)];
+
+/// Carries it out.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    execute::run(plan(args)?, &load::output(&args.common))
+}
+
+fn plan(args: &Args) -> Result<Plan, Failure> {
+    let place = Place::of(&args.urls, &args.s3)?;
+    let weights = weights(args)?;
+    let dataset = stored::dataset(&args.common, &place, &args.objects, args.dataset_seed)?;
+    let content = Arc::new(Content::new(dataset.description().seed));
+    let requests = requests(args, &place, &weights, &content)?;
+    let mix = Mix::of(requests).ok_or_else(|| Failure::usage("all weights are 0: write one, like --get 1"))?;
+    let asked = load::Asked {
+        targets: place.targets(dataset),
+        choice: Choice::Random,
+        once: false,
+        mix,
+        auth: place.auth.clone(),
+        spread: place.spread,
+    };
+    load::plan(&args.common, asked)
+}
+
+/// Kinds of requests with their weights.
+fn weights(args: &Args) -> Result<Vec<(OpKind, u32)>, Failure> {
+    let named = [
+        (OpKind::Get, args.get),
+        (OpKind::GetRange, args.get_range),
+        (OpKind::Head, args.head),
+        (OpKind::Put, args.put),
+        (OpKind::Delete, args.delete),
+        (OpKind::List, args.list),
+    ];
+    let given: Vec<_> = named.into_iter().filter_map(|(kind, weight)| Some((kind, weight?))).collect();
+    let in_s3 = args.urls.first().is_some_and(|text| wire::s3::S3Location::is_meant(text));
+    if !in_s3 && given.iter().any(|(kind, weight)| *kind == OpKind::List && *weight > 0) {
+        return Err(Failure::usage("--list is for s3:// locations: plain HTTP has no listing"));
+    }
+    Ok(if given.is_empty() { USUAL.to_vec() } else { given })
+}
+
+fn requests(
+    args: &Args,
+    place: &Place,
+    weights: &[(OpKind, u32)],
+    content: &Arc<Content>,
+) -> Result<Vec<(u32, RequestPlan)>, Failure> {
+    let of = |method, kind| stored::request(&args.common, place, method, kind);
+    let answers = || if args.verify { Answers::Compared(Arc::clone(content)) } else { Answers::Dropped };
+    let body =
+        BodyPlan { source: Source::Content(Arc::clone(content)), framing: Framing::Length, expect_continue: false };
+    let put = RequestPlan { body: Some(body), pick: Pick::Fresh, ..of("PUT", OpKind::Put)? };
+    // What deleting does while there is nothing to delete stands first, with the weight of writing.
+    let writes = weights.iter().find(|(kind, _)| *kind == OpKind::Put).map_or(0, |(_, weight)| *weight);
+    let mut requests = vec![(writes, put)];
+    for (kind, weight) in weights {
+        let request = match kind {
+            OpKind::Put => continue,
+            OpKind::Get => RequestPlan { answers: answers(), ..of("GET", *kind)? },
+            OpKind::GetRange => {
+                let length = args.range.and_then(|size| NonZeroU64::new(size.0));
+                let length = length.ok_or_else(|| Failure::usage("--range 0: give a size above 0, like 1MiB"))?;
+                let range = Some(RangeChoice::Random { length });
+                RequestPlan { range, answers: answers(), ..of("GET", *kind)? }
+            }
+            OpKind::Head => of("HEAD", *kind)?,
+            OpKind::Delete => RequestPlan { pick: Pick::Spent { instead: 0 }, ..of("DELETE", *kind)? },
+            _ => RequestPlan {
+                pick: Pick::Container,
+                query: Some(format!("list-type=2&prefix={}", wire::percent::parameter(&place.prefix)).into()),
+                then: Then::Pages { most: args.pages_max.get() },
+                answers: Answers::Kept,
+                ..of("GET", *kind)?
+            },
+        };
+        requests.push((*weight, request));
+    }
+    Ok(requests)
+}
