@@ -22,3 +22,4 @@ mod s3;
 mod secrets;
 mod stand_ins;
 mod support;
+mod versitygw;

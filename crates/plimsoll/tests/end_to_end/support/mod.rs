@@ -5,11 +5,13 @@ mod nginx;
 mod peers;
 mod program;
 mod report;
+pub mod versitygw;
 
 pub use nginx::{Nginx, Request, Setup};
 pub use peers::{peer, skip};
 pub use program::{Ended, Place, Running};
 pub use report::Report;
+pub use versitygw::Versitygw;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};

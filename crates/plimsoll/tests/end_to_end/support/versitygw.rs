@@ -1,0 +1,111 @@
+//! VersityGW, a real S3 server over a directory, on a free loopback port.
+
+use super::{peer, signal, wait_for};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+/// The keys that it takes.
+pub const ACCESS_KEY: &str = "plimsoll";
+pub const SECRET_KEY: &str = "plimsoll-secret";
+
+/// A running server, which ends with this value.
+pub struct Versitygw {
+    child: Child,
+    directory: TempDir,
+    port: u16,
+}
+
+/// What the server logged of one operation: how often with each status, and body bytes of requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Logged {
+    pub statuses: BTreeMap<u16, u64>,
+    pub received_bytes: u64,
+}
+
+impl Logged {
+    pub fn count(&self) -> u64 {
+        self.statuses.values().sum()
+    }
+}
+
+impl Versitygw {
+    /// Starts it, or says that the test is skipped, which is a failure where `REQUIRE_PEERS=1`.
+    pub fn start() -> Option<Self> {
+        let program = peer("versitygw", find())?;
+        // Between finding a free port and taking it another process may have taken it.
+        (0..10).find_map(|_| Self::try_start(&program)).or_else(|| panic!("versitygw does not start"))
+    }
+
+    fn try_start(program: &Path) -> Option<Self> {
+        let directory = TempDir::with_prefix("plimsoll-versitygw-").unwrap();
+        let store = directory.path().join("store");
+        std::fs::create_dir(&store).unwrap();
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let mut command = Command::new(program);
+        command.args(["--port", &format!("127.0.0.1:{port}"), "--keep-alive", "--quiet", "--access-log"]);
+        command.arg(directory.path().join("log")).arg("posix").arg(&store);
+        command.env("ROOT_ACCESS_KEY", ACCESS_KEY).env("ROOT_SECRET_KEY", SECRET_KEY);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut server = Self { child, directory, port };
+        let up = wait_for("versitygw", || match server.child.try_wait().unwrap() {
+            Some(_) => Some(false),
+            None => TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok().map(|_| true),
+        });
+        up.then_some(server)
+    }
+
+    pub fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Ends it, and reads its log.
+    pub fn stop(mut self) -> BTreeMap<String, Logged> {
+        signal(self.child.id(), "TERM");
+        wait_for("end of versitygw", || self.child.try_wait().unwrap());
+        let log = std::fs::read_to_string(self.directory.path().join("log")).unwrap();
+        let mut operations: BTreeMap<String, Logged> = BTreeMap::new();
+        for words in log.lines().map(|line| line.split(' ').collect::<Vec<_>>()).filter(|words| words.len() > 14) {
+            let Some(operation) = words[7].strip_prefix("s3_") else { continue };
+            let logged = operations.entry(operation.to_owned()).or_default();
+            *logged.statuses.entry(words[10].parse().unwrap()).or_default() += 1;
+            logged.received_bytes += words[13].parse::<u64>().unwrap_or(0);
+        }
+        operations
+    }
+
+    /// Keys of a bucket that are still there, as the file system shows them.
+    pub fn keys(&self, bucket: &str) -> Vec<String> {
+        fn below(directory: &Path, root: &Path, found: &mut Vec<String>) {
+            for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() && path.file_name().is_some_and(|name| name != ".sgwtmp") {
+                    below(&path, root, found);
+                } else if path.is_file() {
+                    found.push(path.strip_prefix(root).unwrap().to_string_lossy().into_owned());
+                }
+            }
+        }
+        let root = self.directory.path().join("store").join(bucket);
+        let mut found = Vec::new();
+        below(&root, &root, &mut found);
+        found.sort();
+        found
+    }
+}
+
+impl Drop for Versitygw {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn find() -> Option<PathBuf> {
+    let go = std::env::var_os("HOME").map(|home| PathBuf::from(home).join("go/bin"));
+    let places = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
+    let all = go.into_iter().chain(places.into_iter().flatten());
+    all.map(|place| place.join("versitygw")).find(|path| path.exists())
+}

@@ -1,0 +1,108 @@
+//! The S3 commands against a real S3 server: what the client counts is what the server logged, and every byte that was
+//! written comes back.
+
+use super::support::{Ended, Place, Report, Versitygw, shared_cores, versitygw};
+use std::collections::BTreeMap;
+
+const DATASET: [&str; 4] = ["--count", "40", "--size", "10..200KiB"];
+const LOCATION: &str = "s3://bucket/some prefix";
+
+fn run(place: &Place, server: &Versitygw, words: &[&str]) -> Ended {
+    let mut command = place.command(words);
+    command.env("AWS_ACCESS_KEY_ID", versitygw::ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", versitygw::SECRET_KEY);
+    command.env("AWS_ENDPOINT_URL", server.endpoint());
+    super::support::Running::of(command).end()
+}
+
+#[track_caller]
+fn good(ended: Ended) -> Ended {
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stderr, ended.stdout);
+    ended
+}
+
+/// Operations that ended well, by kind, and their bytes.
+fn kinds(report: &Report) -> BTreeMap<String, (u64, u64)> {
+    let figures = report.list("/kinds").iter();
+    let read = |kind: &serde_json::Value| {
+        let number = |name: &str| kind[name].as_u64().unwrap();
+        assert_eq!((number("failed"), number("unfinished")), (0, 0), "{kind}");
+        (kind["kind"].as_str().unwrap().to_owned(), (number("ok"), number("ok_body_bytes")))
+    };
+    figures.map(read).collect()
+}
+
+#[test]
+fn a_mix_on_a_prepared_dataset_is_counted_as_the_server_counts_it_and_cleaned_up() {
+    // Its log does not escape blanks.
+    const LOCATION: &str = "s3://bucket/some/prefix";
+    let _cores = shared_cores();
+    let Some(server) = Versitygw::start() else { return };
+    let place = Place::new();
+    let prepare = [&["prepare", LOCATION, "--make-bucket", "-c", "4", "--json"][..], &DATASET].concat();
+    let prepared = Report::read(&good(run(&place, &server, &prepare)));
+    let (objects, written) = kinds(&prepared)["put"];
+    assert_eq!(objects, 40);
+    let again = good(run(&place, &server, &[&["prepare", LOCATION, "-c", "4"][..], &DATASET].concat()));
+    assert!(again.stdout.contains("nothing was written"), "{}", again.stdout);
+
+    let words =
+        "--get 30 --get-range 15 --range 4KiB --head 20 --put 20 --delete 10 --list 5 --verify -c 4 -n 600 --json";
+    let mixed = [vec!["mix", LOCATION], words.split(' ').collect()].concat();
+    let mixed = kinds(&Report::read(&good(run(&place, &server, &mixed))));
+    assert_eq!(mixed.values().map(|(ok, _)| ok).sum::<u64>(), 600);
+    assert_eq!(mixed["get-range"].1, mixed["get-range"].0 * 4096);
+
+    let cleaned = good(run(&place, &server, &["cleanup", LOCATION]));
+    let left = mixed["put"].0 - mixed["delete"].0;
+    assert!(cleaned.stdout.starts_with(&format!("deleted 40 objects; and {left} object")), "{}", cleaned.stdout);
+    assert_eq!(server.keys("bucket"), Vec::<String>::new());
+
+    let log = server.stop();
+    let of = |operation: &str, status: u16| log[operation].statuses.get(&status).copied().unwrap_or(0);
+    // The description is looked for four times, found three times, written and deleted once.
+    // Its log has 200 for ranges as well.
+    assert_eq!(of("GetObject", 200), mixed["get"].0 + mixed["get-range"].0 + 3);
+    assert_eq!(of("GetObject", 404), 1);
+    assert_eq!(log["HeadObject"].count(), mixed["head"].0);
+    assert_eq!(log["PutObject"].count(), 40 + mixed["put"].0 + 1);
+    let description = log["PutObject"].received_bytes - written - mixed["put"].1;
+    assert!((50..500).contains(&description), "{description} bytes that no figure tells of");
+    assert_eq!(log["DeleteObject"].count(), 40 + mixed["put"].0 + 1);
+    assert!(log["ListObjectsV2"].count() >= mixed["list"].0);
+}
+
+#[test]
+fn every_way_to_sign_a_body_brings_every_byte_back() {
+    let _cores = shared_cores();
+    let Some(server) = Versitygw::start() else { return };
+    let place = Place::new();
+    good(run(&place, &server, &["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"]));
+    for how in ["unsigned", "signed", "chunks", "chunks-trailer", "unsigned-trailer"] {
+        let location = format!("s3://bucket/{how}");
+        let put = ["put", &location, "-c", "4", "--payload", how, "--json"];
+        let put = Report::read(&good(run(&place, &server, &[&put[..], &DATASET].concat())));
+        let (objects, bytes) = kinds(&put)["put"];
+        assert_eq!((objects, put.bytes("sent_body_bytes")), (40, bytes), "{how}");
+        let get = ["get", &location, "-c", "4", "--order", "once", "--verify", "--json"];
+        let got = Report::read(&good(run(&place, &server, &[&get[..], &DATASET].concat())));
+        assert_eq!(kinds(&got)["get"], (objects, bytes), "{how}");
+    }
+    let wrong = ["get", "s3://bucket/signed", "-n", "5", "--verify", "--dataset-seed", "2", "--print", "none"];
+    let wrong = run(&place, &server, &[&wrong[..], &DATASET].concat());
+    assert_eq!(wrong.code, Some(1), "other content must fail the run: {}", wrong.stderr);
+    assert!(wrong.stderr.contains("were not those of their objects"), "{}", wrong.stderr);
+}
+
+#[test]
+fn nothing_is_deleted_where_nothing_was_prepared() {
+    let _cores = shared_cores();
+    let Some(server) = Versitygw::start() else { return };
+    let place = Place::new();
+    good(run(&place, &server, &["prepare", LOCATION, "--make-bucket", "--count", "3", "--print", "none"]));
+    let refused = run(&place, &server, &["cleanup", "s3://bucket/other"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    assert!(refused.stderr.contains("nothing is deleted"), "{}", refused.stderr);
+    assert_eq!(server.keys("bucket").len(), 4);
+    let other = run(&place, &server, &["prepare", LOCATION, "--count", "4", "--print", "none"]);
+    assert_eq!(other.code, Some(4), "another dataset is there: {}", other.stderr);
+}
