@@ -4,13 +4,21 @@ mod support;
 
 use engine::plan::*;
 use measure::{AttemptClass, Cause, Counts, Enumerated, Flag, OpKind, Verdict};
-use server::{Case, Liar};
+use server::{Case, Liar, Upload, UploadContent};
 use std::num::NonZeroU64;
 use std::sync::Mutex;
 use support::*;
 
 /// Cases that are played at the same time: most of their time is waiting.
 const AT_ONCE: usize = 8;
+
+fn body(upload: &Upload) -> BodyPlan {
+    BodyPlan {
+        framing: if upload.chunked { Framing::Chunked } else { Framing::Length },
+        expect_continue: upload.expect_continue,
+        ..BodyPlan::of_bytes(upload.content.bytes().into())
+    }
+}
 
 fn plan_for(case: &Case, address: std::net::SocketAddr) -> Plan {
     let client = &case.client;
@@ -20,7 +28,7 @@ fn plan_for(case: &Case, address: std::net::SocketAddr) -> Plan {
     plan.log_ops = true;
     plan.mix.requests_mut()[0].method = client.method.clone();
     plan.mix.requests_mut()[0].headers = client.headers.iter().map(|line| wire::Header::parse(line).unwrap()).collect();
-    plan.mix.requests_mut()[0].body = client.body.as_ref().map(|body| BodyPlan::of_bytes(body.as_bytes().into()));
+    plan.mix.requests_mut()[0].body = client.body.as_ref().map(body);
     plan.mix.requests_mut()[0].range = client.range.map(RangeChoice::Fixed);
     plan.mix.requests_mut()[0].kind = match (client.method.as_ref(), client.range) {
         ("GET", Some(_)) => OpKind::GetRange,
@@ -90,6 +98,18 @@ fn play(case: &Case) -> Vec<String> {
         if case.client.requests == 1 || wanted {
             must(flag.name(), found.to_string(), wanted.to_string());
         }
+    }
+    if let Some(UploadContent::Size(size)) = case.client.body.as_ref().map(|body| &body.content) {
+        let sent = tally.sent_body;
+        let (whole, wanted) = (sent == *size, expected.last.class.as_ref() == "indeterminate");
+        must("whole upload sent", whole.to_string(), wanted.to_string());
+    }
+    let asked = case.client.body.as_ref().is_some_and(|body| body.expect_continue) && expected.ok;
+    must("waits for agreement", summary.all.agreement.count().to_string(), u64::from(asked).to_string());
+    if case.name.as_ref() == "29-no-continue" {
+        let (agreement, sending) = (&summary.all.agreement, &summary.all.service);
+        must("second waited", agreement.min().is_some_and(|nanos| nanos >= 1_000_000_000).to_string(), "true".into());
+        must("in the service time", (sending.min() >= agreement.min()).to_string(), "true".into());
     }
     if let Some(connections) = expected.connections {
         must("connections", liar.connections().to_string(), connections.to_string());

@@ -254,6 +254,7 @@ mod tests {
             started: ms(intended),
             sent: Some(ms(sent)),
             sent_all: None,
+            agreement_nanos: None,
             first_byte: Some(ms(end)),
             end: ms(end),
             slot_wait_nanos: 0,

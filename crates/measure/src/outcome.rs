@@ -158,7 +158,7 @@ enumerated! {
         DuplicateLength => "duplicate_length", "the same Content-Length twice";
         Http10 => "http_1_0", "an HTTP/1.0 answer";
         Failover => "failover", "another address of the host was tried first";
-        Resent => "resent", "sent again after a stale kept connection, or because it was not processed (HTTP/2)";
+        Resent => "resent", "sent again after a stale kept connection, because it was not processed (HTTP/2), or without Expect after 417";
         Followed => "followed", "a redirect that was followed";
         LengthDiffers => "length_differs", "a body length that differs from the first one";
         KeptAlive => "kept_alive", "the connection could be used again";

@@ -37,6 +37,8 @@ pub struct OpSample {
     pub sent: Option<Instant>,
     /// When the last byte of its request was handed to the kernel; known of uploads.
     pub sent_all: Option<Instant>,
+    /// Nanoseconds for which its body waited for the server to agree to it; `None` when the server was not asked.
+    pub agreement_nanos: Option<u64>,
     /// When the first byte of its final answer was read.
     pub first_byte: Option<Instant>,
     /// When it ended.
@@ -87,10 +89,10 @@ impl OpSample {
         Some(self.first_byte?.nanos_since(self.sent?))
     }
 
-    /// Sending: last byte of the request − first, in nanoseconds; of uploads.
+    /// Sending: last byte of the request − first, without the wait for the server to agree, in nanoseconds; of uploads.
     #[must_use]
     pub fn sending_nanos(&self) -> Option<u64> {
-        Some(self.sent_all?.nanos_since(self.sent?))
+        Some(self.sent_all?.nanos_since(self.sent?).saturating_sub(self.agreement_nanos.unwrap_or(0)))
     }
 
     /// Waiting: end − last byte of the request, in nanoseconds; of uploads.

@@ -260,9 +260,12 @@ pub struct KindStats {
     pub ttfb: Distribution,
     /// Transfer time of those that ended well.
     pub transfer: Distribution,
-    /// Sending of those uploads that ended well: from the first byte of the request to its last.
+    /// Sending of those uploads that ended well: from the first byte of the request to its last, without that wait.
     #[serde(default)]
     pub sending: Distribution,
+    /// Wait for the server to agree to a body, of those that ended well and asked (`Expect: 100-continue`).
+    #[serde(default)]
+    pub agreement: Distribution,
     /// Waiting of those uploads that ended well: from the last byte of the request to the end.
     #[serde(default)]
     pub waiting: Distribution,
@@ -298,6 +301,7 @@ impl KindStats {
         self.ttfb.merge(&other.ttfb);
         self.transfer.merge(&other.transfer);
         self.sending.merge(&other.sending);
+        self.agreement.merge(&other.agreement);
         self.waiting.merge(&other.waiting);
         self.connect.merge(&other.connect);
         self.handshake.merge(&other.handshake);

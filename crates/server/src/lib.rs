@@ -75,7 +75,7 @@ pub use cluster::{Cluster, ClusterConfig, Elsewhere, object_name, owner};
 pub use config::{Capacity, Config, Counted, Delay, Faults, Flip, Refused, Stall, StallFrom, Truncate};
 pub use front::{Front, Identity, Tls};
 pub use ledger::{Answers, Ledger, MethodCounts, OperationCount, RequestRecord, StatusCount};
-pub use liar::{Case, CaseError, Client, End, Expected, Liar};
+pub use liar::{Case, CaseError, Client, End, Expected, Liar, Upload, UploadContent};
 pub use pattern::pattern_byte;
 pub use s3::{S3Config, StoreIn};
 pub use server::Server;

@@ -72,6 +72,9 @@ impl<N: Network> RunLoop<'_, N> {
         if head.status == 417 && expected && !op.unasked && op.attempt.at_head != AtHead::Read {
             // The server does not know what it was asked: it is not asked again.
             op.unasked = true;
+            if op.agreement_nanos.is_none() {
+                op.note_agreement(now);
+            }
             return self.resend(net, slot, outcome, now);
         }
         if outcome == AttemptOutcome::OK && op.attempt.at_head == AtHead::Read {

@@ -183,6 +183,8 @@ pub(super) struct Op<'p> {
     pub sent: Option<Instant>,
     /// When the last byte of its request was handed to the kernel; for uploads.
     pub sent_all: Option<Instant>,
+    /// For how long its bodies have waited for the server to agree to them, once it was asked.
+    pub agreement_nanos: Option<u64>,
     pub first_byte: Option<Instant>,
     pub slot_wait_nanos: u64,
     pub connect_nanos: Option<u64>,
@@ -207,6 +209,12 @@ pub(super) struct Op<'p> {
 }
 
 impl Op<'_> {
+    /// The wait for the server to agree to a body is over.
+    pub fn note_agreement(&mut self, now: Instant) {
+        let waited = self.attempt.sent.or(self.sent).map_or(0, |sent| now.nanos_since(sent));
+        self.agreement_nanos = Some(self.agreement_nanos.unwrap_or(0) + waited);
+    }
+
     /// The origin that the running attempt goes to.
     pub fn attempt_origin(&self) -> usize {
         self.hop.as_ref().map_or(self.origin, |hop| hop.origin)
@@ -224,6 +232,7 @@ impl Op<'_> {
             started: self.started,
             sent: self.sent,
             sent_all: self.sent_all,
+            agreement_nanos: self.agreement_nanos,
             first_byte: self.first_byte,
             end,
             slot_wait_nanos: self.slot_wait_nanos,

@@ -456,7 +456,7 @@ impl<N: Network> RunLoop<'_, N> {
         match connection.reader.end_of_stream() {
             Ok(()) => self.complete(net, token, 0, *now),
             Err(error) => {
-                let outcome = checks::of_truncated(error);
+                let outcome = self.of_lost(token, checks::of_truncated(error));
                 self.cut_or_resend(net, token, outcome, *now);
             }
         }
@@ -473,7 +473,8 @@ impl<N: Network> RunLoop<'_, N> {
             Reading::Body | Reading::Trailers | Reading::Complete => (Cause::ResetInBody, Phase::Body),
         };
         self.note_detail(error.to_string().as_bytes());
-        self.cut_or_resend(net, token, AttemptOutcome::failed(AttemptClass::Reset, cause, phase), *now);
+        let outcome = self.of_lost(token, AttemptOutcome::failed(AttemptClass::Reset, cause, phase));
+        self.cut_or_resend(net, token, outcome, *now);
         ReadStep::Over
     }
 }

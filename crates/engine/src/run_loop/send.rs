@@ -271,32 +271,48 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// The server has agreed to the body, or has had its time to.
+    /// The server has agreed to the body, or has had its time to. On a connection sending begins at the next step: an answer
+    /// may be in the middle of being read.
     pub(super) fn release_body(&mut self, net: &mut N, token: Token, now: Instant) {
-        if let Some(upload) = self.connections.get_mut(token).and_then(|connection| connection.upload.as_mut()) {
+        let Some(connection) = self.connections.get_mut(token) else { return };
+        if let Some(upload) = &mut connection.upload {
             upload.release();
+            if let Some(op) = &mut self.slots[connection.slot as usize].op {
+                op.note_agreement(now);
+            }
+            let on_stream = connection.transport.carrier().is_some();
             self.expect_progress(token, now);
-            self.send_on(net, token, now);
+            if on_stream {
+                self.send_pieces(net, token, now);
+            } else {
+                self.go_on_later(token);
+            }
         }
     }
 
-    /// The request could not be sent. The server may have answered before it closed, so what has come is read first.
-    fn send_failed(&mut self, net: &mut N, token: Token, error: &io::Error, mut now: Instant) {
+    /// The request could not be sent. The server may have answered an upload before it closed, so what has come is read.
+    fn send_failed(&mut self, net: &mut N, token: Token, error: &io::Error, now: Instant) {
+        self.note_detail(error.to_string().as_bytes());
         let Some(connection) = self.connections.get_mut(token) else { return };
-        let uploads = connection.upload.is_some();
         if let Some(upload) = &mut connection.upload {
-            upload.stop();
+            upload.break_off();
             connection.unsent.clear();
             connection.closing = true;
+            self.readable(net, token, now);
         }
-        if uploads {
-            now = self.readable(net, token, now);
-            if self.connections.get(token).is_none() {
-                return;
-            }
+        // What was read may have ended the attempt, and there may be more to read.
+        if self.connections.get(token).is_some_and(|connection| !connection.queued) {
+            self.cut_or_resend(net, token, SEND_FAILED, now);
         }
-        self.note_detail(error.to_string().as_bytes());
-        self.cut_or_resend(net, token, SEND_FAILED, now);
+    }
+
+    /// What an attempt ends in whose connection is lost: when not all of the request could be sent and nothing of an answer
+    /// has come, that is what happened, whichever way it was noticed.
+    pub(super) fn of_lost(&self, token: Token, outcome: AttemptOutcome) -> AttemptOutcome {
+        let Some(connection) = self.connections.get(token) else { return outcome };
+        let Some(upload) = &connection.upload else { return outcome };
+        let unsent = upload.is_broken() || (upload.is_under_way() && outcome.class == AttemptClass::Reset);
+        if unsent && connection.reader.head().is_none() { SEND_FAILED } else { outcome }
     }
 
     /// The request can not be made: a file is gone or shorter than it was, or there is no room for a signature.

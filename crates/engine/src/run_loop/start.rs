@@ -131,6 +131,7 @@ impl<N: Network> RunLoop<'_, N> {
             started: now,
             sent: None,
             sent_all: None,
+            agreement_nanos: None,
             first_byte: None,
             slot_wait_nanos,
             connect_nanos: None,

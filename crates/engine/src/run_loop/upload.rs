@@ -39,6 +39,8 @@ enum Stage {
     Sent,
     /// The answer has come before: the rest is not sent.
     Stopped,
+    /// The connection broke: the rest can not be sent.
+    Broken,
 }
 
 /// A body that is being sent.
@@ -159,7 +161,7 @@ impl Upload {
     pub fn asked_until(&self) -> Option<Instant> {
         match self.stage {
             Stage::Asked { until } => Some(until),
-            Stage::Sending | Stage::Sent | Stage::Stopped => None,
+            Stage::Sending | Stage::Sent | Stage::Stopped | Stage::Broken => None,
         }
     }
 
@@ -175,6 +177,18 @@ impl Upload {
         if self.is_under_way() {
             self.stage = Stage::Stopped;
         }
+    }
+
+    /// The rest can not be sent.
+    pub fn break_off(&mut self) {
+        if self.is_under_way() {
+            self.stage = Stage::Broken;
+        }
+    }
+
+    /// Whether the connection broke before all of it was sent.
+    pub fn is_broken(&self) -> bool {
+        self.stage == Stage::Broken
     }
 
     /// Notes that everything is with the kernel; whether that is news.

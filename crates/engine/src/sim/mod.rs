@@ -188,6 +188,9 @@ impl<S: SimServer> Network for SimNetwork<S> {
         self.busy_nanos += self.send_cost.as_nanos() as u64;
         self.now.set(now);
         let pipe = &mut self.pipes[socket.id];
+        if pipe.arriving.iter().any(|(at, reply)| *at <= now && *reply == Reply::Reset) {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
         pipe.sent.extend_from_slice(bytes);
         for (at, reply) in self.server.received(now, socket.id, &mut pipe.sent) {
             // What answers other requests may come in between.

@@ -245,9 +245,17 @@ fn lie(name: &str, args: &Args) -> Result<ExitCode, Failure> {
 /// The command line that drives a case.
 fn drive(case: &Case) -> String {
     let client = &case.client;
-    let mut words = vec![format!("plimsoll get -c 1 -n {}", client.requests)];
-    if client.method.as_ref() != "GET" {
+    let framed = client.body.as_ref().is_some_and(|body| body.chunked || body.expect_continue);
+    let command = if framed { "put" } else { "get" };
+    let mut words = vec![format!("plimsoll {command} -c 1 -n {}", client.requests)];
+    if client.method.as_ref() != "GET" && !framed {
         words.push(format!("-m {}", client.method));
+    }
+    if let Some(body) = &client.body {
+        let size = body.content.bytes().len();
+        words.push(format!("{} FILE (of {size} bytes)", if framed { "--from" } else { "--body-file" }));
+        words.extend(body.chunked.then(|| "--chunked".to_owned()));
+        words.extend(body.expect_continue.then(|| "--expect-continue".to_owned()));
     }
     if let Some(range) = client.range {
         words.push(format!("--range {} --range-at {}", range.len(), range.first()));

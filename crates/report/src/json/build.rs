@@ -191,6 +191,7 @@ fn times(run: &SavedRun) -> Times {
         service: spread(&all.service),
         ttfb: spread(&all.ttfb),
         transfer: spread(&all.transfer),
+        agreement: spread(&all.agreement),
         sending: spread(&all.sending),
         waiting: spread(&all.waiting),
         connect: spread(&all.connect),

@@ -57,7 +57,9 @@ pub struct Times {
     pub ttfb: Spread,
     /// End − first byte, of operations that ended well.
     pub transfer: Spread,
-    /// Last byte of the request − first, of uploads that ended well.
+    /// Until the server agreed to a body or had its time, of operations that ended well and asked.
+    pub agreement: Spread,
+    /// Last byte of the request − first, without that wait, of uploads that ended well.
     pub sending: Spread,
     /// End − last byte of the request, of uploads that ended well.
     pub waiting: Spread,

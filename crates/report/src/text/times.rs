@@ -28,6 +28,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         (["service", "of successes"], &all.service),
         (["TTFB", ""], &all.ttfb),
         (["transfer", ""], &all.transfer),
+        (["agreement", "where asked"], &all.agreement),
         (["sending", "of uploads"], &all.sending),
         (["waiting", "of uploads"], &all.waiting),
         (["connect", "where opened"], &all.connect),

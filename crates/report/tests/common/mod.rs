@@ -151,6 +151,7 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
         started: at(op.started),
         sent: Some(at((op.started + 10_000).min(op.end))),
         sent_all: None,
+        agreement_nanos: None,
         first_byte: matches!(op.outcome, OpOutcome::Ok).then(|| at(op.first_byte)),
         end: at(op.end),
         slot_wait_nanos: op.slot_wait,

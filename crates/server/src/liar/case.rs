@@ -9,12 +9,14 @@ use serde::Deserialize;
 use wire::ByteRange;
 
 use super::step::{RawStep, Step};
-use measure::units::parse_span;
+use measure::units::{ByteSize, parse_span};
 
 /// The most connections that a case may script one by one.
 const CONNECTIONS_MAX: usize = 8;
 /// The most steps of one script.
 const STEPS_MAX: usize = 64;
+/// The largest body of a request.
+const BODY_BYTES_MAX: u64 = 64 << 20;
 
 /// A misbehaviour and what a client must make of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +25,7 @@ pub struct Case {
     pub name: Box<str>,
     /// What the server does, in one sentence.
     pub about: Box<str>,
-    /// The number of the misbehaviour in the project's table of them (14 to 59).
+    /// The number of the misbehaviour in the project's table of them (14 to 64).
     pub row: u16,
     /// How the case is to be driven.
     pub client: Client,
@@ -43,7 +45,7 @@ pub struct Client {
     /// Header fields of every request.
     pub headers: Vec<Box<str>>,
     /// The body of every request.
-    pub body: Option<Box<str>>,
+    pub body: Option<Upload>,
     /// The range asked for.
     pub range: Option<ByteRange>,
     /// Operations; all but the last are ordinary and succeed.
@@ -56,6 +58,37 @@ pub struct Client {
     pub idle_timeout: Duration,
     /// How long an attempt may take in all.
     pub total_timeout: Option<Duration>,
+}
+
+/// The body of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upload {
+    /// What it holds.
+    pub content: UploadContent,
+    /// Framed by chunks instead of by its length.
+    pub chunked: bool,
+    /// The server is asked to agree before it is sent.
+    pub expect_continue: bool,
+}
+
+/// What the body of a request holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UploadContent {
+    /// That text.
+    Text(Box<str>),
+    /// So many bytes, which do not matter.
+    Size(u64),
+}
+
+impl UploadContent {
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Text(text) => text.as_bytes().into(),
+            Self::Size(size) => vec![b'x'; usize::try_from(*size).unwrap_or(0)],
+        }
+    }
 }
 
 /// What a client must say of the last operation. The names are those of outcomes: classes, causes and flags.
@@ -152,6 +185,11 @@ struct RawClient {
     #[serde(default)]
     headers: Vec<Box<str>>,
     body: Option<Box<str>>,
+    body_size: Option<Box<str>>,
+    #[serde(default)]
+    chunked: bool,
+    #[serde(default)]
+    expect_continue: bool,
     range: Option<Box<str>>,
     requests: Option<u32>,
     expect_size: Option<u64>,
@@ -254,10 +292,15 @@ impl Client {
         if !(1..=16).contains(&requests) {
             return Err(value("client.requests", "1 to 16"));
         }
+        let content = upload_content(raw.body, raw.body_size.as_deref())?;
+        let (chunked, expect_continue) = (raw.chunked, raw.expect_continue);
+        if content.is_none() && (chunked || expect_continue) {
+            return Err(value("client.chunked, client.expect_continue", "they are about a body: give one"));
+        }
         Ok(Self {
             method,
             headers: raw.headers,
-            body: raw.body,
+            body: content.map(|content| Upload { content, chunked, expect_continue }),
             range: raw.range.as_deref().map(range).transpose()?,
             requests,
             expect_size: raw.expect_size,
@@ -265,6 +308,19 @@ impl Client {
             idle_timeout: span("client.idle_timeout", raw.idle_timeout)?.unwrap_or(usual),
             total_timeout: span("client.total_timeout", raw.total_timeout)?,
         })
+    }
+}
+
+fn upload_content(text: Option<Box<str>>, size: Option<&str>) -> Result<Option<UploadContent>, CaseError> {
+    let wrong = |wrong: String| value("client.body_size", wrong);
+    match (text, size) {
+        (Some(_), Some(_)) => Err(wrong("a body has either a text or a size".to_owned())),
+        (text, None) => Ok(text.map(UploadContent::Text)),
+        (None, Some(size)) => match size.parse::<ByteSize>() {
+            Ok(size) if size.0 <= BODY_BYTES_MAX => Ok(Some(UploadContent::Size(size.0))),
+            Ok(_) => Err(wrong("a body has at most 64 MiB".to_owned())),
+            Err(error) => Err(wrong(error.to_string())),
+        },
     }
 }
 

@@ -20,7 +20,9 @@
 //! [client]                            # how to drive it; all keys may be left out
 //! method = "GET"
 //! headers = ["Cookie: a=b"]
-//! body = "text"
+//! body = "text"                       # or `body_size = "32MiB"`: so many bytes, up to 64 MiB
+//! chunked = false                     # how the body is framed
+//! expect_continue = false             # whether the server is asked to agree to the body
 //! range = "0-1023"
 //! requests = 1                        # operations, one after the other; all but the last succeed
 //! expect_size = 1024
@@ -40,8 +42,9 @@
 //! ```
 //!
 //! Steps are `"expect_request"`, `{ expect = { with = ["cookie"], without = ["authorization"], body = "text" } }` (closes
-//! after a request that is not so; each key may be left out), `{ send = "text" }`, `{ send_hex = "00 ff" }`,
-//! `{ each_request = "text" }` (answers every request so until the client closes),
+//! after a request that is not so; each key may be left out), `{ expect_head = { with = ["expect"] } }` (reads the head alone: the
+//! next step that reads a request reads its body), `{ quiet = "500ms" }` (closes if anything comes in that time),
+//! `{ send = "text" }`, `{ send_hex = "00 ff" }`, `{ each_request = "text" }` (answers every request so until the client closes),
 //! `{ repeat = { what = "text", times = 9 } }` or `until_closed = true` instead of `times`, both with an optional
 //! `pause = "50ms"`, `{ sleep = "200ms" }`, `"half_close"`, `"close"`, `"reset"` and `"close_listener"`. In what is sent,
 //! `{here}` and `{there}` stand for host and port of the first and of the second port. After the last step the connection
@@ -53,7 +56,7 @@ mod play;
 mod shipped;
 mod step;
 
-pub use case::{Case, CaseError, Client, End, Expected};
+pub use case::{Case, CaseError, Client, End, Expected, Upload, UploadContent};
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};

@@ -55,10 +55,19 @@ impl Request {
     }
 }
 
+/// How far a request is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Head,
+    Whole,
+}
+
 /// Why a script ends before its last step.
 enum Cut {
     /// The client has closed, or broken the connection.
     ClientGone,
+    /// The client sent something where it had to wait.
+    Unexpected,
     /// The liar is to stop.
     Over,
     Io,
@@ -79,6 +88,8 @@ pub(super) struct Player<'a> {
     socket: Socket,
     /// Received, and not yet part of a request.
     rest: Vec<u8>,
+    /// A request of which only the head has been read.
+    begun: Option<(RequestReader, Request)>,
 }
 
 impl<'a> Player<'a> {
@@ -87,7 +98,7 @@ impl<'a> Player<'a> {
         socket.set_read_timeout(Some(TICK))?;
         socket.set_write_timeout(Some(TICK))?;
         socket.set_nodelay(true)?;
-        Ok(Self { stage, socket, rest: Vec::new() })
+        Ok(Self { stage, socket, rest: Vec::new(), begun: None })
     }
 
     /// Plays `script`. After its last step the connection stays open until the client closes it.
@@ -100,6 +111,12 @@ impl<'a> Player<'a> {
                     Ok(_) => return,
                     Err(cut) => Err(cut),
                 },
+                Step::ExpectHead(wanted) => match self.read_head() {
+                    Ok(true) if self.begun.as_ref().is_some_and(|(_, request)| request.is(wanted)) => Ok(()),
+                    Ok(_) => return,
+                    Err(cut) => Err(cut),
+                },
+                Step::Quiet(time) => self.quiet(*time),
                 Step::Send(bytes) => self.send(bytes),
                 Step::EachRequest(bytes) => self.answer_all(bytes),
                 Step::Repeat(repeat) => self.repeat(repeat),
@@ -123,54 +140,89 @@ impl<'a> Player<'a> {
         while self.receive().is_ok() {}
     }
 
-    /// Bytes from the client; 0 when it has closed.
-    fn receive(&mut self) -> Result<usize, Cut> {
+    /// Waits for bytes from the client.
+    fn receive(&mut self) -> Result<(), Cut> {
+        while !self.receive_once()? {}
+        Ok(())
+    }
+
+    /// Bytes from the client, if some come soon.
+    fn receive_once(&mut self) -> Result<bool, Cut> {
         let mut buffer = [0; 16 * 1024];
-        loop {
-            if self.stage.is_over() {
-                return Err(Cut::Over);
+        if self.stage.is_over() {
+            return Err(Cut::Over);
+        }
+        match self.socket.recv(&mut buffer) {
+            Ok(0) => Err(Cut::ClientGone),
+            Ok(bytes) => {
+                self.rest.clear();
+                self.rest.extend_from_slice(&buffer[..bytes]);
+                Ok(true)
             }
-            match self.socket.recv(&mut buffer) {
-                Ok(0) => return Err(Cut::ClientGone),
-                Ok(bytes) => {
-                    self.rest.clear();
-                    self.rest.extend_from_slice(&buffer[..bytes]);
-                    return Ok(bytes);
-                }
-                Err(error) if is_tick(&error) => {}
-                Err(error) => return Err(error.into()),
-            }
+            Err(error) if is_tick(&error) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 
     fn read_request(&mut self) -> Result<Request, Cut> {
-        let mut reader = RequestReader::new();
-        let mut request = Request::default();
-        loop {
-            let mut at = 0;
-            loop {
-                let fields = &mut request.fields;
-                let mut note = |name: &[u8], _: &[u8]| fields.push(name.to_ascii_lowercase());
-                let progress = reader.read(&self.rest[at..], &mut note).map_err(|_| Cut::Io)?;
-                let from = at;
-                at += progress.consumed;
-                match progress.event {
-                    Event::NeedMore => break,
-                    Event::Head => {}
-                    Event::Body(range) => {
-                        let piece = &self.rest[from + range.start..from + range.end];
-                        let room = BODY_KEPT_MAX - request.body.len().min(BODY_KEPT_MAX);
-                        request.body.extend_from_slice(&piece[..piece.len().min(room)]);
-                    }
-                    Event::End => {
-                        self.rest.drain(..at);
-                        self.stage.requests.fetch_add(1, Ordering::AcqRel);
-                        return Ok(request);
-                    }
-                }
-            }
+        let (mut reader, mut request) = self.begun.take().unwrap_or_else(|| (RequestReader::new(), Request::default()));
+        while !self.read_some(&mut reader, &mut request, Part::Whole)? {
             self.receive()?;
         }
+        self.stage.requests.fetch_add(1, Ordering::AcqRel);
+        Ok(request)
+    }
+
+    /// Reads the head of the next request; `false` when one is being read already.
+    fn read_head(&mut self) -> Result<bool, Cut> {
+        if self.begun.is_some() {
+            return Ok(false);
+        }
+        let (mut reader, mut request) = (RequestReader::new(), Request::default());
+        while !self.read_some(&mut reader, &mut request, Part::Head)? {
+            self.receive()?;
+        }
+        self.begun = Some((reader, request));
+        Ok(true)
+    }
+
+    /// Reads what has been received, up to the end of that part; whether it has come.
+    fn read_some(&mut self, reader: &mut RequestReader, request: &mut Request, part: Part) -> Result<bool, Cut> {
+        let mut at = 0;
+        let done = loop {
+            let fields = &mut request.fields;
+            let mut note = |name: &[u8], _: &[u8]| fields.push(name.to_ascii_lowercase());
+            let progress = reader.read(&self.rest[at..], &mut note).map_err(|_| Cut::Io)?;
+            let from = at;
+            at += progress.consumed;
+            match progress.event {
+                Event::NeedMore => break false,
+                Event::Head if part == Part::Head => break true,
+                Event::Head => {}
+                Event::Body(range) => {
+                    let piece = &self.rest[from + range.start..from + range.end];
+                    let room = BODY_KEPT_MAX - request.body.len().min(BODY_KEPT_MAX);
+                    request.body.extend_from_slice(&piece[..piece.len().min(room)]);
+                }
+                Event::End => break true,
+            }
+        };
+        self.rest.drain(..at);
+        Ok(done)
+    }
+
+    /// Whether nothing comes for so long.
+    fn quiet(&mut self, time: Duration) -> Result<(), Cut> {
+        let until = Instant::now() + time;
+        while self.rest.is_empty() {
+            if Instant::now() >= until {
+                return Ok(());
+            }
+            if self.receive_once()? {
+                break;
+            }
+        }
+        Err(Cut::Unexpected)
     }
 
     fn answer_all(&mut self, bytes: &[u8]) -> Result<(), Cut> {

@@ -20,6 +20,10 @@ pub(super) enum Step {
     ExpectRequest,
     /// The same, and close when it is not as it must be.
     Expect(Wanted),
+    /// Read the head of a request, and close when it is not as it must be. The body is read by the next step that reads.
+    ExpectHead(Wanted),
+    /// Take nothing for so long, and close when something comes.
+    Quiet(Duration),
     Send(Box<[u8]>),
     /// Answer every request so, until the client closes.
     EachRequest(Box<[u8]>),
@@ -70,6 +74,8 @@ pub(super) enum Until {
 pub(super) enum RawStep {
     ExpectRequest,
     Expect(Wanted),
+    ExpectHead(Wanted),
+    Quiet(Box<str>),
     Send(Box<str>),
     SendHex(Box<str>),
     EachRequest(Box<str>),
@@ -99,6 +105,11 @@ impl TryFrom<RawStep> for Step {
         Ok(match raw {
             RawStep::ExpectRequest => Self::ExpectRequest,
             RawStep::Expect(wanted) => Self::Expect(wanted),
+            RawStep::ExpectHead(wanted) if wanted.body.is_some() => {
+                return Err("a head has no body: leave it to the step behind".to_owned());
+            }
+            RawStep::ExpectHead(wanted) => Self::ExpectHead(wanted),
+            RawStep::Quiet(text) => Self::Quiet(pause(&text)?),
             RawStep::Send(text) => Self::Send(sound(text.as_bytes())?),
             RawStep::EachRequest(text) => Self::EachRequest(sound(text.as_bytes())?),
             RawStep::SendHex(digits) => Self::Send(sound(&from_hex(&digits)?)?),

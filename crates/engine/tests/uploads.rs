@@ -1,0 +1,69 @@
+//! What ends an upload before all of it is sent, on simulated time: which is noticed first is then no matter of luck.
+
+mod support;
+
+use engine::plan::*;
+use engine::sim::{Reply, SimNetwork, simulate};
+use measure::{AttemptClass, Cause, Instant, Summary, Verdict};
+use std::num::NonZeroU64;
+use std::time::Duration;
+use support::*;
+
+const BODY: usize = 8 << 20;
+
+/// One upload to a server that agrees after 1 ms and does `then` after 2 ms, when about ten pieces are out. The client
+/// learns of it by sending, since it does nothing else.
+fn upload(then: &[Reply]) -> (Summary, engine::OpEntry) {
+    let mut plan = Plan { log_ops: true, ..plan() };
+    plan.stop = StopAfter { ops: NonZeroU64::new(1), ..StopAfter::default() };
+    let request = &mut plan.mix.requests_mut()[0];
+    request.method = "PUT".into();
+    request.body = Some(BodyPlan { expect_continue: true, ..BodyPlan::of_bytes(vec![b'x'; BODY].into()) });
+    let server = |then: Vec<Reply>| {
+        move |now: Instant, _: &str| {
+            let agrees = (now + ms(1), Reply::Bytes(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec()));
+            [agrees].into_iter().chain(then.iter().map(|reply| (now + ms(2), reply.clone()))).collect()
+        }
+    };
+    let network = || SimNetwork::new(server(then.to_vec())).with_send_cost(Duration::from_micros(100));
+    let (intervals, ops) = simulate(&plan, |_| network());
+    let summary = summary(&plan, &intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    let sent = summary.stats.measured.sent_body;
+    assert!((5 << 16..BODY as u64 / 2).contains(&sent), "{sent} bytes were sent");
+    (summary, ops.into_iter().next().unwrap())
+}
+
+fn refusal(length: u64) -> Reply {
+    Reply::Bytes(format!("HTTP/1.1 403 Forbidden\r\nContent-Length: {length}\r\n\r\n").into_bytes())
+}
+
+#[test]
+fn the_reply_is_read_though_the_connection_broke() {
+    for length in [6, 700 << 10] {
+        let (_, op) = upload(&[refusal(length), Reply::Filler(length), Reply::Reset]);
+        assert_eq!((op.outcome.class, op.outcome.cause), (AttemptClass::Http4xx, Cause::Status), "{length}");
+        assert_eq!((op.body_bytes, op.attempts, op.status), (length, 1, Some(403)));
+    }
+}
+
+#[test]
+fn a_broken_upload_without_a_reply_could_not_be_sent() {
+    for reply in [&[Reply::Reset][..], &[Reply::Bytes(b"HTTP/1.1 4".to_vec()), Reply::Reset]] {
+        let (_, op) = upload(reply);
+        assert_eq!((op.outcome.class, op.outcome.cause), (AttemptClass::Reset, Cause::SendFailed));
+    }
+}
+
+#[test]
+fn a_reply_that_breaks_off_is_no_reply() {
+    let (_, op) = upload(&[refusal(100), Reply::Filler(50), Reply::Reset]);
+    assert_eq!((op.outcome.class, op.outcome.cause, op.body_bytes), (AttemptClass::Reset, Cause::ResetInBody, 50));
+}
+
+#[test]
+fn the_end_of_the_stream_ends_an_upload_at_once() {
+    let (summary, op) = upload(&[Reply::End]);
+    assert_eq!((op.outcome.class, op.outcome.cause), (AttemptClass::Incomplete, Cause::HeadCutShort));
+    assert!(summary.stats.measured.failed == 1);
+}
