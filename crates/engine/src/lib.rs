@@ -9,6 +9,7 @@
 //! The engine prints nothing, reads no flags and holds no body in memory.
 
 pub mod control;
+pub mod dialect;
 pub mod discover;
 pub mod epoll;
 pub mod exchange;
@@ -22,6 +23,7 @@ mod resolver;
 mod run;
 pub mod run_loop;
 pub mod schedule;
+pub mod sessions;
 pub mod sim;
 pub mod tls;
 mod watch;

@@ -16,6 +16,7 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
         let text = match previous.as_deref() {
             Some(flag) if SECRET_FLAGS.contains(&flag) => HIDDEN.to_owned(),
             Some("-H" | "--header" | "--expect-header") => header(&word),
+            Some("--connection") => connection(&word),
             _ => Some(joined(&short)).filter(|text| *text != short).unwrap_or_else(|| word.clone()),
         };
         shown.push(text);
@@ -47,12 +48,25 @@ fn joined(word: &str) -> String {
             return format!("{flag}{}", header(value));
         }
     }
+    if let Some(value) = word.strip_prefix("--connection=") {
+        return format!("--connection={}", connection(value));
+    }
     for flag in ["", "--proxy=", "--url="] {
         if let Some(url) = word.strip_prefix(flag).filter(|url| url.contains("://")) {
             return format!("{flag}{}", url_text(url));
         }
     }
     word.to_owned()
+}
+
+/// A backend that is logged in to, like `sftp,hostname=h,password=p`: values may be secrets.
+fn connection(text: &str) -> String {
+    let shown = |(index, part): (usize, &str)| match part.split_once('=') {
+        Some((name, _)) => format!("{name}={HIDDEN}"),
+        None if index == 0 => part.to_owned(),
+        None => HIDDEN.to_owned(),
+    };
+    text.split(',').enumerate().map(shown).collect::<Vec<_>>().join(",")
 }
 
 /// A header line with its value hidden when it is a secret.
@@ -124,6 +138,9 @@ mod tests {
             "--secret-key=CANARY",
             "--session-token",
             "CANARY",
+            "--connection",
+            "sftp,username=CANARY,password=CAN,CANARY",
+            "--connection=sftp,password=CANARY",
         ];
         let shown = command_line(words.map(str::to_owned)).join(" ");
         assert!(!shown.contains("CANARY"), "{shown}");

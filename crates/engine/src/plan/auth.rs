@@ -1,5 +1,9 @@
 //! Who asks: signatures, beside the header fields that a user gave.
 
+use super::RequestPlan;
+use std::fmt;
+use std::num::NonZeroU64;
+use std::sync::Arc;
 use wire::sigv4::{Signer, Streaming};
 
 /// How a request says who asks.
@@ -17,6 +21,74 @@ pub enum Auth {
         /// How bodies are covered by it.
         payload: S3Payload,
     },
+    /// By a session, or one for each slot, opened before the run.
+    Session(Box<Sessions>),
+}
+
+/// Sessions that a run stands in; only origins that the user named are shown them.
+#[derive(Clone)]
+pub struct Sessions {
+    /// How one is opened.
+    pub opening: Opening,
+    /// How many there are.
+    pub shared: Shared,
+    /// The header line of each, without its end; none until they are opened.
+    pub lines: Arc<[Box<str>]>,
+}
+
+/// How the slots of a run share sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shared {
+    /// All are in one.
+    #[default]
+    One,
+    /// So many, each slot in its own.
+    PerSlot(NonZeroU64),
+}
+
+/// Sessions of a run, at most: each is a header line of up to some 50 KiB, and a login that the server may limit.
+pub const SESSIONS_MAX: u64 = 10_000;
+
+/// The request that opens a session, and how its answer is read.
+#[derive(Clone)]
+pub struct Opening {
+    /// Of whom, at what: for the report.
+    pub about: String,
+    /// Path and query.
+    pub target: String,
+    /// The request; it may hold secrets.
+    pub request: RequestPlan,
+    /// The header line that stands for the session, from the body of a good answer.
+    pub read: fn(&[u8]) -> Option<String>,
+}
+
+/// Without the tokens.
+impl fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let open = self.lines.len();
+        f.debug_struct("Sessions")
+            .field("opening", &self.opening)
+            .field("shared", &self.shared)
+            .field("open", &open)
+            .finish()
+    }
+}
+
+/// Without what logs in.
+impl fmt::Debug for Opening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opening").field("about", &self.about).field("target", &self.target).finish_non_exhaustive()
+    }
+}
+
+impl Sessions {
+    /// The lines for the slots of one of several threads, with their ends: slot n takes the n-th, from the beginning again
+    /// after the last.
+    pub(crate) fn lines_of(&self, thread: u32, threads: u32) -> Box<[Box<[u8]>]> {
+        let own = self.lines.iter().skip(thread as usize).step_by(threads.max(1) as usize);
+        let lines: Vec<&Box<str>> = if own.len() > 0 { own.collect() } else { self.lines.iter().collect() };
+        lines.into_iter().map(|line| format!("{line}\r\n").into_bytes().into_boxed_slice()).collect()
+    }
 }
 
 /// Where a signature stands.

@@ -8,7 +8,7 @@ mod connections;
 mod request;
 mod targets;
 
-pub use auth::{Auth, Carried, S3Payload};
+pub use auth::{Auth, Carried, Opening, S3Payload, SESSIONS_MAX, Sessions, Shared};
 pub use connections::{ConnectTo, ConnectionPlan, Http2Plan, Route, Spread};
 pub use request::{
     Answers, BodyPlan, Checks, Framing, MESSAGE_BYTES_MAX, Mix, Pick, RangeChoice, RequestPlan, Source, Then,

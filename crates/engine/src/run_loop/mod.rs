@@ -104,6 +104,8 @@ pub struct RunLoop<'p, N: Network> {
     connections: Connections<N::Socket>,
     origins: Vec<OriginState>,
     signer: Option<Signer>,
+    /// Header lines of the sessions of this thread's slots.
+    sessions: Box<[Box<[u8]>]>,
     /// Wall time at the start of the run: signatures are made for it.
     wall: Timestamp,
     /// Objects that this thread has made and that are still there, oldest first.
@@ -157,9 +159,10 @@ impl<'p, N: Network> RunLoop<'p, N> {
         budget: Option<Arc<Budget>>,
         (start, wall): (Instant, Timestamp),
     ) -> Self {
-        let signer = match &plan.auth {
-            Auth::None => None,
-            Auth::S3 { signer, .. } => Some(Signer::clone(signer)),
+        let (signer, sessions) = match &plan.auth {
+            Auth::None => (None, Box::default()),
+            Auth::S3 { signer, .. } => (Some(Signer::clone(signer)), Box::default()),
+            Auth::Session(sessions) => (None, sessions.lines_of(share.thread, share.threads)),
         };
         let pacer = Pacer::new(plan, share, budget, start);
         let paced = match &pacer {
@@ -181,6 +184,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             plan,
             control,
             signer,
+            sessions,
             wall,
             recorder,
             pacer,

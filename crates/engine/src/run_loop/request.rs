@@ -26,6 +26,8 @@ pub(super) struct Template {
     credentials: Vec<u8>,
     /// What a signature covers; `None` for origins that get none.
     signed: Option<Box<Signed>>,
+    /// Whether the slot's session is shown.
+    shows_session: bool,
 }
 
 /// What a signature covers of what never changes.
@@ -41,6 +43,8 @@ pub(super) struct Parts<'a> {
     /// Path and query.
     pub target: &'a str,
     pub range: Option<ByteRange>,
+    /// The header line of the slot's session, where there are sessions.
+    pub session: &'a [u8],
     pub body: Option<Body<'a>>,
 }
 
@@ -99,7 +103,8 @@ impl Template {
         }
         let signs = trusted && matches!(plan.auth, Auth::S3 { .. });
         let signed = signs.then(|| Box::new(Signed::new(request, origin)));
-        Self { before_target, after_target, credentials, signed }
+        let shows_session = trusted && matches!(plan.auth, Auth::Session(_));
+        Self { before_target, after_target, credentials, signed, shows_session }
     }
 
     /// Writes the head of a request into `out`, replacing what was there. Answers how its body is framed.
@@ -112,6 +117,9 @@ impl Template {
             _ => {
                 out.extend_from_slice(parts.target.as_bytes());
                 self.write_fixed(parts.range, out);
+                if self.shows_session {
+                    out.extend_from_slice(parts.session);
+                }
                 let frame = parts.body.map_or(Frame::Length, |body| {
                     write_framing(body.plan.framing, body.bytes, out);
                     write_asks(body.asks, out);

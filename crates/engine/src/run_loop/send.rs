@@ -84,8 +84,12 @@ impl<N: Network> RunLoop<'_, N> {
             }
             _ => None,
         };
+        let session = match self.sessions.as_ref() {
+            [] => &[][..],
+            lines => &lines[slot as usize % lines.len()],
+        };
         let Some(body) = &plan.mix.requests()[op.request].body else {
-            let parts = Parts { target: &self.target, range: op.range, body: None };
+            let parts = Parts { target: &self.target, range: op.range, session, body: None };
             template.write(parts, signing, &mut self.scratch)?;
             return Ok(None);
         };
@@ -97,7 +101,7 @@ impl<N: Network> RunLoop<'_, N> {
             digest(|piece| upload.next_piece(&mut maker, piece))
         };
         let body = Body { plan: body, bytes, asks, digest: &mut whole };
-        let parts = Parts { target: &self.target, range: op.range, body: Some(body) };
+        let parts = Parts { target: &self.target, range: op.range, session, body: Some(body) };
         let frame = template.write(parts, signing, &mut self.scratch)?;
         let mut upload = Upload::new(bytes, frame, asks.then(|| now + CONTINUE_WAIT));
         upload.precede(self.scratch.len());

@@ -3,7 +3,8 @@
 use super::{Output, host};
 use crate::redact;
 use engine::plan::{
-    Answers, BodyPlan, Choice, Follow, Framing, LoadModel, Plan, RangeChoice, RequestPlan, Route, Source, Subject, Trap,
+    Answers, Auth, BodyPlan, Choice, Follow, Framing, LoadModel, Plan, RangeChoice, RequestPlan, Route, Shared, Source,
+    Subject, Trap,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::Enumerated;
@@ -136,6 +137,10 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
             }
         },
     );
+    if let Auth::Session(sessions) = &plan.auth {
+        let shared = if sessions.shared == Shared::One { "one for all slots" } else { "one for each slot" };
+        set("sessions", format!("{}, {shared}", sessions.opening.about));
+    }
     set("drain", format_span(plan.drain));
     set("timeout_connect", format_span(timeouts.connect));
     set("timeout_head", format_span(timeouts.head));

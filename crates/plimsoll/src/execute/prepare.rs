@@ -6,7 +6,7 @@ use super::live::LiveLine;
 use crate::failure::Failure;
 use engine::StopReason;
 use engine::network::NameError;
-use engine::plan::{Plan, RangeChoice, Route};
+use engine::plan::{Auth, Plan, RangeChoice, Route, Shared};
 use report::number::plural;
 use wire::Scheme;
 
@@ -32,6 +32,7 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
             NameError::NoAnswer => format!("the name `{host}` could not be looked up: the resolver does not answer"),
         })
     })?;
+    open_sessions(plan)?;
     if has_random_ranges(plan) && plan.targets.items().iter().any(|item| item.size.is_none()) {
         let total = plan.targets.items().len() as u64;
         let started = std::time::Instant::now();
@@ -46,6 +47,26 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
         live.clear();
     }
     empty_ranges(plan)
+}
+
+/// Logs in, where that is asked for.
+fn open_sessions(plan: &mut Plan) -> Result<(), Failure> {
+    let Auth::Session(sessions) = &plan.auth else { return Ok(()) };
+    let total = match sessions.shared {
+        Shared::One => 1,
+        Shared::PerSlot(slots) => slots.get(),
+    };
+    let started = std::time::Instant::now();
+    let mut live = LiveLine::new(true);
+    let opened = engine::sessions::open_sessions(plan, &mut |seen, control, now| {
+        if sys::signals::interrupts().count > 0 {
+            control.stop(now, StopReason::Interrupted);
+        }
+        live.message(started.elapsed(), &format!("opening sessions: {seen} of {total}"));
+    });
+    opened.map_err(|error| Failure::could_not_run(error.to_string()))?;
+    live.clear();
+    Ok(())
 }
 
 /// Places on this host that the user named and that must be there.

@@ -6,6 +6,7 @@
 
 mod bad_input;
 mod counts;
+mod dialects;
 mod front;
 mod generate;
 mod help;

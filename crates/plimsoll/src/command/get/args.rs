@@ -1,7 +1,7 @@
 //! The flags of `get`.
 
 use crate::command::dataset;
-use crate::command::load::{self, s3};
+use crate::command::load::{self, dialect, s3};
 use crate::failure::Failure;
 use clap::ValueEnum;
 use measure::units::ByteSize;
@@ -18,11 +18,21 @@ pub enum Order {
     Once,
 }
 
+/// What is asked of a system's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Do {
+    /// Their content.
+    Cat,
+    /// What is in a directory.
+    Ls,
+}
+
 /// What is loaded, how much, for how long.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER)]
 pub struct Args {
-    /// What to load, like http://host:port/path or s3://BUCKET/KEY; with --count or --total, where a dataset lies.
+    /// What to load, like http://host:port/path or s3://BUCKET/KEY; with --count or --total, where a dataset lies; with --as
+    /// SYSTEM, a server and names.
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
     /// What all commands that make load have in common.
@@ -31,8 +41,8 @@ pub struct Args {
     /// Ask for a random range of this size each time, like 1MiB.
     #[arg(long, value_name = "SIZE")]
     pub range: Option<ByteSize>,
-    /// Read URLs from a file, one per line; - for standard input.
-    #[arg(long, value_name = "FILE")]
+    /// Read URLs (with --as, names) from a file, one per line; - for standard input.
+    #[arg(long, alias = "names", value_name = "FILE")]
     pub url_file: Option<PathBuf>,
     /// How URLs are taken.
     #[arg(long, value_enum, default_value = "round-robin", value_name = "ORDER")]
@@ -49,6 +59,19 @@ pub struct Args {
     /// How S3 is spoken.
     #[command(flatten)]
     pub s3: s3::Args,
+    /// How a system is asked.
+    #[command(flatten)]
+    pub dialect: dialect::Args,
+    /// filestash: read files (cat) or list directories (ls) [default: cat].
+    #[arg(
+        long = "do",
+        value_enum,
+        value_name = "CALL",
+        hide_possible_values = true,
+        help_heading = "Systems",
+        hide_short_help = true
+    )]
+    pub call: Option<Do>,
     /// Method to use, like HEAD, POST or OPTIONS.
     #[arg(short = 'm', long, value_name = "METHOD", help_heading = "Requests", hide_short_help = true)]
     pub method: Option<String>,

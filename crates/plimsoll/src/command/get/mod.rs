@@ -3,7 +3,7 @@
 mod args;
 pub mod plan;
 pub mod read;
-mod urls;
+pub mod urls;
 
 pub use args::Args;
 

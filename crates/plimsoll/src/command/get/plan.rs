@@ -1,10 +1,11 @@
 //! From the flags of `get` to a plan: every mistake that can be made in them is told here.
 
-use super::args::{Args, Order};
+use super::args::{Args, Do, Order};
 use super::{read, urls};
-use crate::command::load::{self, place::Place};
+use crate::command::load::{self, dialect, place::Place};
 use crate::failure::Failure;
 use content::Content;
+use engine::dialect::{Ask, Form};
 use engine::plan::{Answers, Auth, BodyPlan, Choice, Mix, Plan, RangeChoice, RequestPlan, Spread, Targets};
 use measure::OpKind;
 use std::num::NonZeroU64;
@@ -20,14 +21,19 @@ struct What {
     credentials: Option<String>,
     auth: Auth,
     spread: Spread,
+    /// How a system is asked, when one is named.
+    form: Option<Form>,
 }
 
-/// The URLs of a list, one object of S3, or a dataset.
+/// The URLs of a list, one object of S3, a dataset, or what is named to a system.
 fn what(args: &Args) -> Result<What, Failure> {
+    if args.dialect.system.is_some() {
+        return of_system(args);
+    }
     let in_s3 = args.urls.iter().any(|text| S3Location::is_meant(text));
     if !in_s3 && !args.objects.is_given() {
         let (targets, credentials) = urls::targets(args)?;
-        return Ok(What { targets, credentials, auth: Auth::None, spread: Spread::Own });
+        return Ok(What { targets, credentials, auth: Auth::None, spread: Spread::Own, form: None });
     }
     if args.url_file.is_some() {
         return Err(Failure::usage("--url-file lists whole URLs: it goes neither with s3:// nor with a dataset"));
@@ -37,7 +43,25 @@ fn what(args: &Args) -> Result<What, Failure> {
         true => place.targets(args.objects.dataset(args.dataset_seed)?),
         false => place.one_object()?,
     };
-    Ok(What { targets, credentials: place.credentials, auth: place.auth, spread: place.spread })
+    Ok(What { targets, credentials: place.credentials, auth: place.auth, spread: place.spread, form: None })
+}
+
+/// What is named to a system: words without a scheme, and the lines of a list; or a dataset.
+fn of_system(args: &Args) -> Result<What, Failure> {
+    let (servers, names): (Vec<_>, Vec<_>) = args.urls.iter().partition(|word| word.contains("://"));
+    let servers: Vec<String> = servers.into_iter().cloned().collect();
+    let ask = if args.call == Some(Do::Ls) { Ask::List } else { Ask::Read };
+    let Some(spoken) = args.dialect.spoken(ask, &servers, &args.s3, load::beside(&args.common))? else {
+        return Err(Failure::usage("--as: name a system"));
+    };
+    let (targets, place, form) = if args.objects.is_given() {
+        let (place, form) = spoken.area()?;
+        (place.targets(args.objects.dataset(args.dataset_seed)?), place, form)
+    } else {
+        let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
+        (spoken.targets(&names, args.url_file.as_deref())?, spoken.place, spoken.form)
+    };
+    Ok(What { targets, credentials: place.credentials, auth: place.auth, spread: place.spread, form: Some(form) })
 }
 
 /// What becomes of the bodies of answers.
@@ -53,16 +77,24 @@ fn answers(args: &Args, targets: &Targets) -> Result<Answers, Failure> {
 
 /// The plan that the flags describe.
 pub fn of(args: &Args) -> Result<Plan, Failure> {
-    let What { mut targets, credentials, auth, spread } = what(args)?;
+    args.dialect.check()?;
+    if args.call.is_some() && args.dialect.system != Some(dialect::System::Filestash) {
+        return Err(Failure::usage("--do needs --as filestash"));
+    }
+    let What { mut targets, credentials, auth, spread, form } = what(args)?;
     let range = range(args)?;
     if let Some(size) = args.object_size {
         for item in targets.items_mut() {
             item.size = Some(size.0);
         }
     }
-    let headers = load::headers(&args.common.requests, credentials)?;
-    let checks = load::checks(&args.common.checks, &headers)?;
-    let request = RequestPlan { checks, answers: answers(args, &targets)?, ..request(args, headers, range)? };
+    let mut headers = load::headers(&args.common.requests, credentials)?;
+    let mut checks = load::checks(&args.common.checks, &headers)?;
+    if let Some(form) = form {
+        dialect::add_headers(form.headers, &mut headers)?;
+        dialect::add_headers(form.expected, &mut checks.headers)?;
+    }
+    let request = RequestPlan { checks, answers: answers(args, &targets)?, ..request(args, headers, range, form)? };
     let asked = load::Asked {
         targets,
         choice: if args.order == Order::Random { Choice::Random } else { Choice::RoundRobin },
@@ -85,8 +117,16 @@ fn range(args: &Args) -> Result<Option<RangeChoice>, Failure> {
     }
 }
 
-fn request(args: &Args, headers: Vec<Header>, range: Option<RangeChoice>) -> Result<RequestPlan, Failure> {
-    let usual = if args.body_file.is_some() { "POST" } else { "GET" };
+fn request(
+    args: &Args,
+    headers: Vec<Header>,
+    range: Option<RangeChoice>,
+    form: Option<Form>,
+) -> Result<RequestPlan, Failure> {
+    if range.is_some() && form.is_some_and(|form| !form.ranges) {
+        return Err(Failure::usage("--range: what is asked for here has no ranges"));
+    }
+    let usual = if args.body_file.is_some() { "POST" } else { form.map_or("GET", |form| form.method) };
     let method = if args.head { "HEAD" } else { args.method.as_deref().unwrap_or(usual) };
     let is_token = !method.is_empty()
         && method.len() <= 32
@@ -106,7 +146,7 @@ fn request(args: &Args, headers: Vec<Header>, range: Option<RangeChoice>) -> Res
     };
     let kind = match (method, range) {
         ("GET", Some(_)) => OpKind::GetRange,
-        ("GET", None) => OpKind::Get,
+        ("GET", None) => form.map_or(OpKind::Get, |form| form.kind),
         ("HEAD", _) => OpKind::Head,
         _ => OpKind::Request,
     };

@@ -10,9 +10,9 @@ use std::path::Path;
 use wire::Url;
 
 /// The most URLs of a run: some 800 MB of memory.
-const URLS_MAX: usize = 10_000_000;
+pub const URLS_MAX: usize = 10_000_000;
 /// Longer than any URL that a server takes; and as much as fits in memory beside the URLs themselves.
-const LIST: Limits = Limits { line: 64 << 10, all: 2 << 30 };
+pub const LIST: Limits = Limits { line: 64 << 10, all: 2 << 30 };
 
 /// What the URLs name, and the credentials they hold.
 pub fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {

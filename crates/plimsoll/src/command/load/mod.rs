@@ -1,6 +1,7 @@
 //! What the commands that make load have in common: their flags, and what follows from them.
 
 mod args;
+pub mod dialect;
 mod headers;
 pub mod place;
 mod plan;
@@ -9,4 +10,4 @@ pub mod stored;
 
 pub use args::{Args, count, seed};
 pub use headers::{checks, headers};
-pub use plan::{Asked, output, plan};
+pub use plan::{Asked, beside, output, plan};

@@ -9,6 +9,7 @@ use wire::s3::S3Location;
 use wire::{Origin, Url};
 
 /// A part of a server's names, at one or several servers.
+#[derive(Debug)]
 pub struct Place {
     /// The servers, each of which has all of it.
     pub origins: Vec<Origin>,

@@ -1,6 +1,7 @@
 //! From the flags that all load has in common to the parts of a plan: every mistake that can be made in them is told here.
 
 use super::args::{Args, Connections, Load, Requests, Tls};
+use super::dialect::Beside;
 use super::headers::BASE64;
 use crate::execute::{OWN_DESCRIPTORS, Output, Print};
 use crate::failure::Failure;
@@ -16,7 +17,7 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
-use wire::{HeaderName, Scheme, Url, Version};
+use wire::{Header, HeaderName, Scheme, Url, Version};
 
 const DEFAULT_CONCURRENCY: f64 = 10.0;
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
@@ -86,6 +87,17 @@ pub fn plan(args: &Args, asked: Asked) -> Result<Plan, Failure> {
         group_by: args.shown.group_by.as_deref().map(group_by).transpose()?,
         log_ops: args.shown.log_ops,
     })
+}
+
+/// What the flags say of slots and of who asks, for those who open sessions.
+pub fn beside(args: &Args) -> Beside {
+    let (requests, load) = (&args.requests, &args.load);
+    // A file of header lines may hold them too; what is no line is refused later.
+    let header = |line: &String| line.starts_with('@') || Header::parse(line).is_ok_and(|header| header.is_secret());
+    let identified = !requests.cookies.is_empty() || requests.user.is_some() || requests.headers.iter().any(header);
+    let fixed = load.rate.is_none() && load.stages.is_empty();
+    let slots = load.concurrency.or(NonZeroU64::new(DEFAULT_CONCURRENCY as u64));
+    Beside { identified, slots: slots.filter(|_| fixed) }
 }
 
 /// Where the result goes, as the flags say.

@@ -3,11 +3,12 @@
 mod files;
 
 use super::dataset;
-use super::load::{self, place::Place, s3};
+use super::load::{self, dialect, place::Place, s3};
 use crate::execute;
 use crate::failure::Failure;
 use clap::ValueEnum;
 use content::Content;
+use engine::dialect::Ask;
 use engine::plan::{BodyPlan, Choice, Framing, Mix, Plan, RequestPlan, Source, Targets};
 use measure::OpKind;
 use std::path::PathBuf;
@@ -30,17 +31,9 @@ pub struct Args {
     /// What all commands that make load have in common.
     #[command(flatten)]
     pub common: load::Args,
-    /// How objects are sent: put or post.
-    #[arg(
-        short = 'm',
-        long,
-        value_enum,
-        default_value = "put",
-        ignore_case = true,
-        value_name = "METHOD",
-        hide_possible_values = true
-    )]
-    pub method: Method,
+    /// How objects are sent: put or post [default: put, or as the system of --as takes them].
+    #[arg(short = 'm', long, value_enum, ignore_case = true, value_name = "METHOD", hide_possible_values = true)]
+    pub method: Option<Method>,
     /// Frame bodies by chunks instead of by their length.
     #[arg(long)]
     pub chunked: bool,
@@ -53,6 +46,9 @@ pub struct Args {
     /// How S3 is spoken.
     #[command(flatten)]
     pub s3: s3::Args,
+    /// How a system is asked.
+    #[command(flatten)]
+    pub dialect: dialect::Args,
 }
 
 /// How objects are sent.
@@ -72,17 +68,24 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 fn plan(args: &Args) -> Result<Plan, Failure> {
-    let place = Place::of(&args.urls, &args.s3)?;
+    args.dialect.check()?;
+    let spoken = args.dialect.spoken(Ask::Write, &args.urls, &args.s3, load::beside(&args.common))?;
+    let (place, form) = match spoken {
+        None => (Place::of(&args.urls, &args.s3)?, None),
+        Some(spoken) => spoken.area().map(|(place, form)| (place, Some(form)))?,
+    };
     if args.chunked && args.common.requests.http10 {
         return Err(Failure::usage("--chunked: HTTP/1.0 knows no chunks; leave out --http1.0"));
     }
     let (targets, source) = objects(args, &place)?;
-    let headers = load::headers(&args.common.requests, place.credentials.clone())?;
+    let mut headers = load::headers(&args.common.requests, place.credentials.clone())?;
     let checks = load::checks(&args.common.checks, &headers)?;
+    dialect::add_headers(form.map_or(&[], |form| form.headers), &mut headers)?;
     let framing = if args.chunked { Framing::Chunked } else { Framing::Length };
     let method = match args.method {
-        Method::Put => "PUT",
-        Method::Post => "POST",
+        None => form.map_or("PUT", |form| form.method),
+        Some(Method::Put) => "PUT",
+        Some(Method::Post) => "POST",
     };
     let body = BodyPlan { source, framing, expect_continue: args.expect_continue };
     let request = RequestPlan { headers, body: Some(body), checks, ..RequestPlan::new(method, OpKind::Put) };

@@ -1,0 +1,165 @@
+//! Filestash, a web file manager: `ls`, `cat` and `save` of a backend, in a session that is opened by logging in to it.
+//!
+//! Calls of its API have to say `X-Requested-With: XmlHttpRequest`, in that spelling. The session is a token, which goes back
+//! as cookies of at most 3,800 characters each. An upload costs its connection: the answer says `Connection: close`.
+
+use super::{Ask, BadName, Dialect, Form};
+use crate::plan::{BodyPlan, Opening, RequestPlan};
+use measure::OpKind;
+use std::fmt;
+use std::fmt::Write;
+use wire::{Header, HeaderName, HeaderValue};
+
+/// Files of a backend of Filestash.
+#[derive(Clone, Debug)]
+pub struct Filestash {
+    connection: Option<Connection>,
+}
+
+/// The backend that a session logs in to, with the parameters of that login.
+#[derive(Clone)]
+pub struct Connection {
+    kind: String,
+    parameters: Vec<(String, String)>,
+}
+
+/// Only what is no secret: the names of parameters.
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.parameters.iter().map(|(name, _)| name);
+        f.debug_struct("Connection").field("kind", &self.kind).field("parameters", &names.collect::<Vec<_>>()).finish()
+    }
+}
+
+impl Connection {
+    /// A backend like `blackhole` or `sftp`, with parameters like `hostname`, `port`, `username` and `password`.
+    #[must_use]
+    pub fn new(kind: &str, parameters: Vec<(String, String)>) -> Self {
+        Self { kind: kind.to_owned(), parameters }
+    }
+
+    /// The body of the request that logs in.
+    fn login(&self) -> String {
+        let text = |text: &str| serde_json::Value::from(text).to_string();
+        let mut login = format!(r#"{{"type":{}"#, text(&self.kind));
+        for (name, value) in &self.parameters {
+            // Writing to memory does not fail.
+            let _ = write!(login, ",{}:{}", text(name), text(value));
+        }
+        login.push('}');
+        login
+    }
+}
+
+/// What every call of the API has to say.
+const CALL: &[(&str, &str)] = &[("X-Requested-With", "XmlHttpRequest")];
+/// The most characters of one cookie.
+const COOKIE_MAX: usize = 3800;
+/// The most characters of a token: as many as heads of requests can hold.
+const TOKEN_MAX: usize = 48 << 10;
+
+impl Filestash {
+    /// Files of that backend; without one, the user has a session already.
+    #[must_use]
+    pub fn new(connection: Option<Connection>) -> Self {
+        Self { connection }
+    }
+}
+
+impl Dialect for Filestash {
+    fn form(&self, ask: Ask) -> Option<Form> {
+        let form = match ask {
+            Ask::Read => Form::plain("GET", OpKind::Get),
+            Ask::List => Form::plain("GET", OpKind::List),
+            Ask::Write => Form::plain("POST", OpKind::Put),
+        };
+        Some(Form { headers: CALL, ..form })
+    }
+
+    fn target(&self, ask: Ask, base: &str, name: &str) -> Result<String, BadName> {
+        let key = name.strip_prefix('/').unwrap_or(name);
+        if key.is_empty() && ask != Ask::List {
+            return Err(BadName::Empty);
+        }
+        let mut target = format!("{base}/api/files/{}?path=/", call(ask));
+        wire::percent::push_path(key, &mut target);
+        Ok(target)
+    }
+
+    /// Ends in a parameter, whose value begins with the slash.
+    fn container(&self, ask: Ask, base: &str) -> Option<String> {
+        Some(format!("{base}/api/files/{}?path=", call(ask)))
+    }
+
+    fn opening(&self, base: &str) -> Option<Opening> {
+        let connection = self.connection.as_ref()?;
+        let fields = CALL.iter().chain(&[("Content-Type", "application/json"), ("Accept-Encoding", "identity")]);
+        let header = |(name, value): &(&str, &str)| {
+            Some(Header { name: HeaderName::parse(name).ok()?, value: HeaderValue::parse(value).ok()? })
+        };
+        let request = RequestPlan {
+            headers: fields.filter_map(header).collect(),
+            body: Some(BodyPlan::of_bytes(connection.login().into_bytes().into())),
+            ..RequestPlan::new("POST", OpKind::Request)
+        };
+        let about = format!("filestash, {}", connection.kind);
+        Some(Opening { about, target: format!("{base}/api/session"), request, read: cookies })
+    }
+}
+
+fn call(ask: Ask) -> &'static str {
+    match ask {
+        Ask::Read => "cat",
+        Ask::List => "ls",
+        Ask::Write => "save",
+    }
+}
+
+/// The cookies of the session that an answer to a login tells of.
+fn cookies(answer: &[u8]) -> Option<String> {
+    let answer: serde_json::Value = serde_json::from_slice(answer).ok()?;
+    let token = answer.get("result")?.get("authorization")?.as_str()?;
+    // What a peer sends becomes part of a head: nothing but what cookies may hold.
+    let is_sound = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b',' | b';' | b'\\');
+    if token.is_empty() || token.len() > TOKEN_MAX || !token.bytes().all(is_sound) {
+        return None;
+    }
+    let mut line = String::from("Cookie: ");
+    // All of it is ASCII, so that pieces end between characters.
+    for (index, piece) in token.as_bytes().chunks(COOKIE_MAX).enumerate() {
+        let (before, number) = if index == 0 { ("", String::new()) } else { ("; ", index.to_string()) };
+        let _ = write!(line, "{before}auth{number}={}", String::from_utf8_lossy(piece));
+    }
+    Some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logins_are_json_and_shown_nowhere() {
+        let parameters = vec![("password".to_owned(), "a\"b\\".to_owned()), ("port".to_owned(), "22".to_owned())];
+        let connection = Connection::new("sftp", parameters);
+        assert_eq!(connection.login(), r#"{"type":"sftp","password":"a\"b\\","port":"22"}"#);
+        let filestash = Filestash::new(Some(connection));
+        let shown = format!("{filestash:?} {:?}", filestash.opening(""));
+        assert!(!shown.contains("a\\\"b") && !shown.contains("97, "), "{shown}");
+    }
+
+    #[test]
+    fn tokens_go_back_as_cookies() {
+        let answer =
+            |token: &str| cookies(format!(r#"{{"status":"ok","result":{{"authorization":"{token}"}}}}"#).as_bytes());
+        assert_eq!(answer("abc=="), Some("Cookie: auth=abc==".to_owned()));
+        let long = answer(&"x".repeat(2 * COOKIE_MAX + 1)).unwrap();
+        let parts: Vec<&str> = long.strip_prefix("Cookie: ").unwrap().split("; ").collect();
+        assert_eq!(parts.len(), 3);
+        assert!(parts[1].starts_with("auth1=x") && parts[1].len() == COOKIE_MAX + 6 && parts[2] == "auth2=x");
+        for bad in ["", "a;b", "a\\r\\nHost: evil", "a b", &"x".repeat(TOKEN_MAX + 1)] {
+            assert_eq!(answer(bad), None);
+        }
+        assert_eq!(cookies(b"{}"), None);
+        assert_eq!(cookies(b"\xff"), None);
+    }
+}

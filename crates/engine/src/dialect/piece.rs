@@ -1,0 +1,28 @@
+//! Pieces of a Filecoin storage provider: `/piece/CID` (FRC-0066), as booster-http serves them.
+//!
+//! Its gzip handler compresses a range after it was cut out, so that `Content-Range` and body tell of different bytes: such
+//! a body is asked for by nobody here, since requests say `Accept-Encoding: identity` unless the user says otherwise.
+
+use super::{Ask, BadName, Dialect, Form, check_cid};
+use measure::OpKind;
+
+/// Pieces, named by their CIDs.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece;
+
+impl Dialect for Piece {
+    fn form(&self, ask: Ask) -> Option<Form> {
+        // What comes as something else is a page of a proxy, or of the index.
+        const EXPECTED: &[(&str, &str)] = &[("Content-Type", "application/piece")];
+        (ask == Ask::Read).then(|| Form { expected: EXPECTED, ..Form::plain("GET", OpKind::Get) })
+    }
+
+    fn target(&self, _: Ask, base: &str, name: &str) -> Result<String, BadName> {
+        check_cid(name)?;
+        Ok(format!("{base}/piece/{name}"))
+    }
+
+    fn container(&self, _: Ask, _: &str) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,169 @@
+//! Opens sessions before a run: one for all slots, or one for each.
+//!
+//! These are runs of the one loop, as [`crate::discover`] is. Servers limit logins; what a limit refused is asked for again,
+//! as arrivals at a rate that those limits bear.
+
+use crate::control::{Control, StopReason};
+use crate::plan::{Answers, Auth, Choice, Follow, LoadModel, Mix, Plan, RequestPlan, Shared, StopAfter, Targets};
+use crate::run::{Observer, RunError, run};
+use crate::run_loop::log::OpEntry;
+use crate::schedule::{Profile, Spacing};
+use measure::{AttemptClass, AttemptOutcome, Instant, Interval};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::Duration;
+use wire::url::Url;
+
+/// Logins in flight.
+const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
+/// Logins per second once the server has refused some.
+const RATE: f64 = 10.0;
+/// Rounds in a row without any new session, after which no more are tried.
+const VAIN_ROUNDS_MAX: u32 = 2;
+
+/// Why there are no sessions.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The requests could not be made.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// There is no such URL.
+    #[error("no session can be opened at {0}")]
+    NoUrl(String),
+    /// The server refused.
+    #[error("no session was opened at {url}: {why}", why = describe(*status, outcome))]
+    Refused {
+        /// What was asked.
+        url: String,
+        /// Status of the answer.
+        status: Option<u16>,
+        /// How the request ended.
+        outcome: AttemptOutcome,
+    },
+    /// The answer was good and told of no session.
+    #[error("{0} answered without a session: is it that system?")]
+    NoToken(String),
+    /// The server limits logins, and let nobody in any more.
+    #[error("{url} let only {opened} of {wanted} sessions be opened: it limits logins; wait, or ask for fewer")]
+    Limited {
+        /// What was asked.
+        url: String,
+        /// Sessions that were opened.
+        opened: u64,
+        /// Sessions that were wanted.
+        wanted: u64,
+    },
+    /// The user interrupted.
+    #[error("interrupted while sessions were opened")]
+    Interrupted,
+}
+
+fn describe(status: Option<u16>, outcome: &AttemptOutcome) -> String {
+    match status {
+        Some(status) => format!("status {status}"),
+        None => outcome.cause.about().to_owned(),
+    }
+}
+
+/// Collects the sessions that answers tell of.
+struct Logins<'a> {
+    read: fn(&[u8]) -> Option<String>,
+    lines: Vec<Box<str>>,
+    failed: Option<(Option<u16>, AttemptOutcome)>,
+    tick: &'a mut dyn FnMut(u64, &Control, Instant),
+}
+
+impl Observer for Logins<'_> {
+    fn interval(&mut self, _: &Interval, _: &Control, _: Instant) {}
+
+    fn ops(&mut self, ops: &[OpEntry]) {
+        for op in ops {
+            let line = op.message.as_deref().filter(|_| op.outcome == AttemptOutcome::OK).and_then(self.read);
+            match line {
+                Some(line) => self.lines.push(line.into()),
+                None if op.outcome.class == AttemptClass::Throttled => {}
+                None => self.failed = Some((op.status, op.outcome)),
+            }
+        }
+    }
+
+    fn tick(&mut self, control: &Control, now: Instant) {
+        (self.tick)(self.lines.len() as u64, control, now);
+    }
+}
+
+/// Opens the sessions that a plan stands in and that are not open yet. `tick` is called about every 50 ms with their number so
+/// far.
+///
+/// # Errors
+/// When one can not be opened.
+pub fn open_sessions(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instant)) -> Result<(), SessionError> {
+    let Auth::Session(sessions) = &plan.auth else { return Ok(()) };
+    if !sessions.lines.is_empty() {
+        return Ok(());
+    }
+    let wanted = match sessions.shared {
+        Shared::One => 1,
+        Shared::PerSlot(slots) => slots.get(),
+    };
+    let (url, targets) = at(plan, &sessions.opening.target)?;
+    let request = RequestPlan { answers: Answers::Kept, ..sessions.opening.request.clone() };
+    let mut logins = Logins { read: sessions.opening.read, lines: Vec::new(), failed: None, tick };
+    let (mut rounds, mut in_vain) = (0, 0);
+    while let Some(missing) = NonZeroU64::new(wanted.saturating_sub(logins.lines.len() as u64)) {
+        let before = logins.lines.len();
+        let control = Control::new(None);
+        run(&round(plan, &targets, &request, missing, rounds), &control, &mut logins)?;
+        if control.reason() == Some(StopReason::Interrupted) {
+            return Err(SessionError::Interrupted);
+        }
+        match logins.failed {
+            Some((_, AttemptOutcome::OK)) => return Err(SessionError::NoToken(url)),
+            Some((status, outcome)) => return Err(SessionError::Refused { url, status, outcome }),
+            None => {}
+        }
+        rounds += 1;
+        in_vain = if logins.lines.len() > before { 0 } else { in_vain + 1 };
+        if in_vain >= VAIN_ROUNDS_MAX {
+            return Err(SessionError::Limited { url, opened: logins.lines.len() as u64, wanted });
+        }
+    }
+    let lines = logins.lines.into();
+    if let Auth::Session(sessions) = &mut plan.auth {
+        sessions.lines = lines;
+    }
+    Ok(())
+}
+
+/// The URL at which sessions are opened: that of the first server.
+fn at(plan: &Plan, target: &str) -> Result<(String, Arc<Targets>), SessionError> {
+    let origin = plan.targets.origins().first();
+    let text = origin.map(|origin| format!("{}://{}{target}", origin.scheme, origin.host_header())).unwrap_or_default();
+    let mut targets = Targets::default();
+    match text.parse::<Url>() {
+        Ok(url) if targets.push(&url) => Ok((text, Arc::new(targets))),
+        _ => Err(SessionError::NoUrl(text)),
+    }
+}
+
+/// The first round is as fast as the server lets it be, later ones are not.
+fn round(plan: &Plan, targets: &Arc<Targets>, request: &RequestPlan, missing: NonZeroU64, number: u32) -> Plan {
+    let in_flight = missing.min(CONCURRENCY);
+    let load = match Profile::constant(RATE) {
+        Ok(rate) if number > 0 => LoadModel::Open { rate, spacing: Spacing::Constant, in_flight_max: in_flight },
+        _ => LoadModel::Closed { slots: Profile::slots(in_flight), think: Duration::ZERO },
+    };
+    Plan {
+        targets: Arc::clone(targets),
+        choice: Choice::RoundRobin,
+        mix: Mix::one(request.clone()),
+        auth: Auth::None,
+        load,
+        stop: StopAfter { ops: Some(missing), ..StopAfter::default() },
+        warmup: Duration::ZERO,
+        follow: Follow::Never,
+        group_by: None,
+        log_ops: true,
+        ..plan.clone()
+    }
+}

@@ -1,0 +1,189 @@
+//! Systems asked as they are asked, against their stand-ins: what the client names, sends and checks, and what the server
+//! counts for itself.
+
+use crate::support::{Ended, Place, Report, Running, shared_cores};
+
+/// Starts `plimsoll serve` on a free port. Answers it with the URL of its root.
+fn serve(place: &Place, words: &[&str]) -> (Running, String) {
+    let always = ["serve", "--listen", "127.0.0.1:0", "--stop-after", "60s"];
+    let server = place.start(always.iter().chain(words));
+    let line = server.wait_for_line("serving http://");
+    let url = line.strip_prefix("serving ").expect("the line names a URL");
+    let root = url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
+    (server, root)
+}
+
+/// The line of the ledger that begins with `name`.
+fn line<'a>(stdout: &'a str, name: &str) -> &'a str {
+    let found = stdout.lines().find_map(|line| line.strip_prefix(name));
+    found.unwrap_or_else(|| panic!("no {name} in {stdout}")).trim()
+}
+
+fn body_bytes(stdout: &str) -> u64 {
+    let words = line(stdout, "body bytes").split(' ').next();
+    words.and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("no body bytes in {stdout}"))
+}
+
+fn put<'a>(place: &Place, words: impl IntoIterator<Item = &'a str>) -> (Ended, Report) {
+    let ended = place.run(["put", "--json", "--out", "out"].into_iter().chain(words));
+    let report = Report::read(&ended);
+    (ended, report)
+}
+
+#[test]
+fn pieces_are_named_by_their_cids() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let words = ["--as", "booster-http", "--piece-size", "1MiB", "--list", "5", "--names", "cids"];
+    let (server, root) = serve(&place, &words);
+    let (ended, report) = place.get(["--as", "piece", &root, "--url-file", "cids", "-n", "50", "-c", "4"]);
+    ended.expect(0);
+    report.expect_clean(50);
+    std::fs::remove_dir_all(place.path("out")).unwrap();
+    let (ended, report) = place.get(["--as", "piece", &root, "--url-file", "cids", "-n", "40", "--range", "64KiB"]);
+    ended.expect(0);
+    report.expect_clean(40);
+    let stdout = server.stop();
+    // Five questions for sizes come before the ranges.
+    assert_eq!(line(&stdout, "status"), "200 × 55, 206 × 40");
+    assert_eq!(body_bytes(&stdout), 50 * (1 << 20) + 40 * (64 << 10));
+}
+
+#[test]
+fn what_is_no_piece_is_no_success() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, root) =
+        serve(&place, &["--as", "booster-http", "--piece-size", "2KiB", "--list", "1", "--names", "cids"]);
+    // The index answers 200 to whatever else it is asked for.
+    let wrong = format!("{root}/elsewhere");
+    let (ended, report) = place.get(["--as", "piece", &wrong, "--url-file", "cids", "-n", "10"]);
+    ended.expect(1);
+    assert_eq!((report.number("/operations/failed"), report.cause("header_differs")), (10, 10));
+    std::fs::remove_dir_all(place.path("out")).unwrap();
+    // Compressed, where that was asked for: the books tell.
+    let (ended, report) =
+        place.get(["--as", "piece", &root, "--url-file", "cids", "-n", "10", "-H", "Accept-Encoding: gzip"]);
+    ended.expect(0);
+    assert!(report.bytes("body_bytes") < 10 * 2048);
+    drop(server);
+}
+
+#[test]
+fn a_gateway_sends_cars_and_blocks_and_one_that_breaks_off_has_failed() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, root) = serve(&place, &["--as", "booster-http", "--car-size", "256KiB", "--truncate", "10:1000"]);
+    const CID: &str = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy";
+    let (_, report) = place.get(["--as", "gateway", &root, CID, "-n", "50", "-c", "1"]);
+    assert_eq!(report.text("/verdict"), "valid");
+    let failed = report.number("/operations/failed");
+    assert!((4..=6).contains(&failed), "{failed} of 50");
+    assert_eq!(report.cause("chunks_cut_short"), failed);
+    assert!(line(&server.stop(), "answers").ends_with(&format!("{failed} aborted")));
+    let (server, root) = serve(&place, &["--as", "booster-http"]);
+    std::fs::remove_dir_all(place.path("out")).unwrap();
+    let (ended, report) = place.get(["--as", "gateway", "--format", "raw", &root, CID, "-n", "10", "-c", "1"]);
+    ended.expect(0);
+    report.expect_clean(10);
+    assert_eq!(body_bytes(&server.stop()), report.bytes("body_bytes"));
+}
+
+#[test]
+fn alluxio_leads_to_the_owner_of_an_object() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let always = ["serve", "--listen", "127.0.0.1:0", "--stop-after", "60s", "--as", "alluxio", "--cluster", "4"];
+    let list = ["--list", "40", "--list-size", "3000B", "--names", "names"];
+    let server = place.start(always.iter().chain(&list));
+    let first = server.wait_for_line("server 0: serving ");
+    let root = first.trim_start_matches("server 0: serving ").split("/bucket").next().unwrap().to_owned();
+    server.wait_for_line("server 3: serving ");
+    let bucket = format!("{root}/bucket");
+    let (ended, report) = place.get(["--as", "alluxio", &bucket, "--url-file", "names", "-n", "200", "-c", "4"]);
+    ended.expect(0);
+    assert_eq!((report.text("/verdict"), report.number("/operations/ok")), ("valid", 200));
+    let hops = report.number("/operations/hops");
+    assert!((100..200).contains(&hops), "three of four objects are elsewhere: {hops}");
+    let stdout = server.stop();
+    let joint = stdout.split("all servers\n").last().unwrap();
+    assert_eq!(line(joint, "status"), format!("200 × 200, 307 × {hops}"));
+}
+
+#[test]
+fn filestash_lists_and_reads_in_one_session() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, root) = serve(&place, &["--as", "filestash"]);
+    let (ended, report) = place.get(["--as", "filestash", "--do", "ls", &root, "-n", "200", "-c", "8"]);
+    ended.expect(0);
+    report.expect_clean(200);
+    std::fs::remove_dir_all(place.path("out")).unwrap();
+    let (ended, report) = place.get([
+        "--as",
+        "filestash",
+        "--do",
+        "cat",
+        &root,
+        "/1M.bin",
+        "/300K.bin",
+        "-n",
+        "60",
+        "-c",
+        "4",
+        "--range",
+        "10KiB",
+    ]);
+    ended.expect(0);
+    report.expect_clean(60);
+    let stdout = server.stop();
+    // A login for each run; then HEAD and a range of one byte for the size of each file.
+    assert_eq!(line(&stdout, "status"), "200 × 204, 206 × 62");
+}
+
+#[test]
+fn each_slot_has_a_session_of_its_own() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, root) = serve(&place, &["--as", "filestash"]);
+    let per_slot = ["--as", "filestash", "--do", "ls", "--sessions", "per-slot", "-c", "30", "-n", "300"];
+    let (ended, report) = place.get(per_slot.into_iter().chain([root.as_str()]));
+    ended.expect(0);
+    report.expect_clean(300);
+    assert_eq!(line(&server.stop(), "status"), "200 × 330");
+    let settings = report.list("/asked/settings");
+    let sessions = settings.iter().any(|pair| pair.to_string().contains("filestash, blackhole, one for each slot"));
+    assert!(sessions, "{settings:?}");
+}
+
+#[test]
+fn uploads_to_filestash_cost_a_connection_each() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, root) = serve(&place, &["--as", "filestash"]);
+    let (ended, report) = put(&place, ["--as", "filestash", &root, "--count", "20", "--size", "5000B", "-c", "2"]);
+    ended.expect(0);
+    report.expect_clean(20);
+    let stdout = server.stop();
+    assert_eq!(line(&stdout, "status"), "200 × 21", "{stdout}");
+    assert_eq!(report.number("/connections/opened"), 20, "{}", report.at("/connections"));
+}
+
+#[test]
+fn a_login_that_is_refused_ends_before_the_run() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, root) = serve(&place, &["--as", "filestash"]);
+    place.write("password", "c4nary\n");
+    let login = "ftp,username=me,password=@password";
+    let ended = place.run(["get", "--as", "filestash", "--do", "ls", "--connection", login, &root]);
+    ended.expect(4);
+    assert!(ended.stderr.contains("/api/session: status 501"), "{}", ended.stderr);
+    assert!(!place.path("runs").exists(), "nothing was measured");
+    // A session that the user has is taken as it is, and one that is none is refused by the server.
+    let (ended, report) = place.get(["--as", "filestash", "--do", "ls", "-C", "auth=bm9uc2Vuc2U", &root, "-n", "10"]);
+    ended.expect(1);
+    assert_eq!(report.class("auth"), 10);
+    let stdout = server.stop();
+    assert_eq!(line(&stdout, "status"), "401 × 10, 501 × 1");
+}
