@@ -138,6 +138,7 @@ enumerated! {
         PrivateAddress => "private_address", "redirected from a public to a private address (--allow-private-redirects follows)";
         Status => "status", "the status code says so";
         ContentDiffers => "content_differs", "a byte of the body is not the object's";
+        ErrorWithin200 => "error_within_200", "the status was 200, and the body an error";
         BadMessage => "bad_message", "a message of the server can not be understood";
         MessageTooLarge => "message_too_large", "a message of the server is larger than any that it should send";
         SizeDiffers => "size_differs", "the body has not the expected size";

@@ -3,7 +3,7 @@
 use crate::random::{Stream, below};
 use content::Content;
 use measure::OpKind;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::sync::Arc;
 use wire::header::Header;
@@ -48,6 +48,16 @@ pub enum Source {
     Content(Arc<Content>),
     /// Files, the n-th for the n-th of a list of targets, each with its size.
     Files(Arc<[(PathBuf, u64)]>),
+    /// A message that the operation makes from earlier answers.
+    Own,
+}
+
+impl Source {
+    /// Whether the bytes are those of an object, and no message.
+    #[must_use]
+    pub fn is_object(&self) -> bool {
+        matches!(self, Self::Content(_) | Self::Files(_))
+    }
 }
 
 /// How the end of a body is told.
@@ -115,6 +125,21 @@ pub enum Then {
         /// Pages of an operation, at most.
         most: u32,
     },
+    /// The parts of a multipart upload of S3, then its completion. The answers of both are [`Answers::Kept`].
+    Parts(Multipart),
+}
+
+/// How an object is written in parts. The requests are named by their places in the mix, where they have no weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Multipart {
+    /// Writes a part; its body is the object's content or file.
+    pub part: usize,
+    /// Puts the parts together; its body is [`Source::Own`].
+    pub complete: usize,
+    /// Bytes of a part, except the last. Larger where an object would have more than 10,000 parts.
+    pub bytes: NonZeroU64,
+    /// Parts of one object that are on their way at once.
+    pub parallel: NonZeroU32,
 }
 
 /// Bytes of an answer that is kept.

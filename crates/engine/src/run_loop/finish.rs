@@ -6,6 +6,7 @@ use super::log::HopEntry;
 use super::op::{Answer, Body, Chain, Op};
 use super::pacer::Pacer;
 use super::receive::expected_size;
+use super::steps::Next;
 use super::{FirstAnswer, RunLoop};
 use crate::network::{Network, Token};
 use crate::plan::{Pick, Subject};
@@ -221,6 +222,11 @@ impl<N: Network> RunLoop<'_, N> {
     pub(super) fn end_attempt(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) {
         let Some(op) = &mut self.slots[slot as usize].op else { return };
         let redirected = outcome == AttemptOutcome::OK && op.attempt.at_head == AtHead::Redirect;
+        if redirected && self.is_in_parts(slot) {
+            // Its requests belong to one server.
+            let outcome = AttemptOutcome::failed(AttemptClass::Http3xx, Cause::NotFollowed, Phase::Head);
+            return self.end_op(net, slot, outcome, after, now);
+        }
         if redirected {
             match self.next_hop(slot) {
                 Ok(hop) => {
@@ -242,20 +248,37 @@ impl<N: Network> RunLoop<'_, N> {
             return;
         }
         match self.next_step(slot, outcome) {
-            Ok(true) => {
+            Ok(Next::Parts) => {
+                self.record_attempt(net, slot, AttemptOutcome::OK, after, now);
+                self.begin_parts(net, slot, now);
+            }
+            Ok(Next::Request) => {
                 self.record_attempt(net, slot, AttemptOutcome::OK, after, now);
                 if let Some(op) = &mut self.slots[slot as usize].op {
                     op.hop = None;
                 }
                 self.begin_attempt(net, slot, AttemptKind::Step, now);
             }
-            Ok(false) => self.end_op(net, slot, outcome, after, now),
+            Ok(Next::End) => self.end_op(net, slot, outcome, after, now),
             Err(outcome) => self.end_op(net, slot, outcome, after, now),
         }
     }
 
     /// Records the running attempt and lets go of its connection. Answers what it moved inside the window.
-    fn record_attempt(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) -> Moved {
+    pub(super) fn record_attempt(
+        &mut self,
+        net: &mut N,
+        slot: u32,
+        outcome: AttemptOutcome,
+        after: After,
+        now: Instant,
+    ) -> Moved {
+        // While parts of an object are on their way, its operation has no attempt of its own.
+        let running =
+            self.slots[slot as usize].op.as_mut().is_some_and(|op| !std::mem::replace(&mut op.attempt.over, true));
+        if !running {
+            return Moved::default();
+        }
         if outcome != AttemptOutcome::OK && self.recorder.wants_example(outcome.cause) {
             self.keep_example(slot, outcome, now);
         }
@@ -357,7 +380,10 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Ends the slot's operation with its last attempt.
-    fn end_op(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) {
+    pub(super) fn end_op(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) {
+        if self.slots[slot as usize].op.as_ref().is_some_and(|op| op.part.is_some()) {
+            return self.end_part(net, slot, outcome, after, now);
+        }
         let verdict = match outcome.class {
             AttemptClass::Ok => OpOutcome::Ok,
             AttemptClass::InflightAtEnd | AttemptClass::Interrupted => OpOutcome::Unfinished,
@@ -369,11 +395,20 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(op) = self.slots[slot as usize].op.take() else { return };
         self.origins[op.origin].in_flight -= 1;
         let request = &self.plan.mix.requests()[op.request];
-        let moved = if request.is_upload() { op.attempt.sent_body } else { op.pages.body_bytes + body_bytes };
+        let moved = if let Some(parts) = &op.parts {
+            parts.sent_body
+        } else if request.is_upload() {
+            op.attempt.sent_body
+        } else {
+            op.pages.body_bytes + body_bytes
+        };
         if request.pick == Pick::Fresh && verdict == OpOutcome::Ok {
             self.note_made(op.subject);
         }
-        let sample = op.sample(now, verdict, moved);
+        let mut sample = op.sample(now, verdict, moved);
+        if let Some(parts) = &op.parts {
+            sample.window.sent += parts.window.sent;
+        }
         self.recorder.ended(&sample);
         self.in_flight -= 1;
         if let Some(chain) = &op.chain {

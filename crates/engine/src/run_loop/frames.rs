@@ -235,6 +235,7 @@ impl<N: Network> RunLoop<'_, N> {
             &self.plan.mix.requests()[op.request].checks,
             &mut self.group_value,
             if self.first_answer.is_none() { Some(&mut self.software) } else { None },
+            op.part.map(|_| &mut op.attempt.etag),
         );
         let fields = head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let read = Head::of_fields(Version::Http2, head.status.as_u16(), reader.kind, fields, &mut |name, value| {

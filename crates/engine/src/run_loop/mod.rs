@@ -108,6 +108,8 @@ pub struct RunLoop<'p, N: Network> {
     sessions: Box<[Box<[u8]>]>,
     /// Wall time at the start of the run: signatures are made for it.
     wall: Timestamp,
+    /// Slots of parts that are free again.
+    part_slots: Vec<u32>,
     /// Objects that this thread has made and that are still there, oldest first.
     made: VecDeque<u64>,
     /// This thread's TLS, once a connection has needed it.
@@ -193,6 +195,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             connections: Connections::default(),
             origins,
             made: VecDeque::new(),
+            part_slots: Vec::new(),
             tls: None,
             resolving: Vec::new(),
             waiting: 0,

@@ -2,8 +2,9 @@
 
 use super::checks::{Asked, AtHead};
 use super::log::OpEntry;
+use super::upload::Maker;
 use crate::network::Token;
-use crate::plan::{Follow, MESSAGE_BYTES_MAX, Subject};
+use crate::plan::{BodyPlan, Follow, MESSAGE_BYTES_MAX, Multipart, Plan, Subject};
 use content::{Mismatch, Verifier};
 use measure::chains::HopSample;
 use measure::sample::{AttemptKind, LabelId, Moved};
@@ -96,6 +97,10 @@ pub(super) struct Attempt {
     pub headers_matched: u64,
     /// Interim heads that came before what was read last.
     pub interim_seen: u32,
+    /// The tag of the object that the answer names; kept for parts.
+    pub etag: Option<Box<str>>,
+    /// It has ended and was recorded.
+    pub over: bool,
 }
 
 impl Attempt {
@@ -116,6 +121,8 @@ impl Attempt {
             at_head: AtHead::Read,
             headers_matched: 0,
             interim_seen: 0,
+            etag: None,
+            over: false,
         }
     }
 }
@@ -205,14 +212,96 @@ pub(super) struct Op<'p> {
     pub body: Body<'p>,
     /// The pages of a listing that were read.
     pub pages: Pages,
+    /// The parts in which its object is written, once they can be.
+    pub parts: Option<Box<Parts>>,
+    /// The part that this stands for; its operation is in another slot.
+    pub part: Option<Part>,
     pub attempt: Attempt,
 }
 
-impl Op<'_> {
+/// A part of an object on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    /// The slot of the operation that it belongs to, and that operation's number.
+    pub of: (u32, u64),
+    /// From 0.
+    pub index: u32,
+    pub offset: u64,
+    pub length: u64,
+}
+
+/// An object that is written in parts.
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub plan: Multipart,
+    pub upload: Box<str>,
+    /// Size of the object, and of each part but the last.
+    pub size: u64,
+    pub part_bytes: u64,
+    /// The tags of the parts that are there, by their index.
+    pub etags: Vec<Option<Box<str>>>,
+    /// The next one to be sent.
+    pub next: u32,
+    pub running: u32,
+    pub failed: Option<AttemptOutcome>,
+    /// Body bytes of parts, and those of them that left inside the window.
+    pub sent_body: u64,
+    pub window: Moved,
+    /// The message that completes the upload.
+    pub completion: Vec<u8>,
+}
+
+impl<'p> Op<'p> {
     /// The wait for the server to agree to a body is over.
     pub fn note_agreement(&mut self, now: Instant) {
         let waited = self.attempt.sent.or(self.sent).map_or(0, |sent| now.nanos_since(sent));
         self.agreement_nanos = Some(self.agreement_nanos.unwrap_or(0) + waited);
+    }
+
+    /// The operation as which a part of it goes its way.
+    pub fn of_part(&self, part: Part, request: usize, query: Box<str>, now: Instant) -> Op<'p> {
+        Op {
+            number: self.number,
+            request,
+            subject: self.subject,
+            kind: self.kind,
+            range: None,
+            intended: self.intended,
+            started: now,
+            sent: None,
+            sent_all: None,
+            first_byte: None,
+            slot_wait_nanos: 0,
+            connect_nanos: None,
+            handshake_nanos: None,
+            origin: self.origin,
+            hop: None,
+            hops: 0,
+            chain: None,
+            attempts: 0,
+            received_before: 0,
+            label: self.label,
+            group: None,
+            unasked: false,
+            agreement_nanos: None,
+            body: Body::Dropped,
+            pages: Pages { next: Some(query), ..Pages::default() },
+            parts: None,
+            part: Some(part),
+            attempt: Attempt::new(AttemptKind::Step, now),
+        }
+    }
+
+    /// What makes the body of its request.
+    pub fn maker<'a>(&'a self, plan: &'a Plan, body: &'a BodyPlan, key: &'a mut String) -> Maker<'a> {
+        Maker {
+            body,
+            targets: &plan.targets,
+            subject: self.subject,
+            key,
+            own: self.parts.as_ref().map_or(&[], |parts| &parts.completion),
+            slice: self.part.map(|part| (part.offset, part.length)),
+        }
     }
 
     /// The origin that the running attempt goes to.

@@ -50,6 +50,7 @@ pub(super) struct Closed<'p> {
     /// The budget is used up, or every slot has had its share.
     pub exhausted: bool,
     retired: u64,
+    slots: u64,
 }
 
 impl<'p> Closed<'p> {
@@ -76,6 +77,7 @@ impl<'p> Closed<'p> {
             next_unpark: Instant::NEVER,
             exhausted: false,
             retired: 0,
+            slots: slots.into(),
         }
     }
 
@@ -103,9 +105,9 @@ impl<'p> Closed<'p> {
     }
 
     /// A slot has had its share of operations.
-    pub fn retire(&mut self, slots: usize) {
+    pub fn retire(&mut self) {
         self.retired += 1;
-        self.exhausted = self.exhausted || self.retired >= slots as u64;
+        self.exhausted = self.exhausted || self.retired >= self.slots;
     }
 
     /// Moves slots whose pause is over, and parked ones that are wanted again, to the waiting ones.
@@ -147,6 +149,7 @@ pub(super) struct Open<'p> {
     quota: Option<(u64, u64)>,
     pub free_slots: Vec<u32>,
     pub slots_max: usize,
+    pub slots_made: usize,
     /// A due arrival has found no free slot.
     pub starved: bool,
     /// No timer is set for an arrival before this instant.
@@ -167,6 +170,7 @@ impl<'p> Open<'p> {
             quota: plan.stop.ops.map(|ops| (share.of(ops.get()), share.of(ops.get()))),
             free_slots: Vec::new(),
             slots_max: share.of(plan.load.in_flight_max()).max(1) as usize,
+            slots_made: 0,
             starved: false,
             rests_until: Instant::ZERO,
         }

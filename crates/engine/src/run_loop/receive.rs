@@ -330,7 +330,13 @@ impl<N: Network> RunLoop<'_, N> {
             let op = self.slots[connection.slot as usize].op.as_mut()?;
             let checks = &self.plan.mix.requests()[op.request].checks;
             let software = if self.first_answer.is_none() { Some(&mut self.software) } else { None };
-            let mut watch = HeaderWatch::new(self.plan, checks, &mut self.group_value, software);
+            let mut watch = HeaderWatch::new(
+                self.plan,
+                checks,
+                &mut self.group_value,
+                software,
+                op.part.map(|_| &mut op.attempt.etag),
+            );
             let Reader::Http1(reader) = &mut connection.reader else { return None };
             let read = reader.read(&input[at..], &mut |name, value| watch.see(name, value));
             let matched = watch.matched;

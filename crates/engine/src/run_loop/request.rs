@@ -152,7 +152,9 @@ impl Template {
         let Signing { signer, carried, payload, now } = signing;
         let (path, query) = parts.target.split_once('?').unwrap_or((parts.target, ""));
         let streaming = match (payload, &parts.body, carried) {
-            (S3Payload::Chunks(streaming), Some(_), Carried::Header) => Some(streaming),
+            (S3Payload::Chunks(streaming), Some(body), Carried::Header) if body.plan.source.is_object() => {
+                Some(streaming)
+            }
             _ => None,
         };
         let length = parts.body.as_ref().map_or(0, |body| body.bytes).to_string();
@@ -188,7 +190,9 @@ impl Template {
                 (_, Some(streaming), _) => Payload::Chunks(streaming),
                 (_, None, None) => Payload::EMPTY,
                 (S3Payload::Signed, None, Some(body)) => Payload::Sha256((body.digest)()?),
-                (S3Payload::Unsigned | S3Payload::Chunks(_), None, Some(_)) => Payload::Unsigned,
+                // Messages are small, and signed as those who sign chunks expect.
+                (S3Payload::Chunks(_), None, Some(body)) => Payload::Sha256((body.digest)()?),
+                (S3Payload::Unsigned, None, Some(_)) => Payload::Unsigned,
             };
             let signature = signer.sign(now, &request, &covered, out).map_err(io::Error::other)?;
             if let Some(streaming) = streaming {

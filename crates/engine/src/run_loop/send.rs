@@ -4,7 +4,7 @@ use super::RunLoop;
 use super::connections::State;
 use super::finish::After;
 use super::request::{Body, Parts, Signing, digest};
-use super::upload::{CONTINUE_WAIT, Frame, Maker, PIECES_MAX, Upload};
+use super::upload::{CONTINUE_WAIT, Frame, PIECES_MAX, Upload};
 use crate::network::{Network, Token};
 use crate::plan::Auth;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase, Stage};
@@ -93,8 +93,8 @@ impl<N: Network> RunLoop<'_, N> {
             template.write(parts, signing, &mut self.scratch)?;
             return Ok(None);
         };
-        let (subject, asks) = (op.subject, body.expect_continue && !op.unasked);
-        let mut maker = Maker { body, targets: &plan.targets, subject, key: &mut self.key };
+        let asks = body.expect_continue && !op.unasked;
+        let mut maker = op.maker(plan, body, &mut self.key);
         let bytes = maker.size();
         let mut whole = || {
             let mut upload = Upload::new(bytes, Frame::Length, None);
@@ -126,7 +126,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(op) = &self.slots[connection.slot as usize].op else { return Ok(false) };
         let Some(body) = &self.plan.mix.requests()[op.request].body else { return Ok(false) };
         let Some(upload) = &mut connection.upload else { return Ok(false) };
-        let mut maker = Maker { body, targets: &self.plan.targets, subject: op.subject, key: &mut self.key };
+        let mut maker = op.maker(self.plan, body, &mut self.key);
         upload.next_piece(&mut maker, &mut self.scratch)
     }
 

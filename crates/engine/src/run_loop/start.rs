@@ -62,7 +62,7 @@ impl<N: Network> RunLoop<'_, N> {
             let measured = self.recorder.timeline().stage(since) == Stage::Measured;
             if measured && self.plan.stop.ops_per_slot.is_some_and(|most| self.slots[slot as usize].taken >= most.get())
             {
-                closed.retire(self.slots.len());
+                closed.retire();
                 continue;
             }
             let tickets = if measured { &mut closed.tickets } else { &mut closed.warmup_tickets };
@@ -87,7 +87,8 @@ impl<N: Network> RunLoop<'_, N> {
                 return now;
             };
             let free = open.free_slots.pop().or_else(|| {
-                (self.slots.len() < open.slots_max).then(|| {
+                (open.slots_made < open.slots_max).then(|| {
+                    open.slots_made += 1;
                     self.slots.push(Slot { op: None, freed: Instant::ZERO, taken: 0 });
                     self.slots.len() as u32 - 1
                 })
@@ -147,6 +148,8 @@ impl<N: Network> RunLoop<'_, N> {
             unasked: false,
             body: Body::Dropped,
             pages: Pages::default(),
+            parts: None,
+            part: None,
             attempt: Attempt::new(AttemptKind::First, now),
         });
         self.begin_attempt(net, slot, AttemptKind::First, now);

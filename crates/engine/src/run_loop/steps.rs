@@ -1,30 +1,197 @@
-//! Operations of several requests: what follows a good answer.
+//! Operations of several requests: what follows a good answer. Pages of a listing come one after the other; the parts of an
+//! object are on their way at once, each in a slot of its own that belongs to no load model.
 
 use super::RunLoop;
-use super::op::Body;
+use super::finish::After;
+use super::op::{Body, Op, Part, Parts, Slot};
 use crate::network::Network;
-use crate::plan::Then;
-use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
-use wire::s3::ListResult;
+use crate::plan::{Multipart, Then};
+use measure::sample::{AttemptKind, Moved};
+use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
+use wire::s3::{Completed, CompletedPart, InitiatedUpload, ListResult, MAX_PARTS, write_complete};
+
+/// What follows an attempt within its operation.
+pub(super) enum Next {
+    End,
+    /// Another request.
+    Request,
+    /// Several at once.
+    Parts,
+}
+
+const BAD_MESSAGE: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Protocol, Cause::BadMessage, Phase::Body);
+const ERROR_WITHIN_200: AttemptOutcome =
+    AttemptOutcome::failed(AttemptClass::S3Error, Cause::ErrorWithin200, Phase::Body);
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Whether another request of the slot's operation follows the attempt that has just ended so.
+    /// What follows the slot's attempt, which has just ended so.
     ///
     /// # Errors
     /// How the operation ends when the answer does not say what must follow.
-    pub(super) fn next_step(&mut self, slot: u32, outcome: AttemptOutcome) -> Result<bool, AttemptOutcome> {
-        let Some(op) = &mut self.slots[slot as usize].op else { return Ok(false) };
-        let Then::Pages { most } = self.plan.mix.requests()[op.request].then else { return Ok(false) };
-        let Body::Kept(message) = &op.body else { return Ok(false) };
+    pub(super) fn next_step(&mut self, slot: u32, outcome: AttemptOutcome) -> Result<Next, AttemptOutcome> {
+        let Some(op) = &mut self.slots[slot as usize].op else { return Ok(Next::End) };
+        let Body::Kept(message) = &op.body else { return Ok(Next::End) };
         if outcome != AttemptOutcome::OK {
-            return Ok(false);
+            return Ok(Next::End);
         }
-        let page = ListResult::parse(message)
-            .map_err(|_| AttemptOutcome::failed(AttemptClass::Protocol, Cause::BadMessage, Phase::Body))?;
-        op.pages.read += 1;
-        let Some(next) = page.next.filter(|_| op.pages.read < most) else { return Ok(false) };
-        op.pages.body_bytes += message.len() as u64;
-        op.pages.next = Some(format!("continuation-token={}", wire::percent::parameter(&next)).into());
-        Ok(true)
+        match self.plan.mix.requests()[op.request].then {
+            Then::End if op.parts.is_some() => match Completed::parse(message) {
+                Ok(Completed::Done(_)) => Ok(Next::End),
+                Ok(Completed::Failed(_)) => Err(ERROR_WITHIN_200),
+                Err(_) => Err(BAD_MESSAGE),
+            },
+            Then::End => Ok(Next::End),
+            Then::Pages { most } => {
+                let page = ListResult::parse(message).map_err(|_| BAD_MESSAGE)?;
+                op.pages.read += 1;
+                let Some(next) = page.next.filter(|_| op.pages.read < most) else { return Ok(Next::End) };
+                op.pages.body_bytes += message.len() as u64;
+                op.pages.next = Some(format!("continuation-token={}", wire::percent::parameter(&next)).into());
+                Ok(Next::Request)
+            }
+            Then::Parts(plan) => {
+                let upload = InitiatedUpload::parse(message).map_err(|_| BAD_MESSAGE)?.upload_id;
+                let body = self.plan.mix.requests().get(plan.part).and_then(|part| part.body.as_ref());
+                let size = body.map_or(0, |body| op.maker(self.plan, body, &mut self.key).whole_size());
+                op.parts = Some(Box::new(Parts::new(plan, upload, size)));
+                Ok(Next::Parts)
+            }
+        }
+    }
+
+    /// Whether the slot's operation is, or belongs to, an object that is written in parts.
+    pub(super) fn is_in_parts(&self, slot: u32) -> bool {
+        self.slots[slot as usize].op.as_ref().is_some_and(|op| {
+            let begins = matches!(self.plan.mix.requests()[op.request].then, Then::Parts(_));
+            op.part.is_some() || op.parts.is_some() || begins
+        })
+    }
+
+    /// Sends the first parts of the slot's object.
+    pub(super) fn begin_parts(&mut self, net: &mut N, slot: u32, now: Instant) {
+        let parts = self.slots[slot as usize].op.as_ref().and_then(|op| op.parts.as_ref());
+        let parallel = parts.map_or(0, |parts| parts.plan.parallel.get());
+        for _ in 0..parallel {
+            self.begin_part(net, slot, now);
+        }
+    }
+
+    fn begin_part(&mut self, net: &mut N, slot: u32, now: Instant) {
+        let Some(op) = &mut self.slots[slot as usize].op else { return };
+        let number = op.number;
+        let Some(parts) = &mut op.parts else { return };
+        let Some((part, query)) = parts.next_part((slot, number)) else { return };
+        let child = op.of_part(part, op.parts.as_ref().map_or(0, |parts| parts.plan.part), query, now);
+        let place = self.part_slots.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { op: None, freed: now, taken: 0 });
+            self.slots.len() as u32 - 1
+        });
+        self.slots[place as usize].op = Some(child);
+        self.begin_attempt(net, place, AttemptKind::Step, now);
+    }
+
+    /// A part has ended: another one goes out; or the object is put together, or given up.
+    pub(super) fn end_part(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) {
+        let window = self.record_attempt(net, slot, outcome, after, now);
+        let Some(child) = self.slots[slot as usize].op.take() else { return };
+        self.part_slots.push(slot);
+        if outcome != AttemptOutcome::OK {
+            self.recorder.wasted(window);
+        }
+        let Some(part) = child.part else { return };
+        let (parent, number) = part.of;
+        let Some(op) = self.slots[parent as usize].op.as_mut().filter(|op| op.number == number) else { return };
+        op.received_before += child.received_before + child.attempt.received_bytes;
+        op.sent_all = op.sent_all.max(child.sent_all);
+        let Some(parts) = &mut op.parts else { return };
+        parts.take(part.index, &child, outcome, window);
+        if parts.failed.is_none() && parts.next < parts.count() {
+            self.begin_part(net, parent, now);
+        } else if parts.running == 0 {
+            self.complete_parts(net, parent, now);
+        }
+    }
+
+    fn complete_parts(&mut self, net: &mut N, slot: u32, now: Instant) {
+        let Some(op) = &mut self.slots[slot as usize].op else { return };
+        let Some(parts) = &mut op.parts else { return };
+        if let Some(failed) = parts.failed {
+            // What was sent stays with the server until it is aborted there: rules of buckets do so after some days.
+            return self.end_op(net, slot, failed, After::Close, now);
+        }
+        parts.completion = parts.message();
+        op.pages.next = Some(parts.query());
+        op.request = parts.plan.complete;
+        self.begin_attempt(net, slot, AttemptKind::Step, now);
+    }
+}
+
+impl Parts {
+    fn new(plan: Multipart, upload: Box<str>, size: u64) -> Self {
+        let part_bytes = plan.bytes.get().max(size.div_ceil(u64::from(MAX_PARTS)));
+        let count = size.div_ceil(part_bytes).max(1) as usize;
+        Self {
+            plan,
+            upload,
+            size,
+            part_bytes,
+            etags: vec![None; count],
+            next: 0,
+            running: 0,
+            failed: None,
+            sent_body: 0,
+            window: Moved::default(),
+            completion: Vec::new(),
+        }
+    }
+
+    fn count(&self) -> u32 {
+        self.etags.len() as u32
+    }
+
+    fn query(&self) -> Box<str> {
+        format!("uploadId={}", wire::percent::parameter(&self.upload)).into()
+    }
+
+    /// The next part, and its query.
+    fn next_part(&mut self, of: (u32, u64)) -> Option<(Part, Box<str>)> {
+        if self.next >= self.count() {
+            return None;
+        }
+        let index = self.next;
+        (self.next, self.running) = (index + 1, self.running + 1);
+        let offset = u64::from(index) * self.part_bytes;
+        let length = self.part_bytes.min(self.size - offset);
+        let query = format!("partNumber={}&{}", index + 1, self.query());
+        Some((Part { of, index, offset, length }, query.into()))
+    }
+
+    fn take(&mut self, index: u32, part: &Op<'_>, outcome: AttemptOutcome, window: Moved) {
+        self.running -= 1;
+        match (&part.attempt.etag, self.etags.get_mut(index as usize)) {
+            (Some(etag), Some(place)) if outcome == AttemptOutcome::OK => {
+                *place = Some(etag.clone());
+                self.sent_body += part.attempt.sent_body;
+                self.window.sent += window.sent;
+            }
+            (None, _) if outcome == AttemptOutcome::OK => {
+                self.failed.get_or_insert(BAD_MESSAGE);
+            }
+            _ => {
+                self.failed.get_or_insert(outcome);
+            }
+        }
+    }
+
+    /// The message that puts the parts together.
+    fn message(&self) -> Vec<u8> {
+        let parts = self
+            .etags
+            .iter()
+            .zip(1_u16..)
+            .filter_map(|(etag, number)| Some(CompletedPart { number, etag: etag.clone()? }));
+        let (parts, mut message) = (parts.collect::<Vec<_>>(), String::new());
+        write_complete(&parts, &mut message);
+        message.into_bytes()
     }
 }

@@ -69,13 +69,26 @@ pub(super) struct Maker<'a> {
     pub subject: Subject,
     /// Room for a key.
     pub key: &'a mut String,
+    /// A message that the operation has made.
+    pub own: &'a [u8],
+    /// The part of the body that is sent: offset and length; all of it otherwise.
+    pub slice: Option<(u64, u64)>,
 }
 
 impl Maker<'_> {
     /// Size of the body in bytes.
     pub fn size(&self) -> u64 {
+        if let Some((_, length)) = self.slice {
+            return length;
+        }
+        self.whole_size()
+    }
+
+    /// Size of the body of which a part may be sent.
+    pub fn whole_size(&self) -> u64 {
         match (&self.body.source, self.subject) {
             (Source::Bytes(bytes), _) => bytes.len() as u64,
+            (Source::Own, _) => self.own.len() as u64,
             (Source::Content(_), subject) => self.targets.size(subject).unwrap_or(0),
             (Source::Files(files), Subject::Target(index)) => files.get(index as usize).map_or(0, |(_, size)| *size),
             (Source::Files(_), Subject::Fresh(_) | Subject::Container) => 0,
@@ -84,12 +97,10 @@ impl Maker<'_> {
 
     /// Writes the bytes from `offset` on into the whole of `out`.
     fn fill(&mut self, file: &mut Option<File>, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let offset = offset + self.slice.map_or(0, |(first, _)| first);
         match &self.body.source {
-            Source::Bytes(bytes) => {
-                let from = usize::try_from(offset).map_err(io::Error::other)?;
-                let bytes = bytes.get(from..from + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
-                out.copy_from_slice(bytes);
-            }
+            Source::Bytes(bytes) => copy(bytes, offset, out)?,
+            Source::Own => copy(self.own, offset, out)?,
             Source::Content(content) => {
                 if let Some(area) = self.targets.area() {
                     area.read_key(self.subject, self.key);
@@ -108,6 +119,13 @@ impl Maker<'_> {
         }
         Ok(())
     }
+}
+
+fn copy(bytes: &[u8], offset: u64, out: &mut [u8]) -> io::Result<()> {
+    let from = usize::try_from(offset).map_err(io::Error::other)?;
+    let bytes = bytes.get(from..from.saturating_add(out.len())).ok_or(io::ErrorKind::UnexpectedEof)?;
+    out.copy_from_slice(bytes);
+    Ok(())
 }
 
 impl Upload {
@@ -293,7 +311,8 @@ mod tests {
     fn sent(bytes: &[u8], framing: Framing, takes: &[usize]) -> (Vec<u8>, u64) {
         let body = BodyPlan { framing, ..BodyPlan::of_bytes(Arc::from(bytes)) };
         let (targets, mut key) = (Targets::default(), String::new());
-        let mut maker = Maker { body: &body, targets: &targets, subject: Subject::Target(0), key: &mut key };
+        let mut maker =
+            Maker { body: &body, targets: &targets, subject: Subject::Target(0), key: &mut key, own: &[], slice: None };
         let mut upload = Upload::new(maker.size(), Upload::frame(framing), None);
         let (mut wire, mut waits, mut takes) = (Vec::new(), b"head".to_vec(), takes.iter().cycle());
         upload.precede(waits.len());
@@ -340,7 +359,8 @@ mod tests {
     fn a_body_waits_for_the_server_and_stops_with_its_answer() {
         let body = BodyPlan::of_bytes(Arc::from(*b"body"));
         let (targets, mut key) = (Targets::default(), String::new());
-        let mut maker = Maker { body: &body, targets: &targets, subject: Subject::Target(0), key: &mut key };
+        let mut maker =
+            Maker { body: &body, targets: &targets, subject: Subject::Target(0), key: &mut key, own: &[], slice: None };
         let mut upload = Upload::new(4, Frame::Length, Some(Instant::ZERO));
         assert!(upload.is_under_way() && !upload.next_piece(&mut maker, &mut Vec::new()).unwrap());
         upload.release();

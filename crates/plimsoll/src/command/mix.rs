@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// What is asked for, how often, for how long.
 #[derive(clap::Args, Debug)]
-#[command(disable_help_flag = true, after_help = AFTER)]
+#[command(disable_help_flag = true, after_help = AFTER, mut_arg("total", |flag| flag.hide_short_help(true)), mut_arg("count", |flag| flag.hide_short_help(true)), mut_arg("size", |flag| flag.hide_short_help(true)), mut_arg("cookies", |flag| flag.hide_short_help(true)), mut_arg("no_follow", |flag| flag.hide_short_help(true)), mut_arg("expect_status", |flag| flag.hide_short_help(true)))]
 pub struct Args {
     /// Where the dataset lies: s3://BUCKET/PREFIX, or http://host:port/path (several for several servers).
     #[arg(value_name = "URL")]

@@ -27,19 +27,19 @@ pub enum Ask {
 #[group(skip)]
 pub struct Args {
     /// Access key; @FILE or ${ENV} read it from there [default: from environment or ~/.aws].
-    #[arg(long, value_name = "KEY", requires = "secret_key")]
+    #[arg(long, hide_short_help = true, value_name = "KEY", requires = "secret_key")]
     pub access_key: Option<String>,
     /// Secret key of --access-key; better as @FILE or ${ENV}, since others on this host can see command lines.
-    #[arg(long, value_name = "SECRET", requires = "access_key")]
+    #[arg(long, hide_short_help = true, value_name = "SECRET", requires = "access_key")]
     pub secret_key: Option<String>,
     /// Session token of a temporary --access-key; @FILE or ${ENV} read it from there.
-    #[arg(long, value_name = "TOKEN", requires = "access_key")]
+    #[arg(long, hide_short_help = true, value_name = "TOKEN", requires = "access_key")]
     pub session_token: Option<String>,
     /// Profile in ~/.aws/credentials or ~/.aws/config.
-    #[arg(long, value_name = "NAME", conflicts_with = "access_key")]
+    #[arg(long, hide_short_help = true, value_name = "NAME", conflicts_with = "access_key")]
     pub profile: Option<String>,
     /// Whom to ask: auto, or imds for the role of this cloud machine.
-    #[arg(long, value_enum, default_value = "auto", value_name = "FROM", hide_possible_values = true, conflicts_with_all = ["access_key", "profile"])]
+    #[arg(long, hide_short_help = true, value_enum, default_value = "auto", value_name = "FROM", hide_possible_values = true, conflicts_with_all = ["access_key", "profile"])]
     pub credentials: Ask,
 }
 

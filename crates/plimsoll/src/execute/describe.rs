@@ -226,6 +226,7 @@ fn body_text(body: &BodyPlan) -> String {
         Source::Bytes(bytes) => ByteSize(bytes.len() as u64).to_string(),
         Source::Content(content) => format!("made from seed {}", content.seed().0),
         Source::Files(files) => format!("{} files", files.len()),
+        Source::Own => "a message".to_owned(),
     }];
     if body.framing == Framing::Chunked {
         parts.push("chunked".to_owned());

@@ -94,6 +94,28 @@ fn every_way_to_sign_a_body_brings_every_byte_back() {
 }
 
 #[test]
+fn objects_in_parts_are_whole_and_each_part_is_counted() {
+    let _cores = shared_cores();
+    let Some(server) = Versitygw::start() else { return };
+    let place = Place::new();
+    good(run(&place, &server, &["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"]));
+    // The last part is shorter, or whole; 5 MiB is one part.
+    let sizes = ["--count", "4", "--size", "5MiB,12MiB,15MiB,5242881B"];
+    let put = ["put", "s3://bucket/parts", "-c", "2", "--multipart", "5MiB", "--parts", "3", "--json"];
+    let report = Report::read(&good(run(&place, &server, &[&put[..], &sizes].concat())));
+    assert_eq!(kinds(&report)["put-multipart"], (4, (32 << 20) + 5_242_881));
+    let get = ["get", "s3://bucket/parts", "--order", "once", "--verify", "--json"];
+    let got = Report::read(&good(run(&place, &server, &[&get[..], &sizes].concat())));
+    assert_eq!(kinds(&got)["get"], (4, (32 << 20) + 5_242_881));
+    let log = server.stop();
+    let count = |operation: &str| log[operation].count();
+    let (begun, parts, completed) =
+        (count("CreateMultipartUpload"), count("UploadPart"), count("CompleteMultipartUpload"));
+    assert_eq!((begun, parts, completed), (4, 1 + 3 + 3 + 2, 4));
+    assert_eq!(report.number("/operations/attempts"), begun + parts + completed);
+}
+
+#[test]
 fn nothing_is_deleted_where_nothing_was_prepared() {
     let _cores = shared_cores();
     let Some(server) = Versitygw::start() else { return };

@@ -31,6 +31,9 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     row("unfinished", tally.unfinished, "still in flight when the drain was over");
     row("attempts", tally.attempts, "operations, redirect hops and resends");
     row("  hops", tally.hops, "");
+    if tally.steps > 0 {
+        row("  further", tally.steps, "requests of operations that have several");
+    }
     row("  resends", tally.resends, "after a kept connection was found closed");
     page.table(&table);
     let statuses = tally.statuses.sorted();

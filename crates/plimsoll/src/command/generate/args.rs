@@ -1,7 +1,7 @@
 //! The flags of `generate`, and the dataset that they describe.
 
 use crate::command::dataset;
-use crate::command::load::{count, seed};
+use crate::command::load::{self, count, seed};
 use crate::failure::Failure;
 use clap::ValueEnum;
 use content::{Dataset, Names, Remainder};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// What is written, and where.
 #[derive(clap::Args, Debug)]
-#[command(after_help = AFTER)]
+#[command(disable_help_flag = true, after_help = AFTER)]
 pub struct Args {
     /// Where the files go; it is made when it is not there.
     #[arg(value_name = "DIR")]
@@ -18,6 +18,8 @@ pub struct Args {
     /// The files.
     #[command(flatten)]
     pub objects: dataset::Args,
+    #[command(flatten)]
+    help: load::Help,
     /// What the bytes, the sizes and the directories depend on.
     #[arg(long, value_name = "N", value_parser = seed, default_value = "1")]
     pub seed: u64,

@@ -29,7 +29,7 @@ pub enum Do {
 
 /// What is loaded, how much, for how long.
 #[derive(clap::Args, Debug)]
-#[command(disable_help_flag = true, after_help = AFTER)]
+#[command(disable_help_flag = true, after_help = AFTER, mut_arg("total", |flag| flag.hide_short_help(true)), mut_arg("count", |flag| flag.hide_short_help(true)), mut_arg("size", |flag| flag.hide_short_help(true)))]
 pub struct Args {
     /// What to load, like http://host:port/path or s3://BUCKET/KEY; with --count or --total, where a dataset lies; with --as
     /// SYSTEM, a server and names.

@@ -171,6 +171,11 @@ impl Args {
         Ok(Service { endpoints, addressing, auth })
     }
 
+    /// Whether a checksum follows each body.
+    pub fn has_trailer(&self) -> bool {
+        matches!(self.payload, Payload::ChunksTrailer | Payload::UnsignedTrailer)
+    }
+
     fn payload(&self) -> S3Payload {
         match self.payload {
             Payload::Unsigned => S3Payload::Unsigned,

@@ -9,8 +9,10 @@ use crate::failure::Failure;
 use clap::ValueEnum;
 use content::Content;
 use engine::dialect::Ask;
-use engine::plan::{BodyPlan, Choice, Framing, Mix, Plan, RequestPlan, Source, Targets};
+use engine::plan::{Answers, BodyPlan, Choice, Framing, Mix, Multipart, Plan, RequestPlan, Source, Targets, Then};
 use measure::OpKind;
+use measure::units::ByteSize;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -40,6 +42,12 @@ pub struct Args {
     /// Ask the server to agree before a body is sent (Expect: 100-continue).
     #[arg(long)]
     pub expect_continue: bool,
+    /// Write objects in parts of this size (S3 multipart upload), like 16MiB; S3 wants 5 MiB at least.
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["chunked", "expect_continue"])]
+    pub multipart: Option<ByteSize>,
+    /// Parts of one object that are on their way at once.
+    #[arg(long, value_name = "N", default_value = "4", value_parser = load::count::<NonZeroU32>, requires = "multipart", hide_short_help = true)]
+    pub parts: NonZeroU32,
     /// What bytes, sizes and directories depend on.
     #[arg(long, value_name = "N", value_parser = load::seed, default_value = "1", hide_short_help = true)]
     pub dataset_seed: u64,
@@ -89,17 +97,46 @@ fn plan(args: &Args) -> Result<Plan, Failure> {
     };
     let body = BodyPlan { source, framing, expect_continue: args.expect_continue };
     let request = RequestPlan { headers, body: Some(body), checks, ..RequestPlan::new(method, OpKind::Put) };
+    let mix = match args.multipart {
+        None => Mix::one(request),
+        Some(_) if args.s3.has_trailer() => {
+            return Err(Failure::usage(
+                "--multipart: checksums behind the parts are not supported; --payload unsigned, signed or chunks",
+            ));
+        }
+        Some(size) if place.can_list && args.method != Some(Method::Post) => in_parts(&request, size, args.parts)?,
+        Some(_) => return Err(Failure::usage("--multipart is for PUT to s3:// locations")),
+    };
     let load = &args.common.load;
     let counted = load.duration.is_some() || load.requests.is_some() || load.bytes.is_some();
     let asked = load::Asked {
         once: !counted && load.stages.is_empty() && load.ops_per_slot.is_none(),
         targets,
         choice: Choice::RoundRobin,
-        mix: Mix::one(request),
+        mix,
         auth: place.auth,
         spread: place.spread,
     };
     load::plan(&args.common, asked)
+}
+
+/// The requests of a multipart upload: it is begun, each part is as `whole` would be, and it is completed.
+fn in_parts(whole: &RequestPlan, size: ByteSize, parallel: NonZeroU32) -> Result<Mix, Failure> {
+    let bytes = NonZeroU64::new(size.0).ok_or_else(|| Failure::usage("--multipart 0: give a size, like 16MiB"))?;
+    let plan = Multipart { part: 1, complete: 2, bytes, parallel };
+    let of = |method, query: &str| RequestPlan {
+        headers: whole.headers.clone(),
+        checks: whole.checks.clone(),
+        query: Some(query).filter(|query| !query.is_empty()).map(Into::into),
+        ..RequestPlan::new(method, OpKind::PutMultipart)
+    };
+    let message = |source| Some(BodyPlan { source, framing: Framing::Length, expect_continue: false });
+    let empty = message(Source::Bytes(Arc::from([])));
+    let begin = RequestPlan { body: empty, answers: Answers::Kept, then: Then::Parts(plan), ..of("POST", "uploads=") };
+    let part = RequestPlan { body: whole.body.clone(), ..of("PUT", "") };
+    let complete = RequestPlan { body: message(Source::Own), answers: Answers::Kept, ..of("POST", "") };
+    let requests = vec![(1, begin), (0, part), (0, complete)];
+    Mix::of(requests).ok_or_else(|| Failure::usage("--multipart: the requests make no mix"))
 }
 
 /// The objects, and where their bytes come from.
