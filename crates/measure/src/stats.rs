@@ -164,6 +164,12 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// Body bytes in both directions.
+    #[must_use]
+    pub fn moved(&self) -> u64 {
+        self.body.saturating_add(self.sent_body)
+    }
+
     /// Adds the bytes of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.body = self.body.saturating_add(other.body);

@@ -160,6 +160,8 @@ pub struct Point {
     pub dropped: u64,
     /// Body bytes that arrived in it.
     pub body_bytes: u64,
+    /// Body bytes of requests that were sent in it.
+    pub sent_body_bytes: u64,
     /// Median response time of the operations that ended well, in nanoseconds.
     pub response_p50_nanos: Option<u64>,
     /// p99 of the same.
@@ -184,6 +186,7 @@ impl Point {
             failed: tally.failed,
             dropped: tally.dropped,
             body_bytes: interval.stats.traffic.body,
+            sent_body_bytes: interval.stats.traffic.sent_body,
             response_p50_nanos: response.quantile(0.5),
             response_p99_nanos: response.quantile(0.99),
             in_flight: interval.in_flight,

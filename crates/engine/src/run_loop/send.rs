@@ -200,6 +200,9 @@ impl<N: Network> RunLoop<'_, N> {
             }
             self.recorder.uploaded(data);
             let measured = self.recorder.timeline().stage(now) == Stage::Measured;
+            if measured && self.plan.stop.bytes.is_some() {
+                self.control.note_bytes(now, data);
+            }
             if let Some(op) = &mut self.slots[slot as usize].op {
                 op.attempt.sent_body += data;
                 op.attempt.window.sent += if measured { data } else { 0 };

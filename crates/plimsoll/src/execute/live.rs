@@ -30,7 +30,7 @@ impl LiveLine {
         let stats = &interval.stats;
         let tally = &stats.measured;
         self.done += tally.completed() + tally.unfinished;
-        self.bytes += stats.traffic.body;
+        self.bytes += stats.traffic.moved();
         self.failures += tally.failed + tally.dropped;
         if self.shown && interval.seconds() > 0.2 {
             let text = self.describe(interval, stop, warmup);
@@ -53,7 +53,7 @@ impl LiveLine {
             elapsed(interval, warmup),
             stop.time.map(|time| format!("/{}", format_span(time))).unwrap_or_default(),
             ended as f64 / seconds,
-            ByteSize((interval.stats.traffic.body as f64 / seconds) as u64).human(),
+            ByteSize((interval.stats.traffic.moved() as f64 / seconds) as u64).human(),
             milliseconds(&response, 0.5),
             milliseconds(&response, 0.99),
             self.failures,

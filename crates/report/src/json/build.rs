@@ -393,7 +393,7 @@ fn client(run: &SavedRun) -> Client {
     let summary = run.summary();
     let limits = &summary.limits;
     let (nanos, done) = (summary.measured.cpu_nanos, summary.stats.measured.completed());
-    let body = summary.measured.traffic.body;
+    let body = summary.measured.traffic.moved();
     Client {
         judged_seconds: limits.seconds,
         cpu_limited_seconds: limits.cpu,
@@ -422,6 +422,7 @@ fn point(point: &Point) -> SeriesPoint {
         failed: point.failed,
         dropped: point.dropped,
         body_bytes: point.body_bytes,
+        sent_body_bytes: point.sent_body_bytes,
         response_p50_nanos: point.response_p50_nanos,
         response_p99_nanos: point.response_p99_nanos,
         in_flight: point.in_flight,

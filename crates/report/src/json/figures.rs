@@ -296,6 +296,8 @@ pub struct SeriesPoint {
     pub dropped: u64,
     /// Body bytes that arrived in it.
     pub body_bytes: u64,
+    /// Body bytes of requests that were sent in it.
+    pub sent_body_bytes: u64,
     /// Median response time of those that ended well.
     pub response_p50_nanos: Option<u64>,
     /// p99 of the same; of few samples it is their largest.

@@ -50,7 +50,7 @@ fn cpu(run: &SavedRun) -> String {
     if done > 0 {
         pieces.push(format!("{} µs a request", four_digits(nanos / 1e3 / done as f64)));
     }
-    let body = summary.measured.traffic.body;
+    let body = summary.measured.traffic.moved();
     if body > 0 {
         pieces.push(format!("{} s a GB", four_digits(nanos / body as f64)));
     }

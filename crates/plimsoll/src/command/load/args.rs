@@ -76,7 +76,7 @@ pub struct Load {
     /// Operations of each slot (closed model).
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, conflicts_with = "rate", hide_short_help = true)]
     pub ops_per_slot: Option<NonZeroU64>,
-    /// Stop after so many body bytes, like 10GiB.
+    /// Stop after so many body bytes, received and sent, like 10GiB.
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub bytes: Option<ByteSize>,
     /// How long operations in flight may go on after the end.
