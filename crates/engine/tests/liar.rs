@@ -37,6 +37,16 @@ fn plan_for(case: &Case, address: std::net::SocketAddr) -> Plan {
         _ => OpKind::Request,
     };
     plan.mix.requests_mut()[0].checks.size = client.expect_size;
+    if let Some(hash) = client.expect_hash.as_deref() {
+        plan.mix.requests_mut()[0].answers = Answers::Digested(match hash {
+            "etag" => Wanted::Etag,
+            "checksum" => Wanted::Told,
+            given => Wanted::Given(given.parse().unwrap()),
+        });
+    }
+    if client.s3 {
+        plan.auth = s3_auth();
+    }
     plan.timeouts = Timeouts {
         head: client.head_timeout,
         idle: client.idle_timeout,

@@ -1,6 +1,6 @@
 //! Reads a body of any framing, of a request or a response: counts it, and finds its end.
 
-use crate::chunked::{ChunkError, ChunkReader, Step};
+use crate::chunked::{ChunkError, ChunkReader, Observer, Step};
 use crate::message::{Event, Framing, Progress, Reading, Truncated};
 
 /// Where a reader stands in a body.
@@ -24,10 +24,10 @@ impl Body {
     }
 
     #[inline]
-    pub(crate) fn read(&mut self, input: &[u8]) -> Result<Progress, ChunkError> {
+    pub(crate) fn read(&mut self, input: &[u8], observer: &mut impl Observer) -> Result<Progress, ChunkError> {
         match self {
             Self::Complete => Ok(Progress::new(0, Event::End)),
-            Self::Chunks(chunks) => match chunks.read(input)? {
+            Self::Chunks(chunks) => match chunks.read_observed(input, observer)? {
                 Step::NeedMore => Ok(Progress::new(input.len(), Event::NeedMore)),
                 Step::Data(range) => Ok(Progress::new(range.end, Event::Body(range))),
                 Step::End(consumed) => {

@@ -64,6 +64,15 @@ impl Algorithm {
         }
     }
 
+    /// The one that a field of S3, or `Content-MD5`, holds.
+    pub fn of_field(name: &[u8]) -> Option<Self> {
+        if name.eq_ignore_ascii_case(b"content-md5") {
+            return Some(Self::Md5);
+        }
+        let has = |algorithm: &Self| algorithm.header().is_some_and(|own| name.eq_ignore_ascii_case(own.as_bytes()));
+        Self::ALL.into_iter().find(has)
+    }
+
     /// How many bytes it has.
     pub fn bytes(self) -> usize {
         match self {
@@ -92,6 +101,28 @@ impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// The checksum of a body that a header or trailer field tells: `Content-MD5` (RFC 1864), `x-amz-checksum-*`, `Digest`
+/// (RFC 3230), `Repr-Digest` and `Content-Digest` (RFC 9530). `None` for other fields, and for what is not the checksum of
+/// a whole, as S3's of the checksums of parts.
+pub fn of_field(name: &[u8], value: &[u8]) -> Option<Checksum> {
+    let text = || std::str::from_utf8(value).ok().map(str::trim);
+    if let Some(algorithm) = Algorithm::of_field(name) {
+        return Checksum::from_base64(algorithm, text()?);
+    }
+    if !["digest", "repr-digest", "content-digest"].iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes())) {
+        return None;
+    }
+    text()?.split(',').find_map(|part| {
+        let (name, value) = part.trim().split_once('=')?;
+        let algorithm = match name.to_ascii_lowercase().as_str() {
+            "sha" => Algorithm::Sha1,
+            "sha-256" => Algorithm::Sha256,
+            name => Algorithm::from_name(name)?,
+        };
+        Checksum::from_base64(algorithm, value.trim_matches(':'))
+    })
 }
 
 /// A checksum in the making.
@@ -273,6 +304,19 @@ mod tests {
         // 65 KiB of "a", as in Amazon's example of a chunked upload with a trailer.
         assert_eq!(Algorithm::Crc32c.of(&[b'a'; 65 * 1024]).base64(), "sOO8/Q==");
         assert_eq!("crc32c:sOO8/Q==".parse(), Ok(Algorithm::Crc32c.of(&[b'a'; 65 * 1024])));
+    }
+
+    #[test]
+    fn fields_tell_checksums_of_wholes() {
+        let told = |name: &str, value: &str| of_field(name.as_bytes(), value.as_bytes());
+        let md5 = Some(Algorithm::Md5.of(b"123456789"));
+        assert_eq!(told("Content-MD5", "JfnnlDI7RTiF9RgfG2JNCw=="), md5);
+        assert_eq!(told("Digest", "unixsum=1, md5=JfnnlDI7RTiF9RgfG2JNCw=="), md5);
+        let sha256 = Algorithm::Sha256.of(b"123456789");
+        assert_eq!(told("repr-digest", &format!("sha-256=:{}:", sha256.base64())), Some(sha256));
+        assert_eq!(told("X-Amz-Checksum-Sha256", &sha256.base64()), Some(sha256));
+        assert_eq!(told("x-amz-checksum-sha256", &format!("{}-3", sha256.base64())), None);
+        assert_eq!((told("etag", "x"), told("digest", "x"), told("content-md5", "")), (None, None, None));
     }
 
     #[test]

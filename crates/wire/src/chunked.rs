@@ -100,11 +100,7 @@ impl ChunkReader {
         matches!(self.state, State::TrailerStart | State::Trailer | State::TrailerLf | State::EndLf)
     }
 
-    pub(crate) fn read(&mut self, input: &[u8]) -> Result<Step, ChunkError> {
-        self.read_observed(input, &mut ())
-    }
-
-    /// As [`Self::read`], and tells of the framing. Of what comes between two steps, at most one size line is told.
+    /// Reads what comes next, and tells of the framing. Of what comes between two steps, at most one size line is told.
     pub(crate) fn read_observed(&mut self, input: &[u8], observer: &mut impl Observer) -> Result<Step, ChunkError> {
         for (at, byte) in input.iter().enumerate() {
             if self.state == State::Data {
@@ -209,7 +205,7 @@ mod tests {
     fn read_all(input: &[u8]) -> Result<(Vec<u8>, usize), ChunkError> {
         let (mut reader, mut data, mut at) = (ChunkReader::new(), Vec::new(), 0);
         loop {
-            match reader.read(&input[at..])? {
+            match reader.read_observed(&input[at..], &mut ())? {
                 Step::NeedMore => return Ok((data, usize::MAX)),
                 Step::Data(range) => {
                     data.extend_from_slice(&input[at + range.start..at + range.end]);
@@ -223,9 +219,9 @@ mod tests {
     #[test]
     fn the_largest_sizes_do_not_overflow() {
         let mut reader = ChunkReader::new();
-        assert_eq!(reader.read(b"ffffffffffffffff\r\n"), Ok(Step::NeedMore));
+        assert_eq!(reader.read_observed(b"ffffffffffffffff\r\n", &mut ()), Ok(Step::NeedMore));
         assert_eq!(reader.opaque_bytes(), u64::MAX);
-        assert_eq!(reader.read(b"abc"), Ok(Step::Data(0..3)));
+        assert_eq!(reader.read_observed(b"abc", &mut ()), Ok(Step::Data(0..3)));
         assert_eq!(reader.opaque_bytes(), u64::MAX - 3);
         assert_eq!(read_all(b"10000000000000000\r\n"), Err(ChunkError::Syntax));
         assert_eq!(read_all(b"00000000000000000\r\n"), Err(ChunkError::Syntax));

@@ -1,4 +1,4 @@
-//! The civil calendar: which day a number of days since 1970 is. Formats of dates stand where they are used.
+//! The civil calendar: which day a number of days since 1970 is, and the dates of HTTP. Other formats stand where they are used.
 
 /// A day of the Gregorian calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,23 @@ impl Date {
     }
 }
 
+/// Seconds from 1970 to a date of HTTP in the form that everybody sends, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7);
+/// `None` for anything else. The name of the day is not looked at.
+pub fn http_seconds(text: &[u8]) -> Option<u64> {
+    const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
+    let text: &[u8; 29] = text.trim_ascii().try_into().ok()?;
+    let number = |from: usize, to: usize| crate::fields::parse_u64(&text[from..to]);
+    let form = [(3, b','), (4, b' '), (7, b' '), (11, b' '), (16, b' '), (19, b':'), (22, b':')];
+    if form.iter().any(|(at, wanted)| text[*at] != *wanted) || &text[25..] != b" GMT" {
+        return None;
+    }
+    let month = MONTHS.chunks_exact(3).position(|name| name == &text[8..11])? as u8 + 1;
+    let days = Date { year: number(12, 16)?, month, day: u8::try_from(number(5, 7)?).ok()? }.days()?;
+    let (hour, minute, second) = (number(17, 19)?, number(20, 22)?, number(23, 25)?);
+    // A leap second is the first of the next minute.
+    (hour < 24 && minute < 60 && second <= 60).then_some(days * 86_400 + hour * 3600 + minute * 60 + second)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +86,23 @@ mod tests {
             before = date;
         }
         assert_eq!(before, Date { year: 9999, month: 12, day: 31 });
+    }
+
+    #[test]
+    fn dates_of_http_are_read() {
+        assert_eq!(http_seconds(b"Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
+        assert_eq!(http_seconds(b" Thu, 01 Jan 1970 00:00:00 GMT "), Some(0));
+        for text in [
+            "",
+            "Sun, 06 Nov 1994 08:49:37 UTC",
+            "Sun, 31 Feb 1994 08:49:37 GMT",
+            "Sun, 06 nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 24:00:00 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun, +6 Nov 1994 08:49:37 GMT",
+        ] {
+            assert_eq!(http_seconds(text.as_bytes()), None, "{text}");
+        }
     }
 
     #[test]

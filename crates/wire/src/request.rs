@@ -197,7 +197,9 @@ impl RequestReader {
         }
         let progress = match &mut self.message {
             None => self.read_head(input, visit),
-            Some((_, body)) => body.read(input).map_err(BadRequest::from).inspect(|progress| self.counts.add(progress)),
+            Some((_, body)) => {
+                body.read(input, &mut ()).map_err(BadRequest::from).inspect(|progress| self.counts.add(progress))
+            }
         };
         self.failed = progress.as_ref().err().copied();
         progress

@@ -9,7 +9,7 @@ mod head;
 pub use head::{Encoding, Head, HeadFlags, Location, Malformed, RangeField};
 
 use crate::body::{Body, Counts};
-use crate::chunked;
+use crate::chunked::{self, Observer};
 use crate::collector::{Collector, Fed, MAX_BYTES, Unfed};
 use crate::message::{Event, Framing, Progress, Reading, Truncated};
 use head::{Parsed, parse_head};
@@ -48,6 +48,26 @@ pub struct ResponseReader {
     collector: Collector,
     /// The final head with its body; none while heads are read.
     message: Option<(Head, Body)>,
+    trailers: Trailers,
+}
+
+/// The trailer fields of a body, for who wants them.
+#[derive(Debug, Default)]
+struct Trailers {
+    wanted: bool,
+    /// As they came, without line feeds; the reader of chunks bounds them.
+    bytes: Vec<u8>,
+}
+
+impl Observer for Trailers {
+    fn extension(&mut self, _: u8) {}
+    fn size_line(&mut self, _: u64) {}
+
+    fn trailer(&mut self, byte: u8) {
+        if self.wanted {
+            self.bytes.push(byte);
+        }
+    }
 }
 
 impl Default for ResponseReader {
@@ -66,12 +86,26 @@ impl ResponseReader {
             counts: Counts::default(),
             collector: Collector::default(),
             message: None,
+            trailers: Trailers::default(),
         }
     }
 
     /// Begins anew: the next bytes answer a request of this kind.
     pub fn start(&mut self, kind: RequestKind) {
         *self = Self { kind, ..Self::new() };
+    }
+
+    /// Keeps the trailer fields of the response that comes next.
+    pub fn keep_trailers(&mut self) {
+        self.trailers.wanted = true;
+    }
+
+    /// Names and values of the trailer fields that were kept.
+    pub fn trailers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.trailers.bytes.split(|byte| *byte == b'\r').filter_map(|line| {
+            let colon = line.iter().position(|byte| *byte == b':')?;
+            Some((&line[..colon], line[colon + 1..].trim_ascii()))
+        })
     }
 
     /// Reads from `input`. Call again with the rest until [`Event::NeedMore`] (everything was consumed) or
@@ -84,7 +118,10 @@ impl ResponseReader {
         }
         let progress = match &mut self.message {
             None => self.read_heads(input, visit),
-            Some((_, body)) => body.read(input).map_err(Malformed::from).inspect(|progress| self.counts.add(progress)),
+            Some((_, body)) => {
+                let read = body.read(input, &mut self.trailers).map_err(Malformed::from);
+                read.inspect(|progress| self.counts.add(progress))
+            }
         };
         self.failed = progress.as_ref().err().copied();
         progress

@@ -11,7 +11,8 @@ mod targets;
 pub use auth::{Auth, Carried, Opening, S3Payload, SESSIONS_MAX, Sessions, Shared};
 pub use connections::{ConnectTo, ConnectionPlan, Http2Plan, Route, Spread};
 pub use request::{
-    Answers, BodyPlan, Checks, Framing, MESSAGE_BYTES_MAX, Mix, Multipart, Pick, RangeChoice, RequestPlan, Source, Then,
+    Answers, BodyPlan, Checks, Framing, MESSAGE_BYTES_MAX, Mix, Multipart, Pick, RangeChoice, RequestPlan, Source,
+    Then, Wanted,
 };
 pub use targets::{Area, Item, ORIGINS_MAX, Subject, Targets, fresh_prefix, is_fresh_key};
 

@@ -6,6 +6,7 @@ use measure::OpKind;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::sync::Arc;
+use wire::checksum::Checksum;
 use wire::header::Header;
 use wire::range::ByteRange;
 
@@ -110,8 +111,21 @@ pub enum Answers {
     Dropped,
     /// They are compared with the content of the object, byte by byte.
     Compared(Arc<Content>),
+    /// They go through a hash, whose result must be the wanted one. For whole objects.
+    Digested(Wanted),
     /// They are messages that are read when they are complete, up to [`MESSAGE_BYTES_MAX`].
     Kept,
+}
+
+/// What the checksum of a body must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// That one.
+    Given(Checksum),
+    /// The answer's ETag, as of an object of S3 that was sent in one piece: its MD5.
+    Etag,
+    /// The one that the answer tells in a header field, or in a trailer that it announces.
+    Told,
 }
 
 /// What follows a good answer within the same operation.

@@ -7,6 +7,7 @@ use super::op::{Answer, Body, Chain, Op};
 use super::pacer::Pacer;
 use super::receive::expected_size;
 use super::steps::Next;
+use super::words;
 use super::{FirstAnswer, RunLoop};
 use crate::network::{Network, Token};
 use crate::plan::{Pick, Subject};
@@ -64,7 +65,17 @@ impl<N: Network> RunLoop<'_, N> {
         let outcome = match op.attempt.at_head {
             AtHead::Read => {
                 let asked = op.asked(self.plan.follow, expected_size(self.plan, op));
-                checks::at_end(&asked, &request.checks, body_bytes, has_body)
+                let outcome = checks::at_end(&asked, &request.checks, body_bytes, has_body);
+                let s3 = words::speaks_s3(self.plan);
+                match outcome {
+                    AttemptOutcome::OK if has_body => {
+                        words::of_success(&mut op.body, s3, connection.reader.trailers(), &mut self.said)
+                    }
+                    _ => outcome,
+                }
+            }
+            AtHead::Doomed(outcome) if outcome.cause == Cause::Status => {
+                words::of_refusal(outcome, &op.body, op.attempt.refusal, &mut self.said)
             }
             AtHead::Doomed(outcome) | AtHead::Cut(outcome) => outcome,
             AtHead::Redirect => AttemptOutcome::OK,
@@ -282,6 +293,7 @@ impl<N: Network> RunLoop<'_, N> {
         if outcome != AttemptOutcome::OK && self.recorder.wants_example(outcome.cause) {
             self.keep_example(slot, outcome, now);
         }
+        self.said.clear();
         let on = self.slots[slot as usize].op.as_ref().and_then(|op| op.attempt.connection);
         let kept_back = on.map_or(0, |token| self.settle_all(token));
         let Some(op) = &mut self.slots[slot as usize].op else { return Moved::default() };
@@ -358,7 +370,9 @@ impl<N: Network> RunLoop<'_, N> {
                 | AttemptClass::RedirectDenied
         );
         let mismatch = self.mismatch.filter(|_| outcome.cause == Cause::ContentDiffers);
-        let detail = if let Some(mismatch) = mismatch {
+        let detail = if !self.said.is_empty() {
+            self.said.clone()
+        } else if let Some(mismatch) = mismatch {
             mismatch.to_string()
         } else if shows_bytes {
             String::from_utf8_lossy(&self.scratch).into_owned()

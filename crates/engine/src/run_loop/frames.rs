@@ -226,6 +226,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     fn hear_head(&mut self, net: &mut N, seat: Token, head: &Parts, now: Instant) {
         self.group_value.clear();
+        self.heard.clear();
         let Some(connection) = self.connections.get_mut(seat) else { return };
         let Some(op) = &mut self.slots[connection.slot as usize].op else { return };
         op.first_byte = Some(now);
@@ -234,6 +235,7 @@ impl<N: Network> RunLoop<'_, N> {
             self.plan,
             &self.plan.mix.requests()[op.request].checks,
             &mut self.group_value,
+            &mut self.heard,
             if self.first_answer.is_none() { Some(&mut self.software) } else { None },
             op.part.map(|_| &mut op.attempt.etag),
         );

@@ -1,5 +1,6 @@
 //! Of all that a head says, what a run asks about.
 
+use super::words::Heard;
 use crate::plan::{Checks, Plan};
 
 /// Bytes of a `Server` header that are kept.
@@ -12,6 +13,7 @@ const ETAG_BYTES_MAX: usize = 1024;
 pub(super) struct HeaderWatch<'a> {
     group_by: Option<&'a str>,
     group_value: &'a mut Vec<u8>,
+    heard: &'a mut Heard,
     /// Where the `Server` header goes, while it is not known.
     software: Option<&'a mut Option<String>>,
     /// Where the tag of the object goes, when it is asked for.
@@ -26,15 +28,17 @@ impl<'a> HeaderWatch<'a> {
         plan: &'a Plan,
         checks: &'a Checks,
         group_value: &'a mut Vec<u8>,
+        heard: &'a mut Heard,
         software: Option<&'a mut Option<String>>,
         etag: Option<&'a mut Option<Box<str>>>,
     ) -> Self {
         let (group_by, wanted) = (plan.group_by.as_deref(), checks.headers.as_slice());
-        Self { group_by, group_value, software, etag, wanted, matched: 0 }
+        Self { group_by, group_value, heard, software, etag, wanted, matched: 0 }
     }
 
     #[inline]
     pub fn see(&mut self, name: &[u8], value: &[u8]) {
+        self.heard.see(name, value);
         if let Some(software) = &mut self.software
             && name.eq_ignore_ascii_case(b"server")
         {

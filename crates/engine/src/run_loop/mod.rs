@@ -12,7 +12,7 @@
 //! - `finish`: attempts and operations end and are recorded;
 //! - `redirect`: where a redirect leads, and which ones are traps;
 //! - `steps`: operations of several requests go on;
-//! - `checks`: what an answer amounts to.
+//! - `checks`, `words`: what an answer amounts to, by its form and by what it says.
 
 mod carrier;
 mod checks;
@@ -34,6 +34,7 @@ mod start;
 mod steps;
 mod transport;
 mod upload;
+mod words;
 
 pub(crate) use checks::EMFILE;
 pub use connections::connects_to;
@@ -137,6 +138,11 @@ pub struct RunLoop<'p, N: Network> {
     mismatch: Option<Mismatch>,
     /// The value of the header that figures are broken down by, in the answer being read.
     group_value: Vec<u8>,
+    /// What else the head of the answer being read says.
+    heard: words::Heard,
+    /// What an example of the failure that is about to be recorded shows.
+    said: String,
+    seen: words::Seen,
     software: Option<String>,
     first_answer: Option<FirstAnswer>,
     first_length: Option<u64>,
@@ -210,6 +216,9 @@ impl<'p, N: Network> RunLoop<'p, N> {
             key: String::new(),
             mismatch: None,
             group_value: Vec::new(),
+            heard: words::Heard::new(plan),
+            said: String::new(),
+            seen: words::Seen::default(),
             software: None,
             first_answer: None,
             first_length: None,

@@ -3,6 +3,7 @@
 use super::checks::{Asked, AtHead};
 use super::log::OpEntry;
 use super::upload::Maker;
+use super::words::{Digesting, Refusal, SAID_BYTES_MAX};
 use crate::network::Token;
 use crate::plan::{BodyPlan, Follow, MESSAGE_BYTES_MAX, Multipart, Plan, Subject};
 use content::{Mismatch, Verifier};
@@ -101,6 +102,8 @@ pub(super) struct Attempt {
     pub etag: Option<Box<str>>,
     /// It has ended and was recorded.
     pub over: bool,
+    /// What its refusal said in the head.
+    pub refusal: Refusal,
 }
 
 impl Attempt {
@@ -123,6 +126,7 @@ impl Attempt {
             interim_seen: 0,
             etag: None,
             over: false,
+            refusal: Refusal::default(),
         }
     }
 }
@@ -134,6 +138,9 @@ pub(super) enum Body<'p> {
     Dropped,
     Compared(Verifier<'p>),
     Kept(Vec<u8>),
+    /// The beginning of what a server says about a failure.
+    Said(Vec<u8>),
+    Digested(Box<Digesting>),
 }
 
 impl Body<'_> {
@@ -149,6 +156,17 @@ impl Body<'_> {
         match self {
             Self::Dropped => Ok(()),
             Self::Compared(verifier) => verifier.check(piece).map_err(Unwanted::Differs),
+            Self::Said(said) => {
+                // Blanks before it keep a connection alive.
+                let piece = if said.is_empty() { piece.trim_ascii_start() } else { piece };
+                let room = SAID_BYTES_MAX - said.len();
+                said.extend_from_slice(&piece[..piece.len().min(room)]);
+                Ok(())
+            }
+            Self::Digested(digesting) => {
+                digesting.update(piece);
+                Ok(())
+            }
             Self::Kept(kept) if kept.len() + piece.len() > MESSAGE_BYTES_MAX => Err(Unwanted::TooLarge),
             Self::Kept(kept) => {
                 kept.extend_from_slice(piece);

@@ -68,6 +68,19 @@ impl Reader {
         }
     }
 
+    /// Keeps the trailer fields of what comes next. Those of HTTP/2 are not looked at.
+    pub fn keep_trailers(&mut self) {
+        if let Self::Http1(reader) = self {
+            reader.keep_trailers();
+        }
+    }
+
+    /// Names and values of the trailer fields that were kept.
+    pub fn trailers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let reader = if let Self::Http1(reader) = self { Some(reader) } else { None };
+        reader.into_iter().flat_map(ResponseReader::trailers)
+    }
+
     /// The final head, once it has been read.
     #[inline]
     pub fn head(&self) -> Option<&Head> {

@@ -10,6 +10,7 @@ use super::connections::State;
 use super::header_watch::HeaderWatch;
 use super::op::{Body, Op, Unwanted};
 use super::reader::Reader;
+use super::words::{self, Digesting, Heard};
 use crate::network::{Network, Token};
 use crate::plan::{Answers, Plan};
 use content::Mismatch;
@@ -326,6 +327,7 @@ impl<N: Network> RunLoop<'_, N> {
             if connection.reader.is_untouched() {
                 // What a head said that was cut short is not said of the next.
                 self.group_value.clear();
+                self.heard.clear();
             }
             let op = self.slots[connection.slot as usize].op.as_mut()?;
             let checks = &self.plan.mix.requests()[op.request].checks;
@@ -334,6 +336,7 @@ impl<N: Network> RunLoop<'_, N> {
                 self.plan,
                 checks,
                 &mut self.group_value,
+                &mut self.heard,
                 software,
                 op.part.map(|_| &mut op.attempt.etag),
             );
@@ -396,7 +399,10 @@ impl<N: Network> RunLoop<'_, N> {
             self.group_value.clear();
         }
         let asked = op.asked(self.plan.follow, expected_size(self.plan, op));
-        let mut at_head = checks::at_head(head, &asked, checks);
+        let (subject, origin) = (op.subject, connection.origin);
+        let (seen, heard) = (&mut self.seen, &self.heard);
+        let judged = checks::at_head(head, &asked, checks);
+        let mut at_head = words::at_head(judged, request, head, || seen.differs(subject, origin, head, heard));
         if let Some(upload) = &mut connection.upload
             && upload.is_under_way()
         {
@@ -414,8 +420,20 @@ impl<N: Network> RunLoop<'_, N> {
             // What is said about the server is said about the one that answers in the end.
             self.software = None;
         }
-        if at_head == AtHead::Read {
-            op.body = body_of(self.plan, op, &mut self.key);
+        match at_head {
+            AtHead::Read => match body_of(self.plan, op, &self.heard, &mut self.key) {
+                Ok(body) => op.body = body,
+                Err(outcome) => at_head = AtHead::Doomed(outcome),
+            },
+            AtHead::Doomed(AttemptOutcome { cause: Cause::Status, .. }) => {
+                let sent = op.attempt.sent.or(op.sent).map_or(0, |sent| sent.nanos_since(Instant::ZERO));
+                let wall = self.wall.unix_seconds() + sent / 1_000_000_000;
+                op.attempt.refusal = words::Refusal::of(&self.heard, wall);
+                if words::speaks_s3(self.plan) {
+                    op.body = Body::Said(Vec::new());
+                }
+            }
+            AtHead::Doomed(_) | AtHead::Cut(_) | AtHead::Redirect => {}
         }
         connection.looked_at = op.body.is_looked_at();
         connection.large_bodies = connection.reader.opaque_bytes() >= LARGE_BODY;
@@ -497,17 +515,24 @@ pub(super) fn of_unwanted(unwanted: Unwanted, differs: &mut Option<Mismatch>) ->
 }
 
 /// What becomes of the body of a good answer.
+///
+/// # Errors
+/// There is nothing that it could be compared with.
 #[inline]
-fn body_of<'p>(plan: &'p Plan, op: &Op<'_>, key: &mut String) -> Body<'p> {
-    match &plan.mix.requests()[op.request].answers {
+fn body_of<'p>(plan: &'p Plan, op: &Op<'_>, heard: &Heard, key: &mut String) -> Result<Body<'p>, AttemptOutcome> {
+    let request = &plan.mix.requests()[op.request];
+    Ok(match &request.answers {
+        // After all, S3 may say in the body of a 200 that something has failed.
+        Answers::Dropped if !request.is_safe() && words::speaks_s3(plan) => Body::Said(Vec::new()),
         Answers::Dropped => Body::Dropped,
+        Answers::Digested(wanted) => Body::Digested(Box::new(Digesting::begin(wanted, heard)?)),
         Answers::Kept => Body::Kept(Vec::new()),
         Answers::Compared(content) => {
             let known = plan.targets.area().and_then(|area| area.read_key(op.subject, key));
             let first = op.range.map_or(0, ByteRange::first);
             known.map_or(Body::Dropped, |_| Body::Compared(content.object(key).verifier(first)))
         }
-    }
+    })
 }
 
 /// Size of the whole object, as far as the answer has to have it.

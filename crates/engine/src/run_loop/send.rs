@@ -6,7 +6,7 @@ use super::finish::After;
 use super::request::{Body, Parts, Signing, digest};
 use super::upload::{CONTINUE_WAIT, Frame, PIECES_MAX, Upload};
 use crate::network::{Network, Token};
-use crate::plan::Auth;
+use crate::plan::{Answers, Auth, Wanted};
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase, Stage};
 use std::io;
 use wire::response::RequestKind;
@@ -39,6 +39,9 @@ impl<N: Network> RunLoop<'_, N> {
         let plan = &self.plan.mix.requests()[op.request];
         let kind = if plan.method.as_ref() == "HEAD" { RequestKind::Head } else { RequestKind::Other };
         connection.reader.start(kind);
+        if matches!(plan.answers, Answers::Digested(Wanted::Told)) {
+            connection.reader.keep_trailers();
+        }
         connection.state = State::Active;
         connection.requests += 1;
         connection.unsent.clear();

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
+use wire::sigv4::{Keys, Secret, Signer};
 use wire::{Url, Version};
 
 /// A plan against one URL, to be changed by the test: closed, 1 slot, 10 s, no warm-up.
@@ -44,6 +45,13 @@ pub fn plan() -> Plan {
         group_by: None,
         log_ops: false,
     }
+}
+
+/// Somebody's keys for S3.
+pub fn s3_auth() -> Auth {
+    let keys = Keys::new("someone", Secret::new("secret"), None).unwrap();
+    let signer = Box::new(Signer::new(keys, "us-east-1", "s3"));
+    Auth::S3 { signer, carried: Carried::Header, payload: S3Payload::Unsigned }
 }
 
 pub fn closed(slots: u64) -> LoadModel {

@@ -260,11 +260,12 @@ fn drive(case: &Case) -> String {
     if let Some(range) = client.range {
         words.push(format!("--range {} --range-at {}", range.len(), range.first()));
     }
+    words.extend(client.expect_hash.as_ref().map(|hash| format!("--expect {hash}")));
     words.extend(client.expect_size.map(|size| format!("--expect-size {size}")));
     words.push(format!("--timeout-head {}", format_span(client.head_timeout)));
     words.push(format!("--timeout-idle {}", format_span(client.idle_timeout)));
     words.extend(client.total_timeout.map(|total| format!("--timeout-total {}", format_span(total))));
-    words.push("URL".to_owned());
+    words.push(if client.s3 { "--endpoint URL s3://BUCKET/KEY" } else { "URL" }.to_owned());
     words.join(" ")
 }
 

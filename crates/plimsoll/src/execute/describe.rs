@@ -4,7 +4,7 @@ use super::{Output, host};
 use crate::redact;
 use engine::plan::{
     Answers, Auth, BodyPlan, Choice, Follow, Framing, LoadModel, Plan, RangeChoice, RequestPlan, Route, Shared, Source,
-    Subject, Trap,
+    Subject, Trap, Wanted,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::Enumerated;
@@ -217,6 +217,14 @@ fn request_settings(request: &RequestPlan) -> Vec<(String, String)> {
     }
     if matches!(request.answers, Answers::Compared(_)) {
         set("verify", "every byte".to_owned());
+    }
+    if let Answers::Digested(wanted) = &request.answers {
+        let expected = match wanted {
+            Wanted::Given(checksum) => checksum.to_string(),
+            Wanted::Etag => "etag".to_owned(),
+            Wanted::Told => "checksum".to_owned(),
+        };
+        set("expect", expected);
     }
     settings
 }

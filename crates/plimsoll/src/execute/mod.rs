@@ -261,9 +261,10 @@ pub fn judge(run: &SavedRun) -> Exit {
         say::note(&format!("plimsoll: do not use this result: {why} (exit code 3)"));
         return Exit::Unusable;
     }
-    let differing = run.summary.stats.measured.causes.get(Cause::ContentDiffers);
+    let wrong = [Cause::ContentDiffers, Cause::AckedLost, Cause::HashDiffers, Cause::ObjectChanged];
+    let differing: u64 = wrong.into_iter().map(|cause| run.summary.stats.measured.causes.get(cause)).sum();
     if differing > 0 {
-        say::note(&format!("plimsoll: {differing} bodies were not those of their objects (exit code 1)"));
+        say::note(&format!("plimsoll: {differing} answers were not those of their objects (exit code 1)"));
         return Exit::Objectives;
     }
     let broken = run.begin.objectives.iter().any(|objective| objective.judge(&run.summary) == Judgement::Broken);

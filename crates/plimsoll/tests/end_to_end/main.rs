@@ -15,6 +15,7 @@ mod https;
 mod interrupts;
 mod limits;
 mod lists;
+mod outcomes;
 mod output;
 mod redirects;
 mod repeats;

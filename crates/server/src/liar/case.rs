@@ -46,10 +46,14 @@ pub struct Client {
     pub headers: Vec<Box<str>>,
     /// The body of every request.
     pub body: Option<Upload>,
+    /// Whether requests are signed, and answers read, as those of S3.
+    pub s3: bool,
     /// The range asked for.
     pub range: Option<ByteRange>,
     /// Operations; all but the last are ordinary and succeed.
     pub requests: u32,
+    /// The checksum of the object, or `etag` or `checksum`, as `--expect` takes it.
+    pub expect_hash: Option<Box<str>>,
     /// The size of the object, when the client is to know it.
     pub expect_size: Option<u64>,
     /// How long the head of an answer may take.
@@ -190,8 +194,11 @@ struct RawClient {
     chunked: bool,
     #[serde(default)]
     expect_continue: bool,
+    #[serde(default)]
+    s3: bool,
     range: Option<Box<str>>,
     requests: Option<u32>,
+    expect_hash: Option<Box<str>>,
     expect_size: Option<u64>,
     head_timeout: Option<Box<str>>,
     idle_timeout: Option<Box<str>>,
@@ -301,8 +308,10 @@ impl Client {
             method,
             headers: raw.headers,
             body: content.map(|content| Upload { content, chunked, expect_continue }),
+            s3: raw.s3,
             range: raw.range.as_deref().map(range).transpose()?,
             requests,
+            expect_hash: raw.expect_hash,
             expect_size: raw.expect_size,
             head_timeout: span("client.head_timeout", raw.head_timeout)?.unwrap_or(usual),
             idle_timeout: span("client.idle_timeout", raw.idle_timeout)?.unwrap_or(usual),

@@ -23,9 +23,11 @@
 //! body = "text"                       # or `body_size = "32MiB"`: so many bytes, up to 64 MiB
 //! chunked = false                     # how the body is framed
 //! expect_continue = false             # whether the server is asked to agree to the body
+//! s3 = false                          # whether requests are signed for S3
 //! range = "0-1023"
 //! requests = 1                        # operations, one after the other; all but the last succeed
 //! expect_size = 1024
+//! expect_hash = "checksum"            # as `get --expect` takes it
 //! head_timeout = "300ms"
 //! idle_timeout = "300ms"
 //! total_timeout = "600ms"

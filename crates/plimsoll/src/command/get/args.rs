@@ -4,8 +4,10 @@ use crate::command::dataset;
 use crate::command::load::{self, dialect, s3};
 use crate::failure::Failure;
 use clap::ValueEnum;
+use engine::plan::Wanted;
 use measure::units::ByteSize;
 use std::path::PathBuf;
+use wire::checksum::ChecksumError;
 
 /// How the URLs of a list are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -50,6 +52,18 @@ pub struct Args {
     /// Compare every byte with what the dataset's objects hold; what differs fails the run.
     #[arg(long)]
     pub verify: bool,
+    /// Checksum that each whole body must have: sha256:HEX (also md5, sha1, crc32, crc32c, crc64nvme; or base64) for one
+    /// object, etag for an ETag that is an MD5, checksum for the one that the answer tells (x-amz-checksum-*, Content-MD5,
+    /// Digest; also in a trailer).
+    #[arg(
+        long,
+        alias = "expect-hash",
+        value_name = "HASH",
+        value_parser = wanted,
+        conflicts_with_all = ["verify", "range", "head"],
+        hide_short_help = true
+    )]
+    pub expect: Option<Wanted>,
     /// The objects, where they are those of a dataset.
     #[command(flatten)]
     pub objects: dataset::Args,
@@ -91,6 +105,17 @@ pub struct Args {
 
 const AFTER: &str =
     "A bare `plimsoll get URL` loads it for 10 s with 10 operations in flight. --help-all prints every flag.";
+
+fn wanted(text: &str) -> Result<Wanted, String> {
+    match text {
+        "etag" => Ok(Wanted::Etag),
+        "checksum" => Ok(Wanted::Told),
+        _ => text
+            .parse()
+            .map(Wanted::Given)
+            .map_err(|error: ChecksumError| format!("{error}; or write etag or checksum")),
+    }
+}
 
 /// A command line of its own, for those who know what they want to ask for.
 #[derive(clap::Parser, Debug)]

@@ -6,7 +6,7 @@ use crate::command::load::{self, dialect, place::Place};
 use crate::failure::Failure;
 use content::Content;
 use engine::dialect::{Ask, Form};
-use engine::plan::{Answers, Auth, BodyPlan, Choice, Mix, Plan, RangeChoice, RequestPlan, Spread, Targets};
+use engine::plan::{Answers, Auth, BodyPlan, Choice, Mix, Plan, RangeChoice, RequestPlan, Spread, Targets, Wanted};
 use measure::OpKind;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -66,6 +66,14 @@ fn of_system(args: &Args) -> Result<What, Failure> {
 
 /// What becomes of the bodies of answers.
 fn answers(args: &Args, targets: &Targets) -> Result<Answers, Failure> {
+    if let Some(wanted) = &args.expect {
+        if matches!(wanted, Wanted::Given(_)) && targets.count() != 1 {
+            return Err(Failure::usage(
+                "--expect with one checksum is for one object: for several write --expect etag or --expect checksum",
+            ));
+        }
+        return Ok(Answers::Digested(wanted.clone()));
+    }
     match targets.area() {
         _ if !args.verify => Ok(Answers::Dropped),
         Some(area) => Ok(Answers::Compared(Arc::new(Content::new(area.dataset.description().seed)))),
@@ -89,6 +97,10 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
         }
     }
     let mut headers = load::headers(&args.common.requests, credentials)?;
+    if args.expect == Some(Wanted::Told) && matches!(auth, Auth::S3 { .. }) {
+        // Without it, S3 tells no checksum.
+        headers.extend(Header::parse("x-amz-checksum-mode: ENABLED"));
+    }
     let mut checks = load::checks(&args.common.checks, &headers)?;
     if let Some(form) = form {
         dialect::add_headers(form.headers, &mut headers)?;
@@ -138,6 +150,9 @@ fn request(
         return Err(Failure::usage(format!(
             "--range asks for a part of an object: it goes with GET, not with {method}"
         )));
+    }
+    if args.expect.is_some() && method != "GET" {
+        return Err(Failure::usage(format!("--expect is about whole objects: it goes with GET, not with {method}")));
     }
     let body = match &args.body_file {
         Some(path) => Some(Arc::from(read::whole(path, BODY_BYTES_MAX, "a request body")?)),

@@ -1,0 +1,127 @@
+//! What a server says, and what it sends in place of what was put, through the whole program.
+
+use crate::support::{Ended, Place, Report, Running, shared_cores};
+use serde_json::Value;
+
+/// Starts a server of S3, and answers its endpoint.
+fn serve(place: &Place, words: &[&str]) -> (Running, String) {
+    let fixed = ["serve", "--s3", "--listen", "127.0.0.1:0", "--threads", "1", "--stop-after", "120s"];
+    let server = place.start(fixed.iter().chain(words));
+    let line = server.wait_for_line("serving S3 on ");
+    (server, line.trim_start_matches("serving S3 on ").to_owned())
+}
+
+fn run(place: &Place, endpoint: &str, words: &[&str]) -> Ended {
+    let mut command = place.command(words);
+    command.env("AWS_ACCESS_KEY_ID", "plimsoll").env("AWS_SECRET_ACCESS_KEY", "plimsoll-secret");
+    command.env("AWS_ENDPOINT_URL", endpoint);
+    Running::of(command).end()
+}
+
+/// The example of a cause.
+#[track_caller]
+fn detail(report: &Report, cause: &str) -> String {
+    let row = report.list("/failures/causes").iter().find(|row| row["cause"] == cause);
+    let example = row.and_then(|row| row.get("example")).unwrap_or_else(|| panic!("{}", report.at("/failures")));
+    example["detail"].as_str().unwrap_or_default().to_owned()
+}
+
+fn wants(ended: &Ended, class: &str, cause: &str) -> Report {
+    ended.expect(1);
+    let report = Report::read(ended);
+    assert_eq!(report.text("/verdict"), "valid");
+    assert!(report.class(class) > 0 && report.cause(cause) == report.class(class), "{}", report.at("/failures"));
+    report
+}
+
+#[test]
+fn s3_says_why_it_refuses() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, endpoint) = serve(&place, &[]);
+    run(&place, &endpoint, &["prepare", "s3://bbb", "--make-bucket", "--count", "1", "--print", "none"]).expect(0);
+    let get = ["get", "s3://bbb/x", "-n", "3", "-c", "1", "--json"];
+    for (keys, cause, says) in [
+        (["--access-key", "plimsoll", "--secret-key", "another"], "signature_differs", "SignatureDoesNotMatch: "),
+        (["--access-key", "someone", "--secret-key", "plimsoll-secret"], "unknown_access_key", "InvalidAccessKeyId: "),
+    ] {
+        let report = wants(&run(&place, &endpoint, &[&get[..], &keys].concat()), "auth", cause);
+        assert!(detail(&report, cause).starts_with(says), "{}", detail(&report, cause));
+    }
+    wants(&run(&place, &endpoint, &get), "http_4xx", "status");
+    server.stop();
+    let (server, endpoint) = serve(&place, &["--error-every", "2"]);
+    let report = wants(&run(&place, &endpoint, &get), "throttled", "slow_down");
+    assert!(detail(&report, "slow_down").starts_with("SlowDown"), "{}", detail(&report, "slow_down"));
+    server.stop();
+}
+
+#[test]
+fn objects_that_were_put_and_are_lost_are_found() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, endpoint) = serve(&place, &["--store", "objects"]);
+    run(&place, &endpoint, &["prepare", "s3://bbb/p", "--make-bucket", "--count", "1", "--print", "none"]).expect(0);
+    server.stop();
+    let (server, endpoint) = serve(&place, &["--store", "objects", "--lose-every", "4"]);
+    let set = ["s3://bbb/q", "--count", "8", "--size", "10KiB", "-c", "1", "--json"];
+    run(&place, &endpoint, &[&["put"][..], &set].concat()).expect(0);
+    let read = [&["get", "--verify", "--order", "once"][..], &set].concat();
+    let ended = run(&place, &endpoint, &read);
+    let report = wants(&ended, "integrity", "acked_lost");
+    assert_eq!((report.cause("acked_lost"), report.number("/operations/ok")), (2, 6));
+    assert!(ended.stderr.contains("2 answers were not those of their objects"), "{}", ended.stderr);
+    server.stop();
+}
+
+#[test]
+fn one_wrong_byte_is_found_with_its_offset() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, endpoint) = serve(&place, &["--store", "objects"]);
+    let set = ["s3://bbb/p", "--count", "1", "--size", "1GiB"];
+    let write = [&["prepare", "--make-bucket", "--print", "none"][..], &set].concat();
+    run(&place, &endpoint, &write).expect(0);
+    server.stop();
+    for (flip, range, offset) in [
+        ("1:700000001", &[][..], 700_000_001_u64),
+        ("1:4321", &["--range", "1MiB", "--range-at", "512MiB"], (512 << 20) + 4321),
+    ] {
+        let (server, endpoint) = serve(&place, &["--store", "objects", "--flip", flip]);
+        let read = [&["get", "--verify", "-n", "1", "-c", "1", "--json"][..], &set, range].concat();
+        let report = wants(&run(&place, &endpoint, &read), "integrity", "content_differs");
+        let found = detail(&report, "content_differs");
+        assert!(found.contains(&offset.to_string()), "{found} does not name {offset}");
+        server.stop();
+    }
+}
+
+#[test]
+fn checksums_of_whole_bodies_are_held_against_what_is_expected() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, endpoint) = serve(&place, &[]);
+    let set = ["s3://bbb/p", "--count", "3", "--size", "100KiB"];
+    run(&place, &endpoint, &[&["prepare", "--make-bucket", "--print", "none"][..], &set].concat()).expect(0);
+    let read = [&["get", "--json", "-n", "3", "-c", "1"][..], &set].concat();
+    let ended = run(&place, &endpoint, &[&read[..], &["--expect", "etag"]].concat());
+    ended.expect(0);
+    Report::read(&ended).expect_clean(3);
+    wants(&run(&place, &endpoint, &[&read[..], &["--expect", "checksum"]].concat()), "integrity", "no_hash");
+    let zeros = format!("sha256:{}", "0".repeat(64));
+    let ended = run(&place, &endpoint, &[&read[..], &["--expect", &zeros]].concat());
+    assert!(ended.code == Some(2) && ended.stderr.contains("one object"), "{ended:?}");
+    let one =
+        ["get", "--json", "-n", "3", "-c", "1", "s3://bbb/p", "--count", "1", "--size", "100KiB", "--expect", &zeros];
+    let report = wants(&run(&place, &endpoint, &one), "integrity", "hash_differs");
+    let found = detail(&report, "hash_differs");
+    let right = found.split("got ").nth(1).unwrap_or_default().to_owned();
+    let with =
+        |hash: &str| one.iter().map(|word| if *word == zeros { hash.to_owned() } else { (*word).to_owned() }).collect();
+    let words: Vec<String> = with(&right);
+    run(&place, &endpoint, &words.iter().map(String::as_str).collect::<Vec<_>>()).expect(0);
+    let ranged = run(&place, &endpoint, &["get", "http://127.0.0.1:9/", "--range", "1KiB", "--expect", "etag"]);
+    assert!(ranged.code == Some(2) && ranged.stderr.contains("--range"), "{ranged:?}");
+    let _: &Value = report.at("/failures");
+    server.stop();
+}
