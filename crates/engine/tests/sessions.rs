@@ -51,7 +51,8 @@ fn slots_keep_to_their_sessions_and_other_hosts_see_none() {
 /// A plan of ten slots against a stand-in of Filestash that lets so many log in at once, and 50 each second after them.
 fn limited(login_burst: u64) -> (Server, Plan) {
     let logins_per_second = NonZeroU64::new(50).unwrap();
-    let stand_in = StandIn::Filestash(server::Filestash { logins_per_second, login_burst });
+    let stand_in =
+        StandIn::Filestash(server::Filestash { logins_per_second, login_burst, ..server::Filestash::default() });
     let server = Server::start(&Config { stand_in, ..Config::default() }).unwrap();
     let mut plan = at(plan(), &format!("http://{}/api/files/ls?path=/", server.addresses()[0]));
     plan.load = closed(10);

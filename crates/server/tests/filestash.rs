@@ -175,7 +175,7 @@ fn uploads_close_their_connection_and_only_some_changes_are_there() {
 
 #[test]
 fn too_many_logins_are_refused() {
-    let limits = Filestash { logins_per_second: NonZeroU64::MIN, login_burst: 3 };
+    let limits = Filestash { logins_per_second: NonZeroU64::MIN, login_burst: 3, ..Filestash::default() };
     let (_server, address) = start(&Config { stand_in: StandIn::Filestash(limits), ..config() });
     let mut client = Client::connect(address);
     let statuses: Vec<u16> =

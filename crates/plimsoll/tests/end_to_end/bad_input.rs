@@ -149,6 +149,7 @@ fn each_mistake_with_what_is_served_is_told_in_a_line() {
         (&["--cluster", "2", "--as", "filestash"], &["--cluster", "filestash"]),
         (&["--cluster-mode", "proxy"], &["--cluster"]),
         (&["--queue", "5"], &["--queue", "--as alluxio"]),
+        (&["--sftp"], &["--sftp", "--as filestash"]),
         (&["--piece-size", "1GiB", "--as", "alluxio"], &["--piece-size", "--as booster-http"]),
         (&["--as", "booster-http", "--slow-above", "many"], &["--slow-above", "many"]),
         (&["--list", "5"], &["--list", "--names", "--urls"]),

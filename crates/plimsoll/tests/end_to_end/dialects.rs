@@ -1,7 +1,7 @@
 //! Systems asked as they are asked, against their stand-ins: what the client names, sends and checks, and what the server
 //! counts for itself.
 
-use crate::support::{Ended, Place, Report, Running, shared_cores};
+use crate::support::{Ended, Place, Report, Running, Sshd, shared_cores};
 
 /// Starts `plimsoll serve` on a free port. Answers it with the URL of its root.
 fn serve(place: &Place, words: &[&str]) -> (Running, String) {
@@ -186,4 +186,61 @@ fn a_login_that_is_refused_ends_before_the_run() {
     assert_eq!(report.class("auth"), 10);
     let stdout = server.stop();
     assert_eq!(line(&stdout, "status"), "401 × 10, 501 × 1");
+}
+
+/// Runs `get` as Filestash is asked, with the user's key of an sshd in its environment.
+fn get_by_sftp<'a>(place: &Place, key: &str, words: impl IntoIterator<Item = &'a str>) -> Ended {
+    let _ = std::fs::remove_dir_all(place.path("out"));
+    let always = ["get", "--json", "--out", "out", "--as", "filestash"];
+    let mut command = place.command(always.into_iter().chain(words));
+    command.env("KEY", key);
+    Running::of(command).end()
+}
+
+#[test]
+fn filestash_shows_the_files_of_an_sftp_server() {
+    let Some(sshd) = Sshd::start() else { return };
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, root) = serve(&place, &["--as", "filestash", "--sftp"]);
+    let (files, login, key) = (sshd.files(), sshd.login(), sshd.key());
+    for (name, bytes) in [("one", 100_000), ("t\"wo", 7)] {
+        std::fs::write(files.join(name), vec![b'x'; bytes]).expect("a file can be written");
+    }
+    std::fs::create_dir(files.join("deeper")).expect("a directory can be made");
+    let (directory, one) = (files.to_str().unwrap(), files.join("one"));
+    let entries: usize = ["one", "t\\\"wo", "deeper"]
+        .iter()
+        .map(|name| {
+            let about = std::fs::metadata(files.join(name.replace('\\', ""))).unwrap();
+            let (kind, size) = if about.is_dir() { ("directory", about.len()) } else { ("file", about.len()) };
+            format!(r#"{{"name":"{name}","type":"{kind}","size":{size},"time":1700000000000}},"#).len()
+        })
+        .sum();
+    let listed = r#"{"status":"ok","results":[],"permissions":{}}"#.len() + entries;
+    let size = format!("{listed}B");
+    let connection = ["--connection", login.as_str(), root.as_str()];
+    let ls = ["--do", "ls", directory, "-n", "60", "-c", "4", "--expect-size", &size];
+    let ended = get_by_sftp(&place, &key, ls.into_iter().chain(connection));
+    ended.expect(0);
+    Report::read(&ended).expect_clean(60);
+    let cat = [one.to_str().unwrap(), "-n", "10", "-c", "2", "--expect-size", "100000B"];
+    let ended = get_by_sftp(&place, &key, cat.into_iter().chain(connection));
+    ended.expect(0);
+    Report::read(&ended).expect_clean(10);
+    let ranges = [one.to_str().unwrap(), "-n", "20", "-c", "2", "--range", "10000B"];
+    let ended = get_by_sftp(&place, &key, ranges.into_iter().chain(connection));
+    ended.expect(0);
+    Report::read(&ended).expect_clean(20);
+    let missing = ["--do", "ls", "/no/such/directory", "-n", "5"];
+    let ended = get_by_sftp(&place, &key, missing.into_iter().chain(connection));
+    ended.expect(1);
+    assert_eq!(Report::read(&ended).class("http_4xx"), 5);
+    assert_eq!(sshd.connections(), 1, "all requests of a login share a connection");
+    let refused = get_by_sftp(&place, "secret", ["--do", "ls"].into_iter().chain(connection));
+    refused.expect(4);
+    assert!(refused.stderr.contains("status 400"), "{}", refused.stderr);
+    // Four logins, three HEADs' worth of sizes in one, and what was asked for.
+    let stdout = server.stop();
+    assert_eq!(line(&stdout, "status"), "200 × 75, 206 × 21, 400 × 1, 404 × 5", "{stdout}");
 }

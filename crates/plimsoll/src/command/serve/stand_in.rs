@@ -63,6 +63,9 @@ pub struct StandInArgs {
     /// filestash: logins per second, after 1000 at once [default: 10].
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, hide_short_help = true)]
     pub logins: Option<NonZeroU64>,
+    /// filestash: let clients log in to SFTP servers, by ssh.
+    #[arg(long, hide_short_help = true)]
+    pub sftp: bool,
     /// Write a list of so many objects, to --names or --urls.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub list: Option<u64>,
@@ -121,7 +124,7 @@ impl StandInArgs {
             Some(System::Filestash) => {
                 let usual = Filestash::default();
                 let logins_per_second = self.logins.unwrap_or(usual.logins_per_second);
-                StandIn::Filestash(Filestash { logins_per_second, ..usual })
+                StandIn::Filestash(Filestash { logins_per_second, sftp: self.sftp, ..usual })
             }
         };
         self.apply_faults(&mut config.faults);
@@ -152,6 +155,7 @@ impl StandInArgs {
             ("--queue", self.queue.is_some(), System::Alluxio),
             ("--no-keep-alive", self.no_keep_alive, System::Alluxio),
             ("--logins", self.logins.is_some(), System::Filestash),
+            ("--sftp", self.sftp, System::Filestash),
         ];
         for (flag, is_given, system) in given {
             if is_given && self.stand_in != Some(system) {

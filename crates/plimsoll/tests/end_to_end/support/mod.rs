@@ -5,12 +5,14 @@ mod nginx;
 mod peers;
 mod program;
 mod report;
+mod sshd;
 pub mod versitygw;
 
 pub use nginx::{Nginx, Request, Setup};
 pub use peers::{peer, skip};
 pub use program::{Ended, Place, Running};
 pub use report::Report;
+pub use sshd::Sshd;
 pub use versitygw::Versitygw;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

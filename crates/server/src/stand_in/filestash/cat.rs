@@ -2,6 +2,7 @@
 
 use wire::{ByteRange, ContentRange};
 
+use super::sftp::{self, Failed, Login, Pool, Slice};
 use super::{failure, header};
 use crate::answer::{Answer, Content, Facts, Media};
 use crate::stand_in::make::{Segment, Segments};
@@ -15,13 +16,38 @@ pub(super) fn serve(path: &str, facts: &Facts<'_>) -> Answer {
         None if facts.fields.range.is_some() => Answer::of(200, Content::Pattern, Some(size)),
         None => stream(size),
     };
+    decorate(&mut answer);
+    answer
+}
+
+/// The answer for a file of an SFTP server.
+pub(super) fn remote(path: &str, login: &Login, pool: &Pool, facts: &Facts<'_>) -> Result<Answer, Failed> {
+    let client = pool.client(login)?;
+    let size = sftp::lock(&client).size(path)?;
+    let handle = sftp::lock(&client).open_file(path)?;
+    let asked = facts.fields.range.as_deref().and_then(|value| first_range(value, size));
+    let slice = |next: u64, left: u64| Content::Source(Box::new(Slice { client, handle, next, left }));
+    let mut answer = match asked {
+        Some((first, last)) => {
+            let length = last - first + 1;
+            let there = size.saturating_sub(first).min(length);
+            let mut answer = Answer::of(206, slice(first, there), Some(length));
+            tell_range(&mut answer, (first, last), size);
+            answer
+        }
+        None => Answer::of(200, slice(0, size), None),
+    };
+    decorate(&mut answer);
+    Ok(answer)
+}
+
+fn decorate(answer: &mut Answer) {
     answer.media = Media::Named("application/octet-stream".into());
     header(
-        &mut answer,
+        answer,
         "Content-Security-Policy: default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; font-src data:; script-src-elem 'self'",
     );
-    header(&mut answer, "Set-Cookie: download=; Path=/; Max-Age=0");
-    answer
+    header(answer, "Set-Cookie: download=; Path=/; Max-Age=0");
 }
 
 fn stream(size: u64) -> Answer {
@@ -38,15 +64,18 @@ fn stream(size: u64) -> Answer {
 fn part(first: u64, last: u64, size: u64) -> Answer {
     let length = last - first + 1;
     let there = size.saturating_sub(first).min(length);
-    let told = ByteRange::new(first, last).and_then(|range| ContentRange::of(range, Some(size)));
     let mut answer = Answer::of(206, Content::Pattern, Some(length));
     answer.first = first;
-    match told {
-        Some(range) => answer.content_range = Some(range),
-        None => header(&mut answer, &format!("Content-Range: bytes {first}-{last}/{size}")),
-    }
+    tell_range(&mut answer, (first, last), size);
     answer.spoil.cut = (there < length).then_some(there);
     answer
+}
+
+fn tell_range(answer: &mut Answer, (first, last): (u64, u64), size: u64) {
+    match ByteRange::new(first, last).and_then(|range| ContentRange::of(range, Some(size))) {
+        Some(range) => answer.content_range = Some(range),
+        None => header(answer, &format!("Content-Range: bytes {first}-{last}/{size}")),
+    }
 }
 
 /// The first range, read as Filestash reads it: `-5` is not the last five bytes but `0-5`.

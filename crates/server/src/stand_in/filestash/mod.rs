@@ -1,10 +1,12 @@
-//! Filestash over its blackhole backend, which stores nothing: what is measured is the framework itself.
+//! Filestash over its blackhole backend, which stores nothing: what is measured is the framework itself. On request also over
+//! an SFTP server, whose share is the difference.
 //!
 //! Filestash runs on Go's `net/http`: an answer that is longer than its buffer of 2 KiB and has no length set goes out in
 //! chunks, or, to an HTTP/1.0 client, ends with the connection. That decides whether ab's `-k` keeps connections.
 
 mod cat;
 mod session;
+mod sftp;
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -17,7 +19,8 @@ use wire::{Header, Method, RequestHead};
 use super::fields::parameter;
 use crate::answer::{Answer, Content, Facts, Media};
 use crate::target::Target;
-use session::Session;
+use session::{Backend, Session};
+use sftp::{Entry, Failed, Login, Pool};
 
 /// Bytes that Go buffers before it sends a head without a length.
 const GO_BUFFER: u64 = 2048;
@@ -42,12 +45,14 @@ pub struct Filestash {
     pub logins_per_second: NonZeroU64,
     /// Logins that may come at once.
     pub login_burst: u64,
+    /// Whether clients may log in to SFTP servers: it lets them name hosts, to which `ssh` is run.
+    pub sftp: bool,
 }
 
 impl Default for Filestash {
     /// Filestash's own limits: 10 each second, 1000 at once.
     fn default() -> Self {
-        Self { logins_per_second: NonZeroU64::new(10).unwrap_or(NonZeroU64::MIN), login_burst: 1000 }
+        Self { logins_per_second: NonZeroU64::new(10).unwrap_or(NonZeroU64::MIN), login_burst: 1000, sftp: false }
     }
 }
 
@@ -57,11 +62,12 @@ pub(crate) struct FilestashPlayer {
     config: Filestash,
     /// When the bucket of logins is full again, in nanoseconds of the monotonic clock.
     logins_until: Arc<AtomicU64>,
+    sftp: Pool,
 }
 
 impl FilestashPlayer {
     pub(crate) fn new(config: Filestash) -> Self {
-        Self { config, logins_until: Arc::default() }
+        Self { config, logins_until: Arc::default(), sftp: Pool::default() }
     }
 
     pub(crate) fn answer(&self, head: &RequestHead, target: Target<'_>, facts: &Facts<'_>) -> Answer {
@@ -75,7 +81,7 @@ impl FilestashPlayer {
             return self.session(head, target, facts);
         }
         match Session::of_request(target, facts) {
-            Some(_) => files(call, reads, head, target, facts),
+            Some(session) => self.files(&session.backend, call, reads, (head, target, facts)),
             None => failure(401, "Not Authorised"),
         }
     }
@@ -92,7 +98,7 @@ impl FilestashPlayer {
                 answer
             }
             Method::Post if !self.may_log_in() => failure(429, "Too Many Requests"),
-            Method::Post => match Session::opened(&facts.fields.body) {
+            Method::Post => match Session::opened(&facts.fields.body).and_then(|session| self.let_in(session)) {
                 Ok(session) => {
                     let mut answer = result(&session.told(true));
                     for cookie in session.cookies() {
@@ -104,6 +110,50 @@ impl FilestashPlayer {
             },
             _ => failure(405, "Not Allowed"),
         }
+    }
+
+    /// Logs in to the backend, as far as there is one.
+    fn let_in(&self, session: Session) -> Result<Session, (u16, &'static str)> {
+        match &session.backend {
+            Backend::Sftp(_) if !self.config.sftp => Err((501, "the stand-in has the backend blackhole alone")),
+            Backend::Sftp(login) if self.sftp.client(login).is_err() => Err((401, "Not Authorised")),
+            Backend::Sftp(_) | Backend::Blackhole => Ok(session),
+        }
+    }
+
+    fn files(
+        &self,
+        backend: &Backend,
+        call: &str,
+        reads: bool,
+        (head, target, facts): (&RequestHead, Target<'_>, &Facts<'_>),
+    ) -> Answer {
+        match backend {
+            // A token says so, but this server was not asked to.
+            Backend::Sftp(_) if !self.config.sftp => failure(401, "Not Authorised"),
+            Backend::Sftp(login) if reads && matches!(call, "files/ls" | "files/cat") => {
+                let Some(path) = parameter(target, "path").map(|path| percent_decode_str(path).decode_utf8_lossy())
+                else {
+                    return failure(400, "missing path parameter");
+                };
+                let answer = match call {
+                    "files/ls" => self.list(&path, login, facts),
+                    _ => cat::remote(&path, login, &self.sftp, facts),
+                };
+                answer.unwrap_or_else(|failed| {
+                    let (status, words) = failed.told();
+                    failure(status, words)
+                })
+            }
+            Backend::Sftp(_) if !reads => failure(501, "Not Implemented"),
+            Backend::Sftp(_) | Backend::Blackhole => files(call, reads, head, target, facts),
+        }
+    }
+
+    fn list(&self, path: &str, login: &Login, facts: &Facts<'_>) -> Result<Answer, Failed> {
+        let client = self.sftp.client(login)?;
+        let entries = sftp::lock(&client).list(path)?;
+        Ok(ls(path, &entries, facts))
     }
 
     /// Takes a place for a login, if there is one (a generic cell rate algorithm: the bucket is a single instant).
@@ -145,7 +195,11 @@ fn files(call: &str, reads: bool, head: &RequestHead, target: Target<'_>, facts:
         return failure(400, "missing path parameter");
     };
     match call {
-        "files/ls" if reads => ls(&path, facts),
+        "files/ls" if reads => {
+            let entry =
+                |(name, size): (&str, u64)| Entry { name: name.to_owned(), is_directory: false, size, changed: 0 };
+            ls(&path, &LISTED.map(entry), facts)
+        }
         "files/cat" if reads => cat::serve(&path, facts),
         "files/save" | "files/cat" if posts || (call == "files/save" && head.method == Method::Patch) => {
             // Each upload costs its client a connection.
@@ -160,25 +214,29 @@ fn files(call: &str, reads: bool, head: &RequestHead, target: Target<'_>, facts:
     }
 }
 
-fn ls(path: &str, facts: &Facts<'_>) -> Answer {
-    let etag = etag(path);
+fn ls(path: &str, entries: &[Entry], facts: &Facts<'_>) -> Answer {
+    let etag = etag(path, entries.len());
     if facts.fields.if_none_match.as_deref() == Some(etag.as_bytes()) {
         let mut answer = Answer::of(304, Content::Empty, Some(0));
         header(&mut answer, &format!("Etag: {etag}"));
         return answer;
     }
-    let entry = |(name, size): &(&str, u64)| format!(r#"{{"name":"{name}","type":"file","size":{size},"time":0}}"#);
-    let entries: Vec<String> = LISTED.iter().map(entry).collect();
+    let entry = |entry: &Entry| {
+        let name = serde_json::Value::from(entry.name.as_str());
+        let kind = if entry.is_directory { "directory" } else { "file" };
+        format!(r#"{{"name":{name},"type":"{kind}","size":{},"time":{}}}"#, entry.size, entry.changed * 1000)
+    };
+    let entries: Vec<String> = entries.iter().map(entry).collect();
     let mut answer = json(200, &format!(r#"{{"status":"ok","results":[{}],"permissions":{{}}}}"#, entries.join(",")));
     header(&mut answer, &format!("Etag: {etag}"));
     answer
 }
 
 /// A tag without quotes, as Filestash sends it: it is not a valid one.
-fn etag(path: &str) -> String {
+fn etag(path: &str, entries: usize) -> String {
     use base64::Engine;
     // FNV-1, 32 bits, over path and number of entries.
-    let hash = format!("{path}{}", LISTED.len())
+    let hash = format!("{path}{entries}")
         .bytes()
         .fold(0x811c_9dc5_u32, |hash, byte| hash.wrapping_mul(0x0100_0193) ^ u32::from(byte));
     base64::engine::general_purpose::STANDARD.encode(hash.to_be_bytes())
@@ -231,7 +289,8 @@ mod tests {
     #[test]
     fn logins_come_in_a_burst_and_then_at_their_rate() {
         let rate = NonZeroU64::new(1).unwrap();
-        let player = FilestashPlayer::new(Filestash { logins_per_second: rate, login_burst: 5 });
+        let player =
+            FilestashPlayer::new(Filestash { logins_per_second: rate, login_burst: 5, ..Filestash::default() });
         let taken = (0..20).filter(|_| player.may_log_in()).count();
         assert_eq!(taken, 5);
     }

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 use super::COOKIE_LIFE;
+use super::sftp;
 use crate::answer::Facts;
 use crate::stand_in::fields::parameter;
 use crate::target::Target;
@@ -21,21 +22,40 @@ const SUM_BYTES: usize = 16;
 /// A client that has logged in.
 pub(super) struct Session {
     token: String,
+    pub(super) backend: Backend,
+}
+
+/// What a client has logged in to.
+pub(super) enum Backend {
+    Blackhole,
+    Sftp(Box<sftp::Login>),
+}
+
+impl Backend {
+    fn of_login(login: &serde_json::Value) -> Result<Self, (u16, &'static str)> {
+        match login.get("type").and_then(serde_json::Value::as_str) {
+            Some("blackhole") => Ok(Self::Blackhole),
+            Some("sftp") => match sftp::Login::read(login) {
+                Some(login) => Ok(Self::Sftp(Box::new(login))),
+                None => {
+                    Err((400, "the stand-in logs in to sftp with hostname, username and a private key as password"))
+                }
+            },
+            Some(_) => Err((501, "the stand-in has the backends blackhole and sftp alone")),
+            None => Err((400, "Not Valid")),
+        }
+    }
 }
 
 impl Session {
     /// Logs in with the body of a `POST /api/session`.
     pub(super) fn opened(body: &[u8]) -> Result<Self, (u16, &'static str)> {
         let login: serde_json::Value = serde_json::from_slice(body).map_err(|_| (400, "Not Valid"))?;
-        match login.get("type").and_then(serde_json::Value::as_str) {
-            Some("blackhole") => {}
-            Some(_) => return Err((501, "the stand-in has the backend blackhole alone")),
-            None => return Err((400, "Not Valid")),
-        }
+        let backend = Backend::of_login(&login)?;
         let text = login.to_string().into_bytes();
         let sum = Sha256::digest(&text);
         let token = URL_SAFE_NO_PAD.encode([&text, &sum[..SUM_BYTES]].concat());
-        Ok(Self { token })
+        Ok(Self { token, backend })
     }
 
     /// The session that a request belongs to, by cookies, by `Authorization: Bearer` or by `?authorization=`.
@@ -50,7 +70,10 @@ impl Session {
     fn checked(token: String) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(&token).ok()?;
         let (text, sum) = bytes.split_at_checked(bytes.len().checked_sub(SUM_BYTES)?)?;
-        (Sha256::digest(text)[..SUM_BYTES] == *sum).then_some(Self { token })
+        let is_own = Sha256::digest(text)[..SUM_BYTES] == *sum;
+        let login = serde_json::from_slice(text).ok().filter(|_| is_own)?;
+        let backend = Backend::of_login(&login).ok()?;
+        Some(Self { token, backend })
     }
 
     /// The session as JSON; with its token when it was just opened.

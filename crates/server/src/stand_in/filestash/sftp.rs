@@ -1,0 +1,461 @@
+//! Files of an SFTP server, as Filestash's sftp backend shows them: one connection for each login, which all its requests
+//! share one after the other. They block the server's thread meanwhile.
+//!
+//! SSH is the system's `ssh` program; what is spoken here is the protocol within, version 3
+//! (draft-ietf-secsh-filexfer-02), as far as listing and reading need it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use crate::pattern::Pattern;
+use crate::source::{Produced, Source};
+
+/// Nothing is waited for any longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Connections at once; another login has the oldest ones closed.
+const CONNECTIONS_MAX: usize = 64;
+/// The most that a peer may send at once: OpenSSH's own limit.
+const PACKET_MAX: usize = 256 * 1024;
+/// Entries of a directory that are listed.
+const ENTRIES_MAX: usize = 100_000;
+/// What every server has to be able to send at once.
+const READ_MAX: u64 = 32 * 1024;
+
+/// Whom to ask, as whom.
+#[derive(Clone)]
+pub(super) struct Login {
+    host: String,
+    port: u16,
+    user: String,
+    /// A private key, in the form in which ssh keeps it.
+    key: String,
+}
+
+/// Something in a directory.
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) is_directory: bool,
+    pub(super) size: u64,
+    /// Last change, in seconds of Unix time.
+    pub(super) changed: u64,
+}
+
+/// Why a file server did not do what it was asked.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// It said so, with this code.
+    Said(u32),
+    /// The connection is of no use any more.
+    Broken(io::Error),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl Failed {
+    /// The status and the words with which Filestash tells of it.
+    pub(super) fn told(&self) -> (u16, &'static str) {
+        match self {
+            Self::Said(NO_SUCH_FILE) => (404, "Not Found"),
+            Self::Said(PERMISSION_DENIED) => (403, "Forbidden"),
+            Self::Said(_) => (500, "Internal Server Error"),
+            Self::Broken(_) => (502, "the sftp server does not answer"),
+        }
+    }
+}
+
+impl Login {
+    /// Reads the parameters of a login; `None` when one is missing or could mean something else to `ssh`.
+    pub(super) fn read(login: &serde_json::Value) -> Option<Self> {
+        let text = |name: &str| login.get(name).and_then(serde_json::Value::as_str);
+        let is_plain = |text: &&str| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':');
+            !text.is_empty() && !text.starts_with('-') && text.bytes().all(plain)
+        };
+        Some(Self {
+            host: text("hostname").filter(is_plain)?.to_owned(),
+            port: text("port").unwrap_or("22").parse().ok()?,
+            user: text("username").filter(is_plain)?.to_owned(),
+            key: text("password").filter(|key| key.starts_with("-----BEGIN "))?.to_owned(),
+        })
+    }
+
+    fn identity(&self) -> [u8; 32] {
+        Sha256::digest(format!("{}\0{}\0{}\0{}", self.host, self.port, self.user, self.key)).into()
+    }
+}
+
+/// The connections of all logins.
+#[derive(Default)]
+pub(super) struct Pool(Mutex<HashMap<[u8; 32], Arc<Mutex<Client>>>>);
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    /// The connection of a login, opened if it is not there or broken.
+    pub(super) fn client(&self, login: &Login) -> io::Result<Arc<Mutex<Client>>> {
+        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let identity = login.identity();
+        if let Some(client) = clients.get(&identity)
+            && !lock(client).broken
+        {
+            return Ok(Arc::clone(client));
+        }
+        if clients.len() >= CONNECTIONS_MAX {
+            clients.clear();
+        }
+        let client = Arc::new(Mutex::new(Client::open(login)?));
+        clients.insert(identity, Arc::clone(&client));
+        Ok(client)
+    }
+}
+
+pub(super) fn lock(client: &Mutex<Client>) -> std::sync::MutexGuard<'_, Client> {
+    client.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A connection to an SFTP server.
+pub(super) struct Client {
+    stream: UnixStream,
+    ssh: Child,
+    last_id: u32,
+    broken: bool,
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.ssh.kill();
+        let _ = self.ssh.wait();
+    }
+}
+
+const INIT: u8 = 1;
+const VERSION: u8 = 2;
+const OPEN: u8 = 3;
+const CLOSE: u8 = 4;
+const READ: u8 = 5;
+const OPENDIR: u8 = 11;
+const READDIR: u8 = 12;
+const STAT: u8 = 17;
+const STATUS: u8 = 101;
+const HANDLE: u8 = 102;
+const DATA: u8 = 103;
+const NAME: u8 = 104;
+const ATTRS: u8 = 105;
+
+const AT_END: u32 = 1;
+const NO_SUCH_FILE: u32 = 2;
+const PERMISSION_DENIED: u32 = 3;
+
+impl Client {
+    fn open(login: &Login) -> io::Result<Self> {
+        // ssh reads keys from files alone.
+        let mut key = tempfile::NamedTempFile::new()?;
+        key.write_all(login.key.trim_end().as_bytes())?;
+        key.write_all(b"\n")?;
+        let (stream, theirs) = UnixStream::pair()?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut ssh = Command::new("ssh");
+        ssh.args(["-F", "none", "-s", "-l", &login.user, "-p", &login.port.to_string(), "-i"]).arg(key.path());
+        for option in [
+            "BatchMode=yes",
+            "IdentitiesOnly=yes",
+            "PreferredAuthentications=publickey",
+            "StrictHostKeyChecking=no",
+            "UserKnownHostsFile=/dev/null",
+            "LogLevel=ERROR",
+            "ConnectTimeout=10",
+        ] {
+            ssh.args(["-o", option]);
+        }
+        ssh.args(["--", &login.host, "sftp"]).env_remove("SSH_AUTH_SOCK");
+        let output: OwnedFd = theirs.try_clone()?.into();
+        let input: OwnedFd = theirs.into();
+        ssh.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::null());
+        let child = ssh.spawn()?;
+        // What `Command` holds of the socket is closed with it: else nobody would see ssh end.
+        drop(ssh);
+        let mut client = Self { stream, ssh: child, last_id: 0, broken: false };
+        client.stream.write_all(&[0, 0, 0, 5, INIT, 0, 0, 0, 3])?;
+        let (kind, _) = client.packet()?;
+        if kind != VERSION {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Ok(client)
+    }
+
+    /// What is in a directory, without itself and its parent.
+    pub(super) fn list(&mut self, path: &str) -> Result<Vec<Entry>, Failed> {
+        let handle = self.handle(OPENDIR, &[path.as_bytes()], &[])?;
+        let mut entries = Vec::new();
+        let ended = loop {
+            match self.ask(READDIR, &[&handle], &[], NAME) {
+                Ok(body) => match names(&body, &mut entries) {
+                    Ok(()) if entries.len() < ENTRIES_MAX => {}
+                    Ok(()) => break Ok(()),
+                    Err(error) => break Err(self.broken(error)),
+                },
+                Err(Failed::Said(AT_END)) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        let closed = self.close(&handle);
+        ended.and(closed).map(|()| entries)
+    }
+
+    /// The size of a file.
+    pub(super) fn size(&mut self, path: &str) -> Result<u64, Failed> {
+        let body = self.ask(STAT, &[path.as_bytes()], &[], ATTRS)?;
+        Attributes::read(&mut Fields(&body)).map(|found| found.size).map_err(|error| self.broken(error))
+    }
+
+    /// Opens a file for reading.
+    pub(super) fn open_file(&mut self, path: &str) -> Result<Vec<u8>, Failed> {
+        // For reading, without attributes.
+        self.handle(OPEN, &[path.as_bytes()], &[0, 0, 0, 1, 0, 0, 0, 0])
+    }
+
+    /// Bytes from an offset on, some 32 KiB at most; none at the end.
+    fn read(&mut self, handle: &[u8], offset: u64, most: u64) -> Result<Vec<u8>, Failed> {
+        let most = u32::try_from(most.min(READ_MAX)).unwrap_or(u32::MAX);
+        let tail = [&offset.to_be_bytes()[..], &most.to_be_bytes()].concat();
+        match self.ask(READ, &[handle], &tail, DATA) {
+            Ok(body) => Fields(&body).bytes().map(<[u8]>::to_vec).map_err(|error| self.broken(error)),
+            Err(Failed::Said(AT_END)) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn close(&mut self, handle: &[u8]) -> Result<(), Failed> {
+        match self.ask(CLOSE, &[handle], &[], STATUS) {
+            Ok(_) | Err(Failed::Said(0)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn handle(&mut self, kind: u8, texts: &[&[u8]], tail: &[u8]) -> Result<Vec<u8>, Failed> {
+        let body = self.ask(kind, texts, tail, HANDLE)?;
+        Fields(&body).bytes().map(<[u8]>::to_vec).map_err(|error| self.broken(error))
+    }
+
+    fn broken(&mut self, error: io::Error) -> Failed {
+        self.broken = true;
+        Failed::Broken(error)
+    }
+
+    /// Sends a request of some texts and what follows them, and gives the answer behind its id.
+    fn ask(&mut self, kind: u8, texts: &[&[u8]], tail: &[u8], wanted: u8) -> Result<Vec<u8>, Failed> {
+        let answer = self.exchange(kind, texts, tail).map_err(|error| self.broken(error))?;
+        match answer {
+            (found, body) if found == wanted && found != STATUS => Ok(body),
+            (STATUS, body) => Err(match Fields(&body).number() {
+                Ok(code) => Failed::Said(code),
+                Err(error) => self.broken(error),
+            }),
+            _ => Err(self.broken(io::ErrorKind::InvalidData.into())),
+        }
+    }
+
+    fn exchange(&mut self, kind: u8, texts: &[&[u8]], tail: &[u8]) -> io::Result<(u8, Vec<u8>)> {
+        self.last_id = self.last_id.wrapping_add(1);
+        let id = self.last_id.to_be_bytes();
+        let mut request = vec![0, 0, 0, 0, kind];
+        request.extend_from_slice(&id);
+        for text in texts {
+            request.extend_from_slice(&length(text.len())?);
+            request.extend_from_slice(text);
+        }
+        request.extend_from_slice(tail);
+        let bytes = length(request.len() - 4)?;
+        request[..4].copy_from_slice(&bytes);
+        self.stream.write_all(&request)?;
+        let (kind, body) = self.packet()?;
+        match body.split_first_chunk::<4>() {
+            Some((found, rest)) if *found == id => Ok((kind, rest.to_vec())),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    /// The next packet: its kind, and what follows it.
+    fn packet(&mut self) -> io::Result<(u8, Vec<u8>)> {
+        let mut head = [0; 5];
+        self.stream.read_exact(&mut head)?;
+        let [a, b, c, d, kind] = head;
+        let bytes = u32::from_be_bytes([a, b, c, d]) as usize;
+        if !(1..=PACKET_MAX).contains(&bytes) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut body = vec![0; bytes - 1];
+        self.stream.read_exact(&mut body)?;
+        Ok((kind, body))
+    }
+}
+
+fn length(bytes: usize) -> io::Result<[u8; 4]> {
+    u32::try_from(bytes).map(u32::to_be_bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+/// What is left of a packet.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, bytes: usize) -> io::Result<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(bytes).ok_or(io::ErrorKind::InvalidData)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn number(&mut self) -> io::Result<u32> {
+        let bytes = self.take(4)?.first_chunk().ok_or(io::ErrorKind::InvalidData)?;
+        Ok(u32::from_be_bytes(*bytes))
+    }
+
+    fn bytes(&mut self) -> io::Result<&'a [u8]> {
+        let bytes = self.number()? as usize;
+        self.take(bytes)
+    }
+}
+
+/// What is told of a file.
+#[derive(Default)]
+struct Attributes {
+    size: u64,
+    is_directory: bool,
+    changed: u64,
+}
+
+impl Attributes {
+    fn read(fields: &mut Fields<'_>) -> io::Result<Self> {
+        let flags = fields.number()?;
+        let mut found = Self::default();
+        if flags & 1 != 0 {
+            found.size = u64::from(fields.number()?) << 32 | u64::from(fields.number()?);
+        }
+        if flags & 2 != 0 {
+            fields.take(8)?;
+        }
+        if flags & 4 != 0 {
+            found.is_directory = fields.number()? & 0o170_000 == 0o040_000;
+        }
+        if flags & 8 != 0 {
+            fields.take(4)?;
+            found.changed = u64::from(fields.number()?);
+        }
+        if flags & 0x8000_0000 != 0 {
+            for _ in 0..fields.number()? {
+                fields.bytes()?;
+                fields.bytes()?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn names(body: &[u8], entries: &mut Vec<Entry>) -> io::Result<()> {
+    let mut fields = Fields(body);
+    for _ in 0..fields.number()? {
+        let name = String::from_utf8_lossy(fields.bytes()?).into_owned();
+        fields.bytes()?;
+        let Attributes { size, is_directory, changed } = Attributes::read(&mut fields)?;
+        if name != "." && name != ".." {
+            entries.push(Entry { name, is_directory, size, changed });
+        }
+    }
+    Ok(())
+}
+
+/// A slice of a file, read while it is sent.
+pub(super) struct Slice {
+    pub(super) client: Arc<Mutex<Client>>,
+    pub(super) handle: Vec<u8>,
+    pub(super) next: u64,
+    /// Bytes that are left.
+    pub(super) left: u64,
+}
+
+impl fmt::Debug for Slice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slice").field("next", &self.next).field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Slice {
+    fn drop(&mut self) {
+        let _ = lock(&self.client).close(&self.handle);
+    }
+}
+
+impl Source for Slice {
+    fn produce(&mut self, _: &Pattern, room: usize, out: &mut Vec<u8>) -> io::Result<Produced> {
+        if self.left == 0 {
+            return Ok(Produced::End);
+        }
+        let piece = lock(&self.client).read(&self.handle, self.next, self.left.min(room as u64));
+        match piece {
+            Ok(piece) if piece.is_empty() => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(piece) => {
+                let bytes = (piece.len() as u64).min(self.left);
+                self.next += bytes;
+                self.left -= bytes;
+                out.extend_from_slice(&piece);
+                Ok(Produced::Piece)
+            }
+            Err(Failed::Broken(error)) => Err(error),
+            Err(Failed::Said(_)) => Err(io::ErrorKind::Other.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_peer_sends_is_read_within_its_bounds() {
+        let mut body = vec![0, 0, 0, 1, 0, 0, 0, 1, b'a', 0, 0, 0, 0];
+        body.extend([0, 0, 0, 0b1101, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0o101, 0o244, 0, 0, 0, 1, 0, 0, 0, 2]);
+        let mut entries = Vec::new();
+        names(&body, &mut entries).unwrap();
+        let [entry] = &entries[..] else { panic!("there is one") };
+        assert_eq!((entry.name.as_str(), entry.is_directory, entry.size, entry.changed), ("a", false, 7, 2));
+        for cut in 0..body.len() {
+            assert!(names(&body[..cut], &mut Vec::new()).is_err(), "{cut}");
+        }
+        assert!(names(&[0xff; 8], &mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn logins_name_no_options_of_ssh() {
+        let login = |host: &str, user: &str, key: &str| {
+            let login = serde_json::json!({ "type": "sftp", "hostname": host, "username": user, "password": key });
+            Login::read(&login).is_some()
+        };
+        let key = "-----BEGIN OPENSSH PRIVATE KEY-----";
+        assert!(login("127.0.0.1", "me", key) && login("::1", "a.b-c", key));
+        for (host, user, key) in [
+            ("-oProxyCommand=x", "me", key),
+            ("h", "-oProxyCommand=x", key),
+            ("h o", "me", key),
+            ("h", "", key),
+            ("h", "me", "secret"),
+        ] {
+            assert!(!login(host, user, key), "{host} {user}");
+        }
+    }
+}
