@@ -41,6 +41,8 @@ pub struct Form {
     pub headers: &'static [(&'static str, &'static str)],
     /// Header fields that a good answer has.
     pub expected: &'static [(&'static str, &'static str)],
+    /// Whether `ETag` of a good answer is the object's name.
+    pub etag_is_name: bool,
     /// Whether a slice may be asked for.
     pub ranges: bool,
 }
@@ -48,7 +50,7 @@ pub struct Form {
 impl Form {
     /// A request that nothing is to be said about but its method.
     pub(crate) const fn plain(method: &'static str, kind: OpKind) -> Self {
-        Self { method, kind, headers: &[], expected: &[], ranges: matches!(kind, OpKind::Get) }
+        Self { method, kind, headers: &[], expected: &[], etag_is_name: false, ranges: matches!(kind, OpKind::Get) }
     }
 }
 

@@ -14,7 +14,7 @@ impl Dialect for Piece {
     fn form(&self, ask: Ask) -> Option<Form> {
         // What comes as something else is a page of a proxy, or of the index.
         const EXPECTED: &[(&str, &str)] = &[("Content-Type", "application/piece")];
-        (ask == Ask::Read).then(|| Form { expected: EXPECTED, ..Form::plain("GET", OpKind::Get) })
+        (ask == Ask::Read).then(|| Form { expected: EXPECTED, etag_is_name: true, ..Form::plain("GET", OpKind::Get) })
     }
 
     fn target(&self, _: Ask, base: &str, name: &str) -> Result<String, BadName> {

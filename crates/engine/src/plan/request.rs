@@ -101,6 +101,16 @@ pub struct Checks {
     pub headers: Vec<Header>,
     /// Whether an encoded body was asked for.
     pub encoding_asked: bool,
+    /// Whether `ETag` has to be the last part of the path, in quotes (with `.gz` behind it, where an encoded body was asked
+    /// for): systems that name objects by their content say so which one they send. For URLs of a list.
+    pub etag_is_name: bool,
+}
+
+impl Checks {
+    /// How many header fields a good answer has to have.
+    pub(crate) fn fields(&self) -> usize {
+        self.headers.len() + usize::from(self.etag_is_name)
+    }
 }
 
 /// What becomes of the bodies of good answers.

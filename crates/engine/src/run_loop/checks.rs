@@ -74,7 +74,7 @@ pub(super) fn at_head(head: &Head, asked: &Asked, checks: &Checks) -> AtHead {
             _ => Doomed(failed(AttemptClass::Unexpected, Cause::StatusDiffers, Phase::Head)),
         };
     }
-    if (asked.headers_matched.count_ones() as usize) < checks.headers.len() {
+    if (asked.headers_matched.count_ones() as usize) < checks.fields() {
         return Doomed(failed(AttemptClass::Unexpected, Cause::HeaderDiffers, Phase::Head));
     }
     Read

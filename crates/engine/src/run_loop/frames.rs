@@ -233,7 +233,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(reader) = connection.reader.stream_mut() else { return };
         let mut watch = HeaderWatch::new(
             self.plan,
-            &self.plan.mix.requests()[op.request].checks,
+            (op.request, op.subject),
             &mut self.group_value,
             &mut self.heard,
             if self.first_answer.is_none() { Some(&mut self.software) } else { None },

@@ -1,7 +1,7 @@
 //! Of all that a head says, what a run asks about.
 
 use super::words::Heard;
-use crate::plan::{Checks, Plan};
+use crate::plan::{Checks, Plan, Subject};
 
 /// Bytes of a `Server` header that are kept.
 const SOFTWARE_BYTES_MAX: usize = 256;
@@ -19,21 +19,26 @@ pub(super) struct HeaderWatch<'a> {
     /// Where the tag of the object goes, when it is asked for.
     etag: Option<&'a mut Option<Box<str>>>,
     wanted: &'a [wire::header::Header],
+    /// The object's name, where `ETag` has to tell it, and whether it may be that of an encoded body.
+    named: Option<(&'a str, bool)>,
     /// One bit for each wanted field.
     pub matched: u64,
 }
 
 impl<'a> HeaderWatch<'a> {
+    /// For an answer to a request of the mix for a subject.
     pub fn new(
         plan: &'a Plan,
-        checks: &'a Checks,
+        (request, subject): (usize, Subject),
         group_value: &'a mut Vec<u8>,
         heard: &'a mut Heard,
         software: Option<&'a mut Option<String>>,
         etag: Option<&'a mut Option<Box<str>>>,
     ) -> Self {
+        let checks = &plan.mix.requests()[request].checks;
         let (group_by, wanted) = (plan.group_by.as_deref(), checks.headers.as_slice());
-        Self { group_by, group_value, heard, software, etag, wanted, matched: 0 }
+        let named = if checks.etag_is_name { name(plan, checks, subject) } else { None };
+        Self { group_by, group_value, heard, software, etag, wanted, named, matched: 0 }
     }
 
     #[inline]
@@ -58,6 +63,38 @@ impl<'a> HeaderWatch<'a> {
             if header.name.as_str().as_bytes().eq_ignore_ascii_case(name) && value == header.value.as_str().as_bytes() {
                 self.matched |= 1 << index.min(63);
             }
+        }
+        if let Some((wanted, encoded)) = self.named
+            && name.eq_ignore_ascii_case(b"etag")
+            && is_tag_of(value, wanted, encoded)
+        {
+            self.matched |= 1 << 63;
+        }
+    }
+}
+
+/// What an object of a list is called: the last part of its path.
+fn name<'a>(plan: &'a Plan, checks: &Checks, subject: Subject) -> Option<(&'a str, bool)> {
+    let Subject::Target(index) = subject else { return None };
+    let path = plan.targets.items().get(usize::try_from(index).ok()?)?.target.split('?').next()?;
+    Some((path.rsplit('/').next()?, checks.encoding_asked))
+}
+
+fn is_tag_of(value: &[u8], name: &str, encoded: bool) -> bool {
+    let tag = value.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+    let plain = tag.map(|tag| if encoded { tag.strip_suffix(b".gz").unwrap_or(tag) } else { tag });
+    plain == Some(name.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_tag_of;
+
+    #[test]
+    fn tags_name_their_objects() {
+        assert!(is_tag_of(b"\"abc\"", "abc", false) && is_tag_of(b"\"abc.gz\"", "abc", true));
+        for other in [&b"abc"[..], b"\"abd\"", b"W/\"abc\"", b"\"abc.gz\"", b"\"", b""] {
+            assert!(!is_tag_of(other, "abc", false), "{other:?}");
         }
     }
 }

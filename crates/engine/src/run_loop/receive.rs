@@ -330,11 +330,11 @@ impl<N: Network> RunLoop<'_, N> {
                 self.heard.clear();
             }
             let op = self.slots[connection.slot as usize].op.as_mut()?;
-            let checks = &self.plan.mix.requests()[op.request].checks;
+            let asked = (op.request, op.subject);
             let software = if self.first_answer.is_none() { Some(&mut self.software) } else { None };
             let mut watch = HeaderWatch::new(
                 self.plan,
-                checks,
+                asked,
                 &mut self.group_value,
                 &mut self.heard,
                 software,

@@ -215,6 +215,9 @@ fn request_settings(request: &RequestPlan) -> Vec<(String, String)> {
     for header in &checks.headers {
         set("expect_header", redact::header(&format!("{}: {}", header.name.as_str(), header.value.as_str())));
     }
+    if checks.etag_is_name {
+        set("expect_etag", "the object's name".to_owned());
+    }
     if matches!(request.answers, Answers::Compared(_)) {
         set("verify", "every byte".to_owned());
     }

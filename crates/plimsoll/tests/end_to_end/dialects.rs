@@ -1,7 +1,7 @@
 //! Systems asked as they are asked, against their stand-ins: what the client names, sends and checks, and what the server
 //! counts for itself.
 
-use crate::support::{Ended, Place, Report, Running, Sshd, shared_cores};
+use crate::support::{Ended, Nginx, Place, Report, Running, Setup, Sshd, shared_cores};
 
 /// Starts `plimsoll serve` on a free port. Answers it with the URL of its root.
 fn serve(place: &Place, words: &[&str]) -> (Running, String) {
@@ -67,6 +67,21 @@ fn what_is_no_piece_is_no_success() {
     ended.expect(0);
     assert!(report.bytes("body_bytes") < 10 * 2048);
     drop(server);
+}
+
+#[test]
+fn what_has_another_tag_is_another_piece() {
+    let location = "location /piece/ { default_type application/piece; return 200 'x'; add_header ETag '\"a\"'; }";
+    let Some(nginx) = Nginx::start(Setup { server: location, ..Setup::default() }) else { return };
+    let _cores = shared_cores();
+    let place = Place::new();
+    let root = nginx.url("");
+    for (cid, code, failed) in [("a", 0, 0), ("b", 1, 10)] {
+        let _ = std::fs::remove_dir_all(place.path("out"));
+        let (ended, report) = place.get(["--as", "piece", &root, cid, "-n", "10"]);
+        ended.expect(code);
+        assert_eq!(report.cause("header_differs"), failed, "{cid}");
+    }
 }
 
 #[test]
@@ -240,7 +255,7 @@ fn filestash_shows_the_files_of_an_sftp_server() {
     let refused = get_by_sftp(&place, "secret", ["--do", "ls"].into_iter().chain(connection));
     refused.expect(4);
     assert!(refused.stderr.contains("status 400"), "{}", refused.stderr);
-    // Four logins, three HEADs' worth of sizes in one, and what was asked for.
+    // Four logins, HEAD and a range of one byte for a size, and what was asked for.
     let stdout = server.stop();
     assert_eq!(line(&stdout, "status"), "200 × 75, 206 × 21, 400 × 1, 404 × 5", "{stdout}");
 }

@@ -105,6 +105,7 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
     if let Some(form) = form {
         dialect::add_headers(form.headers, &mut headers)?;
         dialect::add_headers(form.expected, &mut checks.headers)?;
+        checks.etag_is_name = form.etag_is_name;
     }
     let request = RequestPlan { checks, answers: answers(args, &targets)?, ..request(args, headers, range, form)? };
     let asked = load::Asked {

@@ -21,6 +21,7 @@ pub fn checks(flags: &Checks, headers: &[Header]) -> Result<plan::Checks, Failur
         encoding_asked: headers
             .iter()
             .any(|header| header.name.is("accept-encoding") && !header.value.as_str().eq_ignore_ascii_case("identity")),
+        etag_is_name: false,
     })
 }
 

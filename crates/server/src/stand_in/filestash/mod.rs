@@ -80,7 +80,7 @@ impl FilestashPlayer {
         if call == "session" {
             return self.session(head, target, facts);
         }
-        match Session::of_request(target, facts) {
+        match Session::of_request(target, facts, self.config.sftp) {
             Some(session) => self.files(&session.backend, call, reads, (head, target, facts)),
             None => failure(401, "Not Authorised"),
         }
@@ -88,7 +88,7 @@ impl FilestashPlayer {
 
     fn session(&self, head: &RequestHead, target: Target<'_>, facts: &Facts<'_>) -> Answer {
         match head.method {
-            Method::Get => match Session::of_request(target, facts) {
+            Method::Get => match Session::of_request(target, facts, self.config.sftp) {
                 Some(session) => result(&session.told(false)),
                 None => result(r#"{"is_authenticated":false,"backendID":""}"#),
             },
@@ -98,16 +98,18 @@ impl FilestashPlayer {
                 answer
             }
             Method::Post if !self.may_log_in() => failure(429, "Too Many Requests"),
-            Method::Post => match Session::opened(&facts.fields.body).and_then(|session| self.let_in(session)) {
-                Ok(session) => {
-                    let mut answer = result(&session.told(true));
-                    for cookie in session.cookies() {
-                        header(&mut answer, &cookie);
+            Method::Post => {
+                match Session::opened(&facts.fields.body, self.config.sftp).and_then(|session| self.let_in(session)) {
+                    Ok(session) => {
+                        let mut answer = result(&session.told(true));
+                        for cookie in session.cookies() {
+                            header(&mut answer, &cookie);
+                        }
+                        answer
                     }
-                    answer
+                    Err((status, sentence)) => failure(status, sentence),
                 }
-                Err((status, sentence)) => failure(status, sentence),
-            },
+            }
             _ => failure(405, "Not Allowed"),
         }
     }
@@ -115,7 +117,6 @@ impl FilestashPlayer {
     /// Logs in to the backend, as far as there is one.
     fn let_in(&self, session: Session) -> Result<Session, (u16, &'static str)> {
         match &session.backend {
-            Backend::Sftp(_) if !self.config.sftp => Err((501, "the stand-in has the backend blackhole alone")),
             Backend::Sftp(login) if self.sftp.client(login).is_err() => Err((401, "Not Authorised")),
             Backend::Sftp(_) | Backend::Blackhole => Ok(session),
         }
@@ -129,8 +130,6 @@ impl FilestashPlayer {
         (head, target, facts): (&RequestHead, Target<'_>, &Facts<'_>),
     ) -> Answer {
         match backend {
-            // A token says so, but this server was not asked to.
-            Backend::Sftp(_) if !self.config.sftp => failure(401, "Not Authorised"),
             Backend::Sftp(login) if reads && matches!(call, "files/ls" | "files/cat") => {
                 let Some(path) = parameter(target, "path").map(|path| percent_decode_str(path).decode_utf8_lossy())
                 else {

@@ -32,16 +32,17 @@ pub(super) enum Backend {
 }
 
 impl Backend {
-    fn of_login(login: &serde_json::Value) -> Result<Self, (u16, &'static str)> {
+    /// `sftp` says whether that backend is there.
+    fn of_login(login: &serde_json::Value, sftp: bool) -> Result<Self, (u16, &'static str)> {
         match login.get("type").and_then(serde_json::Value::as_str) {
             Some("blackhole") => Ok(Self::Blackhole),
-            Some("sftp") => match sftp::Login::read(login) {
+            Some("sftp") if sftp => match sftp::Login::read(login) {
                 Some(login) => Ok(Self::Sftp(Box::new(login))),
                 None => {
                     Err((400, "the stand-in logs in to sftp with hostname, username and a private key as password"))
                 }
             },
-            Some(_) => Err((501, "the stand-in has the backends blackhole and sftp alone")),
+            Some(_) => Err((501, "the stand-in has the backend blackhole, and with --sftp that one, alone")),
             None => Err((400, "Not Valid")),
         }
     }
@@ -49,9 +50,9 @@ impl Backend {
 
 impl Session {
     /// Logs in with the body of a `POST /api/session`.
-    pub(super) fn opened(body: &[u8]) -> Result<Self, (u16, &'static str)> {
+    pub(super) fn opened(body: &[u8], sftp: bool) -> Result<Self, (u16, &'static str)> {
         let login: serde_json::Value = serde_json::from_slice(body).map_err(|_| (400, "Not Valid"))?;
-        let backend = Backend::of_login(&login)?;
+        let backend = Backend::of_login(&login, sftp)?;
         let text = login.to_string().into_bytes();
         let sum = Sha256::digest(&text);
         let token = URL_SAFE_NO_PAD.encode([&text, &sum[..SUM_BYTES]].concat());
@@ -59,21 +60,21 @@ impl Session {
     }
 
     /// The session that a request belongs to, by cookies, by `Authorization: Bearer` or by `?authorization=`.
-    pub(super) fn of_request(target: Target<'_>, facts: &Facts<'_>) -> Option<Self> {
+    pub(super) fn of_request(target: Target<'_>, facts: &Facts<'_>, sftp: bool) -> Option<Self> {
         let bearer = facts.fields.authorization.as_deref().and_then(|value| str::from_utf8(value).ok());
         let bearer = bearer.and_then(|value| value.strip_prefix("Bearer ")).map(str::to_owned);
         let asked = || parameter(target, "authorization").map(str::to_owned);
         let cookies = || facts.fields.cookie.as_deref().and_then(from_cookies);
-        Self::checked(bearer.or_else(asked).or_else(cookies)?)
+        Self::checked(&bearer.or_else(asked).or_else(cookies)?, sftp)
     }
 
-    fn checked(token: String) -> Option<Self> {
-        let bytes = URL_SAFE_NO_PAD.decode(&token).ok()?;
+    fn checked(token: &str, sftp: bool) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
         let (text, sum) = bytes.split_at_checked(bytes.len().checked_sub(SUM_BYTES)?)?;
         let is_own = Sha256::digest(text)[..SUM_BYTES] == *sum;
         let login = serde_json::from_slice(text).ok().filter(|_| is_own)?;
-        let backend = Backend::of_login(&login).ok()?;
-        Some(Self { token, backend })
+        let backend = Backend::of_login(&login, sftp).ok()?;
+        Some(Self { token: token.to_owned(), backend })
     }
 
     /// The session as JSON; with its token when it was just opened.

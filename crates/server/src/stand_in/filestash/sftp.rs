@@ -429,7 +429,7 @@ mod tests {
     #[test]
     fn what_a_peer_sends_is_read_within_its_bounds() {
         let mut body = vec![0, 0, 0, 1, 0, 0, 0, 1, b'a', 0, 0, 0, 0];
-        body.extend([0, 0, 0, 0b1101, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0o101, 0o244, 0, 0, 0, 1, 0, 0, 0, 2]);
+        body.extend([0, 0, 0, 0b1101, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0x81, 0xa4, 0, 0, 0, 1, 0, 0, 0, 2]);
         let mut entries = Vec::new();
         names(&body, &mut entries).unwrap();
         let [entry] = &entries[..] else { panic!("there is one") };
