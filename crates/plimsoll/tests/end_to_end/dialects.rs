@@ -4,7 +4,7 @@
 use crate::support::{Ended, Nginx, Place, Report, Running, Setup, Sshd, shared_cores};
 
 /// Starts `plimsoll serve` on a free port. Answers it with the URL of its root.
-fn serve(place: &Place, words: &[&str]) -> (Running, String) {
+pub fn serve(place: &Place, words: &[&str]) -> (Running, String) {
     let always = ["serve", "--listen", "127.0.0.1:0", "--stop-after", "60s"];
     let server = place.start(always.iter().chain(words));
     let line = server.wait_for_line("serving http://");

@@ -52,6 +52,21 @@ fn leaks_of(place: &Place, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
+fn logins_and_sessions_are_nowhere_but_on_the_wire() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (_server, root) = crate::dialects::serve(&place, &["--as", "filestash"]);
+    place.write("secret", "c4nary\n");
+    let mut found = Vec::new();
+    for login in ["--connection=blackhole,a=c4nary", "--connection=blackhole,password=@secret,b=c4nary"] {
+        found.extend(leaks_of(&place, &["--as", "filestash", "--do", "ls", login, &root]));
+        // Refused, and so told.
+        found.extend(leaks_of(&place, &["--as", "filestash", &login.replace("blackhole", "ftp"), &root, "/1.bin"]));
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
 fn secrets_are_nowhere_but_on_the_wire() {
     let _cores = shared_cores();
     // Closed, so that failures with their examples are shown too; and moved, so that a signed Location is followed.

@@ -5,6 +5,7 @@
 //! chunks, or, to an HTTP/1.0 client, ends with the connection. That decides whether ab's `-k` keeps connections.
 
 mod cat;
+mod packets;
 mod session;
 mod sftp;
 
@@ -19,8 +20,9 @@ use wire::{Header, Method, RequestHead};
 use super::fields::parameter;
 use crate::answer::{Answer, Content, Facts, Media};
 use crate::target::Target;
+use packets::Entry;
 use session::{Backend, Session};
-use sftp::{Entry, Failed, Login, Pool};
+use sftp::{Failed, Login, Pool};
 
 /// Bytes that Go buffers before it sends a head without a length.
 const GO_BUFFER: u64 = 2048;
