@@ -33,7 +33,7 @@ pub struct Args {
     /// What all commands that make load have in common.
     #[command(flatten)]
     pub common: load::Args,
-    /// How objects are sent: put or post [default: put, or as the system of --as takes them].
+    /// How objects are sent: put or post [default: put, or what the system wants].
     #[arg(short = 'm', long, value_enum, ignore_case = true, value_name = "METHOD", hide_possible_values = true)]
     pub method: Option<Method>,
     /// Frame bodies by chunks instead of by their length.
