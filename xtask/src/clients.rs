@@ -21,7 +21,7 @@ pub enum Client {
     Ab,
     /// <https://github.com/rakyll/hey>
     Hey,
-    /// Of nghttp2, with `--h1`.
+    /// Of nghttp2, with `--h1` but for HTTP/2.
     H2load,
     /// <https://github.com/hatoo/oha>
     Oha,
@@ -81,8 +81,12 @@ impl Client {
 
     /// Why it is left out of a kind of work.
     pub fn left_out_of(self, work: Work) -> Option<&'static str> {
-        let holds_bodies = self == Self::Bombardier && work == Work::Large;
-        holds_bodies.then_some("it holds whole bodies in memory: 8 GiB here")
+        match (self, work) {
+            (Self::Bombardier, Work::Large) => Some("it holds whole bodies in memory: 8 GiB here"),
+            (Self::Plimsoll | Self::H2load, _) => None,
+            (_, work) if work.is_http2() => Some("h2load is the one for HTTP/2"),
+            _ => None,
+        }
     }
 
     fn version_flag(self) -> Option<&'static str> {
@@ -100,6 +104,10 @@ impl Client {
         let (c, d) = (task.work.concurrency().to_string(), task.seconds.to_string());
         let text = match self {
             // Anything but 100 % of success is exit code 1, which is shown.
+            Self::Plimsoll if task.work.is_http2() => {
+                format!("get --http2 -c {c} -d {d}s --print none --success 100")
+            }
+            Self::H2load if task.work.is_http2() => format!("-t1 -c 1 -m {c} -D {d}"),
             Self::Plimsoll => format!("get -c {c} -d {d}s --print none --success 100"),
             Self::Wrk => format!("-t1 -c{c} -d{d}s --timeout 60s"),
             Self::Ab => format!("-q -k -r -l -s 60 -c {c} -t {d} -n 5000000"),
@@ -201,6 +209,9 @@ mod tests {
         );
         assert_eq!(words(Client::H2load, Work::TlsSmall64), "--h1 -t1 -c 64 -m1 -D 2 http://h/1");
         assert!(words(Client::Plimsoll, Work::TlsSmall64).contains("--insecure"));
+        assert_eq!(words(Client::H2load, Work::Http2Small64), "-t1 -c 1 -m 64 -D 2 http://h/1");
+        let ours = "get --http2 -c 64 -d 2s --print none --success 100 --insecure http://h/1";
+        assert_eq!(words(Client::Plimsoll, Work::Http2Small64), ours);
     }
 
     #[test]

@@ -62,6 +62,16 @@ pub struct Nginx {
 impl Nginx {
     /// Starts it with these files; any may be named more than once.
     pub fn start(files: &[Served]) -> Result<Self> {
+        Self::start_speaking(files, "")
+    }
+
+    /// As [`Self::start`], but inside TLS it speaks HTTP/2.
+    pub fn start_http2(files: &[Served]) -> Result<Self> {
+        Self::start_speaking(files, " http2")
+    }
+
+    /// `inside` is what the listener with TLS is told besides.
+    fn start_speaking(files: &[Served], inside: &str) -> Result<Self> {
         let program = program()?;
         let directory = tempfile::Builder::new().prefix("plimsoll-bench-").tempdir_in(MEMORY);
         let directory = directory.cannot(format_args!("make a directory in {MEMORY}"))?;
@@ -70,7 +80,7 @@ impl Nginx {
         let (listener, address) = listen()?;
         let (secure_listener, secure_address) = listen()?;
         let path = directory.path().join("nginx.conf");
-        fs::write(&path, configuration(directory.path(), address, secure_address))
+        fs::write(&path, configuration(directory.path(), address, secure_address, inside))
             .cannot("write the configuration of nginx")?;
         let errors = File::create(directory.path().join("stderr")).cannot("write the messages of nginx")?;
         let mut command = Command::new(program);
@@ -197,7 +207,7 @@ fn write_files(directory: &Path, files: &[Served]) -> Result<()> {
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).cannot("open the directory of nginx")
 }
 
-fn configuration(directory: &Path, address: SocketAddr, secure: SocketAddr) -> String {
+fn configuration(directory: &Path, address: SocketAddr, secure: SocketAddr, inside: &str) -> String {
     let root = directory.display();
     format!(
         r"
@@ -210,7 +220,7 @@ http {{
   scgi_temp_path {root}/scgi; uwsgi_temp_path {root}/uwsgi;
   ssl_certificate {root}/cert.pem; ssl_certificate_key {root}/key.pem; ssl_protocols TLSv1.2 TLSv1.3;
   server {{
-    listen {address} backlog=8192; listen {secure} ssl backlog=8192; root {root};
+    listen {address} backlog=8192; listen {secure} ssl{inside} backlog=8192; root {root};
     location = /stub {{ stub_status; }}
   }}
 }}

@@ -21,6 +21,8 @@ pub enum Work {
     TlsSmall64,
     /// 100 MiB inside TLS 1.3, 8 connections.
     TlsLarge100m,
+    /// 1 KiB by HTTP/2 inside TLS 1.3, 64 streams on one connection.
+    Http2Small64,
 }
 
 /// By what the CPU time of a client is divided.
@@ -43,6 +45,7 @@ impl Work {
             Self::Range1000 => "range1000",
             Self::TlsSmall64 => "tls-small64",
             Self::TlsLarge100m => "tls-large100m",
+            Self::Http2Small64 => "http2-small64",
         }
     }
 
@@ -58,13 +61,14 @@ impl Work {
             }
             Self::TlsSmall64 => "GET 1 KiB inside TLS 1.3 (AES-256-GCM), keep-alive, c = 64",
             Self::TlsLarge100m => "GET 100 MiB inside TLS 1.3 (AES-256-GCM), c = 8",
+            Self::Http2Small64 => "GET 1 KiB by HTTP/2 inside TLS 1.3 (AES-256-GCM), 64 streams on one connection",
         }
     }
 
     /// The file that is asked for.
     pub fn file(self) -> Served {
         match self {
-            Self::Small64 | Self::Small1000 | Self::TlsSmall64 => Served::Kibibyte,
+            Self::Small64 | Self::Small1000 | Self::TlsSmall64 | Self::Http2Small64 => Served::Kibibyte,
             Self::Large100m | Self::TlsLarge100m => Served::HundredMebibytes,
             Self::Large | Self::Range1000 => Served::Gibibyte,
         }
@@ -74,7 +78,7 @@ impl Work {
     pub fn concurrency(self) -> u32 {
         match self {
             Self::Large | Self::Large100m | Self::TlsLarge100m => 8,
-            Self::Small64 | Self::TlsSmall64 => 64,
+            Self::Small64 | Self::TlsSmall64 | Self::Http2Small64 => 64,
             Self::Small1000 | Self::Range1000 => 1000,
         }
     }
@@ -86,13 +90,18 @@ impl Work {
 
     /// Whether it is done inside TLS.
     pub fn is_secure(self) -> bool {
-        matches!(self, Self::TlsSmall64 | Self::TlsLarge100m)
+        matches!(self, Self::TlsSmall64 | Self::TlsLarge100m | Self::Http2Small64)
+    }
+
+    /// Whether it is done in HTTP/2.
+    pub fn is_http2(self) -> bool {
+        self == Self::Http2Small64
     }
 
     /// What the cost is counted by.
     pub fn unit(self) -> Unit {
         match self {
-            Self::Small64 | Self::Small1000 | Self::TlsSmall64 => Unit::Request,
+            Self::Small64 | Self::Small1000 | Self::TlsSmall64 | Self::Http2Small64 => Unit::Request,
             Self::Large | Self::Large100m | Self::Range1000 | Self::TlsLarge100m => Unit::Gigabyte,
         }
     }

@@ -402,16 +402,23 @@ fn ranges_heads_bodies_and_redirects_work_as_in_http1() {
 
 #[test]
 fn request_bodies_are_sent_as_the_server_takes_them() {
-    let (front, authority) = serve(Faults::default(), false);
-    let mut plan = toward(plan2(20, 4, 4), &front, authority.as_ref(), "/blackhole/1");
-    let body = Some(BodyPlan::of_bytes(Arc::from(vec![7; 3_000_000])));
-    plan.mix = Mix::one(RequestPlan { body, ..RequestPlan::new("POST", OpKind::Request) });
-    let kept = run(&plan);
-    let summary = summary(&plan, &kept.intervals);
-    let ledger = front.stop();
-    assert_eq!(summary.verdict(true), Verdict::Valid);
-    assert_eq!((ledger.received_bytes, ledger.requests()), (summary.stats.traffic.sent, 20));
-    assert_eq!((summary.stats.measured.ok, ledger.request_body_bytes), (20, 60_000_000));
+    for (bytes, fails) in [(100, false), (3_000_000, false), (10_000, true)] {
+        let faults = Faults { error_every: NonZeroU64::new(u64::from(fails)), ..Faults::default() };
+        let (front, authority) = serve(faults, false);
+        let mut plan = toward(plan2(20, 4, 4), &front, authority.as_ref(), "/blackhole/1");
+        let body = Some(BodyPlan::of_bytes(Arc::from(vec![7; bytes])));
+        plan.mix = Mix::one(RequestPlan { body, ..RequestPlan::new("POST", OpKind::Request) });
+        let kept = run(&plan);
+        let summary = summary(&plan, &kept.intervals);
+        let (ledger, traffic) = (front.stop(), &summary.stats.traffic);
+        assert_eq!(summary.verdict(true), Verdict::Valid);
+        assert_eq!((ledger.received_bytes, ledger.requests()), (traffic.sent, 20));
+        assert_eq!(summary.stats.measured.ok, if fails { 0 } else { 20 });
+        assert!(fails || ledger.request_body_bytes == 20 * bytes as u64, "{bytes}: {}", ledger.request_body_bytes);
+        assert!(fails || traffic.sent_body == 20 * bytes as u64, "{bytes}: {} of data", traffic.sent_body);
+        assert_eq!(traffic.wasted_sent, if fails { traffic.sent_body } else { 0 }, "{bytes}");
+        assert!(traffic.sent_body > 0);
+    }
 }
 
 #[test]

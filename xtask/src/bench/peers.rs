@@ -8,7 +8,7 @@ use super::peers_table;
 use crate::clients::{Client, Installed, PEERS, Task};
 use crate::failure::{Result, While, go_on};
 use crate::host;
-use crate::nginx::Nginx;
+use crate::nginx::{Nginx, Served};
 use crate::order::Shuffler;
 use crate::process::{CLIENT, End, Run, start};
 use crate::program::{Choice, EXTRA};
@@ -101,11 +101,19 @@ pub fn run(args: &Args) -> Result<()> {
     let seed = args.seed.unwrap_or_else(seed_from_clock);
     say::line(format_args!("orders    shuffled in each round, seed {seed}"));
 
-    let nginx = Nginx::start(&args.work.iter().map(|work| work.file()).collect::<Vec<_>>())?;
+    // One for each version of HTTP that is asked for: what a listener speaks, it speaks with all.
+    let files = |http2| -> Vec<Served> {
+        args.work.iter().filter(|work| work.is_http2() == http2).map(|work| work.file()).collect()
+    };
+    let server = |files: &[Served], start: fn(&[Served]) -> Result<Nginx>| {
+        if files.is_empty() { Ok(None) } else { start(files).map(Some) }
+    };
+    let (http1, http2) = (server(&files(false), Nginx::start)?, server(&files(true), Nginx::start_http2)?);
     let mut shuffler = Shuffler::new(seed);
     for &work in &args.work {
+        let Some(nginx) = (if work.is_http2() { &http2 } else { &http1 }) else { continue };
         let able: Vec<&Installed> = clients.iter().filter(|it| it.client.left_out_of(work).is_none()).collect();
-        let samples = compare(work, &able, &nginx, args, &mut shuffler, csv.as_mut())?;
+        let samples = compare(work, &able, nginx, args, &mut shuffler, csv.as_mut())?;
         peers_table::print(work, args.pairs, args.seconds, &samples);
     }
     Ok(())

@@ -28,9 +28,20 @@ pub const STREAMS_DEFAULT: NonZeroU32 = NonZeroU32::MIN.saturating_add(99);
 pub const STREAMS_MAX: u32 = 10_000;
 /// The largest frame that this side takes: the protocol's default.
 pub(crate) const FRAME_BYTES_MAX: u64 = 9 + (1 << 14);
-/// Content that the peer may send before it hears that some was read, of a stream and of the connection: enough for any
-/// path, since what comes is counted at once and not kept.
-const WINDOW_BYTES: u32 = 1 << 30;
+/// Content that the peer may send on a connection before it hears that some was read: enough for 10 Gbit/s over 25 ms.
+///
+/// What comes is counted at once and not kept, so that more would cost nothing here. It does there: a server may queue all
+/// that it is allowed to send. nginx queues frames of 8 KiB where it serves files without TLS, and closes a connection
+/// whose streams have had 10,000 of them, for a flood.
+const WINDOW_BYTES: u32 = 32 << 20;
+/// A stream may always have so much on its way.
+const STREAM_WINDOW_BYTES_MIN: u32 = 64 << 10;
+
+/// Content that the peer may send on a stream before it hears that some was read, where so many can be open: together what
+/// the connection may carry.
+fn stream_window_bytes(streams: u32) -> u32 {
+    (WINDOW_BYTES / streams.max(1)).max(STREAM_WINDOW_BYTES_MIN)
+}
 /// The most bytes of a head, as HTTP/2 counts them: each field with 32 bytes more.
 const HEAD_BYTES_MAX: u32 = 64 * 1024;
 /// Streams that were cut off and whose late frames are still expected.

@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -24,6 +25,9 @@ pub(super) struct Pipe {
     /// What came from the peer and is not read yet.
     input: Vec<u8>,
     read: usize,
+    /// What came behind it, in a buffer that is lent, and how much of it is not read yet.
+    lent: Box<[u8]>,
+    lent_left: Range<usize>,
     ended: bool,
     /// What is to be sent.
     output: Vec<u8>,
@@ -38,11 +42,35 @@ pub(super) struct Pipe {
 
 impl Pipe {
     pub fn put(&mut self, bytes: &[u8]) {
+        self.note(bytes);
+        self.keep(bytes);
+    }
+
+    /// Puts in the first `bytes` bytes of a buffer without copying them, until [`Self::take_back`].
+    pub fn lend(&mut self, buffer: Box<[u8]>, bytes: usize) {
+        self.note(&buffer[..bytes]);
+        (self.lent, self.lent_left) = (buffer, 0..bytes);
+    }
+
+    /// Gives back the buffer that was lent. What was not read of it is kept.
+    pub fn take_back(&mut self) -> Box<[u8]> {
+        let (buffer, left) = (std::mem::take(&mut self.lent), std::mem::take(&mut self.lent_left));
+        if !left.is_empty() {
+            self.keep(&buffer[left]);
+        }
+        buffer
+    }
+
+    /// Counts what came.
+    fn note(&mut self, bytes: &[u8]) {
         if self.begin.len() < BEGIN_BYTES {
             let more = (BEGIN_BYTES - self.begin.len()).min(bytes.len());
             self.begin.extend_from_slice(&bytes[..more]);
         }
         self.received += bytes.len() as u64;
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
         if self.read == self.input.len() {
             self.input.clear();
             self.read = 0;
@@ -67,7 +95,18 @@ impl Pipe {
 
     /// Whether bytes wait to be read.
     pub fn has_input(&self) -> bool {
-        self.read < self.input.len()
+        self.read < self.input.len() || !self.lent_left.is_empty()
+    }
+
+    /// Moves the next bytes that wait into `room`.
+    fn read_into(&mut self, room: &mut ReadBuf<'_>) {
+        let bytes = room.remaining().min(self.input.len() - self.read);
+        room.put_slice(&self.input[self.read..self.read + bytes]);
+        self.read += bytes;
+        let start = self.lent_left.start;
+        let bytes = room.remaining().min(self.lent_left.len());
+        room.put_slice(&self.lent[start..start + bytes]);
+        self.lent_left.start += bytes;
     }
 
     /// Whether the library has more to write than it could.
@@ -99,9 +138,7 @@ impl AsyncRead for PipeEnd {
         if !pipe.has_input() {
             return if pipe.ended { Poll::Ready(Ok(())) } else { Poll::Pending };
         }
-        let bytes = room.remaining().min(pipe.input.len() - pipe.read);
-        room.put_slice(&pipe.input[pipe.read..pipe.read + bytes]);
-        pipe.read += bytes;
+        pipe.read_into(room);
         Poll::Ready(Ok(()))
     }
 }

@@ -3,7 +3,7 @@
 use super::bells::{Bell, Called, StreamBell};
 use super::pipe::PipeEnd;
 use super::stream::{Key, Receiving, Sending, Stream};
-use super::{CUT_STREAMS_MAX, Failure, HEAD_BYTES_MAX, WINDOW_BYTES};
+use super::{CUT_STREAMS_MAX, Failure, HEAD_BYTES_MAX, WINDOW_BYTES, stream_window_bytes};
 use crate::network::Token;
 use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
@@ -70,12 +70,13 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// A new connection: its preface is the first output. `None` is a defect of this program.
-    pub(crate) fn new() -> Option<Self> {
+    /// A new connection, on which at most so many streams will be open at once: its preface is the first output. `None` is
+    /// a defect of this program.
+    pub(crate) fn new(streams: u32) -> Option<Self> {
         let mut builder = Builder::new();
         builder
             .enable_push(false)
-            .initial_window_size(WINDOW_BYTES)
+            .initial_window_size(stream_window_bytes(streams))
             .initial_connection_window_size(WINDOW_BYTES)
             .max_header_list_size(HEAD_BYTES_MAX)
             .max_concurrent_reset_streams(CUT_STREAMS_MAX)
@@ -108,6 +109,13 @@ impl Session {
     /// Takes in bytes of the peer. [`Self::drive`] tells what they held.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.pipe.0.borrow_mut().put(bytes);
+    }
+
+    /// Takes in the first `bytes` bytes of a buffer and goes on, as [`Self::drive`]. Answers the buffer.
+    pub(crate) fn drive_with(&mut self, buffer: Box<[u8]>, bytes: usize, events: &mut Vec<Event>) -> Box<[u8]> {
+        self.pipe.0.borrow_mut().lend(buffer, bytes);
+        self.drive(events);
+        self.pipe.0.borrow_mut().take_back()
     }
 
     /// The peer has closed its side.

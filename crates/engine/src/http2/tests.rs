@@ -18,7 +18,7 @@ fn get(path: &str) -> Request<()> {
 }
 
 fn session() -> Session {
-    Session::new().expect("a session")
+    Session::new(1).expect("a session")
 }
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -240,6 +240,57 @@ fn large_bodies_do_not_wait_for_windows() {
     session.cancel(keys[0]);
 }
 
+/// Content that a new session lets the peer send on a stream, and on the connection.
+fn windows(streams: u32) -> (u64, u64) {
+    let output = Session::new(streams).expect("a session").with_output(<[u8]>::to_vec);
+    let mut frames = &output[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len()..];
+    let four = |bytes: &[u8]| u64::from(u32::from_be_bytes(bytes.try_into().expect("four bytes")));
+    let (mut stream, mut connection) = (65_535, 65_535);
+    while !frames.is_empty() {
+        let (head, rest) = frames.split_at(9);
+        let (payload, rest) = rest.split_at(four(&[0, head[0], head[1], head[2]]) as usize);
+        match head[3] {
+            SETTINGS => {
+                let window = payload.chunks(6).find(|setting| setting[..2] == [0, 4]).expect("a window");
+                stream = four(&window[2..]);
+            }
+            8 => connection += four(payload),
+            kind => panic!("a frame of kind {kind}"),
+        }
+        frames = rest;
+    }
+    (stream, connection)
+}
+
+/// nginx gives a connection 10,000 frames of 8 KiB, each stream the most that it ever had on its way.
+#[test]
+fn no_server_has_to_queue_more_than_it_can() {
+    for streams in [0, 1, 2, 7, 64, 100, 128, 511] {
+        let (stream, connection) = windows(streams);
+        assert!(connection >= stream && stream >= 65_535, "{streams} streams: {stream} of {connection}");
+        let frames = u64::from(streams) * stream.div_ceil(8 << 10);
+        assert!(frames <= 5000, "{streams} streams: {frames} frames");
+    }
+    assert!(windows(1).0 >= 16 << 20, "one stream fills a long path");
+    assert!(windows(10_000).1 <= 64 << 20);
+}
+
+#[test]
+fn what_is_read_in_place_is_what_would_have_been_copied() {
+    let bytes = [head(1, 0), data(1, 0, &[7; 9000]), data(1, 1, b"end"), head(3, 1)].concat();
+    for cut in [1, 8, 9, 10, 500, bytes.len() - 1, bytes.len()] {
+        let (mut session, _) = with_streams(2);
+        let mut events = Vec::new();
+        for piece in bytes.chunks(cut) {
+            let mut buffer = vec![0; 10_000].into_boxed_slice();
+            buffer[..piece.len()].copy_from_slice(piece);
+            assert_eq!(session.drive_with(buffer, piece.len(), &mut events).len(), 10_000);
+        }
+        assert_eq!((body_bytes(&events), ends(&events)), (9003, 2), "pieces of {cut}");
+        assert!(session.peer_has_told() && !session.is_stuffed());
+    }
+}
+
 #[test]
 fn refused_streams_are_told_apart_from_reset_ones() {
     let (mut session, _) = with_streams(2);
@@ -334,8 +385,10 @@ fn a_cancelled_stream_is_reset_and_says_no_more() {
 fn a_flood_that_wants_answers_is_not_read_on() {
     let (mut session, _) = with_streams(1);
     let flood: Vec<u8> = (0..1000).flat_map(|_| frame(6, 0, 0, &[0; 8])).collect();
+    let mut events = Vec::new();
     let fed = (0..1000).take_while(|_| {
-        assert!(fed(&mut session, &flood).is_empty());
+        session.drive_with(flood.clone().into(), flood.len(), &mut events);
+        assert!(events.is_empty());
         !session.is_stuffed()
     });
     assert!(fed.count() < 100);

@@ -93,6 +93,8 @@ impl Carrier {
 pub(super) struct Multiplex {
     /// Streams wanted on a connection.
     wanted: usize,
+    /// Streams that one thread can have open at once on a connection.
+    at_once: u32,
     /// Requests after which a connection takes no more.
     requests_max: u64,
     /// Streams that a new connection is expected to take.
@@ -109,7 +111,9 @@ impl Multiplex {
         let asked = plan.connections.requests_max.map_or(REQUESTS_MAX, |most| most.get().min(REQUESTS_MAX));
         let requests_max = if plan.http.keep_alive { asked } else { 1 };
         let wanted = requests_max.min(u64::from(http2.streams.get())) as usize;
-        Some(Self { wanted, requests_max, expected: wanted, carries: true, making: 0 })
+        let slots = plan.load.in_flight_max().div_ceil(u64::from(plan.threads_used()));
+        let at_once = slots.min(wanted as u64) as u32;
+        Some(Self { wanted, at_once, requests_max, expected: wanted, carries: true, making: 0 })
     }
 
     /// Attempts that connections on their way will take, besides the one for which each is opened.
@@ -168,7 +172,8 @@ impl<N: Network> RunLoop<'_, N> {
     pub(super) fn carry(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.connections.get_mut(token) else { return };
         let slot = connection.slot;
-        let Some(session) = Session::new() else {
+        let streams = self.origins[connection.origin].http2.as_ref().map_or(1, |http2| http2.at_once);
+        let Some(session) = Session::new(streams) else {
             let outcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Connect);
             return self.unreached(net, slot, outcome, now);
         };

@@ -43,10 +43,7 @@ impl<N: Network> RunLoop<'_, N> {
                     carrier.owed.add(bytes as u64);
                     carrier.heard = *now;
                 }
-                let buffer = std::mem::take(&mut self.buffer);
-                let step = self.take_in(net, token, &buffer[..bytes], bytes < buffer.len(), *now);
-                self.buffer = buffer;
-                step
+                self.take_in_buffer(net, token, bytes, *now)
             }
             Got::Nothing => ReadStep::Drained,
             Got::End => {
@@ -56,6 +53,28 @@ impl<N: Network> RunLoop<'_, N> {
             Got::Broken(error) => {
                 self.lose(net, token, broken(&error, None), *now);
                 ReadStep::Over
+            }
+        }
+    }
+
+    /// Reads frames from the first `bytes` bytes of the buffer.
+    fn take_in_buffer(&mut self, net: &mut N, token: Token, bytes: usize, now: Instant) -> ReadStep {
+        let drained = bytes < self.buffer.len();
+        let Some(connection) = self.connections.get_mut(token) else { return ReadStep::Over };
+        let buffer = std::mem::take(&mut self.buffer);
+        match &mut connection.carrier {
+            Some(carrier) if !connection.transport.is_tls() => {
+                // Frames are read where they are; then the buffer is free again.
+                let mut events = std::mem::take(&mut self.frames);
+                self.buffer = carrier.session.drive_with(buffer, bytes, &mut events);
+                self.queue(token);
+                self.tell_all(net, token, events, now);
+                if drained { self.after_short_read(token) } else { ReadStep::More }
+            }
+            _ => {
+                let step = self.take_in(net, token, &buffer[..bytes], drained, now);
+                self.buffer = buffer;
+                step
             }
         }
     }
@@ -136,7 +155,12 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(carrier) = &mut connection.carrier else { return };
         let mut events = std::mem::take(&mut self.frames);
         carrier.session.drive(&mut events);
-        let accepts = carrier.session.accepts();
+        self.tell_all(net, token, events, now);
+    }
+
+    /// Tells the streams of a carrier what they got.
+    fn tell_all(&mut self, net: &mut N, token: Token, mut events: Vec<Event>, now: Instant) {
+        let accepts = self.carrier_mut(token).is_some_and(|carrier| carrier.session.accepts());
         self.count_arrived(token, &mut events, now);
         if accepts {
             self.add_seats(token);
@@ -304,12 +328,10 @@ impl<N: Network> RunLoop<'_, N> {
         let last = upload.is_made();
         let data = upload.took(self.scratch.len()) as u64;
         let over = upload.note_sent();
-        self.recorder.uploaded(data);
-        if let Some(op) = &mut self.slots[connection.slot as usize].op {
-            op.attempt.sent_body += data;
-            if over {
-                op.sent_all = Some(now);
-            }
+        let slot = connection.slot;
+        self.note_uploaded(slot, data, now);
+        if over && let Some(op) = &mut self.slots[slot as usize].op {
+            op.sent_all = Some(now);
         }
         let piece = Bytes::copy_from_slice(&self.scratch);
         if let Some(carrier) = self.carrier_mut(carrier) {

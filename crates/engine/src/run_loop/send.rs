@@ -201,17 +201,22 @@ impl<N: Network> RunLoop<'_, N> {
             if upload.makes_again(connection.unsent.len()) {
                 connection.unsent.clear();
             }
-            self.recorder.uploaded(data);
-            let measured = self.recorder.timeline().stage(now) == Stage::Measured;
-            if measured && self.plan.stop.bytes.is_some() {
-                self.control.note_bytes(now, data);
-            }
-            if let Some(op) = &mut self.slots[slot as usize].op {
-                op.attempt.sent_body += data;
-                op.attempt.window.sent += if measured { data } else { 0 };
-            }
+            self.note_uploaded(slot, data, now);
         }
         self.note_sent(slot, sent);
+    }
+
+    /// Counts data of a request's body that was taken.
+    pub(super) fn note_uploaded(&mut self, slot: u32, data: u64, now: Instant) {
+        self.recorder.uploaded(data);
+        let measured = self.recorder.timeline().stage(now) == Stage::Measured;
+        if measured && self.plan.stop.bytes.is_some() {
+            self.control.note_bytes(now, data);
+        }
+        if let Some(op) = &mut self.slots[slot as usize].op {
+            op.attempt.sent_body += data;
+            op.attempt.window.sent += if measured { data } else { 0 };
+        }
     }
 
     pub(super) fn note_sent(&mut self, slot: u32, bytes: usize) {

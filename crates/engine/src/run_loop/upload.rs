@@ -143,8 +143,9 @@ impl Upload {
         }
     }
 
-    /// The end is told in another way than by chunks, as in HTTP/2.
+    /// The head goes out by itself, and the end is told in another way than by chunks, as in HTTP/2.
     pub fn unframed(&mut self) {
+        self.before = 0;
         if matches!(self.frame, Frame::Chunked) {
             self.frame = Frame::Length;
         }

@@ -244,7 +244,9 @@ fn every_byte_is_counted_by_both_sides() {
         assert_eq!(stats.traffic.body + stats.traffic.overhead, written, "{bytes} bytes: all that was sent is counted");
         let connections = endpoint.seen.connections.load(Ordering::Relaxed);
         assert_eq!((stats.connections.opened, stats.connections.handshakes()), (connections, connections));
-        assert_eq!(connections, if keep_alive { slots } else { ops });
+        // A thread that starts late finds little to do: then not every slot has had a connection.
+        let expected = if keep_alive { 1..=slots } else { ops..=ops };
+        assert!(expected.contains(&connections), "{connections} connections for {slots} slots and {ops} operations");
         let overhead = stats.traffic.overhead as f64 / ops as f64;
         assert!(overhead > 40.0 && overhead < 8000.0 + bytes as f64 * 0.01, "{overhead} bytes by request");
     }

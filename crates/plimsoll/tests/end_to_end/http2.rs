@@ -21,6 +21,8 @@ fn requests_and_bytes_are_those_of_the_log() {
         (TLS, "/f/64m", 64 * MIB, 8, "4", "2", 2),
         (PLAIN, "/f/1k", KIB, 2000, "16", "4", 4),
         (PLAIN, "/f/1m", MIB, 50, "4", "100", 1),
+        // More than nginx can queue at once, were it let.
+        (PLAIN, "/f/64m", 64 * MIB, 16, "16", "100", 1),
     ] {
         let Some(nginx) = Nginx::start(setup) else { return };
         let place = Place::new();

@@ -1,6 +1,6 @@
 //! What limited a run, and time as a stalled server makes it.
 
-use crate::support::{Ended, Nginx, Place, Report, Request, Running, Setup, all_cores, wait_for};
+use crate::support::{Ended, Nginx, Place, Report, Request, Running, Setup, all_cores, wait_for, with_its_cores};
 use std::process::Command;
 use std::time::Duration;
 
@@ -50,13 +50,13 @@ fn a_rate_that_the_client_can_not_make_is_never_a_clean_number() {
 fn a_rate_beyond_what_the_target_carries_is_no_success() {
     let _cores = all_cores();
     // Ten slots, and answers that take some three seconds.
-    let Some(nginx) =
-        Nginx::start(Setup { server: "location /slow/ { alias files/; limit_rate 256k; }", ..Setup::default() })
-    else {
-        return;
-    };
-    let place = Place::new();
-    let (ended, report) = place.get([&nginx.url("/slow/1m"), "-R", "100", "-c", "10", "-d", "4s"]);
+    let setup = Setup { server: "location /slow/ { alias files/; limit_rate 256k; }", ..Setup::default() };
+    let overloaded = with_its_cores(|| {
+        let nginx = Nginx::start(setup)?;
+        let (ended, report) = Place::new().get([&nginx.url("/slow/1m"), "-R", "100", "-c", "10", "-d", "4s"]);
+        Some((ended, report, nginx.quit()))
+    });
+    let Some((ended, report, log)) = overloaded else { return };
     ended.expect(1);
     assert_eq!(report.text("/verdict"), "valid");
     assert_eq!(report.text("/limited_by"), "target");
@@ -65,36 +65,26 @@ fn a_rate_beyond_what_the_target_carries_is_no_success() {
     assert!(count("dropped") > 300 && count("started") + count("dropped") == 400, "{}", report.at("/operations"));
     let waited = report.number("/times/slot_wait/count");
     assert!(waited > 0, "waiting for a slot is the target's doing, and is shown");
-    report.expect_joins(&nginx.quit());
+    report.expect_joins(&log);
 }
-
-/// How often a run is made again that the program itself disowns, because others took the cores meanwhile.
-const TRIES: usize = 5;
 
 #[test]
 fn a_server_that_stalls_for_a_second_shows_in_the_response_times() {
     let _cores = all_cores();
-    for attempt in 1..=TRIES {
-        let Some((ended, report, log)) = stalled_run() else { return };
-        if ended.code == Some(3) && attempt < TRIES {
-            eprintln!("try {attempt}: limited by {}, again", report.text("/limited_by"));
-            continue;
-        }
-        ended.expect(0);
-        report.expect_clean(10_000);
-        report.expect_joins(&log);
-        let truth = waits_ms(log.iter().map(|request| request.end * 1000.0).collect());
-        let quantile = |q: f64| truth[(truth.len() as f64 * q) as usize];
-        assert!((880.0..1000.0).contains(&quantile(0.99)), "the server stalled for a second: {}", quantile(0.99));
-        for q in [0.5, 0.95, 0.99, 0.999] {
-            let (truth, found) = (quantile(q), report.quantile_ms("/times/response/quantiles", q));
-            assert!((found - truth).abs() <= 10.0, "q {q}: {found} ms against {truth} ms");
-        }
-        // A stall is no long service of one operation after the other: most were sent while it lasted.
-        assert!(report.quantile_ms("/times/service/quantiles", 0.99) > 500.0);
-        assert!(report.quantile_ms("/times/lateness/quantiles", 0.99) < 100.0, "the client was not late");
-        return;
+    let Some((ended, report, log)) = with_its_cores(stalled_run) else { return };
+    ended.expect(0);
+    report.expect_clean(10_000);
+    report.expect_joins(&log);
+    let truth = waits_ms(log.iter().map(|request| request.end * 1000.0).collect());
+    let quantile = |q: f64| truth[(truth.len() as f64 * q) as usize];
+    assert!((880.0..1000.0).contains(&quantile(0.99)), "the server stalled for a second: {}", quantile(0.99));
+    for q in [0.5, 0.95, 0.99, 0.999] {
+        let (truth, found) = (quantile(q), report.quantile_ms("/times/response/quantiles", q));
+        assert!((found - truth).abs() <= 10.0, "q {q}: {found} ms against {truth} ms");
     }
+    // A stall is no long service of one operation after the other: most were sent while it lasted.
+    assert!(report.quantile_ms("/times/service/quantiles", 0.99) > 500.0);
+    assert!(report.quantile_ms("/times/lateness/quantiles", 0.99) < 100.0, "the client was not late");
 }
 
 /// A run at 1,000/s for 10 s against a server that is stopped for one second of them.

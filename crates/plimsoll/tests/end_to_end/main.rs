@@ -21,6 +21,7 @@ mod redirects;
 mod repeats;
 mod requests;
 mod s3;
+mod s3_http2;
 mod secrets;
 mod stand_ins;
 mod support;

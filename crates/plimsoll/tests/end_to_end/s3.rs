@@ -17,7 +17,7 @@ fn python() -> Option<&'static str> {
 }
 
 /// Starts a server, and answers its endpoint.
-fn serve(place: &Place, words: &[&str]) -> (Running, String) {
+pub fn serve(place: &Place, words: &[&str]) -> (Running, String) {
     let fixed = ["serve", "--s3", "--listen", "127.0.0.1:0", "--threads", "2", "--stop-after", "300s"];
     let server = place.start(fixed.iter().chain(words));
     let line = server.wait_for_line("serving S3 on ");

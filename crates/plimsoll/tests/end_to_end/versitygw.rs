@@ -15,13 +15,13 @@ fn run(place: &Place, server: &Versitygw, words: &[&str]) -> Ended {
 }
 
 #[track_caller]
-fn good(ended: Ended) -> Ended {
+pub fn good(ended: Ended) -> Ended {
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stderr, ended.stdout);
     ended
 }
 
 /// Operations that ended well, by kind, and their bytes.
-fn kinds(report: &Report) -> BTreeMap<String, (u64, u64)> {
+pub fn kinds(report: &Report) -> BTreeMap<String, (u64, u64)> {
     let figures = report.list("/kinds").iter();
     let read = |kind: &serde_json::Value| {
         let number = |name: &str| kind[name].as_u64().unwrap();

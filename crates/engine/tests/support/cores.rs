@@ -1,0 +1,40 @@
+//! Whether the cores are free. Tests whose figures are times can tell nothing while others use them.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a run is made again that had to share its cores.
+pub const TRIES: usize = 5;
+/// For so long the cores are looked at.
+const LOOK: Duration = Duration::from_millis(200);
+/// After so long a run is tried whether they are free or not.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits until the cores are free, for a bounded time.
+pub fn wait_until_free() {
+    let started = Instant::now();
+    while are_taken() && started.elapsed() < PATIENCE {
+        thread::sleep(Duration::from_millis(300));
+    }
+}
+
+/// Whether threads that have something to do, one for each core, wait for them for more than 5 % of the time.
+pub fn are_taken() -> bool {
+    let look = || {
+        let (started, before) = (Instant::now(), run_delay());
+        while started.elapsed() < LOOK {
+            std::hint::spin_loop();
+        }
+        run_delay().saturating_sub(before) > started.elapsed() / 20
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let looks: Vec<_> = (0..cores).map(|_| thread::spawn(look)).collect();
+    looks.into_iter().any(|look| look.join().expect("it only counts"))
+}
+
+/// How long this thread has waited for a core so far.
+fn run_delay() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Duration::from_nanos(text.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0))
+}

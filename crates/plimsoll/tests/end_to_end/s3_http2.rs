@@ -1,0 +1,112 @@
+//! Signed requests over HTTP/2: what the client counts is what the ledger of `plimsoll serve --s3` has.
+
+use crate::support::{Ended, Place, Report, Running, shared_cores};
+use crate::{s3, versitygw};
+
+const DATASET: [&str; 4] = ["--count", "40", "--size", "10..200KiB"];
+
+/// What a ledger has of an operation with one status.
+struct Booked {
+    complete: u64,
+    aborted: u64,
+    bytes_in: u64,
+    bytes_out: u64,
+}
+
+/// A server of S3, and where its clients work.
+struct Target {
+    place: Place,
+    server: Running,
+    endpoint: String,
+}
+
+impl Target {
+    fn start(words: &[&str]) -> Self {
+        let place = Place::new();
+        let (server, endpoint) = s3::serve(&place, words);
+        Self { place, server, endpoint }
+    }
+
+    /// Runs the program over HTTP/2, which has to end well.
+    #[track_caller]
+    fn run(&self, words: &[&str]) -> Ended {
+        let mut command = self.place.command(words.iter().chain(&["--http2", "-c", "8"]));
+        command.env("AWS_ACCESS_KEY_ID", "plimsoll").env("AWS_SECRET_ACCESS_KEY", "plimsoll-secret");
+        command.env("AWS_ENDPOINT_URL", &self.endpoint);
+        if self.place.path("ca.pem").exists() {
+            command.args(["--cacert", "ca.pem"]);
+        }
+        versitygw::good(Running::of(command).end())
+    }
+
+    #[track_caller]
+    fn report(&self, words: &[&str]) -> Report {
+        let report = Report::read(&self.run(&[words, &["--json"]].concat()));
+        assert_eq!((report.text("/verdict"), report.text("/server/http_version")), ("valid", "HTTP/2"));
+        report
+    }
+}
+
+fn booked(ledger: &str, operation: &str, status: &str) -> Booked {
+    let line = ledger.lines().find(|line| line.split_whitespace().take(2).eq([operation, status]));
+    let line = line.unwrap_or_else(|| panic!("no {operation} {status} in:\n{ledger}"));
+    let numbers: Vec<u64> = line.split_whitespace().skip(2).filter_map(|word| word.parse().ok()).collect();
+    let [complete, aborted, bytes_in, bytes_out] = numbers[..] else { panic!("{line}") };
+    Booked { complete, aborted, bytes_in, bytes_out }
+}
+
+#[test]
+fn signed_requests_over_http2_are_counted_as_the_ledger_has_them() {
+    let _cores = shared_cores();
+    for words in [&["--tls", "--tls-ca-out", "ca.pem"][..], &["--http2"]] {
+        let target = Target::start(words);
+        let with_dataset = |words: &[&'static str]| [words, &DATASET].concat();
+        let prepared = target.report(&with_dataset(&["prepare", "s3://bucket/x", "--make-bucket"]));
+        let put = target.report(&with_dataset(&["put", "s3://bucket/y"]));
+        let got = target.report(&with_dataset(&["get", "s3://bucket/y", "--order", "once", "--verify"]));
+        let mix = "mix s3://bucket/x --get 30 --get-range 15 --range 4KiB --head 20 --put 20 --delete 10 --list 5 \
+            --verify -n 600";
+        let mixed = versitygw::kinds(&target.report(&mix.split_whitespace().collect::<Vec<_>>()));
+        target.run(&["cleanup", "s3://bucket/x"]);
+        let ledger = target.server.stop();
+
+        let (prepared, put) = (versitygw::kinds(&prepared)["put"], versitygw::kinds(&put)["put"]);
+        let got = versitygw::kinds(&got)["get"];
+        assert_eq!((prepared.0, put.0, got), (40, 40, put), "{words:?}");
+        assert_eq!(mixed.values().map(|(ok, _)| ok).sum::<u64>(), 600, "{words:?}");
+        // The description of the dataset is written once, looked for three times, found twice and deleted once.
+        let puts = booked(&ledger, "PutObject", "200");
+        assert_eq!(puts.complete, 40 + 40 + mixed["put"].0 + 1, "{ledger}");
+        let description = puts.bytes_in - prepared.1 - put.1 - mixed["put"].1;
+        assert!((50..500).contains(&description), "{description} bytes that no figure tells of:\n{ledger}");
+        let gets = booked(&ledger, "GetObject", "200");
+        assert_eq!(gets.complete, got.0 + mixed["get"].0 + 2, "{ledger}");
+        assert_eq!(gets.bytes_out, got.1 + mixed["get"].1 + 2 * description, "{ledger}");
+        let ranges = booked(&ledger, "GetObject", "206");
+        assert_eq!((ranges.complete, ranges.bytes_out), mixed["get-range"], "{ledger}");
+        assert_eq!(booked(&ledger, "HeadObject", "200").complete, mixed["head"].0, "{ledger}");
+        assert_eq!(booked(&ledger, "DeleteObject", "204").complete, 40 + mixed["put"].0 + 1, "{ledger}");
+        for booked in [puts, gets, ranges] {
+            assert_eq!(booked.aborted, 0, "{ledger}");
+        }
+    }
+}
+
+#[test]
+fn every_way_to_sign_a_body_brings_every_byte_back_over_http2() {
+    let _cores = shared_cores();
+    let target = Target::start(&["--http2"]);
+    target.run(&["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"]);
+    let mut written = 0;
+    for how in ["unsigned", "signed", "chunks", "chunks-trailer", "unsigned-trailer"] {
+        let location = format!("s3://bucket/{how}");
+        let put = target.report(&[&["put", &location, "--payload", how][..], &DATASET].concat());
+        let (objects, bytes) = versitygw::kinds(&put)["put"];
+        assert_eq!((objects, put.bytes("sent_body_bytes")), (40, bytes), "{how}");
+        let got = target.report(&[&["get", &location, "--order", "once", "--verify"][..], &DATASET].concat());
+        assert_eq!(versitygw::kinds(&got)["get"], (objects, bytes), "{how}");
+        written += bytes;
+    }
+    let gets = booked(&target.server.stop(), "GetObject", "200");
+    assert_eq!((gets.complete, gets.bytes_out), (5 * 40, written));
+}
