@@ -112,18 +112,16 @@ fn h2specd() -> Option<PathBuf> {
     peer("h2specd", places.map(|place| place.join("h2specd")).find(|program| program.exists()))
 }
 
-/// The first of so many ports in a row that are free.
+/// The first of so many ports in a row that are free: below those that connections and other tests are given, where after
+/// some load none are left in a row.
 fn free_ports(count: u16) -> u16 {
-    for _ in 0..100 {
-        let probe = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
-        let first = probe.local_addr().expect("it is bound").port();
-        drop(probe);
-        let all = (first..first.saturating_add(count)).map(|port| TcpListener::bind(("127.0.0.1", port)));
-        if first < u16::MAX - count && all.collect::<Result<Vec<_>, _>>().is_ok() {
-            return first;
-        }
-    }
-    panic!("no {count} free ports in a row");
+    let own = std::process::id() as u16 % 100;
+    let starts = (100..200).map(|step| (own + step) % 200 * count + 10_000);
+    let free = starts.filter(|first| *first < 32_000 - count).find(|first| {
+        let all = (*first..first + count).map(|port| TcpListener::bind(("127.0.0.1", port)));
+        all.collect::<Result<Vec<_>, _>>().is_ok()
+    });
+    free.unwrap_or_else(|| panic!("no {count} free ports in a row"))
 }
 
 /// Cases of h2specd, of which it tells none beforehand.
