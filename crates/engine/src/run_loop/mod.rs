@@ -9,6 +9,8 @@
 //! - `receive`: answers are read, or dropped in the kernel;
 //! - `secure`, `transport`: TLS between the socket and the rest;
 //! - `carrier`, `frames`: streams of HTTP/2 on a connection that carries them;
+//! - `judge`: heads are judged as they come, and what becomes of their bodies;
+//! - `cut`: attempts end early, are sent again, or time out;
 //! - `finish`: attempts and operations end and are recorded;
 //! - `redirect`: where a redirect leads, and which ones are traps;
 //! - `steps`: operations of several requests go on;
@@ -17,10 +19,12 @@
 mod carrier;
 mod checks;
 mod connections;
+mod cut;
 mod finish;
 mod frames;
 mod header_watch;
 mod http2_request;
+mod judge;
 pub mod log;
 mod op;
 mod pacer;

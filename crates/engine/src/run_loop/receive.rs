@@ -5,20 +5,15 @@
 //! many.
 
 use super::RunLoop;
-use super::checks::{self, AtHead};
+use super::checks;
 use super::connections::State;
 use super::header_watch::HeaderWatch;
-use super::op::{Body, Op, Unwanted};
+use super::judge::of_unwanted;
 use super::reader::Reader;
-use super::words::{self, Digesting, Heard};
 use crate::network::{Network, Token};
-use crate::plan::{Answers, Plan};
-use content::Mismatch;
-use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase, Stage};
+use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase, Stage};
 use std::io;
-use wire::message::{Event, Reading, Version};
-use wire::range::ByteRange;
-use wire::response::Encoding;
+use wire::message::{Event, Reading};
 
 /// A rest of a body above this is dropped in the kernel.
 const DISCARD_MIN: u64 = 8 * 1024;
@@ -26,19 +21,8 @@ const DISCARD_MIN: u64 = 8 * 1024;
 const DISCARD_MAX: u64 = 64 << 20;
 /// Where large bodies are expected, the head is read with so much room, so that little of the body is copied.
 const HEAD_ROOM: usize = 1024;
-/// A body from this size on is large.
-const LARGE_BODY: u64 = 64 * 1024;
-/// Of a body that nobody wants, that of an error or a redirect, so much is read to keep its connection useful.
-const UNWANTED_BODY_MAX: u64 = 1 << 20;
 /// Reads of one connection before the others have their turn.
 const READS_MAX: usize = 8;
-
-const CONTENT_DIFFERS: AttemptOutcome =
-    AttemptOutcome::failed(AttemptClass::Integrity, Cause::ContentDiffers, Phase::Body);
-const MESSAGE_TOO_LARGE: AttemptOutcome =
-    AttemptOutcome::failed(AttemptClass::Protocol, Cause::MessageTooLarge, Phase::Body);
-const ANSWERED_EARLY: AttemptOutcome =
-    AttemptOutcome::failed(AttemptClass::Protocol, Cause::AnsweredEarly, Phase::Send);
 
 /// What one read came to.
 pub(super) enum ReadStep {
@@ -291,19 +275,6 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Ends an attempt whose outcome was known with its head, without the rest of its body; `false` for others.
-    fn leave_unwanted(&mut self, net: &mut N, token: Token, now: Instant) -> bool {
-        let Some(connection) = self.connections.get(token) else { return false };
-        let Some(op) = &self.slots[connection.slot as usize].op else { return false };
-        let outcome = match op.attempt.at_head {
-            AtHead::Read => return false,
-            AtHead::Doomed(outcome) | AtHead::Cut(outcome) => outcome,
-            AtHead::Redirect => AttemptOutcome::OK,
-        };
-        self.cut(net, token, outcome, now);
-        true
-    }
-
     /// The first byte of an answer is that of its final head: interim ones are passed over, and that of a redirect makes
     /// room for the next.
     #[inline]
@@ -375,103 +346,6 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Judges the head that was just read; an outcome means that the body is not wanted.
-    pub(super) fn head_known(&mut self, token: Token, headers_matched: u64) -> Option<AttemptOutcome> {
-        let connection = self.connections.get_mut(token)?;
-        let head = connection.reader.head()?;
-        let op = self.slots[connection.slot as usize].op.as_mut()?;
-        let request = &self.plan.mix.requests()[op.request];
-        let checks = &request.checks;
-        op.attempt.headers_matched = headers_matched;
-        let remarks = [
-            (Flag::SmugglingRisk, head.flags.smuggling_risk),
-            (Flag::DuplicateLength, head.flags.duplicate_length),
-            (Flag::Http10, head.version == Version::Http10),
-            (Flag::UnaskedEncoding, head.encoding == Encoding::Other && !checks.encoding_asked),
-            (Flag::Interim, connection.reader.interim() > 0),
-        ];
-        for (flag, _) in remarks.into_iter().filter(|(_, seen)| *seen) {
-            op.attempt.flags.set(flag);
-        }
-        if self.plan.group_by.is_some() {
-            let value = String::from_utf8_lossy(&self.group_value);
-            op.group = Some(self.recorder.header_label(Some(value.as_ref()).filter(|value| !value.is_empty())));
-            self.group_value.clear();
-        }
-        let asked = op.asked(self.plan.follow, expected_size(self.plan, op));
-        let (subject, origin) = (op.subject, connection.origin);
-        let (seen, heard) = (&mut self.seen, &self.heard);
-        let judged = checks::at_head(head, &asked, checks);
-        let mut at_head = words::at_head(judged, request, head, || seen.differs(subject, origin, head, heard));
-        if let Some(upload) = &mut connection.upload
-            && upload.is_under_way()
-        {
-            // Whatever it is, the rest of the body can not change it.
-            upload.stop();
-            connection.unsent.clear();
-            if at_head == AtHead::Read {
-                at_head = AtHead::Doomed(ANSWERED_EARLY);
-            }
-        }
-        if at_head == AtHead::Read && head.status == 206 {
-            op.range = op.range.map(|wanted| checks::expected_range(wanted, head));
-        }
-        if at_head == AtHead::Redirect {
-            // What is said about the server is said about the one that answers in the end.
-            self.software = None;
-        }
-        match at_head {
-            AtHead::Read => match body_of(self.plan, op, &self.heard, &mut self.key) {
-                Ok(body) => op.body = body,
-                Err(outcome) => at_head = AtHead::Doomed(outcome),
-            },
-            AtHead::Doomed(AttemptOutcome { cause: Cause::Status, .. }) => {
-                let sent = op.attempt.sent.or(op.sent).map_or(0, |sent| sent.nanos_since(Instant::ZERO));
-                let wall = self.wall.unix_seconds() + sent / 1_000_000_000;
-                op.attempt.refusal = words::Refusal::of(&self.heard, wall);
-                if words::speaks_s3(self.plan) {
-                    op.body = Body::Said(Vec::new());
-                }
-            }
-            AtHead::Doomed(_) | AtHead::Cut(_) | AtHead::Redirect => {}
-        }
-        connection.looked_at = op.body.is_looked_at();
-        connection.large_bodies = connection.reader.opaque_bytes() >= LARGE_BODY;
-        op.attempt.at_head = at_head;
-        match at_head {
-            AtHead::Cut(outcome) => Some(outcome),
-            AtHead::Read | AtHead::Doomed(_) | AtHead::Redirect => None,
-        }
-    }
-
-    /// Whether a body has passed the size that it should have.
-    #[inline]
-    pub(super) fn is_too_long(&self, token: Token) -> bool {
-        let Some(connection) = self.connections.get(token) else { return false };
-        let Some(op) = &self.slots[connection.slot as usize].op else { return false };
-        if op.attempt.at_head != AtHead::Read {
-            return connection.reader.body_bytes() > UNWANTED_BODY_MAX;
-        }
-        let asked = op.asked(self.plan.follow, expected_size(self.plan, op));
-        let checks = &self.plan.mix.requests()[op.request].checks;
-        checks::size_cap(&asked, checks).is_some_and(|cap| connection.reader.body_bytes() > cap)
-    }
-
-    pub(super) fn cut_too_long(&mut self, net: &mut N, token: Token, now: Instant) -> ReadStep {
-        if self.leave_unwanted(net, token, now) {
-            return ReadStep::Over;
-        }
-        let slot = self.connections.get(token).map(|connection| connection.slot as usize);
-        let ranged = slot.and_then(|slot| self.slots[slot].op.as_ref()).is_some_and(|op| op.range.is_some());
-        let (class, cause) = if ranged {
-            (AttemptClass::Range, Cause::WrongRangeLength)
-        } else {
-            (AttemptClass::Integrity, Cause::SizeDiffers)
-        };
-        self.cut(net, token, AttemptOutcome::failed(class, cause, Phase::Body), now);
-        ReadStep::Over
-    }
-
     /// The server closed its side.
     pub(super) fn ended_by_peer(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
         *now = net.now();
@@ -501,43 +375,4 @@ impl<N: Network> RunLoop<'_, N> {
         self.cut_or_resend(net, token, outcome, *now);
         ReadStep::Over
     }
-}
-
-/// The outcome of a body that is not what it should be; keeps where it differs.
-pub(super) fn of_unwanted(unwanted: Unwanted, differs: &mut Option<Mismatch>) -> AttemptOutcome {
-    match unwanted {
-        Unwanted::Differs(mismatch) => {
-            *differs = Some(mismatch);
-            CONTENT_DIFFERS
-        }
-        Unwanted::TooLarge => MESSAGE_TOO_LARGE,
-    }
-}
-
-/// What becomes of the body of a good answer.
-///
-/// # Errors
-/// There is nothing that it could be compared with.
-#[inline]
-fn body_of<'p>(plan: &'p Plan, op: &Op<'_>, heard: &Heard, key: &mut String) -> Result<Body<'p>, AttemptOutcome> {
-    let request = &plan.mix.requests()[op.request];
-    Ok(match &request.answers {
-        // After all, S3 may say in the body of a 200 that something has failed.
-        Answers::Dropped if !request.is_safe() && words::speaks_s3(plan) => Body::Said(Vec::new()),
-        Answers::Dropped => Body::Dropped,
-        Answers::Digested(wanted) => Body::Digested(Box::new(Digesting::begin(wanted, heard)?)),
-        Answers::Kept => Body::Kept(Vec::new()),
-        Answers::Compared(content) => {
-            let known = plan.targets.area().and_then(|area| area.read_key(op.subject, key));
-            let first = op.range.map_or(0, ByteRange::first);
-            known.map_or(Body::Dropped, |_| Body::Compared(content.object(key).verifier(first)))
-        }
-    })
-}
-
-/// Size of the whole object, as far as the answer has to have it.
-#[inline]
-pub(super) fn expected_size(plan: &Plan, op: &Op<'_>) -> Option<u64> {
-    let request = &plan.mix.requests()[op.request];
-    if request.body.is_some() { None } else { plan.targets.size(op.subject) }
 }
