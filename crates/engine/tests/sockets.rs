@@ -104,14 +104,18 @@ fn stall_once() -> (Result<(), String>, bool) {
 
 #[test]
 fn a_stall_of_one_second_shows_whole() {
+    let mut judged = None;
     for attempt in 1..=cores::TRIES {
         let (Err(wrong), had_cores) = stall_once() else { return };
-        assert!(!had_cores, "{wrong}");
-        eprintln!("try {attempt}: others took the cores: {wrong}");
+        eprintln!("try {attempt}: {wrong}{}", if had_cores { "" } else { "; others took the cores" });
+        judged = judged.or(had_cores.then_some(wrong));
         cores::wait_until_free();
     }
-    // Where others use the cores meanwhile, a run can tell nothing.
-    eprintln!("not judged: no run had its cores");
+    // A short theft of a core is not always seen. That every try is wrong, one of them with its cores, is no theft.
+    match judged {
+        Some(wrong) => panic!("{wrong}"),
+        None => eprintln!("not judged: no run had its cores"),
+    }
 }
 
 #[test]
