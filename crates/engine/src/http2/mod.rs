@@ -1,9 +1,9 @@
 //! HTTP/2 of one connection, driven by hand: bytes in, events out. It sees no socket and no clock.
 //!
 //! Frames, header compression, flow control and the states of streams are the h2 library's business, which is written for
-//! asynchronous runtimes. Here it runs without one: [`Session`] gives it a pipe in memory ([`pipe`]) and wakers that only
-//! make a note ([`bells`]), and polls it whenever bytes were put in or taken out. What an error amounts to stands in
-//! [`failure`].
+//! asynchronous runtimes. Here it runs without one: `Session` gives it a pipe in memory (`pipe`) and wakers that only
+//! make a note (`bells`), and polls it whenever bytes were put in or taken out. What an error amounts to stands in
+//! `failure`.
 //!
 //! Everything that a peer could grow is limited: streams by what is opened here, what waits to be sent by the pipe,
 //! heads by the size of their fields, and received content by being released as soon as it was counted.
