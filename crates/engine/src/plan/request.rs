@@ -86,7 +86,13 @@ impl BodyPlan {
     /// The same bytes each time, sent without asking.
     #[must_use]
     pub fn of_bytes(bytes: Arc<[u8]>) -> Self {
-        Self { source: Source::Bytes(bytes), framing: Framing::Length, expect_continue: false }
+        Self::of(Source::Bytes(bytes))
+    }
+
+    /// Framed by their length, and sent without asking.
+    #[must_use]
+    pub fn of(source: Source) -> Self {
+        Self { source, framing: Framing::Length, expect_continue: false }
     }
 }
 

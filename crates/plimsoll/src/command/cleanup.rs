@@ -3,19 +3,17 @@
 
 use super::dataset;
 use super::load::{self, place::Place, s3, stored, stored::Stored};
-use crate::execute::live::LiveLine;
-use crate::failure::{Exit, Failure};
+use crate::execute::watched::{interrupted, watched};
+use crate::failure::Failure;
 use crate::say;
 use content::Dataset;
 use engine::exchange::{Ended, each};
 use engine::plan::{Plan, RequestPlan, Targets};
-use engine::{Control, StopReason};
-use measure::{Instant, OpKind};
+use measure::OpKind;
 use report::number::plural;
 use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::sync::Arc;
-use sys::signals::Signal;
 
 /// Whose objects are deleted.
 #[derive(clap::Args, Debug)]
@@ -80,21 +78,12 @@ impl Delete {
     fn all(&self, plan: &Plan, targets: Targets) -> Result<Ended, Failure> {
         let total = targets.count();
         let plan = Plan { targets: Arc::new(targets), ..plan.clone() };
-        let begun = std::time::Instant::now();
-        let mut live = LiveLine::new(true);
-        let mut tick = |seen: u64, control: &Control, now: Instant| {
-            if sys::signals::interrupts().count > 0 {
-                control.stop(now, StopReason::Interrupted);
-            }
-            live.message(begun.elapsed(), &format!("deleting: {seen} of {total}"));
-        };
-        let ended = each(&plan, self.request.clone(), self.concurrency, &mut tick);
-        live.clear();
+        let describe = |seen, _| format!("deleting: {seen} of {total}");
+        let ended = watched(describe, |tick| each(&plan, self.request.clone(), self.concurrency, tick));
         let ended = ended.map_err(|error| Failure::could_not_run(error.to_string()))?;
         if ended.interrupted {
-            let number = sys::signals::interrupts().last.map_or(2, Signal::number);
-            let text = format!("interrupted: {} deleted; the same command goes on", plural(ended.good, "object"));
-            return Err(Failure::Message(Exit::Interrupted(number), text));
+            let deleted = plural(ended.good, "object");
+            return Err(interrupted(format!("interrupted: {deleted} deleted; the same command goes on")));
         }
         match &ended.example {
             None => Ok(ended),

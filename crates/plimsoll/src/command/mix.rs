@@ -5,7 +5,7 @@ use super::load::{self, place::Place, s3, stored};
 use crate::execute;
 use crate::failure::Failure;
 use content::Content;
-use engine::plan::{Answers, BodyPlan, Choice, Framing, Mix, Pick, Plan, RangeChoice, RequestPlan, Source, Then};
+use engine::plan::{Answers, BodyPlan, Choice, Mix, Pick, Plan, RangeChoice, RequestPlan, Source, Then};
 use measure::OpKind;
 use measure::units::ByteSize;
 use std::num::NonZeroU64;
@@ -116,8 +116,7 @@ fn requests(
 ) -> Result<Vec<(u32, RequestPlan)>, Failure> {
     let of = |method, kind| stored::request(&args.common, place, method, kind);
     let answers = || if args.verify { Answers::Compared(Arc::clone(content)) } else { Answers::Dropped };
-    let body =
-        BodyPlan { source: Source::Content(Arc::clone(content)), framing: Framing::Length, expect_continue: false };
+    let body = BodyPlan::of(Source::Content(Arc::clone(content)));
     let put = RequestPlan { body: Some(body), pick: Pick::Fresh, ..of("PUT", OpKind::Put)? };
     // What deleting does while there is nothing to delete stands first, with the weight of writing.
     let writes = weights.iter().find(|(kind, _)| *kind == OpKind::Put).map_or(0, |(_, weight)| *weight);

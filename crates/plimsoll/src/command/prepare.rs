@@ -6,7 +6,7 @@ use crate::execute;
 use crate::failure::{Exit, Failure};
 use crate::say;
 use content::{Content, Dataset};
-use engine::plan::{BodyPlan, Choice, Framing, Mix, RequestPlan, Source};
+use engine::plan::{BodyPlan, Choice, Mix, RequestPlan, Source};
 use measure::OpKind;
 use measure::units::ByteSize;
 use report::number::plural;
@@ -87,7 +87,7 @@ fn objects(dataset: &Dataset) -> String {
 
 fn write(args: &Args, place: &Place, dataset: &Dataset) -> Result<engine::Plan, Failure> {
     let content = Arc::new(Content::new(dataset.description().seed));
-    let body = BodyPlan { source: Source::Content(content), framing: Framing::Length, expect_continue: false };
+    let body = BodyPlan::of(Source::Content(content));
     let request = stored::request(&args.common, place, "PUT", OpKind::Put)?;
     let asked = load::Asked {
         targets: place.targets(dataset.clone()),

@@ -96,7 +96,8 @@ impl<'a> Surroundings<'a> {
         (self.variable)(name).filter(|value| !value.is_empty())
     }
 
-    fn region(&self) -> Option<String> {
+    /// The region that the environment says.
+    pub fn region(&self) -> Option<String> {
         self.get("AWS_REGION").or_else(|| self.get("AWS_DEFAULT_REGION"))
     }
 

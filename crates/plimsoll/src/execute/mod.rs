@@ -7,6 +7,7 @@ pub mod live;
 mod prepare;
 mod recording;
 pub mod repeats;
+pub mod watched;
 
 use crate::failure::{Exit, Failure};
 use crate::say;

@@ -2,9 +2,8 @@
 //! that can be told before the first request is told here, in one line.
 
 use super::OWN_DESCRIPTORS;
-use super::live::LiveLine;
+use super::watched::watched;
 use crate::failure::Failure;
-use engine::StopReason;
 use engine::network::NameError;
 use engine::plan::{Auth, Plan, RangeChoice, Route, Shared};
 use report::number::plural;
@@ -35,16 +34,9 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
     open_sessions(plan)?;
     if has_random_ranges(plan) && plan.targets.items().iter().any(|item| item.size.is_none()) {
         let total = plan.targets.items().len() as u64;
-        let started = std::time::Instant::now();
-        let mut live = LiveLine::new(true);
-        engine::discover::discover_sizes(plan, &mut |seen, control, now| {
-            if sys::signals::interrupts().count > 0 {
-                control.stop(now, StopReason::Interrupted);
-            }
-            live.message(started.elapsed(), &format!("asking for object sizes: {seen} of {total}"));
-        })
-        .map_err(|error| Failure::could_not_run(format!("{error}; --object-size SIZE tells it")))?;
-        live.clear();
+        let describe = |seen, _| format!("asking for object sizes: {seen} of {total}");
+        watched(describe, |tick| engine::discover::discover_sizes(plan, tick))
+            .map_err(|error| Failure::could_not_run(format!("{error}; --object-size SIZE tells it")))?;
     }
     empty_ranges(plan)
 }
@@ -56,17 +48,9 @@ fn open_sessions(plan: &mut Plan) -> Result<(), Failure> {
         Shared::One => 1,
         Shared::PerSlot(slots) => slots.get(),
     };
-    let started = std::time::Instant::now();
-    let mut live = LiveLine::new(true);
-    let opened = engine::sessions::open_sessions(plan, &mut |seen, control, now| {
-        if sys::signals::interrupts().count > 0 {
-            control.stop(now, StopReason::Interrupted);
-        }
-        live.message(started.elapsed(), &format!("opening sessions: {seen} of {total}"));
-    });
-    opened.map_err(|error| Failure::could_not_run(error.to_string()))?;
-    live.clear();
-    Ok(())
+    let describe = |seen, _| format!("opening sessions: {seen} of {total}");
+    watched(describe, |tick| engine::sessions::open_sessions(plan, tick))
+        .map_err(|error| Failure::could_not_run(error.to_string()))
 }
 
 /// Places on this host that the user named and that must be there.

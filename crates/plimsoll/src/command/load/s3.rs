@@ -133,13 +133,14 @@ impl Args {
 
     /// What the flags, the environment and the files of credentials come to.
     pub fn service(&self) -> Result<Service, Failure> {
+        let around = Surroundings::new(&credentials::process_variable);
         let found = match self.anonymous {
             true => None,
-            false => Credentials::find(&self.credentials, &Surroundings::new(&credentials::process_variable))?,
+            false => Credentials::find(&self.credentials, &around)?,
         };
         let variable = |name: &str| credentials::process_variable(name).filter(|value| !value.is_empty());
         let region = self.region.clone().or_else(|| found.as_ref()?.region.clone());
-        let region = region.or_else(|| variable("AWS_REGION")).unwrap_or_else(|| DEFAULT_REGION.to_owned());
+        let region = region.or_else(|| around.region()).unwrap_or_else(|| DEFAULT_REGION.to_owned());
         let mut typed = self.endpoint.clone();
         if typed.is_empty() {
             typed.extend(variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL")));

@@ -4,8 +4,9 @@ use super::is_owned;
 use crate::command::get;
 use crate::command::get::read::{Limits, Lines};
 use crate::command::load::count;
-use crate::execute::{self, live::LiveLine};
-use crate::failure::{Exit, Failure};
+use crate::execute;
+use crate::execute::watched::{interrupted, watched};
+use crate::failure::Failure;
 use engine::StopReason;
 use engine::owners::{Owner, Owners, find_owners};
 use engine::plan::{Plan, Targets};
@@ -14,8 +15,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use sys::signals::Signal;
+use std::time::Duration;
 use wire::Url;
 
 /// The most objects of a list: with their URLs some 1.5 GB of memory.
@@ -103,20 +103,11 @@ pub fn survey(url: &str, names: &Path, reach: &Reach) -> Result<Survey, Failure>
     plan.targets = Arc::new(targets);
     execute::prepare(&mut plan)?;
     let total = names.len() as u64;
-    let begun = Instant::now();
-    let mut live = LiveLine::new(true);
-    let found = find_owners(&plan, reach.concurrency, &mut |seen, control, now| {
-        if sys::signals::interrupts().count > 0 {
-            control.stop(now, StopReason::Interrupted);
-        }
-        live.message(begun.elapsed(), &progress(seen, total, begun.elapsed()));
-    });
-    live.clear();
-    let found = found.map_err(Failure::could_not_run)?;
+    let describe = |seen, elapsed| progress(seen, total, elapsed);
+    let found =
+        watched(describe, |tick| find_owners(&plan, reach.concurrency, tick)).map_err(Failure::could_not_run)?;
     if found.reason == Some(StopReason::Interrupted) {
-        let number = sys::signals::interrupts().last.map_or(2, Signal::number);
-        let text = "interrupted while owners were asked for: nothing was written";
-        return Err(Failure::Message(Exit::Interrupted(number), text.into()));
+        return Err(interrupted("interrupted while owners were asked for: nothing was written"));
     }
     Ok(Survey { entry: base.origin().to_string(), plan, names, found })
 }

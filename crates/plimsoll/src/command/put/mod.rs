@@ -130,7 +130,7 @@ fn in_parts(whole: &RequestPlan, size: ByteSize, parallel: NonZeroU32) -> Result
         query: Some(query).filter(|query| !query.is_empty()).map(Into::into),
         ..RequestPlan::new(method, OpKind::PutMultipart)
     };
-    let message = |source| Some(BodyPlan { source, framing: Framing::Length, expect_continue: false });
+    let message = |source| Some(BodyPlan::of(source));
     let empty = message(Source::Bytes(Arc::from([])));
     let begin = RequestPlan { body: empty, answers: Answers::Kept, then: Then::Parts(plan), ..of("POST", "uploads=") };
     let part = RequestPlan { body: whole.body.clone(), ..of("PUT", "") };

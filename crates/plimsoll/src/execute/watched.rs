@@ -1,0 +1,31 @@
+//! Requests before or after a run, watched: how far they have come is shown, and an interrupt ends them.
+
+use super::live::LiveLine;
+use crate::failure::{Exit, Failure};
+use engine::{Control, StopReason};
+use measure::Instant;
+use std::time::Duration;
+use sys::signals::Signal;
+
+/// What is told about every 50 ms: how many answers have come.
+pub type Tick<'t> = dyn FnMut(u64, &Control, Instant) + 't;
+
+/// Makes requests while a line of `describe` (answers so far, time so far) shows how far they have come.
+pub fn watched<T>(describe: impl Fn(u64, Duration) -> String, ask: impl FnOnce(&mut Tick<'_>) -> T) -> T {
+    let begun = std::time::Instant::now();
+    let mut live = LiveLine::new(true);
+    let answer = ask(&mut |seen, control, now| {
+        if sys::signals::interrupts().count > 0 {
+            control.stop(now, StopReason::Interrupted);
+        }
+        live.message(begun.elapsed(), &describe(seen, begun.elapsed()));
+    });
+    live.clear();
+    answer
+}
+
+/// How the program ends when such requests were interrupted.
+pub fn interrupted(text: impl Into<String>) -> Failure {
+    let number = sys::signals::interrupts().last.map_or(2, Signal::number);
+    Failure::Message(Exit::Interrupted(number), text.into())
+}
