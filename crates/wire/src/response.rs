@@ -5,6 +5,7 @@
 //! that the caller can drop them inside the kernel.
 
 mod head;
+mod known;
 
 pub use head::{Encoding, Head, HeadFlags, Location, Malformed, RangeField};
 
@@ -13,6 +14,7 @@ use crate::chunked::{self, Observer};
 use crate::collector::{Collector, Fed, MAX_BYTES, Unfed};
 use crate::message::{Event, Framing, Progress, Reading, Truncated};
 use head::{Parsed, parse_head};
+use known::{Fields, Known};
 
 /// The most bytes a final head may have.
 pub const MAX_HEAD_BYTES: usize = MAX_BYTES;
@@ -49,6 +51,7 @@ pub struct ResponseReader {
     /// The final head with its body; none while heads are read.
     message: Option<(Head, Body)>,
     trailers: Trailers,
+    known: Option<Box<Known>>,
 }
 
 /// The trailer fields of a body, for who wants them.
@@ -87,12 +90,14 @@ impl ResponseReader {
             collector: Collector::default(),
             message: None,
             trailers: Trailers::default(),
+            known: None,
         }
     }
 
     /// Begins anew: the next bytes answer a request of this kind.
     pub fn start(&mut self, kind: RequestKind) {
-        *self = Self { kind, ..Self::new() };
+        let known = self.known.take();
+        *self = Self { kind, known, ..Self::new() };
     }
 
     /// Keeps the trailer fields of the response that comes next.
@@ -130,8 +135,22 @@ impl ResponseReader {
     fn read_heads(&mut self, input: &[u8], visit: &mut impl FnMut(&[u8], &[u8])) -> Result<Progress, Malformed> {
         let mut at = 0;
         while at < input.len() {
-            let kind = self.kind;
-            let (consumed, parsed) = match self.collector.feed(&input[at..], |bytes| parse_head(bytes, kind, visit)) {
+            let (kind, rest) = (self.kind, &input[at..]);
+            let in_one_piece = self.collector.is_empty();
+            if in_one_piece
+                && let Some(known) = &self.known
+                && let Some((length, head)) = known.recall(kind, rest, visit)
+            {
+                return Ok(self.begin_body(at + length, length, head));
+            }
+            let mut fields = Fields::default();
+            let parse = |bytes: &[u8]| {
+                parse_head(bytes, kind, &mut |name, value| {
+                    fields.note(bytes, name, value);
+                    visit(name, value);
+                })
+            };
+            let (consumed, parsed) = match self.collector.feed(rest, parse) {
                 Ok(Fed::Whole { consumed, head }) => (consumed, head),
                 Ok(Fed::Partial) => {
                     self.counts.head += (input.len() - at) as u64;
@@ -141,17 +160,29 @@ impl ResponseReader {
                 Err(Unfed::Refused(malformed)) => return Err(malformed),
             };
             at += consumed;
-            self.counts.head += consumed as u64;
             match parsed {
-                Parsed::Interim => self.count_interim()?,
+                Parsed::Interim => {
+                    self.counts.head += consumed as u64;
+                    self.count_interim()?;
+                }
                 Parsed::Final(head) => {
-                    let body = Body::new(head.framing);
-                    self.message = Some((head, body));
-                    return Ok(Progress::new(at, Event::Head));
+                    if in_one_piece {
+                        Known::keep(&mut self.known, kind, &rest[..consumed], &fields, &head);
+                    }
+                    return Ok(self.begin_body(at, consumed, head));
                 }
             }
         }
         Ok(Progress::new(at, Event::NeedMore))
+    }
+
+    /// The final head is complete, `length` bytes of which came with this piece of input.
+    #[inline]
+    fn begin_body(&mut self, consumed: usize, length: usize, head: Head) -> Progress {
+        self.counts.head += length as u64;
+        let body = Body::new(head.framing);
+        self.message = Some((head, body));
+        Progress::new(consumed, Event::Head)
     }
 
     fn count_interim(&mut self) -> Result<(), Malformed> {

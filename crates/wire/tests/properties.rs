@@ -24,7 +24,17 @@ struct Told {
 /// Reads `input` cut into pieces of the given sizes (over and over), then ends the stream. Where `skips` says so, the
 /// next opaque bytes of the piece are skipped instead of read.
 fn tell(kind: RequestKind, input: &[u8], sizes: &[usize], skips: &[bool]) -> Result<Told, Malformed> {
-    let mut reader = ResponseReader::new();
+    tell_next(&mut ResponseReader::new(), kind, input, sizes, skips)
+}
+
+/// The same with a reader that may have read other responses before.
+fn tell_next(
+    reader: &mut ResponseReader,
+    kind: RequestKind,
+    input: &[u8],
+    sizes: &[usize],
+    skips: &[bool],
+) -> Result<Told, Malformed> {
     reader.start(kind);
     let (mut headers, mut body_read, mut consumed) = (Vec::new(), Vec::new(), 0);
     let mut skips = skips.iter().cycle();
@@ -214,6 +224,26 @@ proptest! {
             // An error within a head that breaks off may go unseen when it came in pieces: it is truncated either way.
             (Err(_), Ok(told)) => prop_assert!(matches!(told.end, Err(Truncated::InHead | Truncated::BeforeHead))),
             (whole, pieces) => prop_assert_eq!(pieces, whole),
+        }
+    }
+
+    /// Whatever came before on a connection: the same head, a damaged one, or one that was refused.
+    #[test]
+    fn earlier_responses_change_nothing(
+        framed in framed(),
+        deeds in vec((any::<bool>(), any::<bool>(), prop::option::of((0..60_usize, any::<u8>())), 1..400_usize), 1..6),
+    ) {
+        let mut reader = ResponseReader::new();
+        for (head, in_one_piece, damage, size) in deeds {
+            let kind = if head { RequestKind::Head } else { RequestKind::Other };
+            let mut bytes = framed.bytes.clone();
+            if let Some((at, byte)) = damage {
+                let at = at.min(bytes.len() - 1);
+                bytes[at] = byte;
+            }
+            let sizes = [if in_one_piece { usize::MAX } else { size }];
+            let told = tell_next(&mut reader, kind, &bytes, &sizes, &[false]);
+            prop_assert_eq!(told, tell(kind, &bytes, &sizes, &[false]));
         }
     }
 
