@@ -2,7 +2,6 @@
 
 use super::checks::{self, AtHead};
 use super::connections::State;
-use super::judge::expected_size;
 use super::log::HopEntry;
 use super::op::{Answer, Body, Chain, Op};
 use super::pacer::Pacer;
@@ -15,6 +14,7 @@ use crate::tls::Negotiated;
 use measure::chains::HopSample;
 use measure::sample::{AttemptKind, AttemptSample, LabelId, Moved};
 use measure::{AttemptClass, AttemptOutcome, Cause, Example, Flag, Instant, OpOutcome, Phase};
+use std::collections::VecDeque;
 use std::time::Duration;
 use wire::message::{Reading, Version};
 use wire::response::{Location, RangeField};
@@ -63,7 +63,7 @@ impl<N: Network> RunLoop<'_, N> {
         let has_body = request.method.as_ref() != "HEAD" && !matches!(head.status, 204 | 304);
         let outcome = match op.attempt.at_head {
             AtHead::Read => {
-                let asked = op.asked(self.plan.follow, expected_size(self.plan, op));
+                let asked = op.asked(self.plan.follow);
                 let outcome = checks::at_end(&asked, &request.checks, body_bytes, has_body);
                 let s3 = words::speaks_s3(self.plan);
                 match outcome {
@@ -296,9 +296,11 @@ impl<N: Network> RunLoop<'_, N> {
             _ => OpOutcome::Failed(outcome),
         };
         let (body_bytes, answer) = self.final_answer(slot);
-        let kept = self.slots[slot as usize].op.as_mut().map(|op| std::mem::take(&mut op.body));
+        let body =
+            self.slots[slot as usize].op.as_mut().filter(|_| self.plan.log_ops).map(|op| std::mem::take(&mut op.body));
         self.record_attempt(net, slot, outcome, after, now);
-        let Some(op) = self.slots[slot as usize].op.take() else { return };
+        // Looked at where it stands: it is large, and moving it out would cost more than all that is done here.
+        let Some(op) = &self.slots[slot as usize].op else { return };
         self.origins[op.origin].in_flight -= 1;
         let request = &self.plan.mix.requests()[op.request];
         let moved = if let Some(parts) = &op.parts {
@@ -309,7 +311,7 @@ impl<N: Network> RunLoop<'_, N> {
             op.pages.body_bytes + body_bytes
         };
         if request.pick == Pick::Fresh && verdict == OpOutcome::Ok {
-            self.note_made(op.subject);
+            note_made(&mut self.made, op.subject);
         }
         let mut sample = op.sample(now, verdict, moved);
         if let Some(parts) = &op.parts {
@@ -322,24 +324,16 @@ impl<N: Network> RunLoop<'_, N> {
         }
         if self.plan.log_ops {
             let mut entry = op.entry(slot, &sample, outcome, answer);
-            entry.chain = self.hop_entries(&op);
-            if let Some(Body::Kept(message)) = kept {
+            entry.chain = self.hop_entries(op);
+            if let Some(Body::Kept(message)) = body {
                 entry.message = Some(message.into_boxed_slice());
             }
             self.log.push(entry);
         }
+        self.slots[slot as usize].op = None;
         let unreached =
             matches!(outcome.phase, Phase::Resolve | Phase::Connect | Phase::Tls) && verdict != OpOutcome::Ok;
         self.free_slot(slot, unreached, now);
-    }
-
-    /// An object is there that an operation of this thread may delete.
-    fn note_made(&mut self, subject: Subject) {
-        if let Subject::Fresh(number) = subject
-            && self.made.len() < MADE_MAX
-        {
-            self.made.push_back(number);
-        }
     }
 
     fn final_answer(&self, slot: u32) -> (u64, Answer) {
@@ -406,6 +400,15 @@ impl<N: Network> RunLoop<'_, N> {
             };
             self.end_op(net, slot, AttemptOutcome::failed(class, cause, phase), After::Close, now);
         }
+    }
+}
+
+/// An object is there that an operation of this thread may delete.
+fn note_made(made: &mut VecDeque<u64>, subject: Subject) {
+    if let Subject::Fresh(number) = subject
+        && made.len() < MADE_MAX
+    {
+        made.push_back(number);
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) struct HeaderWatch<'a> {
     named: Option<(&'a str, bool)>,
     /// One bit for each wanted field.
     pub matched: u64,
+    /// Nothing but what [`Heard`] looks for is of interest.
+    heard_only: bool,
 }
 
 impl<'a> HeaderWatch<'a> {
@@ -38,12 +40,20 @@ impl<'a> HeaderWatch<'a> {
         let checks = &plan.mix.requests()[request].checks;
         let (group_by, wanted) = (plan.group_by.as_deref(), checks.headers.as_slice());
         let named = if checks.etag_is_name { name(plan, checks, subject) } else { None };
-        Self { group_by, group_value, heard, software, etag, wanted, named, matched: 0 }
+        let heard_only =
+            software.is_none() && etag.is_none() && group_by.is_none() && wanted.is_empty() && named.is_none();
+        Self { group_by, group_value, heard, software, etag, wanted, named, matched: 0, heard_only }
     }
 
     #[inline]
     pub fn see(&mut self, name: &[u8], value: &[u8]) {
         self.heard.see(name, value);
+        if !self.heard_only {
+            self.look_at(name, value);
+        }
+    }
+
+    fn look_at(&mut self, name: &[u8], value: &[u8]) {
         if let Some(software) = &mut self.software
             && name.eq_ignore_ascii_case(b"server")
         {

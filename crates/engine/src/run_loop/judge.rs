@@ -62,7 +62,7 @@ impl<N: Network> RunLoop<'_, N> {
             op.group = Some(self.recorder.header_label(Some(value.as_ref()).filter(|value| !value.is_empty())));
             self.group_value.clear();
         }
-        let asked = op.asked(self.plan.follow, expected_size(self.plan, op));
+        let asked = op.asked(self.plan.follow);
         let (subject, origin) = (op.subject, connection.origin);
         let (seen, heard) = (&mut self.seen, &self.heard);
         let judged = checks::at_head(head, &asked, checks);
@@ -116,7 +116,7 @@ impl<N: Network> RunLoop<'_, N> {
         if op.attempt.at_head != AtHead::Read {
             return connection.reader.body_bytes() > UNWANTED_BODY_MAX;
         }
-        let asked = op.asked(self.plan.follow, expected_size(self.plan, op));
+        let asked = op.asked(self.plan.follow);
         let checks = &self.plan.mix.requests()[op.request].checks;
         checks::size_cap(&asked, checks).is_some_and(|cap| connection.reader.body_bytes() > cap)
     }
@@ -167,11 +167,4 @@ fn body_of<'p>(plan: &'p Plan, op: &Op<'_>, heard: &Heard, key: &mut String) -> 
             known.map_or(Body::Dropped, |_| Body::Compared(content.object(key).verifier(first)))
         }
     })
-}
-
-/// Size of the whole object, as far as the answer has to have it.
-#[inline]
-pub(super) fn expected_size(plan: &Plan, op: &Op<'_>) -> Option<u64> {
-    let request = &plan.mix.requests()[op.request];
-    if request.body.is_some() { None } else { plan.targets.size(op.subject) }
 }

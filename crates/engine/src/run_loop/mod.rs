@@ -53,7 +53,6 @@ use crate::tls::Negotiated;
 use connections::{Connections, Openings, OriginState, State};
 use content::Mismatch;
 use log::OpEntry;
-use measure::recorder::Pacing;
 use measure::{Instant, Interval, Recorder};
 use op::Slot;
 use pacer::Pacer;
@@ -177,12 +176,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             Auth::Session(sessions) => (None, sessions.lines_of(share.thread, share.threads)),
         };
         let pacer = Pacer::new(plan, share, budget, start);
-        let paced = match &pacer {
-            Pacer::Open(_) => Pacing::Scheduled,
-            Pacer::Closed(closed) if !closed.think.is_zero() => Pacing::Scheduled,
-            Pacer::Closed(_) => Pacing::Immediate,
-        };
-        let mut recorder = Recorder::new(plan.timeline(start), paced);
+        let mut recorder = Recorder::new(plan.timeline(start), plan.load.pacing());
         let origins = plan.targets.origins().iter().map(|origin| {
             let label = recorder.host_label(&origin.to_string());
             OriginState::new(plan, origin.clone(), true, label)

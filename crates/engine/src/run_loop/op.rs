@@ -203,6 +203,8 @@ pub(super) struct Op<'p> {
     pub subject: Subject,
     pub kind: OpKind,
     pub range: Option<ByteRange>,
+    /// Size of the object, where it is read and its size is known.
+    pub size: Option<u64>,
     pub intended: Instant,
     pub started: Instant,
     pub sent: Option<Instant>,
@@ -284,6 +286,7 @@ impl<'p> Op<'p> {
             subject: self.subject,
             kind: self.kind,
             range: None,
+            size: None,
             intended: self.intended,
             started: now,
             sent: None,
@@ -327,8 +330,8 @@ impl<'p> Op<'p> {
         self.hop.as_ref().map_or(self.origin, |hop| hop.origin)
     }
 
-    pub fn asked(&self, follow: Follow, size: Option<u64>) -> Asked {
-        Asked { range: self.range, follow, size, headers_matched: self.attempt.headers_matched }
+    pub fn asked(&self, follow: Follow) -> Asked {
+        Asked { range: self.range, follow, size: self.size, headers_matched: self.attempt.headers_matched }
     }
 
     /// What the recorder is told at the end.

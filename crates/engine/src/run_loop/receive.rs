@@ -301,19 +301,21 @@ impl<N: Network> RunLoop<'_, N> {
                 self.heard.clear();
             }
             let op = self.slots[connection.slot as usize].op.as_mut()?;
-            let asked = (op.request, op.subject);
-            let software = if self.first_answer.is_none() { Some(&mut self.software) } else { None };
-            let mut watch = HeaderWatch::new(
-                self.plan,
-                asked,
-                &mut self.group_value,
-                &mut self.heard,
-                software,
-                op.part.map(|_| &mut op.attempt.etag),
-            );
             let Reader::Http1(reader) = &mut connection.reader else { return None };
-            let read = reader.read(&input[at..], &mut |name, value| watch.see(name, value));
-            let matched = watch.matched;
+            let (read, matched) = if reader.head().is_some() {
+                (reader.read(&input[at..], &mut |_, _| {}), 0)
+            } else {
+                let software = if self.first_answer.is_none() { Some(&mut self.software) } else { None };
+                let mut watch = HeaderWatch::new(
+                    self.plan,
+                    (op.request, op.subject),
+                    &mut self.group_value,
+                    &mut self.heard,
+                    software,
+                    op.part.map(|_| &mut op.attempt.etag),
+                );
+                (reader.read(&input[at..], &mut |name, value| watch.see(name, value)), watch.matched)
+            };
             let progress = match read {
                 Ok(progress) => progress,
                 Err(error) => {

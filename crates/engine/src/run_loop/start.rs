@@ -51,6 +51,9 @@ impl<N: Network> RunLoop<'_, N> {
 
     fn start_waiting(&mut self, net: &mut N, mut now: Instant) -> Instant {
         for started in 0..BURST {
+            if matches!(&self.pacer, Pacer::Closed(closed) if closed.waiting.is_empty()) {
+                return now;
+            }
             now = self.present(net, started, now);
             let Pacer::Closed(closed) = &mut self.pacer else { return now };
             if closed.exhausted || now >= self.recorder.timeline().window_end() {
@@ -120,7 +123,9 @@ impl<N: Network> RunLoop<'_, N> {
         let (request, subject) = self.choose(number);
         let origin = self.choose_origin(subject, number);
         let plan = &self.plan.mix.requests()[request];
-        let range = self.choose_range(plan.range, number, subject);
+        let reads = plan.is_safe() && plan.body.is_none();
+        let size = if reads { self.plan.targets.size(subject) } else { None };
+        let range = self.choose_range(plan.range, number, size);
         self.origins[origin].in_flight += 1;
         self.slots[slot as usize].op = Some(Op {
             number,
@@ -128,6 +133,7 @@ impl<N: Network> RunLoop<'_, N> {
             subject,
             kind: plan.kind,
             range,
+            size,
             intended,
             started: now,
             sent: None,
@@ -194,11 +200,11 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    fn choose_range(&self, choice: Option<RangeChoice>, number: u64, subject: Subject) -> Option<ByteRange> {
+    fn choose_range(&self, choice: Option<RangeChoice>, number: u64, size: Option<u64>) -> Option<ByteRange> {
         match choice? {
             RangeChoice::Fixed(range) => Some(range),
             RangeChoice::Random { length } => {
-                let size = self.plan.targets.size(subject).unwrap_or(length.get());
+                let size = size.unwrap_or(length.get());
                 let places = size.saturating_sub(length.get()) + 1;
                 let first = below(self.plan.seed, Stream::Offset, number, places);
                 ByteRange::of_length(first, length.get().min(size))

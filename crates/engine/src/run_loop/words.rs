@@ -62,9 +62,12 @@ impl Heard {
 
     #[inline]
     pub fn see(&mut self, name: &[u8], value: &[u8]) {
-        if !self.all && name.len() != b"retry-after".len() {
-            return;
+        if self.all || name.len() == b"retry-after".len() {
+            self.look_at(name, value);
         }
+    }
+
+    fn look_at(&mut self, name: &[u8], value: &[u8]) {
         let is = |wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
         let field = match name.len() {
             4 if is("date") => &mut self.date,

@@ -1,0 +1,37 @@
+//! Which answers have to be as large as the object: those that bring it.
+
+mod support;
+
+use engine::plan::*;
+use engine::sim::{SimNetwork, simulate};
+use measure::{AttemptOutcome, Cause, Instant, OpKind};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use support::*;
+
+/// How one request for an object of 1000 bytes ends that is answered with so many.
+fn outcome(request: RequestPlan, answered: u64) -> AttemptOutcome {
+    let mut plan = Plan { log_ops: true, mix: Mix::one(request), ..plan() };
+    plan.stop = StopAfter { ops: NonZeroU64::new(1), ..StopAfter::default() };
+    Arc::make_mut(&mut plan.targets).items_mut()[0].size = Some(1000);
+    let network = || SimNetwork::new(move |now: Instant, _: &str| answer_at(now + ms(1), answered));
+    let (intervals, ops) = simulate(&plan, |_| network());
+    assert_eq!(summary(&plan, &intervals).verdict(true), measure::Verdict::Valid);
+    ops[0].outcome
+}
+
+#[test]
+fn an_object_is_as_large_as_it_is_known_to_be() {
+    let get = || RequestPlan::new("GET", OpKind::Get);
+    assert_eq!(outcome(get(), 1000), AttemptOutcome::OK);
+    assert_eq!(outcome(get(), 999).cause, Cause::SizeDiffers);
+    assert_eq!(outcome(get(), 1001).cause, Cause::SizeDiffers);
+}
+
+/// What is said about a deletion is a message, of any size.
+#[test]
+fn other_answers_are_of_any_size() {
+    for answered in [0, 17, 5000] {
+        assert_eq!(outcome(RequestPlan::new("DELETE", OpKind::Delete), answered), AttemptOutcome::OK);
+    }
+}
