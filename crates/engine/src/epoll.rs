@@ -6,6 +6,8 @@
 
 use crate::network::{Address, Connecting, Network, Ready, Resolution, ThreadUse, Token, Waited};
 use crate::resolver::Resolver;
+use crate::wakefulness::Wakefulness;
+use measure::recorder::Pacing;
 use measure::{Clock, Instant, MonotonicClock};
 use std::io;
 use std::net::IpAddr;
@@ -25,6 +27,8 @@ const COARSE: Duration = Duration::from_millis(2);
 const TIMER: u64 = u64::MAX;
 /// Timers fire when they are due, not when it suits the kernel.
 const TIMER_SLACK: Duration = Duration::from_nanos(1);
+/// Who has a short time to work has it soon after it is woken.
+const SLICE: Duration = Duration::from_micros(100);
 
 /// One thread's sockets and timers.
 pub struct EpollNetwork {
@@ -37,15 +41,26 @@ pub struct EpollNetwork {
     local_addresses: Arc<[IpAddr]>,
     next_local: usize,
     resolver: Arc<Resolver>,
+    wakefulness: Wakefulness,
 }
 
 impl EpollNetwork {
-    /// A network for the calling thread. Connections are opened from `local_addresses` in turn, when there are any.
+    /// A network for the calling thread, which has a schedule to keep or not. Connections are opened from
+    /// `local_addresses` in turn, when there are any.
     ///
     /// # Errors
     /// When the kernel gives no epoll descriptor.
-    pub fn new(clock: MonotonicClock, local_addresses: Arc<[IpAddr]>, resolver: Arc<Resolver>) -> io::Result<Self> {
+    pub fn new(
+        clock: MonotonicClock,
+        local_addresses: Arc<[IpAddr]>,
+        resolver: Arc<Resolver>,
+        pacing: Pacing,
+    ) -> io::Result<Self> {
         sys::clock::set_timer_slack(TIMER_SLACK)?;
+        if pacing == Pacing::Scheduled {
+            // Only a wish: without it this thread is woken later where others want its core.
+            let _ = sys::scheduling::set_slice(SLICE);
+        }
         let (poller, timer) = (Poller::new()?, Timer::new()?);
         // Edge-triggered, since an expired timer stays readable until it is set again, which short waits do not do.
         poller.add_edges(&timer, TIMER)?;
@@ -58,7 +73,30 @@ impl EpollNetwork {
             local_addresses,
             next_local: 0,
             resolver,
+            wakefulness: Wakefulness::new(pacing == Pacing::Scheduled, clock.now()),
         })
+    }
+
+    /// Waits until something is ready, or until it may be time: who calls looks and waits again.
+    fn poll(&mut self, before: Instant, until: Instant) -> io::Result<()> {
+        let Some(awake_from) = self.wakefulness.awake_from(before, until) else {
+            let timeout = self.timeout(before, until)?;
+            return self.poller.wait(&mut self.events, timeout);
+        };
+        if before < awake_from {
+            let timeout = self.timeout(before, awake_from)?;
+            return self.poller.wait(&mut self.events, timeout);
+        }
+        let mut now = before;
+        loop {
+            self.poller.wait(&mut self.events, Some(Duration::ZERO))?;
+            if self.events.iter().next().is_some() || now >= until {
+                return Ok(());
+            }
+            let looked = self.clock.now();
+            self.wakefulness.spun_nanos += looked.nanos_since(now);
+            now = looked;
+        }
     }
 
     /// Sees to it that a wait ends by `until`, early at most: the loop then waits again.
@@ -165,8 +203,7 @@ impl Network for EpollNetwork {
 
     fn wait(&mut self, until: Instant, ready: &mut Vec<Ready>) -> io::Result<Waited> {
         let before = self.clock.now();
-        let timeout = self.timeout(before, until)?;
-        self.poller.wait(&mut self.events, timeout)?;
+        self.poll(before, until)?;
         let now = self.clock.now();
         ready.clear();
         let sockets = self.events.iter().filter(|event| event.token != TIMER);
@@ -180,6 +217,7 @@ impl Network for EpollNetwork {
     }
 
     fn thread_use(&self) -> ThreadUse {
-        crate::watch::thread_use()
+        let used = crate::watch::thread_use();
+        ThreadUse { cpu_nanos: used.cpu_nanos.saturating_sub(self.wakefulness.spun_nanos), ..used }
     }
 }

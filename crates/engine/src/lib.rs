@@ -26,6 +26,7 @@ pub mod schedule;
 pub mod sessions;
 pub mod sim;
 pub mod tls;
+mod wakefulness;
 mod watch;
 
 pub use control::{Control, StopReason};

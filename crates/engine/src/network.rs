@@ -92,7 +92,7 @@ pub struct Waited {
 /// What a thread has used of the processor since it began.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadUse {
-    /// CPU time, in nanoseconds.
+    /// CPU time, in nanoseconds; not what it spent awake with nothing to do.
     pub cpu_nanos: u64,
     /// Time for which it was ready to run and had no core, in nanoseconds.
     pub delay_nanos: u64,

@@ -99,7 +99,7 @@ fn make_load(
     sender: &SyncSender<Parcel>,
 ) -> io::Result<()> {
     let mut done = SayDone { thread: share.thread as usize, first_answer: None, sender };
-    let mut net = EpollNetwork::new(clock, Arc::clone(&plan.connections.from), resolver)?;
+    let mut net = EpollNetwork::new(clock, Arc::clone(&plan.connections.from), resolver, plan.load.pacing())?;
     let mut run_loop = RunLoop::new(plan, control, share, budget, (Instant::ZERO, wall));
     run_loop.drive(&mut net, |intervals, ops| {
         let _ = sender.send(Parcel::Intervals { thread: share.thread as usize, intervals, ops });

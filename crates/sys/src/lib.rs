@@ -18,6 +18,7 @@ mod options;
 pub mod poll;
 pub mod process;
 pub mod resolve;
+pub mod scheduling;
 pub mod signals;
 pub mod socket;
 

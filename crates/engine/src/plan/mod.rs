@@ -18,6 +18,7 @@ pub use targets::{Area, Item, ORIGINS_MAX, Subject, Targets, fresh_prefix, is_fr
 
 use crate::schedule::{Profile, Spacing};
 use measure::Timeline;
+use measure::recorder::Pacing;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,6 +70,15 @@ impl LoadModel {
         match self {
             Self::Closed { slots, .. } => (slots.peak().ceil() as u64).max(1),
             Self::Open { in_flight_max, .. } => in_flight_max.get(),
+        }
+    }
+
+    /// Whether operations have a planned start.
+    #[must_use]
+    pub fn pacing(&self) -> Pacing {
+        match self {
+            Self::Closed { think: Duration::ZERO, .. } => Pacing::Immediate,
+            Self::Closed { .. } | Self::Open { .. } => Pacing::Scheduled,
         }
     }
 
