@@ -166,6 +166,8 @@ pub struct Multipart {
     pub part: usize,
     /// Puts the parts together; its body is [`Source::Own`].
     pub complete: usize,
+    /// Gives up the parts of an object that failed, which would stay with the server otherwise.
+    pub abort: usize,
     /// Bytes of a part, except the last. Larger where an object would have more than 10,000 parts.
     pub bytes: NonZeroU64,
     /// Parts of one object that are on their way at once.

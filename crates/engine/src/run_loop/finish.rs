@@ -123,6 +123,9 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Ends the slot's running attempt, and with it the operation, unless a redirect is to be followed.
     pub(super) fn end_attempt(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) {
+        if self.end_given_up(net, slot, outcome, after, now) {
+            return;
+        }
         let Some(op) = &mut self.slots[slot as usize].op else { return };
         let redirected = outcome == AttemptOutcome::OK && op.attempt.at_head == AtHead::Redirect;
         if redirected && self.is_in_parts(slot) {
@@ -162,8 +165,17 @@ impl<N: Network> RunLoop<'_, N> {
                 }
                 self.begin_attempt(net, slot, AttemptKind::Step, now);
             }
-            Ok(Next::End) => self.end_op(net, slot, outcome, after, now),
-            Err(outcome) => self.end_op(net, slot, outcome, after, now),
+            Ok(Next::End) => self.end_last(net, slot, outcome, after, now),
+            Err(outcome) => self.end_last(net, slot, outcome, after, now),
+        }
+    }
+
+    fn end_last(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) {
+        if self.parts_are_refused(slot, outcome) {
+            self.record_attempt(net, slot, outcome, after, now);
+            self.finish_parts(net, slot, now);
+        } else {
+            self.end_op(net, slot, outcome, after, now);
         }
     }
 

@@ -90,7 +90,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.begin_attempt(net, place, AttemptKind::Step, now);
     }
 
-    /// A part has ended: another one goes out; or the object is put together, or given up.
+    /// A part has ended: another one goes out; or the object is put together, or its parts are given up.
     pub(super) fn end_part(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, after: After, now: Instant) {
         let window = self.record_attempt(net, slot, outcome, after, now);
         let Some(child) = self.slots[slot as usize].op.take() else { return };
@@ -108,21 +108,51 @@ impl<N: Network> RunLoop<'_, N> {
         if parts.failed.is_none() && parts.next < parts.count() {
             self.begin_part(net, parent, now);
         } else if parts.running == 0 {
-            self.complete_parts(net, parent, now);
+            self.finish_parts(net, parent, now);
         }
     }
 
-    fn complete_parts(&mut self, net: &mut N, slot: u32, now: Instant) {
+    /// Whether the server has just refused to put the parts of the slot's object together. Where it did not say so it may have
+    /// done it, and there is nothing to give up.
+    pub(super) fn parts_are_refused(&mut self, slot: u32, outcome: AttemptOutcome) -> bool {
+        use AttemptClass::{Http4xx, Http5xx, S3Error, Throttled};
+        let refused = matches!(outcome.class, Http4xx | Http5xx | S3Error | Throttled);
+        let parts = self.slots[slot as usize].op.as_mut().and_then(|op| op.parts.as_mut());
+        let Some(parts) = parts.filter(|_| refused) else { return false };
+        parts.failed = Some(outcome);
+        true
+    }
+
+    /// Puts the parts together, or gives them up.
+    pub(super) fn finish_parts(&mut self, net: &mut N, slot: u32, now: Instant) {
         let Some(op) = &mut self.slots[slot as usize].op else { return };
         let Some(parts) = &mut op.parts else { return };
-        if let Some(failed) = parts.failed {
-            // What was sent stays with the server until it is aborted there: rules of buckets do so after some days.
-            return self.end_op(net, slot, failed, After::Close, now);
-        }
-        parts.completion = parts.message();
         op.pages.next = Some(parts.query());
-        op.request = parts.plan.complete;
+        op.request = match parts.failed {
+            Some(_) => parts.plan.abort,
+            None => {
+                parts.completion = parts.message();
+                parts.plan.complete
+            }
+        };
         self.begin_attempt(net, slot, AttemptKind::Step, now);
+    }
+
+    /// Ends an object whose parts were given up with the attempt that has just ended; `false` for all others. However that
+    /// went, the object had failed before.
+    pub(super) fn end_given_up(
+        &mut self,
+        net: &mut N,
+        slot: u32,
+        outcome: AttemptOutcome,
+        after: After,
+        now: Instant,
+    ) -> bool {
+        let parts = self.slots[slot as usize].op.as_ref().and_then(|op| op.parts.as_ref());
+        let Some(failed) = parts.and_then(|parts| parts.failed) else { return false };
+        self.record_attempt(net, slot, outcome, after, now);
+        self.end_op(net, slot, failed, After::Close, now);
+        true
     }
 }
 

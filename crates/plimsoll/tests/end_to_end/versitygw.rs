@@ -115,6 +115,22 @@ fn objects_in_parts_are_whole_and_each_part_is_counted() {
     assert_eq!(report.number("/operations/attempts"), begun + parts + completed);
 }
 
+/// Parts of less than 5 MiB are taken, and then refused when they are to be put together.
+#[test]
+fn what_was_written_of_an_object_that_failed_does_not_stay() {
+    let _cores = shared_cores();
+    let Some(server) = Versitygw::start() else { return };
+    let place = Place::new();
+    good(run(&place, &server, &["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"]));
+    let put = ["put", "s3://bucket/parts", "--multipart", "1MiB", "--count", "3", "--size", "4MiB", "--json"];
+    let put = run(&place, &server, &put);
+    assert_eq!(put.code, Some(1), "{}", put.stderr);
+    let report = Report::read(&put);
+    assert_eq!((report.number("/operations/failed"), report.number("/operations/attempts")), (3, 3 * (1 + 4 + 1 + 1)));
+    let log = server.stop();
+    assert_eq!((log["CompleteMultipartUpload"].count(), log["AbortMultipartUpload"].count()), (3, 3));
+}
+
 #[test]
 fn nothing_is_deleted_where_nothing_was_prepared() {
     let _cores = shared_cores();

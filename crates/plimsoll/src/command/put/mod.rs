@@ -9,7 +9,9 @@ use crate::failure::Failure;
 use clap::ValueEnum;
 use content::Content;
 use engine::dialect::Ask;
-use engine::plan::{Answers, BodyPlan, Choice, Framing, Mix, Multipart, Plan, RequestPlan, Source, Targets, Then};
+use engine::plan::{
+    Answers, BodyPlan, Checks, Choice, Framing, Mix, Multipart, Plan, RequestPlan, Source, Targets, Then,
+};
 use measure::OpKind;
 use measure::units::ByteSize;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -120,10 +122,11 @@ fn plan(args: &Args) -> Result<Plan, Failure> {
     load::plan(&args.common, asked)
 }
 
-/// The requests of a multipart upload: it is begun, each part is as `whole` would be, and it is completed.
+/// The requests of a multipart upload: it is begun, each part is as `whole` would be, and it is
+/// completed, or given up.
 fn in_parts(whole: &RequestPlan, size: ByteSize, parallel: NonZeroU32) -> Result<Mix, Failure> {
     let bytes = NonZeroU64::new(size.0).ok_or_else(|| Failure::usage("--multipart 0: give a size, like 16MiB"))?;
-    let plan = Multipart { part: 1, complete: 2, bytes, parallel };
+    let plan = Multipart { part: 1, complete: 2, abort: 3, bytes, parallel };
     let of = |method, query: &str| RequestPlan {
         headers: whole.headers.clone(),
         checks: whole.checks.clone(),
@@ -135,7 +138,8 @@ fn in_parts(whole: &RequestPlan, size: ByteSize, parallel: NonZeroU32) -> Result
     let begin = RequestPlan { body: empty, answers: Answers::Kept, then: Then::Parts(plan), ..of("POST", "uploads=") };
     let part = RequestPlan { body: whole.body.clone(), ..of("PUT", "") };
     let complete = RequestPlan { body: message(Source::Own), answers: Answers::Kept, ..of("POST", "") };
-    let requests = vec![(1, begin), (0, part), (0, complete)];
+    let abort = RequestPlan { checks: Checks::default(), ..of("DELETE", "") };
+    let requests = vec![(1, begin), (0, part), (0, complete), (0, abort)];
     Mix::of(requests).ok_or_else(|| Failure::usage("--multipart: the requests make no mix"))
 }
 
