@@ -121,6 +121,15 @@ impl Running {
         ended.stdout
     }
 
+    /// Sends a signal again and again until the program is over.
+    pub fn signal_until_over(mut self, name: &str) -> Ended {
+        wait_for("end", || {
+            self.signal(name);
+            self.child.try_wait().expect("the program can be waited for")
+        });
+        self.end()
+    }
+
     /// Waits for the end, for as long as is usual.
     pub fn end(self) -> Ended {
         self.end_within(PATIENCE)
