@@ -27,6 +27,7 @@ pub mod interval;
 pub mod labels;
 pub mod limited_by;
 pub mod limits;
+pub mod load_line;
 pub mod objective;
 pub mod outcome;
 pub mod recorder;

@@ -1,21 +1,45 @@
 //! Objectives: bounds on a metric that a run must meet.
+//!
+//! An objective is written as people say it, `response p99 <= 500ms`, and saved as that text. Failed and dropped operations
+//! are +∞ in every quantile, so a target can not meet a bound on its times by refusing.
 
+use crate::distribution::{Distribution, Quantile};
 use crate::summary::Summary;
+use crate::units::{ByteSize, Rate, format_span, parse_span};
 use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
 
 /// A bound on a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Objective {
-    /// Share of operations that end well, in 0..=1 ([`Summary::success`]).
-    SuccessAtLeast(#[serde(deserialize_with = "share")] f64),
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Objective {
+    metric: Metric,
+    /// A share of 1, nanoseconds, operations per second or bytes per second.
+    bound: f64,
 }
 
-fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    let share = f64::deserialize(deserializer)?;
-    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(D::Error::custom(format!("{share} is no share of 1"))) }
+/// What is bounded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Metric {
+    /// Share of operations that end well ([`Summary::success`]); at least.
+    Success,
+    /// The quantile of a time; at most.
+    Time(Timed, f64),
+    /// Operations per second that end well; at least.
+    Rate,
+    /// Body bytes per second that arrive, without those that serve nothing; at least.
+    Goodput,
+    /// The quantile of the speed of operations that end well, counted from the slowest; at least.
+    Speed(f64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timed {
+    Response,
+    Service,
+    Ttfb,
 }
 
 /// Whether an objective was met.
@@ -30,25 +54,202 @@ pub enum Judgement {
     NotJudged,
 }
 
+/// Why a text is no objective, and how one is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectiveError(String);
+
+impl fmt::Display for ObjectiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ObjectiveError {}
+
+const FORMS: &str = "write it like 'success >= 99.9%', 'response p99 <= 500ms', 'ttfb p95 <= 100ms', 'rate >= 1000', \
+                     'goodput >= 1GB/s' or 'speed p5 >= 10MB/s'";
+
 impl Objective {
     /// What every run is held to unless told otherwise.
-    pub const DEFAULT: Self = Self::SuccessAtLeast(0.99);
+    pub const DEFAULT: Self = Self { metric: Metric::Success, bound: 0.99 };
+
+    /// A share of operations, in 0..=1, that have to end well.
+    #[must_use]
+    pub fn success_at_least(share: f64) -> Self {
+        Self { metric: Metric::Success, bound: share.clamp(0.0, 1.0) }
+    }
+
+    /// Whether it bounds the share of operations that end well.
+    #[must_use]
+    pub fn is_on_success(&self) -> bool {
+        self.metric == Metric::Success
+    }
 
     /// Judges a run.
     #[must_use]
     pub fn judge(&self, summary: &Summary) -> Judgement {
-        match (self, summary.success()) {
-            (Self::SuccessAtLeast(bound), Some(success)) if success >= *bound => Judgement::Met,
-            (Self::SuccessAtLeast(_), Some(_)) => Judgement::Broken,
-            (Self::SuccessAtLeast(_), None) => Judgement::NotJudged,
+        let at_least = |value: Option<f64>| match value {
+            None => Judgement::NotJudged,
+            Some(value) if value >= self.bound => Judgement::Met,
+            Some(_) => Judgement::Broken,
+        };
+        match self.metric {
+            Metric::Success => at_least(summary.success()),
+            Metric::Rate => at_least(summary.ok_rate()),
+            Metric::Goodput => at_least(summary.goodput()),
+            Metric::Speed(q) => at_least(summary.all.speed.quantile(q).map(|speed| speed as f64)),
+            Metric::Time(timed, q) => self.judge_time(summary, timed.of(summary), q),
+        }
+    }
+
+    fn judge_time(&self, summary: &Summary, times: &Distribution, q: f64) -> Judgement {
+        let all = &summary.all;
+        let failed = all.failed.saturating_add(summary.stats.measured.dropped);
+        match times.quantile_of_all(q, all.unfinished, failed) {
+            Quantile::Empty => Judgement::NotJudged,
+            Quantile::Failed => Judgement::Broken,
+            Quantile::Value(nanos) if nanos as f64 <= self.bound => Judgement::Met,
+            Quantile::Value(_) => Judgement::Broken,
+            // It is beyond what they had waited, which says something only when that was too long already.
+            Quantile::Unfinished => match all.unfinished_wait.min() {
+                Some(waited) if waited as f64 > self.bound => Judgement::Broken,
+                _ => Judgement::NotJudged,
+            },
         }
     }
 }
 
+impl Timed {
+    fn of(self, summary: &Summary) -> &Distribution {
+        match self {
+            Self::Response => &summary.all.response,
+            Self::Service => &summary.all.service,
+            Self::Ttfb => &summary.all.ttfb,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Response => "response",
+            Self::Service => "service",
+            Self::Ttfb => "ttfb",
+        }
+    }
+}
+
+impl FromStr for Objective {
+    type Err = ObjectiveError;
+
+    fn from_str(text: &str) -> Result<Self, ObjectiveError> {
+        let wrong = |why: &str| ObjectiveError(format!("`{text}`: {why}: {FORMS}"));
+        let sign = text.find(['<', '>']).ok_or_else(|| wrong("an objective needs <= or >="))?;
+        let (metric, rest) = text.split_at(sign);
+        let most = rest.starts_with('<');
+        let value = rest[1..].trim_start_matches('=').trim();
+        let metric = metric_of(metric.trim()).ok_or_else(|| wrong("there is no such metric"))?;
+        let bound = bound_of(metric, value).map_err(|why| wrong(&why))?;
+        match (matches!(metric, Metric::Time(..)), most) {
+            (true, false) => Err(wrong("a time is bounded from above, with <=")),
+            (false, true) => Err(wrong("this is bounded from below, with >=")),
+            _ => Ok(Self { metric, bound }),
+        }
+    }
+}
+
+fn metric_of(text: &str) -> Option<Metric> {
+    let mut words = text.split_whitespace();
+    let (name, quantile) = (words.next()?, words.next());
+    if words.next().is_some() {
+        return None;
+    }
+    match (name, quantile) {
+        ("success", None) => Some(Metric::Success),
+        ("rate", None) => Some(Metric::Rate),
+        ("goodput", None) => Some(Metric::Goodput),
+        ("speed", Some(q)) => quantile_of(q).map(Metric::Speed),
+        ("response", Some(q)) => Some(Metric::Time(Timed::Response, quantile_of(q)?)),
+        ("service", Some(q)) => Some(Metric::Time(Timed::Service, quantile_of(q)?)),
+        ("ttfb", Some(q)) => Some(Metric::Time(Timed::Ttfb, quantile_of(q)?)),
+        (q, None) => Some(Metric::Time(Timed::Response, quantile_of(q)?)),
+        _ => None,
+    }
+}
+
+/// `p99.9`, or `max`.
+fn quantile_of(text: &str) -> Option<f64> {
+    if text == "max" {
+        return Some(1.0);
+    }
+    let percent: f64 = text.strip_prefix('p')?.parse().ok()?;
+    (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
+}
+
+fn bound_of(metric: Metric, text: &str) -> Result<f64, String> {
+    match metric {
+        Metric::Success => {
+            let percent: Option<f64> = text.strip_suffix('%').and_then(|number| number.trim().parse().ok());
+            let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+            percent.map(|percent| percent / 100.0).ok_or_else(|| format!("`{text}` is no share from 0% to 100%"))
+        }
+        Metric::Time(..) => {
+            let span = parse_span(text).map_err(|error| error.to_string())?;
+            Ok(span.as_nanos() as f64)
+        }
+        Metric::Rate => {
+            let number = text.strip_suffix("/s").unwrap_or(text);
+            number.trim().parse::<Rate>().map(Rate::as_f64).map_err(|error| error.to_string())
+        }
+        Metric::Goodput | Metric::Speed(_) => {
+            let size = text.strip_suffix("/s").ok_or_else(|| format!("`{text}` is no speed: it ends in /s"))?;
+            size.trim().parse::<ByteSize>().map(|size| size.0 as f64).map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// The form in which it is written; parses back to the same objective.
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SuccessAtLeast(bound) => write!(f, "success >= {}%", bound * 100.0),
+        let quantile = |q: f64| if q >= 1.0 { "max".to_owned() } else { format!("p{}", tidy(q * 100.0)) };
+        let bytes = |bound: f64| format!("{}/s", ByteSize(bound as u64));
+        match self.metric {
+            Metric::Success => write!(f, "success >= {}%", tidy(self.bound * 100.0)),
+            Metric::Time(timed, q) => {
+                let span = format_span(Duration::from_nanos(self.bound as u64));
+                write!(f, "{} {} <= {span}", timed.name(), quantile(q))
+            }
+            Metric::Rate => write!(f, "rate >= {}", self.bound),
+            Metric::Goodput => write!(f, "goodput >= {}", bytes(self.bound)),
+            Metric::Speed(q) => write!(f, "speed {} >= {}", quantile(q), bytes(self.bound)),
+        }
+    }
+}
+
+/// Without the digits that a division by 100 and back leaves.
+fn tidy(percent: f64) -> f64 {
+    (percent * 1e9).round() / 1e9
+}
+
+impl Serialize for Objective {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The text; or `{"success_at_least": 0.99}`, as runs were saved when there was only this one.
+impl<'de> Deserialize<'de> for Objective {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Saved {
+            Text(#[serde(deserialize_with = "crate::bounded::text::<_, 256>")] String),
+            Share { success_at_least: f64 },
+        }
+        match Saved::deserialize(deserializer)? {
+            Saved::Text(text) => text.parse().map_err(D::Error::custom),
+            Saved::Share { success_at_least: share } if (0.0..=1.0).contains(&share) => {
+                Ok(Self::success_at_least(share))
+            }
+            Saved::Share { success_at_least: share } => Err(D::Error::custom(format!("{share} is no share of 1"))),
         }
     }
 }
@@ -57,12 +258,55 @@ impl fmt::Display for Objective {
 mod tests {
     use super::*;
 
+    fn judged(text: &str, summary: &Summary) -> Judgement {
+        text.parse::<Objective>().unwrap().judge(summary)
+    }
+
     #[test]
-    fn a_bound_beyond_all_is_refused() {
+    fn what_is_written_is_read_again() {
+        for text in [
+            "success >= 99.9%",
+            "response p99 <= 500ms",
+            "service p99.9 <= 1s",
+            "ttfb max <= 20ms",
+            "rate >= 1000",
+            "goodput >= 1GB/s",
+            "speed p5 >= 10MB/s",
+        ] {
+            let objective: Objective = text.parse().unwrap();
+            assert_eq!(objective.to_string(), text);
+            assert_eq!(
+                serde_json::from_str::<Objective>(&serde_json::to_string(&objective).unwrap()).unwrap(),
+                objective
+            );
+        }
+        let short: Objective = "p99<500ms".parse().unwrap();
+        assert_eq!(short.to_string(), "response p99 <= 500ms");
+    }
+
+    #[test]
+    fn what_is_no_objective_is_refused_with_the_mend() {
+        for (text, why) in [
+            ("response p99 = 1s", "needs <= or >="),
+            ("latency p99 <= 1s", "no such metric"),
+            ("response p101 <= 1s", "no such metric"),
+            ("response p99 >= 1s", "from above"),
+            ("goodput <= 1GB/s", "from below"),
+            ("goodput >= 1GB", "ends in /s"),
+            ("success >= 101%", "no share"),
+            ("response p99 <= fast", "fast"),
+        ] {
+            let error = text.parse::<Objective>().unwrap_err().to_string();
+            assert!(error.contains(why) && error.contains("write it like"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_bound_beyond_all_is_refused_in_old_runs() {
         let read = |text: &str| serde_json::from_str::<Objective>(text);
         assert_eq!(read(r#"{"success_at_least":0.99}"#).unwrap(), Objective::DEFAULT);
         for text in [r#"{"success_at_least":1.1}"#, r#"{"success_at_least":1e308}"#, r#"{"success_at_least":-1}"#] {
-            assert!(read(text).unwrap_err().to_string().contains("is no share of 1"), "{text}");
+            assert!(read(text).is_err(), "{text}");
         }
     }
 
@@ -80,5 +324,32 @@ mod tests {
         assert_eq!(Objective::DEFAULT.judge(&summary), Judgement::Met);
         summary.stats.measured.dropped = 1;
         assert_eq!(Objective::DEFAULT.judge(&summary), Judgement::Broken);
+    }
+
+    #[test]
+    fn failures_and_drops_are_beyond_every_time() {
+        let mut summary = Summary::default();
+        assert_eq!(judged("response p99 <= 10ms", &summary), Judgement::NotJudged);
+        for ms in 1..=99 {
+            summary.all.response.record(ms * 1_000_000);
+        }
+        summary.all.ok = 99;
+        assert_eq!(judged("response p50 <= 51ms", &summary), Judgement::Met);
+        assert_eq!(judged("response p99 <= 98ms", &summary), Judgement::Broken);
+        assert_eq!(judged("response max <= 100ms", &summary), Judgement::Met);
+        summary.stats.measured.dropped = 1;
+        assert_eq!(judged("response max <= 100ms", &summary), Judgement::Broken);
+        summary.all.failed = 100;
+        assert_eq!(judged("response p50 <= 1h", &summary), Judgement::Broken);
+    }
+
+    #[test]
+    fn unfinished_ones_break_a_bound_that_they_have_passed() {
+        let mut summary = Summary::default();
+        summary.all.response.record(1_000_000);
+        (summary.all.ok, summary.all.unfinished) = (1, 9);
+        (0..9).for_each(|_| summary.all.unfinished_wait.record(50_000_000));
+        assert_eq!(judged("response p99 <= 10ms", &summary), Judgement::Broken);
+        assert_eq!(judged("response p99 <= 60ms", &summary), Judgement::NotJudged);
     }
 }

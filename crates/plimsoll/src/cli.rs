@@ -1,7 +1,7 @@
 //! The command line: what can be asked for, and what is said when it can not be understood.
 
 use crate::command::{
-    cleanup, demo, doctor, generate, get, mix, owners, prepare, put, redirects, report, schema, serve,
+    cleanup, demo, doctor, generate, get, line, mix, owners, prepare, put, redirects, report, schema, serve,
 };
 use crate::failure::Failure;
 use crate::{foreign, redact};
@@ -33,6 +33,9 @@ pub enum Command {
     Put(Box<put::Args>),
     /// Loads a prepared dataset with a mix of reads, heads, writes, deletions and listings.
     Mix(Box<mix::Args>),
+    /// Finds the load line: the highest load at which all objectives are met.
+    #[command(visible_alias = "capacity")]
+    Line(Box<line::Args>),
     /// Makes a dataset on a target, once.
     Prepare(Box<prepare::Args>),
     /// Deletes what `prepare` and `mix` made on a target, and nothing else.
@@ -69,6 +72,7 @@ impl Command {
             Self::Get(args) => get::run(&args),
             Self::Put(args) => put::run(&args),
             Self::Mix(args) => mix::run(&args),
+            Self::Line(args) => line::run(*args),
             Self::Prepare(args) => prepare::run(&args),
             Self::Cleanup(args) => cleanup::run(&args),
             Self::Generate(args) => generate::run(&args),

@@ -9,6 +9,7 @@ pub mod compat;
 pub mod escape;
 pub mod formula;
 pub mod json;
+pub mod load_line;
 pub mod number;
 pub mod pairs;
 pub mod percentile;

@@ -8,6 +8,7 @@
 //! runs/20261121-023000-localhost_8080/
 //!   records.jsonl.zst   {"begin":…} {"interval":…} … {"end":…}
 //!   ops.jsonl.zst       every operation, on request
+//!   study.jsonl         in the directory of a study: which runs below it were run for what
 //!   reserve             room for the end record on a full disk; gone when the run is over
 //! ```
 
@@ -18,6 +19,7 @@ mod record;
 mod run_writer;
 pub mod runs;
 mod saved;
+mod study_log;
 
 pub use error::{StoreError, StoreErrorKind};
 pub use frames::{Damage, DamageKind, FRAME_BYTES_MAX};
@@ -25,3 +27,4 @@ pub use op_log::{HOPS_KEPT_MAX, HopRecord, OPS_FILE, OpLogReader, OpLogWriter, O
 pub use record::{Begin, End, EndReason, FORMAT, Host, LevelStage, Levels, Record, Server, Tls};
 pub use run_writer::{RECORDS_FILE, RESERVE_FILE, RunWriter};
 pub use saved::{INTERVALS_MAX, Point, SavedRun, Tail, for_each_record, read_records};
+pub use study_log::{STUDY_FILE, StudyLog, StudyRecord, read_study};

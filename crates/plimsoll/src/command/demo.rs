@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         print: if args.json { Print::Json } else { Print::Text },
         live: true,
         repeat: 1,
-        objective: measure::Objective::DEFAULT,
+        objectives: vec![measure::Objective::DEFAULT],
     };
     let exit = execute::run(get::plan::of(&load)?, &output);
     let ledger = server.stop();

@@ -7,6 +7,7 @@ pub mod doctor;
 mod embedded;
 pub mod generate;
 pub mod get;
+pub mod line;
 pub mod load;
 pub mod mix;
 pub mod owners;

@@ -162,7 +162,7 @@ fn measured(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
         print: Print::Text,
         live: true,
         repeat: 1,
-        objective: measure::Objective::DEFAULT,
+        objectives: vec![measure::Objective::DEFAULT],
     };
     execute::measure(plan, &output)
 }

@@ -1,15 +1,16 @@
 //! `plimsoll report`: the report of a saved run, at any time.
 
+use super::line;
 use crate::execute::{self, Print, repeats};
 use crate::failure::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use store::{SavedRun, StoreError, StoreErrorKind};
+use store::{STUDY_FILE, SavedRun, StoreError, StoreErrorKind};
 
 /// Which run, and how.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The run directory, or that of a repeated run.
+    /// The run directory, or that of a repeated run or of a search for the load line.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Print as JSON.
@@ -35,6 +36,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             let runs = repeats::read(&args.directory).map_err(unread)?;
             repeats::show(&runs, form)?;
             Ok(repeats::judge(&runs).into())
+        }
+        Err(error) if matches!(error.kind, StoreErrorKind::NotARun) && args.directory.join(STUDY_FILE).is_file() => {
+            line::show(&args.directory, form).map(Into::into)
         }
         Err(error) => Err(unread(error)),
     }

@@ -39,7 +39,7 @@ pub fn begin(plan: &Plan, output: &Output, unix_ms: u64) -> Begin {
         seed: plan.seed,
         threads: plan.threads_used(),
         settings: settings(plan),
-        objectives: vec![output.objective],
+        objectives: output.objectives.clone(),
         host: host::facts(),
         loopback: unix_socket || host::is_local(addresses),
         header: plan.group_by.as_deref().map(str::to_owned),

@@ -58,7 +58,7 @@ pub struct Output {
     /// How often the plan is carried out.
     pub repeat: u64,
     /// What the run is held to.
-    pub objective: Objective,
+    pub objectives: Vec<Objective>,
 }
 
 /// Pieces of memory from this size on go back to the system when they are freed. Histograms are of that size, and those of a

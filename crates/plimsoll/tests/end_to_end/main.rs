@@ -14,6 +14,7 @@ mod http2;
 mod https;
 mod interrupts;
 mod limits;
+mod line;
 mod lists;
 mod outcomes;
 mod output;

@@ -2,6 +2,7 @@
 
 use crate::execute::Print;
 use clap::ArgAction;
+use measure::Objective;
 use measure::units::{ByteSize, Rate, parse_span};
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -220,8 +221,12 @@ pub struct Checks {
     #[arg(long, value_name = "NAME: VALUE", help_heading = "Checks and figures", hide_short_help = true)]
     pub expect_header: Vec<String>,
     /// Share of operations that must end well for exit code 0.
-    #[arg(long, value_name = "PERCENT", default_value = "99", value_parser = percent, help_heading = "Checks and figures", hide_short_help = true)]
-    pub success: f64,
+    #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Checks and figures", hide_short_help = true)]
+    pub success: Option<f64>,
+    /// What the run must meet for exit code 0, like 'response p99 <= 500ms', 'success >= 99.9%' or 'goodput >= 1GB/s'; several
+    /// times [default: success >= 99%].
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub objective: Vec<Objective>,
 }
 
 /// Where the result goes, and how it is shown.

@@ -1,6 +1,6 @@
 //! From the flags that all load has in common to the parts of a plan: every mistake that can be made in them is told here.
 
-use super::args::{Args, Connections, Load, Requests, Tls};
+use super::args::{Args, Checks, Connections, Load, Requests, Tls};
 use super::dialect::Beside;
 use super::headers::BASE64;
 use crate::execute::{OWN_DESCRIPTORS, Output, Print};
@@ -13,6 +13,7 @@ use engine::plan::{
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use engine::tls::{self, TlsPlan, TlsSettings};
+use measure::Objective;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -108,8 +109,16 @@ pub fn output(args: &Args) -> Output {
         print: if shown.json { Print::Json } else { shown.print },
         live: !shown.quiet,
         repeat: shown.repeat.get(),
-        objective: measure::Objective::SuccessAtLeast(args.checks.success / 100.0),
+        objectives: objectives(&args.checks),
     }
+}
+
+/// What the run is held to: operations must end well to some share, whatever else is asked.
+fn objectives(checks: &Checks) -> Vec<Objective> {
+    let asked = &checks.objective;
+    let typed = checks.success.map(|percent| Objective::success_at_least(percent / 100.0));
+    let default = if asked.iter().any(Objective::is_on_success) { None } else { Some(Objective::DEFAULT) };
+    typed.or(default).into_iter().chain(asked.iter().copied()).collect()
 }
 
 fn follow(flags: &Requests) -> Follow {

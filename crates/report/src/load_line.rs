@@ -1,0 +1,218 @@
+//! The load line: every level that was tried, and where the line lies.
+
+use crate::Style;
+use crate::escape::escape;
+use crate::number::{byte_rate, count, rate, share, time};
+use crate::text::table;
+use measure::LimitedBy;
+use measure::load_line::{Found, LoadUnit};
+use measure::objective::Judgement;
+use schemars::JsonSchema;
+use serde::Serialize;
+use store::SavedRun;
+
+/// A level that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Level {
+    /// Operations in flight, or per second.
+    pub level: u64,
+    /// Whether all objectives were met.
+    pub passed: bool,
+    /// The first objective that was not met.
+    pub broke: Option<String>,
+    /// What set the limit, in words.
+    pub limited_by: String,
+    /// Whether that was the client's side.
+    pub limited_by_client: bool,
+    /// Operations per second that ended well.
+    pub ok_per_second: Option<f64>,
+    /// Goodput, in bytes per second.
+    pub goodput: Option<f64>,
+    /// Share of operations that ended well, in 0..=1.
+    pub success: Option<f64>,
+    /// Median response time of successes, in nanoseconds.
+    pub response_p50_nanos: Option<u64>,
+    /// 99th percentile of it.
+    pub response_p99_nanos: Option<u64>,
+    /// Name of the run's directory.
+    pub directory: String,
+}
+
+/// What a load line is measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UnitWord {
+    /// Operations in flight.
+    Concurrency,
+    /// Operations per second.
+    Rate,
+}
+
+/// What a search has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundWord {
+    /// The line lies between `passed` and `failed`.
+    Line,
+    /// No level failed.
+    AtLeast,
+    /// The lowest level failed.
+    Below,
+    /// What had passed did not pass again.
+    Unsteady,
+    /// The user ended the search.
+    Interrupted,
+    /// It is going on, or was killed.
+    Unfinished,
+}
+
+/// A search for the load line, as JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LoadLine {
+    /// What the line is measured in.
+    pub unit: UnitWord,
+    /// What was loaded; secrets in it are redacted.
+    pub target: String,
+    /// What every level was held to.
+    pub objectives: Vec<String>,
+    /// What the search has come to.
+    pub found: FoundWord,
+    /// The highest level that passed, and passed again at the end.
+    pub passed: Option<u64>,
+    /// The lowest level above it that failed.
+    pub failed: Option<u64>,
+    /// The objective that broke first at that level.
+    pub broke: Option<String>,
+    /// Whether the client's side set the limit of the highest level: the target may carry more.
+    pub limited_by_client: bool,
+    /// All levels, in the order in which they were tried.
+    pub levels: Vec<Level>,
+}
+
+impl Level {
+    /// What the saved run of a level says.
+    #[must_use]
+    pub fn of(level: u64, directory: &str, run: &SavedRun) -> Self {
+        let summary = run.summary();
+        let broken = run.begin.objectives.iter().find(|objective| objective.judge(summary) != Judgement::Met);
+        let limited_by: LimitedBy = summary.limited_by(&run.begin.model);
+        Self {
+            level,
+            passed: broken.is_none(),
+            broke: broken.map(ToString::to_string),
+            limited_by: limited_by.to_string(),
+            limited_by_client: limited_by.is_client(),
+            ok_per_second: summary.ok_rate(),
+            goodput: summary.goodput(),
+            success: summary.success(),
+            response_p50_nanos: summary.all.response.quantile(0.5),
+            response_p99_nanos: summary.all.response.quantile(0.99),
+            directory: directory.to_owned(),
+        }
+    }
+}
+
+impl LoadLine {
+    /// What a search came to; `found` is `None` while it goes on, or when it was killed.
+    #[must_use]
+    pub fn of(unit: LoadUnit, begin: Option<&store::Begin>, found: Option<Found>, levels: Vec<Level>) -> Self {
+        let (word, passed, failed) = match found {
+            Some(Found::Line { passed, failed }) => (FoundWord::Line, Some(passed), Some(failed)),
+            Some(Found::AtLeast { passed }) => (FoundWord::AtLeast, Some(passed), None),
+            Some(Found::Below { failed }) => (FoundWord::Below, None, Some(failed)),
+            Some(Found::Unsteady { failed }) => (FoundWord::Unsteady, None, Some(failed)),
+            Some(Found::Interrupted { passed }) => (FoundWord::Interrupted, passed, None),
+            None => (FoundWord::Unfinished, None, None),
+        };
+        let last = |level: Option<u64>| levels.iter().rev().find(|known| Some(known.level) == level);
+        let broke = last(failed).and_then(|level| level.broke.clone());
+        let edge = last(failed).or_else(|| last(passed));
+        Self {
+            unit: match unit {
+                LoadUnit::Concurrency => UnitWord::Concurrency,
+                LoadUnit::Rate => UnitWord::Rate,
+            },
+            target: begin.and_then(|begin| begin.targets.first()).cloned().unwrap_or_default(),
+            objectives: begin
+                .map(|begin| begin.objectives.iter().map(ToString::to_string).collect())
+                .unwrap_or_default(),
+            found: word,
+            passed,
+            failed,
+            broke,
+            limited_by_client: edge.is_some_and(|level| level.limited_by_client),
+            levels,
+        }
+    }
+
+    fn shown(&self, level: u64) -> String {
+        match self.unit {
+            UnitWord::Rate => format!("{}/s", count(level)),
+            UnitWord::Concurrency => format!("{} in flight", count(level)),
+        }
+    }
+
+    /// Where the line lies, in a sentence.
+    fn sentence(&self) -> String {
+        let because = self.broke.as_ref().map(|broke| format!(" (first to break: {broke})")).unwrap_or_default();
+        let passed = self.passed.map(|level| self.shown(level));
+        let failed = self.failed.map(|level| self.shown(level));
+        match (self.found, passed, failed) {
+            (FoundWord::Line, Some(passed), Some(failed)) if self.limited_by_client => {
+                format!("LOAD LINE at least {passed}; at {failed} this client was the limit")
+            }
+            (FoundWord::Line, Some(passed), Some(failed)) => {
+                format!("LOAD LINE {passed} hold; {failed} do not{because}; run again, {passed} held")
+            }
+            (FoundWord::AtLeast, Some(passed), _) if self.limited_by_client => {
+                format!("LOAD LINE at least {passed}: this client was the limit")
+            }
+            (FoundWord::AtLeast, Some(passed), _) => {
+                format!("LOAD LINE at least {passed}: no level failed; --to looks further")
+            }
+            (FoundWord::Below, _, Some(failed)) => format!("NO LOAD LINE: {failed} do not hold{because}"),
+            (FoundWord::Unsteady, _, Some(failed)) => {
+                format!(
+                    "NO LOAD LINE: what had held did not hold again, down to {failed}{because}: the target does not recover"
+                )
+            }
+            (_, Some(passed), _) => format!("unfinished: {passed} held so far"),
+            _ => "unfinished: no level has held yet".to_owned(),
+        }
+    }
+}
+
+/// The report for people.
+#[must_use]
+pub fn text(line: &LoadLine, style: &Style) -> String {
+    let dash = || "–".to_owned();
+    let mut rows = vec![["", "level", "", "ok", "goodput", "p50", "p99", "success", "limited by"].map(str::to_owned)];
+    let mut levels: Vec<&Level> = line.levels.iter().collect();
+    levels.sort_by_key(|level| level.level);
+    for level in levels {
+        let edge = if Some(level.level) == line.passed { ">" } else { "" };
+        rows.push([
+            edge.to_owned(),
+            line.shown(level.level),
+            if level.passed { "held".to_owned() } else { "FAILED".to_owned() },
+            level.ok_per_second.map_or_else(dash, rate),
+            level.goodput.map_or_else(dash, byte_rate),
+            level.response_p50_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
+            level.response_p99_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
+            level.success.map_or_else(dash, share),
+            level
+                .broke
+                .as_ref()
+                .map_or_else(|| level.limited_by.clone(), |broke| format!("{} · {broke}", level.limited_by)),
+        ]);
+    }
+    let bold = |text: &str| if style.color { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() };
+    let objectives = line.objectives.join(", ");
+    format!(
+        "{}\n\n  target          {}\n  objectives      {objectives}\n  levels          {} tried\n\n{}",
+        bold(&line.sentence()),
+        escape(&line.target),
+        line.levels.len(),
+        table(&rows)
+    )
+}

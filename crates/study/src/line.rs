@@ -1,0 +1,209 @@
+//! The search for the load line: the highest load that meets all objectives.
+//!
+//! Levels double until one fails, then the bracket between the last that passed and the first that failed is halved until it is
+//! narrow enough. A level fails when it fails twice in a row, so that a single disturbance does not hide the line; and the line is
+//! run again at the end, since a target that was pushed over it may not come back. The search never runs anything: it says which
+//! level is next and is told what became of it.
+
+use measure::load_line::Found;
+use std::num::NonZeroU64;
+
+/// How often in a row a level must fail.
+const FAILURES: u32 = 2;
+/// How often the line is lowered because it does not hold any more when it is run again.
+const LOWERED_MAX: u32 = 3;
+
+/// Where a search looks, and how closely.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// The first level.
+    pub from: NonZeroU64,
+    /// The highest level that is tried.
+    pub to: NonZeroU64,
+    /// How wide the bracket may be, as a share of its lower end.
+    pub precision: f64,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Run this level.
+    Try(u64),
+    /// The search is over.
+    Done(Found),
+}
+
+/// A search under way.
+#[derive(Clone, Debug)]
+pub struct Search {
+    bounds: Bounds,
+    passed: Option<u64>,
+    failed: Option<u64>,
+    /// The level that is being tried.
+    level: u64,
+    /// How often in a row it has failed.
+    failures: u32,
+    /// The line was found and is being run again.
+    confirming: bool,
+    /// How often the line did not hold then.
+    lowered: u32,
+    over: Option<Found>,
+}
+
+impl Search {
+    /// A search within bounds. A start above the highest level is that level.
+    #[must_use]
+    pub fn new(bounds: Bounds) -> Self {
+        let level = bounds.from.min(bounds.to).get();
+        Self { bounds, passed: None, failed: None, level, failures: 0, confirming: false, lowered: 0, over: None }
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn next(&self) -> Step {
+        self.over.map_or(Step::Try(self.level), Step::Done)
+    }
+
+    /// Whether the line has been found once, and its lower end is run again.
+    #[must_use]
+    pub fn is_confirming(&self) -> bool {
+        self.confirming
+    }
+
+    /// How often the line was lowered because what had passed did not pass again: a target that does not recover.
+    #[must_use]
+    pub fn lowered(&self) -> u32 {
+        self.lowered
+    }
+
+    /// The level that was to be tried has passed, or not.
+    pub fn tell(&mut self, passed: bool) {
+        if self.over.is_some() {
+            return;
+        }
+        if !passed {
+            self.failures += 1;
+            if self.failures >= FAILURES {
+                self.fail();
+            }
+            return;
+        }
+        self.failures = 0;
+        self.passed = Some(self.level);
+        match (self.confirming, self.failed) {
+            (true, Some(failed)) => self.over = Some(Found::Line { passed: self.level, failed }),
+            (_, None) if self.level >= self.bounds.to.get() => self.over = Some(Found::AtLeast { passed: self.level }),
+            (_, None) => self.level = self.level.saturating_mul(2).min(self.bounds.to.get()),
+            (false, Some(_)) => self.narrow(),
+        }
+    }
+
+    fn fail(&mut self) {
+        self.failures = 0;
+        self.failed = Some(self.level);
+        if self.confirming {
+            self.confirming = false;
+            self.lowered += 1;
+            self.passed = None;
+            if self.lowered > LOWERED_MAX {
+                self.over = Some(Found::Unsteady { failed: self.level });
+                return;
+            }
+        }
+        match self.passed {
+            Some(_) => self.narrow(),
+            None if self.level == 1 => self.over = Some(Found::Below { failed: 1 }),
+            None => self.level = (self.level / 2).max(1),
+        }
+    }
+
+    /// Halves the bracket, or runs its lower end again when it is narrow enough.
+    fn narrow(&mut self) {
+        let (Some(passed), Some(failed)) = (self.passed, self.failed) else { return };
+        let width = ((passed as f64 * self.bounds.precision) as u64).max(1);
+        if failed.saturating_sub(passed) <= width {
+            self.confirming = true;
+            self.level = passed;
+        } else {
+            self.level = passed + (failed - passed) / 2;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bounds(from: u64, to: u64, precision: f64) -> Bounds {
+        Bounds { from: NonZeroU64::new(from).unwrap(), to: NonZeroU64::new(to).unwrap(), precision }
+    }
+
+    /// Runs a search against a target; answers what it found, and every level it tried.
+    fn search(bounds: Bounds, mut holds: impl FnMut(u64) -> bool) -> (Found, Vec<u64>) {
+        let (mut search, mut levels) = (Search::new(bounds), Vec::new());
+        loop {
+            match search.next() {
+                Step::Done(found) => return (found, levels),
+                Step::Try(level) => {
+                    levels.push(level);
+                    assert!(levels.len() < 200, "{levels:?}");
+                    search.tell(holds(level));
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_line_is_found(line in 1_u64..100_000, from in 1_u64..2_000, precision in 0.001_f64..0.2) {
+            let (found, levels) = search(bounds(from, 1 << 20, precision), |level| level <= line);
+            let Found::Line { passed, failed } = found else { panic!("{found:?}") };
+            prop_assert!(passed <= line && line < failed);
+            prop_assert!(failed - passed <= ((passed as f64 * precision) as u64).max(1));
+            prop_assert_eq!(levels.last(), Some(&passed), "the line is run again");
+        }
+
+        /// One level in ten is disturbed: it fails though the target carries it.
+        #[test]
+        fn single_disturbances_do_not_move_the_line(line in 10_u64..10_000, noise in prop::collection::vec(0_u32..10, 200)) {
+            let mut noise = noise.into_iter().scan(false, |before, draw| {
+                // Never twice in a row: that would be a failure.
+                *before = draw == 0 && !*before;
+                Some(*before)
+            });
+            let (found, _) = search(bounds(1, 1 << 20, 0.05), |level| level <= line && !noise.next().unwrap_or(false));
+            let Found::Line { passed, failed } = found else { panic!("{found:?}") };
+            prop_assert!(passed <= line && line < failed);
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_scale_are_said_to_be_ends() {
+        assert_eq!(search(bounds(10, 1000, 0.05), |_| true).0, Found::AtLeast { passed: 1000 });
+        assert_eq!(search(bounds(10, 1000, 0.05), |_| false).0, Found::Below { failed: 1 });
+        assert_eq!(search(bounds(50, 20, 0.05), |_| true), (Found::AtLeast { passed: 20 }, vec![20]));
+    }
+
+    /// Pushed over 300, it carries no more than 100 for good.
+    #[test]
+    fn a_target_that_does_not_recover_is_run_again_lower() {
+        let mut broken = false;
+        let (found, levels) = search(bounds(1, 4096, 0.05), |level| {
+            broken |= level > 300;
+            level <= if broken { 100 } else { 300 }
+        });
+        let Found::Line { passed, failed } = found else { panic!("{found:?} {levels:?}") };
+        assert!(passed <= 100 && failed > 100, "{found:?}");
+    }
+
+    #[test]
+    fn a_target_that_fails_once_it_was_loaded_is_unsteady() {
+        let mut carried = 0;
+        let (found, _) = search(bounds(1, 4096, 0.05), |level| {
+            carried += 1;
+            carried <= 6 && level <= 40
+        });
+        assert!(matches!(found, Found::Below { .. } | Found::Unsteady { .. }), "{found:?}");
+    }
+}

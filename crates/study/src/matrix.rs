@@ -1,0 +1,161 @@
+//! Cells: every combination of the values of a part's axes, and the command that each of them is for each target.
+
+use crate::document::Position;
+use crate::scenario::{Part, Scenario, Setting, Target};
+
+/// The most cells of a study: more is a mistake in an axis.
+pub const CELLS_MAX: usize = 10_000;
+
+/// One combination of a study's axes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Which part of the scenario it belongs to.
+    pub part: usize,
+    /// The value of each axis, with its place in the file.
+    pub values: Vec<(String, String, Position)>,
+}
+
+/// A command line, and where each word of it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// `get`, `put` or `mix`.
+    pub command: String,
+    /// Flags with their values, then URLs.
+    pub words: Vec<String>,
+    /// Where the flag of that name stands, for messages.
+    pub places: Vec<(String, Position)>,
+}
+
+/// What is run where nothing is said.
+const DEFAULT_COMMAND: &str = "get";
+
+/// All cells, part by part; the last axis moves first. `None` when there are more than [`CELLS_MAX`].
+#[must_use]
+pub fn cells(scenario: &Scenario) -> Option<Vec<Cell>> {
+    let mut cells = Vec::new();
+    for (part, of) in scenario.parts.iter().enumerate() {
+        let count = of.axes.iter().try_fold(1_usize, |count, axis| count.checked_mul(axis.values.len()));
+        if count.is_none_or(|count| cells.len() + count > CELLS_MAX) {
+            return None;
+        }
+        let mut combinations = vec![Vec::new()];
+        for axis in &of.axes {
+            let with = |before: &Vec<_>, (value, at): &(String, Position)| {
+                let mut values = before.clone();
+                values.push((axis.name.clone(), value.clone(), *at));
+                values
+            };
+            combinations = combinations
+                .iter()
+                .flat_map(|before| axis.values.iter().map(move |value| with(before, value)))
+                .collect();
+        }
+        cells.extend(combinations.into_iter().map(|values| Cell { part, values }));
+    }
+    Some(cells)
+}
+
+impl Cell {
+    /// What it is called in a report: `ranges, range 1MiB, concurrency 10`.
+    #[must_use]
+    pub fn label(&self, scenario: &Scenario) -> String {
+        let part = scenario.parts.get(self.part).map(|part| part.name.clone()).filter(|name| !name.is_empty());
+        let values = self.values.iter().map(|(name, value, _)| format!("{name} {value}"));
+        let label = part.into_iter().chain(values).collect::<Vec<_>>().join(", ");
+        if label.is_empty() { "all".to_owned() } else { label }
+    }
+
+    /// A name for its directory, with letters that every file system takes.
+    #[must_use]
+    pub fn directory(&self, scenario: &Scenario) -> String {
+        let fit = |letter: char| if letter.is_ascii_alphanumeric() || "-._".contains(letter) { letter } else { '-' };
+        let name: String = self.label(scenario).replace(", ", "_").chars().map(fit).take(80).collect();
+        name.trim_start_matches('.').to_owned()
+    }
+
+    /// The command that measures it on a target.
+    #[must_use]
+    pub fn words(&self, scenario: &Scenario, target: &Target) -> Words {
+        let none = Part { name: String::new(), settings: Vec::new(), axes: Vec::new() };
+        let part = scenario.parts.get(self.part).unwrap_or(&none);
+        let axes = self.values.iter().map(|(name, value, at)| Setting {
+            name: name.clone(),
+            at: *at,
+            values: vec![(value.clone(), *at)],
+        });
+        let mut settings: Vec<Setting> = Vec::new();
+        let all = scenario.settings.iter().chain(&part.settings).chain(&target.settings).cloned().chain(axes);
+        for setting in all {
+            // What stands nearer to the cell comes before what is said for all.
+            settings.retain(|known| known.name != setting.name);
+            settings.push(setting);
+        }
+        words_of(&settings)
+    }
+}
+
+fn words_of(settings: &[Setting]) -> Words {
+    let mut made = Words { command: DEFAULT_COMMAND.to_owned(), words: Vec::new(), places: Vec::new() };
+    let mut urls = Vec::new();
+    for setting in settings {
+        for (value, at) in &setting.values {
+            made.places.push((setting.name.clone(), *at));
+            match (setting.name.as_str(), value.as_str()) {
+                ("command", command) => made.command = command.to_owned(),
+                ("url", url) => urls.push(url.to_owned()),
+                (_, "false") => {}
+                (name, "true") => made.words.push(format!("--{name}")),
+                (name, value) => made.words.push(format!("--{name}={value}")),
+            }
+        }
+    }
+    made.words.extend(urls);
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+name: t
+targets:
+  a: {url: http://a/x}
+  b: {url: [http://b/x, http://b/y], duration: 1s, insecure: true}
+settings: {duration: 10s, header: ['A: 1', 'B: 2'], json: false}
+parts:
+  full: {matrix: {concurrency: [1, 8]}}
+  ranges: {settings: {command: get}, matrix: {range: [1MiB, 2MiB], concurrency: [10, 100]}}
+";
+
+    #[test]
+    fn every_combination_is_a_cell_and_a_command() {
+        let scenario = Scenario::parse(TEXT, &[], &|_| None).unwrap();
+        let cells = cells(&scenario).unwrap();
+        let labels: Vec<String> = cells.iter().map(|cell| cell.label(&scenario)).collect();
+        assert_eq!(
+            labels,
+            [
+                "full, concurrency 1",
+                "full, concurrency 8",
+                "ranges, range 1MiB, concurrency 10",
+                "ranges, range 1MiB, concurrency 100",
+                "ranges, range 2MiB, concurrency 10",
+                "ranges, range 2MiB, concurrency 100",
+            ]
+        );
+        assert_eq!(cells[3].directory(&scenario), "ranges_range-1MiB_concurrency-100");
+        let words = cells[2].words(&scenario, &scenario.targets[1]);
+        let shown =
+            "--header=A: 1|--header=B: 2|--duration=1s|--insecure|--range=1MiB|--concurrency=10|http://b/x|http://b/y";
+        assert_eq!((words.command.as_str(), words.words.join("|").as_str()), ("get", shown));
+    }
+
+    #[test]
+    fn a_matrix_without_end_is_no_matrix() {
+        let values = (0..101).map(|value| value.to_string()).collect::<Vec<_>>().join(", ");
+        let text = format!("name: t\ntargets: {{a: {{url: http://a/}}}}\nmatrix: {{x: [{values}], y: [{values}]}}\n");
+        let scenario = Scenario::parse(&text, &[], &|_| None).unwrap();
+        assert_eq!(cells(&scenario), None);
+    }
+}

@@ -1,0 +1,422 @@
+//! A scenario: what a study asks, read from a file.
+//!
+//! Reading finds all mistakes of form that there are, not only the first. What a setting means is not known here: settings are
+//! flags of the command that each trial runs, and the program checks them when the matrix has been made.
+
+use crate::document::{Entry, Fault, Node, Position, Value, read};
+use crate::variables::Variables;
+use std::num::NonZeroU32;
+
+/// Trials of one cell, at most.
+const REPEATS_MAX: u32 = 1000;
+
+/// What a study asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// Its name: letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// What people should know about it.
+    pub notes: Option<String>,
+    /// Who is measured, in the order of the file; at least one.
+    pub targets: Vec<Target>,
+    /// Settings of all trials.
+    pub settings: Vec<Setting>,
+    /// Its parts, each with a matrix of its own; at least one.
+    pub parts: Vec<Part>,
+    /// How often each cell is measured.
+    pub repeats: NonZeroU32,
+    /// In which order.
+    pub order: Order,
+    /// Seed of orders that are drawn.
+    pub seed: u64,
+}
+
+/// Who is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// What it is called in reports.
+    pub name: String,
+    /// Its own settings, `url` among them.
+    pub settings: Vec<Setting>,
+}
+
+/// A part of a study: a matrix, and settings that hold for it alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it is called in reports; empty where there is only one.
+    pub name: String,
+    /// Settings that hold for it.
+    pub settings: Vec<Setting>,
+    /// The axes of its matrix; none for a single cell.
+    pub axes: Vec<Axis>,
+}
+
+/// A setting that takes several values, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Which.
+    pub name: String,
+    /// Where it stands.
+    pub at: Position,
+    /// Its values; at least one.
+    pub values: Vec<(String, Position)>,
+}
+
+/// A setting: a flag of the command without its dashes, or `url`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Which.
+    pub name: String,
+    /// Where it stands.
+    pub at: Position,
+    /// Its values; several for a flag that may be given several times.
+    pub values: Vec<(String, Position)>,
+}
+
+/// In which order trials are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// All targets of a cell one after the other, then back (ABBA), then the next cell.
+    Interleaved,
+    /// All cells of a target, then those of the next.
+    Sequential,
+    /// As the seed draws it, each repeat of all cells before the next.
+    Random,
+}
+
+impl Order {
+    /// All of them, with the words for them.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("interleaved", Self::Interleaved), ("sequential", Self::Sequential), ("random", Self::Random)];
+}
+
+const KEYS: [&str; 10] =
+    ["name", "notes", "vars", "targets", "settings", "matrix", "parts", "repeats", "order", "seed"];
+
+impl Scenario {
+    /// Reads a scenario. `set` are variables that were given on the command line and come before those of the file, `environment`
+    /// tells the others.
+    ///
+    /// # Errors
+    /// All mistakes that were found, in the order of the file.
+    pub fn parse(
+        text: &str,
+        set: &[(String, String)],
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, Vec<Fault>> {
+        let root = read(text).map_err(|fault| vec![fault])?;
+        let mut reader = Reader { faults: Vec::new(), variables: Variables::new(set, environment) };
+        let scenario = reader.scenario(&root);
+        match (scenario, reader.faults.is_empty()) {
+            (Some(scenario), true) => Ok(scenario),
+            (_, _) => {
+                reader.faults.sort_by_key(|fault| fault.at);
+                Err(reader.faults)
+            }
+        }
+    }
+}
+
+/// Reads nodes, and notes what is wrong with them.
+struct Reader<'a> {
+    faults: Vec<Fault>,
+    variables: Variables<'a>,
+}
+
+impl Reader<'_> {
+    fn fault(&mut self, at: Position, message: impl Into<String>) {
+        self.faults.push(Fault::new(at, message));
+    }
+
+    fn scenario(&mut self, root: &Node) -> Option<Scenario> {
+        let entries = self.map(root, "a scenario")?;
+        for entry in entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
+            self.fault(entry.at, unknown(&entry.key, &KEYS, "keys of a scenario"));
+        }
+        let of = |key: &str| entries.iter().find(|entry| entry.key == key);
+        if let Some(vars) = of("vars") {
+            for variable in self.map(&vars.node, "vars").unwrap_or_default() {
+                if let Some(value) = self.text(&variable.node, &variable.key) {
+                    self.variables.add(&variable.key, value);
+                }
+            }
+        }
+        let name = match of("name") {
+            Some(entry) => self.name(&entry.node),
+            None => {
+                self.fault(root.at, "a scenario needs a `name`, like name: nightly");
+                None
+            }
+        };
+        let settings = of("settings").map(|entry| self.settings(&entry.node)).unwrap_or_default();
+        let targets = match of("targets") {
+            Some(entry) => self.targets(&entry.node),
+            None => {
+                self.fault(root.at, "a scenario needs `targets`, like targets: {mine: {url: http://host/file}}");
+                Vec::new()
+            }
+        };
+        let parts = self.parts(of("parts"), of("matrix"));
+        let notes = of("notes").and_then(|entry| self.text(&entry.node, "notes"));
+        let repeats = of("repeats").and_then(|entry| self.repeats(&entry.node)).unwrap_or(NonZeroU32::MIN);
+        let order = of("order").and_then(|entry| self.order(&entry.node)).unwrap_or(Order::Interleaved);
+        let seed = of("seed").and_then(|entry| self.number(&entry.node, "seed")).unwrap_or(1);
+        Some(Scenario { name: name?, notes, targets, settings, parts, repeats, order, seed })
+    }
+
+    fn name(&mut self, node: &Node) -> Option<String> {
+        let name = self.text(node, "name")?;
+        let good = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(good) {
+            self.fault(
+                node.at,
+                format!("`{name}` can not name a directory: up to 64 letters, digits, `-`, `_` and `.`"),
+            );
+            return None;
+        }
+        Some(name)
+    }
+
+    fn targets(&mut self, node: &Node) -> Vec<Target> {
+        let entries = self.map(node, "targets").unwrap_or_default();
+        if entries.is_empty() && matches!(node.value, Value::Map(_)) {
+            self.fault(node.at, "`targets` is empty: name at least one, like mine: {url: http://host/file}");
+        }
+        let mut targets = Vec::new();
+        for entry in &entries {
+            let settings = self.settings(&entry.node);
+            if matches!(entry.node.value, Value::Map(_)) && !settings.iter().any(|setting| setting.name == "url") {
+                self.fault(entry.at, format!("target `{}` has no `url`", entry.key));
+            }
+            targets.push(Target { name: entry.key.clone(), settings });
+        }
+        targets
+    }
+
+    fn parts(&mut self, parts: Option<&Entry>, matrix: Option<&Entry>) -> Vec<Part> {
+        match (parts, matrix) {
+            (Some(_), Some(matrix)) => {
+                self.fault(matrix.at, "`matrix` stands beside `parts`: each part has a matrix of its own");
+                Vec::new()
+            }
+            (Some(parts), None) => {
+                let entries = self.map(&parts.node, "parts").unwrap_or_default();
+                entries.iter().filter_map(|entry| self.part(entry)).collect()
+            }
+            (None, matrix) => {
+                let axes = matrix.map(|entry| self.axes(&entry.node)).unwrap_or_default();
+                vec![Part { name: String::new(), settings: Vec::new(), axes }]
+            }
+        }
+    }
+
+    fn part(&mut self, entry: &Entry) -> Option<Part> {
+        let entries = self.map(&entry.node, "a part")?;
+        let (mut settings, mut axes) = (Vec::new(), Vec::new());
+        for inner in &entries {
+            match inner.key.as_str() {
+                "settings" => settings = self.settings(&inner.node),
+                "matrix" => axes = self.axes(&inner.node),
+                other => self.fault(inner.at, unknown(other, &["settings", "matrix"], "keys of a part")),
+            }
+        }
+        Some(Part { name: entry.key.clone(), settings, axes })
+    }
+
+    fn axes(&mut self, node: &Node) -> Vec<Axis> {
+        let entries = self.map(node, "matrix").unwrap_or_default();
+        let mut axes = Vec::new();
+        for entry in entries {
+            let values = self.values(&entry.node, &entry.key);
+            if values.is_empty() {
+                self.fault(
+                    entry.node.at,
+                    format!("`{}` has no values: an axis is a list, like [1, 10, 100]", entry.key),
+                );
+            }
+            axes.push(Axis { name: entry.key, at: entry.at, values });
+        }
+        axes
+    }
+
+    fn settings(&mut self, node: &Node) -> Vec<Setting> {
+        let entries = self.map(node, "settings").unwrap_or_default();
+        let setting = |entry: Entry| {
+            let values = self.values(&entry.node, &entry.key);
+            Setting { name: entry.key, at: entry.at, values }
+        };
+        entries.into_iter().map(setting).collect()
+    }
+
+    /// One value, or each of a list.
+    fn values(&mut self, node: &Node, key: &str) -> Vec<(String, Position)> {
+        let items = match &node.value {
+            Value::List(items) => items.as_slice(),
+            Value::Text(_) | Value::Map(_) => std::slice::from_ref(node),
+        };
+        items.iter().filter_map(|item| Some((self.text(item, key)?, item.at))).collect()
+    }
+
+    fn repeats(&mut self, node: &Node) -> Option<NonZeroU32> {
+        let number = self.number(node, "repeats")?;
+        let repeats = u32::try_from(number).ok().filter(|repeats| *repeats <= REPEATS_MAX).and_then(NonZeroU32::new);
+        if repeats.is_none() {
+            self.fault(node.at, format!("repeats: {number} is not from 1 to {REPEATS_MAX}"));
+        }
+        repeats
+    }
+
+    fn order(&mut self, node: &Node) -> Option<Order> {
+        let text = self.text(node, "order")?;
+        let found = Order::ALL.iter().find(|(word, _)| *word == text);
+        if found.is_none() {
+            self.fault(node.at, unknown(&text, &Order::ALL.map(|(word, _)| word), "orders"));
+        }
+        found.map(|(_, order)| *order)
+    }
+
+    fn number(&mut self, node: &Node, key: &str) -> Option<u64> {
+        let text = self.text(node, key)?;
+        let number = text.parse().ok();
+        if number.is_none() {
+            self.fault(node.at, format!("{key}: `{text}` is no whole number"));
+        }
+        number
+    }
+
+    fn text(&mut self, node: &Node, key: &str) -> Option<String> {
+        let Value::Text(text) = &node.value else {
+            self.fault(node.at, format!("`{key}` takes a value here, not a list or a map"));
+            return None;
+        };
+        match self.variables.fill(text, key) {
+            Ok(text) => Some(text),
+            Err(name) => {
+                self.fault(
+                    node.at,
+                    format!("there is no variable `{name}`: name it under `vars`, with --set {name}=VALUE, or in the environment"),
+                );
+                None
+            }
+        }
+    }
+
+    fn map(&mut self, node: &Node, what: &str) -> Option<Vec<Entry>> {
+        match &node.value {
+            Value::Map(entries) => Some(entries.clone()),
+            // A key without a value.
+            Value::Text(text) if text.is_empty() || text == "~" => Some(Vec::new()),
+            Value::Text(_) | Value::List(_) => {
+                self.fault(node.at, format!("{what} is a map, like `key: value`"));
+                None
+            }
+        }
+    }
+}
+
+/// What to say of a word that is none of those that are known.
+fn unknown(word: &str, known: &[&str], what: &str) -> String {
+    match nearest(word, known) {
+        Some(near) => format!("`{word}` is not known: did you mean `{near}`?"),
+        None => format!("`{word}` is not known; {what} are {}", known.join(", ")),
+    }
+}
+
+/// The known word that is at most two letters away.
+fn nearest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
+    let distance = |other: &str| {
+        let (a, b): (Vec<char>, Vec<char>) = (word.chars().collect(), other.chars().collect());
+        let mut row: Vec<usize> = (0..=b.len()).collect();
+        for (i, left) in a.iter().enumerate() {
+            let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+            for (j, right) in b.iter().enumerate() {
+                let cost = diagonal + usize::from(left != right);
+                diagonal = row[j + 1];
+                row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+            }
+        }
+        row[b.len()]
+    };
+    known.iter().map(|other| (distance(other), *other)).filter(|(far, _)| *far <= 2).min().map(|(_, other)| other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Scenario, Vec<Fault>> {
+        Scenario::parse(text, &[], &|_| None)
+    }
+
+    #[test]
+    fn a_scenario_is_read_whole() {
+        let text = "\
+name: ranges
+vars: {host: 127.0.0.1, size: 1MiB}
+targets:
+  mine: {url: 'http://${host}/a', as: piece}
+  nginx:
+    url: http://${host}:8080/a
+settings:
+  duration: 10s
+  header: ['A: 1', 'B: 2']
+parts:
+  full: {matrix: {concurrency: [1, 8]}}
+  ranges:
+    settings: {range: '${size}'}
+    matrix: {concurrency: [10]}
+repeats: 3
+order: random
+";
+        let scenario = parse(text).unwrap();
+        assert_eq!((scenario.name.as_str(), scenario.repeats.get(), scenario.order), ("ranges", 3, Order::Random));
+        assert_eq!(scenario.targets[0].settings[0].values[0].0, "http://127.0.0.1/a");
+        assert_eq!(scenario.settings[1].values.len(), 2);
+        assert_eq!(
+            (scenario.parts[1].name.as_str(), scenario.parts[1].settings[0].values[0].0.as_str()),
+            ("ranges", "1MiB")
+        );
+        let set = [("host".to_owned(), "10.0.0.1".to_owned())];
+        let set = Scenario::parse(text, &set, &|_| None).unwrap();
+        assert_eq!(set.targets[1].settings[0].values[0].0, "http://10.0.0.1:8080/a", "--set comes first");
+    }
+
+    #[test]
+    fn ten_mistakes_have_ten_messages() {
+        let text = "\
+name: my study
+targts: {}
+targets:
+  a: {as: piece}
+  b: [1]
+repeats: 0
+order: interleavd
+seed: -1
+notes: [1]
+settings: fast
+matrix:
+  concurrency: []
+  range: ['${missing}']
+";
+        let faults = parse(text).unwrap_err();
+        let shown: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        for (line, word) in [
+            (1, "can not name a directory"),
+            (2, "did you mean `targets`"),
+            (4, "target `a` has no `url`"),
+            (5, "is a map"),
+            (6, "not from 1 to 1000"),
+            (7, "did you mean `interleaved`"),
+            (8, "no whole number"),
+            (9, "not a list"),
+            (10, "is a map"),
+            (12, "has no values"),
+            (13, "no variable `missing`"),
+        ] {
+            assert!(
+                faults.iter().any(|fault| fault.at.line == line && fault.message.contains(word)),
+                "{line} {word}: {shown:#?}"
+            );
+        }
+    }
+}

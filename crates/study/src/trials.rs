@@ -1,0 +1,94 @@
+//! Trials: which cell is measured on which target when.
+//!
+//! A machine is not the same in the morning and at noon, so targets that are compared take turns: A B, then B A.
+
+use crate::scenario::{Order, Scenario};
+
+/// One measured interval of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Trial {
+    /// Which cell.
+    pub cell: usize,
+    /// On which target.
+    pub target: usize,
+    /// How often the cell was measured there before.
+    pub repeat: u32,
+}
+
+/// All trials of a study of so many cells, in the order in which they are run.
+#[must_use]
+pub fn trials(scenario: &Scenario, cells: usize) -> Vec<Trial> {
+    let targets = scenario.targets.len();
+    let repeats = 0..scenario.repeats.get();
+    match scenario.order {
+        Order::Interleaved => {
+            let block = |cell: usize, repeat: u32| {
+                (0..targets).map(move |place| {
+                    let target = if repeat.is_multiple_of(2) { place } else { targets - 1 - place };
+                    Trial { cell, target, repeat }
+                })
+            };
+            (0..cells).flat_map(|cell| repeats.clone().flat_map(move |repeat| block(cell, repeat))).collect()
+        }
+        Order::Sequential => (0..targets)
+            .flat_map(|target| {
+                let repeats = repeats.clone();
+                (0..cells).flat_map(move |cell| repeats.clone().map(move |repeat| Trial { cell, target, repeat }))
+            })
+            .collect(),
+        Order::Random => repeats.flat_map(|repeat| shuffled(scenario.seed, repeat, cells, targets)).collect(),
+    }
+}
+
+/// All cells on all targets once, in the order that seed and repeat draw (Fisher and Yates).
+fn shuffled(seed: u64, repeat: u32, cells: usize, targets: usize) -> Vec<Trial> {
+    let mut trials: Vec<Trial> =
+        (0..cells).flat_map(|cell| (0..targets).map(move |target| Trial { cell, target, repeat })).collect();
+    let mut state = seed ^ (u64::from(repeat) << 32);
+    for last in (1..trials.len()).rev() {
+        let other = (u128::from(next(&mut state)) * (last as u128 + 1)) >> 64;
+        trials.swap(last, other as usize);
+    }
+    trials
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn order(order: &str) -> Vec<(usize, usize, u32)> {
+        let text = format!(
+            "name: t\ntargets: {{a: {{url: http://a/}}, b: {{url: http://b/}}}}\nrepeats: 3\norder: {order}\nseed: 7\n"
+        );
+        let scenario = Scenario::parse(&text, &[], &|_| None).unwrap();
+        trials(&scenario, 2).into_iter().map(|trial| (trial.cell, trial.target, trial.repeat)).collect()
+    }
+
+    #[test]
+    fn targets_take_turns_and_then_turn_about() {
+        let interleaved = order("interleaved");
+        assert_eq!(interleaved[..6], [(0, 0, 0), (0, 1, 0), (0, 1, 1), (0, 0, 1), (0, 0, 2), (0, 1, 2)]);
+        assert_eq!(order("sequential")[..4], [(0, 0, 0), (0, 0, 1), (0, 0, 2), (1, 0, 0)]);
+    }
+
+    #[test]
+    fn every_order_has_every_trial_once() {
+        let all: BTreeSet<_> = order("interleaved").into_iter().collect();
+        assert_eq!(all.len(), 12);
+        for other in ["sequential", "random"] {
+            assert_eq!(order(other).len(), 12);
+            assert_eq!(order(other).into_iter().collect::<BTreeSet<_>>(), all, "{other}");
+        }
+        assert_eq!(order("random"), order("random"), "drawn from the seed");
+    }
+}

@@ -1,0 +1,63 @@
+//! Load lines that were planted are found: twenty targets on simulated time, each slow beyond a concurrency of its own.
+
+#[path = "../../engine/tests/support/mod.rs"]
+mod support;
+
+use engine::plan::StopAfter;
+use engine::sim::{Reply, SimNetwork, simulate};
+use measure::load_line::Found;
+use measure::objective::Judgement;
+use measure::{Instant, Objective};
+use std::cell::RefCell;
+use std::num::NonZeroU64;
+use std::rc::Rc;
+use std::time::Duration;
+use study::line::{Bounds, Search, Step};
+use support::*;
+
+/// How long a request takes that finds fewer than `line` others.
+const FAST: Duration = Duration::from_millis(5);
+/// What each one above adds.
+const SLOWER: Duration = Duration::from_millis(10);
+
+/// Whether a target with that line holds a level: response p99 of at most 8 ms, over 100 ms.
+fn holds(line: u64, level: u64, objective: &Objective) -> bool {
+    let mut plan = plan();
+    plan.load = closed(level);
+    plan.stop = StopAfter { time: Some(ms(100)), ..StopAfter::default() };
+    let ends: Rc<RefCell<Vec<Instant>>> = Rc::default();
+    let network = || {
+        let ends = Rc::clone(&ends);
+        SimNetwork::new(move |now: Instant, _: &str| -> Vec<(Instant, Reply)> {
+            let mut ends = ends.borrow_mut();
+            ends.retain(|end| *end > now);
+            let above = (ends.len() as u64 + 1).saturating_sub(line);
+            let end = now + FAST + SLOWER * u32::try_from(above).unwrap();
+            ends.push(end);
+            answer_at(end, 10)
+        })
+    };
+    let (intervals, _) = simulate(&plan, |_| network());
+    objective.judge(&summary(&plan, &intervals)) == Judgement::Met
+}
+
+#[test]
+fn twenty_planted_lines_are_found() {
+    let objective: Objective = "response p99 <= 8ms".parse().unwrap();
+    for number in 0..20_u64 {
+        let line = 3 + number * number;
+        let to = NonZeroU64::new(4096).unwrap();
+        let mut search = Search::new(Bounds { from: NonZeroU64::MIN, to, precision: 0.05 });
+        let found = loop {
+            match search.next() {
+                Step::Done(found) => break found,
+                Step::Try(level) => search.tell(holds(line, level, &objective)),
+            }
+        };
+        let Found::Line { passed, failed } = found else { panic!("line {line}: {found:?}") };
+        // One slow request in a hundred is within the objective.
+        let most = line + line / 50 + 1;
+        assert!(passed <= most && line < failed, "line {line}: {found:?}");
+        assert!(passed as f64 >= line as f64 * 0.9 - 1.0, "line {line}: {found:?}");
+    }
+}
