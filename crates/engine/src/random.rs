@@ -1,8 +1,10 @@
 //! Random numbers as a function of (seed, stream, index).
 //!
 //! Nothing is drawn from a shared or stateful generator, so that the choice made for operation n does not depend on
-//! which thread makes it or when: two targets get the same sequence of objects and ranges. SplitMix64's finaliser
-//! (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014) mixes the three.
+//! which thread makes it or when: two targets get the same sequence of objects and ranges. SplitMix64's finaliser mixes the
+//! three.
+
+use measure::random::mix;
 
 /// What the numbers are for; streams are independent of each other.
 #[derive(Clone, Copy, Debug)]
@@ -29,13 +31,6 @@ impl Stream {
             Self::Arrivals(thread) => 0x1_0000_0000 | u64::from(thread),
         }
     }
-}
-
-fn mix(mut value: u64) -> u64 {
-    value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 /// The `index`-th number of a stream, uniform over all 64-bit values.

@@ -1,20 +1,11 @@
 //! Which percentiles are shown, and whether there are enough samples for each.
 
 use measure::books::sum;
+pub use measure::statistics::samples_needed;
 use measure::{Distribution, KindStats, Quantile};
 
 /// Quantiles that every report shows, ascending: ab's, p99.9 and p99.99. The last is the largest value.
 pub const LADDER: [f64; 11] = [0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 0.9999, 1.0];
-
-/// Chance that a percentile is shown although no sample at all lies beyond it.
-const MISS: f64 = 0.05;
-
-/// Samples from which the largest lies beyond quantile `q` with 95 % certainty, so that the percentile is inside the
-/// data: ⌈ln 0.05 / ln q⌉. 299 for p99, 29,956 for p99.99; 1 for the extremes, which are what they are.
-#[must_use]
-pub fn samples_needed(q: f64) -> u64 {
-    if q > 0.0 && q < 1.0 { (MISS.ln() / q.ln()).ceil() as u64 } else { 1 }
-}
 
 /// A percentile as it may be shown. Times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,12 +74,6 @@ pub fn label(q: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_samples_needed_are_those_of_the_formula() {
-        let needed = [0.99, 0.999, 0.9999, 0.5, 1.0, 0.0].map(samples_needed);
-        assert_eq!(needed, [299, 2_995, 29_956, 5, 1, 1]);
-    }
 
     #[test]
     fn labels() {

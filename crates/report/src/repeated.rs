@@ -1,7 +1,8 @@
 //! What several runs of the same load are compared by, for every form of a report.
 
 use crate::number::{byte_rate, rate, time};
-use crate::percentile::samples_needed;
+pub use measure::statistics::median;
+use measure::statistics::samples_needed;
 use store::SavedRun;
 
 /// One figure of a run.
@@ -27,17 +28,6 @@ fn response(run: &SavedRun, q: f64) -> Option<f64> {
     response.quantile(q).filter(|_| enough).map(|nanos| nanos as f64)
 }
 
-/// The median; `None` of nothing.
-pub fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        count if count.is_multiple_of(2) => Some((values[middle - 1] + values[middle]) / 2.0),
-        _ => Some(values[middle]),
-    }
-}
-
 /// (largest − smallest) / median; `None` without a median above 0.
 pub fn spread(values: Vec<f64>) -> Option<f64> {
     let (least, most) = values.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), v| (least.min(*v), most.max(*v)));
@@ -50,10 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_and_spreads() {
-        assert_eq!(median(vec![]), None);
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    fn spreads() {
         assert_eq!(spread(vec![90.0, 100.0, 110.0]), Some(0.2));
         assert_eq!(spread(vec![0.0, 0.0]), None);
     }

@@ -3,6 +3,7 @@
 use crate::number::{count, plural, seconds, were};
 use measure::books::Violation;
 use measure::labels::VALUES_OF_A_THREAD;
+use measure::statistics::steadiness;
 use measure::stats::Dimension;
 use measure::{Label, LimitedBy, Model, Verdict};
 use store::{EndReason, SavedRun};
@@ -121,9 +122,6 @@ const FROZEN_SECONDS_MIN: f64 = 1.0;
 /// The row for what has no row of its own.
 pub const OTHER: &str = "(other)";
 
-/// Seconds of the window from which steadiness can be judged.
-const STEADY_SECONDS_MIN: f64 = 60.0;
-
 /// Something a reader must know beside the figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Note {
@@ -225,7 +223,7 @@ pub fn notes(run: &SavedRun) -> Vec<Note> {
     notes.extend(when(run.begin.insecure, Note::Insecure));
     notes.extend(when(run.begin.loopback, Note::Loopback));
     notes.extend(when(seconds <= 0.0, Note::NoWindow));
-    notes.extend(when(seconds > 0.0 && seconds < STEADY_SECONDS_MIN, Note::Short { seconds }));
+    notes.extend(when(seconds > 0.0 && seconds < steadiness::SECONDS_MIN, Note::Short { seconds }));
     notes
 }
 

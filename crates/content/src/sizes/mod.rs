@@ -1,9 +1,9 @@
 //! How large objects are: a distribution, written in one line, from which the size of object i is a pure function.
 
-mod normal;
 mod parse;
 
 use crate::draw::{open_unit, scale};
+use measure::statistics::normal;
 use measure::units::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,8 +1,8 @@
-//! The quantile function of the normal distribution.
+//! The normal distribution: its quantile function and its upper tail.
 //!
-//! M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal Distribution", Applied Statistics 37 (1988),
-//! 477–484, function PPND16: relative error about 10⁻¹⁶. The logarithm is `libm`'s, written in Rust, so that a size does
-//! not depend on the machine's C library.
+//! Quantiles: M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal Distribution", Applied Statistics 37 (1988),
+//! 477–484, function PPND16: relative error about 10⁻¹⁶. The logarithm is `libm`'s, written in Rust, so that what is
+//! drawn by it (sizes of objects) does not depend on the machine's C library.
 
 #![allow(clippy::excessive_precision, reason = "the coefficients stand as published")]
 
@@ -91,7 +91,8 @@ impl Ratio {
 }
 
 /// The value below which a standard normal variable lies with probability `p`, for 0 < `p` < 1.
-pub(super) fn quantile(p: f64) -> f64 {
+#[must_use]
+pub fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= SPLIT_CENTER {
         return q * CENTRAL.at(CENTER - q * q);
@@ -102,9 +103,24 @@ pub(super) fn quantile(p: f64) -> f64 {
     if q < 0.0 { -value } else { value }
 }
 
+/// The probability that a standard normal variable exceeds `x`: erfc(x / √2) / 2.
+#[must_use]
+pub fn above(x: f64) -> f64 {
+    libm::erfc(x / std::f64::consts::SQRT_2) / 2.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_tail_is_the_inverse_of_the_quantiles() {
+        for p in [1e-12, 1e-6, 0.01, 0.025, 0.3, 0.5, 0.8, 0.999] {
+            let back = above(-quantile(p));
+            assert!((back / p - 1.0).abs() < 1e-12, "{p}: {back}");
+        }
+        assert!((above(1.96) - 0.024_997_895_148_220_4).abs() < 1e-15, "as tabulated");
+    }
 
     /// Made by Python's `statistics.NormalDist().inv_cdf`, which is another implementation of the same algorithm, and
     /// published values (0.975: 1.95996…, 0.995: 2.57583…).

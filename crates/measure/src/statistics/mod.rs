@@ -1,0 +1,40 @@
+//! How sure a figure is, and whether two differ.
+//!
+//! The samples of a run hang together: a slow second has many slow operations. What is drawn again, or counted as one
+//! observation, is therefore a whole interval ([`bootstrap`], [`batch_means`]) or a whole run ([`ranks`]), never an
+//! operation. Each formula names its source, and is tested against brute force, tables, or simulated runs of which the
+//! truth is known.
+
+pub mod batch_means;
+pub mod bootstrap;
+pub mod difference;
+pub mod normal;
+pub mod ranks;
+mod recorded;
+mod sample_size;
+mod series;
+pub mod steadiness;
+mod student;
+pub mod windows;
+
+pub use recorded::Recorded;
+pub use sample_size::{runs_needed, samples_needed};
+pub use series::median;
+pub use windows::{Window, Windows};
+
+/// The share of repetitions in which an interval must hold the true value.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// How often two figures that do not differ may be told apart.
+pub const ALPHA: f64 = 1.0 - CONFIDENCE;
+
+/// A figure, and the interval that holds its true value with [`CONFIDENCE`]. All three are finite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The figure.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+}

@@ -1,0 +1,252 @@
+//! Two sets of runs compared by ranks: nothing is assumed of how a figure is distributed.
+//!
+//! A run is one observation, however many operations it has: what differs from run to run (a cache, a placement, a
+//! neighbour) is not seen inside one.
+
+use super::{ALPHA, median, normal};
+
+/// Runs of both sides together up to which p-values are exact.
+const EXACT_MAX: usize = 60;
+/// Runs a side that are compared, at most: all pairs are looked at.
+pub const RUNS_MAX: usize = 1000;
+
+/// Two-sided p-value of the Mann-Whitney test: how likely ranks at least as far apart would be if it did not matter to which
+/// set a run belongs. `None` when a set is empty.
+///
+/// Up to 60 runs it is exact, also with ties: the distribution of the rank sum over all ways to divide the runs, given
+/// their midranks (B. Streitberg and J. Röhmel, "Exact distributions for permutation and rank tests", Statistical Software
+/// Newsletter 12 (1986), 10–17). Beyond, the normal approximation with continuity and tie correction (E. L. Lehmann,
+/// "Nonparametrics", 1975, §1.4).
+#[must_use]
+pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
+    if a.is_empty() || b.is_empty() {
+        return None;
+    }
+    let ranks = doubled_midranks(a, b);
+    let sum: usize = ranks[..a.len()].iter().sum();
+    Some(if ranks.len() <= EXACT_MAX { exact(&ranks, a.len(), sum) } else { approximate(&ranks, a.len(), sum) })
+}
+
+/// Twice the rank of each value, first those of `a`; values that are equal share the mean of their ranks.
+fn doubled_midranks(a: &[f64], b: &[f64]) -> Vec<usize> {
+    let all: Vec<f64> = a.iter().chain(b).copied().collect();
+    let mut sorted = all.clone();
+    sorted.sort_by(f64::total_cmp);
+    let midrank = |value: &f64| {
+        let below = sorted.partition_point(|other| other.total_cmp(value).is_lt());
+        let up_to = sorted.partition_point(|other| other.total_cmp(value).is_le());
+        below + 1 + up_to
+    };
+    all.iter().map(midrank).collect()
+}
+
+/// Ways to choose `chosen` of these ranks, by their sum.
+fn ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
+    let total: usize = ranks.iter().sum();
+    let mut ways = vec![vec![0.0; total + 1]; chosen + 1];
+    ways[0][0] = 1.0;
+    for rank in ranks {
+        for taken in (1..=chosen).rev() {
+            let (fewer, more) = ways.split_at_mut(taken);
+            let (from, to) = (&fewer[taken - 1], &mut more[0]);
+            to.iter_mut().skip(*rank).zip(from).for_each(|(to, from)| *to += from);
+        }
+    }
+    ways.pop().unwrap_or_default()
+}
+
+fn exact(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
+    let expected = chosen * ranks.iter().sum::<usize>();
+    // All times the number of ranks, so that the mean is a whole number.
+    let distance = |sum: usize| (sum * ranks.len()).abs_diff(expected);
+    let ways = ways(ranks, chosen);
+    let far: f64 = ways.iter().enumerate().filter(|(at, _)| distance(*at) >= distance(sum)).map(|(_, ways)| ways).sum();
+    (far / ways.iter().sum::<f64>()).min(1.0)
+}
+
+fn approximate(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
+    let (n, k) = (ranks.len() as f64, chosen as f64);
+    let mean = n + 1.0;
+    let spread = ranks.iter().map(|rank| (*rank as f64 - mean).powi(2)).sum::<f64>();
+    let variance = k * (n - k) * spread / (n * (n - 1.0));
+    // Rank sums lie at least 1 apart, doubled ones 2; half of that is the correction for continuity.
+    let distance = ((sum as f64 - k * mean).abs() - 1.0).max(0.0);
+    if variance > 0.0 { (2.0 * normal::above(distance / variance.sqrt())).min(1.0) } else { 1.0 }
+}
+
+/// By how much `b` lies above `a`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shift {
+    /// The Hodges-Lehmann estimate: the median of the differences of all pairs.
+    pub value: f64,
+    /// The interval that holds it with [`super::CONFIDENCE`]; `None` below 4 runs a side, or as many pairs.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// The Hodges-Lehmann estimate of the shift from `a` to `b`, with the interval that belongs to the Mann-Whitney test: its
+/// ends are ordered pairwise differences (M. Hollander, D. A. Wolfe and E. Chicken, "Nonparametric Statistical Methods", 3rd ed.
+/// 2014, §4.2 and §4.3). `None` when a set is empty or has more than [`RUNS_MAX`] runs.
+#[must_use]
+pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<Shift> {
+    if a.len() > RUNS_MAX || b.len() > RUNS_MAX {
+        return None;
+    }
+    let mut differences: Vec<f64> = b.iter().flat_map(|b| a.iter().map(move |a| b - a)).collect();
+    differences.sort_by(f64::total_cmp);
+    let value = median(differences.clone())?;
+    let rank = interval_rank(a.len(), b.len());
+    let interval = (rank > 0).then(|| (differences[rank - 1], differences[differences.len() - rank]));
+    Some(Shift { value, interval })
+}
+
+/// The largest k with P(U < k) ≤ α / 2, where U is the Mann-Whitney statistic of sets of that size without ties. 0 when
+/// there is none.
+fn interval_rank(a: usize, b: usize) -> usize {
+    let (n, pairs) = (a + b, a * b);
+    if n > EXACT_MAX {
+        let spread = (pairs as f64 * (n + 1) as f64 / 12.0).sqrt();
+        let rank = pairs as f64 / 2.0 - normal::quantile(1.0 - ALPHA / 2.0) * spread;
+        return rank.max(0.0) as usize;
+    }
+    let ways = ways(&(1..=n).collect::<Vec<_>>(), a);
+    let all: f64 = ways.iter().sum();
+    let least = a * (a + 1) / 2;
+    let mut below = 0.0;
+    let within = ways[least..].iter().take_while(|ways| {
+        below += **ways;
+        below <= ALPHA / 2.0 * all
+    });
+    within.count()
+}
+
+/// p-values that may be looked at together: after Holm's correction, one is below α by chance in any of them no more often than
+/// with probability α (S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6
+/// (1979), 65–70). In the order given.
+#[must_use]
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
+    let mut adjusted = vec![1.0; p.len()];
+    let mut largest = 0.0_f64;
+    for (rank, index) in order.into_iter().enumerate() {
+        largest = largest.max((p.len() - rank) as f64 * p[index]).min(1.0);
+        adjusted[index] = largest;
+    }
+    adjusted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// The p-value by its definition: all ways to divide the values into sets of these sizes.
+    fn brute_force(a: &[f64], b: &[f64]) -> f64 {
+        let all: Vec<f64> = a.iter().chain(b).copied().collect();
+        let rank = |value: &f64| {
+            let (below, equal) = all.iter().fold((0, 0), |(below, equal), other| {
+                (below + usize::from(other < value), equal + usize::from(other == value))
+            });
+            below as f64 + (equal as f64 + 1.0) / 2.0
+        };
+        let ranks: Vec<f64> = all.iter().map(rank).collect();
+        let mean = a.len() as f64 * (all.len() + 1) as f64 / 2.0;
+        let distance = |set: u32| {
+            let sum: f64 = (0..all.len()).filter(|index| set >> index & 1 == 1).map(|index| ranks[index]).sum();
+            (sum - mean).abs()
+        };
+        let observed = distance((1 << a.len()) - 1);
+        let sets: Vec<u32> = (0..1_u32 << all.len()).filter(|set| set.count_ones() as usize == a.len()).collect();
+        sets.iter().filter(|set| distance(**set) >= observed - 1e-9).count() as f64 / sets.len() as f64
+    }
+
+    #[test]
+    fn p_values_agree_with_all_permutations() {
+        let mut random = Random::new(41);
+        for a in 1..=6 {
+            for b in 1..=6 {
+                // Few different values give ties, many give none.
+                for values in [3, 1_000_000] {
+                    let mut draw = |count: usize| (0..count).map(|_| random.below(values) as f64).collect::<Vec<_>>();
+                    let (a, b) = (draw(a), draw(b));
+                    let (found, truth) = (mann_whitney(&a, &b).unwrap(), brute_force(&a, &b));
+                    assert!((found - truth).abs() < 1e-12, "{a:?} and {b:?}, seed 41: {found}, not {truth}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn p_values_agree_with_published_ones() {
+        let apart = |n: i32| {
+            mann_whitney(&(0..n).map(f64::from).collect::<Vec<_>>(), &(n..2 * n).map(f64::from).collect::<Vec<_>>())
+        };
+        for (runs, published) in [(3, 0.1), (4, 0.028_571), (5, 0.007_937), (6, 0.002_165), (10, 1.0825e-5)] {
+            assert!((apart(runs).unwrap() / published - 1.0).abs() < 1e-3, "{runs} runs: {:?}", apart(runs));
+        }
+        // Hollander and Wolfe's example 4.1, permeability of membranes: one-sided P(W ≥ 30) = 0.127.
+        let term = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46];
+        let early = [1.15, 0.88, 0.90, 0.74, 1.21];
+        let p = mann_whitney(&term, &early).unwrap();
+        assert!((p - 0.2544).abs() < 5e-4, "{p}");
+        let shift = hodges_lehmann(&early, &term).unwrap();
+        assert!((shift.value - 0.305).abs() < 1e-9, "{shift:?}");
+        assert_eq!(mann_whitney(&[], &[1.0]), None);
+    }
+
+    #[test]
+    fn the_approximation_is_near_the_exact_value() {
+        let mut random = Random::new(42);
+        for values in [8, 1_000_000] {
+            let mut draw = |shift: usize| (0..28).map(|_| (random.below(values) + shift) as f64).collect::<Vec<_>>();
+            let (a, b) = (draw(0), draw(values / 4));
+            let ranks = doubled_midranks(&a, &b);
+            let sum = ranks[..a.len()].iter().sum();
+            let (exact, near) = (exact(&ranks, a.len(), sum), approximate(&ranks, a.len(), sum));
+            assert!((exact - near).abs() < 0.002 && exact < 0.2, "{exact} and {near}, seed 42");
+        }
+        let (a, b) = (vec![1.0; 40], vec![1.0; 40]);
+        assert_eq!(mann_whitney(&a, &b), Some(1.0));
+    }
+
+    #[test]
+    fn the_interval_is_what_the_test_leaves() {
+        let mut random = Random::new(43);
+        for n in 4..=6 {
+            let mut draw = || (0..n).map(|_| random.unit()).collect::<Vec<f64>>();
+            let (a, b) = (draw(), draw());
+            let mut differences: Vec<f64> = b.iter().flat_map(|b| a.iter().map(move |a| b - a)).collect();
+            differences.sort_by(f64::total_cmp);
+            let shift = hodges_lehmann(&a, &b).unwrap();
+            assert_eq!(Some(shift.value), median(differences.clone()));
+            let (low, high) = shift.interval.unwrap();
+            for pair in differences.windows(2) {
+                let candidate = f64::midpoint(pair[0], pair[1]);
+                let moved: Vec<f64> = b.iter().map(|b| b - candidate).collect();
+                let refused = brute_force(&a, &moved) <= ALPHA;
+                assert_eq!(low < candidate && candidate < high, !refused, "{candidate} in {low}..{high}, seed 43");
+            }
+        }
+        assert_eq!(hodges_lehmann(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]).unwrap().interval, None);
+        assert_eq!(hodges_lehmann(&[], &[1.0]), None);
+        assert_eq!(hodges_lehmann(&vec![0.0; RUNS_MAX + 1], &[1.0]), None);
+    }
+
+    #[test]
+    fn ranks_of_intervals_agree_with_published_tables() {
+        // Critical values of U at 5 % on two sides, plus 1: 4+4: 0, 5+5: 2, 6+6: 5, 8+8: 13, 10+10: 23, 20+20: 127.
+        for (n, critical) in [(4, 0), (5, 2), (6, 5), (8, 13), (10, 23), (20, 127)] {
+            assert_eq!(interval_rank(n, n), critical + 1, "{n} runs a side");
+        }
+        assert_eq!(interval_rank(3, 3), 0);
+        let (exact, approximate) = (interval_rank(30, 30), interval_rank(31, 30));
+        assert!((318..=319).contains(&exact) && (325..=335).contains(&approximate), "{exact}, {approximate}");
+    }
+
+    #[test]
+    fn holm_agrees_with_a_published_example() {
+        let near = |found: Vec<f64>, wanted: &[f64]| found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(near(holm(&[0.01, 0.04, 0.03, 0.005]), &[0.03, 0.06, 0.06, 0.02]), "as R's p.adjust");
+        assert!(near(holm(&[0.5, 0.9]), &[1.0, 1.0]) && holm(&[]).is_empty());
+    }
+}

@@ -1,0 +1,42 @@
+//! How many samples, and how many runs, a statement needs.
+
+/// Chance that a percentile is shown although no sample at all lies beyond it.
+const MISS: f64 = 0.05;
+
+/// Samples from which the largest lies beyond quantile `q` with 95 % certainty, so that the percentile is inside the
+/// data: ⌈ln 0.05 / ln q⌉. 299 for p99, 29,956 for p99.99; 1 for the extremes, which are what they are.
+#[must_use]
+pub fn samples_needed(q: f64) -> u64 {
+    if q > 0.0 && q < 1.0 { (MISS.ln() / q.ln()).ceil() as u64 } else { 1 }
+}
+
+/// Runs a side from which a difference in one of `figures` figures can be told at all by ranks: the smallest n for which the
+/// smallest p-value of the Mann-Whitney test, 2 / C(2n, n), is not above α / `figures`, which Holm asks of the smallest one.
+#[must_use]
+pub fn runs_needed(figures: usize) -> u64 {
+    let asked = super::ALPHA / figures.max(1) as f64;
+    let (mut runs, mut ways) = (1_u64, 2.0_f64);
+    while 2.0 / ways > asked {
+        // C(2n + 2, n + 1) = C(2n, n) · 2 (2n + 1) / (n + 1)
+        ways *= 2.0 * (2 * runs + 1) as f64 / (runs + 1) as f64;
+        runs += 1;
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_samples_needed_are_those_of_the_formula() {
+        let needed = [0.99, 0.999, 0.9999, 0.5, 1.0, 0.0].map(samples_needed);
+        assert_eq!(needed, [299, 2_995, 29_956, 5, 1, 1]);
+    }
+
+    #[test]
+    fn the_runs_needed_are_those_with_so_small_a_p_value() {
+        // The smallest two-sided p with n runs a side: 0.10, 0.029, 0.0079, 0.0022 for 3 to 6, 0.00058 for 7.
+        assert_eq!([0, 1, 2, 6, 7, 20, 23, 24].map(runs_needed), [4, 4, 5, 5, 6, 6, 6, 7]);
+    }
+}

@@ -1,0 +1,190 @@
+//! Whether a run was steady: where its beginning stops to matter, and whether it drifted after that.
+
+use super::median;
+use super::normal;
+use super::series::mean;
+
+/// Seconds of the window from which steadiness is judged.
+pub const SECONDS_MIN: f64 = 60.0;
+/// Points in one batch of MSER-5.
+const BATCH: usize = 5;
+/// Batches that are looked at; longer series have larger ones. All pairs of them are compared.
+const BATCHES_MAX: usize = 300;
+/// Batches from which anything is said: 60 points.
+const BATCHES_MIN: usize = 12;
+/// How often a steady run may be said to drift by the trend test alone.
+const ALPHA_TREND: f64 = 0.01;
+/// A drift over the whole of what was looked at that does not matter, relative to the median.
+const DRIFT_MAX: f64 = 0.05;
+
+/// What a series over time looks like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Steadiness {
+    /// It is steady after so many points, which are best left out; often none.
+    Steady {
+        /// Points before it.
+        from: usize,
+    },
+    /// It goes on rising or falling after so many points.
+    Drifting {
+        /// Points before.
+        from: usize,
+        /// From there to the end, relative to the median; below 0 when it falls.
+        change: f64,
+    },
+    /// The best part to leave out would be half of it: it has not settled.
+    Unsettled,
+}
+
+/// Judges a series of one value for each second; `None` when it is too short.
+///
+/// What to leave out: MSER-5, the number d of batches of 5 for which Σ_{j>d} (Zⱼ − Z̄)² / (n − d)² is the smallest, d ≤ n / 2
+/// (K. P. White, M. J. Cobb and S. C. Spratt, "A comparison of five steady-state truncation heuristics for simulation", WSC 2000,
+/// 755–760). It has counter-examples, so the rest must not drift: the Mann-Kendall test (H. B. Mann, Econometrica 13
+/// (1945), 245–259; M. G. Kendall, "Rank Correlation Methods", 1975) on the batches at 1 %, and Sen's slope (P. K. Sen, Journal of
+/// the American Statistical Association 63 (1968), 1379–1389) above 5 % of the median over that time.
+#[must_use]
+pub fn judge(seconds: &[f64]) -> Option<Steadiness> {
+    let mut size = BATCH;
+    while seconds.len() / size > BATCHES_MAX {
+        size *= 2;
+    }
+    let batches: Vec<f64> = seconds.chunks_exact(size).map(mean).collect();
+    if batches.len() < BATCHES_MIN || batches.iter().any(|batch| !batch.is_finite()) {
+        return None;
+    }
+    let cut = truncation(&batches);
+    if cut == batches.len() / 2 {
+        return Some(Steadiness::Unsettled);
+    }
+    let (from, kept) = (cut * size, &batches[cut..]);
+    let change = drift(kept);
+    let drifts = trend(kept) <= ALPHA_TREND && change.abs() > DRIFT_MAX;
+    Some(if drifts { Steadiness::Drifting { from, change } } else { Steadiness::Steady { from } })
+}
+
+/// Batches to leave out at the beginning.
+fn truncation(batches: &[f64]) -> usize {
+    let statistic = |cut: usize| {
+        let kept = &batches[cut..];
+        let mean = mean(kept);
+        kept.iter().map(|batch| (batch - mean).powi(2)).sum::<f64>() / (kept.len() as f64).powi(2)
+    };
+    (0..=batches.len() / 2).min_by(|a, b| statistic(*a).total_cmp(&statistic(*b))).unwrap_or(0)
+}
+
+/// Two-sided p-value of the Mann-Kendall test, with ties.
+fn trend(values: &[f64]) -> f64 {
+    let (score, variance) = kendall(values);
+    if variance > 0.0 { (2.0 * normal::above((score.abs() - 1.0).max(0.0) / variance.sqrt())).min(1.0) } else { 1.0 }
+}
+
+/// Pairs that rise less those that fall, and the variance of that if there is no trend.
+fn kendall(values: &[f64]) -> (f64, f64) {
+    let pairs =
+        values.iter().enumerate().flat_map(|(at, early)| values[at + 1..].iter().map(move |late| (early, late)));
+    let score = pairs.map(|(early, late)| f64::from(late > early) - f64::from(late < early)).sum();
+    let weight = |count: usize| (count * (count - 1) * (2 * count + 5)) as f64 / 18.0;
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let ties: f64 = sorted.chunk_by(|a, b| a == b).map(|equal| weight(equal.len())).sum();
+    (score, weight(values.len()) - ties)
+}
+
+/// Change along Sen's slope from the first batch to the last, relative to their median; 0 when that is 0.
+fn drift(values: &[f64]) -> f64 {
+    let slopes = values.iter().enumerate().flat_map(|(at, early)| {
+        values[at + 1..].iter().zip(1_u32..).map(move |(late, apart)| (late - early) / f64::from(apart))
+    });
+    let slope = median(slopes.collect()).unwrap_or(0.0);
+    let middle = median(values.to_vec()).filter(|middle| *middle != 0.0);
+    middle.map_or(0.0, |middle| slope * (values.len() - 1) as f64 / middle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::series::tests::autoregressive;
+    use super::*;
+    use crate::random::Random;
+
+    fn noisy(random: &mut Random, seconds: usize, rho: f64, level: impl Fn(f64) -> f64) -> Vec<f64> {
+        let noise = autoregressive(random, seconds, rho);
+        noise.iter().enumerate().map(|(second, noise)| level(second as f64) + 20.0 * noise).collect()
+    }
+
+    #[test]
+    fn a_steady_run_is_called_so() {
+        for (rho, seed) in [(0.0, 61), (0.5, 62)] {
+            let mut random = Random::new(seed);
+            let steady = |_: &u32| {
+                let judged = judge(&noisy(&mut random, 120, rho, |_| 1000.0));
+                matches!(judged, Some(Steadiness::Steady { from }) if from <= 60)
+            };
+            let steady = (0..200).filter(steady).count();
+            assert!(steady >= 180, "{steady} of 200 at autocorrelation {rho}, seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_warm_up_is_left_out() {
+        let mut random = Random::new(63);
+        for _ in 0..50 {
+            let warming = noisy(&mut random, 180, 0.2, |second| 1000.0 - 600.0 * (-second / 8.0).exp());
+            let Some(Steadiness::Steady { from }) = judge(&warming) else { panic!("seed 63: {:?}", judge(&warming)) };
+            assert!((10..=90).contains(&from), "seed 63: {from}");
+        }
+    }
+
+    #[test]
+    fn a_drift_is_told_and_so_is_what_never_settles() {
+        let mut random = Random::new(64);
+        let slowing = noisy(&mut random, 300, 0.2, |second| 1000.0 - second);
+        let judged = judge(&slowing);
+        let drifts = match judged {
+            Some(Steadiness::Drifting { change, .. }) => (-0.5..-0.1).contains(&change),
+            other => other == Some(Steadiness::Unsettled),
+        };
+        assert!(drifts, "seed 64: {judged:?}");
+        let late = noisy(&mut random, 120, 0.0, |second| if second < 70.0 { 1000.0 } else { 500.0 });
+        assert!(!matches!(judge(&late), Some(Steadiness::Steady { .. })), "seed 64: {:?}", judge(&late));
+        // A day of seconds with a slow rise that no truncation hides.
+        let day = noisy(&mut random, 86_400, 0.5, |second| 1000.0 + second / 200.0);
+        assert!(!matches!(judge(&day), Some(Steadiness::Steady { .. })), "seed 64: {:?}", judge(&day));
+    }
+
+    #[test]
+    fn little_is_not_judged() {
+        assert_eq!(judge(&[1000.0; 59]), None);
+        assert_eq!(judge(&[1000.0; 60]), Some(Steadiness::Steady { from: 0 }));
+        assert_eq!(judge(&[0.0; 600]), Some(Steadiness::Steady { from: 0 }));
+        assert_eq!(judge(&[f64::NAN; 60]), None);
+    }
+
+    fn permutations(values: &[f64]) -> Vec<Vec<f64>> {
+        if values.len() < 2 {
+            return vec![values.to_vec()];
+        }
+        let with_first = |index: usize| {
+            let mut rest = values.to_vec();
+            let first = rest.remove(index);
+            permutations(&rest).into_iter().map(move |tail| [vec![first], tail].concat())
+        };
+        (0..values.len()).flat_map(with_first).collect()
+    }
+
+    #[test]
+    fn the_variance_of_the_trend_is_that_of_all_permutations() {
+        for values in [vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0], vec![1.0, 1.0, 2.0, 3.0, 3.0, 3.0], vec![2.0; 5]] {
+            let scores: Vec<f64> = permutations(&values).iter().map(|order| kendall(order).0).collect();
+            let variance = scores.iter().map(|score| score * score).sum::<f64>() / scores.len() as f64;
+            assert!((kendall(&values).1 - variance).abs() < 1e-9, "{values:?}: {variance}");
+        }
+        assert_eq!(kendall(&[1.0, 3.0, 2.0, 2.0]).0, 1.0);
+    }
+
+    #[test]
+    fn sens_slope_is_the_median_of_all() {
+        assert!((drift(&[10.0, 11.0, 12.0, 13.0, 14.0]) - 4.0 / 12.0).abs() < 1e-12);
+        assert!((drift(&[10.0, 11.0, 99.0, 13.0, 14.0]) - 4.0 / 13.0).abs() < 1e-12, "one outlier changes nothing");
+    }
+}
