@@ -1,12 +1,15 @@
 //! The command line: what can be asked for, and what is said when it can not be understood.
 
+use crate::command::load;
 use crate::command::{
-    cleanup, demo, doctor, generate, get, line, mix, owners, prepare, put, redirects, report, schema, serve,
+    cleanup, demo, doctor, generate, get, line, mix, owners, prepare, put, redirects, report, run, schema, serve,
 };
+use crate::execute::Output;
 use crate::failure::Failure;
 use crate::{foreign, redact};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
+use engine::plan::Plan;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -33,6 +36,8 @@ pub enum Command {
     Put(Box<put::Args>),
     /// Loads a prepared dataset with a mix of reads, heads, writes, deletions and listings.
     Mix(Box<mix::Args>),
+    /// Runs a study from a scenario file: targets, a matrix of settings, repeats in a fair order.
+    Run(run::Args),
     /// Finds the load line: the highest load at which all objectives are met.
     #[command(visible_alias = "capacity")]
     Line(Box<line::Args>),
@@ -65,6 +70,37 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Failu
 }
 
 impl Command {
+    /// What all commands that make load have in common; `None` for the others.
+    pub fn common(&self) -> Option<&load::Args> {
+        match self {
+            Self::Get(args) => Some(&args.common),
+            Self::Put(args) => Some(&args.common),
+            Self::Mix(args) => Some(&args.common),
+            _ => None,
+        }
+    }
+
+    /// What a command that makes load would carry out.
+    pub fn plan(&self) -> Result<(Plan, Output), Failure> {
+        let plan = match self {
+            Self::Get(args) => get::plan::of(args)?,
+            Self::Put(args) => put::plan(args)?,
+            Self::Mix(args) => mix::plan(args)?,
+            _ => return Err(Failure::usage("`command` is get, put or mix")),
+        };
+        let output = self.common().map(load::output);
+        output.map(|output| (plan, output)).ok_or_else(|| Failure::usage("`command` is get, put or mix"))
+    }
+
+    /// Whether it makes load and could be carried out, as far as that is known without asking a target.
+    pub fn check(&self) -> Result<(), Failure> {
+        match self {
+            // Its dataset is asked for where it lies.
+            Self::Mix(_) => Ok(()),
+            _ => self.plan().map(|_| ()),
+        }
+    }
+
     /// Carries it out.
     pub fn run(self) -> Result<ExitCode, Failure> {
         match self {
@@ -72,6 +108,7 @@ impl Command {
             Self::Get(args) => get::run(&args),
             Self::Put(args) => put::run(&args),
             Self::Mix(args) => mix::run(&args),
+            Self::Run(args) => run::run(&args),
             Self::Line(args) => line::run(*args),
             Self::Prepare(args) => prepare::run(&args),
             Self::Cleanup(args) => cleanup::run(&args),

@@ -15,6 +15,7 @@ pub mod pairs;
 pub mod percentile;
 mod repeated;
 pub mod standing;
+pub mod study;
 mod text;
 
 pub use json::{JsonRepeats, JsonReport, json, json_repeats, repeats_schema, schema};

@@ -68,9 +68,7 @@ impl Cell {
     /// A name for its directory, with letters that every file system takes.
     #[must_use]
     pub fn directory(&self, scenario: &Scenario) -> String {
-        let fit = |letter: char| if letter.is_ascii_alphanumeric() || "-._".contains(letter) { letter } else { '-' };
-        let name: String = self.label(scenario).replace(", ", "_").chars().map(fit).take(80).collect();
-        name.trim_start_matches('.').to_owned()
+        directory_name(&self.label(scenario).replace(", ", "_"))
     }
 
     /// The command that measures it on a target.
@@ -92,6 +90,14 @@ impl Cell {
         }
         words_of(&settings)
     }
+}
+
+/// A name with letters that every file system takes, and no more than 80 of them.
+#[must_use]
+pub fn directory_name(text: &str) -> String {
+    let fit = |letter: char| if letter.is_ascii_alphanumeric() || "-._".contains(letter) { letter } else { '-' };
+    let name: String = text.chars().map(fit).take(80).collect();
+    name.trim_start_matches('.').to_owned()
 }
 
 fn words_of(settings: &[Setting]) -> Words {

@@ -37,7 +37,13 @@ pub enum On {
     mut_arg("concurrency", |flag| flag.hide(true)),
     mut_arg("requests", |flag| flag.hide(true)),
     mut_arg("rate", |flag| flag.hide(true)),
-    mut_arg("repeat", |flag| flag.hide(true))
+    mut_arg("repeat", |flag| flag.hide(true)),
+    mut_arg("cookies", |flag| flag.hide_short_help(true)),
+    mut_arg("no_follow", |flag| flag.hide_short_help(true)),
+    mut_arg("order", |flag| flag.hide_short_help(true)),
+    mut_arg("print", |flag| flag.hide_short_help(true)),
+    mut_arg("url_file", |flag| flag.hide_short_help(true)),
+    mut_arg("verify", |flag| flag.hide_short_help(true))
 )]
 #[group(skip)]
 pub struct Args {
@@ -61,9 +67,9 @@ pub struct Args {
     pub rest: Duration,
 }
 
-const AFTER: &str = "A level is held for -d TIME [5s here] after --warmup TIME, and held to every --objective; without one, to success >= 99%.
-A level fails when it fails twice in a row. `plimsoll report DIR` shows the search again, `plimsoll report DIR/levels/…` one run.
---help-all prints every flag.";
+const AFTER: &str =
+    "A level is held for -d TIME [here 5s] and to every --objective; it fails when it fails twice in a row.
+`plimsoll report DIR` shows a search again. --help-all prints every flag.";
 
 /// How long a level is held unless told otherwise.
 const LEVEL_TIME: Duration = Duration::from_secs(5);

@@ -72,7 +72,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     execute::run(plan(args)?, &load::output(&args.common))
 }
 
-fn plan(args: &Args) -> Result<Plan, Failure> {
+/// What would be asked. The dataset is looked for where it lies.
+pub fn plan(args: &Args) -> Result<Plan, Failure> {
     let place = Place::of(&args.urls, &args.s3)?;
     let weights = weights(args)?;
     let dataset = stored::dataset(&args.common, &place, &args.objects, args.dataset_seed)?;

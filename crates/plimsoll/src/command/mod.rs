@@ -15,5 +15,6 @@ pub mod prepare;
 pub mod put;
 pub mod redirects;
 pub mod report;
+pub mod run;
 pub mod schema;
 pub mod serve;

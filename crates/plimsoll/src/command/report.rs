@@ -1,16 +1,16 @@
 //! `plimsoll report`: the report of a saved run, at any time.
 
-use super::line;
+use super::{line, run};
 use crate::execute::{self, Print, repeats};
 use crate::failure::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use store::{STUDY_FILE, SavedRun, StoreError, StoreErrorKind};
+use store::{STUDY_FILE, SavedRun, StoreError, StoreErrorKind, StudyRecord};
 
 /// Which run, and how.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The run directory, or that of a repeated run or of a search for the load line.
+    /// The run directory, or that of a repeated run of a search for the load line, or of a study.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Print as JSON.
@@ -38,7 +38,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             Ok(repeats::judge(&runs).into())
         }
         Err(error) if matches!(error.kind, StoreErrorKind::NotARun) && args.directory.join(STUDY_FILE).is_file() => {
-            line::show(&args.directory, form).map(Into::into)
+            let records = store::read_study(&args.directory).map_err(unread)?;
+            match records.first() {
+                Some(StudyRecord::Scenario { .. }) => run::show(&args.directory, form).map(Into::into),
+                _ => line::show(&args.directory, form).map(Into::into),
+            }
         }
         Err(error) => Err(unread(error)),
     }

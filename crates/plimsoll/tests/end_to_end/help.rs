@@ -2,7 +2,7 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 16] = [
     "demo",
     "get",
     "put",
@@ -12,6 +12,8 @@ const COMMANDS: [&str; 14] = [
     "generate",
     "owners",
     "redirects",
+    "line",
+    "run",
     "serve",
     "report",
     "doctor",

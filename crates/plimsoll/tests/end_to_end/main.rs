@@ -25,5 +25,6 @@ mod s3;
 mod s3_http2;
 mod secrets;
 mod stand_ins;
+mod study;
 mod support;
 mod versitygw;

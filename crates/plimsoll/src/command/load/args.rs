@@ -43,7 +43,7 @@ pub struct Args {
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 pub struct Load {
-    /// Operations in flight (closed model); with -R, the most that may be in flight.
+    /// Operations in flight (closed model); with -R, the most of them.
     #[arg(short = 'c', long, alias = "connections", value_name = "N", value_parser = count::<NonZeroU64>, allow_negative_numbers = true)]
     pub concurrency: Option<NonZeroU64>,
     /// Operations in all; default: until the time is over.
@@ -52,7 +52,7 @@ pub struct Load {
     /// How long to measure, like 10s or 1m30s [default: 10s, without -n].
     #[arg(short = 'd', long, value_name = "TIME", value_parser = measured_time)]
     pub duration: Option<Duration>,
-    /// Open model: operations arrive at this rate, however slow the answers, like 1000 or 2.5k.
+    /// Open model: operations arrive at this rate, like 1000 or 2.5k.
     #[arg(short = 'R', long, value_name = "RATE", allow_negative_numbers = true)]
     pub rate: Option<Rate>,
     /// Load this long before measuring.
@@ -223,8 +223,7 @@ pub struct Checks {
     /// Share of operations that must end well for exit code 0.
     #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Checks and figures", hide_short_help = true)]
     pub success: Option<f64>,
-    /// What the run must meet for exit code 0, like 'response p99 <= 500ms', 'success >= 99.9%' or 'goodput >= 1GB/s'; several
-    /// times [default: success >= 99%].
+    /// What the run must meet, like 'p99 <= 500ms' [default: success >= 99%].
     #[arg(long, value_name = "OBJECTIVE")]
     pub objective: Vec<Objective>,
 }

@@ -77,7 +77,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     execute::run(plan(args)?, &load::output(&args.common))
 }
 
-fn plan(args: &Args) -> Result<Plan, Failure> {
+/// What would be written.
+pub fn plan(args: &Args) -> Result<Plan, Failure> {
     args.dialect.check()?;
     let spoken = args.dialect.spoken(Ask::Write, &args.urls, &args.s3, load::beside(&args.common))?;
     let (place, form) = match spoken {

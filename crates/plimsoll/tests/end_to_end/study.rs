@@ -1,0 +1,112 @@
+//! Studies from scenario files: every trial once, in a fair order, and mistakes told where they stand.
+
+use crate::support::{Ended, Place, Running, all_cores, shared_cores};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+const SCENARIO: &str = "\
+name: pair
+vars: {fast: 'http://127.0.0.1:1'}
+targets:
+  fast: {url: '${fast}/blackhole/1KiB'}
+  slow: {url: '${fast}/blackhole/1KiB?delay=20ms'}
+settings: {duration: 200ms}
+matrix: {concurrency: [1, 2]}
+repeats: 2
+";
+
+fn server(place: &Place) -> (Running, String) {
+    let server = place.start(["serve", "--listen", "127.0.0.1:0"]);
+    let line = server.wait_for_line("serving ");
+    let url = line.trim_start_matches("serving ").trim();
+    let base = url.split("/blackhole").next().unwrap().to_owned();
+    (server, base)
+}
+
+fn trials(ended: &Ended) -> Vec<Value> {
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr))
+}
+
+#[test]
+fn targets_take_turns_and_a_study_goes_on_where_it_was() {
+    let _cores = all_cores();
+    let place = Place::new();
+    let (server, base) = server(&place);
+    place.write("pair.yaml", SCENARIO);
+    let set = format!("fast={base}");
+    let study = place.run(["run", "pair.yaml", "--set", &set, "--json", "--out", "study"]);
+    study.expect(0);
+    let all = trials(&study);
+    let order: Vec<(&str, &str, u64)> = all
+        .iter()
+        .map(|trial| {
+            let text = |key: &str| trial[key].as_str().unwrap();
+            (text("cell"), text("target"), trial["repeat"].as_u64().unwrap())
+        })
+        .collect();
+    let of = |cell| [(cell, "fast", 0), (cell, "slow", 0), (cell, "slow", 1), (cell, "fast", 1)];
+    assert_eq!(order, [of("concurrency 1"), of("concurrency 2")].concat());
+    for trial in &all {
+        let (rate, p50) = (trial["ok_per_second"].as_f64().unwrap(), trial["response_p50_nanos"].as_u64().unwrap());
+        let slow = trial["target"] == "slow";
+        assert!(rate > 0.0 && (p50 >= 20_000_000) == slow, "{trial:#}");
+    }
+    // As if it had been killed in the sixth trial.
+    let log = place.path("study/study.jsonl");
+    let lines: Vec<String> = fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 9);
+    fs::write(&log, format!("{}\n{}", lines[..6].join("\n"), &lines[6][..20])).unwrap();
+    let other = place.run(["run", "pair.yaml", "--set", "fast=http://127.0.0.1:2", "--resume", "study"]);
+    assert_eq!(other.code, Some(2), "{}", other.stderr);
+    let resumed = place.run(["run", "pair.yaml", "--set", &set, "--json", "--resume", "study"]);
+    resumed.expect(0);
+    assert!(resumed.stderr.contains("[1 of 3]"), "{}", resumed.stderr);
+    let again = trials(&resumed);
+    assert_eq!((again.len(), &again[..5]), (8, &all[..5]), "what was there is not run again");
+    let text = place.run(["report", "study"]);
+    text.expect(0);
+    assert!(text.stdout.contains("beside") && text.stdout.contains(" × ("), "{}", text.stdout);
+    server.stop();
+}
+
+#[test]
+fn every_mistake_is_told_where_it_stands_and_nothing_is_run() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let text = "name: t\ntargets:\n  a: {url: ftp://h/x}\nsettings:\n  duratoin: 1s\nmatrix:\n  concurrency: [1, many]\n  range: [1M]\n";
+    place.write("wrong.yaml", text);
+    let ended = place.run(["run", "wrong.yaml"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("wrong.yaml:5:13: ") && ended.stderr.contains("duratoin"), "{}", ended.stderr);
+    place.write("wrong.yaml", text.replace("duratoin", "duration"));
+    let ended = place.run(["run", "wrong.yaml"]);
+    for told in ["wrong.yaml:7:20: ", "many", "wrong.yaml:8:11: ", "1MB or 1MiB"] {
+        assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
+    }
+    assert!(!place.path("runs").exists(), "nothing is run");
+    let absent = place.run(["run", "none.yaml"]);
+    assert_eq!(absent.code, Some(2), "{}", absent.stderr);
+}
+
+#[test]
+fn every_scenario_that_comes_along_can_be_run() {
+    let place = Place::new();
+    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut count = 0;
+    for entry in fs::read_dir(scenarios).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let names = text.split("${").skip(1).filter_map(|rest| rest.split('}').next());
+        let sets: Vec<String> = names
+            .filter(|name| !text.contains(&format!("\n  {name}: ")))
+            .flat_map(|name| ["--set".to_owned(), format!("{name}=http://127.0.0.1:1/x")])
+            .collect();
+        let words = ["run".to_owned(), path.display().to_string(), "--dry-run".to_owned()];
+        let ended = place.run(words.into_iter().chain(sets));
+        ended.expect(0);
+        assert!(ended.stdout.contains("projected time: "), "{}", ended.stdout);
+        count += 1;
+    }
+    assert!(count >= 1);
+}
