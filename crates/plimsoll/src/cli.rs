@@ -28,7 +28,7 @@ const EXIT_CODES: &str = "Exit codes: 0 ran and the objectives held · 1 objecti
 /// What the program does.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// First run: starts the embedded server, loads it for a few seconds, prints the report.
+    /// First run: starts the embedded server, finds its load line, prints the report.
     Demo(demo::Args),
     /// Loads one or more URLs with reads and prints figures that can be trusted.
     Get(Box<get::Args>),

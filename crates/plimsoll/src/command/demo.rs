@@ -1,17 +1,22 @@
-//! `plimsoll demo`: the first run. Nothing but this program is needed: it loads its own server.
+//! `plimsoll demo`: the first run. Nothing but this program is needed: it searches the load line of its own server.
 
-use super::{embedded, get};
-use crate::execute::{self, Output, Print};
+use super::{embedded, line};
+use crate::cli::{self, Command};
+use crate::execute::{self, Print};
 use crate::failure::Failure;
 use crate::say;
 use report::number::plural;
-use std::path::PathBuf;
+use server::{Capacity, Delay, Faults};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
+use store::{SavedRun, StoreError, StudyRecord};
 
 /// How the demonstration is shown.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Where the run is saved [default: runs/TIME-TARGET].
+    /// Where the runs are saved [default: runs/TIME-demo].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print the report as JSON.
@@ -19,23 +24,31 @@ pub struct Args {
     pub json: bool,
 }
 
-/// What the demonstration does, as a user would type it.
-const LOAD: &str = "get -c 32 -d 5s";
+/// How long an answer of the demonstration's server takes.
+const DELAY: Duration = Duration::from_millis(5);
+/// The concurrency above which it becomes slow, and what each request above adds.
+const CAPACITY: (u64, Duration) = (100, Duration::from_millis(25));
+/// What the demonstration does, as a user would type it; the objective comes as a word of its own.
+const SEARCH: &str = "line --from 8 --to 1024 -d 1s";
+const OBJECTIVE: &str = "response p95 <= 50ms";
 
-/// Starts the server, loads it, prints the report.
+/// Starts a server that becomes slow above a limit, finds the limit, and prints the report of the run there.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let (server, address) = embedded::start()?;
-    let line = format!("{LOAD} http://{address}/blackhole/16KiB");
-    say::note(&format!("loading the embedded server for 5 s, as this would do:\n  plimsoll {line}\n"));
-    let load = get::Args::of_line(&line)?;
-    let output = Output {
-        directory: args.out.clone(),
-        print: if args.json { Print::Json } else { Print::Text },
-        live: true,
-        repeat: 1,
-        objectives: vec![measure::Objective::DEFAULT],
-    };
-    let exit = execute::run(get::plan::of(&load)?, &output);
+    let capacity = Capacity::slowing(CAPACITY.0, CAPACITY.1);
+    let faults = Faults { delay: Delay::Constant(DELAY), capacity: Some(capacity), ..Faults::default() };
+    let (server, address) = embedded::start(faults)?;
+    let url = format!("http://{address}/blackhole/16KiB");
+    say::note(&format!(
+        "the embedded server becomes slow above {} requests at once; this finds out:\n  \
+         plimsoll {SEARCH} --objective '{OBJECTIVE}' {url}\n",
+        CAPACITY.0
+    ));
+    let base = args.out.clone().unwrap_or_else(|| execute::default_directory("demo"));
+    let exit = line::run(search(&url, &base, args.json)?)?;
+    if !args.json {
+        say::out("\nthe last run, at the line:\n\n")?;
+        execute::show(&last_run(&base)?, Print::Text)?;
+    }
     let ledger = server.stop();
     say::note(&format!(
         "the server's own books: {}, {} complete",
@@ -43,5 +56,28 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         plural(ledger.complete.count, "answer")
     ));
     say::note("next: plimsoll get http://host:port/path, plimsoll doctor, plimsoll --help");
-    exit
+    Ok(exit)
+}
+
+/// The search, as its command line is read.
+fn search(url: &str, base: &Path, json: bool) -> Result<line::Args, Failure> {
+    let words = ["plimsoll"].into_iter().chain(SEARCH.split(' ')).chain(["--objective", OBJECTIVE, url]);
+    let words = words.map(OsString::from).chain(["--out".into(), base.as_os_str().to_owned()]);
+    let words = words.chain(json.then(|| "--json".into()));
+    match cli::parse(words)? {
+        Command::Line(args) => Ok(*args),
+        _ => Err(Failure::could_not_run("the demonstration is no search")),
+    }
+}
+
+/// The run that a search ended with.
+fn last_run(base: &Path) -> Result<SavedRun, Failure> {
+    let unread = |error: StoreError| Failure::could_not_run(format!("the search can not be read again: {error}"));
+    let records = store::read_study(base).map_err(unread)?;
+    let last = records.iter().rev().find_map(|record| match record {
+        StudyRecord::Level { directory, .. } => Some(base.join(directory)),
+        _ => None,
+    });
+    let last = last.ok_or_else(|| Failure::could_not_run("the search has run no level"))?;
+    SavedRun::read(&last).map_err(unread)
 }

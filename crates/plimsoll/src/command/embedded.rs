@@ -1,13 +1,13 @@
 //! The embedded server, for commands that load it themselves.
 
 use crate::failure::Failure;
-use server::{Config, Server};
+use server::{Config, Faults, Server};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 
 /// Starts a server with one thread, which is enough for it and leaves the other cores to the client.
-pub fn start() -> Result<(Server, SocketAddr), Failure> {
-    let config = Config { threads: NonZeroUsize::new(1), ..Config::default() };
+pub fn start(faults: Faults) -> Result<(Server, SocketAddr), Failure> {
+    let config = Config { threads: NonZeroUsize::new(1), faults, ..Config::default() };
     let server = Server::start(&config)
         .map_err(|error| Failure::could_not_run(format!("the embedded server can not start: {error}")))?;
     let address = server.addresses().first().copied();

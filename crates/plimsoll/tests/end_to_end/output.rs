@@ -1,6 +1,6 @@
 //! What is printed where, and in whose words.
 
-use crate::support::{Nginx, Place, Running, Setup, shared_cores};
+use crate::support::{Nginx, Place, Running, Setup, all_cores, shared_cores};
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
@@ -136,14 +136,21 @@ fn httpbench_output_has_its_figures() {
 
 #[test]
 fn the_demo_ends_well_with_a_report() {
-    let _cores = shared_cores();
+    let _cores = all_cores();
     let place = Place::new();
     let ended = place.run(["demo", "--out", "out"]);
     ended.expect(0);
-    assert!(ended.stdout.contains("VALID · limited by: "), "{}", ended.stdout);
-    let (again, report) = place.report(&place.path("out"));
+    assert!(
+        ended.stdout.starts_with("LOAD LINE ") && ended.stdout.contains("\nVALID · limited by: "),
+        "{}",
+        ended.stdout
+    );
+    let again = place.run(["report", "out", "--json"]);
     again.expect(0);
-    assert_eq!((report.text("/verdict"), report.number("/operations/failed")), ("valid", 0));
+    let found: serde_json::Value = serde_json::from_str(&again.stdout).expect("it is JSON");
+    let (passed, failed) = (found["passed"].as_u64().expect("a level"), found["failed"].as_u64().expect("a level"));
+    // Some requests above the planted 100 at once are too few to break a p95.
+    assert!((90..=110).contains(&passed) && failed > 100, "{passed} and {failed}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use engine::run_loop::log::OpEntry;
 use engine::{Control, Observer};
 use measure::{Instant, Interval, Stage, Summary};
+use server::Faults;
 
 /// Keeps what is measured in memory: nothing of this is saved.
 #[derive(Default)]
@@ -28,7 +29,7 @@ impl Observer for Keep {
 /// Measures small requests and large bodies.
 pub fn measure() -> Result<Vec<Finding>, Failure> {
     let _ = sys::signals::catch_interrupts();
-    let (server, address) = embedded::start()?;
+    let (server, address) = embedded::start(Faults::default())?;
     let small = load(&format!("get --threads 1 -c 64 -d 2s http://{address}/blackhole/1KiB"))?;
     let large = load(&format!("get --threads 1 -c 8 -d 2s --drain 0s http://{address}/blackhole/1GiB"))?;
     drop(server);
