@@ -1,10 +1,13 @@
 //! How a result is shown: from saved records alone, so that any report can be made again later, mid-run, or after a
 //! crash.
 //!
+//! Two sets of runs are compared by [`compare`].
+//!
 //! [`text()`] is for people and for issues, [`json()`] for machines, [`compat`] for scripts that read other tools'
 //! output. All of them draw on the same few modules: [`standing`] (may these figures be used?), [`percentile`] (is
 //! there enough to show this quantile?), [`formula`] (other tools' arithmetic), `number` and `escape`.
 
+pub mod compare;
 pub mod compat;
 pub mod escape;
 pub mod formula;
@@ -18,6 +21,9 @@ pub mod standing;
 pub mod study;
 mod text;
 
-pub use json::{JsonRepeats, JsonReport, json, json_repeats, repeats_schema, schema};
+pub use json::{
+    JsonComparison, JsonRepeats, JsonReport, comparison_schema, json, json_comparison, json_repeats, repeats_schema,
+    schema,
+};
 pub use standing::{Note, Standing, notes};
-pub use text::{Style, repeats, text};
+pub use text::{Style, comparison, repeats, text};

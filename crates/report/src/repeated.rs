@@ -22,7 +22,7 @@ pub const FIGURES: [Figure; 4] = [
 ];
 
 /// A percentile of response time, when there are enough operations for it.
-fn response(run: &SavedRun, q: f64) -> Option<f64> {
+pub fn response(run: &SavedRun, q: f64) -> Option<f64> {
     let response = &run.summary().all.response;
     let enough = response.count() >= samples_needed(q);
     response.quantile(q).filter(|_| enough).map(|nanos| nanos as f64)

@@ -6,12 +6,14 @@ mod common;
 
 use common::{MS, Op, SECOND, begin, ended, simulate};
 use measure::recorder::Pacing;
+use measure::statistics::Windows;
 use measure::{
     AttemptClass, Cause, Distribution, Flag, Instant, Interval, Model, OpKind, Phase, Stage, Timeline, stats::Tally,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use report::{JsonReport, Style, compat, json, repeats, schema, text};
+use report::compare::{ComparedRun, Comparison, Sides};
+use report::{JsonReport, Style, comparison, comparison_schema, compat, json, json_comparison, repeats, schema, text};
 use serde_json::{Value, json as value};
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -20,6 +22,27 @@ use store::{EndReason, Record, SavedRun};
 
 static SCHEMA: LazyLock<jsonschema::Validator> =
     LazyLock::new(|| jsonschema::validator_for(&schema()).expect("the schema is one"));
+
+static COMPARISON: LazyLock<jsonschema::Validator> =
+    LazyLock::new(|| jsonschema::validator_for(&comparison_schema()).expect("the schema is one"));
+
+fn has_no_odd_number(shown: &str) {
+    let odd = shown.split(|c: char| !c.is_alphanumeric()).find(|word| ["NaN", "inf", "Infinity"].contains(word));
+    assert_eq!(odd, None, "{shown}");
+}
+
+/// Shows a run beside itself and beside others like it.
+fn show_compared(run: &SavedRun, windows: &Windows) {
+    let one = ComparedRun { name: "a".into(), run: run.clone(), windows: windows.clone() };
+    let all = vec![one; 5];
+    for (base, new) in [(&all[..1], &all[1..2]), (&all[..], &all[..])] {
+        let compared = Comparison::of(base, new, Sides::Halves, 0.02);
+        has_no_odd_number(&comparison(&compared, &Style { width: 100, color: false }));
+        let document = serde_json::to_value(json_comparison(&compared)).expect("a comparison is always JSON");
+        let errors: Vec<_> = COMPARISON.iter_errors(&document).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+}
 
 /// Shows a run in every form. Infinite numbers are null in JSON, where the schema wants a number.
 fn show(run: &SavedRun) {
@@ -31,10 +54,8 @@ fn show(run: &SavedRun) {
         compat::ab(run),
         compat::httpbench(run),
     ];
-    for shown in &texts {
-        let odd = shown.split(|c: char| !c.is_alphanumeric()).find(|word| ["NaN", "inf", "Infinity"].contains(word));
-        assert_eq!(odd, None, "{shown}");
-    }
+    texts.iter().for_each(|shown| has_no_odd_number(shown));
+    show_compared(run, &Windows::default());
     let report = serde_json::to_value(json(run)).expect("a report is always JSON");
     let errors: Vec<_> = SCHEMA.iter_errors(&report).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
@@ -194,7 +215,12 @@ proptest! {
     ) {
         let model = if open { Model::Open { in_flight_max: most } } else { Model::Closed { concurrency: most } };
         let end = ended(EndReason::Completed, SECOND);
-        show(&SavedRun::of(begin(model, "some", None), &intervals, Some(end)));
+        let run = SavedRun::of(begin(model, "some", None), &intervals, Some(end));
+        show(&run);
+        // Often enough for intervals.
+        let mut windows = Windows::default();
+        (0..24).flat_map(|_| &intervals).for_each(|interval| windows.add(interval));
+        show_compared(&run, &windows);
         let written = [value!({"begin": begin(model, "some", None)})]
             .into_iter()
             .chain(intervals.iter().map(|interval| value!({"interval": interval})));

@@ -6,7 +6,10 @@ use common::{HOSTILE, cases};
 use measure::stats::Dimension;
 use measure::{Label, LimitedBy};
 use report::json::{LabelKind, QuantileState, VerdictWord};
-use report::{JsonRepeats, JsonReport, Standing, Style, compat, json, json_repeats, repeats_schema, schema, text};
+use report::{
+    JsonRepeats, JsonReport, Standing, Style, comparison_schema, compat, json, json_repeats, repeats_schema, schema,
+    text,
+};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,7 +55,7 @@ fn other_tools_output_is_as_they_print_it() {
 
 #[test]
 fn the_published_schema_is_the_one_in_use() {
-    for (name, schema) in [("report", schema()), ("repeats", repeats_schema())] {
+    for (name, schema) in [("report", schema()), ("repeats", repeats_schema()), ("comparison", comparison_schema())] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/{name}.schema.json"));
         check(&path, &(serde_json::to_string_pretty(&schema).unwrap() + "\n"));
     }

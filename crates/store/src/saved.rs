@@ -218,9 +218,17 @@ impl SavedRun {
     /// # Errors
     /// Those of [`for_each_record`].
     pub fn read(dir: &Path) -> Result<Self, StoreError> {
+        Self::read_with(dir, |_| ())
+    }
+
+    /// Reads the run in `dir`, and shows each interval to `look` before it is folded: for what a summary does not keep.
+    ///
+    /// # Errors
+    /// Those of [`for_each_record`].
+    pub fn read_with(dir: &Path, look: impl FnMut(&Interval)) -> Result<Self, StoreError> {
         let path = dir.join(RECORDS_FILE);
         let file = open(dir, &path)?;
-        Self::read_from(file).map_err(|kind| StoreError::new(&path, kind))
+        Self::fold(file, look).map_err(|kind| StoreError::new(&path, kind))
     }
 
     /// Reads a run from the bytes of its records file.
@@ -228,10 +236,17 @@ impl SavedRun {
     /// # Errors
     /// Those of [`read_records`].
     pub fn read_from(input: impl Read) -> Result<Self, StoreErrorKind> {
+        Self::fold(input, |_| ())
+    }
+
+    fn fold(input: impl Read, mut look: impl FnMut(&Interval)) -> Result<Self, StoreErrorKind> {
         let mut run = None;
         let tail = read_records(input, |record| match (&mut run, record) {
             (_, Record::Begin(begin)) => run = Some(Self::new(*begin)),
-            (Some(run), Record::Interval(interval)) => run.add(&interval),
+            (Some(run), Record::Interval(interval)) => {
+                look(&interval);
+                run.add(&interval);
+            }
             (Some(run), Record::End(end)) => run.end = Some(*end),
             (None, _) => {}
         })?;

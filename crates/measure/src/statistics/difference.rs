@@ -49,11 +49,12 @@ impl Difference {
         let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<f64>>();
         let shift = hodges_lehmann(&logs(base), &logs(new))?;
         let varied = base.iter().chain(new).any(|value| value != &base[0]);
-        Some(Self {
+        let difference = Self {
             change: shift.value.exp_m1(),
             interval: shift.interval.map(|(low, high)| (low.exp_m1(), high.exp_m1())),
             p: if varied { mann_whitney(base, new) } else { None },
-        })
+        };
+        difference.checked()
     }
 
     /// Between two runs whose figures have intervals of their own. It says nothing about further runs. `None` when an interval
@@ -74,11 +75,18 @@ impl Difference {
         let towards_zero = if shift > 0.0 { down } else { up };
         let varied = down > 0.0 || up > 0.0 || shift != 0.0;
         let z = normal::quantile(0.5 + CONFIDENCE / 2.0) * shift.abs() / towards_zero.max(f64::MIN_POSITIVE);
-        Some(Self {
+        let difference = Self {
             change: shift.exp_m1(),
             interval: Some(((shift - down).exp_m1(), (shift + up).exp_m1())),
             p: varied.then(|| (2.0 * normal::above(z)).min(1.0)),
-        })
+        };
+        difference.checked()
+    }
+
+    /// Absurd records make figures whose ratio is no number.
+    fn checked(self) -> Option<Self> {
+        let ends = self.interval.is_none_or(|(low, high)| low.is_finite() && high.is_finite());
+        (self.change.is_finite() && ends).then_some(self)
     }
 
     /// What it comes to, where `p` is the p-value after [`super::ranks::holm`]'s correction, and differences up to `margin`

@@ -1,5 +1,5 @@
 //! The report for machines. Its shape is published as a JSON Schema in `docs/schema/report.schema.json`, that of several
-//! runs of the same load in `docs/schema/repeats.schema.json`.
+//! runs of the same load in `docs/schema/repeats.schema.json`, that of a comparison in `docs/schema/comparison.schema.json`.
 //!
 //! These are plain structs of their own, so that a change inside `measure` can not change the format unseen. Every
 //! name ends in its unit: `_nanos`, `_bytes`, `_per_second`, `_share` (of 1), `_unix_ms`; names without one are counts.
@@ -7,6 +7,7 @@
 
 mod asked;
 mod build;
+mod compare;
 mod failures;
 mod figures;
 mod redirects;
@@ -15,6 +16,7 @@ mod verdict;
 
 pub use asked::*;
 pub use build::json;
+pub use compare::*;
 pub use failures::*;
 pub use figures::*;
 pub use measure::LimitedBy;

@@ -4,6 +4,7 @@
 mod asked;
 mod bytes;
 mod client;
+mod compare;
 mod connections;
 mod counts;
 mod failures;
@@ -15,6 +16,8 @@ mod page;
 mod repeats;
 mod times;
 
+pub use compare::comparison;
+pub(crate) use compare::{comparison_notes, noise_floor};
 pub use repeats::repeats;
 
 use page::{Page, Table};

@@ -1,0 +1,133 @@
+//! Two sets of runs in one document.
+
+use super::FORMAT;
+use crate::compare::{ComparedRun, Comparison, Row, SEED, Scope, Sides};
+use crate::text::{comparison_notes, noise_floor};
+use measure::Enumerated;
+use measure::statistics::CONFIDENCE;
+use measure::statistics::difference::Conclusion;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Two sets of runs, figure by figure.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct JsonComparison {
+    /// Version of this format, the same as that of a report.
+    pub format: u32,
+    /// What all figures come to: worse when any is, better when any is and none worse, equivalent when all are.
+    #[serde(with = "ConclusionWord")]
+    pub conclusion: Conclusion,
+    /// Whether one run a side was compared, second by second, or several, each as one observation.
+    pub scope: ScopeWord,
+    /// Whether the sets are two halves of the runs of one target, which show the noise.
+    pub halves: bool,
+    /// Differences up to this share do not matter.
+    pub margin_share: f64,
+    /// How often an interval holds the true value.
+    pub confidence_share: f64,
+    /// Seed of what was drawn again.
+    pub seed: u64,
+    /// Directories of the base, escaped.
+    pub base: Vec<String>,
+    /// Directories of the new runs, escaped.
+    pub new: Vec<String>,
+    /// The figures that the runs have.
+    pub figures: Vec<ComparedFigure>,
+    /// What must be known beside them.
+    pub notes: Vec<String>,
+}
+
+/// One figure of both sets.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedFigure {
+    /// Its name: `rate`, `goodput`, `goodput_sent`, `response_p50`, `response_p90`, `response_p99`, `response_p99_9`, `success` or
+    /// `cpu_per_op`. Rates are per second, times in nanoseconds, success a share.
+    pub figure: String,
+    /// Median over the runs of the base; null when none has it.
+    pub base: Option<f64>,
+    /// Median over the new runs.
+    pub new: Option<f64>,
+    /// new / base − 1; null where it can not be told.
+    pub change_share: Option<f64>,
+    /// Lower end of its interval.
+    pub low_share: Option<f64>,
+    /// Upper end of its interval.
+    pub high_share: Option<f64>,
+    /// p-value after Holm's correction; null where nothing was tested.
+    pub p: Option<f64>,
+    /// The margin of this figure.
+    pub margin_share: f64,
+    /// The largest change that the interval leaves possible, of two halves; else null.
+    pub noise_floor_share: Option<f64>,
+    /// What it comes to.
+    #[serde(with = "ConclusionWord")]
+    pub conclusion: Conclusion,
+}
+
+/// What a comparison comes to. The words of [`Conclusion`] in this format; the compiler keeps the two alike.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Conclusion", rename_all = "snake_case")]
+pub enum ConclusionWord {
+    /// Worse, by more than chance and margin.
+    Worse,
+    /// Better, by more than chance and margin.
+    Better,
+    /// What difference there can be is inside the margin.
+    Equivalent,
+    /// These runs can not tell.
+    Inconclusive,
+}
+
+/// What was compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ScopeWord {
+    /// One run a side: what is said holds within these runs only.
+    WithinRuns,
+    /// Several runs, each of which counts once.
+    AcrossRuns,
+}
+
+/// The comparison as a document.
+#[must_use]
+pub fn json_comparison(comparison: &Comparison<'_>) -> JsonComparison {
+    let names = |runs: &[ComparedRun]| runs.iter().map(|run| run.name.clone()).collect();
+    JsonComparison {
+        format: FORMAT,
+        conclusion: comparison.conclusion(),
+        scope: match comparison.scope {
+            Scope::WithinRuns => ScopeWord::WithinRuns,
+            Scope::AcrossRuns => ScopeWord::AcrossRuns,
+        },
+        halves: comparison.sides == Sides::Halves,
+        margin_share: comparison.margin,
+        confidence_share: CONFIDENCE,
+        seed: SEED,
+        base: names(comparison.base),
+        new: names(comparison.new),
+        figures: comparison.rows.iter().map(|row| figure(row, comparison.sides)).collect(),
+        notes: comparison_notes(comparison),
+    }
+}
+
+fn figure(row: &Row, sides: Sides) -> ComparedFigure {
+    let interval = row.difference.and_then(|difference| difference.interval);
+    ComparedFigure {
+        figure: row.figure.name().to_owned(),
+        base: row.base,
+        new: row.new,
+        change_share: row.difference.map(|difference| difference.change),
+        low_share: interval.map(|(low, _)| low),
+        high_share: interval.map(|(_, high)| high),
+        p: row.p,
+        margin_share: row.margin,
+        noise_floor_share: if sides == Sides::Halves { noise_floor(row) } else { None },
+        conclusion: row.conclusion,
+    }
+}
+
+/// The JSON Schema of [`JsonComparison`].
+#[must_use]
+pub fn comparison_schema() -> serde_json::Value {
+    schemars::schema_for!(JsonComparison).to_value()
+}
