@@ -2,7 +2,8 @@
 
 use crate::command::load;
 use crate::command::{
-    cleanup, demo, doctor, generate, get, line, mix, owners, prepare, put, redirects, report, run, schema, serve,
+    cleanup, compare, demo, doctor, generate, get, line, mix, owners, prepare, put, redirects, report, run, schema,
+    serve,
 };
 use crate::execute::Output;
 use crate::failure::Failure;
@@ -55,6 +56,8 @@ pub enum Command {
     Serve(Box<serve::Args>),
     /// Prints the report of a saved run, also of one that is still going on or was killed.
     Report(report::Args),
+    /// Compares two sets of saved runs: what got worse, what better, and what can not be told.
+    Compare(compare::Args),
     /// Checks this host: limits, ports, buffers, clocks, its own ceiling; says how to mend each.
     Doctor(doctor::Args),
     /// Prints the JSON Schema of `--json`.
@@ -117,6 +120,7 @@ impl Command {
             Self::Redirects(args) => redirects::run(&args),
             Self::Serve(args) => serve::run(&args),
             Self::Report(args) => report::run(&args),
+            Self::Compare(args) => compare::run(&args),
             Self::Doctor(args) => doctor::run(&args),
             Self::Schema(args) => schema::run(&args),
             Self::Completions(args) => schema::completions(&args, &mut Cli::command()),

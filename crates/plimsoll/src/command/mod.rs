@@ -1,6 +1,7 @@
 //! The commands, one file (or folder) each.
 
 pub mod cleanup;
+pub mod compare;
 mod dataset;
 pub mod demo;
 pub mod doctor;

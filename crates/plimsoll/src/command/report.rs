@@ -5,7 +5,7 @@ use crate::execute::{self, Print, repeats};
 use crate::failure::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use store::{STUDY_FILE, SavedRun, StoreError, StoreErrorKind, StudyRecord};
+use store::{STUDY_FILE, SavedRun, StoreErrorKind, StudyRecord};
 
 /// Which run, and how.
 #[derive(clap::Args, Debug)]
@@ -24,26 +24,23 @@ pub struct Args {
 /// Prints it. The exit code is that of the run, or the gravest of several.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let form = if args.json { Print::Json } else { args.print };
-    let unread = |error: StoreError| {
-        Failure::usage(format!("{error}: name the directory of a run, like runs/20261121-023000-localhost_8080"))
-    };
     match SavedRun::read(&args.directory) {
         Ok(saved) => {
             execute::show(&saved, form)?;
             Ok(execute::judge(&saved).into())
         }
         Err(error) if matches!(error.kind, StoreErrorKind::NotARun) && repeats::is_one(&args.directory) => {
-            let runs = repeats::read(&args.directory).map_err(unread)?;
+            let runs = repeats::read(&args.directory).map_err(|error| execute::unread(&error))?;
             repeats::show(&runs, form)?;
             Ok(repeats::judge(&runs).into())
         }
         Err(error) if matches!(error.kind, StoreErrorKind::NotARun) && args.directory.join(STUDY_FILE).is_file() => {
-            let records = store::read_study(&args.directory).map_err(unread)?;
+            let records = store::read_study(&args.directory).map_err(|error| execute::unread(&error))?;
             match records.first() {
                 Some(StudyRecord::Scenario { .. }) => run::show(&args.directory, form).map(Into::into),
                 _ => line::show(&args.directory, form).map(Into::into),
             }
         }
-        Err(error) => Err(unread(error)),
+        Err(error) => Err(execute::unread(&error)),
     }
 }

@@ -11,11 +11,18 @@ pub struct Args {
     /// The schema of what --repeat prints: several runs in one document.
     #[arg(long)]
     pub repeats: bool,
+    /// The schema of what `compare --json` prints.
+    #[arg(long, conflicts_with = "repeats")]
+    pub comparison: bool,
 }
 
 /// Prints the JSON Schema of the report.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let schema = if args.repeats { report::repeats_schema() } else { report::schema() };
+    let schema = match args {
+        Args { repeats: true, .. } => report::repeats_schema(),
+        Args { comparison: true, .. } => report::comparison_schema(),
+        Args { .. } => report::schema(),
+    };
     let schema = serde_json::to_string_pretty(&schema)
         .map_err(|error| Failure::could_not_run(format!("the schema can not be written: {error}")))?;
     say::out(&(schema + "\n"))?;

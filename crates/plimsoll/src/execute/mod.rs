@@ -25,7 +25,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
-use store::{End, EndReason, SavedRun, Server};
+use store::{End, EndReason, SavedRun, Server, StoreError};
 
 /// Descriptors that the program needs besides its connections.
 pub const OWN_DESCRIPTORS: u64 = 64;
@@ -166,11 +166,11 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<SavedRun, 
         .map_err(|error| Failure::could_not_run(format!("the saved run can not be read again: {error}")))
 }
 
-fn cannot_save(error: &store::StoreError) -> Failure {
+fn cannot_save(error: &StoreError) -> Failure {
     Failure::could_not_run(format!("the run can not be saved: {error}; name another directory with --out"))
 }
 
-fn not_all_saved(errors: &[store::StoreError], directory: &Path) -> Failure {
+fn not_all_saved(errors: &[StoreError], directory: &Path) -> Failure {
     let what: Vec<_> = errors.iter().map(ToString::to_string).collect();
     let directory = directory.display();
     Failure::could_not_run(format!(
@@ -194,6 +194,11 @@ fn reason(control: &Control, recording: &Recording) -> EndReason {
     }
 }
 
+/// That a directory holds no run that can be read.
+pub fn unread(error: &StoreError) -> Failure {
+    Failure::usage(format!("{error}: name the directory of a run, like runs/20261121-023000-localhost_8080"))
+}
+
 /// Prints a saved run.
 pub fn show(run: &SavedRun, form: Print) -> Result<(), Failure> {
     match form {
@@ -205,13 +210,15 @@ pub fn show(run: &SavedRun, form: Print) -> Result<(), Failure> {
     }
 }
 
-fn print_json(written: serde_json::Result<String>) -> Result<(), Failure> {
+/// Prints a document.
+pub fn print_json(written: serde_json::Result<String>) -> Result<(), Failure> {
     let json =
         written.map_err(|error| Failure::could_not_run(format!("the report can not be written as JSON: {error}")))?;
     print(&(json + "\n"))
 }
 
-fn print(text: &str) -> Result<(), Failure> {
+/// Prints a report.
+pub fn print(text: &str) -> Result<(), Failure> {
     say::try_out(text).map_err(|error| {
         Failure::could_not_run(format!(
             "the report can not be written to standard output: {error}; `plimsoll report DIR` prints it again"
@@ -219,7 +226,8 @@ fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-fn style() -> Style {
+/// How text is laid out on this standard output.
+pub fn style() -> Style {
     let color = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     Style { color, ..Style::default() }
 }

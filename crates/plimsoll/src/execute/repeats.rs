@@ -15,10 +15,14 @@ pub fn is_one(base: &Path) -> bool {
     directory(base, 1).is_dir()
 }
 
+/// The directories of all runs that are saved there.
+pub fn directories(base: &Path) -> Vec<PathBuf> {
+    (1..).map(|number| directory(base, number)).take_while(|path| path.is_dir()).collect()
+}
+
 /// All runs that are saved there.
 pub fn read(base: &Path) -> Result<Vec<SavedRun>, StoreError> {
-    let directories = (1..).map(|number| directory(base, number)).take_while(|path| path.is_dir());
-    directories.map(|path| SavedRun::read(&path)).collect()
+    directories(base).iter().map(|path| SavedRun::read(path)).collect()
 }
 
 /// Prints each run, and then what they differ by.

@@ -2,7 +2,7 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "demo",
     "get",
     "put",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 16] = [
     "run",
     "serve",
     "report",
+    "compare",
     "doctor",
     "schema",
     "completions",

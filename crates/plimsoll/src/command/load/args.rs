@@ -319,7 +319,8 @@ fn stage(text: &str) -> Result<(Duration, f64), String> {
     Ok((duration(time)?, level))
 }
 
-fn percent(text: &str) -> Result<f64, String> {
+/// A share in percent, in 0..=100.
+pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
     number.ok_or_else(|| format!("`{text}` is not a share: write it like 99 or 99.9%"))
 }

@@ -8,6 +8,6 @@ mod plan;
 pub mod s3;
 pub mod stored;
 
-pub use args::{Args, Help, count, seed};
+pub use args::{Args, Help, count, percent, seed};
 pub use headers::{checks, headers};
 pub use plan::{Asked, beside, output, plan};

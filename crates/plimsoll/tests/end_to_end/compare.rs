@@ -1,0 +1,135 @@
+//! Sets of runs compared: a server that is slower by a twentieth is told apart, one that is the same is not.
+
+use crate::support::{Ended, Place, Report, all_cores, shared_cores, skip};
+use serde_json::Value;
+use server::{Config, Delay, Faults, Server};
+use std::path::Path;
+use std::time::Duration;
+
+/// A server that waits before each answer.
+fn delayed(delay: Duration) -> Server {
+    let faults = Faults { delay: Delay::Constant(delay), ..Faults::default() };
+    Server::start(&Config { faults, ..Config::default() }).expect("a server starts")
+}
+
+/// Runs of one second each in turn against all servers, so that what changes meanwhile meets them alike. Runs that the program
+/// disowns because others took the cores are made again. `None` when there were too many of them.
+fn in_turn(place: &Place, servers: &[(&str, &Server)], runs: usize) -> Option<()> {
+    for number in 1..=runs {
+        for (name, server) in servers {
+            let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
+            let out = format!("{name}/{number}");
+            let words = ["get", &url, "-c", "8", "-d", "1s", "--json", "--out", &out];
+            let good = (0..5).any(|_| {
+                let _ = std::fs::remove_dir_all(place.path(&out));
+                let ended = place.run(words);
+                ended.expect(0);
+                Report::read(&ended).text("/limited_by") == "concurrency"
+            });
+            if !good {
+                skip("others took the cores in every run");
+                return None;
+            }
+        }
+    }
+    Some(())
+}
+
+fn json(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}{}", ended.stdout, ended.stderr))
+}
+
+fn figure<'a>(comparison: &'a Value, name: &str) -> &'a Value {
+    let figures = comparison["figures"].as_array().expect("there are figures");
+    figures.iter().find(|figure| figure["figure"] == name).unwrap_or_else(|| panic!("no {name} in {comparison}"))
+}
+
+#[test]
+fn one_millisecond_in_twenty_is_told_apart() {
+    let _cores = all_cores();
+    let place = Place::new();
+    for name in ["a", "b", "again"] {
+        std::fs::create_dir(place.path(name)).expect("a directory can be made");
+    }
+    let (fast, slow) = (delayed(Duration::from_millis(20)), delayed(Duration::from_millis(21)));
+    let Some(()) = in_turn(&place, &[("a", &fast), ("b", &slow), ("again", &fast)], 6) else { return };
+
+    let ended = place.run(["compare", "--base", "a", "--new", "b", "--json"]);
+    ended.expect(1);
+    let worse = json(&ended);
+    let schema: Value = json(place.run(["schema", "--comparison"]).expect(0));
+    let validator = jsonschema::validator_for(&schema).expect("it is a schema");
+    let errors: Vec<String> = validator.iter_errors(&worse).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!((&worse["conclusion"], &worse["scope"]), (&Value::from("worse"), &Value::from("across_runs")));
+    for name in ["rate", "response_p50"] {
+        let found = figure(&worse, name);
+        assert_eq!(found["conclusion"], "worse", "{found}");
+        let change = found["change_share"].as_f64().expect("there is a change").abs();
+        assert!((0.03..0.07).contains(&change), "{found}");
+    }
+    let text = place.run(["compare", "--base", "a", "--new", "b"]);
+    text.expect(1);
+    assert!(text.stdout.starts_with("WORSE · ") && text.stdout.contains("6 runs against 6"), "{}", text.stdout);
+
+    let back = place.run(["compare", "--base", "b", "--new", "a", "--json"]);
+    back.expect(0);
+    assert_eq!(figure(&json(&back), "response_p50")["conclusion"], "better");
+    let same = json(&place.run(["compare", "--base", "a", "--new", "again", "--json"]));
+    let p50 = figure(&same, "response_p50");
+    assert!(p50["change_share"].as_f64().is_some_and(|change| change.abs() < 0.02), "{p50}");
+
+    let noise = place.run(["compare", "--aa", "a", "again", "--json"]);
+    noise.expect(0);
+    let noise = json(&noise);
+    let floor = figure(&noise, "response_p50")["noise_floor_share"].as_f64().expect("there is a noise floor");
+    assert!(noise["halves"] == true && floor < 0.04, "{noise}");
+}
+
+#[test]
+fn what_can_not_be_compared_is_refused_in_one_line() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let server = Server::start(&Config::default()).expect("a server starts");
+    let run = |path: &str, words: &[&str], out: &str| {
+        let url = format!("http://{}/blackhole/{path}", server.addresses()[0]);
+        let all: Vec<&str> = ["get", &url, "--out", out, "--print", "none"].iter().chain(words).copied().collect();
+        place.run(all).expect(0);
+    };
+    run("1KiB", &["-n", "50", "-c", "2"], "one");
+    run("1KiB", &["-n", "50", "-c", "2"], "two");
+    run("2KiB", &["-n", "50", "-c", "2"], "larger");
+    run("1KiB", &["-n", "50", "-c", "3"], "wider");
+    let refused = |words: &[&str], code: i32, told: &[&str]| {
+        let ended = place.run(std::iter::once("compare").chain(words.iter().copied()));
+        ended.expect(code);
+        assert!(ended.stdout.is_empty() && ended.stderr.lines().count() == 1, "{words:?}: {}", ended.stderr);
+        assert!(told.iter().all(|told| ended.stderr.contains(told)), "{words:?}: {}", ended.stderr);
+    };
+    refused(&["--base", "one", "--new", "larger"], 2, &["/blackhole/1KiB", "/blackhole/2KiB", "--unlike"]);
+    refused(&["--base", "one", "--new", "wider"], 2, &["2 slots", "3 slots", "--unlike"]);
+    refused(&["--base", "one", "--new", "one"], 2, &["one is named twice"]);
+    refused(&["--base", "one", "--new", "nowhere"], 2, &["nowhere", "directory of a run"]);
+    refused(&["--base", "one"], 2, &["--new"]);
+    refused(&["--aa", "one"], 2, &["--aa", "--repeat"]);
+    refused(&["--aa", "one", "--base", "two"], 2, &["--aa", "--base"]);
+    refused(&["--base", "one", "--new", "two", "--margin", "much"], 2, &["--margin", "`much`"]);
+    let within = place.run(["compare", "--base", "one", "--new", "larger", "--unlike"]);
+    within.expect(0);
+    assert!(within.stdout.contains("INCONCLUSIVE") && within.stdout.contains("unlike: paths"), "{}", within.stdout);
+
+    invalid(&place.path("one"));
+    refused(&["--base", "one", "--new", "two"], 3, &["one", "books do not balance"]);
+}
+
+/// Makes a run's books wrong: one more operation was started than ended.
+fn invalid(directory: &Path) {
+    let path = directory.join("records.jsonl.zst");
+    let frames = std::fs::read(&path).expect("the run can be read");
+    let text = zstd::stream::decode_all(frames.as_slice()).expect("it is zstd");
+    let text = String::from_utf8(text).expect("it is text");
+    let changed = text.replacen("\"started\":5", "\"started\":6", 1);
+    assert_ne!(changed, text, "there is an interval with operations");
+    let frame = zstd::bulk::compress(changed.as_bytes(), 1).expect("it can be compressed");
+    std::fs::write(path, frame).expect("the run can be written");
+}
