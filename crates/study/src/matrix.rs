@@ -82,7 +82,7 @@ impl Cell {
             values: vec![(value.clone(), *at)],
         });
         let mut settings: Vec<Setting> = Vec::new();
-        let all = scenario.settings.iter().chain(&part.settings).chain(&target.settings).cloned().chain(axes);
+        let all = scenario.settings.iter().chain(&target.settings).chain(&part.settings).cloned().chain(axes);
         for setting in all {
             // What stands nearer to the cell comes before what is said for all.
             settings.retain(|known| known.name != setting.name);

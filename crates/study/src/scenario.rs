@@ -90,6 +90,8 @@ impl Order {
         [("interleaved", Self::Interleaved), ("sequential", Self::Sequential), ("random", Self::Random)];
 }
 
+/// Settings that say what is loaded.
+const LOADED: [&str; 2] = ["url", "url-file"];
 const KEYS: [&str; 10] =
     ["name", "notes", "vars", "targets", "settings", "matrix", "parts", "repeats", "order", "seed"];
 
@@ -185,8 +187,10 @@ impl Reader<'_> {
         let mut targets = Vec::new();
         for entry in &entries {
             let settings = self.settings(&entry.node);
-            if matches!(entry.node.value, Value::Map(_)) && !settings.iter().any(|setting| setting.name == "url") {
-                self.fault(entry.at, format!("target `{}` has no `url`", entry.key));
+            if matches!(entry.node.value, Value::Map(_))
+                && !settings.iter().any(|setting| LOADED.contains(&setting.name.as_str()))
+            {
+                self.fault(entry.at, format!("target `{}` has no `url`, and no `url-file`", entry.key));
             }
             targets.push(Target { name: entry.key.clone(), settings });
         }

@@ -4,7 +4,7 @@
 //! what is of the environment unfilled: the program fills it in where it is sent, so that no plan or report holds it.
 
 /// Settings whose references to the environment the program resolves itself.
-const SECRETS: [&str; 3] = ["header", "cookie", "user"];
+const SECRETS: [&str; 4] = ["header", "cookie", "user", "connection"];
 
 /// What names stand for.
 pub struct Variables<'a> {
