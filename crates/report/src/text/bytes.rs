@@ -10,7 +10,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     let summary = run.summary();
     page.heading("Bytes");
     let mut table = Table::new();
-    table.row(["", "length", "body", "body and heads", "sent"]);
+    table.head(["", "length", "body", "body and heads", "sent"]);
     for (label, stage, always) in [
         ("warm-up", &summary.warmup, false),
         ("measured window", &summary.measured, true),
@@ -23,7 +23,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
             table.row([label.to_owned(), length, bytes(traffic.body), bytes(received), bytes(traffic.sent)]);
         }
     }
-    page.table(&table);
+    page.table(table);
     let at_least = if standing::is_at_least(run) { "at least " } else { "" };
     let (received, sent) = (summary.stats.traffic.body > 0, summary.stats.traffic.sent_body > 0);
     for (label, shown, value, about) in [

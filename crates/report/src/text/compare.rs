@@ -15,7 +15,7 @@ pub fn comparison(comparison: &Comparison<'_>, style: &Style) -> String {
     headline(&mut page, comparison);
     notes(&mut page, comparison);
     page.gap();
-    page.table(&table(comparison));
+    page.table(table(comparison));
     page.gap();
     page.line(&format!(
         "interval: of the change, 95 %; p: chance of such a difference without one, corrected for all figures (Holm); margin ±{}",
@@ -41,7 +41,7 @@ fn headline(page: &mut Page, comparison: &Comparison<'_>) {
         Conclusion::Better | Conclusion::Equivalent => Paint::Green,
         Conclusion::Inconclusive => Paint::Yellow,
     };
-    page.verdict(paint, &pieces);
+    page.verdict(paint, pieces);
 }
 
 fn notes(page: &mut Page, comparison: &Comparison<'_>) {
@@ -100,7 +100,7 @@ fn table(comparison: &Comparison<'_>) -> Table {
     let mut table = Table::with_text_from(6);
     let names = if halves { ["half 1", "half 2"] } else { ["base", "new"] };
     let last = if halves { "noise floor" } else { "" };
-    table.row(["", names[0], names[1], "change", "interval", "p", last]);
+    table.head(["", names[0], names[1], "change", "interval", "p", last]);
     for row in &comparison.rows {
         let shown = |value: Option<f64>| value.map_or_else(|| "n/a".to_owned(), |value| row.figure.show(value));
         let interval = row.difference.and_then(|difference| difference.interval);

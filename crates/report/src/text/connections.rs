@@ -13,7 +13,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     page.heading("As ab counts");
     if all.ok > 0 {
         let mut table = Table::new();
-        table.row(["Connection Times (ms)", "min", "mean", "+/-sd", "median", "max"]);
+        table.head(["Connection Times (ms)", "min", "mean", "+/-sd", "median", "max"]);
         for (label, values) in [
             ("Connect", &summary.connect_of_all()),
             ("Processing (service time)", &all.service),
@@ -22,7 +22,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         ] {
             table.row(std::iter::once(label.to_owned()).chain(milliseconds(values)));
         }
-        page.table(&table);
+        page.table(table);
     }
     let connections = &summary.stats.connections;
     let kept = count(tally.flags.get(Flag::KeptAlive));

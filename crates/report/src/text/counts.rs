@@ -35,7 +35,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         row("  further", tally.steps, "requests of operations that have several");
     }
     row("  resends", tally.resends, "after a kept connection was found closed");
-    page.table(&table);
+    page.table(table);
     let statuses = tally.statuses.sorted();
     if !statuses.is_empty() {
         let shown: Vec<_> = statuses.iter().map(|(status, number)| format!("{status} × {}", count(*number))).collect();

@@ -28,11 +28,11 @@ fn failures(page: &mut Page, run: &SavedRun) {
     let part = |count: u64| share(count as f64 / tally.attempts.max(1) as f64);
     if !failed.is_empty() {
         let mut table = Table::with_text_from(3);
-        table.row(["class", "attempts", "share", ""]);
+        table.head(["class", "attempts", "share", ""]);
         for (class, number) in failed {
             table.row([class.name(), &count(number), &part(number), class.about()]);
         }
-        page.table(&table);
+        page.table(table);
     }
     for (cause, number) in tally.causes.nonzero().filter(|(cause, _)| !matches!(cause, Cause::None | Cause::RunEnded)) {
         page.item(cause.name(), &format!("{} × {} ({})", count(number), cause.about(), part(number)));
@@ -69,6 +69,6 @@ fn oddities(page: &mut Page, run: &SavedRun) {
     }
     if any {
         page.heading("Oddities of attempts");
-        page.table(&table);
+        page.table(table);
     }
 }

@@ -37,7 +37,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
 fn breakdown(page: &mut Page, title: &str, groups: &[&Group]) {
     page.heading(title);
     let mut table = Table::new();
-    table.row(["", "ok", "not ok", "body", "response p50", "p99"]);
+    table.head(["", "ok", "not ok", "body", "response p50", "p99"]);
     for group in groups.iter().take(ROWS_MAX) {
         let stats = &group.stats;
         let at = |q: f64| match percentile::of(&stats.response, q) {
@@ -48,7 +48,7 @@ fn breakdown(page: &mut Page, title: &str, groups: &[&Group]) {
         let (ok, failed, body) = (count(stats.ok), count(stats.failed), bytes(stats.ok_bytes));
         table.row([label(&group.label, page.width()), ok, failed, body, at(0.5), at(0.99)]);
     }
-    page.table(&table);
+    page.table(table);
     if groups.len() > ROWS_MAX {
         page.line(&format!("and {} more", groups.len() - ROWS_MAX));
     }

@@ -24,7 +24,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     if !matches!(standing, Standing::Invalid(_)) {
         pieces.extend(rates(run));
     }
-    page.verdict(paint, &pieces);
+    page.verdict(paint, pieces);
     if let Standing::Invalid(violations) = &standing {
         for violation in violations {
             let (left, right) = (count(violation.left), count(violation.right));

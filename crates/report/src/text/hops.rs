@@ -23,9 +23,9 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     rows.sort_by(|a, b| (a.position, b.attempts, &a.host).cmp(&(b.position, a.attempts, &b.host)));
     let shown = &rows[..rows.len().min(ROWS_MAX)];
     let mut times = Table::new();
-    times.row(["", "requests", "until sent", "service p50", "p99", "share"]);
+    times.head(["", "requests", "until sent", "service p50", "p99", "share"]);
     let mut counts = Table::new();
-    counts.row(["", "redirects", "connections opened", "body"]);
+    counts.head(["", "redirects", "connections opened", "body"]);
     for row in shown {
         let label = label(row, page.width());
         let before = mean(row.until_sent_nanos, row.service.count());
@@ -37,8 +37,8 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     times.row(timed(&all, chains.attempts, before_all(chains), &chains.service, whole));
     let sum = |of: fn(&HopStats) -> u64| measure::books::sum(rows.iter().map(|row| of(row)));
     counts.row(counted(&all, sum(|row| row.redirects), sum(|row| row.opened), sum(|row| row.body_bytes)));
-    page.table(&times);
-    page.table(&counts);
+    page.table(times);
+    page.table(counts);
     if rows.len() > ROWS_MAX {
         page.line(&format!("and {} more", rows.len() - ROWS_MAX));
     }

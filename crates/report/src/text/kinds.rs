@@ -13,7 +13,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     }
     page.heading("By kind of operation");
     let mut table = Table::new();
-    table.row(["", "ok", "not ok", "body", "response p50", "p99", "service p50", "p99"]);
+    table.head(["", "ok", "not ok", "body", "response p50", "p99", "service p50", "p99"]);
     for (kind, stats) in kinds {
         let at = |values: &Distribution, q: f64| match percentile::of(values, q) {
             Percentile::Value(nanos) => time(nanos as f64),
@@ -31,5 +31,5 @@ pub fn write(page: &mut Page, run: &SavedRun) {
             at(&stats.service, 0.99),
         ]);
     }
-    page.table(&table);
+    page.table(table);
 }

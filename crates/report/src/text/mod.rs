@@ -12,6 +12,7 @@ mod groups;
 mod headline;
 mod hops;
 mod kinds;
+mod layout;
 mod page;
 mod repeats;
 mod times;
@@ -20,8 +21,12 @@ pub use compare::comparison;
 pub(crate) use compare::{comparison_notes, noise_floor};
 pub use repeats::repeats;
 
+pub(crate) use page::{Block, Paint};
 use page::{Page, Table};
 use store::SavedRun;
+
+/// Columns in which every table fits and no label is cut for lack of room.
+const UNBROKEN_WIDTH: usize = 1000;
 
 /// How the text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,16 +49,32 @@ pub fn text(run: &SavedRun, style: &Style) -> String {
     let mut page = Page::new(*style);
     headline::write(&mut page, run);
     asked::write(&mut page, run);
-    counts::write(&mut page, run);
-    kinds::write(&mut page, run);
-    times::write(&mut page, run);
-    connections::write(&mut page, run);
-    bytes::write(&mut page, run);
-    hops::write(&mut page, run);
-    failures::write(&mut page, run);
-    groups::write(&mut page, run);
-    client::write(&mut page, run);
+    FIGURES.iter().for_each(|section| section(&mut page, run));
     page.finish()
+}
+
+/// The sections of figures, in order.
+const FIGURES: [fn(&mut Page, &SavedRun); 9] = [
+    counts::write,
+    kinds::write,
+    times::write,
+    connections::write,
+    bytes::write,
+    hops::write,
+    failures::write,
+    groups::write,
+    client::write,
+];
+
+/// The same report in its parts, for a form that has a layout of its own: the verdict, and the sections with what was asked
+/// for at the end.
+pub(crate) fn parts(run: &SavedRun) -> (Vec<Block>, Vec<Block>) {
+    let new = || Page::new(Style { width: UNBROKEN_WIDTH, color: false });
+    let (mut top, mut sections) = (new(), new());
+    headline::write(&mut top, run);
+    FIGURES.iter().for_each(|section| section(&mut sections, run));
+    asked::write(&mut sections, run);
+    (top.into_blocks(), sections.into_blocks())
 }
 
 /// Rows of cells under each other, without a report around them.
@@ -61,6 +82,6 @@ pub(crate) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String 
     let mut table = Table::new();
     rows.iter().for_each(|row| table.row(row.clone()));
     let mut page = Page::new(Style::default());
-    page.table(&table);
+    page.table(table);
     page.finish()
 }

@@ -15,7 +15,7 @@ pub fn repeats(runs: &[SavedRun], style: &Style) -> String {
     let mut page = Page::new(*style);
     page.heading("Repeats");
     let mut table = Table::new();
-    table.row(["run", "", "requests", "goodput", "p50", "p99", "failed"]);
+    table.head(["run", "", "requests", "goodput", "p50", "p99", "failed"]);
     for (index, run) in runs.iter().enumerate() {
         let tally = &run.summary().stats.measured;
         let failed = count(sum([tally.failed, tally.dropped]));
@@ -36,7 +36,7 @@ pub fn repeats(runs: &[SavedRun], style: &Style) -> String {
         }));
         table.row(cells);
     }
-    page.table(&table);
+    page.table(table);
     page.line("spread: (largest − smallest) / median of the runs");
     page.finish()
 }

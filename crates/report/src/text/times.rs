@@ -98,7 +98,7 @@ fn print(page: &mut Page, columns: &[Column]) {
         if done > 0 {
             page.gap();
         }
-        page.table(&table(here));
+        page.table(table(here));
         rest = further;
     }
 }
@@ -108,7 +108,7 @@ fn table(columns: &[Column]) -> Table {
     let mut table = Table::with_text_from(columns.len() + 1);
     for line in 0..2 {
         let titles = columns.iter().map(|column| column.title[line].to_owned());
-        table.row(std::iter::once(String::new()).chain(titles).chain([String::new()]));
+        table.head(std::iter::once(String::new()).chain(titles).chain([String::new()]));
     }
     let head = ["samples", "min", "mean", "std dev"].map(str::to_owned);
     let rungs = head.len();
