@@ -4,7 +4,7 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::{Damage, DamageKind, FrameReader, Next};
 use crate::record::{Begin, End, EndReason, FORMAT, Record};
 use crate::run_writer::{RECORDS_FILE, shares};
-use measure::{ClientLoad, Instant, Interval, Stage, Summary};
+use measure::{ClientLoad, Distribution, Heat, Instant, Interval, Stage, Summary};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, Read};
@@ -173,11 +173,9 @@ pub struct Point {
 }
 
 impl Point {
-    /// The interval in brief.
-    #[must_use]
-    pub fn of(interval: &Interval) -> Self {
+    /// The interval in brief, with the response times of all operations in it that ended well.
+    fn of(interval: &Interval, response: &Distribution) -> Self {
         let tally = &interval.stats.measured;
-        let response = interval.stats.all_kinds().response;
         Self {
             stage: interval.stage,
             start: interval.start,
@@ -204,6 +202,8 @@ pub struct SavedRun {
     pub summary: Summary,
     /// The intervals in brief, oldest first.
     pub points: Vec<Point>,
+    /// Response times of operations that ended well, by the time at which they ended.
+    pub heat: Heat,
     /// How it ended; `None` while it goes on and after a crash.
     pub end: Option<End>,
     /// Bytes of a last frame that was still being written, which were left out.
@@ -282,12 +282,14 @@ impl SavedRun {
 
     fn new(begin: Begin) -> Self {
         let summary = Summary::default();
-        Self { begin, summary, points: Vec::new(), end: None, torn_bytes: 0, damage: None }
+        Self { begin, summary, points: Vec::new(), heat: Heat::default(), end: None, torn_bytes: 0, damage: None }
     }
 
     fn add(&mut self, interval: &Interval) {
         self.summary.add(&self.begin.model, interval);
-        self.points.push(Point::of(interval));
+        let response = interval.stats.all_kinds().response;
+        self.heat.add(interval.start, interval.end, &response);
+        self.points.push(Point::of(interval, &response));
     }
 
     /// The summary keeps figures of all kinds together only when asked to.
