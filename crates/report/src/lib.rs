@@ -3,14 +3,15 @@
 //!
 //! Two sets of runs are compared by [`compare`].
 //!
-//! [`text()`] is for people and for issues, [`json()`] for machines, [`compat`] for scripts that read other tools'
-//! output. All of them draw on the same few modules: [`standing`] (may these figures be used?), [`percentile`] (is
-//! there enough to show this quantile?), [`formula`] (other tools' arithmetic), `number` and `escape`.
+//! [`text()`] is for people and for issues, [`html()`] is the same with charts, [`json()`] is for machines, [`compat`] for
+//! scripts that read other tools' output. All of them draw on the same few modules: [`standing`] (may these figures be used?),
+//! [`percentile`] (is there enough to show this quantile?), [`formula`] (other tools' arithmetic), `number` and `escape`.
 
 pub mod compare;
 pub mod compat;
 pub mod escape;
 pub mod formula;
+mod html;
 pub mod json;
 pub mod load_line;
 pub mod number;
@@ -21,6 +22,7 @@ pub mod standing;
 pub mod study;
 mod text;
 
+pub use html::html;
 pub use json::{
     JsonComparison, JsonRepeats, JsonReport, comparison_schema, json, json_comparison, json_repeats, repeats_schema,
     schema,

@@ -13,7 +13,9 @@ use measure::{
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use report::compare::{ComparedRun, Comparison, Sides};
-use report::{JsonReport, Style, comparison, comparison_schema, compat, json, json_comparison, repeats, schema, text};
+use report::{
+    JsonReport, Style, comparison, comparison_schema, compat, html, json, json_comparison, repeats, schema, text,
+};
 use serde_json::{Value, json as value};
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -56,6 +58,14 @@ fn show(run: &SavedRun) {
     ];
     texts.iter().for_each(|shown| has_no_odd_number(shown));
     show_compared(run, &Windows::default());
+    let page = html(run);
+    let data =
+        page.split_once("id=\"data\">").and_then(|(_, rest)| rest.split_once("</script>")).expect("there are data").0;
+    let document: Value = serde_json::from_str(data).expect("the data are JSON");
+    assert!(
+        document["times"]["starts"].as_array().is_some_and(|starts| starts.iter().all(Value::is_f64)),
+        "{document}"
+    );
     let report = serde_json::to_value(json(run)).expect("a report is always JSON");
     let errors: Vec<_> = SCHEMA.iter_errors(&report).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");

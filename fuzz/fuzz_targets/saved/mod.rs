@@ -39,6 +39,10 @@ pub fn show(run: &SavedRun) {
     for text in &texts {
         assert!(!text.is_empty() && !text.contains("NaN"), "{text}");
     }
+    let page = report::html(run);
+    let data =
+        page.split_once("id=\"data\">").and_then(|(_, rest)| rest.split_once("</script>")).expect("there are data").0;
+    serde_json::from_str::<serde_json::Value>(data).expect("the data are JSON");
     let report = serde_json::to_string(&report::json(run)).expect("a report is always JSON");
     serde_json::from_str::<report::JsonReport>(&report).expect("a report is read again");
 }

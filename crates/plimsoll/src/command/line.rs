@@ -133,6 +133,7 @@ fn check(args: &Args) -> Result<(), Failure> {
         (!load.stages.is_empty(), "--stages", "a level is held"),
         (load.requests.is_some(), "-n", "a level is held for -d TIME"),
         (args.get.common.shown.repeat.get() > 1, "--repeat", "the search repeats what it needs"),
+        (args.get.common.shown.html.is_some(), "--html", "it shows one run: write it with `plimsoll report`"),
     ];
     match refused.iter().find(|(given, ..)| *given) {
         Some((_, flag, why)) => Err(Failure::usage(format!("{flag} has no place in a search: {why}"))),

@@ -2,7 +2,6 @@
 
 use super::dataset;
 use super::load::{self, place::Place, s3, stored};
-use crate::execute;
 use crate::failure::Failure;
 use content::Content;
 use engine::plan::{Answers, BodyPlan, Choice, Mix, Pick, Plan, RangeChoice, RequestPlan, Source, Then};
@@ -69,7 +68,7 @@ const USUAL: [(OpKind, u32); 4] = [(OpKind::Get, 45), (OpKind::Head, 30), (OpKin
 
 /// Carries it out.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    execute::run(plan(args)?, &load::output(&args.common))
+    load::run(plan(args)?, &args.common)
 }
 
 /// What would be asked. The dataset is looked for where it lies.

@@ -2,7 +2,6 @@
 
 use super::dataset;
 use super::load::{self, place::Place, s3, stored, stored::Stored};
-use crate::execute;
 use crate::failure::{Exit, Failure};
 use crate::say;
 use content::{Content, Dataset};
@@ -65,7 +64,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
         None => {}
     }
-    let (runs, exit) = execute::carry_out(write(args, &place, &dataset)?, &load::output(&args.common))?;
+    let (runs, exit) = load::carry_out(write(args, &place, &dataset)?, &args.common)?;
     let written: u64 = runs.iter().map(|run| run.summary().stats.measured.ok).sum();
     if written < dataset.count() {
         let missing = dataset.count() - written;

@@ -1,7 +1,7 @@
 //! `plimsoll report`: the report of a saved run, at any time.
 
 use super::{line, run};
-use crate::execute::{self, Print, repeats};
+use crate::execute::{self, Print, html, repeats};
 use crate::failure::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,6 +16,9 @@ pub struct Args {
     /// Print as JSON.
     #[arg(long, conflicts_with = "print")]
     pub json: bool,
+    /// Write an HTML file with charts, which opens offline [default: DIR/report.html].
+    #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with_all = ["json", "print"])]
+    pub html: Option<Option<PathBuf>>,
     /// Print as text, or as ab or httpbench would.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM")]
     pub print: Print,
@@ -26,15 +29,25 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let form = if args.json { Print::Json } else { args.print };
     match SavedRun::read(&args.directory) {
         Ok(saved) => {
-            execute::show(&saved, form)?;
+            match &args.html {
+                None => execute::show(&saved, form)?,
+                Some(file) => html::write(&saved, file.as_ref().unwrap_or(&html::default_file(&args.directory)))?,
+            }
             Ok(execute::judge(&saved).into())
         }
         Err(error) if matches!(error.kind, StoreErrorKind::NotARun) && repeats::is_one(&args.directory) => {
             let runs = repeats::read(&args.directory).map_err(|error| execute::unread(&error))?;
-            repeats::show(&runs, form)?;
+            match &args.html {
+                None => repeats::show(&runs, form)?,
+                Some(file) => repeats::write_html(&runs, &args.directory, file.as_deref())?,
+            }
             Ok(repeats::judge(&runs).into())
         }
         Err(error) if matches!(error.kind, StoreErrorKind::NotARun) && args.directory.join(STUDY_FILE).is_file() => {
+            if args.html.is_some() {
+                let here = args.directory.display().to_string();
+                return Err(Failure::usage(format!("--html shows one run: name the directory of one below {here}")));
+            }
             let records = store::read_study(&args.directory).map_err(|error| execute::unread(&error))?;
             match records.first() {
                 Some(StudyRecord::Scenario { .. }) => run::show(&args.directory, form).map(Into::into),

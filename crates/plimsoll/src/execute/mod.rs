@@ -3,6 +3,7 @@
 
 mod describe;
 mod host;
+pub mod html;
 pub mod live;
 mod prepare;
 mod recording;
@@ -23,7 +24,6 @@ use report::Style;
 use std::io::{self, IsTerminal};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 use store::{End, EndReason, SavedRun, Server, StoreError};
 
@@ -66,12 +66,7 @@ pub struct Output {
 /// between 8 and 36 KiB all the time, and stay below.
 const GIVEN_BACK_BYTES: u32 = 64 << 10;
 
-/// Runs the plan, once or as often as asked.
-pub fn run(plan: Plan, output: &Output) -> Result<ExitCode, Failure> {
-    carry_out(plan, output).map(|(_, exit)| exit.into())
-}
-
-/// As [`run`], and gives the saved runs with the exit code that they deserve.
+/// Runs the plan, once or as often as asked. Gives the saved runs with the exit code that they deserve.
 pub fn carry_out(mut plan: Plan, output: &Output) -> Result<(Vec<SavedRun>, Exit), Failure> {
     sys::memory::give_back_from(GIVEN_BACK_BYTES);
     let _ = sys::signals::catch_interrupts();

@@ -1,6 +1,6 @@
 //! Runs of the same load, one after the other: each has a directory of its own below that of them all, named by its number.
 
-use super::{Print, print, print_json, style, worse};
+use super::{Print, html, print, print_json, style, worse};
 use crate::failure::{Exit, Failure};
 use std::path::{Path, PathBuf};
 use store::{SavedRun, StoreError};
@@ -31,6 +31,18 @@ pub fn show(runs: &[SavedRun], form: Print) -> Result<(), Failure> {
         super::show(run, form)?;
     }
     show_together(runs, form)
+}
+
+/// Writes the HTML report of each run into its directory.
+pub fn write_html(runs: &[SavedRun], base: &Path, file: Option<&Path>) -> Result<(), Failure> {
+    if file.is_some() {
+        let first = directory(base, 1);
+        return Err(Failure::usage(format!(
+            "--html FILE holds one run: name one, like {}, or no file",
+            first.display()
+        )));
+    }
+    (1..).zip(runs).try_for_each(|(number, run)| html::write(run, &html::default_file(&directory(base, number))))
 }
 
 /// Prints what runs that were shown differ by; as JSON, the one document that holds them all.

@@ -11,6 +11,7 @@ mod dialects;
 mod front;
 mod generate;
 mod help;
+mod html;
 mod http2;
 mod https;
 mod interrupts;

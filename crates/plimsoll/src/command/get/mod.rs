@@ -8,11 +8,10 @@ pub mod urls;
 pub use args::Args;
 
 use super::load;
-use crate::execute;
 use crate::failure::Failure;
 use std::process::ExitCode;
 
 /// Carries it out.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    execute::run(plan::of(args)?, &load::output(&args.common))
+    load::run(plan::of(args)?, &args.common)
 }

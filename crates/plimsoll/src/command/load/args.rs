@@ -244,6 +244,15 @@ pub struct Shown {
     /// Print as text, as ab or httpbench would, or nothing.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM", hide_default_value = true)]
     pub print: Print,
+    /// Write the report as an HTML file with charts as well, which opens offline.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "repeat",
+        help_heading = "Checks and figures",
+        hide_short_help = true
+    )]
+    pub html: Option<PathBuf>,
     /// Break the figures down by this response header, like X-Cache.
     #[arg(long, value_name = "NAME", help_heading = "Checks and figures", hide_short_help = true)]
     pub group_by: Option<String>,

@@ -4,7 +4,6 @@ mod files;
 
 use super::dataset;
 use super::load::{self, dialect, place::Place, s3};
-use crate::execute;
 use crate::failure::Failure;
 use clap::ValueEnum;
 use content::Content;
@@ -74,7 +73,7 @@ const AFTER: &str = "Without -n or -d every object is written once. --help-all p
 
 /// Carries it out.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    execute::run(plan(args)?, &load::output(&args.common))
+    load::run(plan(args)?, &args.common)
 }
 
 /// What would be written.

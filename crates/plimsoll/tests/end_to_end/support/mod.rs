@@ -1,6 +1,7 @@
 //! What the tests stand on: the program as a process with a time limit, Debian's nginx as a real server with an exact
 //! access log, and the two cores shared out between them.
 
+pub mod chromium;
 #[path = "../../../../engine/tests/support/cores.rs"]
 mod cores;
 mod nginx;

@@ -1,0 +1,191 @@
+//! HTML reports as a browser shows them: every chart is drawn, nobody is asked for anything, and what a server says is only
+//! ever text.
+
+use crate::support::{Place, Running, chromium, shared_cores};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// Starts two servers that redirect to each other's objects and fail now and then, and saves a run against them.
+fn a_run(place: &Place) -> Running {
+    let words = "serve --listen 127.0.0.1:0 --cluster 2 --error-every 7 --list 20 --urls urls --list-size 3000B";
+    let server = place.start(words.split(' ').chain(["--stop-after", "60s"]));
+    server.wait_for_line("server 1: serving http://");
+    crate::support::wait_for("list of URLs", || {
+        let text = fs::read_to_string(place.path("urls")).ok()?;
+        (text.lines().count() == 20 && text.ends_with('\n')).then_some(())
+    });
+    let words = "get --url-file urls -n 600 -c 4 --group-by Server --out out --html made.html --success 10";
+    place.run(words.split(' ')).expect(0);
+    server
+}
+
+/// Without what stands in script elements, which is no part of the page.
+fn shown(dom: &str) -> String {
+    let mut pieces = dom.split("<script");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |shown, piece| shown + piece.split_once("</script>").map_or("", |(_, after)| after))
+}
+
+#[track_caller]
+fn expect_whole(seen: &chromium::Seen) {
+    assert_eq!(seen.console, [""; 0], "{}", seen.dom);
+    assert_eq!(seen.requests, [""; 0]);
+    let (figures, drawn) = (seen.dom.matches("<figure").count(), seen.dom.matches("data-drawn=\"true\"").count());
+    assert!(figures == drawn && figures >= 7, "{drawn} of {figures} charts were drawn");
+    // Whoever does not see a chart has its summary, its caption and its figures.
+    for part in ["<figcaption", "role=\"img\" aria-label=\"", "<details", "<h3"] {
+        assert_eq!(seen.dom.matches(part).count(), figures, "{part}");
+    }
+    for part in ["<main", "<h1", "class=\"skip\" href=\"#main\""] {
+        assert_eq!(seen.dom.matches(part).count(), 1, "{part}");
+    }
+}
+
+#[test]
+fn every_chart_is_drawn_and_nobody_is_asked_for_anything() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let server = a_run(&place);
+    server.stop();
+    let Some(seen) = chromium::open(&place.path("made.html")) else { return };
+    expect_whole(&seen);
+    let shown = shown(&seen.dom);
+    for wanted in ["limited by", "Hops of redirected operations", "Failures of attempts", "http_5xx", "By Server"] {
+        assert!(shown.contains(wanted), "no {wanted} in {shown}");
+    }
+}
+
+/// Texts that run, fetch or break out where they are read as markup, as an attribute, as a URL or as a script.
+const POLYGLOTS: [&str; 5] = [
+    "</script><script>fetch('http://canary.invalid/1')</script>",
+    "\"><img src=http://canary.invalid/2 onerror=alert(2)>",
+    "'-alert(3)-'<svg/onload=alert(3)><!--<script>",
+    "javascript:/*--></title></style></textarea><iframe src=//canary.invalid/4>",
+    "<a href=javascript:alert(5) style=color:red>${alert(5)}{{alert(5)}}</a>",
+];
+
+/// Puts a polyglot before every text under these names. Each text stays another one.
+fn poison(value: &mut Value, inside: bool, next: &mut usize) {
+    match value {
+        Value::String(text) if inside => {
+            *text = format!("{}{text}", POLYGLOTS[*next % POLYGLOTS.len()]);
+            *next += 1;
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| poison(item, inside, next)),
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let foreign = [
+                    "url",
+                    "address",
+                    "detail",
+                    "software",
+                    "http_version",
+                    "value",
+                    "command",
+                    "targets",
+                    "load",
+                    "version",
+                    "host",
+                    "header",
+                    "settings",
+                ];
+                // The host of a row is a label; that of a run is the client's own.
+                poison(field, inside || foreign.contains(&name.as_str()), next);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Writes a saved run again with hostile texts in place of a server's.
+fn poison_run(directory: &Path) -> usize {
+    let file = directory.join("records.jsonl.zst");
+    let bytes = zstd::decode_all(fs::File::open(&file).expect("there is a run")).expect("it is whole");
+    let text = String::from_utf8(bytes).expect("it is text");
+    let mut next = 0;
+    let lines = text.lines().map(|line| {
+        let mut record: Value = serde_json::from_str(line).expect("each line is a record");
+        // The same texts get the same polyglots in every record, since rows are joined by them.
+        next = 0;
+        poison(&mut record, false, &mut next);
+        record.to_string() + "\n"
+    });
+    let written = lines.collect::<String>();
+    fs::write(&file, zstd::encode_all(written.as_bytes(), 1).expect("it can be compressed"))
+        .expect("it can be written");
+    next
+}
+
+#[test]
+fn what_a_server_says_is_only_ever_text() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let server = a_run(&place);
+    server.stop();
+    assert!(poison_run(&place.path("out")) >= 3, "there is something to replace in the end record");
+    let ended = place.run(["report", "out", "--html"]);
+    ended.expect_no_panic();
+    assert!(!ended.stderr.contains("damaged"), "{}", ended.stderr);
+    let Some(seen) = chromium::open(&place.path("out/report.html")) else { return };
+    expect_whole(&seen);
+    let shown = shown(&seen.dom);
+    for tag in ["<img", "<svg", "<iframe", "<a href=\"javascript", "style=\"color:red"] {
+        assert!(!shown.contains(tag), "{tag} in {shown}");
+    }
+    assert_eq!(seen.dom.matches("<script").count() - seen.dom.matches("<script&gt;").count(), 2, "{}", seen.dom);
+    for (number, text) in (1..).zip(POLYGLOTS) {
+        let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        assert!(shown.contains(&escaped), "polyglot {number} is not shown as text: {shown}");
+    }
+}
+
+#[test]
+fn the_file_goes_where_it_is_asked_to() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    a_run(&place).stop();
+    let made = fs::read_to_string(place.path("made.html")).expect("`get --html` writes it");
+    place.run(["report", "out", "--html"]).expect(0);
+    assert_eq!(fs::read_to_string(place.path("out/report.html")).expect("it is beside the run"), made);
+    let ended = place.run(["report", "out", "--html", "other.html"]);
+    ended.expect(0);
+    assert_eq!((ended.stdout.as_str(), ended.stderr.trim()), ("", "report written to other.html"));
+    assert_eq!(fs::read_to_string(place.path("other.html")).expect("it is where it was named"), made);
+    assert!(made.len() < 200_000, "{} bytes", made.len());
+    let ended = place.run(["report", "out", "--html", "no/such/place.html"]);
+    ended.expect(4);
+    assert!(ended.stderr.contains("no/such/place.html") && ended.stderr.contains("--html"), "{}", ended.stderr);
+    place.run(["report", "out", "--html", "a.html", "--json"]).expect(2);
+}
+
+#[test]
+fn each_of_repeated_runs_has_a_file_of_its_own() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let server = place.start(["serve", "--listen", "127.0.0.1:0", "--stop-after", "60s"]);
+    let line = server.wait_for_line("serving http://");
+    let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).expect("it says where");
+    let url = format!("http://{address}/blackhole/1KiB");
+    place.run(["get", &url, "-n", "50", "--repeat", "2", "--out", "out"]).expect(0);
+    place.run(["report", "out", "--html"]).expect(0);
+    assert!(place.path("out/1/report.html").exists() && place.path("out/2/report.html").exists());
+    let ended = place.run(["report", "out", "--html", "one.html"]);
+    ended.expect(2);
+    assert!(ended.stderr.contains("out/1"), "{}", ended.stderr);
+    place.run(["get", &url, "-n", "50", "--repeat", "2", "--out", "two", "--html", "one.html"]).expect(2);
+    let ended = place.run(["line", &url, "--html", "one.html"]);
+    ended.expect(2);
+    assert!(ended.stderr.contains("--html"), "{}", ended.stderr);
+    server.stop();
+}
+
+/// What the tests above look for can be seen: the console, and requests.
+#[test]
+fn a_page_that_asks_somebody_is_caught() {
+    let place = Place::new();
+    let page = "<script>console.error('told')</script><img src='http://canary.invalid/x'>";
+    let Some(seen) = chromium::open(&place.write("page.html", page)) else { return };
+    assert!(seen.console.iter().any(|line| line.contains("told")), "{:?}", seen.console);
+    assert!(seen.requests.iter().any(|line| line.contains("canary.invalid")), "{:?}", seen.requests);
+}

@@ -1,0 +1,49 @@
+/** Where the axes of charts have their marks. */
+
+/** Steps between marks of the time axis, in seconds: those that people count in. */
+export const TIME_STEPS: number[] = [
+  0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800,
+  21600, 43200, 86400, 172800, 432000, 864000, 1728000,
+];
+
+/** Percentiles that have a mark. */
+export const PERCENTILE_MARKS: readonly number[] = [0, 0.5, 0.9, 0.99, 0.999, 0.9999];
+
+/** Place of a quantile on the percentile axis: each nine takes as much room as the one before. */
+export function place(q: number): number {
+  return -Math.log10(1 - q);
+}
+
+/** The quantile at a place. */
+export function quantileAt(x: number): number {
+  return 1 - 10 ** -x;
+}
+
+/** Whole steps of 1, 2 or 5 that end above a value: the top of an axis that begins at 0. */
+export function top(most: number): number {
+  if (!(most > 0)) return 1;
+  const step = 10 ** Math.floor(Math.log10(most / 4));
+  const nice = [1, 2, 5, 10].find((factor) => factor * step * 5 >= most) ?? 10;
+  return Math.ceil((most / (nice * step)) * 1.02) * nice * step;
+}
+
+/** Bounds of a logarithmic axis: the nearest 1, 2 or 5 beyond the values. */
+export function decades(low: number, high: number): [number, number] {
+  const steps = (value: number) => [1, 2, 5, 10].map((factor) => factor * 10 ** Math.floor(Math.log10(value)));
+  const down = steps(low).filter((step) => step <= low * 1.0001).pop() ?? low;
+  const up = steps(high).find((step) => step >= high * 0.9999) ?? high;
+  return down < up ? [down, up] : [down / 2, up * 2];
+}
+
+/** Marks of a logarithmic axis: 1, 2 and 5 of each decade over a short range, else each decade. */
+export function logMarks(low: number, high: number): number[] {
+  const factors = high / low <= 2000 ? [1, 2, 5] : [1];
+  const marks: number[] = [];
+  for (let decade = 10 ** Math.floor(Math.log10(low)); decade <= high * 1.0001; decade *= 10) {
+    for (const factor of factors) {
+      const mark = decade * factor;
+      if (mark >= low * 0.9999 && mark <= high * 1.0001) marks.push(mark);
+    }
+  }
+  return marks;
+}

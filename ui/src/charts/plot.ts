@@ -1,0 +1,94 @@
+/** What all charts have in common: size, axes, cursor. */
+
+import uPlot from "uplot";
+import { decades, logMarks, TIME_STEPS, top } from "../axis";
+import { instant, tick } from "../format";
+import type { Unit } from "../model";
+import { theme } from "./theme";
+
+/** A chart on the page. */
+export interface Drawn {
+  /** What it shows, in a sentence. */
+  summary: string;
+  /** What its lines or colours mean. */
+  legend: HTMLElement;
+  /** Its figures. */
+  table: () => HTMLElement;
+  /** Draws it into an element. */
+  mount: (into: HTMLElement, read: (text: string) => void, done: () => void) => uPlot;
+}
+
+/** Pixels between the marks of an axis that are not evenly spaced. */
+const APART = 34;
+
+const FONT = "12px system-ui, sans-serif";
+const HEIGHT = 220;
+/** Room below a chart for the marks of its axis. */
+export const MARKS_ROOM = 28;
+
+/** Width and height in a box that wide. */
+export function size(width: number): { width: number; height: number } {
+  return { width: Math.max(200, Math.floor(width)), height: HEIGHT };
+}
+
+/** Options that are alike everywhere. */
+export function base(into: HTMLElement, options: Omit<uPlot.Options, "width" | "height">): uPlot.Options {
+  return {
+    ...size(into.clientWidth),
+    padding: [10, 22, 0, 4],
+    legend: { show: false },
+    ...options,
+  };
+}
+
+/** An axis in the colours of the page. */
+export function axis(options: uPlot.Axis): uPlot.Axis {
+  return {
+    font: FONT,
+    stroke: () => theme.now.soft,
+    grid: { stroke: () => theme.now.grid, width: 1 },
+    ticks: { stroke: () => theme.now.grid, width: 1, size: 4 },
+    ...options,
+  };
+}
+
+/** The axis of time, from the start of the run. */
+export function timeAxis(): uPlot.Axis {
+  return axis({ size: MARKS_ROOM, incrs: TIME_STEPS, space: 70, values: (_, marks) => marks.map(instant) });
+}
+
+/** Room for the longest label of an axis. */
+function room(self: uPlot, labels: string[] | null): number {
+  self.ctx.save();
+  self.ctx.font = FONT.replace("12px", `${12 * devicePixelRatio}px`);
+  const widths = (labels ?? []).map((label) => self.ctx.measureText(label).width / devicePixelRatio);
+  self.ctx.restore();
+  return Math.ceil(Math.max(20, ...widths)) + 14;
+}
+
+/** Texts of marks from right to left, without those that would touch the one before. */
+export function apart(places: number[], texts: string[]): string[] {
+  let last = Infinity;
+  const kept = places.map((place, index) => ({ place, text: texts[index] ?? "" })).reverse().map(({ place, text }) => {
+    if (last - place < APART) return "";
+    last = place;
+    return text;
+  });
+  return kept.reverse();
+}
+
+/** The axis of values. */
+export function valueAxis(unit: Unit, log: boolean): uPlot.Axis {
+  const values = (_: uPlot, marks: number[]) => marks.map((mark) => tick(unit, mark));
+  const marks = (_: uPlot, __: number, low: number, high: number) => logMarks(low, high);
+  return axis({ size: room, space: 36, values, ...(log ? { splits: marks, filter: (_: uPlot, all: number[]) => all } : {}) });
+}
+
+/** The scale of values: from 0 up, or by decades. */
+export function valueScale(unit: Unit, log: boolean): uPlot.Scale {
+  if (log) {
+    return { distr: 3, log: 10, range: (_, low, high) => (low > 0 && high > 0 ? decades(low, high) : [1, 10]) };
+  }
+  const range = (_: uPlot, __: number, high: number): [number, number] => [0, unit === "share" ? Math.max(1, top(high)) : top(high)];
+  return { range };
+}

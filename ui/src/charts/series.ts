@@ -1,0 +1,106 @@
+/** Lines over time. Each holds its value for the length of its column. */
+
+import uPlot from "uplot";
+import { el, table } from "../dom";
+import { instant, shown } from "../format";
+import type { Line, SeriesPlot, Times, Unit, Values } from "../model";
+import { key } from "./legend";
+import { base, type Drawn, timeAxis, valueAxis, valueScale } from "./plot";
+import { faint, theme } from "./theme";
+
+/** Every value twice: where its column begins, and where it ends. */
+function held(values: Values): Values {
+  return values.flatMap((value) => [value, value]);
+}
+
+/** Where every column begins and ends. */
+export function bounds(times: Times): number[] {
+  return times.starts.flatMap((start, column) => [start, times.starts[column + 1] ?? times.end]);
+}
+
+/** Lowest and highest of what a line shows. */
+export function extremes(line: Line): [number, number] | null {
+  const values = [...line.values, ...line.low, ...line.high].filter((value): value is number => value !== null);
+  if (values.length === 0) return null;
+  return values.reduce<[number, number]>(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+}
+
+function summary(plot: SeriesPlot): string {
+  const parts = plot.lines.map((line) => {
+    const found = extremes(line);
+    return found ? `${line.label} from ${shown(plot.unit, found[0])} to ${shown(plot.unit, found[1])}` : `${line.label}: nothing`;
+  });
+  return parts.join("; ");
+}
+
+/** What is told of a line at one column. */
+function at(unit: Unit, line: Line, column: number): string {
+  const value = line.values[column];
+  if (value === null || value === undefined) return "–";
+  const [low, high] = [line.low[column], line.high[column]];
+  const range = typeof low === "number" && typeof high === "number" && low !== high;
+  return shown(unit, value) + (range ? ` (${shown(unit, low)} to ${shown(unit, high)})` : "");
+}
+
+function rows(plot: SeriesPlot, times: Times): HTMLElement {
+  const cells = times.starts.map((start, column) => [instant(start), ...plot.lines.map((line) => at(plot.unit, line, column))]);
+  return table("Figures of this chart", ["from", ...plot.lines.map((line) => line.label)], [true], cells);
+}
+
+/** A line, and those of its band, which have no colour of their own. */
+function drawn(line: Line): uPlot.Series[] {
+  const common = { points: { show: false } };
+  const main = { ...common, label: line.label, width: 1.5, stroke: () => theme.now.roles[line.role] };
+  const bound = { ...common, width: 0, stroke: "transparent" };
+  return line.low.length > 0 ? [main, bound, bound] : [main];
+}
+
+/** The stages before and after the window, shaded. */
+function shade(times: Times): (self: uPlot) => void {
+  return (self) => {
+    const [from, to] = times.window ?? [times.starts[0] ?? 0, times.end];
+    const { left, top, width, height } = self.bbox;
+    const place = (seconds: number) => Math.min(left + width, Math.max(left, self.valToPos(seconds, "x", true)));
+    self.ctx.save();
+    self.ctx.fillStyle = theme.now.shade;
+    self.ctx.fillRect(left, top, place(from) - left, height);
+    self.ctx.fillRect(place(to), top, left + width - place(to), height);
+    self.ctx.restore();
+  };
+}
+
+/** A chart over time. */
+export function series(plot: SeriesPlot, times: Times): Drawn {
+  const data: Values[] = [bounds(times)];
+  const all: uPlot.Series[] = [{}];
+  const bands: uPlot.Band[] = [];
+  for (const line of plot.lines) {
+    const first = all.length;
+    all.push(...drawn(line));
+    data.push(held(line.values));
+    if (line.low.length > 0) {
+      data.push(held(line.low), held(line.high));
+      bands.push({ series: [first + 2, first + 1], fill: () => faint(theme.now.roles[line.role], 0.22) });
+    }
+  }
+  const mount: Drawn["mount"] = (into, read, done) => {
+    const tell = (self: uPlot) => {
+      const place = self.cursor.idx;
+      if (place === null || place === undefined) return read("");
+      const index = Math.floor(place / 2);
+      const parts = plot.lines.map((line) => `${line.label} ${at(plot.unit, line, index)}`);
+      read([instant(times.starts[index] ?? 0), ...parts].join(" · "));
+    };
+    const options = base(into, {
+      scales: { x: { time: false }, y: valueScale(plot.unit, plot.log) },
+      axes: [timeAxis(), valueAxis(plot.unit, plot.log)],
+      series: all,
+      bands,
+      cursor: { y: false, sync: { key: "time" }, points: { show: false } },
+      hooks: { drawClear: [shade(times)], draw: [done], setCursor: [tell] },
+    });
+    return new uPlot(options, data as uPlot.AlignedData, into);
+  };
+  const legend = el("ul", { class: "legend" }, ...plot.lines.map((line) => key(line.role, line.label)));
+  return { summary: summary(plot), legend, table: () => rows(plot, times), mount };
+}

@@ -1,0 +1,39 @@
+/** Elements. Text is only ever set as text: no string of a report is read as markup. */
+
+type Attributes = Readonly<Record<string, string>>;
+
+/** An element with attributes and children; strings become text. */
+export function el<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+/** A table in a box that scrolls, by keyboard too. */
+export function table(label: string, head: string[], left: boolean[], rows: string[][]): HTMLElement {
+  const kind = (column: number): Attributes => (left[column] ? { class: "text" } : {});
+  const body = el("tbody");
+  for (const row of rows) {
+    const cells = row.map((text, column) => {
+      if (column > 0) return el("td", kind(column), text);
+      return el("th", { scope: "row" }, text);
+    });
+    body.append(el("tr", {}, ...cells));
+  }
+  const whole = el("table", {}, body);
+  if (head.length > 0) {
+    const cells = head.map((text, column) => (text ? el("th", { scope: "col", ...kind(column) }, text) : el("td")));
+    whole.prepend(el("thead", {}, el("tr", {}, ...cells)));
+  }
+  return el("div", { class: "scroll", role: "region", "aria-label": label, tabindex: "0" }, whole);
+}
+
+/** A text as part of an element's id. */
+export function slug(text: string): string {
+  return text.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+}

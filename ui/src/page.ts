@@ -1,0 +1,78 @@
+/** The words of a report: verdict, headline, sections. */
+
+import { el, slug, table } from "./dom";
+import type { Block, Headline, Report, Section, Verdict } from "./model";
+
+/** The verdict, what limited the run, and what must be known beside the figures. */
+function verdict(found: Verdict): HTMLElement {
+  const [limit = "", ...others] = found.pieces;
+  const first = el("p", { class: "verdict" }, el("strong", { class: `badge ${found.tone}` }, found.word), " ", el("span", {}, limit));
+  const element = el("section", { "aria-label": "Verdict" }, first);
+  if (others.length > 0) element.append(el("p", { class: "pieces" }, others.join(" · ")));
+  if (found.lines.length > 0) element.append(el("ul", { class: "notes" }, ...found.lines.map((line) => el("li", {}, line))));
+  return element;
+}
+
+/** The figures that most people came for. */
+function headline(figures: Headline[]): HTMLElement {
+  const one = (figure: Headline) =>
+    el("div", {}, el("dt", {}, figure.label), el("dd", { class: "value" }, figure.value), el("dd", {}, figure.detail));
+  return el("dl", { class: "headline" }, ...figures.map(one));
+}
+
+/** Blocks in order; items that follow each other are one list. */
+function blocks(title: string, all: Block[]): HTMLElement[] {
+  const elements: HTMLElement[] = [];
+  for (const block of all) {
+    switch (block.kind) {
+      case "line":
+        elements.push(el("p", {}, block.text));
+        break;
+      case "table":
+        elements.push(table(title, block.head, block.left, block.rows));
+        break;
+      case "item": {
+        const last = elements[elements.length - 1];
+        const list = last instanceof HTMLDListElement ? last : el("dl", { class: "items" });
+        if (list !== last) elements.push(list);
+        list.append(el("div", {}, el("dt", {}, block.label), ...block.texts.map((text) => el("dd", {}, text))));
+      }
+    }
+  }
+  return elements;
+}
+
+function section(found: Section): HTMLElement {
+  const id = slug(found.title);
+  return el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, found.title), ...blocks(found.title, found.blocks));
+}
+
+/** Charts and sections, as links. */
+function contents(report: Report): HTMLElement {
+  const links: [string, string][] = report.sections.map((found) => [slug(found.title), found.title]);
+  if (report.charts.length > 0) links.unshift(["charts", "Charts"]);
+  const items = links.map(([id, title]) => el("li", {}, el("a", { href: `#${id}` }, title)));
+  return el("nav", { "aria-label": "Contents" }, el("ul", {}, ...items));
+}
+
+/** Small charts stand in pairs; one that is left over is as wide as the page. */
+function paired(figures: HTMLElement[]): HTMLElement[] {
+  const small = figures.filter((figure) => !figure.classList.contains("wide"));
+  if (small.length % 2 === 1) small[small.length - 1]?.classList.add("wide");
+  return figures;
+}
+
+/** The page around its figures. */
+export function page(report: Report, figures: HTMLElement[]): Node[] {
+  const charts = el("section", { id: "charts", "aria-labelledby": "charts-title" }, el("h2", { id: "charts-title" }, "Charts"));
+  charts.append(el("div", { class: "charts" }, ...paired(figures)));
+  const main = el("main", { id: "main", tabindex: "-1" }, verdict(report.verdict));
+  if (report.headline.length > 0) main.append(headline(report.headline));
+  main.append(contents(report));
+  if (figures.length > 0) main.append(charts);
+  else main.append(el("p", { class: "empty" }, "No interval was saved: there is nothing to draw."));
+  main.append(...report.sections.map(section));
+  const skip = el("a", { class: "skip", href: "#main" }, "Skip to the report");
+  const header = el("header", {}, el("h1", {}, "Plimsoll report"), el("p", {}, report.title));
+  return [skip, header, main];
+}
