@@ -3,6 +3,7 @@
 //! A machine is not the same in the morning and at noon, so targets that are compared take turns: A B, then B A.
 
 use crate::scenario::{Order, Scenario};
+use measure::random::{Random, mix};
 
 /// One measured interval of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,21 +45,11 @@ pub fn trials(scenario: &Scenario, cells: usize) -> Vec<Trial> {
 fn shuffled(seed: u64, repeat: u32, cells: usize, targets: usize) -> Vec<Trial> {
     let mut trials: Vec<Trial> =
         (0..cells).flat_map(|cell| (0..targets).map(move |target| Trial { cell, target, repeat })).collect();
-    let mut state = seed ^ (u64::from(repeat) << 32);
+    let mut random = Random::new(mix(seed) ^ u64::from(repeat));
     for last in (1..trials.len()).rev() {
-        let other = (u128::from(next(&mut state)) * (last as u128 + 1)) >> 64;
-        trials.swap(last, other as usize);
+        trials.swap(last, random.below(last + 1));
     }
     trials
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014).
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]
