@@ -79,12 +79,9 @@ impl EpollNetwork {
 
     /// Waits until something is ready, or until it may be time: who calls looks and waits again.
     fn poll(&mut self, before: Instant, until: Instant) -> io::Result<()> {
-        let Some(awake_from) = self.wakefulness.awake_from(before, until) else {
-            let timeout = self.timeout(before, until)?;
-            return self.poller.wait(&mut self.events, timeout);
-        };
-        if before < awake_from {
-            let timeout = self.timeout(before, awake_from)?;
+        let awake_from = self.wakefulness.awake_from(before, until);
+        if awake_from.is_none_or(|from| before < from) {
+            let timeout = self.timeout(before, awake_from.unwrap_or(until))?;
             return self.poller.wait(&mut self.events, timeout);
         }
         let mut now = before;

@@ -14,6 +14,7 @@ pub mod formula;
 mod html;
 pub mod json;
 pub mod load_line;
+pub mod measured;
 pub mod number;
 pub mod pairs;
 pub mod percentile;

@@ -2,11 +2,10 @@
 
 use crate::Style;
 use crate::escape::escape;
+use crate::measured::Measured;
 use crate::number::{byte_rate, count, rate, share, time};
 use crate::text::table;
-use measure::LimitedBy;
 use measure::load_line::{Found, LoadUnit};
-use measure::objective::Judgement;
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::SavedRun;
@@ -18,24 +17,11 @@ pub struct Level {
     pub level: u64,
     /// Whether all objectives were met.
     pub passed: bool,
-    /// The first objective that was not met.
-    pub broke: Option<String>,
-    /// What set the limit, in words.
-    pub limited_by: String,
-    /// Whether that was the client's side.
+    /// Whether the client's side set the limit.
     pub limited_by_client: bool,
-    /// Operations per second that ended well.
-    pub ok_per_second: Option<f64>,
-    /// Goodput, in bytes per second.
-    pub goodput: Option<f64>,
-    /// Share of operations that ended well, in 0..=1.
-    pub success: Option<f64>,
-    /// Median response time of successes, in nanoseconds.
-    pub response_p50_nanos: Option<u64>,
-    /// 99th percentile of it.
-    pub response_p99_nanos: Option<u64>,
-    /// Name of the run's directory.
-    pub directory: String,
+    /// What its run came to.
+    #[serde(flatten)]
+    pub measured: Measured,
 }
 
 /// What a load line is measured in.
@@ -93,22 +79,9 @@ impl Level {
     /// What the saved run of a level says.
     #[must_use]
     pub fn of(level: u64, directory: &str, run: &SavedRun) -> Self {
-        let summary = run.summary();
-        let broken = run.begin.objectives.iter().find(|objective| objective.judge(summary) != Judgement::Met);
-        let limited_by: LimitedBy = summary.limited_by(&run.begin.model);
-        Self {
-            level,
-            passed: broken.is_none(),
-            broke: broken.map(ToString::to_string),
-            limited_by: limited_by.to_string(),
-            limited_by_client: limited_by.is_client(),
-            ok_per_second: summary.ok_rate(),
-            goodput: summary.goodput(),
-            success: summary.success(),
-            response_p50_nanos: summary.all.response.quantile(0.5),
-            response_p99_nanos: summary.all.response.quantile(0.99),
-            directory: directory.to_owned(),
-        }
+        let measured = Measured::of(directory, run);
+        let limited_by_client = run.summary().limited_by(&run.begin.model).is_client();
+        Self { level, passed: measured.broke.is_none(), limited_by_client, measured }
     }
 }
 
@@ -125,7 +98,7 @@ impl LoadLine {
             None => (FoundWord::Unfinished, None, None),
         };
         let last = |level: Option<u64>| levels.iter().rev().find(|known| Some(known.level) == level);
-        let broke = last(failed).and_then(|level| level.broke.clone());
+        let broke = last(failed).and_then(|level| level.measured.broke.clone());
         let edge = last(failed).or_else(|| last(passed));
         Self {
             unit: match unit {
@@ -191,19 +164,20 @@ pub fn text(line: &LoadLine, style: &Style) -> String {
     levels.sort_by_key(|level| level.level);
     for level in levels {
         let edge = if Some(level.level) == line.passed { ">" } else { "" };
+        let measured = &level.measured;
         rows.push([
             edge.to_owned(),
             line.shown(level.level),
             if level.passed { "held".to_owned() } else { "FAILED".to_owned() },
-            level.ok_per_second.map_or_else(dash, rate),
-            level.goodput.map_or_else(dash, byte_rate),
-            level.response_p50_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
-            level.response_p99_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
-            level.success.map_or_else(dash, share),
-            level
+            measured.ok_per_second.map_or_else(dash, rate),
+            measured.goodput.map_or_else(dash, byte_rate),
+            measured.response_p50_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
+            measured.response_p99_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
+            measured.success.map_or_else(dash, share),
+            measured
                 .broke
                 .as_ref()
-                .map_or_else(|| level.limited_by.clone(), |broke| format!("{} · {broke}", level.limited_by)),
+                .map_or_else(|| measured.limited_by.clone(), |broke| format!("{} · {broke}", measured.limited_by)),
         ]);
     }
     let bold = |text: &str| if style.color { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() };

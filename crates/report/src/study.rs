@@ -1,9 +1,9 @@
 //! A study: a row for each cell and target, beside what the first target of the cell did.
 
+use crate::measured::Measured;
 use crate::number::{byte_rate, rate, share, time};
 use crate::repeated::median;
 use crate::text::table;
-use measure::objective::Judgement;
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::SavedRun;
@@ -17,51 +17,33 @@ pub struct Trial {
     pub target: String,
     /// How often the cell was measured there before.
     pub repeat: u32,
-    /// Operations per second that ended well.
-    pub ok_per_second: Option<f64>,
-    /// Goodput, in bytes per second.
-    pub goodput: Option<f64>,
-    /// Share of operations that ended well, in 0..=1.
-    pub success: Option<f64>,
-    /// Quantiles of times of successes, in nanoseconds.
-    pub response_p50_nanos: Option<u64>,
-    /// 99th percentile of the response time.
-    pub response_p99_nanos: Option<u64>,
-    /// 95th percentile of the time to the first byte.
+    /// 95th percentile of the time to the first byte of successes, in nanoseconds.
     pub ttfb_p95_nanos: Option<u64>,
-    /// The first objective that was not met.
-    pub broke: Option<String>,
-    /// What set the limit, in words.
-    pub limited_by: String,
-    /// Name of the run's directory.
-    pub directory: String,
+    /// What its run came to.
+    #[serde(flatten)]
+    pub measured: Measured,
 }
 
 impl Trial {
     /// What the saved run of a trial says.
     #[must_use]
     pub fn of((cell, target, repeat): (&str, &str, u32), directory: &str, run: &SavedRun) -> Self {
-        let summary = run.summary();
-        let broken = run.begin.objectives.iter().find(|objective| objective.judge(summary) != Judgement::Met);
         Self {
             cell: cell.to_owned(),
             target: target.to_owned(),
             repeat,
-            ok_per_second: summary.ok_rate(),
-            goodput: summary.goodput(),
-            success: summary.success(),
-            response_p50_nanos: summary.all.response.quantile(0.5),
-            response_p99_nanos: summary.all.response.quantile(0.99),
-            ttfb_p95_nanos: summary.all.ttfb.quantile(0.95),
-            broke: broken.map(ToString::to_string),
-            limited_by: summary.limited_by(&run.begin.model).to_string(),
-            directory: directory.to_owned(),
+            ttfb_p95_nanos: run.summary().all.ttfb.quantile(0.95),
+            measured: Measured::of(directory, run),
         }
     }
 
     /// What is compared: goodput, or operations where objects have no bodies.
     fn carried(&self) -> Option<f64> {
-        self.goodput.filter(|goodput| *goodput > 0.0).or(self.ok_per_second).filter(|carried| *carried > 0.0)
+        self.measured
+            .goodput
+            .filter(|goodput| *goodput > 0.0)
+            .or(self.measured.ok_per_second)
+            .filter(|carried| *carried > 0.0)
     }
 }
 
@@ -97,8 +79,8 @@ impl Row<'_> {
 
     /// How the objectives stand, and what set the limit.
     fn remark(&self) -> String {
-        let broken = self.trials.iter().filter_map(|trial| trial.broke.as_ref());
-        let limited = self.trials.first().map(|trial| trial.limited_by.clone()).unwrap_or_default();
+        let broken = self.trials.iter().filter_map(|trial| trial.measured.broke.as_ref());
+        let limited = self.trials.first().map(|trial| trial.measured.limited_by.clone()).unwrap_or_default();
         match (broken.clone().next(), broken.count()) {
             (Some(broke), count) if count < self.trials.len() => {
                 format!("{limited} · {count} of {}: {broke}", self.trials.len())
@@ -136,13 +118,13 @@ pub fn text(trials: &[Trial]) -> String {
         rows.push([
             if first.is_some() { String::new() } else { key.0.to_owned() },
             key.1.to_owned(),
-            row.shown(|trial| trial.ok_per_second, rate),
-            row.shown(|trial| trial.goodput, byte_rate),
+            row.shown(|trial| trial.measured.ok_per_second, rate),
+            row.shown(|trial| trial.measured.goodput, byte_rate),
             first.map_or_else(String::new, |first| row.beside(first)),
             row.shown(|trial| nanos(trial.ttfb_p95_nanos), time),
-            row.shown(|trial| nanos(trial.response_p50_nanos), time),
-            row.shown(|trial| nanos(trial.response_p99_nanos), time),
-            row.shown(|trial| trial.success, share),
+            row.shown(|trial| nanos(trial.measured.response_p50_nanos), time),
+            row.shown(|trial| nanos(trial.measured.response_p99_nanos), time),
+            row.shown(|trial| trial.measured.success, share),
             row.remark(),
         ]);
         if first.is_none() {
@@ -161,15 +143,17 @@ mod tests {
             cell: "range 1MiB".to_owned(),
             target: target.to_owned(),
             repeat,
-            ok_per_second: Some(10.0),
-            goodput: Some(goodput),
-            success: Some(1.0),
-            response_p50_nanos: Some(1_000_000),
-            response_p99_nanos: Some(2_000_000),
             ttfb_p95_nanos: Some(500_000),
-            broke: (repeat == 1).then(|| "success >= 99%".to_owned()),
-            limited_by: "target".to_owned(),
-            directory: String::new(),
+            measured: Measured {
+                ok_per_second: Some(10.0),
+                goodput: Some(goodput),
+                success: Some(1.0),
+                response_p50_nanos: Some(1_000_000),
+                response_p99_nanos: Some(2_000_000),
+                broke: (repeat == 1).then(|| "success >= 99%".to_owned()),
+                limited_by: "target".to_owned(),
+                directory: String::new(),
+            },
         }
     }
 

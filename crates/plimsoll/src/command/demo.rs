@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use store::{SavedRun, StoreError, StudyRecord};
+use store::{SavedRun, StudyRecord};
 
 /// How the demonstration is shown.
 #[derive(clap::Args, Debug)]
@@ -72,12 +72,11 @@ fn search(url: &str, base: &Path, json: bool) -> Result<line::Args, Failure> {
 
 /// The run that a search ended with.
 fn last_run(base: &Path) -> Result<SavedRun, Failure> {
-    let unread = |error: StoreError| Failure::could_not_run(format!("the search can not be read again: {error}"));
-    let records = store::read_study(base).map_err(unread)?;
+    let records = store::read_study(base).map_err(|error| execute::unread_again(&error))?;
     let last = records.iter().rev().find_map(|record| match record {
         StudyRecord::Level { directory, .. } => Some(base.join(directory)),
         _ => None,
     });
     let last = last.ok_or_else(|| Failure::could_not_run("the search has run no level"))?;
-    SavedRun::read(&last).map_err(unread)
+    SavedRun::read(&last).map_err(|error| execute::unread_again(&error))
 }

@@ -10,14 +10,12 @@ use clap::ValueEnum;
 use measure::Enumerated;
 use measure::load_line::{Found, LoadUnit};
 use measure::units::{Rate, parse_span};
-use report::Style;
 use report::load_line::{FoundWord, Level, LoadLine};
-use std::io::IsTerminal;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use store::{EndReason, SavedRun, StoreError, StudyLog, StudyRecord};
+use store::{SavedRun, StoreError, StudyLog, StudyRecord};
 use study::line::{Bounds, Search, Step};
 
 /// What the line is measured in.
@@ -119,7 +117,8 @@ pub fn run(mut args: Args) -> Result<ExitCode, Failure> {
     let mut levels = Levels { args, output, base: base.clone(), log, levels: Vec::new() };
     let found = levels.search(bounds)?;
     levels.log.append(&StudyRecord::Found(found)).map_err(|error| cannot_save(&error))?;
-    let exit = show(&base, levels.output.print)?;
+    let records = store::read_study(&base).map_err(|error| execute::unread_again(&error))?;
+    let exit = show(&base, &records, levels.output.print)?;
     say::note(&format!("saved in {}", base.display()));
     Ok(exit.into())
 }
@@ -203,13 +202,13 @@ impl Levels {
         let saved = execute::measure(&plan, &output)?;
         let record = StudyRecord::Level { level, directory: name.clone() };
         self.log.append(&record).map_err(|error| cannot_save(&error))?;
-        if matches!(saved.end.as_ref().map(|end| &end.reason), Some(EndReason::Interrupted { .. })) {
+        if execute::was_interrupted(&saved) {
             return Ok(None);
         }
         let run = Level::of(level, &name, &saved);
         say::note(&format!(
             "  {level:>7}{again}: {}",
-            run.broke.as_ref().map_or("held".to_owned(), |broke| format!("failed, {broke}"))
+            run.measured.broke.as_ref().map_or("held".to_owned(), |broke| format!("failed, {broke}"))
         ));
         self.levels.push(run.clone());
         Ok(Some(run))
@@ -230,7 +229,7 @@ fn cannot_save(error: &StoreError) -> Failure {
 }
 
 /// Reads a saved search, one that is going on or was killed included.
-pub fn read(base: &Path, records: &[StudyRecord]) -> Result<LoadLine, StoreError> {
+fn read(base: &Path, records: &[StudyRecord]) -> Result<LoadLine, StoreError> {
     let (mut unit, mut found, mut levels, mut begin) = (LoadUnit::Concurrency, None, Vec::new(), None);
     for record in records {
         match record {
@@ -248,21 +247,13 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<LoadLine, StoreError
 }
 
 /// Prints a saved search. The exit code is what it deserves.
-pub fn show(base: &Path, form: Print) -> Result<Exit, Failure> {
-    let unread = |error: StoreError| Failure::could_not_run(format!("the search can not be read again: {error}"));
-    let records = store::read_study(base).map_err(unread)?;
-    let line = read(base, &records).map_err(unread)?;
+pub fn show(base: &Path, records: &[StudyRecord], form: Print) -> Result<Exit, Failure> {
+    let line = read(base, records).map_err(|error| execute::unread_again(&error))?;
     match form {
-        Print::Json => {
-            let json = serde_json::to_string_pretty(&line);
-            let json = json
-                .map_err(|error| Failure::could_not_run(format!("the search can not be written as JSON: {error}")))?;
-            say::out(&(json + "\n"))?;
-        }
+        Print::Json => execute::print_json(serde_json::to_string_pretty(&line))?,
         Print::None => {}
         Print::Text | Print::Ab | Print::Httpbench => {
-            let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            say::out(&report::load_line::text(&line, &Style { color, ..Style::default() }))?;
+            execute::print(&report::load_line::text(&line, &execute::style()))?;
         }
     }
     Ok(match line.found {

@@ -10,7 +10,7 @@ use store::{STUDY_FILE, SavedRun, StoreErrorKind, StudyRecord};
 /// Which run, and how.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The run directory, or that of a repeated run of a search for the load line, or of a study.
+    /// The run directory, or that of a repeated run, of a search for the load line, or of a study.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Print as JSON.
@@ -50,8 +50,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             }
             let records = store::read_study(&args.directory).map_err(|error| execute::unread(&error))?;
             match records.first() {
-                Some(StudyRecord::Scenario { .. }) => run::show(&args.directory, form).map(Into::into),
-                _ => line::show(&args.directory, form).map(Into::into),
+                Some(StudyRecord::Scenario { .. }) => run::show(&args.directory, &records, form).map(Into::into),
+                _ => line::show(&args.directory, &records, form).map(Into::into),
             }
         }
         Err(error) => Err(execute::unread(&error)),

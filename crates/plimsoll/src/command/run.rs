@@ -14,7 +14,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use store::{EndReason, SavedRun, StoreError, StudyLog, StudyRecord};
+use store::{SavedRun, StoreError, StudyLog, StudyRecord};
 use study::document::BYTES_MAX;
 use study::matrix::{self, Cell, Words};
 use study::{Fault, Scenario, trials};
@@ -83,7 +83,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let (base, mut log, done) = begin(args, &scenario, &text)?;
     let exit = measure_all(&planned, &base, &mut log, &done)?;
-    let shown = show(&base, if args.json { Print::Json } else { Print::Text })?;
+    let records = store::read_study(&base).map_err(|error| execute::unread_again(&error))?;
+    let shown = show(&base, &records, if args.json { Print::Json } else { Print::Text })?;
     say::note(&format!("saved in {}", base.display()));
     Ok(execute::worse(exit, shown).into())
 }
@@ -144,7 +145,8 @@ fn command(words: &Words) -> Result<Command, Failure> {
 /// What is wrong with the settings of the trials, each mistake once.
 fn check(planned: &[Planned]) -> Vec<Fault> {
     let mut faults: Vec<Fault> = Vec::new();
-    for trial in planned {
+    // All repeats of a cell are the same command.
+    for trial in planned.iter().filter(|trial| trial.repeat == 0) {
         let checked = command(&trial.words).and_then(|command| command.check());
         let Err(failure) = checked else { continue };
         let message = failure.into_message();
@@ -188,25 +190,21 @@ fn projected(words: &Words) -> Option<Duration> {
 /// What would be run.
 fn dry(scenario: &Scenario, planned: &[Planned]) -> String {
     let mut text = format!("{}: {}\n\n", scenario.name, plural(planned.len() as u64, "trial"));
-    let mut shown = HashSet::new();
+    let repeats = scenario.repeats.get();
     let (mut sum, mut open) = (Duration::ZERO, false);
-    for trial in planned {
+    for trial in planned.iter().filter(|trial| trial.repeat == 0) {
         let time = projected(&trial.words);
-        sum += time.unwrap_or_default();
+        sum += time.unwrap_or_default() * repeats;
         open |= time.is_none();
-        if shown.insert((trial.cell.clone(), trial.target.clone())) {
-            let of: Vec<String> = trial.words.words.iter().map(|word| quoted(&crate::redact::url_text(word))).collect();
-            let repeats =
-                planned.iter().filter(|other| other.cell == trial.cell && other.target == trial.target).count();
-            let time = time.map_or_else(|| "until done".to_owned(), format_span);
-            text.push_str(&format!(
-                "  {}, {}: {repeats} × {time}\n    plimsoll {} {}\n",
-                escape(&trial.cell),
-                escape(&trial.target),
-                trial.words.command,
-                escape(&of.join(" "))
-            ));
-        }
+        let of: Vec<String> = trial.words.words.iter().map(|word| quoted(&crate::redact::url_text(word))).collect();
+        let time = time.map_or_else(|| "until done".to_owned(), format_span);
+        text.push_str(&format!(
+            "  {}, {}: {repeats} × {time}\n    plimsoll {} {}\n",
+            escape(&trial.cell),
+            escape(&trial.target),
+            trial.words.command,
+            escape(&of.join(" "))
+        ));
     }
     let more = if open { ", and what those take that end when they are done" } else { "" };
     text.push_str(&format!("\nprojected time: {}{more}\n", format_span(sum)));
@@ -284,29 +282,22 @@ fn measure(trial: &Planned, base: &Path) -> Result<Option<SavedRun>, Failure> {
     execute::prepare(&mut plan)?;
     let output = Output { directory: Some(directory), repeat: 1, ..output };
     let saved = execute::measure(&plan, &output)?;
-    let interrupted = matches!(saved.end.as_ref().map(|end| &end.reason), Some(EndReason::Interrupted { .. }));
-    Ok((!interrupted).then_some(saved))
+    Ok((!execute::was_interrupted(&saved)).then_some(saved))
 }
 
 /// Prints a saved study. The exit code that its trials deserve.
-pub fn show(base: &Path, form: Print) -> Result<Exit, Failure> {
-    let unread = |error: StoreError| Failure::could_not_run(format!("the study can not be read again: {error}"));
+pub fn show(base: &Path, records: &[StudyRecord], form: Print) -> Result<Exit, Failure> {
     let (mut rows, mut exit) = (Vec::new(), Exit::Good);
-    for record in store::read_study(base).map_err(unread)? {
+    for record in records {
         let StudyRecord::Trial { cell, target, repeat, directory } = record else { continue };
-        let run = SavedRun::read(&base.join(&directory)).map_err(unread)?;
+        let run = SavedRun::read(&base.join(directory)).map_err(|error| execute::unread_again(&error))?;
         exit = execute::worse(exit, execute::judge(&run));
-        rows.push(Trial::of((&escape(&cell), &escape(&target), repeat), &directory, &run));
+        rows.push(Trial::of((&escape(cell), &escape(target), *repeat), directory, &run));
     }
     match form {
-        Print::Json => {
-            let json = serde_json::to_string_pretty(&rows);
-            let json =
-                json.map_err(|error| Failure::could_not_run(format!("the study can not be written as JSON: {error}")))?;
-            say::out(&(json + "\n"))?;
-        }
+        Print::Json => execute::print_json(serde_json::to_string_pretty(&rows))?,
         Print::None => {}
-        Print::Text | Print::Ab | Print::Httpbench => say::out(&report::study::text(&rows))?,
+        Print::Text | Print::Ab | Print::Httpbench => execute::print(&report::study::text(&rows))?,
     }
     Ok(exit)
 }

@@ -157,8 +157,7 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<SavedRun, 
         cpu_nanos: u64::try_from((sys::clock::process_cpu_time() - cpu_before).as_nanos()).unwrap_or(u64::MAX),
     };
     recording.end(end).map_err(|errors| not_all_saved(&errors, directory))?;
-    SavedRun::read(directory)
-        .map_err(|error| Failure::could_not_run(format!("the saved run can not be read again: {error}")))
+    SavedRun::read(directory).map_err(|error| unread_again(&error))
 }
 
 fn cannot_save(error: &StoreError) -> Failure {
@@ -192,6 +191,11 @@ fn reason(control: &Control, recording: &Recording) -> EndReason {
 /// That a directory holds no run that can be read.
 pub fn unread(error: &StoreError) -> Failure {
     Failure::usage(format!("{error}: name the directory of a run, like runs/20261121-023000-localhost_8080"))
+}
+
+/// Something that this program has just saved can not be read.
+pub fn unread_again(error: &StoreError) -> Failure {
+    Failure::could_not_run(format!("the saved run can not be read again: {error}"))
 }
 
 /// Prints a saved run.
@@ -239,6 +243,11 @@ fn unreachable(run: &SavedRun) -> Option<Failure> {
         }
         None => format!("{target} could not be reached: {detail}: is it running, and is the address right?"),
     }))
+}
+
+/// Whether the user ended a saved run.
+pub fn was_interrupted(run: &SavedRun) -> bool {
+    matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::Interrupted { .. }))
 }
 
 /// The exit code that a saved run deserves.
