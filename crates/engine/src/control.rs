@@ -31,6 +31,8 @@ pub enum StopReason {
     Unreachable,
     /// The results could not be written any more.
     ResultsFull,
+    /// A controller knows what it wanted to know.
+    Decided,
 }
 
 /// Commands to the threads of one run.
@@ -78,6 +80,7 @@ impl Control {
             StopReason::BytesReached => 2,
             StopReason::Unreachable => 3,
             StopReason::ResultsFull => 4,
+            StopReason::Decided => 5,
         };
         let _ = self.reason.compare_exchange(0, code, Ordering::AcqRel, Ordering::Acquire);
         self.stop_at.fetch_min((now + NOTICE).as_nanos(), Ordering::AcqRel);
@@ -109,6 +112,7 @@ impl Control {
             2 => Some(StopReason::BytesReached),
             3 => Some(StopReason::Unreachable),
             4 => Some(StopReason::ResultsFull),
+            5 => Some(StopReason::Decided),
             _ => None,
         }
     }

@@ -104,6 +104,7 @@ pub(crate) fn counted(plan: &Plan, request: RequestPlan, count: NonZeroU64, conc
         warmup: Duration::ZERO,
         group_by: None,
         log_ops: true,
+        slices: None,
         ..plan.clone()
     }
 }

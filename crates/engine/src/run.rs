@@ -12,6 +12,7 @@ use crate::resolver::Resolver;
 use crate::run_loop::log::OpEntry;
 use crate::run_loop::{FirstAnswer, RunLoop, Share, budget};
 use crate::watch::HostWatch;
+use measure::interval::Whole;
 use measure::{Clock, Instant, Interval, MonotonicClock};
 use std::collections::VecDeque;
 use std::io;
@@ -26,6 +27,8 @@ const PARCELS_MAX: usize = 256;
 
 /// Where a run's results go, and where commands come from.
 pub trait Observer {
+    /// A slice is over, all threads together. Only when the plan asks for slices; the interval that it is part of follows.
+    fn slice(&mut self, _slice: &Interval, _control: &Control, _now: Instant) {}
     /// An interval is over: all threads of the same second together.
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant);
     /// Operations have ended. Only when the plan asks for it.
@@ -80,7 +83,7 @@ pub fn run(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Resul
             })
             .collect();
         drop(sender);
-        let mut gatherer = Gatherer::new(threads as usize, HostWatch::start());
+        let mut gatherer = Gatherer::new(threads as usize, HostWatch::start(), plan.slices.is_some());
         let first_answer = gatherer.gather(&parcels, &clock, control, observer);
         for handle in handles {
             handle.join().map_err(|_| RunError::ThreadLost)??;
@@ -126,11 +129,14 @@ struct Gatherer {
     queues: Vec<VecDeque<Interval>>,
     done: Vec<bool>,
     watch: HostWatch,
+    sliced: bool,
+    whole: Whole,
 }
 
 impl Gatherer {
-    fn new(threads: usize, watch: HostWatch) -> Self {
-        Self { queues: (0..threads).map(|_| VecDeque::new()).collect(), done: vec![false; threads], watch }
+    fn new(threads: usize, watch: HostWatch, sliced: bool) -> Self {
+        let queues = (0..threads).map(|_| VecDeque::new()).collect();
+        Self { queues, done: vec![false; threads], watch, sliced, whole: Whole::default() }
     }
 
     fn gather(
@@ -157,7 +163,12 @@ impl Gatherer {
                 Err(RecvTimeoutError::Disconnected) => {
                     // A thread that was lost has closed nothing: what the others measured still counts.
                     self.done.fill(true);
-                    self.hand_out(clock.now(), control, observer);
+                    let now = clock.now();
+                    self.hand_out(now, control, observer);
+                    if let Some(mut rest) = self.whole.rest() {
+                        self.watch.stamp(&mut rest);
+                        observer.interval(&rest, control, now);
+                    }
                     return first;
                 }
             }
@@ -168,9 +179,15 @@ impl Gatherer {
 
     /// Hands out every interval of which all threads have told their part.
     fn hand_out(&mut self, now: Instant, control: &Control, observer: &mut dyn Observer) {
-        while let Some(mut interval) = self.next() {
-            self.watch.stamp(&mut interval);
-            observer.interval(&interval, control, now);
+        while let Some(slice) = self.next() {
+            if self.sliced {
+                observer.slice(&slice, control, now);
+            }
+            let watch = &mut self.watch;
+            self.whole.add(slice, |mut interval| {
+                watch.stamp(&mut interval);
+                observer.interval(&interval, control, now);
+            });
         }
     }
 

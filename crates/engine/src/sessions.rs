@@ -164,6 +164,7 @@ fn round(plan: &Plan, targets: &Arc<Targets>, request: &RequestPlan, missing: No
         follow: Follow::Never,
         group_by: None,
         log_ops: true,
+        slices: None,
         ..plan.clone()
     }
 }

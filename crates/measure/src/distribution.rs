@@ -203,6 +203,18 @@ impl Distribution {
         value.clamp(self.moments.min, self.moments.max)
     }
 
+    /// How many values lie above a bound, and how many below it: by the values of their buckets, as quantiles are.
+    #[must_use]
+    pub fn beyond(&self, bound: f64) -> (u64, u64) {
+        let value = |recorded: u64| recorded.clamp(self.moments.min, self.moments.max) as f64;
+        self.recorded().fold((0, 0), |(above, below), (recorded, count)| {
+            (
+                above + if value(recorded) > bound { count } else { 0 },
+                below + if value(recorded) < bound { count } else { 0 },
+            )
+        })
+    }
+
     /// Recorded values and their counts, ascending; each value is the highest of its bucket.
     pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.histogram

@@ -2,7 +2,7 @@
 
 use crate::clock::Instant;
 use crate::stats::Stats;
-use crate::timeline::Stage;
+use crate::timeline::{INTERVAL, Stage};
 use serde::{Deserialize, Serialize};
 
 /// How loaded the client itself was in an interval. Shares are of 1.
@@ -50,6 +50,23 @@ impl ClientLoad {
             cpu_nanos: self.cpu_nanos.saturating_add(other.cpu_nanos),
         }
     }
+
+    /// This load for so many seconds, and then `later` for so many: shares of time are weighed by it.
+    fn and_then(self, seconds: f64, later: Self, later_seconds: f64) -> Self {
+        let all = (seconds + later_seconds).max(f64::MIN_POSITIVE);
+        let weighed = |early: f64, late: f64| (early * seconds + late * later_seconds) / all;
+        Self {
+            busy: weighed(self.busy, later.busy),
+            unread: weighed(self.unread, later.unread),
+            run_delay: weighed(self.run_delay, later.run_delay),
+            steal: weighed(self.steal, later.steal),
+            nic: weighed(self.nic, later.nic),
+            descriptors: self.descriptors.max(later.descriptors),
+            ports: self.ports.max(later.ports),
+            frozen: weighed(self.frozen, later.frozen),
+            cpu_nanos: self.cpu_nanos.saturating_add(later.cpu_nanos),
+        }
+    }
 }
 
 /// What happened between two instants of one stage.
@@ -89,5 +106,89 @@ impl Interval {
         self.stats.merge(&other.stats);
         self.in_flight = self.in_flight.saturating_add(other.in_flight);
         self.client = self.client.merged(other.client);
+    }
+
+    /// Adds the slice that follows it.
+    fn append(&mut self, later: &Self) {
+        self.client = self.client.and_then(self.seconds(), later.client, later.seconds());
+        self.end = later.end;
+        self.stats.merge(&later.stats);
+        self.in_flight = later.in_flight;
+    }
+}
+
+/// Puts slices together to the intervals that are kept, of [`INTERVAL`] at most.
+#[derive(Debug, Default)]
+pub struct Whole {
+    open: Option<Interval>,
+}
+
+impl Whole {
+    /// Adds the next slice, and hands on the intervals that are complete with it.
+    pub fn add(&mut self, slice: Interval, mut hand_on: impl FnMut(Interval)) {
+        let fits = |open: &&mut Interval| {
+            open.stage == slice.stage && open.end == slice.start && slice.end.since(open.start) <= INTERVAL
+        };
+        match self.open.as_mut().filter(fits) {
+            Some(open) => open.append(&slice),
+            None => {
+                if let Some(complete) = self.open.replace(slice) {
+                    hand_on(complete);
+                }
+            }
+        }
+        if self.open.as_ref().is_some_and(|open| open.end.since(open.start) >= INTERVAL) {
+            self.rest().into_iter().for_each(hand_on);
+        }
+    }
+
+    /// What has been added to no complete interval.
+    pub fn rest(&mut self) -> Option<Interval> {
+        self.open.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::Timeline;
+    use proptest::prelude::*;
+    use std::time::Duration;
+
+    /// The slices of a run; each holds how long it is, in its counts.
+    fn slices(timeline: &Timeline, until: Instant) -> Vec<Interval> {
+        let mut at = Instant::ZERO;
+        let mut slices = Vec::new();
+        while at < until {
+            let end = timeline.interval_end(at).min(until);
+            let mut slice = Interval::new(timeline.stage(at), at, end);
+            slice.stats.measured.ok = end.nanos_since(at);
+            slice.in_flight = slices.len() as u64;
+            slice.client.busy = 0.25;
+            slices.push(slice);
+            at = end;
+        }
+        slices
+    }
+
+    proptest! {
+        #[test]
+        fn slices_make_the_intervals_that_there_would_be_without_them(warmup in 0_u64..3000, window in 1_u64..4000, drain in 0_u64..2500) {
+            let ms = Duration::from_millis;
+            let timeline = Timeline::new(Instant::ZERO, ms(warmup), Some(ms(window)));
+            let until = timeline.window_end() + ms(drain);
+            let (mut whole, mut made) = (Whole::default(), Vec::new());
+            for slice in slices(&timeline.in_slices(ms(100)), until) {
+                whole.add(slice, |interval| made.push(interval));
+            }
+            made.extend(whole.rest());
+            let expected = slices(&timeline, until);
+            prop_assert_eq!(made.len(), expected.len());
+            for (made, expected) in made.iter().zip(&expected) {
+                prop_assert_eq!((made.stage, made.start, made.end), (expected.stage, expected.start, expected.end));
+                prop_assert_eq!(made.stats.measured.ok, expected.stats.measured.ok);
+                prop_assert!((made.client.busy - 0.25).abs() < 1e-9);
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! are +∞ in every quantile, so a target can not meet a bound on its times by refusing.
 
 use crate::distribution::{Distribution, Quantile};
+use crate::stats::{KindStats, Stats};
 use crate::summary::Summary;
 use crate::units::{ByteSize, Rate, format_span, parse_span};
 use serde::de::Error;
@@ -98,7 +99,43 @@ impl Objective {
             Metric::Rate => at_least(summary.ok_rate()),
             Metric::Goodput => at_least(summary.goodput()),
             Metric::Speed(q) => at_least(summary.all.speed.quantile(q).map(|speed| speed as f64)),
-            Metric::Time(timed, q) => self.judge_time(summary, timed.of(summary), q),
+            Metric::Time(timed, q) => self.judge_time(summary, timed.of(&summary.all), q),
+        }
+    }
+
+    /// The share of operations that may lie beyond the bound; `None` for rates, which bound no operation.
+    #[must_use]
+    pub fn tolerated(&self) -> Option<f64> {
+        match self.metric {
+            Metric::Success => Some(1.0 - self.bound),
+            Metric::Time(_, q) => Some(1.0 - q),
+            Metric::Speed(q) => Some(q),
+            Metric::Rate | Metric::Goodput => None,
+        }
+    }
+
+    /// Operations of an interval that lie beyond the bound, and all that have a say: "p99 <= x" is met when no more than 1 %
+    /// are beyond x. Nothing for rates.
+    #[must_use]
+    pub fn beyond(&self, stats: &Stats) -> (u64, u64) {
+        let tally = &stats.measured;
+        let failed = tally.failed.saturating_add(tally.dropped);
+        let counted = |of: &dyn Fn(&KindStats) -> (u64, u64)| {
+            stats.kinds.iter().map(|(_, kind)| of(kind)).fold((0_u64, 0_u64), |(beyond, all), (more, count)| {
+                (beyond.saturating_add(more), all.saturating_add(count))
+            })
+        };
+        match self.metric {
+            Metric::Success => (failed, tally.ok.saturating_add(failed)),
+            Metric::Time(timed, _) => {
+                let (slow, ended) = counted(&|kind| {
+                    let times = timed.of(kind);
+                    (times.beyond(self.bound).0, times.count())
+                });
+                (slow.saturating_add(failed), ended.saturating_add(failed))
+            }
+            Metric::Speed(_) => counted(&|kind| (kind.speed.beyond(self.bound).1, kind.speed.count())),
+            Metric::Rate | Metric::Goodput => (0, 0),
         }
     }
 
@@ -120,11 +157,11 @@ impl Objective {
 }
 
 impl Timed {
-    fn of(self, summary: &Summary) -> &Distribution {
+    fn of(self, kind: &KindStats) -> &Distribution {
         match self {
-            Self::Response => &summary.all.response,
-            Self::Service => &summary.all.service,
-            Self::Ttfb => &summary.all.ttfb,
+            Self::Response => &kind.response,
+            Self::Service => &kind.service,
+            Self::Ttfb => &kind.ttfb,
         }
     }
 

@@ -17,7 +17,7 @@ enumerated! {
     }
 }
 
-/// Length of an interval.
+/// Length of an interval, as it is kept.
 pub const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Where the stages of a run begin and end.
@@ -26,6 +26,7 @@ pub struct Timeline {
     start: Instant,
     window_start: Instant,
     window_end: Instant,
+    interval: Duration,
 }
 
 impl Timeline {
@@ -33,7 +34,15 @@ impl Timeline {
     #[must_use]
     pub fn new(start: Instant, warmup: Duration, window: Option<Duration>) -> Self {
         let window_start = start + warmup;
-        Self { start, window_start, window_end: window.map_or(Instant::NEVER, |window| window_start + window) }
+        let window_end = window.map_or(Instant::NEVER, |window| window_start + window);
+        Self { start, window_start, window_end, interval: INTERVAL }
+    }
+
+    /// The same in slices: pieces of [`INTERVAL`], which is a multiple of their length.
+    #[must_use]
+    pub fn in_slices(self, length: Duration) -> Self {
+        debug_assert!(!length.is_zero() && INTERVAL.as_nanos().is_multiple_of(length.as_nanos()));
+        Self { interval: length, ..self }
     }
 
     /// Start of the run.
@@ -83,7 +92,7 @@ impl Timeline {
         to.min(self.window_end).nanos_since(from.max(self.window_start))
     }
 
-    /// The end of the interval that begins at `from`: the next full second of its stage, or the end of the stage.
+    /// The end of the interval that begins at `from`: the next full second (or slice) of its stage, or the end of the stage.
     #[must_use]
     pub fn interval_end(&self, from: Instant) -> Instant {
         let (origin, limit) = match self.stage(from) {
@@ -91,9 +100,9 @@ impl Timeline {
             Stage::Measured => (self.window_start, self.window_end),
             Stage::Drain => (self.window_end, Instant::NEVER),
         };
-        let second = INTERVAL.as_nanos() as u64;
-        let index = from.nanos_since(origin) / second;
-        (origin + Duration::from_nanos((index + 1) * second)).min(limit)
+        let length = self.interval.as_nanos() as u64;
+        let index = from.nanos_since(origin) / length;
+        (origin + Duration::from_nanos((index + 1) * length)).min(limit)
     }
 }
 

@@ -4,6 +4,7 @@
 //! after the other. Nothing here makes load or knows a flag of the program: a cell is a command with settings whose names and
 //! values the program checks, and a level is a number that the program is asked to try.
 
+pub mod decision;
 pub mod document;
 pub mod line;
 pub mod matrix;

@@ -201,13 +201,16 @@ pub struct Plan {
     pub group_by: Option<Box<str>>,
     /// Whether every operation is reported on its own.
     pub log_ops: bool,
+    /// How often a controller looks at the run; it is told whole intervals alone when there is none.
+    pub slices: Option<Duration>,
 }
 
 impl Plan {
     /// The stages of the run, counted from `start`.
     #[must_use]
     pub fn timeline(&self, start: measure::Instant) -> Timeline {
-        Timeline::new(start, self.warmup, self.stop.time)
+        let timeline = Timeline::new(start, self.warmup, self.stop.time);
+        self.slices.map_or(timeline, |length| timeline.in_slices(length))
     }
 
     /// Threads that have something to do: no more than operations can be in flight.

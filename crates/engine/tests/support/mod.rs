@@ -44,6 +44,7 @@ pub fn plan() -> Plan {
         seed: 1,
         group_by: None,
         log_ops: false,
+        slices: None,
     }
 }
 

@@ -12,6 +12,7 @@ pub mod normal;
 pub mod ranks;
 mod recorded;
 mod sample_size;
+pub mod sequential;
 mod series;
 pub mod steadiness;
 mod student;

@@ -87,6 +87,7 @@ pub fn plan(args: &Args, asked: Asked) -> Result<Plan, Failure> {
         seed: flags.seed,
         group_by: args.shown.group_by.as_deref().map(group_by).transpose()?,
         log_ops: args.shown.log_ops,
+        slices: None,
     })
 }
 
