@@ -37,6 +37,13 @@ pub enum Found {
         /// The lowest level that passed once and failed later.
         failed: u64,
     },
+    /// After a level that failed, the target did not become as fast again as it was before the first one.
+    NotRecovered {
+        /// The highest level that had passed by then.
+        passed: Option<u64>,
+        /// The level after which it did not.
+        failed: u64,
+    },
     /// The user ended the search.
     Interrupted {
         /// The highest level that had passed by then.

@@ -70,6 +70,8 @@ impl std::error::Error for ObjectiveError {}
 const FORMS: &str = "write it like 'success >= 99.9%', 'response p99 <= 500ms', 'ttfb p95 <= 100ms', 'rate >= 1000', \
                      'goodput >= 1GB/s' or 'speed p5 >= 10MB/s'";
 
+const CONDITIONS: &str = "write it like 'success < 50%', 'response p99 > 5s' or 'speed p5 < 1MB/s'";
+
 impl Objective {
     /// What every run is held to unless told otherwise.
     pub const DEFAULT: Self = Self { metric: Metric::Success, bound: 0.99 };
@@ -84,6 +86,29 @@ impl Objective {
     #[must_use]
     pub fn is_on_success(&self) -> bool {
         self.metric == Metric::Success
+    }
+
+    /// The objective that a run misses when the condition holds: `success < 50%` speaks of `success >= 50%`.
+    ///
+    /// # Errors
+    /// When the text is no condition, or one on a rate, which says nothing before a run is over.
+    pub fn missed_when(condition: &str) -> Result<Self, ObjectiveError> {
+        let wrong = |why: &str| ObjectiveError(format!("`{condition}`: {why}: {CONDITIONS}"));
+        let (metric, sign, value) = parts(condition).ok_or_else(|| wrong("a condition needs < or >"))?;
+        let metric = metric_of(metric).ok_or_else(|| wrong("there is no such metric"))?;
+        let objective = Self { metric, bound: bound_of(metric, value).map_err(|why| wrong(&why))? };
+        match (objective.tolerated(), sign == metric.sign()) {
+            (None, _) => Err(wrong("a rate is known when a run is over")),
+            (Some(_), true) => Err(wrong("that is what a run should be")),
+            (Some(_), false) => Ok(objective),
+        }
+    }
+
+    /// As [`Self::missed_when`] takes it.
+    #[must_use]
+    pub fn condition(&self) -> String {
+        let text = self.to_string();
+        if self.metric.sign() == '<' { text.replacen("<=", ">", 1) } else { text.replacen(">=", "<", 1) }
     }
 
     /// Judges a run.
@@ -139,6 +164,15 @@ impl Objective {
         }
     }
 
+    /// The time, counted from its intended start, after which an operation that has not ended lies beyond the bound for sure.
+    #[must_use]
+    pub fn overdue_after(&self) -> Option<Duration> {
+        match self.metric {
+            Metric::Time(Timed::Response, _) => Some(Duration::from_nanos(self.bound as u64)),
+            _ => None,
+        }
+    }
+
     fn judge_time(&self, summary: &Summary, times: &Distribution, q: f64) -> Judgement {
         let all = &summary.all;
         let failed = all.failed.saturating_add(summary.stats.measured.dropped);
@@ -179,16 +213,31 @@ impl FromStr for Objective {
 
     fn from_str(text: &str) -> Result<Self, ObjectiveError> {
         let wrong = |why: &str| ObjectiveError(format!("`{text}`: {why}: {FORMS}"));
-        let sign = text.find(['<', '>']).ok_or_else(|| wrong("an objective needs <= or >="))?;
-        let (metric, rest) = text.split_at(sign);
-        let most = rest.starts_with('<');
-        let value = rest[1..].trim_start_matches('=').trim();
-        let metric = metric_of(metric.trim()).ok_or_else(|| wrong("there is no such metric"))?;
+        let (metric, sign, value) = parts(text).ok_or_else(|| wrong("an objective needs <= or >="))?;
+        let metric = metric_of(metric).ok_or_else(|| wrong("there is no such metric"))?;
         let bound = bound_of(metric, value).map_err(|why| wrong(&why))?;
-        match (matches!(metric, Metric::Time(..)), most) {
-            (true, false) => Err(wrong("a time is bounded from above, with <=")),
-            (false, true) => Err(wrong("this is bounded from below, with >=")),
-            _ => Ok(Self { metric, bound }),
+        match metric.sign() {
+            own if own == sign => Ok(Self { metric, bound }),
+            '<' => Err(wrong("a time is bounded from above, with <=")),
+            _ => Err(wrong("this is bounded from below, with >=")),
+        }
+    }
+}
+
+/// Metric, sign and value of a bound.
+fn parts(text: &str) -> Option<(&str, char, &str)> {
+    let (metric, rest) = text.split_at(text.find(['<', '>'])?);
+    let mut rest = rest.chars();
+    let sign = rest.next()?;
+    Some((metric.trim(), sign, rest.as_str().trim_start_matches('=').trim()))
+}
+
+impl Metric {
+    /// On which side of its bound it should be.
+    fn sign(self) -> char {
+        match self {
+            Self::Time(..) => '<',
+            Self::Success | Self::Rate | Self::Goodput | Self::Speed(_) => '>',
         }
     }
 }
@@ -294,6 +343,7 @@ impl<'de> Deserialize<'de> for Objective {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::OpKind;
 
     fn judged(text: &str, summary: &Summary) -> Judgement {
         text.parse::<Objective>().unwrap().judge(summary)
@@ -335,6 +385,59 @@ mod tests {
         ] {
             let error = text.parse::<Objective>().unwrap_err().to_string();
             assert!(error.contains(why) && error.contains("write it like"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_condition_speaks_of_the_objective_that_is_missed() {
+        for (condition, objective) in [
+            ("success < 50%", "success >= 50%"),
+            ("response p99 > 5s", "response p99 <= 5s"),
+            ("speed p5 < 1MB/s", "speed p5 >= 1MB/s"),
+        ] {
+            let missed = Objective::missed_when(condition).unwrap();
+            assert_eq!((missed.to_string().as_str(), missed.condition().as_str()), (objective, condition));
+        }
+        for (condition, why) in [
+            ("success > 50%", "should be"),
+            ("p99 <= 1s", "should be"),
+            ("goodput < 1GB/s", "a rate"),
+            ("success 50%", "needs < or >"),
+        ] {
+            let error = Objective::missed_when(condition).unwrap_err().to_string();
+            assert!(error.contains(why) && error.contains("write it like 'success < 50%'"), "{error}");
+        }
+    }
+
+    /// What lies beyond a bound is what breaks it: more than the share that is tolerated.
+    #[test]
+    fn what_lies_beyond_agrees_with_the_judgement() {
+        let mut random = crate::random::Random::new(5);
+        for round in 0..300 {
+            let mut stats = Stats::default();
+            for _ in 0..40 + random.below(400) {
+                let kind = stats.kind_mut(if random.below(2) == 0 { OpKind::Get } else { OpKind::Put });
+                kind.response.record(1_000_000 + random.below(30_000_000) as u64);
+                kind.speed.record(1 + random.below(40_000_000) as u64);
+                kind.ok += 1;
+                stats.measured.ok += 1;
+            }
+            stats.measured.failed = random.below(30) as u64;
+            stats.kind_mut(OpKind::Get).failed = stats.measured.failed;
+            stats.measured.dropped = random.below(4) as u64;
+            let summary = Summary { all: stats.all_kinds(), stats, ..Summary::default() };
+            for text in ["success >= 95%", "response p90 <= 27ms", "p50 <= 17ms", "max <= 32ms", "speed p10 >= 4MB/s"] {
+                let objective: Objective = text.parse().unwrap();
+                let (beyond, all) = objective.beyond(&summary.stats);
+                let tolerated = objective.tolerated().unwrap() * all as f64;
+                // The slowest tenth has as many as a rank of 10 % rounded up, and one of them below the bound is its last.
+                let broken = match objective.metric {
+                    Metric::Speed(_) => beyond as f64 >= tolerated - 1e-9,
+                    _ => beyond as f64 > tolerated + 1e-9,
+                };
+                let judged = if broken { Judgement::Broken } else { Judgement::Met };
+                assert_eq!(objective.judge(&summary), judged, "seed 5, round {round}, {text}: {beyond} of {all}");
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use crate::text::table;
 use measure::load_line::{Found, LoadUnit};
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::SavedRun;
+use store::{EndReason, SavedRun};
 
 /// A level that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -19,6 +19,10 @@ pub struct Level {
     pub passed: bool,
     /// Whether the client's side set the limit.
     pub limited_by_client: bool,
+    /// For how long it was measured, in seconds.
+    pub seconds: f64,
+    /// Whether its objectives were decided at the confidence that was asked for; else by what was measured when its time was over.
+    pub decided: bool,
     /// What its run came to.
     #[serde(flatten)]
     pub measured: Measured,
@@ -46,6 +50,8 @@ pub enum FoundWord {
     Below,
     /// What had passed did not pass again.
     Unsteady,
+    /// The target did not become as fast again as it was, after the level that failed.
+    NotRecovered,
     /// The user ended the search.
     Interrupted,
     /// It is going on, or was killed.
@@ -81,7 +87,9 @@ impl Level {
     pub fn of(level: u64, directory: &str, run: &SavedRun) -> Self {
         let measured = Measured::of(directory, run);
         let limited_by_client = run.summary().limited_by(&run.begin.model).is_client();
-        Self { level, passed: measured.broke.is_none(), limited_by_client, measured }
+        let decided = matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::Decided { .. }));
+        let seconds = run.summary().measured.seconds;
+        Self { level, passed: measured.broke.is_none(), limited_by_client, seconds, decided, measured }
     }
 }
 
@@ -94,6 +102,7 @@ impl LoadLine {
             Some(Found::AtLeast { passed }) => (FoundWord::AtLeast, Some(passed), None),
             Some(Found::Below { failed }) => (FoundWord::Below, None, Some(failed)),
             Some(Found::Unsteady { failed }) => (FoundWord::Unsteady, None, Some(failed)),
+            Some(Found::NotRecovered { passed, failed }) => (FoundWord::NotRecovered, passed, Some(failed)),
             Some(Found::Interrupted { passed }) => (FoundWord::Interrupted, passed, None),
             None => (FoundWord::Unfinished, None, None),
         };
@@ -149,17 +158,27 @@ impl LoadLine {
                     "NO LOAD LINE: what had held did not hold again, down to {failed}{because}: the target does not recover"
                 )
             }
+            (FoundWord::NotRecovered, passed, Some(failed)) => {
+                let held = passed.map(|passed| format!("; {passed} had held")).unwrap_or_default();
+                format!(
+                    "NO LOAD LINE: after {failed}{because} the target did not recover{held}; --recovery waits longer"
+                )
+            }
             (_, Some(passed), _) => format!("unfinished: {passed} held so far"),
             _ => "unfinished: no level has held yet".to_owned(),
         }
     }
 }
 
+/// What is said below levels that were not decided.
+const ESTIMATED: &str = "≈ not sure when its time was over: held or failed by what was measured until then\n";
+
 /// The report for people.
 #[must_use]
 pub fn text(line: &LoadLine, style: &Style) -> String {
     let dash = || "–".to_owned();
-    let mut rows = vec![["", "level", "", "ok", "goodput", "p50", "p99", "success", "limited by"].map(str::to_owned)];
+    let mut rows =
+        vec![["", "level", "", "ok", "goodput", "p50", "p99", "success", "measured", "limited by"].map(str::to_owned)];
     let mut levels: Vec<&Level> = line.levels.iter().collect();
     levels.sort_by_key(|level| level.level);
     for level in levels {
@@ -174,6 +193,7 @@ pub fn text(line: &LoadLine, style: &Style) -> String {
             measured.response_p50_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
             measured.response_p99_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
             measured.success.map_or_else(dash, share),
+            format!("{:.1} s{}", level.seconds, if level.decided { "" } else { " ≈" }),
             measured
                 .broke
                 .as_ref()
@@ -183,10 +203,11 @@ pub fn text(line: &LoadLine, style: &Style) -> String {
     let bold = |text: &str| if style.color { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() };
     let objectives = line.objectives.join(", ");
     format!(
-        "{}\n\n  target          {}\n  objectives      {objectives}\n  levels          {} tried\n\n{}",
+        "{}\n\n  target          {}\n  objectives      {objectives}\n  levels          {} tried\n\n{}{}",
         bold(&line.sentence()),
         escape(&line.target),
         line.levels.len(),
-        table(&rows)
+        table(&rows),
+        if line.levels.iter().all(|level| level.decided) { "" } else { ESTIMATED }
     )
 }

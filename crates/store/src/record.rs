@@ -117,6 +117,16 @@ pub enum EndReason {
         /// Number of the signal.
         signal: i32,
     },
+    /// Its objectives were decided, be it before its time was over.
+    Decided {
+        /// The one that is not met; made by this program from a parsed one. `None` when all are.
+        broke: Option<String>,
+    },
+    /// The user has named a condition that ends a run, and it was met.
+    Aborted {
+        /// Which; made by this program from a parsed one.
+        condition: String,
+    },
     /// There was no room for further records.
     DiskFull,
     /// The target could not be reached at all.

@@ -276,7 +276,13 @@ impl SavedRun {
     /// interrupted and ended in good order.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        let in_order = |end: &End| matches!(end.reason, EndReason::Completed | EndReason::Interrupted { .. });
+        let in_order = |end: &End| match end.reason {
+            EndReason::Completed
+            | EndReason::Interrupted { .. }
+            | EndReason::Decided { .. }
+            | EndReason::Aborted { .. } => true,
+            EndReason::DiskFull | EndReason::Unreachable { .. } | EndReason::Failed { .. } => false,
+        };
         self.damage.is_none() && self.end.as_ref().is_some_and(in_order)
     }
 

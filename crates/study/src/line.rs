@@ -92,8 +92,9 @@ impl Search {
         self.passed = Some(self.level);
         match (self.confirming, self.failed) {
             (true, Some(failed)) => self.over = Some(Found::Line { passed: self.level, failed }),
-            (_, None) if self.level >= self.bounds.to.get() => self.over = Some(Found::AtLeast { passed: self.level }),
-            (_, None) => self.level = self.level.saturating_mul(2).min(self.bounds.to.get()),
+            (true, None) => self.over = Some(Found::AtLeast { passed: self.level }),
+            (false, None) if self.level >= self.bounds.to.get() => self.confirming = true,
+            (false, None) => self.level = self.level.saturating_mul(2).min(self.bounds.to.get()),
             (false, Some(_)) => self.narrow(),
         }
     }
@@ -182,7 +183,7 @@ mod tests {
     fn the_ends_of_the_scale_are_said_to_be_ends() {
         assert_eq!(search(bounds(10, 1000, 0.05), |_| true).0, Found::AtLeast { passed: 1000 });
         assert_eq!(search(bounds(10, 1000, 0.05), |_| false).0, Found::Below { failed: 1 });
-        assert_eq!(search(bounds(50, 20, 0.05), |_| true), (Found::AtLeast { passed: 20 }, vec![20]));
+        assert_eq!(search(bounds(50, 20, 0.05), |_| true), (Found::AtLeast { passed: 20 }, vec![20, 20]));
     }
 
     /// Pushed over 300, it carries no more than 100 for good.

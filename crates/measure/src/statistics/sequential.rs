@@ -191,7 +191,7 @@ mod tests {
         for window in 0..10_000_u64 {
             test.add(window % 2, 3);
             assert!(test.windows.len() <= WINDOWS_MAX);
-            let expected = ((window + 1) / 2, 3 * (window + 1));
+            let expected = (window.div_ceil(2), 3 * (window + 1));
             assert_eq!(sum(&test.windows), (expected.0 as f64, expected.1 as f64));
         }
     }

@@ -163,6 +163,8 @@ fn measured(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
         live: true,
         repeat: 1,
         objectives: vec![measure::Objective::DEFAULT],
+        abort: Vec::new(),
+        decision: None,
     };
     execute::measure(plan, &output)
 }

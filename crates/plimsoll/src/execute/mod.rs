@@ -26,6 +26,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use store::{End, EndReason, SavedRun, Server, StoreError};
+use study::decision::Decision;
 
 /// Descriptors that the program needs besides its connections.
 pub const OWN_DESCRIPTORS: u64 = 64;
@@ -59,6 +60,10 @@ pub struct Output {
     pub repeat: u64,
     /// What the run is held to.
     pub objectives: Vec<Objective>,
+    /// Objectives that end a run when it misses them.
+    pub abort: Vec<Objective>,
+    /// Ends a run when its objectives are decided.
+    pub decision: Option<Decision>,
 }
 
 /// Pieces of memory from this size on go back to the system when they are freed. Histograms are of that size, and those of a
@@ -131,7 +136,7 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<SavedRun, 
     let control = Control::new(plan.stop.bytes.map(NonZeroU64::get));
     let live = LiveLine::new(output.live && output.print != Print::None && io::stderr().is_terminal());
     let cpu_before = sys::clock::process_cpu_time();
-    let mut recording = Recording::new(plan, writer, log, live);
+    let mut recording = Recording::new(plan, output, writer, log, live);
     let ending = engine::run(plan, &control, &mut recording);
     let ending = ending
         .map_err(|error| Failure::could_not_run(format!("{error}; what was measured is in {}", directory.display())))?;
@@ -184,6 +189,7 @@ fn reason(control: &Control, recording: &Recording) -> EndReason {
         }
         (Some(StopReason::Interrupted), _) => EndReason::Interrupted { signal: recording.signal() },
         (Some(StopReason::ResultsFull), _) => EndReason::DiskFull,
+        (Some(StopReason::Decided), _) => recording.ended().cloned().unwrap_or(EndReason::Completed),
         _ => EndReason::Completed,
     }
 }
@@ -261,7 +267,7 @@ pub fn judge(run: &SavedRun) -> Exit {
         }
         Some(EndReason::Failed { .. }) => return Exit::CouldNotRun,
         Some(EndReason::Interrupted { signal }) => return Exit::Interrupted(*signal),
-        Some(EndReason::Completed) | None => {}
+        Some(EndReason::Completed | EndReason::Decided { .. } | EndReason::Aborted { .. }) | None => {}
     }
     let invalid = matches!(run.summary.verdict(run.is_whole()), Verdict::Invalid(_));
     let limited_by = run.summary.limited_by(&run.begin.model);
@@ -280,7 +286,9 @@ pub fn judge(run: &SavedRun) -> Exit {
         say::note(&format!("plimsoll: {differing} answers were not those of their objects (exit code 1)"));
         return Exit::Objectives;
     }
-    let broken = run.begin.objectives.iter().any(|objective| objective.judge(&run.summary) == Judgement::Broken);
+    let aborted = matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::Aborted { .. }));
+    let broken =
+        aborted || run.begin.objectives.iter().any(|objective| objective.judge(&run.summary) == Judgement::Broken);
     if broken { Exit::Objectives } else { Exit::Good }
 }
 

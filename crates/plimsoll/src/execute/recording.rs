@@ -1,5 +1,6 @@
 //! What happens while a run goes on: every interval is saved and shown, every interrupt obeyed.
 
+use super::Output;
 use super::live::LiveLine;
 use crate::{redact, say};
 use engine::plan::{Plan, StopAfter, Subject};
@@ -9,6 +10,7 @@ use measure::{Instant, Interval};
 use std::borrow::Cow;
 use std::time::Duration;
 use store::{End, EndReason, HOPS_KEPT_MAX, HopRecord, OpLogWriter, OpRecord, RunWriter, Slice, StoreError};
+use study::decision::{Decided, Decision};
 use sys::signals::Signal;
 
 /// Saves and shows a run.
@@ -24,11 +26,19 @@ pub struct Recording {
     /// Interrupts that were seen.
     interrupts: usize,
     signal: i32,
+    /// What ends the run when it is known.
+    decision: Option<Decision>,
+    abort: Decision,
+    /// Why the run was ended by one of these.
+    ended: Option<EndReason>,
 }
+
+/// How often a run may be aborted that does not deserve it.
+const ABORTED_WRONGLY: f64 = 0.01;
 
 impl Recording {
     /// A recording into the run directory that the writers belong to.
-    pub fn new(plan: &Plan, writer: RunWriter, log: Option<OpLogWriter>, live: LiveLine) -> Self {
+    pub fn new(plan: &Plan, output: &Output, writer: RunWriter, log: Option<OpLogWriter>, live: LiveLine) -> Self {
         Self {
             writer,
             log,
@@ -41,6 +51,9 @@ impl Recording {
             // One that came while the run was prepared is obeyed too; none is left of an earlier repeat, which it ended.
             interrupts: 0,
             signal: 0,
+            decision: output.decision.clone(),
+            abort: Decision::new(&output.abort, ABORTED_WRONGLY),
+            ended: None,
         }
     }
 
@@ -52,6 +65,11 @@ impl Recording {
     /// Number of the signal that interrupted the run.
     pub fn signal(&self) -> i32 {
         self.signal
+    }
+
+    /// Why the run was ended, when a controller did.
+    pub fn ended(&self) -> Option<&EndReason> {
+        self.ended.as_ref()
     }
 
     /// Writes the end of the run. Its own records come first: whatever becomes of the log, the run has its end.
@@ -84,6 +102,21 @@ impl Recording {
 }
 
 impl Observer for Recording {
+    fn slice(&mut self, slice: &Interval, control: &Control, now: Instant) {
+        let aborted = self.abort.slice(slice).and_then(|decided| match decided {
+            Decided::Broken(objective) => Some(EndReason::Aborted { condition: objective.condition() }),
+            Decided::Met => None,
+        });
+        let decided = self.decision.as_mut().and_then(|decision| decision.slice(slice)).map(|decided| match decided {
+            Decided::Broken(objective) => EndReason::Decided { broke: Some(objective.to_string()) },
+            Decided::Met => EndReason::Decided { broke: None },
+        });
+        if let Some(reason) = aborted.or(decided).filter(|_| self.ended.is_none()) {
+            self.ended = Some(reason);
+            control.stop(now, StopReason::Decided);
+        }
+    }
+
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant) {
         let shown = redacted(interval);
         if !self.full

@@ -2,6 +2,10 @@
 
 use crate::support::{Ended, Place, Running, all_cores};
 use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// A server whose requests take 10 ms, and each above 40 at once 20 ms more.
 fn server(place: &Place, faults: &[&str]) -> (Running, String) {
@@ -12,7 +16,7 @@ fn server(place: &Place, faults: &[&str]) -> (Running, String) {
 }
 
 fn search(place: &Place, url: &str, words: &[&str]) -> (Ended, Value) {
-    let usual = ["line", "--json", "--out", "found", "-d", "400ms", "--objective", "response p99 <= 25ms", url];
+    let usual = ["line", "--json", "--out", "found", "--objective", "response p99 <= 25ms", url];
     let ended = place.run(usual.iter().chain(words));
     let found = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
     (ended, found)
@@ -23,7 +27,8 @@ fn a_planted_line_is_found_and_shown_again() {
     let _cores = all_cores();
     let place = Place::new();
     let (server, url) = server(&place, &["--delay", "10ms", "--capacity", "40:30ms"]);
-    let (ended, found) = search(&place, &url, &["--from", "8", "--to", "256", "--precision", "10%"]);
+    let words = ["--from", "8", "--to", "256", "--precision", "10%", "-d", "4s"];
+    let (ended, found) = search(&place, &url, &words);
     ended.expect(0);
     let (passed, failed) = (found["passed"].as_u64().unwrap(), found["failed"].as_u64().unwrap());
     assert_eq!(found["found"], "line", "{found:#}");
@@ -34,6 +39,9 @@ fn a_planted_line_is_found_and_shown_again() {
     let again = place.run(["report", "found", "--json"]);
     again.expect(0);
     assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), found);
+    let over = found["levels"].as_array().unwrap().iter().find(|level| level["level"] == 64).unwrap();
+    assert!(over["decided"] == true && over["passed"] == false, "{over:#}");
+    assert!(over["seconds"].as_f64().unwrap() < 3.0, "it ends when it is decided: {over:#}");
     let text = place.run(["report", "found"]);
     assert!(
         text.stdout.starts_with(&format!("LOAD LINE {passed} in flight hold; {failed} in flight do not")),
@@ -50,16 +58,78 @@ fn the_ends_of_the_scale_have_words_and_exit_codes_of_their_own() {
     let _cores = all_cores();
     let place = Place::new();
     let (server, url) = server(&place, &["--delay", "10ms"]);
-    let (ended, found) = search(&place, &url, &["--from", "2", "--to", "4"]);
+    let (ended, found) = search(&place, &url, &["-d", "400ms", "--from", "2", "--to", "4"]);
     ended.expect(0);
     assert_eq!((&found["found"], &found["passed"]), (&"at_least".into(), &4.into()));
     std::fs::remove_dir_all(place.path("found")).unwrap();
-    let (ended, found) = search(&place, &url, &["--from", "2", "--to", "4", "--objective", "ttfb p50 <= 1ms"]);
+    let (ended, found) =
+        search(&place, &url, &["-d", "400ms", "--from", "2", "--to", "4", "--objective", "ttfb p50 <= 1ms"]);
     ended.expect(1);
     assert_eq!(
         (&found["found"], &found["failed"], &found["broke"]),
         (&"below".into(), &1.into(), &"ttfb p50 <= 1ms".into())
     );
+    server.stop();
+}
+
+/// A server whose answers take 5 ms until it has had more than 20 connections at once, and 200 ms from then on.
+fn breaks_for_good() -> String {
+    static AT_ONCE: AtomicUsize = AtomicUsize::new(0);
+    static BROKEN: AtomicBool = AtomicBool::new(false);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            if AT_ONCE.fetch_add(1, Ordering::SeqCst) >= 20 {
+                BROKEN.store(true, Ordering::SeqCst);
+            }
+            std::thread::spawn(move || {
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                while let Some(Ok(line)) = lines.next() {
+                    if line.is_empty() {
+                        std::thread::sleep(Duration::from_millis(if BROKEN.load(Ordering::SeqCst) { 200 } else { 5 }));
+                        let _ = (&stream).write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                    }
+                }
+                AT_ONCE.fetch_sub(1, Ordering::SeqCst);
+            });
+        }
+    });
+    url
+}
+
+#[test]
+fn a_target_that_does_not_recover_is_said_not_to() {
+    let _cores = all_cores();
+    let place = Place::new();
+    let words = ["-d", "2s", "--from", "8", "--to", "64", "--objective", "p99 <= 100ms", "--recovery", "1s"];
+    let (ended, found) = search(&place, &breaks_for_good(), &words);
+    ended.expect(1);
+    assert_eq!(
+        (&found["found"], &found["passed"], &found["failed"]),
+        (&"not_recovered".into(), &16.into(), &32.into())
+    );
+    let text = place.run(["report", "found"]);
+    assert!(text.stdout.starts_with("NO LOAD LINE: after 32 in flight"), "{}", text.stdout);
+}
+
+#[test]
+fn a_run_ends_when_the_condition_is_met_that_aborts_it() {
+    let _cores = all_cores();
+    let place = Place::new();
+    let (server, url) = server(&place, &["--delay", "30ms"]);
+    let abort = ["get", "--out", "run", "-c", "20", "-d", "60s", "--abort-when", "p95 > 10ms", "--json", &url];
+    let ended = place.run(abort);
+    ended.expect(1);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(
+        (&report["end"]["reason"], &report["end"]["detail"]),
+        (&"aborted".into(), &"response p95 > 10ms".into())
+    );
+    let text = place.run(["report", "run"]);
+    assert!(text.stdout.contains("ended since response p95 > 10ms"), "{}", text.stdout);
+    let held = ["get", "-c", "20", "-d", "1500ms", "--abort-when", "p95 > 10s", "--print", "none", &url];
+    place.run(held).expect(0);
     server.stop();
 }
 
@@ -72,6 +142,8 @@ fn what_a_search_finds_is_not_told_to_it() {
         (&["-n", "5"], "-d TIME"),
         (&["--objective", "p99 < soon"], "soon"),
         (&["--precision", "90%"], "0.1% to 50%"),
+        (&["--confidence", "100%"], "50% to 99.99%"),
+        (&["--abort-when", "p99 <= 1s"], "what a run should be"),
     ] {
         let ended = place.run(["line", "http://127.0.0.1:1/"].iter().chain(words));
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);

@@ -78,6 +78,8 @@ fn ending(run: &SavedRun) -> Option<Ending> {
     let (reason, signal, detail) = match &end.reason {
         EndReason::Completed => (EndWord::Completed, None, None),
         EndReason::Interrupted { signal } => (EndWord::Interrupted, Some(*signal), None),
+        EndReason::Decided { broke } => (EndWord::Decided, None, broke.as_deref().map(escape)),
+        EndReason::Aborted { condition } => (EndWord::Aborted, None, Some(escape(condition))),
         EndReason::DiskFull => (EndWord::DiskFull, None, None),
         EndReason::Unreachable { detail } => (EndWord::Unreachable, None, Some(escape(detail))),
         EndReason::Failed { detail } => (EndWord::Failed, None, Some(escape(detail))),

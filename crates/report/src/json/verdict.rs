@@ -73,6 +73,10 @@ pub enum EndWord {
     Completed,
     /// The user ended it early.
     Interrupted,
+    /// Its objectives were decided before its time was over.
+    Decided,
+    /// A condition was met that ends a run.
+    Aborted,
     /// There was no room for further records.
     DiskFull,
     /// The target could not be reached at all.

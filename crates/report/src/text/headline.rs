@@ -96,6 +96,8 @@ fn ending(run: &SavedRun) -> Option<String> {
         EndReason::Interrupted { signal: 1 } => Some("interrupted by SIGHUP: its terminal was closed".into()),
         EndReason::Interrupted { signal: 15 } => Some("interrupted by SIGTERM".into()),
         EndReason::Interrupted { signal } => Some(format!("interrupted by signal {signal}")),
+        EndReason::Decided { .. } => Some("its objectives were decided".into()),
+        EndReason::Aborted { condition } => Some(format!("ended since {}", escape(condition))),
         EndReason::DiskFull => Some("stopped because the disk that holds the run was full".into()),
         EndReason::Unreachable { detail } => Some(format!("the target could not be reached: {}", escape(detail))),
         EndReason::Failed { detail } => Some(format!("could not go on: {}", escape(detail))),

@@ -18,6 +18,7 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
+use study::decision::SLICE;
 use wire::{Header, HeaderName, Scheme, Url, Version};
 
 const DEFAULT_CONCURRENCY: f64 = 10.0;
@@ -87,7 +88,7 @@ pub fn plan(args: &Args, asked: Asked) -> Result<Plan, Failure> {
         seed: flags.seed,
         group_by: args.shown.group_by.as_deref().map(group_by).transpose()?,
         log_ops: args.shown.log_ops,
-        slices: None,
+        slices: (!args.checks.abort_when.is_empty()).then_some(SLICE),
     })
 }
 
@@ -111,6 +112,8 @@ pub fn output(args: &Args) -> Output {
         live: !shown.quiet,
         repeat: shown.repeat.get(),
         objectives: objectives(&args.checks),
+        abort: args.checks.abort_when.clone(),
+        decision: None,
     }
 }
 
