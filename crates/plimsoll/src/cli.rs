@@ -100,6 +100,7 @@ impl Command {
         match self {
             // Its dataset is asked for where it lies.
             Self::Mix(_) => Ok(()),
+            Self::Line(args) => line::check(args),
             _ => self.plan().map(|_| ()),
         }
     }

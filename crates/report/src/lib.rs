@@ -13,6 +13,7 @@ pub mod escape;
 pub mod formula;
 mod html;
 pub mod json;
+pub mod lines;
 pub mod load_line;
 pub mod measured;
 pub mod number;

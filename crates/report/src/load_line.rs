@@ -127,7 +127,8 @@ impl LoadLine {
         }
     }
 
-    fn shown(&self, level: u64) -> String {
+    /// A level in the unit of the line.
+    pub(crate) fn shown(&self, level: u64) -> String {
         match self.unit {
             UnitWord::Rate => format!("{}/s", count(level)),
             UnitWord::Concurrency => format!("{} in flight", count(level)),
@@ -135,7 +136,8 @@ impl LoadLine {
     }
 
     /// Where the line lies, in a sentence.
-    fn sentence(&self) -> String {
+    #[must_use]
+    pub fn sentence(&self) -> String {
         let because = self.broke.as_ref().map(|broke| format!(" (first to break: {broke})")).unwrap_or_default();
         let passed = self.passed.map(|level| self.shown(level));
         let failed = self.failed.map(|level| self.shown(level));

@@ -18,7 +18,7 @@ pub struct Cell {
 /// A command line, and where each word of it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// `get`, `put` or `mix`.
+    /// `get`, `put`, `mix`, or `line` where the load is to be found.
     pub command: String,
     /// Flags with their values, then URLs.
     pub words: Vec<String>,
@@ -28,6 +28,10 @@ pub struct Words {
 
 /// What is run where nothing is said.
 const DEFAULT_COMMAND: &str = "get";
+/// What searches for the load line of what [`DEFAULT_COMMAND`] loads.
+const SEARCH: &str = "line";
+/// The value of a load that is to be found.
+const FOUND: &str = "line";
 
 /// All cells, part by part; the last axis moves first. `None` when there are more than [`CELLS_MAX`].
 #[must_use]
@@ -102,18 +106,28 @@ pub fn directory_name(text: &str) -> String {
 
 fn words_of(settings: &[Setting]) -> Words {
     let mut made = Words { command: DEFAULT_COMMAND.to_owned(), words: Vec::new(), places: Vec::new() };
-    let mut urls = Vec::new();
+    let (mut urls, mut searched) = (Vec::new(), None);
     for setting in settings {
         for (value, at) in &setting.values {
             made.places.push((setting.name.clone(), *at));
             match (setting.name.as_str(), value.as_str()) {
                 ("command", command) => made.command = command.to_owned(),
+                ("concurrency" | "rate", FOUND) => searched = Some(setting.name.as_str()),
                 ("url", url) => urls.push(url.to_owned()),
                 (_, "false") => {}
                 (name, "true") => made.words.push(format!("--{name}")),
                 (name, value) => made.words.push(format!("--{name}={value}")),
             }
         }
+    }
+    match searched {
+        Some(on) if made.command == DEFAULT_COMMAND => {
+            made.command = SEARCH.to_owned();
+            made.words.push(format!("--on={on}"));
+        }
+        // The line of other commands is not searched: they refuse it as any other value that is no load.
+        Some(load) => made.words.push(format!("--{load}={FOUND}")),
+        None => {}
     }
     made.words.extend(urls);
     made
@@ -155,6 +169,17 @@ parts:
         let shown =
             "--header=A: 1|--header=B: 2|--duration=1s|--insecure|--range=1MiB|--concurrency=10|http://b/x|http://b/y";
         assert_eq!((words.command.as_str(), words.words.join("|").as_str()), ("get", shown));
+    }
+
+    #[test]
+    fn a_load_that_is_to_be_found_is_a_search() {
+        let text = "name: t\ntargets: {a: {url: http://a/}}\nsettings: {duration: 2s}\nmatrix: {concurrency: [8, line], range: [1MiB]}\n";
+        let scenario = Scenario::parse(text, &[], &|_| None).unwrap();
+        let cells = cells(&scenario).unwrap();
+        let words = cells[1].words(&scenario, &scenario.targets[0]);
+        let shown = "--duration=2s|--range=1MiB|--on=concurrency|http://a/";
+        assert_eq!((words.command.as_str(), words.words.join("|").as_str()), ("line", shown));
+        assert_eq!(cells[0].words(&scenario, &scenario.targets[0]).command, "get");
     }
 
     #[test]

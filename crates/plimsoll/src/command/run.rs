@@ -1,12 +1,15 @@
-//! `plimsoll run`: a whole study from one file. Every trial is a run of `get`, `put` or `mix` with a directory of its own, and a
-//! study that was stopped goes on where it was.
+//! `plimsoll run`: a whole study from one file. Every trial is a run of `get`, `put` or `mix`, or a search for the load line, with a
+//! directory of its own, and a study that was stopped goes on where it was.
 
+use super::line;
 use crate::cli::{self, Command};
 use crate::execute::{self, Output, Print};
 use crate::failure::{Exit, Failure};
 use crate::say;
+use measure::load_line::Found;
 use measure::units::format_span;
 use report::escape::escape;
+use report::lines::{LineTrial, Study};
 use report::number::{byte_rate, plural, rate};
 use report::study::Trial;
 use std::collections::HashSet;
@@ -14,7 +17,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use store::{SavedRun, StoreError, StudyLog, StudyRecord};
+use store::{STUDY_FILE, SavedRun, StoreError, StudyLog, StudyRecord};
 use study::document::BYTES_MAX;
 use study::matrix::{self, Cell, Words};
 use study::{Fault, Scenario, trials};
@@ -181,6 +184,7 @@ fn short(message: &str) -> Option<&'static str> {
 /// How long a trial takes, where its end is a matter of time.
 fn projected(words: &Words) -> Option<Duration> {
     match command(words).ok()? {
+        Command::Line(_) => None,
         // Its plan needs the dataset, which is asked for where it lies.
         Command::Mix(args) => args.common.load.duration.map(|duration| duration + args.common.load.warmup),
         command => command.plan().ok().and_then(|(plan, _)| Some(plan.stop.time? + plan.warmup)),
@@ -259,10 +263,8 @@ fn measure_all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &Hash
             escape(&trial.cell),
             escape(&trial.target)
         ));
-        let Some(saved) = measure(trial, base)? else { return Ok(Exit::Interrupted(2)) };
-        let summary = saved.summary();
-        let figures = [summary.ok_rate().map(rate), summary.goodput().map(byte_rate)];
-        say::note(&format!("    {}", figures.into_iter().flatten().collect::<Vec<_>>().join(", ")));
+        let Some(said) = measure(trial, base)? else { return Ok(Exit::Interrupted(2)) };
+        say::note(&format!("    {said}"));
         let (cell, target, directory) = (trial.cell.clone(), trial.target.clone(), trial.directory.clone());
         let record = StudyRecord::Trial { cell, target, repeat: trial.repeat, directory };
         log.append(&record).map_err(|error| Failure::could_not_run(format!("the study can not be saved: {error}")))?;
@@ -270,34 +272,56 @@ fn measure_all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &Hash
     Ok(Exit::Good)
 }
 
-/// Runs one trial; `None` when the user has interrupted. What an earlier try left half done is made anew.
-fn measure(trial: &Planned, base: &Path) -> Result<Option<SavedRun>, Failure> {
+/// Runs one trial, and tells what it came to; `None` when the user has interrupted. What an earlier try left half done is made
+/// anew.
+fn measure(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
     let directory = base.join(&trial.directory);
     if directory.exists() {
         std::fs::remove_dir_all(&directory).map_err(|error| {
             Failure::could_not_run(format!("{} can not be made anew: {error}", directory.display()))
         })?;
     }
-    let (mut plan, output) = command(&trial.words)?.plan()?;
+    let command = command(&trial.words)?;
+    if let Command::Line(args) = command {
+        return Ok(match line::search(*args, &directory)? {
+            Found::Interrupted { .. } => None,
+            _ => Some(line::of(&directory)?.sentence()),
+        });
+    }
+    let (mut plan, output) = command.plan()?;
     execute::prepare(&mut plan)?;
     let output = Output { directory: Some(directory), repeat: 1, ..output };
     let saved = execute::measure(&plan, &output)?;
-    Ok((!execute::was_interrupted(&saved)).then_some(saved))
+    let summary = saved.summary();
+    let figures = [summary.ok_rate().map(rate), summary.goodput().map(byte_rate)];
+    let said = figures.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    Ok((!execute::was_interrupted(&saved)).then_some(said))
 }
 
 /// Prints a saved study. The exit code that its trials deserve.
 pub fn show(base: &Path, records: &[StudyRecord], form: Print) -> Result<Exit, Failure> {
-    let (mut rows, mut exit) = (Vec::new(), Exit::Good);
+    let (mut study, mut exit) = (Study::default(), Exit::Good);
     for record in records {
         let StudyRecord::Trial { cell, target, repeat, directory } = record else { continue };
-        let run = SavedRun::read(&base.join(directory)).map_err(|error| execute::unread_again(&error))?;
-        exit = execute::worse(exit, execute::judge(&run));
-        rows.push(Trial::of((&escape(cell), &escape(target), *repeat), directory, &run));
+        let (cell, target, repeat, place) = (escape(cell), escape(target), *repeat, base.join(directory));
+        if place.join(STUDY_FILE).is_file() {
+            let line = line::of(&place)?;
+            exit = execute::worse(exit, line::judge(&line));
+            study.lines.push(LineTrial { cell, target, repeat, directory: directory.clone(), line });
+        } else {
+            let run = SavedRun::read(&place).map_err(|error| execute::unread_again(&error))?;
+            exit = execute::worse(exit, execute::judge(&run));
+            study.trials.push(Trial::of((&cell, &target, repeat), directory, &run));
+        }
     }
     match form {
-        Print::Json => execute::print_json(serde_json::to_string_pretty(&rows))?,
+        Print::Json => execute::print_json(serde_json::to_string_pretty(&study))?,
         Print::None => {}
-        Print::Text | Print::Ab | Print::Httpbench => execute::print(&report::study::text(&rows))?,
+        Print::Text | Print::Ab | Print::Httpbench => {
+            let trials = if study.trials.is_empty() { String::new() } else { report::study::text(&study.trials) };
+            let both = if study.trials.is_empty() || study.lines.is_empty() { "" } else { "\n" };
+            execute::print(&(trials + both + &report::lines::text(&study.lines)))?;
+        }
     }
     Ok(exit)
 }

@@ -25,7 +25,54 @@ fn server(place: &Place) -> (Running, String) {
 }
 
 fn trials(ended: &Ended) -> Vec<Value> {
-    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr))
+    let study: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
+    study["trials"].as_array().unwrap().clone()
+}
+
+/// One target becomes slow above 40 requests at once, the other above 20.
+#[test]
+fn a_cell_can_be_a_load_line() {
+    let _cores = all_cores();
+    let place = Place::new();
+    let slowing = |capacity: &str| {
+        let server = place.start(["serve", "--listen", "127.0.0.1:0", "--delay", "10ms", "--capacity", capacity]);
+        let line = server.wait_for_line("serving ");
+        (server, line.trim_start_matches("serving ").trim().to_owned())
+    };
+    let ((_first, first), (_second, second)) = (slowing("40:30ms"), slowing("20:30ms"));
+    place.write(
+        "lines.yaml",
+        "name: lines\ntargets: {first: {url: '${first}'}, second: {url: '${second}'}}\n\
+         settings: {duration: 1s, objective: response p99 <= 25ms}\n\
+         parts:\n  load: {matrix: {concurrency: [2]}}\n  \
+         line: {settings: {from: 8, to: 128}, matrix: {concurrency: [line]}}\n",
+    );
+    let (first, second) = (format!("first={first}"), format!("second={second}"));
+    let words = ["run", "lines.yaml", "--out", "study", "--set", &first, "--set", &second];
+    let dry = place.run(words.iter().chain(&["--dry-run"]));
+    dry.expect(0);
+    assert!(
+        dry.stdout.contains("plimsoll line --duration=1s") && dry.stdout.contains("--on=concurrency"),
+        "{}",
+        dry.stdout
+    );
+    let study = place.run(words.iter().chain(&["--json"]));
+    study.expect(0);
+    assert_eq!(trials(&study).len(), 2);
+    let found: Value = serde_json::from_str(&study.stdout).unwrap();
+    for (index, (target, planted)) in [("first", 40), ("second", 20)].into_iter().enumerate() {
+        let trial = &found["lines"][index];
+        let passed = trial["line"]["passed"].as_i64().unwrap();
+        assert!(trial["target"] == target && (passed - planted).abs() <= 2, "{trial:#}");
+    }
+    let text = place.run(["report", "study"]);
+    text.expect(0);
+    assert!(text.stdout.contains("load line") && text.stdout.contains("in flight"), "{}", text.stdout);
+    place
+        .write("put.yaml", "name: p\ntargets: {a: {url: http://127.0.0.1:1/}}\nsettings: {command: put, rate: line}\n");
+    let put = place.run(["run", "put.yaml"]);
+    put.expect(2);
+    assert!(put.stderr.contains("put.yaml:3:"), "{}", put.stderr);
 }
 
 #[test]

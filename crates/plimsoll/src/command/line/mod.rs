@@ -148,8 +148,14 @@ pub fn check(args: &Args) -> Result<(), Failure> {
     }
 }
 
+/// The saved search of a directory, which is there.
+pub fn of(base: &Path) -> Result<LoadLine, Failure> {
+    let records = store::read_study(base).map_err(|error| execute::unread_again(&error))?;
+    read(base, &records).map_err(|error| execute::unread_again(&error))
+}
+
 /// Reads a saved search, one that is going on or was killed included.
-pub fn read(base: &Path, records: &[StudyRecord]) -> Result<LoadLine, StoreError> {
+fn read(base: &Path, records: &[StudyRecord]) -> Result<LoadLine, StoreError> {
     let (mut unit, mut found, mut levels, mut begin) = (LoadUnit::Concurrency, None, Vec::new(), None);
     for record in records {
         match record {

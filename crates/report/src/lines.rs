@@ -1,0 +1,110 @@
+//! Cells of a study that are load lines: where the line of each target lies, beside that of the first.
+
+use crate::load_line::{FoundWord, LoadLine};
+use crate::study::Trial;
+use crate::text::table;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What one search of a study came to.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LineTrial {
+    /// What its cell is called.
+    pub cell: String,
+    /// What its target is called.
+    pub target: String,
+    /// How often the cell was measured there before.
+    pub repeat: u32,
+    /// Name of its directory.
+    pub directory: String,
+    /// The search.
+    pub line: LoadLine,
+}
+
+/// All trials of a study.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Study {
+    /// Those that measured one load.
+    pub trials: Vec<Trial>,
+    /// Those that searched for the load line.
+    pub lines: Vec<LineTrial>,
+}
+
+/// The load lines of a study as a table; nothing where there are none.
+#[must_use]
+pub fn text(lines: &[LineTrial]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![["cell", "target", "load line", "fails at", "beside", "first to break"].map(str::to_owned)];
+    for (index, trial) in lines.iter().enumerate() {
+        let of_cell = |other: &&LineTrial| other.cell == trial.cell && other.repeat == trial.repeat;
+        let first = lines.iter().find(of_cell).filter(|first| first.target != trial.target);
+        let before = index.checked_sub(1).and_then(|index| lines.get(index));
+        let again = before.is_some_and(|before| before.cell == trial.cell);
+        let line = &trial.line;
+        rows.push([
+            if again { String::new() } else { trial.cell.clone() },
+            trial.target.clone(),
+            held(line),
+            line.failed.map_or_else(|| "–".to_owned(), |failed| line.shown(failed)),
+            first.map_or_else(String::new, |first| beside(line, &first.line)),
+            line.broke.clone().unwrap_or_default(),
+        ]);
+    }
+    table(&rows)
+}
+
+/// The highest load that held.
+fn held(line: &LoadLine) -> String {
+    let passed = line.passed.map(|passed| line.shown(passed));
+    match (line.found, passed) {
+        (FoundWord::Line, Some(passed)) if line.limited_by_client => format!("at least {passed} (client)"),
+        (FoundWord::Line, Some(passed)) => passed,
+        (FoundWord::AtLeast, Some(passed)) => format!("at least {passed}"),
+        (FoundWord::Below, _) => "none".to_owned(),
+        (FoundWord::Unsteady, _) => "none: unsteady".to_owned(),
+        (FoundWord::NotRecovered, Some(passed)) => format!("{passed}, then did not recover"),
+        (_, Some(passed)) => format!("{passed} so far"),
+        (_, None) => "–".to_owned(),
+    }
+}
+
+/// How much of the first target's load held.
+fn beside(line: &LoadLine, first: &LoadLine) -> String {
+    let found = |line: &LoadLine| line.passed.filter(|_| line.found == FoundWord::Line && !line.limited_by_client);
+    match (found(line), found(first)) {
+        (Some(passed), Some(first)) if first > 0 => format!("{:.2} ×", passed as f64 / first as f64),
+        _ => "–".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use measure::load_line::{Found, LoadUnit};
+
+    fn trial(target: &str, found: Found) -> LineTrial {
+        LineTrial {
+            cell: "range 1MiB".to_owned(),
+            target: target.to_owned(),
+            repeat: 0,
+            directory: String::new(),
+            line: LoadLine::of(LoadUnit::Concurrency, None, Some(found), Vec::new()),
+        }
+    }
+
+    #[test]
+    fn lines_stand_beside_the_first_where_both_were_found() {
+        let text = text(&[
+            trial("nginx", Found::Line { passed: 400, failed: 410 }),
+            trial("mine", Found::Line { passed: 300, failed: 310 }),
+            trial("other", Found::AtLeast { passed: 4096 }),
+        ]);
+        let rows: Vec<&str> = text.lines().collect();
+        assert!(rows[1].contains("range 1MiB") && rows[1].contains("400 in flight"), "{text}");
+        assert!(rows[2].contains("0.75 ×") && !rows[2].contains("range"), "{text}");
+        assert!(rows[3].contains("at least 4,096 in flight") && rows[3].contains('–'), "{text}");
+        assert_eq!(super::text(&[]), "");
+    }
+}
