@@ -6,6 +6,7 @@
 
 pub mod decision;
 pub mod document;
+pub mod hooks;
 pub mod line;
 pub mod matrix;
 pub mod scenario;
@@ -13,5 +14,6 @@ pub mod trials;
 mod variables;
 
 pub use document::{Fault, Position};
+pub use hooks::Hooks;
 pub use line::{Search, Step};
 pub use scenario::Scenario;

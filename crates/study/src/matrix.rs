@@ -1,7 +1,8 @@
 //! Cells: every combination of the values of a part's axes, and the command that each of them is for each target.
 
 use crate::document::Position;
-use crate::scenario::{Part, Scenario, Setting, Target};
+use crate::hooks::{Hooks, STATE};
+use crate::scenario::{Scenario, Setting, Target};
 
 /// The most cells of a study: more is a mistake in an axis.
 pub const CELLS_MAX: usize = 10_000;
@@ -24,6 +25,8 @@ pub struct Words {
     pub words: Vec<String>,
     /// Where the flag of that name stands, for messages.
     pub places: Vec<(String, Position)>,
+    /// Commands around the trial.
+    pub hooks: Hooks,
 }
 
 /// What is run where nothing is said.
@@ -78,21 +81,25 @@ impl Cell {
     /// The command that measures it on a target.
     #[must_use]
     pub fn words(&self, scenario: &Scenario, target: &Target) -> Words {
-        let none = Part { name: String::new(), settings: Vec::new(), axes: Vec::new() };
-        let part = scenario.parts.get(self.part).unwrap_or(&none);
+        let hooks = scenario.parts.get(self.part).map(|part| part.hooks.clone()).unwrap_or_default();
+        let hooks = hooks.or(&target.hooks).or(&scenario.hooks);
+        words_of(&self.settings(scenario, target), hooks)
+    }
+
+    /// All settings that hold for it on a target: what stands nearer to the cell comes before what is said for all.
+    pub(crate) fn settings(&self, scenario: &Scenario, target: &Target) -> Vec<Setting> {
+        let part = scenario.parts.get(self.part).map(|part| part.settings.as_slice()).unwrap_or_default();
         let axes = self.values.iter().map(|(name, value, at)| Setting {
             name: name.clone(),
             at: *at,
             values: vec![(value.clone(), *at)],
         });
         let mut settings: Vec<Setting> = Vec::new();
-        let all = scenario.settings.iter().chain(&target.settings).chain(&part.settings).cloned().chain(axes);
-        for setting in all {
-            // What stands nearer to the cell comes before what is said for all.
+        for setting in scenario.settings.iter().chain(&target.settings).chain(part).cloned().chain(axes) {
             settings.retain(|known| known.name != setting.name);
             settings.push(setting);
         }
-        words_of(&settings)
+        settings
     }
 }
 
@@ -104,8 +111,8 @@ pub fn directory_name(text: &str) -> String {
     name.trim_start_matches('.').to_owned()
 }
 
-fn words_of(settings: &[Setting]) -> Words {
-    let mut made = Words { command: DEFAULT_COMMAND.to_owned(), words: Vec::new(), places: Vec::new() };
+fn words_of(settings: &[Setting], hooks: Hooks) -> Words {
+    let mut made = Words { command: DEFAULT_COMMAND.to_owned(), words: Vec::new(), places: Vec::new(), hooks };
     let (mut urls, mut searched) = (Vec::new(), None);
     for setting in settings {
         for (value, at) in &setting.values {
@@ -113,6 +120,7 @@ fn words_of(settings: &[Setting]) -> Words {
             match (setting.name.as_str(), value.as_str()) {
                 ("command", command) => made.command = command.to_owned(),
                 ("concurrency" | "rate", FOUND) => searched = Some(setting.name.as_str()),
+                (STATE, _) => {}
                 ("url", url) => urls.push(url.to_owned()),
                 (_, "false") => {}
                 (name, "true") => made.words.push(format!("--{name}")),

@@ -3,6 +3,7 @@
 //! Reading finds all mistakes of form that there are, not only the first. What a setting means is not known here: settings are
 //! flags of the command that each trial runs, and the program checks them when the matrix has been made.
 
+use crate::Hooks;
 use crate::document::{Entry, Fault, Node, Position, Value, read};
 use crate::variables::Variables;
 use std::num::NonZeroU32;
@@ -29,6 +30,10 @@ pub struct Scenario {
     pub order: Order,
     /// Seed of orders that are drawn.
     pub seed: u64,
+    /// Commands around each trial.
+    pub hooks: Hooks,
+    /// What people should know about the machines, by name.
+    pub environment: Vec<(String, String)>,
 }
 
 /// Who is measured.
@@ -38,6 +43,8 @@ pub struct Target {
     pub name: String,
     /// Its own settings, `url` among them.
     pub settings: Vec<Setting>,
+    /// Commands around each of its trials.
+    pub hooks: Hooks,
 }
 
 /// A part of a study: a matrix, and settings that hold for it alone.
@@ -49,6 +56,8 @@ pub struct Part {
     pub settings: Vec<Setting>,
     /// The axes of its matrix; none for a single cell.
     pub axes: Vec<Axis>,
+    /// Commands around each of its trials.
+    pub hooks: Hooks,
 }
 
 /// A setting that takes several values, one after the other.
@@ -92,8 +101,20 @@ impl Order {
 
 /// Settings that say what is loaded.
 const LOADED: [&str; 2] = ["url", "url-file"];
-const KEYS: [&str; 10] =
-    ["name", "notes", "vars", "targets", "settings", "matrix", "parts", "repeats", "order", "seed"];
+const KEYS: [&str; 12] = [
+    "name",
+    "notes",
+    "vars",
+    "targets",
+    "settings",
+    "matrix",
+    "parts",
+    "repeats",
+    "order",
+    "seed",
+    "hooks",
+    "environment",
+];
 
 impl Scenario {
     /// Reads a scenario. `set` are variables that were given on the command line and come before those of the file, `environment`
@@ -137,10 +158,8 @@ impl Reader<'_> {
         }
         let of = |key: &str| entries.iter().find(|entry| entry.key == key);
         if let Some(vars) = of("vars") {
-            for variable in self.map(&vars.node, "vars").unwrap_or_default() {
-                if let Some(value) = self.text(&variable.node, &variable.key) {
-                    self.variables.add(&variable.key, value);
-                }
+            for (name, value) in self.texts(&vars.node, "vars") {
+                self.variables.add(&name, value);
             }
         }
         let name = match of("name") {
@@ -163,7 +182,9 @@ impl Reader<'_> {
         let repeats = of("repeats").and_then(|entry| self.repeats(&entry.node)).unwrap_or(NonZeroU32::MIN);
         let order = of("order").and_then(|entry| self.order(&entry.node)).unwrap_or(Order::Interleaved);
         let seed = of("seed").and_then(|entry| self.number(&entry.node, "seed")).unwrap_or(1);
-        Some(Scenario { name: name?, notes, targets, settings, parts, repeats, order, seed })
+        let hooks = of("hooks").map(|entry| self.hooks(&entry.node)).unwrap_or_default();
+        let environment = of("environment").map(|entry| self.texts(&entry.node, "environment")).unwrap_or_default();
+        Some(Scenario { name: name?, notes, targets, settings, parts, repeats, order, seed, hooks, environment })
     }
 
     fn name(&mut self, node: &Node) -> Option<String> {
@@ -186,13 +207,13 @@ impl Reader<'_> {
         }
         let mut targets = Vec::new();
         for entry in &entries {
-            let settings = self.settings(&entry.node);
+            let (hooks, settings) = self.hooked_settings(&entry.node);
             if matches!(entry.node.value, Value::Map(_))
                 && !settings.iter().any(|setting| LOADED.contains(&setting.name.as_str()))
             {
                 self.fault(entry.at, format!("target `{}` has no `url`, and no `url-file`", entry.key));
             }
-            targets.push(Target { name: entry.key.clone(), settings });
+            targets.push(Target { name: entry.key.clone(), settings, hooks });
         }
         targets
     }
@@ -209,22 +230,23 @@ impl Reader<'_> {
             }
             (None, matrix) => {
                 let axes = matrix.map(|entry| self.axes(&entry.node)).unwrap_or_default();
-                vec![Part { name: String::new(), settings: Vec::new(), axes }]
+                vec![Part { name: String::new(), settings: Vec::new(), axes, hooks: Hooks::default() }]
             }
         }
     }
 
     fn part(&mut self, entry: &Entry) -> Option<Part> {
         let entries = self.map(&entry.node, "a part")?;
-        let (mut settings, mut axes) = (Vec::new(), Vec::new());
+        let (mut settings, mut axes, mut hooks) = (Vec::new(), Vec::new(), Hooks::default());
         for inner in &entries {
             match inner.key.as_str() {
                 "settings" => settings = self.settings(&inner.node),
                 "matrix" => axes = self.axes(&inner.node),
-                other => self.fault(inner.at, unknown(other, &["settings", "matrix"], "keys of a part")),
+                "hooks" => hooks = self.hooks(&inner.node),
+                other => self.fault(inner.at, unknown(other, &["settings", "matrix", "hooks"], "keys of a part")),
             }
         }
-        Some(Part { name: entry.key.clone(), settings, axes })
+        Some(Part { name: entry.key.clone(), settings, axes, hooks })
     }
 
     fn axes(&mut self, node: &Node) -> Vec<Axis> {
@@ -245,11 +267,45 @@ impl Reader<'_> {
 
     fn settings(&mut self, node: &Node) -> Vec<Setting> {
         let entries = self.map(node, "settings").unwrap_or_default();
-        let setting = |entry: Entry| {
-            let values = self.values(&entry.node, &entry.key);
-            Setting { name: entry.key, at: entry.at, values }
-        };
-        entries.into_iter().map(setting).collect()
+        entries.into_iter().map(|entry| self.setting(entry)).collect()
+    }
+
+    fn setting(&mut self, entry: Entry) -> Setting {
+        let values = self.values(&entry.node, &entry.key);
+        Setting { name: entry.key, at: entry.at, values }
+    }
+
+    /// Settings among which hooks stand.
+    fn hooked_settings(&mut self, node: &Node) -> (Hooks, Vec<Setting>) {
+        let entries = self.map(node, "settings").unwrap_or_default();
+        let (hooks, settings): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| entry.key == "hooks");
+        let hooks = hooks.first().map(|entry| self.hooks(&entry.node)).unwrap_or_default();
+        (hooks, settings.into_iter().map(|entry| self.setting(entry)).collect())
+    }
+
+    fn hooks(&mut self, node: &Node) -> Hooks {
+        let mut hooks = Hooks::default();
+        for entry in self.map(node, "hooks").unwrap_or_default() {
+            let command = self.text(&entry.node, &entry.key).filter(|command| !command.is_empty());
+            match entry.key.as_str() {
+                "before" => hooks.before = command,
+                "check" => hooks.check = command,
+                "after" => hooks.after = command,
+                other => self.fault(entry.at, unknown(other, &Hooks::KEYS, "hooks")),
+            }
+        }
+        hooks
+    }
+
+    /// Names with texts.
+    fn texts(&mut self, node: &Node, what: &str) -> Vec<(String, String)> {
+        let mut texts = Vec::new();
+        for entry in self.map(node, what).unwrap_or_default() {
+            if let Some(text) = self.text(&entry.node, &entry.key) {
+                texts.push((entry.key, text));
+            }
+        }
+        texts
     }
 
     /// One value, or each of a list.

@@ -3,8 +3,8 @@
 //! A name stands for a variable of the command line, of the file, or of the environment. Settings that may hold a secret keep
 //! what is of the environment unfilled: the program fills it in where it is sent, so that no plan or report holds it.
 
-/// Settings whose references to the environment the program resolves itself.
-const SECRETS: [&str; 4] = ["header", "cookie", "user", "connection"];
+/// Settings whose references to the environment the program resolves itself, and commands, whose shell does.
+const RESOLVED_LATER: [&str; 7] = ["header", "cookie", "user", "connection", "before", "check", "after"];
 
 /// What names stand for.
 pub struct Variables<'a> {
@@ -49,7 +49,7 @@ impl<'a> Variables<'a> {
             let name = &after[..end];
             match self.known(name) {
                 Some(value) => filled.push_str(value),
-                None if SECRETS.contains(&key) => filled.push_str(&rest[at..=at + 2 + end]),
+                None if RESOLVED_LATER.contains(&key) => filled.push_str(&rest[at..=at + 2 + end]),
                 None => filled.push_str(&(self.environment)(name).ok_or_else(|| name.to_owned())?),
             }
             rest = &after[end + 1..];

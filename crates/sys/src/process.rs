@@ -77,6 +77,15 @@ impl Process {
         Ok(ended)
     }
 
+    /// Kills it and all others of its process group, which it must lead (`process_group(0)`), and waits for its end.
+    pub fn kill_group(&mut self) -> io::Result<Ended> {
+        if self.ended.is_none() {
+            // SAFETY: as in `send`; a negative number stands for the group that the child leads.
+            check(unsafe { libc::kill(-self.id, libc::SIGKILL) })?;
+        }
+        self.kill()
+    }
+
     fn is_over(&self, at_most: Duration) -> io::Result<bool> {
         let mut asked = libc::pollfd { fd: self.handle.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let timeout = timespec(at_most);
@@ -161,6 +170,29 @@ mod tests {
         process.ask_to_end(Signal::Terminate).unwrap();
         let ended = process.wait(PATIENCE).unwrap().unwrap();
         assert_eq!(ended.status.signal(), Some(libc::SIGTERM));
+    }
+
+    #[test]
+    fn a_group_is_killed_with_its_leader() {
+        use std::os::unix::process::CommandExt;
+        let mut command = Command::new("sh");
+        let script = "sleep 60 & echo $! ; wait";
+        let (reader, writer) = io::pipe().unwrap();
+        let mut process =
+            Process::spawn(command.args(["-c", script]).stdin(Stdio::null()).stdout(writer).process_group(0)).unwrap();
+        drop(command);
+        let mut line = String::new();
+        io::BufRead::read_line(&mut io::BufReader::new(reader), &mut line).unwrap();
+        process.kill_group().unwrap();
+        let place = format!("/proc/{}/stat", line.trim());
+        // It is gone, or dead and waiting for whoever inherits it to notice.
+        let gone =
+            || std::fs::read_to_string(&place).map_or(true, |stat| stat.contains(") Z ") || stat.contains(") X "));
+        let begun = std::time::Instant::now();
+        while !gone() && begun.elapsed() < PATIENCE {
+            std::thread::yield_now();
+        }
+        assert!(gone(), "{place}");
     }
 
     #[test]

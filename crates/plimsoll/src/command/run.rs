@@ -2,6 +2,8 @@
 //! directory of its own, and a study that was stopped goes on where it was.
 
 use super::line;
+mod hooks;
+
 use crate::cli::{self, Command};
 use crate::execute::{self, Output, Print};
 use crate::failure::{Exit, Failure};
@@ -64,6 +66,8 @@ struct Planned {
     repeat: u32,
     directory: String,
     words: Words,
+    /// What its hooks are told.
+    told: Vec<(String, String)>,
 }
 
 /// Carries it out.
@@ -131,6 +135,7 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
             repeat: trial.repeat,
             directory: format!("{:03}-{}/{of_target}-{}", trial.cell + 1, cell.directory(scenario), trial.repeat + 1),
             words: cell.words(scenario, target),
+            told: study::hooks::environment(scenario, cell, target, trial.repeat),
         });
     }
     if planned.is_empty() {
@@ -209,6 +214,12 @@ fn dry(scenario: &Scenario, planned: &[Planned]) -> String {
             trial.words.command,
             escape(&of.join(" "))
         ));
+        let hooks = &trial.words.hooks;
+        for (name, command) in [("before", &hooks.before), ("check", &hooks.check), ("after", &hooks.after)] {
+            if let Some(command) = command {
+                text.push_str(&format!("    {name}: {}\n", escape(command)));
+            }
+        }
     }
     let more = if open { ", and what those take that end when they are done" } else { "" };
     text.push_str(&format!("\nprojected time: {}{more}\n", format_span(sum)));
@@ -263,7 +274,14 @@ fn measure_all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &Hash
             escape(&trial.cell),
             escape(&trial.target)
         ));
+        let said_by_hooks = base.join(format!("{}.hooks.log", trial.directory));
+        if !hooks::before(&trial.words.hooks, &trial.told, &said_by_hooks)? {
+            return Ok(Exit::Interrupted(2));
+        }
         let Some(said) = measure(trial, base)? else { return Ok(Exit::Interrupted(2)) };
+        if !hooks::after(&trial.words.hooks, &trial.told, &said_by_hooks)? {
+            return Ok(Exit::Interrupted(2));
+        }
         say::note(&format!("    {said}"));
         let (cell, target, directory) = (trial.cell.clone(), trial.target.clone(), trial.directory.clone());
         let record = StudyRecord::Trial { cell, target, repeat: trial.repeat, directory };

@@ -118,6 +118,41 @@ fn targets_take_turns_and_a_study_goes_on_where_it_was() {
 }
 
 #[test]
+fn hooks_run_around_each_trial_and_a_failing_one_ends_the_study() {
+    let _cores = all_cores();
+    let place = Place::new();
+    let (server, base) = server(&place);
+    let scenario = "name: hooked\ntargets: {a: {url: '${base}/blackhole/1KiB'}}\nsettings: {requests: 5}\n\
+         matrix: {cache: [cold, warm]}\nhooks:\n  \
+         before: 'echo $PLIMSOLL_CACHE on $PLIMSOLL_TARGET >> \"$PLACE/seen\"; echo said'\n  \
+         check: 'test \"$PLIMSOLL_CACHE\" != \"$FORBIDDEN\"'\n  after: 'echo after >> \"$PLACE/seen\"'\n";
+    place.write("hooked.yaml", scenario);
+    let set = format!("base={base}");
+    let here = place.path("").display().to_string();
+    let words = ["run", "hooked.yaml", "--set", &set, "--out", "study", "--json"];
+    let dry = place.run(words.iter().chain(&["--dry-run"]));
+    dry.expect(0);
+    assert!(dry.stdout.contains("before: echo $PLIMSOLL_CACHE") && !dry.stdout.contains("--cache"), "{}", dry.stdout);
+    let run = |words: &[&str], forbidden: &str| {
+        let mut command = place.command(words);
+        command.env("PLACE", &here).env("FORBIDDEN", forbidden);
+        Running::of(command).end()
+    };
+    let refused = run(&words, "warm");
+    refused.expect(4);
+    assert!(refused.stderr.contains("the hook `check` failed"), "{}", refused.stderr);
+    let done = ["run", "hooked.yaml", "--set", &set, "--resume", "study", "--json"];
+    let study = run(&done, "");
+    study.expect(0);
+    assert_eq!(trials(&study).len(), 2);
+    let seen = fs::read_to_string(place.path("seen")).unwrap();
+    assert_eq!(seen, "cold on a\nafter\nwarm on a\nwarm on a\nafter\n");
+    let log = place.path("study/002-cache-warm/a-1.hooks.log");
+    assert_eq!(fs::read_to_string(log).unwrap(), "said\nsaid\n", "one line of each try");
+    server.stop();
+}
+
+#[test]
 fn every_mistake_is_told_where_it_stands_and_nothing_is_run() {
     let _cores = shared_cores();
     let place = Place::new();

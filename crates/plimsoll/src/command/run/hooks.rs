@@ -1,0 +1,61 @@
+//! Commands around a trial: they bring a cache into the state that is measured, check it, and clean up. What they say is kept
+//! beside the trial.
+
+use crate::failure::Failure;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use study::Hooks;
+use sys::process::Process;
+
+/// A hook that is not done by then never will be.
+const TIME_MAX: Duration = Duration::from_secs(60 * 60);
+/// How often an interrupt is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Runs what comes before a trial. False when the user has interrupted.
+pub fn before(hooks: &Hooks, told: &[(String, String)], log: &Path) -> Result<bool, Failure> {
+    for (name, command) in [("before", &hooks.before), ("check", &hooks.check)] {
+        if let Some(command) = command
+            && !run(name, command, told, log)?
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Runs what comes after a trial. False when the user has interrupted.
+pub fn after(hooks: &Hooks, told: &[(String, String)], log: &Path) -> Result<bool, Failure> {
+    hooks.after.as_ref().map_or(Ok(true), |command| run("after", command, told, log))
+}
+
+fn run(name: &str, command: &str, told: &[(String, String)], log: &Path) -> Result<bool, Failure> {
+    let failed = |why: String| {
+        let place = log.display();
+        Failure::could_not_run(format!("the hook `{name}` {why}: nothing more is measured; what it said is in {place}"))
+    };
+    let cannot = |error: std::io::Error| failed(format!("can not be run: {error}"));
+    if let Some(directory) = log.parent() {
+        std::fs::create_dir_all(directory).map_err(cannot)?;
+    }
+    let said = File::options().create(true).append(true).open(log).map_err(cannot)?;
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(command).envs(told.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
+    // A group of its own: an interrupt of the terminal is this program's to obey, and it ends the whole group.
+    shell.stdout(said.try_clone().map_err(cannot)?).stderr(said).process_group(0);
+    let mut process = Process::spawn(&mut shell).map_err(cannot)?;
+    let begun = Instant::now();
+    loop {
+        if let Some(ended) = process.wait(LOOK).map_err(cannot)? {
+            return if ended.status.success() { Ok(true) } else { Err(failed(format!("failed ({})", ended.status))) };
+        }
+        let interrupted = sys::signals::interrupts().count > 0;
+        if interrupted || begun.elapsed() >= TIME_MAX {
+            process.kill_group().map_err(cannot)?;
+            return if interrupted { Ok(false) } else { Err(failed("took more than an hour".to_owned())) };
+        }
+    }
+}
