@@ -215,6 +215,18 @@ impl Distribution {
         })
     }
 
+    /// The histogram itself, for files that hold one; `None` without values.
+    #[must_use]
+    pub fn histogram(&self) -> Option<&Histogram<u64>> {
+        self.histogram.as_deref()
+    }
+
+    /// The histogram of a distribution without values.
+    #[must_use]
+    pub fn empty_histogram() -> Histogram<u64> {
+        new_histogram(0)
+    }
+
     /// Recorded values and their counts, ascending; each value is the highest of its bucket.
     pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.histogram

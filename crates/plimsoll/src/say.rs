@@ -20,8 +20,13 @@ pub fn try_out(text: &str) -> io::Result<()> {
     }
 }
 
+/// Standard output, for what is too long to be made before it is written. It has to be flushed.
+pub fn stream() -> impl Write + Send {
+    io::BufWriter::with_capacity(64 << 10, io::stdout())
+}
+
 /// The pipe is closed, or the terminal is gone. The system tells the latter by a signal, and then refuses all writing.
-fn nobody_reads(error: &io::Error) -> bool {
+pub fn nobody_reads(error: &io::Error) -> bool {
     let hung_up = || sys::signals::interrupts().last == Some(Signal::HangUp);
     error.kind() == io::ErrorKind::BrokenPipe || (error.kind() != io::ErrorKind::StorageFull && hung_up())
 }

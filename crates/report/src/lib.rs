@@ -4,12 +4,13 @@
 //! Two sets of runs are compared by [`compare`].
 //!
 //! [`text()`] is for people and for issues, [`html()`] is the same with charts, [`json()`] is for machines, [`compat`] for
-//! scripts that read other tools' output. All of them draw on the same few modules: [`standing`] (may these figures be used?),
+//! scripts that read other tools' output, [`export`] for other programs. All of them draw on the same few modules: [`standing`] (may these figures be used?),
 //! [`percentile`] (is there enough to show this quantile?), [`formula`] (other tools' arithmetic), `number` and `escape`.
 
 pub mod compare;
 pub mod compat;
 pub mod escape;
+pub mod export;
 pub mod formula;
 mod html;
 pub mod json;

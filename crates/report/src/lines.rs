@@ -33,9 +33,11 @@ pub struct Study {
 /// The load lines of a study as a table; nothing where there are none.
 #[must_use]
 pub fn text(lines: &[LineTrial]) -> String {
-    if lines.is_empty() {
-        return String::new();
-    }
+    if lines.is_empty() { String::new() } else { table(&rows(lines)) }
+}
+
+/// A row of titles, and one for each search.
+pub(crate) fn rows(lines: &[LineTrial]) -> Vec<[String; 6]> {
     let mut rows = vec![["cell", "target", "load line", "fails at", "beside", "first to break"].map(str::to_owned)];
     for (index, trial) in lines.iter().enumerate() {
         let of_cell = |other: &&LineTrial| other.cell == trial.cell && other.repeat == trial.repeat;
@@ -52,7 +54,7 @@ pub fn text(lines: &[LineTrial]) -> String {
             line.broke.clone().unwrap_or_default(),
         ]);
     }
-    table(&rows)
+    rows
 }
 
 /// The highest load that held.

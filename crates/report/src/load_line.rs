@@ -135,6 +135,28 @@ impl LoadLine {
         }
     }
 
+    /// What is shown of a level, under [`COLUMNS`].
+    pub(crate) fn row(&self, level: &Level) -> [String; 10] {
+        let dash = || "–".to_owned();
+        let edge = if Some(level.level) == self.passed { ">" } else { "" };
+        let measured = &level.measured;
+        [
+            edge.to_owned(),
+            self.shown(level.level),
+            if level.passed { "held".to_owned() } else { "FAILED".to_owned() },
+            measured.ok_per_second.map_or_else(dash, rate),
+            measured.goodput.map_or_else(dash, byte_rate),
+            measured.response_p50_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
+            measured.response_p99_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
+            measured.success.map_or_else(dash, share),
+            format!("{:.1} s{}", level.seconds, if level.decided { "" } else { " ≈" }),
+            measured
+                .broke
+                .as_ref()
+                .map_or_else(|| measured.limited_by.clone(), |broke| format!("{} · {broke}", measured.limited_by)),
+        ]
+    }
+
     /// Where the line lies, in a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -173,35 +195,20 @@ impl LoadLine {
 }
 
 /// What is said below levels that were not decided.
-const ESTIMATED: &str = "≈ not sure when its time was over: held or failed by what was measured until then\n";
+pub(crate) const ESTIMATED: &str =
+    "≈ not sure when its time was over: held or failed by what was measured until then\n";
+
+/// Titles of what is shown of a level.
+pub(crate) const COLUMNS: [&str; 10] =
+    ["", "level", "", "ok", "goodput", "p50", "p99", "success", "measured", "limited by"];
 
 /// The report for people.
 #[must_use]
 pub fn text(line: &LoadLine, style: &Style) -> String {
-    let dash = || "–".to_owned();
-    let mut rows =
-        vec![["", "level", "", "ok", "goodput", "p50", "p99", "success", "measured", "limited by"].map(str::to_owned)];
     let mut levels: Vec<&Level> = line.levels.iter().collect();
     levels.sort_by_key(|level| level.level);
-    for level in levels {
-        let edge = if Some(level.level) == line.passed { ">" } else { "" };
-        let measured = &level.measured;
-        rows.push([
-            edge.to_owned(),
-            line.shown(level.level),
-            if level.passed { "held".to_owned() } else { "FAILED".to_owned() },
-            measured.ok_per_second.map_or_else(dash, rate),
-            measured.goodput.map_or_else(dash, byte_rate),
-            measured.response_p50_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
-            measured.response_p99_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
-            measured.success.map_or_else(dash, share),
-            format!("{:.1} s{}", level.seconds, if level.decided { "" } else { " ≈" }),
-            measured
-                .broke
-                .as_ref()
-                .map_or_else(|| measured.limited_by.clone(), |broke| format!("{} · {broke}", measured.limited_by)),
-        ]);
-    }
+    let rows = levels.into_iter().map(|level| line.row(level));
+    let rows: Vec<[String; 10]> = std::iter::once(COLUMNS.map(str::to_owned)).chain(rows).collect();
     let bold = |text: &str| if style.color { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() };
     let objectives = line.objectives.join(", ");
     format!(

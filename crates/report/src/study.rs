@@ -94,6 +94,11 @@ impl Row<'_> {
 /// The trials of a study as a table, in the order in which cells and targets were first measured. Medians of repeats.
 #[must_use]
 pub fn text(trials: &[Trial]) -> String {
+    table(&rows(trials))
+}
+
+/// A row of titles, and one for each cell and target.
+pub(crate) fn rows(trials: &[Trial]) -> Vec<[String; 10]> {
     let mut keys: Vec<(&str, &str)> = Vec::new();
     for trial in trials {
         let key = (trial.cell.as_str(), trial.target.as_str());
@@ -131,7 +136,7 @@ pub fn text(trials: &[Trial]) -> String {
             before = Some((key.0, row));
         }
     }
-    table(&rows)
+    rows
 }
 
 #[cfg(test)]

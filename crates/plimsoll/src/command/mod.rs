@@ -6,6 +6,7 @@ mod dataset;
 pub mod demo;
 pub mod doctor;
 mod embedded;
+pub mod export;
 pub mod generate;
 pub mod get;
 pub mod line;

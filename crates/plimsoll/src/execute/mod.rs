@@ -8,6 +8,8 @@ pub mod live;
 mod prepare;
 mod recording;
 pub mod repeats;
+pub mod sets;
+pub mod sink;
 pub mod watched;
 
 use crate::failure::{Exit, Failure};

@@ -2,7 +2,7 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "demo",
     "get",
     "put",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 17] = [
     "serve",
     "report",
     "compare",
+    "export",
     "doctor",
     "schema",
     "completions",

@@ -8,6 +8,7 @@ mod bad_input;
 mod compare;
 mod counts;
 mod dialects;
+mod export;
 mod front;
 mod generate;
 mod help;

@@ -1,0 +1,265 @@
+//! `plimsoll export`: saved runs as other programs read them.
+
+use super::line;
+use crate::execute;
+use crate::execute::sets::{Kind, Set};
+use crate::execute::sink::{self, Trouble};
+use crate::failure::Failure;
+use crate::say;
+use clap::ValueEnum;
+use measure::Interval;
+use report::Standing;
+use report::escape::escape;
+use report::export::table::{self, TableForm};
+use report::export::{ExportError, ab, hdr, intervals, markdown, operations, retrieval, runs};
+use report::lines::{LineTrial, Study};
+use report::study::Trial;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use store::{OpLogReader, OpRecord, Record, STUDY_FILE, SavedRun, StoreErrorKind, StudyRecord};
+
+/// Which run, in which form, and where to.
+#[derive(clap::Args, Debug)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// The run directory; for tables of runs also that of a repeated run, a study, or a search for the load line.
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// In which form.
+    #[arg(long = "as", value_enum, value_name = "FORM")]
+    pub form: Form,
+    /// The file to write, over an older one [default: standard output].
+    #[arg(long, value_name = "FILE")]
+    pub to: Option<PathBuf>,
+}
+
+const AFTER: &str =
+    "Of several runs (--repeat, a study, a search) csv, parquet and markdown are a table with a row for each; the forms
+that hold one run take the directory of one. docs/export.md tells the columns.
+
+  plimsoll export runs/20261121-023000-localhost_8080 --as csv --to seconds.csv";
+
+/// What it is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// A row for each second, or for each of several runs.
+    Csv,
+    /// A row for each operation, of a run made with --log-ops.
+    OpsCsv,
+    /// As csv, in Apache Parquet.
+    Parquet,
+    /// As ops-csv, in Apache Parquet.
+    OpsParquet,
+    /// The 19 columns of retrieval-load-testing, the k6 kit for booster-http.
+    RetrievalCsv,
+    /// What `ab -e` writes: percentages served and their times.
+    AbE,
+    /// What `ab -g` writes, for gnuplot; needs --log-ops.
+    AbG,
+    /// Percentiles of response time as HdrHistogram's plotters read them.
+    Hgrm,
+    /// The same of service time.
+    HgrmService,
+    /// HdrHistogram's interval log, version 1.3.
+    Hlog,
+    /// The JSON of `report --json`.
+    Json,
+    /// Tables for an issue.
+    Markdown,
+}
+
+impl Form {
+    /// The form of a table of seconds or runs.
+    fn table(self) -> Option<TableForm> {
+        match self {
+            Self::Csv | Self::OpsCsv => Some(TableForm::Csv),
+            Self::Parquet | Self::OpsParquet => Some(TableForm::Parquet),
+            _ => None,
+        }
+    }
+
+    fn holds_one_run(self) -> bool {
+        !matches!(self, Self::Csv | Self::Parquet | Self::RetrievalCsv | Self::Json | Self::Markdown)
+    }
+}
+
+/// Writes it.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let set = Set::of(&args.directory)?;
+    if set.kind != Kind::One && args.form.holds_one_run() {
+        let one = set.places.first().map_or_else(|| args.directory.clone(), |place| set.directory(place));
+        let name = name(args.form);
+        return Err(Failure::usage(format!(
+            "--as {name} holds one run: name the directory of one, like {}",
+            one.display()
+        )));
+    }
+    if args.form.table() == Some(TableForm::Parquet) && args.to.is_none() && io::stdout().is_terminal() {
+        return Err(Failure::usage("Parquet is not for a terminal: name a file with --to"));
+    }
+    sink::write(args.to.as_deref(), |out| match set.kind {
+        Kind::One => one(&set, args.form, out),
+        _ => several(&set, args.form, out),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn name(form: Form) -> String {
+    form.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+type Written = Result<(), Trouble>;
+type Out<'a> = &'a mut (dyn Write + Send);
+
+/// A run in any form.
+fn one(set: &Set, form: Form, out: Out<'_>) -> Written {
+    let run = match set.places.first() {
+        Some(place) => set.read(place)?,
+        None => return Ok(()),
+    };
+    let standing = Standing::of(&run);
+    if standing != Standing::Valid {
+        say::note(&format!("the run is {}: `plimsoll report {}` says why", standing.word(), set.base.display()));
+    }
+    match form {
+        Form::Csv => seconds(&set.base, &run, TableForm::Csv, out),
+        Form::Parquet => seconds(&set.base, &run, TableForm::Parquet, out),
+        Form::OpsCsv => operations(&set.base, &run, TableForm::Csv, out),
+        Form::OpsParquet => operations(&set.base, &run, TableForm::Parquet, out),
+        Form::RetrievalCsv => table_of_runs(set, form, out),
+        Form::AbE => Ok(ab::percentages(&run.summary().all.response, out)?),
+        Form::AbG => gnuplot(&set.base, &run, out),
+        Form::Hgrm => Ok(hdr::percentiles(&run.summary().all.response, out)?),
+        Form::HgrmService => Ok(hdr::percentiles(&run.summary().all.service, out)?),
+        Form::Hlog => interval_log(&set.base, &run, out),
+        Form::Json => document(serde_json::to_string_pretty(&report::json(&run)), out),
+        Form::Markdown => Ok(out.write_all(markdown::run(&run).as_bytes()).and_then(|()| out.flush())?),
+    }
+}
+
+/// Several runs, in the forms that hold them.
+fn several(set: &Set, form: Form, out: Out<'_>) -> Written {
+    match form {
+        Form::Json => document(json(set)?, out),
+        Form::Markdown => Ok(out.write_all(marked(set)?.as_bytes()).and_then(|()| out.flush())?),
+        _ => table_of_runs(set, form, out),
+    }
+}
+
+/// Hands each interval of a run to `take`, until it fails.
+fn each_interval(base: &Path, mut take: impl FnMut(Interval) -> Result<(), ExportError>) -> Written {
+    let mut taken = Ok(());
+    let read = store::for_each_record(base, |record| {
+        if let Record::Interval(interval) = record
+            && taken.is_ok()
+        {
+            taken = take(*interval);
+        }
+    });
+    read.map_err(|error| execute::unread(&error))?;
+    Ok(taken?)
+}
+
+fn seconds(base: &Path, run: &SavedRun, form: TableForm, out: Out<'_>) -> Written {
+    let mut table = table::begin(form, intervals::COLUMNS, out)?;
+    each_interval(base, |interval| table.row(&intervals::Row::of(run.begin.started_unix_ms, interval)))?;
+    Ok(table.finish()?)
+}
+
+fn interval_log(base: &Path, run: &SavedRun, out: Out<'_>) -> Written {
+    let (mut serializer, mut inner) = (hdr::serializer(), &mut *out);
+    let mut log = hdr::Log::begin(run.begin.started_unix_ms, &mut inner, &mut serializer)?;
+    each_interval(base, |interval| log.interval(&interval))?;
+    Ok(out.flush()?)
+}
+
+/// Hands each operation of a run to `take`. One is in memory at a time.
+fn each_operation(base: &Path, mut take: impl FnMut(OpRecord) -> Result<(), ExportError>) -> Written {
+    let mut log = OpLogReader::open(base).map_err(|error| match &error.kind {
+        StoreErrorKind::Io(io) if io.kind() == io::ErrorKind::NotFound => Failure::usage(format!(
+            "{} has no log of operations: make the run with --log-ops, or choose a form without operations",
+            base.display()
+        )),
+        _ => Failure::could_not_run(&error),
+    })?;
+    for op in log.by_ref() {
+        take(op.map_err(|error| Failure::could_not_run(&error))?)?;
+    }
+    if let Some(damage) = log.damage() {
+        say::note(&format!(
+            "the log of operations is damaged at byte {}: what stands behind it is left out",
+            damage.at_byte
+        ));
+    }
+    Ok(())
+}
+
+fn operations(base: &Path, run: &SavedRun, form: TableForm, out: Out<'_>) -> Written {
+    let mut table = table::begin(form, operations::COLUMNS, out)?;
+    each_operation(base, |op| table.row(&operations::Row::of(run, op)))?;
+    Ok(table.finish()?)
+}
+
+fn gnuplot(base: &Path, run: &SavedRun, out: Out<'_>) -> Written {
+    let mut file = ab::Gnuplot::default();
+    each_operation(base, |op| match operations::is_measured(run, &op) {
+        true => file.add(run.begin.started_unix_ms, &op),
+        false => Ok(()),
+    })?;
+    Ok(file.write(out)?)
+}
+
+/// A row for each run.
+fn table_of_runs(set: &Set, form: Form, out: Out<'_>) -> Written {
+    let columns = if form == Form::RetrievalCsv { retrieval::COLUMNS } else { runs::COLUMNS };
+    let mut table = table::begin(form.table().unwrap_or(TableForm::Csv), columns, out)?;
+    for place in &set.places {
+        table.row(&runs::Row { place: place.clone(), run: set.read(place)? })?;
+    }
+    Ok(table.finish()?)
+}
+
+fn document(made: serde_json::Result<String>, out: Out<'_>) -> Written {
+    let text = made.map_err(|error| ExportError::Form(error.to_string()))?;
+    Ok(writeln!(out, "{text}").and_then(|()| out.flush())?)
+}
+
+fn study(set: &Set) -> Result<Study, Failure> {
+    let mut study = Study::default();
+    for record in &set.records {
+        let StudyRecord::Trial { cell, target, repeat, directory, .. } = record else { continue };
+        let (cell, target, repeat, place) = (escape(cell), escape(target), *repeat, set.base.join(directory));
+        if place.join(STUDY_FILE).is_file() {
+            let line = line::of(&place)?;
+            study.lines.push(LineTrial { cell, target, repeat, directory: directory.clone(), line });
+        } else {
+            let run = SavedRun::read(&place).map_err(|error| execute::unread_again(&error))?;
+            study.trials.push(Trial::of((&cell, &target, repeat), directory, &run));
+        }
+    }
+    Ok(study)
+}
+
+fn read_all(set: &Set) -> Result<Vec<(String, SavedRun)>, Failure> {
+    set.places.iter().map(|place| Ok((place.directory.clone(), set.read(place)?))).collect()
+}
+
+fn json(set: &Set) -> Result<serde_json::Result<String>, Failure> {
+    Ok(match set.kind {
+        Kind::Study => serde_json::to_string_pretty(&study(set)?),
+        Kind::Line => serde_json::to_string_pretty(&line::of(&set.base)?),
+        Kind::One | Kind::Repeats => {
+            let runs: Vec<SavedRun> = read_all(set)?.into_iter().map(|(_, run)| run).collect();
+            serde_json::to_string_pretty(&report::json_repeats(&runs))
+        }
+    })
+}
+
+fn marked(set: &Set) -> Result<String, Failure> {
+    Ok(match set.kind {
+        Kind::Study => markdown::study(&study(set)?),
+        Kind::Line => markdown::line(&line::of(&set.base)?),
+        Kind::One | Kind::Repeats => markdown::repeats(&read_all(set)?),
+    })
+}

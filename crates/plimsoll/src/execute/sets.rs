@@ -1,0 +1,107 @@
+//! What a directory holds: one run, or several that belong together, and what each of them is among the others.
+
+use super::{repeats, unread, unread_again};
+use crate::failure::Failure;
+use report::export::runs::Place;
+use std::path::{Path, PathBuf};
+use store::{RECORDS_FILE, STUDY_FILE, SavedRun, StudyRecord};
+
+/// What the runs of a directory are to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It is a run.
+    One,
+    /// Runs of the same load.
+    Repeats,
+    /// Trials of a study.
+    Study,
+    /// Levels of a search for the load line.
+    Line,
+}
+
+/// The runs of a directory.
+#[derive(Debug)]
+pub struct Set {
+    /// Where they are.
+    pub base: PathBuf,
+    /// What they are to each other.
+    pub kind: Kind,
+    /// What each of them is, in order.
+    pub places: Vec<Place>,
+    /// The log of a study or a search.
+    pub records: Vec<StudyRecord>,
+}
+
+impl Set {
+    /// What a directory holds. No run is read yet.
+    ///
+    /// # Errors
+    /// When the log of a study can not be read.
+    pub fn of(base: &Path) -> Result<Self, Failure> {
+        let mut set = Self { base: base.to_owned(), kind: Kind::One, places: Vec::new(), records: Vec::new() };
+        if base.join(RECORDS_FILE).exists() {
+            set.places.push(Place::default());
+        } else if repeats::is_one(base) {
+            set.kind = Kind::Repeats;
+            let numbers = 0..repeats::directories(base).len() as u64;
+            set.places.extend(numbers.map(|repeat| Place {
+                directory: (repeat + 1).to_string(),
+                repeat: Some(repeat),
+                ..Place::default()
+            }));
+        } else if base.join(STUDY_FILE).is_file() {
+            set.records = store::read_study(base).map_err(|error| unread(&error))?;
+            set.kind = match set.records.first() {
+                Some(StudyRecord::Scenario { .. }) => Kind::Study,
+                _ => Kind::Line,
+            };
+            for record in &set.records {
+                set.places.extend(places(base, record)?);
+            }
+        } else {
+            // Its reader says what is wrong.
+            set.places.push(Place::default());
+        }
+        Ok(set)
+    }
+
+    /// Where a run is.
+    pub fn directory(&self, place: &Place) -> PathBuf {
+        if place.directory.is_empty() { self.base.clone() } else { self.base.join(&place.directory) }
+    }
+
+    /// Reads a run.
+    ///
+    /// # Errors
+    /// When it can not be read.
+    pub fn read(&self, place: &Place) -> Result<SavedRun, Failure> {
+        let told = if self.kind == Kind::One { unread } else { unread_again };
+        SavedRun::read(&self.directory(place)).map_err(|error| told(&error))
+    }
+}
+
+/// The runs that a line of the log of a study or a search speaks of. A trial may be a search with levels of its own.
+fn places(base: &Path, record: &StudyRecord) -> Result<Vec<Place>, Failure> {
+    let level = |record: &StudyRecord, of: &Place| match record {
+        StudyRecord::Level { level, directory, .. } => {
+            let directory = Path::new(&of.directory).join(directory).display().to_string();
+            Some(Place { directory, level: Some(*level), ..of.clone() })
+        }
+        _ => None,
+    };
+    let StudyRecord::Trial { cell, target, repeat, directory, .. } = record else {
+        return Ok(level(record, &Place::default()).into_iter().collect());
+    };
+    let trial = Place {
+        directory: directory.clone(),
+        cell: Some(cell.clone()),
+        target: Some(target.clone()),
+        repeat: Some(u64::from(*repeat)),
+        level: None,
+    };
+    if !base.join(directory).join(STUDY_FILE).is_file() {
+        return Ok(vec![trial]);
+    }
+    let records = store::read_study(&base.join(directory)).map_err(|error| unread_again(&error))?;
+    Ok(records.iter().filter_map(|record| level(record, &trial)).collect())
+}

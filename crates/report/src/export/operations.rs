@@ -1,0 +1,67 @@
+//! Every operation, of a run that was made with `--log-ops`.
+
+use super::ms;
+use super::table::{Column, count, number, text};
+use measure::{AttemptClass, Enumerated, Instant};
+use store::{OpRecord, SavedRun};
+
+/// Whether an operation belongs to the measured window of a run: its intended start lies in it.
+#[must_use]
+pub fn is_measured(run: &SavedRun, op: &OpRecord) -> bool {
+    run.summary().window.is_some_and(|(start, end)| start <= op.intended && op.intended < end)
+}
+
+/// An operation.
+pub struct Row {
+    op: OpRecord,
+    measured: bool,
+}
+
+impl Row {
+    /// An operation of `run`.
+    #[must_use]
+    pub fn of(run: &SavedRun, op: OpRecord) -> Self {
+        Self { measured: is_measured(run, &op), op }
+    }
+
+    /// Time between two instants of an operation that ended well, in milliseconds.
+    fn span_ms(&self, from: Option<Instant>, to: Option<Instant>) -> Option<f64> {
+        let ended_well = self.op.class == AttemptClass::Ok;
+        ms(to?.as_nanos().checked_sub(from?.as_nanos())).filter(|_| ended_well)
+    }
+}
+
+/// The columns: those of the log in its words and units, and the times that follow. Times in milliseconds are those of operations that
+/// ended well; `measured` is 1 for operations of the window and 0 for those of the warm-up.
+pub const COLUMNS: &[Column<Row>] = &[
+    count("op", |row| Some(row.op.op)),
+    count("measured", |row| Some(u64::from(row.measured))),
+    text("kind", |row| Some(row.op.kind.name().to_owned())),
+    count("url", |row| Some(row.op.url)),
+    count("slot", |row| Some(u64::from(row.op.slot))),
+    count("intended_nanos", |row| Some(row.op.intended.as_nanos())),
+    count("started_nanos", |row| Some(row.op.started.as_nanos())),
+    count("sent_nanos", |row| row.op.sent.map(Instant::as_nanos)),
+    count("first_byte_nanos", |row| row.op.first_byte.map(Instant::as_nanos)),
+    count("end_nanos", |row| Some(row.op.end.as_nanos())),
+    number("response_ms", |row| row.span_ms(Some(row.op.intended), Some(row.op.end))),
+    number("service_ms", |row| row.span_ms(row.op.sent, Some(row.op.end))),
+    number("ttfb_ms", |row| row.span_ms(row.op.sent, row.op.first_byte)),
+    number("connect_ms", |row| ms(row.op.connect_nanos)),
+    number("handshake_ms", |row| ms(row.op.handshake_nanos)),
+    count("status", |row| row.op.status.map(u64::from)),
+    text("class", |row| Some(row.op.class.name().to_owned())),
+    text("cause", |row| Some(row.op.cause.name().to_owned())),
+    count("attempts", |row| Some(u64::from(row.op.attempts))),
+    count("body_bytes", |row| Some(row.op.body_bytes)),
+    count("received_bytes", |row| Some(row.op.bytes)),
+    count("range_first_byte", |row| row.op.range.map(|range| range.first)),
+    count("range_last_byte", |row| row.op.range.map(|range| range.last)),
+    text("hops", |row| hops(&row.op)),
+];
+
+/// The hosts of a redirected operation in order.
+fn hops(op: &OpRecord) -> Option<String> {
+    let hosts: Vec<&str> = op.hops.iter().map(|hop| hop.host.as_str()).collect();
+    (!hosts.is_empty()).then(|| hosts.join(" "))
+}

@@ -1,0 +1,157 @@
+//! Apache Parquet: typed columns in row groups, compressed with zstd. All columns may be null; counts are signed 64-bit numbers,
+//! which every reader has.
+
+use super::ExportError;
+use super::table::{Column, Get, Table};
+use crate::escape::escape;
+use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::Type;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+/// Rows that are held before they are written: some 20 MB of operations.
+const GROUP_ROWS: usize = 1 << 16;
+
+impl From<ParquetError> for ExportError {
+    fn from(error: ParquetError) -> Self {
+        match error {
+            // What the writer said, so that a full disk is told as one.
+            ParquetError::External(source) => match source.downcast::<io::Error>() {
+                Ok(error) => Self::Io(*error),
+                Err(other) => Self::Form(other.to_string()),
+            },
+            other => Self::Form(other.to_string()),
+        }
+    }
+}
+
+/// The values of one column that wait to be written, and which of them are there.
+struct Waiting {
+    values: Values,
+    present: Vec<i16>,
+}
+
+enum Values {
+    Counts(Vec<i64>),
+    Numbers(Vec<f64>),
+    Texts(Vec<ByteArray>),
+}
+
+/// A table as Parquet.
+pub struct ParquetTable<'a, R: 'static> {
+    columns: &'static [Column<R>],
+    writer: SerializedFileWriter<&'a mut (dyn Write + Send)>,
+    waiting: Vec<Waiting>,
+    rows: usize,
+}
+
+impl<'a, R> ParquetTable<'a, R> {
+    /// Writes the header.
+    pub fn new(columns: &'static [Column<R>], out: &'a mut (dyn Write + Send)) -> Result<Self, ExportError> {
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_created_by(format!("plimsoll {}", env!("CARGO_PKG_VERSION")))
+            .build();
+        let fields = columns.iter().map(|column| field(column).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+        let schema = Type::group_type_builder("plimsoll").with_fields(fields).build()?;
+        let writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?;
+        let waiting = columns.iter().map(Waiting::of).collect();
+        Ok(Self { columns, writer, waiting, rows: 0 })
+    }
+
+    fn write_group(&mut self) -> Result<(), ExportError> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let mut group = self.writer.next_row_group()?;
+        for waiting in &mut self.waiting {
+            match &mut waiting.values {
+                Values::Counts(values) => write::<Int64Type>(&mut group, values, &waiting.present)?,
+                Values::Numbers(values) => write::<DoubleType>(&mut group, values, &waiting.present)?,
+                Values::Texts(values) => write::<ByteArrayType>(&mut group, values, &waiting.present)?,
+            }
+            waiting.present.clear();
+        }
+        group.close()?;
+        self.rows = 0;
+        Ok(())
+    }
+}
+
+/// Writes the next column of a group.
+fn write<T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, &mut (dyn Write + Send)>,
+    values: &mut Vec<T::T>,
+    present: &[i16],
+) -> Result<(), ExportError> {
+    let mut column = group.next_column()?.ok_or_else(|| ExportError::Form("a column too many".to_owned()))?;
+    column.typed::<T>().write_batch(values, Some(present), None)?;
+    column.close()?;
+    values.clear();
+    Ok(())
+}
+
+fn field<R>(column: &Column<R>) -> Result<Type, ParquetError> {
+    let (physical, converted, logical) = match column.get {
+        Get::Count(_) => (Physical::INT64, ConvertedType::NONE, None),
+        Get::Number(_) => (Physical::DOUBLE, ConvertedType::NONE, None),
+        Get::Text(_) => (Physical::BYTE_ARRAY, ConvertedType::UTF8, Some(LogicalType::String)),
+    };
+    Type::primitive_type_builder(column.name, physical)
+        .with_repetition(Repetition::OPTIONAL)
+        .with_converted_type(converted)
+        .with_logical_type(logical)
+        .build()
+}
+
+impl Waiting {
+    fn of<R>(column: &Column<R>) -> Self {
+        let values = match column.get {
+            Get::Count(_) => Values::Counts(Vec::new()),
+            Get::Number(_) => Values::Numbers(Vec::new()),
+            Get::Text(_) => Values::Texts(Vec::new()),
+        };
+        Self { values, present: Vec::new() }
+    }
+
+    fn add<R>(&mut self, get: &Get<R>, row: &R) {
+        let present = match (&mut self.values, get) {
+            (Values::Counts(values), Get::Count(of)) => {
+                keep(values, of(row).map(|value| i64::try_from(value).unwrap_or(i64::MAX)))
+            }
+            (Values::Numbers(values), Get::Number(of)) => keep(values, of(row).filter(|value| value.is_finite())),
+            (Values::Texts(values), Get::Text(of)) => {
+                keep(values, of(row).map(|text| ByteArray::from(escape(&text).into_bytes())))
+            }
+            // Values are made from the same columns.
+            _ => false,
+        };
+        self.present.push(i16::from(present));
+    }
+}
+
+fn keep<V>(values: &mut Vec<V>, value: Option<V>) -> bool {
+    let present = value.is_some();
+    values.extend(value);
+    present
+}
+
+impl<R> Table<R> for ParquetTable<'_, R> {
+    fn row(&mut self, row: &R) -> Result<(), ExportError> {
+        for (waiting, column) in self.waiting.iter_mut().zip(self.columns) {
+            waiting.add(&column.get, row);
+        }
+        self.rows += 1;
+        if self.rows == GROUP_ROWS { self.write_group() } else { Ok(()) }
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), ExportError> {
+        self.write_group()?;
+        let out = self.writer.into_inner()?;
+        Ok(out.flush()?)
+    }
+}

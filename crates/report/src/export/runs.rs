@@ -1,0 +1,105 @@
+//! Several runs as a table: those of a repeated run, the trials of a study, the levels of a search.
+
+use super::ms;
+use super::table::{Column, count, number, text};
+use crate::percentile::{self, Percentile};
+use crate::standing::{Standing, limited_by};
+use measure::objective::Judgement;
+use measure::stats::Tally;
+use measure::{Distribution, Model, Summary};
+use store::SavedRun;
+
+/// What a run is among others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Its directory, below that of them all.
+    pub directory: String,
+    /// The cell of a study.
+    pub cell: Option<String>,
+    /// The target of a study.
+    pub target: Option<String>,
+    /// How often the same was measured before.
+    pub repeat: Option<u64>,
+    /// The level of a search.
+    pub level: Option<u64>,
+}
+
+/// A run among others.
+pub struct Row {
+    /// What it is.
+    pub place: Place,
+    /// The run.
+    pub run: SavedRun,
+}
+
+impl Row {
+    fn summary(&self) -> &Summary {
+        self.run.summary()
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.summary().stats.measured
+    }
+
+    fn broken(&self) -> Option<String> {
+        let broken = |judgement| judgement == Judgement::Broken;
+        let mut objectives = self.run.begin.objectives.iter();
+        objectives.find(|objective| broken(objective.judge(self.summary()))).map(ToString::to_string)
+    }
+}
+
+/// A percentile of which there are enough samples, in milliseconds.
+fn at(values: &Distribution, q: f64) -> Option<f64> {
+    match percentile::of(values, q) {
+        Percentile::Value(nanos) => ms(Some(nanos)),
+        _ => None,
+    }
+}
+
+/// The columns. Percentiles are empty where there are too few operations for them.
+pub const COLUMNS: &[Column<Row>] = &[
+    text("directory", |row| Some(row.place.directory.clone())),
+    text("cell", |row| row.place.cell.clone()),
+    text("target", |row| row.place.target.clone()),
+    count("repeat", |row| row.place.repeat),
+    count("level", |row| row.place.level),
+    text("url", |row| row.run.begin.targets.first().cloned()),
+    count("started_unix_ms", |row| Some(row.run.begin.started_unix_ms)),
+    text("load", |row| Some(row.run.begin.load.clone())),
+    count("concurrency", |row| match row.run.begin.model {
+        Model::Closed { concurrency } => Some(concurrency),
+        Model::Open { .. } => None,
+    }),
+    text("verdict", |row| Some(Standing::of(&row.run).word().to_owned())),
+    text("limited_by", |row| Some(limited_by(&row.run).to_string())),
+    text("broken_objective", Row::broken),
+    number("window_seconds", |row| Some(row.summary().measured.seconds)),
+    count("offered", |row| Some(row.tally().scheduled)),
+    count("started", |row| Some(row.tally().started)),
+    count("ok", |row| Some(row.tally().ok)),
+    count("failed", |row| Some(row.tally().failed)),
+    count("dropped", |row| Some(row.tally().dropped)),
+    count("unfinished", |row| Some(row.tally().unfinished)),
+    number("success_share", |row| row.summary().success()),
+    number("offered_per_second", |row| row.summary().offered_rate()),
+    number("ok_per_second", |row| row.summary().ok_rate()),
+    count("body_bytes", |row| Some(row.summary().measured.traffic.body)),
+    count("sent_body_bytes", |row| Some(row.summary().measured.traffic.sent_body)),
+    number("goodput_bytes_per_second", |row| row.summary().goodput()),
+    number("sending_bytes_per_second", |row| row.summary().good_sending()),
+    number("in_flight_mean", |row| row.summary().mean_in_flight()),
+    number("response_mean_ms", |row| row.summary().all.response.moments().mean().map(|nanos| nanos / 1e6)),
+    number("response_p50_ms", |row| at(&row.summary().all.response, 0.5)),
+    number("response_p90_ms", |row| at(&row.summary().all.response, 0.9)),
+    number("response_p95_ms", |row| at(&row.summary().all.response, 0.95)),
+    number("response_p99_ms", |row| at(&row.summary().all.response, 0.99)),
+    number("response_p99_9_ms", |row| at(&row.summary().all.response, 0.999)),
+    number("response_max_ms", |row| ms(row.summary().all.response.max())),
+    number("service_p50_ms", |row| at(&row.summary().all.service, 0.5)),
+    number("service_p99_ms", |row| at(&row.summary().all.service, 0.99)),
+    number("ttfb_p50_ms", |row| at(&row.summary().all.ttfb, 0.5)),
+    number("ttfb_p95_ms", |row| at(&row.summary().all.ttfb, 0.95)),
+    number("ttfb_p99_ms", |row| at(&row.summary().all.ttfb, 0.99)),
+    number("client_cpu_seconds", |row| Some(row.summary().measured.cpu_nanos as f64 / 1e9)),
+    number("client_busy_max_share", |row| Some(row.summary().limits.busy_max)),
+];
