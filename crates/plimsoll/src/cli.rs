@@ -62,7 +62,7 @@ pub enum Command {
     Export(export::Args),
     /// Checks this host: limits, ports, buffers, clocks, its own ceiling; says how to mend each.
     Doctor(doctor::Args),
-    /// Prints the JSON Schema of `--json`.
+    /// Prints JSON Schemas: of `--json`, and of scenarios.
     Schema(schema::Args),
     /// Prints completions for a shell.
     Completions(schema::Completions),
@@ -126,7 +126,7 @@ impl Command {
             Self::Compare(args) => compare::run(&args),
             Self::Export(args) => export::run(&args),
             Self::Doctor(args) => doctor::run(&args),
-            Self::Schema(args) => schema::run(&args),
+            Self::Schema(args) => schema::run(&args, &Cli::command()),
             Self::Completions(args) => schema::completions(&args, &mut Cli::command()),
         }
     }

@@ -9,11 +9,13 @@
 
 pub mod compare;
 pub mod compat;
+pub mod discrepancy;
 pub mod escape;
 pub mod export;
 pub mod formula;
 mod html;
 pub mod json;
+
 pub mod lines;
 pub mod load_line;
 pub mod measured;

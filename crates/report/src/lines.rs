@@ -1,5 +1,6 @@
 //! Cells of a study that are load lines: where the line of each target lies, beside that of the first.
 
+use crate::discrepancy::Discrepancy;
 use crate::load_line::{FoundWord, LoadLine};
 use crate::study::Trial;
 use crate::text::table;
@@ -28,6 +29,8 @@ pub struct Study {
     pub trials: Vec<Trial>,
     /// Those that searched for the load line.
     pub lines: Vec<LineTrial>,
+    /// Objects that end well on one target and fail on another, where operations were logged.
+    pub discrepancies: Vec<Discrepancy>,
 }
 
 /// The load lines of a study as a table; nothing where there are none.
@@ -79,6 +82,12 @@ fn beside(line: &LoadLine, first: &LoadLine) -> String {
         (Some(passed), Some(first)) if first > 0 => format!("{:.2} ×", passed as f64 / first as f64),
         _ => "–".to_owned(),
     }
+}
+
+/// The JSON Schema of [`Study`].
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Study).to_value()
 }
 
 #[cfg(test)]

@@ -220,3 +220,9 @@ pub fn text(line: &LoadLine, style: &Style) -> String {
         if line.levels.iter().all(|level| level.decided) { "" } else { ESTIMATED }
     )
 }
+
+/// The JSON Schema of [`LoadLine`].
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(LoadLine).to_value()
+}

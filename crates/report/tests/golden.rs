@@ -55,7 +55,13 @@ fn other_tools_output_is_as_they_print_it() {
 
 #[test]
 fn the_published_schema_is_the_one_in_use() {
-    for (name, schema) in [("report", schema()), ("repeats", repeats_schema()), ("comparison", comparison_schema())] {
+    for (name, schema) in [
+        ("report", schema()),
+        ("repeats", repeats_schema()),
+        ("comparison", comparison_schema()),
+        ("line", report::load_line::schema()),
+        ("study", report::lines::schema()),
+    ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/{name}.schema.json"));
         check(&path, &(serde_json::to_string_pretty(&schema).unwrap() + "\n"));
     }

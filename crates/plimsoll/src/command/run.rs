@@ -2,6 +2,7 @@
 //! directory of its own, and a study that was stopped goes on where it was.
 
 use super::line;
+mod differing;
 mod hooks;
 
 use crate::cli::{self, Command};
@@ -332,13 +333,15 @@ pub fn show(base: &Path, records: &[StudyRecord], form: Print) -> Result<Exit, F
             study.trials.push(Trial::of((&cell, &target, repeat), directory, &run));
         }
     }
+    study.discrepancies = differing::differing(base, records)?;
     match form {
         Print::Json => execute::print_json(serde_json::to_string_pretty(&study))?,
         Print::None => {}
         Print::Text | Print::Ab | Print::Httpbench => {
             let trials = if study.trials.is_empty() { String::new() } else { report::study::text(&study.trials) };
             let both = if study.trials.is_empty() || study.lines.is_empty() { "" } else { "\n" };
-            execute::print(&(trials + both + &report::lines::text(&study.lines)))?;
+            let differing = report::discrepancy::text(&study.discrepancies);
+            execute::print(&(trials + both + &report::lines::text(&study.lines) + &differing))?;
         }
     }
     Ok(exit)

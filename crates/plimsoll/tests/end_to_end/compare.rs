@@ -57,7 +57,7 @@ fn one_millisecond_in_twenty_is_told_apart() {
     let ended = place.run(["compare", "--base", "a", "--new", "b", "--json"]);
     ended.expect(1);
     let worse = json(&ended);
-    let schema: Value = json(place.run(["schema", "--comparison"]).expect(0));
+    let schema: Value = json(place.run(["schema", "comparison"]).expect(0));
     let validator = jsonschema::validator_for(&schema).expect("it is a schema");
     let errors: Vec<String> = validator.iter_errors(&worse).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");

@@ -206,7 +206,7 @@ fn nothing_is_written_onto_a_full_disk_in_silence() {
         &["--version"],
         &["get", "--help-all"],
         &["schema"],
-        &["schema", "--repeats"],
+        &["schema", "repeats"],
         &["completions", "bash"],
         &["serve", "--liar", "list"],
         &["serve", "--listen", "127.0.0.1:0", "--stop-after", "1s"],

@@ -153,6 +153,41 @@ fn hooks_run_around_each_trial_and_a_failing_one_ends_the_study() {
 }
 
 #[test]
+fn objects_that_only_one_target_serves_are_named() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, base) = server(&place);
+    let good = format!("{base}/blackhole/1KiB\n");
+    place.write("all.txt", good.repeat(4));
+    place.write("some.txt", format!("{good}{base}/nothing\n{good}{base}/nothing/either\n"));
+    place.write(
+        "differing.yaml",
+        "name: differing\ntargets: {whole: {url-file: all.txt}, torn: {url-file: some.txt}}\n\
+         settings: {requests: 40, concurrency: 2, log-ops: true, objective: success >= 10%}\n",
+    );
+    let study = place.run(["run", "differing.yaml", "--out", "study", "--json"]);
+    study.expect(0);
+    let found: Value = serde_json::from_str(&study.stdout).unwrap();
+    let [one] = found["discrepancies"].as_array().unwrap().as_slice() else { panic!("{found:#}") };
+    assert_eq!((&one["well_on"], &one["failed_on"]), (&"whole".into(), &"torn".into()));
+    assert_eq!((&one["objects"], &one["of"]), (&2.into(), &4.into()));
+    let first: Vec<(u64, &str, u64)> = one["first"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["object"].as_u64().unwrap(), one["class"].as_str().unwrap(), one["failed"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(first, [(1, "http_4xx", 10), (3, "http_4xx", 10)]);
+    let text = place.run(["report", "study"]);
+    assert!(
+        text.stdout.contains("2 objects of 4 end well on whole and fail on torn: #1 http_4xx, #3"),
+        "{}",
+        text.stdout
+    );
+    server.stop();
+}
+
+#[test]
 fn every_mistake_is_told_where_it_stands_and_nothing_is_run() {
     let _cores = shared_cores();
     let place = Place::new();
@@ -169,6 +204,50 @@ fn every_mistake_is_told_where_it_stands_and_nothing_is_run() {
     assert!(!place.path("runs").exists(), "nothing is run");
     let absent = place.run(["run", "none.yaml"]);
     assert_eq!(absent.code, Some(2), "{}", absent.stderr);
+}
+
+/// A scenario as an editor sees it.
+fn as_json(text: &str) -> Value {
+    fn value(node: &study::document::Node) -> Value {
+        use study::document::Value as Read;
+        match &node.value {
+            Read::Text(text) => text.parse::<f64>().map_or_else(|_| text.as_str().into(), Into::into),
+            Read::List(items) => items.iter().map(value).collect(),
+            Read::Map(entries) => entries
+                .iter()
+                .map(|entry| (entry.key.clone(), value(&entry.node)))
+                .collect::<serde_json::Map<_, _>>()
+                .into(),
+        }
+    }
+    value(&study::document::read(text).unwrap())
+}
+
+#[test]
+fn the_schema_of_scenarios_is_published_and_holds_for_those_that_come_along() {
+    let place = Place::new();
+    let printed = place.run(["schema", "scenario"]);
+    printed.expect(0);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let published = fs::read_to_string(folder.join("docs/schema/scenario.schema.json")).unwrap_or_default();
+    assert_eq!(printed.stdout, published, "`plimsoll schema scenario > docs/schema/scenario.schema.json`");
+    let validator = jsonschema::validator_for(&serde_json::from_str(&printed.stdout).unwrap()).unwrap();
+    let mut seen = 0;
+    for file in fs::read_dir(folder.join("scenarios")).unwrap().flatten() {
+        let scenario = as_json(&fs::read_to_string(file.path()).unwrap());
+        let faults: Vec<String> = validator.iter_errors(&scenario).map(|error| error.to_string()).collect();
+        assert!(faults.is_empty(), "{}: {faults:?}", file.path().display());
+        seen += 1;
+    }
+    assert!(seen >= 3, "{seen}");
+    for wrong in [
+        "name: x",
+        "name: x\ntargets: {a: {ulr: http://a/}}",
+        "name: x\ntargets: {}",
+        "name: a b\ntargets: {a: {url: x}}",
+    ] {
+        assert!(!validator.is_valid(&as_json(wrong)), "{wrong}");
+    }
 }
 
 #[test]
