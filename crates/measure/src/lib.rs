@@ -31,6 +31,7 @@ pub mod limits;
 pub mod load_line;
 pub mod objective;
 pub mod outcome;
+pub mod overlap;
 pub mod random;
 pub mod recorder;
 pub mod sample;

@@ -2,8 +2,8 @@
 
 use crate::command::load;
 use crate::command::{
-    cleanup, compare, demo, doctor, export, generate, get, line, mix, owners, prepare, put, redirects, report, run,
-    schema, serve,
+    cleanup, compare, demo, doctor, export, generate, get, line, merge, mix, owners, prepare, put, redirects, report,
+    run, schema, serve,
 };
 use crate::execute::Output;
 use crate::failure::Failure;
@@ -58,6 +58,8 @@ pub enum Command {
     Report(report::Args),
     /// Compares two sets of saved runs: what got worse, what better, and what can not be told.
     Compare(compare::Args),
+    /// Makes one run of those that several machines made at the same time.
+    Merge(merge::Args),
     /// Writes saved runs as other programs read them: CSV, Parquet, HdrHistogram, Markdown.
     Export(export::Args),
     /// Checks this host: limits, ports, buffers, clocks, its own ceiling; says how to mend each.
@@ -124,6 +126,7 @@ impl Command {
             Self::Serve(args) => serve::run(&args),
             Self::Report(args) => report::run(&args),
             Self::Compare(args) => compare::run(&args),
+            Self::Merge(args) => merge::run(&args),
             Self::Export(args) => export::run(&args),
             Self::Doctor(args) => doctor::run(&args),
             Self::Schema(args) => schema::run(&args, &Cli::command()),

@@ -127,6 +127,11 @@ pub enum EndReason {
         /// Which; made by this program from a parsed one.
         condition: String,
     },
+    /// It is made of several runs that were measured at the same time on several machines.
+    Merged {
+        /// How many.
+        runs: u64,
+    },
     /// There was no room for further records.
     DiskFull,
     /// The target could not be reached at all.

@@ -281,6 +281,8 @@ impl SavedRun {
             | EndReason::Interrupted { .. }
             | EndReason::Decided { .. }
             | EndReason::Aborted { .. } => true,
+            // Operations that lie across the edges of the common time were counted at one end only.
+            EndReason::Merged { .. } => false,
             EndReason::DiskFull | EndReason::Unreachable { .. } | EndReason::Failed { .. } => false,
         };
         self.damage.is_none() && self.end.as_ref().is_some_and(in_order)

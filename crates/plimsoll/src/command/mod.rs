@@ -11,6 +11,7 @@ pub mod generate;
 pub mod get;
 pub mod line;
 pub mod load;
+pub mod merge;
 pub mod mix;
 pub mod owners;
 pub mod prepare;

@@ -48,7 +48,7 @@ pub fn begin(plan: &Plan, output: &Output, unix_ms: u64) -> Begin {
 }
 
 /// The command line as one would type it again: the program by its name, wherever it lies.
-fn command() -> Vec<String> {
+pub fn command() -> Vec<String> {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     redact::command_line(std::iter::once("plimsoll".to_owned()).chain(words))
 }

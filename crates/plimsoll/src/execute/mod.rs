@@ -1,7 +1,7 @@
 //! Carries out a plan: prepares the host, runs it, saves what is measured as it is measured, and shows the report that
 //! is made from what was saved.
 
-mod describe;
+pub mod describe;
 mod host;
 pub mod html;
 pub mod live;
@@ -269,7 +269,10 @@ pub fn judge(run: &SavedRun) -> Exit {
         }
         Some(EndReason::Failed { .. }) => return Exit::CouldNotRun,
         Some(EndReason::Interrupted { signal }) => return Exit::Interrupted(*signal),
-        Some(EndReason::Completed | EndReason::Decided { .. } | EndReason::Aborted { .. }) | None => {}
+        Some(
+            EndReason::Completed | EndReason::Decided { .. } | EndReason::Aborted { .. } | EndReason::Merged { .. },
+        )
+        | None => {}
     }
     let invalid = matches!(run.summary.verdict(run.is_whole()), Verdict::Invalid(_));
     let limited_by = run.summary.limited_by(&run.begin.model);

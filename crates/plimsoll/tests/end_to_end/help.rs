@@ -2,7 +2,7 @@
 
 use crate::support::Place;
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "demo",
     "get",
     "put",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 18] = [
     "serve",
     "report",
     "compare",
+    "merge",
     "export",
     "doctor",
     "schema",

@@ -41,12 +41,27 @@ pub fn unusable(run: &SavedRun) -> Option<Unusable> {
 }
 
 /// Settings that say where a target is and how it is reached, not what is asked of it.
-const WAYS: [&str; 5] = ["proxy", "unix_socket", "connect_to", "local_address", "tls_certificates"];
+const WAYS: [&str; 6] = ["proxy", "unix_socket", "connect_to", "local_address", "tls_certificates", "merged"];
 
 /// What two runs differ by that is not the target itself, as phrases. The address of the target may differ, its path may not;
 /// so may the version of the program.
 #[must_use]
 pub fn unlike(a: &SavedRun, b: &SavedRun) -> Vec<String> {
+    let mut unlike = unlike_loads(a, b);
+    let (a, b) = (&a.begin, &b.begin);
+    for (what, one, other) in
+        [("client's host", &a.host.name, &b.host.name), ("threads", &a.threads.to_string(), &b.threads.to_string())]
+    {
+        if one != other {
+            unlike.push(format!("{what}: {} and {}", shown(one), shown(other)));
+        }
+    }
+    unlike
+}
+
+/// As [`unlike`], of runs that are made on machines of their own: where they ran makes no difference.
+#[must_use]
+pub fn unlike_loads(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     let (a, b) = (&a.begin, &b.begin);
     let mut unlike = Vec::new();
     let mut differ = |what: &str, one: &str, other: &str| {
@@ -59,8 +74,6 @@ pub fn unlike(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     differ("stages", &format!("{:?}", a.levels), &format!("{:?}", b.levels));
     differ("paths", &paths(a), &paths(b));
     differ("number of URLs", &a.urls.to_string(), &b.urls.to_string());
-    differ("client's host", &a.host.name, &b.host.name);
-    differ("threads", &a.threads.to_string(), &b.threads.to_string());
     differ("build", build(a), build(b));
     let names = a.settings.iter().chain(&b.settings).map(|(name, _)| name.as_str());
     let mut seen: Vec<&str> = Vec::new();

@@ -7,7 +7,7 @@
 mod alike;
 mod figure;
 
-pub use alike::{Unusable, unlike, unusable};
+pub use alike::{Unusable, unlike, unlike_loads, unusable};
 pub use figure::Figure;
 
 use measure::Enumerated;

@@ -80,6 +80,7 @@ fn ending(run: &SavedRun) -> Option<Ending> {
         EndReason::Interrupted { signal } => (EndWord::Interrupted, Some(*signal), None),
         EndReason::Decided { broke } => (EndWord::Decided, None, broke.as_deref().map(escape)),
         EndReason::Aborted { condition } => (EndWord::Aborted, None, Some(escape(condition))),
+        EndReason::Merged { .. } => (EndWord::Merged, None, None),
         EndReason::DiskFull => (EndWord::DiskFull, None, None),
         EndReason::Unreachable { detail } => (EndWord::Unreachable, None, Some(escape(detail))),
         EndReason::Failed { detail } => (EndWord::Failed, None, Some(escape(detail))),

@@ -77,6 +77,8 @@ pub enum EndWord {
     Decided,
     /// A condition was met that ends a run.
     Aborted,
+    /// It is made of several runs that were measured at the same time.
+    Merged,
     /// There was no room for further records.
     DiskFull,
     /// The target could not be reached at all.

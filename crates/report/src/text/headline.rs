@@ -2,7 +2,7 @@
 
 use super::page::{Page, Paint};
 use crate::escape::escape;
-use crate::number::{byte_rate, count, rate, seconds, share};
+use crate::number::{byte_rate, count, plural, rate, seconds, share};
 use crate::standing::{self, Standing};
 use measure::LimitedBy;
 use store::{EndReason, SavedRun};
@@ -98,6 +98,10 @@ fn ending(run: &SavedRun) -> Option<String> {
         EndReason::Interrupted { signal } => Some(format!("interrupted by signal {signal}")),
         EndReason::Decided { .. } => Some("its objectives were decided".into()),
         EndReason::Aborted { condition } => Some(format!("ended since {}", escape(condition))),
+        EndReason::Merged { runs } => Some(format!(
+            "merged of {}: the time that all of them measured; identities across its edges are not judged",
+            plural(*runs, "run")
+        )),
         EndReason::DiskFull => Some("stopped because the disk that holds the run was full".into()),
         EndReason::Unreachable { detail } => Some(format!("the target could not be reached: {}", escape(detail))),
         EndReason::Failed { detail } => Some(format!("could not go on: {}", escape(detail))),

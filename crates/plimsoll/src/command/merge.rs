@@ -1,0 +1,306 @@
+//! `plimsoll merge`: runs of one load that several machines made at the same time become one run.
+//!
+//! Only the time in which all of them measured counts ([`measure::overlap`]). The runs are read side by side, a second of each at a
+//! time, so that days of many machines need no more memory than a minute.
+
+use crate::execute::describe;
+use crate::execute::{self, repeats};
+use crate::failure::{Exit, Failure};
+use crate::say;
+use measure::overlap::{Overlap, Span, Times};
+use measure::{Instant, Interval, Model, Stage};
+use report::Standing;
+use report::compare::unlike_loads;
+use report::escape::escape;
+use report::number::{plural, seconds};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+use store::{Begin, End, EndReason, FORMAT, Record, RunWriter, SavedRun, StoreError};
+
+/// Which runs, and where to.
+#[derive(clap::Args, Debug)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// The saved runs, one of each machine.
+    #[arg(value_name = "DIR", num_args = 2.., required = true)]
+    pub directories: Vec<PathBuf>,
+    /// Where the merged run is saved.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Merge also what is there of runs that were cut off.
+    #[arg(long)]
+    pub partial: bool,
+}
+
+const AFTER: &str = "Histograms and counts are added up; concurrency and rates too. Seconds outside the time that all runs measured are left
+out, and said. The clocks of the machines must agree to well below a second (NTP, chrony).
+
+  plimsoll merge from-a from-b --out both
+  plimsoll report both";
+
+/// Runs that are merged, at most: each is a thread and an open file.
+const RUNS_MAX: usize = 256;
+
+/// A run to be merged.
+struct Part {
+    directory: PathBuf,
+    run: SavedRun,
+    times: Times,
+}
+
+/// What of a run does not count.
+#[derive(Default)]
+struct LeftOut {
+    seconds: f64,
+    ended: u64,
+    lost: u64,
+}
+
+/// Carries it out. The exit code is that of the merged run.
+pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let parts = read(&args.directories)?;
+    check(&parts, args.partial)?;
+    let times: Vec<Times> = parts.iter().map(|part| part.times.clone()).collect();
+    let overlap = Overlap::of(&times).ok_or_else(|| {
+        Failure::usage(format!(
+            "the runs have no whole second in common: {}; runs are merged that were measured at the same time",
+            parts.iter().map(when).collect::<Vec<_>>().join(", ")
+        ))
+    })?;
+    let Some(first) = parts.first() else { return Err(Failure::usage("name the directories of two runs or more")) };
+    let mut begin = describe_all(&first.run.begin, &parts, &overlap);
+    for (index, part) in parts.iter().enumerate() {
+        let told = told(part, &left_out(index, part, &overlap), &overlap);
+        say::note(&told);
+        begin.settings.push(("merged".to_owned(), told));
+    }
+    write(&parts, &overlap, &begin, &args.out)?;
+    let merged = SavedRun::read(&args.out).map_err(|error| execute::unread_again(&error))?;
+    execute::show(&merged, execute::Print::Text)?;
+    say::note(&format!("saved in {}", args.out.display()));
+    Ok(execute::judge(&merged).into())
+}
+
+fn read(directories: &[PathBuf]) -> Result<Vec<Part>, Failure> {
+    if directories.len() > RUNS_MAX {
+        return Err(Failure::usage(format!("{} runs: at most {RUNS_MAX} are merged", directories.len())));
+    }
+    let one = |directory: &PathBuf| {
+        if repeats::is_one(directory) {
+            let first = repeats::directory(directory, 1);
+            return Err(Failure::usage(format!(
+                "{} holds several runs: name one of each machine, like {}",
+                directory.display(),
+                first.display()
+            )));
+        }
+        let run = SavedRun::read(directory).map_err(|error| execute::unread(&error))?;
+        let spans = run.points.iter().map(|point| Span { stage: point.stage, start: point.start, end: point.end });
+        let times = Times { started_unix_ms: run.begin.started_unix_ms, spans: spans.collect() };
+        Ok(Part { directory: directory.clone(), run, times })
+    };
+    directories.iter().map(one).collect()
+}
+
+/// Whether these runs are one load, each whole and each once.
+fn check(parts: &[Part], partial: bool) -> Result<(), Failure> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    for (index, part) in parts.iter().enumerate() {
+        let name = part.directory.display();
+        if parts.iter().take(index).any(|other| real(&other.directory) == real(&part.directory)) {
+            return Err(Failure::usage(format!("{name} is named twice: each run counts once")));
+        }
+        match Standing::of(&part.run) {
+            Standing::Invalid(_) => {
+                let message = format!("{name} can not be merged: its books do not balance (exit code 3)");
+                return Err(Failure::Message(Exit::Unusable, message));
+            }
+            Standing::Partial if !partial => {
+                return Err(Failure::usage(format!(
+                    "{name} is PARTIAL, what its machine did at the end is not known: --partial merges what is there"
+                )));
+            }
+            _ => {}
+        }
+    }
+    let Some((first, others)) = parts.split_first() else { return Ok(()) };
+    for other in others {
+        if let Some(difference) = unlike_loads(&first.run, &other.run).first() {
+            let name = other.directory.display();
+            return Err(Failure::usage(format!(
+                "{name} is of another load, {difference}: runs of one load are merged"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// When a run measured.
+fn when(part: &Part) -> String {
+    let start = part.run.begin.started_unix_ms;
+    let wall = |at: Instant| {
+        let utc = store::runs::Utc::from_unix_ms(start.saturating_add(at.as_nanos() / 1_000_000));
+        format!("{:02}:{:02}:{:02}", utc.hour, utc.minute, utc.second)
+    };
+    match part.run.summary().window {
+        Some((from, to)) => format!("{} measured from {} to {} UTC", part.directory.display(), wall(from), wall(to)),
+        None => format!("{} measured nothing", part.directory.display()),
+    }
+}
+
+fn left_out(index: usize, part: &Part, overlap: &Overlap) -> LeftOut {
+    let mut left = LeftOut::default();
+    for (point, span) in part.run.points.iter().zip(&part.times.spans) {
+        if overlap.place(index, *span).is_none() && span.stage != Stage::Warmup {
+            if span.stage == Stage::Measured {
+                left.seconds += span.end.nanos_since(span.start) as f64 / 1e9;
+            }
+            left.ended = left.ended.saturating_add(point.ok).saturating_add(point.failed);
+            left.lost = left.lost.saturating_add(point.dropped);
+        }
+    }
+    left
+}
+
+/// What counts of a run, and what does not.
+fn told(part: &Part, left: &LeftOut, overlap: &Overlap) -> String {
+    let mut text = format!(
+        "{} of {} on {}: {} count",
+        seconds(overlap.seconds() as f64),
+        seconds(part.run.summary().measured.seconds),
+        escape(&part.run.begin.host.name),
+        if overlap.seconds() == 1 { "that one" } else { "these" },
+    );
+    if left.seconds > 0.0 || left.ended > 0 || left.lost > 0 {
+        let dropped = if left.lost > 0 { format!(" and {} dropped", left.lost) } else { String::new() };
+        text.push_str(&format!(
+            "; left out: {}, in which {} ended{dropped}",
+            seconds(left.seconds),
+            plural(left.ended, "operation")
+        ));
+    }
+    text
+}
+
+/// What was asked for, by all of them together.
+fn describe_all(first: &Begin, parts: &[Part], overlap: &Overlap) -> Begin {
+    let begins: Vec<&Begin> = parts.iter().map(|part| &part.run.begin).collect();
+    let distinct = |of: fn(&Begin) -> &str, joint: &str| {
+        let mut texts: Vec<&str> = Vec::new();
+        begins.iter().map(|begin| of(begin)).for_each(|text| {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        });
+        texts.join(joint)
+    };
+    let mut merged = first.clone();
+    for begin in begins.iter().skip(1) {
+        merged.model = together(merged.model, begin.model);
+        merged.threads = merged.threads.saturating_add(begin.threads);
+        merged.host.cores = merged.host.cores.saturating_add(begin.host.cores);
+        merged.host.memory_bytes = merged.host.memory_bytes.saturating_add(begin.host.memory_bytes);
+        (merged.debug_build, merged.insecure) =
+            (merged.debug_build | begin.debug_build, merged.insecure | begin.insecure);
+        merged.loopback |= begin.loopback;
+        let new: Vec<String> =
+            begin.targets.iter().filter(|target| !merged.targets.contains(target)).cloned().collect();
+        merged.targets.extend(new);
+    }
+    merged.format = FORMAT;
+    env!("CARGO_PKG_VERSION").clone_into(&mut merged.version);
+    merged.started_unix_ms = overlap.started_unix_ms();
+    merged.command = describe::command();
+    merged.load = format!("{} machines, each: {}", begins.len(), merged.load);
+    (merged.levels, merged.warmup_ms, merged.duration_ms) = (None, 0, None);
+    merged.host.name = distinct(|begin| &begin.host.name, " + ");
+    merged.host.kernel = distinct(|begin| &begin.host.kernel, " + ");
+    merged.host.cpu = distinct(|begin| &begin.host.cpu, " + ");
+    merged
+}
+
+/// Two machines' loads at once.
+fn together(a: Model, b: Model) -> Model {
+    match (a, b) {
+        (Model::Closed { concurrency: a }, Model::Closed { concurrency: b }) => {
+            Model::Closed { concurrency: a.saturating_add(b) }
+        }
+        (Model::Open { in_flight_max: a }, Model::Open { in_flight_max: b }) => {
+            Model::Open { in_flight_max: a.saturating_add(b) }
+        }
+        // Runs of unlike loads are not merged.
+        (a, _) => a,
+    }
+}
+
+fn cannot_save(error: &StoreError) -> Failure {
+    Failure::could_not_run(format!("the merged run can not be saved: {error}; name another directory with --out"))
+}
+
+/// Intervals of one run that are read ahead of the others.
+const AHEAD: usize = 2;
+
+/// The intervals of a run that count, in order, as a thread reads them.
+fn intervals<'s>(
+    scope: &'s thread::Scope<'s, '_>,
+    index: usize,
+    directory: PathBuf,
+    overlap: Overlap,
+) -> Receiver<Interval> {
+    let (sender, receiver) = sync_channel(AHEAD);
+    scope.spawn(move || {
+        // That it can be read was seen before. Who goes away wants no more.
+        let _ = store::for_each_record(&directory, |record| {
+            if let Record::Interval(interval) = record
+                && let Some(interval) = overlap.take(index, *interval)
+            {
+                let _ = sender.send(interval);
+            }
+        });
+    });
+    receiver
+}
+
+fn write(parts: &[Part], overlap: &Overlap, begin: &Begin, out: &Path) -> Result<(), Failure> {
+    let mut writer = RunWriter::create(out, begin).map_err(|error| cannot_save(&error))?;
+    let mut over = Instant::ZERO;
+    let written = thread::scope(|scope| {
+        let sources = parts.iter().enumerate();
+        let sources: Vec<Receiver<Interval>> =
+            sources.map(|(index, part)| intervals(scope, index, part.directory.clone(), overlap.clone())).collect();
+        let mut seconds = 0;
+        let mut next: Vec<Option<Interval>> = sources.iter().map(|source| source.recv().ok()).collect();
+        while let Some(start) = next.iter().flatten().map(|interval| interval.start).min() {
+            let mut merged: Option<Interval> = None;
+            for (source, waiting) in sources.iter().zip(&mut next) {
+                let Some(interval) = waiting.take_if(|interval| interval.start == start) else { continue };
+                seconds += u64::from(interval.stage == Stage::Measured);
+                match &mut merged {
+                    Some(merged) => merged.merge(&interval),
+                    None => merged = Some(interval),
+                }
+                *waiting = source.recv().ok();
+            }
+            if let Some(interval) = merged {
+                over = over.max(interval.end);
+                writer.interval(&interval)?;
+            }
+        }
+        Ok(seconds)
+    });
+    let seconds = written.map_err(|error: StoreError| cannot_save(&error))?;
+    if seconds != overlap.seconds().saturating_mul(parts.len() as u64) {
+        return Err(Failure::could_not_run("a run has changed while it was read: merge them when all are over"));
+    }
+    let ends = || parts.iter().filter_map(|part| part.run.end.as_ref());
+    let end = End {
+        reason: EndReason::Merged { runs: parts.len() as u64 },
+        at: over,
+        server: ends().find_map(|end| end.server.clone()),
+        peak_memory_bytes: ends().map(|end| end.peak_memory_bytes).fold(0, u64::saturating_add),
+        cpu_nanos: ends().map(|end| end.cpu_nanos).fold(0, u64::saturating_add),
+    };
+    writer.end(&end).map_err(|error| cannot_save(&error))
+}

@@ -1,0 +1,96 @@
+//! Runs of two machines as one: what is added up, what is left out, and what is refused.
+
+use crate::support::{Place, Running, all_cores, shared_cores};
+use server::{Config, Server};
+use std::fs;
+
+fn serve() -> (Server, String) {
+    let server = Server::start(&Config::default()).expect("a server starts");
+    let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
+    (server, url)
+}
+
+/// Two runs at once, which are over.
+fn two(place: &Place, first: &[&str], second: &[&str]) {
+    let start = |words: &[&str]| -> Running { place.start(["get", "--print", "none"].iter().chain(words)) };
+    let runs = [start(first), start(second)];
+    for run in runs {
+        run.end().expect_no_panic();
+    }
+}
+
+#[test]
+fn two_runs_at_once_are_one_with_the_operations_of_both() {
+    let _cores = all_cores();
+    let (_server, url) = serve();
+    let place = Place::new();
+    two(
+        &place,
+        &[&url, "-R", "200", "-d", "4s", "--log-ops", "--out", "a"],
+        &[&url, "-R", "200", "-d", "4s", "--log-ops", "--out", "b"],
+    );
+    let merged = place.run(["merge", "a", "b", "--out", "both"]);
+    merged.expect_no_panic();
+    assert!(merged.stdout.contains("merged of 2 runs: the time that all of them measured"), "{}", merged.stdout);
+    let (_, report) = place.report(&place.path("both"));
+    let seconds = report.at("/operations/window_seconds").as_f64().unwrap();
+    assert!((3.0..=4.0).contains(&seconds), "{seconds}");
+    assert_eq!(report.text("/verdict"), "partial");
+    let rate = report.at("/operations/ok_per_second").as_f64().unwrap();
+    assert!((rate - 400.0).abs() < 8.0, "offered rates add up: {rate}");
+    assert_eq!(report.text("/asked/model"), "open");
+    // By the log: what ended in the seconds that count, and in the drains that do.
+    let text = |form: &str, directory: &str| place.run(["export", directory, "--as", form]).expect(0).stdout.clone();
+    let column = |csv: &str, name: &str| -> Vec<String> {
+        let index = csv.lines().next().unwrap().split(',').position(|title| title == name).unwrap();
+        csv.lines().skip(1).map(|line| line.split(',').nth(index).unwrap().to_owned()).collect()
+    };
+    let ok: u64 = column(&text("csv", "both"), "ok").iter().map(|ok| ok.parse::<u64>().unwrap()).sum();
+    assert_eq!(ok, report.number("/operations/ok"));
+    let mut of_both = 0;
+    for directory in ["a", "b"] {
+        let csv = text("csv", directory);
+        let counts: Vec<u64> = column(&csv, "ok").iter().map(|ok| ok.parse().unwrap()).collect();
+        of_both += counts.iter().sum::<u64>();
+    }
+    assert!(ok <= of_both && ok >= of_both * 3 / 4 - 40, "{ok} of {of_both}");
+    // It is read like any other.
+    place.run(["compare", "--base", "both", "--new", "both/../both"]).expect(2);
+    place.run(["report", "both", "--html"]).expect_no_panic();
+    assert!(text("markdown", "both").starts_with("**PARTIAL**"));
+    let again = place.run(["merge", "a", "b", "--out", "both"]);
+    again.expect(4);
+    assert!(again.stderr.contains("already holds a run"), "{}", again.stderr);
+}
+
+#[test]
+fn what_is_no_run_of_one_load_is_refused_in_one_line() {
+    let _cores = shared_cores();
+    let (_server, url) = serve();
+    let place = Place::new();
+    two(
+        &place,
+        &[&url, "-R", "50", "-d", "1200ms", "--out", "a"],
+        &[&url, "-R", "60", "-d", "1200ms", "--out", "other"],
+    );
+    place.run(["get", &url, "-R", "50", "-d", "1200ms", "--print", "none", "--out", "later"]).expect_no_panic();
+    fs::create_dir(place.path("cut")).unwrap();
+    let bytes = fs::read(place.path("a/records.jsonl.zst")).unwrap();
+    fs::write(place.path("cut/records.jsonl.zst"), &bytes[..bytes.len() - 10]).unwrap();
+    for (runs, told) in [
+        (["a", "other"], "other is of another load, load: "),
+        (["a", "later"], "no whole second in common: a measured from "),
+        (["a", "a"], "a is named twice"),
+        (["a", "cut"], "cut is PARTIAL"),
+        (["a", "none"], "none"),
+    ] {
+        let ended = place.run(["merge", runs[0], runs[1], "--out", "x"]);
+        ended.expect(2);
+        assert!(ended.stderr.contains(told) && ended.stderr.lines().count() == 1, "{runs:?}: {}", ended.stderr);
+    }
+    assert!(!place.path("x").exists(), "nothing is written");
+    place.run(["merge", "a", "--out", "x"]).expect(2);
+    let partial = place.run(["merge", "a", "cut", "--partial", "--out", "x"]);
+    partial.expect_no_panic();
+    assert!(partial.stdout.starts_with("PARTIAL"), "{}", partial.stdout);
+}
