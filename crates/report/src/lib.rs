@@ -7,6 +7,7 @@
 //! scripts that read other tools' output, [`export`] for other programs. All of them draw on the same few modules: [`standing`] (may these figures be used?),
 //! [`percentile`] (is there enough to show this quantile?), [`formula`] (other tools' arithmetic), `number` and `escape`.
 
+pub mod ci;
 pub mod compare;
 pub mod compat;
 pub mod discrepancy;

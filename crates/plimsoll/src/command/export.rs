@@ -98,7 +98,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.form.table() == Some(TableForm::Parquet) && args.to.is_none() && io::stdout().is_terminal() {
         return Err(Failure::usage("Parquet is not for a terminal: name a file with --to"));
     }
-    sink::write(args.to.as_deref(), |out| match set.kind {
+    sink::write(args.to.as_deref(), "--to", |out| match set.kind {
         Kind::One => one(&set, args.form, out),
         _ => several(&set, args.form, out),
     })?;

@@ -1,7 +1,7 @@
 //! `plimsoll report`: the report of a saved run, at any time.
 
 use super::{line, run};
-use crate::execute::{self, Print, html, repeats};
+use crate::execute::{self, Print, ci, html, repeats};
 use crate::failure::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,10 +22,22 @@ pub struct Args {
     /// Print as text, or as ab or httpbench would.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM")]
     pub print: Print,
+    /// Write a JUnit file for CI: a test case for each objective of each run, one for a search.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Print GitHub's annotations of objectives that are not met, and of runs that can not be used, behind the report.
+    #[arg(long, conflicts_with = "json")]
+    pub annotations: bool,
 }
 
 /// Prints it. The exit code is that of the run, or the gravest of several.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let exit = show(args)?;
+    ci::tell(&args.directory, args.junit.as_deref(), args.annotations)?;
+    Ok(exit)
+}
+
+fn show(args: &Args) -> Result<ExitCode, Failure> {
     let form = if args.json { Print::Json } else { args.print };
     match SavedRun::read(&args.directory) {
         Ok(saved) => {

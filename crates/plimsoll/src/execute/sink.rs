@@ -36,32 +36,33 @@ impl From<Failure> for Trouble {
     }
 }
 
-/// Writes an export to a file, or to standard output.
+/// Writes an export to the file that a flag has named, or to standard output.
 ///
 /// # Errors
 /// When it can not be written, or what it is made of not be read. Of a file nothing is left then.
 pub fn write(
     to: Option<&Path>,
+    flag: &str,
     produce: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Trouble>,
 ) -> Result<(), Failure> {
     match to {
-        Some(path) => to_file(path, produce),
+        Some(path) => to_file(path, flag, produce),
         None => match produce(&mut say::stream()) {
             Ok(()) => Ok(()),
             Err(Trouble::Write(ExportError::Io(error))) if say::nobody_reads(&error) => {
                 say::note("standard output was closed before all was written: what was read is not whole");
                 Ok(())
             }
-            Err(trouble) => Err(told(trouble, "standard output")),
+            Err(trouble) => Err(told(trouble, "standard output", flag)),
         },
     }
 }
 
-fn told(trouble: Trouble, place: &str) -> Failure {
+fn told(trouble: Trouble, place: &str, flag: &str) -> Failure {
     match trouble {
         Trouble::Read(failure) => failure,
         Trouble::Write(ExportError::Io(error)) => {
-            Failure::could_not_run(format!("{place} can not be written: {error}; name another file with --to"))
+            Failure::could_not_run(format!("{place} can not be written: {error}; name another file with {flag}"))
         }
         Trouble::Write(ExportError::Form(why)) => Failure::could_not_run(format!("it can not be exported: {why}")),
     }
@@ -70,10 +71,14 @@ fn told(trouble: Trouble, place: &str) -> Failure {
 /// Files of a run, which an export must not take the place of.
 const RECORDS: [&str; 4] = [RECORDS_FILE, OPS_FILE, STUDY_FILE, RESERVE_FILE];
 
-fn to_file(path: &Path, produce: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Trouble>) -> Result<(), Failure> {
+fn to_file(
+    path: &Path,
+    flag: &str,
+    produce: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Trouble>,
+) -> Result<(), Failure> {
     let name = path.display().to_string();
     if path.file_name().is_some_and(|name| RECORDS.iter().any(|record| name == *record)) {
-        return Err(Failure::usage(format!("--to {name}: a file of that name belongs to a saved run: name another")));
+        return Err(Failure::usage(format!("{flag} {name}: a file of that name belongs to a saved run: name another")));
     }
     // A device or a pipe is written as it is; a file only takes its name when it is whole.
     let special = fs::metadata(path).is_ok_and(|found| !found.is_file());
@@ -88,7 +93,7 @@ fn to_file(path: &Path, produce: impl FnOnce(&mut (dyn Write + Send)) -> Result<
         if !special {
             let _ = fs::remove_file(&written);
         }
-        told(trouble, &name)
+        told(trouble, &name, flag)
     })
 }
 

@@ -1,0 +1,61 @@
+//! What CI systems are told: JUnit files and annotations.
+
+use crate::support::{Place, shared_cores};
+use server::{Config, Server};
+use std::fs;
+
+fn serve() -> (Server, String) {
+    let server = Server::start(&Config::default()).expect("a server starts");
+    let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
+    (server, url)
+}
+
+#[test]
+fn objectives_are_test_cases_and_what_is_broken_is_annotated() {
+    let _cores = shared_cores();
+    let (_server, url) = serve();
+    let place = Place::new();
+    let objectives = ["--objective", "success >= 99%", "--objective", "goodput >= 999TB/s"];
+    let made = place.run(["get", &url, "-n", "100", "--print", "none", "--out", "out"].iter().chain(&objectives));
+    made.expect(1);
+    let ended = place.run(["report", "out", "--junit", "junit.xml", "--annotations"]);
+    ended.expect(1);
+    let xml = fs::read_to_string(place.path("junit.xml")).unwrap();
+    assert!(xml.contains("tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\""), "{xml}");
+    assert!(xml.contains("<testcase name=\"success &gt;= 99%\" classname=\"http://127.0.0.1:"), "{xml}");
+    assert!(xml.contains("<failure message=\"goodput &gt;= 999TB/s is not met\""), "{xml}");
+    let told: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("::")).collect();
+    assert_eq!(told.len(), 1, "{}", ended.stdout);
+    assert!(told[0].starts_with("::error title=plimsoll%3A objective not met%3A http%3A//127.0.0.1%3A"), "{}", told[0]);
+    assert!(told[0].contains("::goodput >= 999TB/s: goodput >= 999TB/s is not met%0AVALID"), "{}", told[0]);
+    let refused = place.run(["report", "out", "--print", "none", "--junit", "/dev/full"]);
+    refused.expect(4);
+    assert!(refused.stderr.contains("/dev/full") && refused.stderr.contains("--junit"), "{}", refused.stderr);
+}
+
+#[test]
+fn every_trial_of_a_study_is_told_and_a_search_is_one_case() {
+    let _cores = shared_cores();
+    let (_server, url) = serve();
+    let place = Place::new();
+    place.write(
+        "pair.yaml",
+        "name: pair\ntargets: {one: {url: '${url}'}, two: {url: '${url}'}}\nvars: {url: x}\nsettings: {duration: 100ms}\n\
+         matrix: {concurrency: [1, 2]}\n",
+    );
+    place.run(["run", "pair.yaml", "--set", &format!("url={url}"), "--out", "study", "--json"]).expect(0);
+    let ended = place.run(["report", "study", "--print", "none", "--junit", "junit.xml", "--annotations"]);
+    ended.expect(0);
+    assert!(ended.stdout.is_empty(), "nothing is broken: {}", ended.stdout);
+    let xml = fs::read_to_string(place.path("junit.xml")).unwrap();
+    assert!(xml.contains("name=\"study\" tests=\"4\" failures=\"0\" errors=\"0\""), "{xml}");
+    let case = "<testcase name=\"two, run 1: success &gt;= 99%\" classname=\"concurrency 2\" time=\"0.100\"/>";
+    assert!(xml.contains(case), "{xml}");
+    place
+        .run(["line", &url, "-d", "200ms", "--from", "1", "--to", "2", "--out", "line", "--print", "none"])
+        .expect_no_panic();
+    place.run(["report", "line", "--print", "none", "--junit", "junit.xml"]).expect_no_panic();
+    let xml = fs::read_to_string(place.path("junit.xml")).unwrap();
+    assert_eq!(xml.matches("<testcase ").count(), 1, "{xml}");
+    assert!(xml.contains("load line, success &gt;= 99%"), "{xml}");
+}
