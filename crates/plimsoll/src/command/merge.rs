@@ -43,6 +43,9 @@ out, and said. The clocks of the machines must agree to well below a second (NTP
 /// Runs that are merged, at most: each is a thread and an open file.
 const RUNS_MAX: usize = 256;
 
+/// Targets that are named in the record, as in that of any run.
+const TARGETS_MAX: usize = 10;
+
 /// A run to be merged.
 struct Part {
     directory: PathBuf,
@@ -167,11 +170,11 @@ fn left_out(index: usize, part: &Part, overlap: &Overlap) -> LeftOut {
 /// What counts of a run, and what does not.
 fn told(part: &Part, left: &LeftOut, overlap: &Overlap) -> String {
     let mut text = format!(
-        "{} of {} on {}: {} count",
+        "{} on {}: {} of {} count",
+        part.directory.display(),
+        escape(&part.run.begin.host.name),
         seconds(overlap.seconds() as f64),
         seconds(part.run.summary().measured.seconds),
-        escape(&part.run.begin.host.name),
-        if overlap.seconds() == 1 { "that one" } else { "these" },
     );
     if left.seconds > 0.0 || left.ended > 0 || left.lost > 0 {
         let dropped = if left.lost > 0 { format!(" and {} dropped", left.lost) } else { String::new() };
@@ -197,11 +200,14 @@ fn describe_all(first: &Begin, parts: &[Part], overlap: &Overlap) -> Begin {
         texts.join(joint)
     };
     let mut merged = first.clone();
-    for begin in begins.iter().skip(1) {
+    for (index, begin) in begins.iter().enumerate().skip(1) {
         merged.model = together(merged.model, begin.model);
         merged.threads = merged.threads.saturating_add(begin.threads);
-        merged.host.cores = merged.host.cores.saturating_add(begin.host.cores);
-        merged.host.memory_bytes = merged.host.memory_bytes.saturating_add(begin.host.memory_bytes);
+        // Several runs of one machine shared its cores.
+        if !begins.iter().take(index).any(|other| other.host.name == begin.host.name) {
+            merged.host.cores = merged.host.cores.saturating_add(begin.host.cores);
+            merged.host.memory_bytes = merged.host.memory_bytes.saturating_add(begin.host.memory_bytes);
+        }
         (merged.debug_build, merged.insecure) =
             (merged.debug_build | begin.debug_build, merged.insecure | begin.insecure);
         merged.loopback |= begin.loopback;
@@ -209,11 +215,12 @@ fn describe_all(first: &Begin, parts: &[Part], overlap: &Overlap) -> Begin {
             begin.targets.iter().filter(|target| !merged.targets.contains(target)).cloned().collect();
         merged.targets.extend(new);
     }
+    merged.targets.truncate(TARGETS_MAX);
     merged.format = FORMAT;
     env!("CARGO_PKG_VERSION").clone_into(&mut merged.version);
     merged.started_unix_ms = overlap.started_unix_ms();
     merged.command = describe::command();
-    merged.load = format!("{} machines, each: {}", begins.len(), merged.load);
+    merged.load = format!("{} runs at once, each: {}", begins.len(), merged.load);
     (merged.levels, merged.warmup_ms, merged.duration_ms) = (None, 0, None);
     merged.host.name = distinct(|begin| &begin.host.name, " + ");
     merged.host.kernel = distinct(|begin| &begin.host.kernel, " + ");
