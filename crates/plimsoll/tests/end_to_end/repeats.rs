@@ -39,7 +39,7 @@ fn a_repeated_run_is_one_document() {
     let _cores = shared_cores();
     let (_server, url) = serve();
     let place = Place::new();
-    let schema: Value = json(place.run(["schema", "--repeats"]).expect(0));
+    let schema: Value = json(place.run(["schema", "repeats"]).expect(0));
     let published = include_str!("../../../../docs/schema/repeats.schema.json");
     assert_eq!(schema, serde_json::from_str::<Value>(published).expect("it is JSON"));
     let validator = jsonschema::validator_for(&schema).expect("it is a schema");
