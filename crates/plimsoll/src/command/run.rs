@@ -264,16 +264,18 @@ fn measure_all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &Hash
     let begun = Instant::now();
     for (number, trial) in missing.iter().enumerate() {
         let left = match number {
-            0 => missing.iter().filter_map(|trial| projected(&trial.words)).sum(),
-            _ => begun.elapsed().mul_f64((missing.len() - number) as f64 / number as f64),
+            // The first search says how long others take.
+            0 => missing.iter().map(|trial| projected(&trial.words)).sum::<Option<Duration>>(),
+            _ => Some(begun.elapsed().mul_f64((missing.len() - number) as f64 / number as f64)),
         };
-        let left = format_span(Duration::from_secs(left.as_secs()));
+        let left = left.map(|left| format!("; about {} left", format_span(Duration::from_secs(left.as_secs()))));
         say::note(&format!(
-            "[{} of {}] {}, {}; about {left} left",
+            "[{} of {}] {}, {}{}",
             number + 1,
             missing.len(),
             escape(&trial.cell),
-            escape(&trial.target)
+            escape(&trial.target),
+            left.unwrap_or_default()
         ));
         let said_by_hooks = base.join(format!("{}.hooks.log", trial.directory));
         if !hooks::before(&trial.words.hooks, &trial.told, &said_by_hooks)? {

@@ -26,6 +26,7 @@ mod repeats;
 mod requests;
 mod s3;
 mod s3_http2;
+mod scenarios;
 mod secrets;
 mod stand_ins;
 mod study;

@@ -3,7 +3,6 @@
 use crate::support::{Ended, Place, Running, all_cores, shared_cores};
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
 
 const SCENARIO: &str = "\
 name: pair
@@ -204,78 +203,4 @@ fn every_mistake_is_told_where_it_stands_and_nothing_is_run() {
     assert!(!place.path("runs").exists(), "nothing is run");
     let absent = place.run(["run", "none.yaml"]);
     assert_eq!(absent.code, Some(2), "{}", absent.stderr);
-}
-
-/// A scenario as an editor sees it.
-fn as_json(text: &str) -> Value {
-    fn value(node: &study::document::Node) -> Value {
-        use study::document::Value as Read;
-        match &node.value {
-            Read::Text(text) => text.parse::<f64>().map_or_else(|_| text.as_str().into(), Into::into),
-            Read::List(items) => items.iter().map(value).collect(),
-            Read::Map(entries) => entries
-                .iter()
-                .map(|entry| (entry.key.clone(), value(&entry.node)))
-                .collect::<serde_json::Map<_, _>>()
-                .into(),
-        }
-    }
-    value(&study::document::read(text).unwrap())
-}
-
-#[test]
-fn the_schema_of_scenarios_is_published_and_holds_for_those_that_come_along() {
-    let place = Place::new();
-    let printed = place.run(["schema", "scenario"]);
-    printed.expect(0);
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let published = fs::read_to_string(folder.join("docs/schema/scenario.schema.json")).unwrap_or_default();
-    assert_eq!(printed.stdout, published, "`plimsoll schema scenario > docs/schema/scenario.schema.json`");
-    let validator = jsonschema::validator_for(&serde_json::from_str(&printed.stdout).unwrap()).unwrap();
-    let mut seen = 0;
-    for file in fs::read_dir(folder.join("scenarios")).unwrap().flatten() {
-        let scenario = as_json(&fs::read_to_string(file.path()).unwrap());
-        let faults: Vec<String> = validator.iter_errors(&scenario).map(|error| error.to_string()).collect();
-        assert!(faults.is_empty(), "{}: {faults:?}", file.path().display());
-        seen += 1;
-    }
-    assert!(seen >= 3, "{seen}");
-    for wrong in [
-        "name: x",
-        "name: x\ntargets: {a: {ulr: http://a/}}",
-        "name: x\ntargets: {}",
-        "name: a b\ntargets: {a: {url: x}}",
-    ] {
-        assert!(!validator.is_valid(&as_json(wrong)), "{wrong}");
-    }
-}
-
-#[test]
-fn every_scenario_that_comes_along_can_be_run() {
-    let place = Place::new();
-    place.write("urls.txt", "http://127.0.0.1:1/x\n");
-    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let mut count = 0;
-    for entry in fs::read_dir(scenarios).unwrap() {
-        let path = entry.unwrap().path();
-        let text = fs::read_to_string(&path).unwrap();
-        let names = text.split("${").skip(1).filter_map(|rest| rest.split('}').next());
-        let sets: Vec<String> = names
-            .filter(|name| !text.contains(&format!("{name}: \"")) && !["duration", "warmup", "seed"].contains(name))
-            .flat_map(|name| {
-                let value = match name {
-                    "own" | "all" => "urls.txt",
-                    "sftp" => "sftp,hostname=127.0.0.1,username=me,password=${HOME}",
-                    _ => "http://127.0.0.1:1/x",
-                };
-                ["--set".to_owned(), format!("{name}={value}")]
-            })
-            .collect();
-        let words = ["run".to_owned(), path.display().to_string(), "--dry-run".to_owned()];
-        let ended = place.run(words.into_iter().chain(sets));
-        ended.expect(0);
-        assert!(ended.stdout.contains("projected time: "), "{}", ended.stdout);
-        count += 1;
-    }
-    assert_eq!(count, 3);
 }

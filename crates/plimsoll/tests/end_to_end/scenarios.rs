@@ -1,0 +1,192 @@
+//! The scenarios that come along: each is valid, and runs small against the stand-ins of what it was written for.
+
+use crate::support::{Nginx, Place, Running, Setup, Sshd, all_cores};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A scenario of this repository.
+fn scenario(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name)
+}
+
+/// Starts a server, and gives its first URL.
+fn serve(place: &Place, words: &[&str]) -> (Running, String) {
+    let server = place.start(["serve", "--listen", "127.0.0.1:0"].iter().chain(words));
+    let line = server.wait_for_line("");
+    let url = line.split_whitespace().find(|word| word.starts_with("http://")).expect("a URL is told").to_owned();
+    (server, url)
+}
+
+/// Runs a scenario with these variables; the study as JSON.
+fn study(place: &Place, name: &str, sets: &[String], more: &[&str], key: &str) -> Value {
+    let words =
+        ["run".to_owned(), scenario(name).display().to_string(), "--json".into(), "--out".into(), "study".into()];
+    let sets = sets.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
+    let more = more.iter().map(|word| (*word).to_owned());
+    let mut command = place.command(words.into_iter().chain(sets).chain(more));
+    command.env("KEY", key);
+    let ended = Running::of(command).end();
+    assert!(matches!(ended.code, Some(0 | 1)), "{}", ended.stderr);
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr))
+}
+
+/// Every trial has measured something; answers how many there are.
+fn measured(study: &Value) -> usize {
+    let trials = study["trials"].as_array().unwrap();
+    for trial in trials {
+        let moved =
+            ["ok_per_second", "goodput"].iter().any(|figure| trial[*figure].as_f64().is_some_and(|at| at > 0.0));
+        assert!(moved, "{trial:#}");
+    }
+    trials.len()
+}
+
+#[test]
+fn pieces_are_fetched_whole_and_in_ranges_beside_a_plain_server() {
+    let _cores = all_cores();
+    let place = Place::new();
+    let (_piece, piece) = serve(&place, &["--as", "booster-http", "--piece-size", "128MiB"]);
+    let (_raw, raw) = serve(&place, &[]);
+    let raw = raw.replace("/1KiB", "/128MiB");
+    let small = ["duration=200ms", "warmup=0s", "drain=200ms", "repeats=1", "line_to=40", "line_range=64KiB"];
+    let sets: Vec<String> =
+        small.iter().map(|set| (*set).to_owned()).chain([format!("piece={piece}"), format!("raw={raw}")]).collect();
+    let study = study(&place, "booster-http.yaml", &sets, &[], "");
+    assert_eq!(measured(&study), 2 * (5 + 9));
+    assert_eq!(study["lines"].as_array().unwrap().len(), 2);
+}
+
+/// The first published study on one machine: a server that was given a line at 300 ranges at once, beside nginx.
+#[test]
+fn a_cliff_that_was_planted_at_300_ranges_is_found_beside_nginx() {
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let _cores = all_cores();
+    let place = Place::new();
+    let (_server, planted) = serve(&place, &["--delay", "5ms", "--capacity", "300:50ms"]);
+    let piece = planted.replace("/1KiB", "/1MiB");
+    let sets = ["duration=1s", "warmup=0s", "repeats=1", "line_to=640", "line_range=4KiB"];
+    let mut sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+    sets.extend([format!("piece={piece}"), format!("raw={}", nginx.url("/f/1m"))]);
+    sets.push("line_objective=ttfb p95 <= 500ms".to_owned());
+    let study = study(&place, "booster-http.yaml", &sets, &["--only", "part=load line"], "");
+    let of = |target: &str| {
+        let lines = study["lines"].as_array().unwrap();
+        lines.iter().find(|line| line["target"] == target).unwrap_or_else(|| panic!("{study:#}"))["line"].clone()
+    };
+    let line = of("booster-http");
+    let (passed, failed) = (line["passed"].as_u64().unwrap(), line["failed"].as_u64().unwrap());
+    assert!(line["found"] == "line" && passed.abs_diff(300) <= 30 && failed.abs_diff(300) <= 30, "{line:#}");
+    let beside = of("nginx");
+    assert!(beside["passed"].as_u64().is_some_and(|passed| passed > 400), "{beside:#}");
+}
+
+#[test]
+fn patterns_of_a_redirecting_cache_are_read_from_a_cluster() {
+    let _cores = all_cores();
+    let place = Place::new();
+    let lists = ["--cluster", "3", "--list", "60", "--list-size", "10KiB", "--urls", "all.txt", "--names", "names"];
+    let (_cluster, entry) = serve(&place, &lists);
+    let entry = entry.split("/blackhole").next().unwrap().to_owned() + "/blackhole";
+    place.run(["owners", &entry, "--names", "names", "--out", "owners"]).expect(0);
+    let own = fs::read_dir(place.path("owners")).unwrap().flatten().map(|file| file.path());
+    let own = own.filter(|path| path.extension().is_some_and(|ending| ending == "urls")).min().unwrap();
+    let sets = ["duration=300ms", "warmup=0s", "repeats=1", "all=all.txt"];
+    let mut sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+    sets.push(format!("own={}", own.display()));
+    let study = study(&place, "alluxio-patterns.yaml", &sets, &[], "");
+    assert_eq!(measured(&study), 2 * 4);
+}
+
+#[test]
+fn a_file_manager_shows_its_login_page_and_lists_two_backends() {
+    let Some(sshd) = Sshd::start() else { return };
+    let _cores = all_cores();
+    let place = Place::new();
+    let (_server, root) = serve(&place, &["--as", "filestash", "--sftp"]);
+    let root = root.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
+    let login = sshd.login();
+    let sets = ["pages=2500".to_owned(), "listings=1000".into(), format!("server={root}"), format!("sftp={login}")];
+    let study = study(&place, "filestash.yaml", &sets, &[], &sshd.key());
+    assert_eq!(measured(&study), 2 + 4);
+    for trial in study["trials"].as_array().unwrap() {
+        assert_eq!(trial["success"], 1.0, "{trial:#}");
+    }
+}
+
+/// A scenario as an editor sees it.
+fn as_json(text: &str) -> Value {
+    fn value(node: &study::document::Node) -> Value {
+        use study::document::Value as Read;
+        match &node.value {
+            Read::Text(text) => text.parse::<f64>().map_or_else(|_| text.as_str().into(), Into::into),
+            Read::List(items) => items.iter().map(value).collect(),
+            Read::Map(entries) => entries
+                .iter()
+                .map(|entry| (entry.key.clone(), value(&entry.node)))
+                .collect::<serde_json::Map<_, _>>()
+                .into(),
+        }
+    }
+    value(&study::document::read(text).unwrap())
+}
+
+#[test]
+fn the_schema_of_scenarios_is_published_and_holds_for_those_that_come_along() {
+    let place = Place::new();
+    let printed = place.run(["schema", "scenario"]);
+    printed.expect(0);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let published = fs::read_to_string(folder.join("docs/schema/scenario.schema.json")).unwrap_or_default();
+    assert_eq!(printed.stdout, published, "`plimsoll schema scenario > docs/schema/scenario.schema.json`");
+    let validator = jsonschema::validator_for(&serde_json::from_str(&printed.stdout).unwrap()).unwrap();
+    let mut seen = 0;
+    for file in fs::read_dir(folder.join("scenarios")).unwrap().flatten() {
+        let scenario = as_json(&fs::read_to_string(file.path()).unwrap());
+        let faults: Vec<String> = validator.iter_errors(&scenario).map(|error| error.to_string()).collect();
+        assert!(faults.is_empty(), "{}: {faults:?}", file.path().display());
+        seen += 1;
+    }
+    assert!(seen >= 3, "{seen}");
+    for wrong in [
+        "name: x",
+        "name: x\ntargets: {a: {ulr: http://a/}}",
+        "name: x\ntargets: {}",
+        "name: a b\ntargets: {a: {url: x}}",
+    ] {
+        assert!(!validator.is_valid(&as_json(wrong)), "{wrong}");
+    }
+}
+
+#[test]
+fn every_scenario_that_comes_along_can_be_run() {
+    let place = Place::new();
+    place.write("urls.txt", "http://127.0.0.1:1/x\n");
+    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut count = 0;
+    for entry in fs::read_dir(scenarios).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let names: BTreeSet<&str> = text.split("${").skip(1).filter_map(|rest| rest.split('}').next()).collect();
+        let known = as_json(&text)["vars"].clone();
+        let sets: Vec<String> = names
+            .into_iter()
+            .filter(|name| known.get(name).is_none())
+            .flat_map(|name| {
+                let value = match name {
+                    "own" | "all" => "urls.txt",
+                    "sftp" => "sftp,hostname=127.0.0.1,username=me,password=${HOME}",
+                    _ => "http://127.0.0.1:1/x",
+                };
+                ["--set".to_owned(), format!("{name}={value}")]
+            })
+            .collect();
+        let words = ["run".to_owned(), path.display().to_string(), "--dry-run".to_owned()];
+        let ended = place.run(words.into_iter().chain(sets));
+        ended.expect(0);
+        assert!(ended.stdout.contains("projected time: "), "{}", ended.stdout);
+        count += 1;
+    }
+    assert_eq!(count, 3);
+}
