@@ -5,6 +5,7 @@
 //! there is none, and fail there when `REQUIRE_PEERS=1`.
 
 mod bad_input;
+mod ci;
 mod compare;
 mod counts;
 mod dialects;
@@ -19,6 +20,7 @@ mod interrupts;
 mod limits;
 mod line;
 mod lists;
+mod merge;
 mod outcomes;
 mod output;
 mod redirects;
