@@ -47,3 +47,13 @@ export function logMarks(low: number, high: number): number[] {
   }
   return marks;
 }
+
+/** Ends of an axis with some room beyond the outermost marks. */
+export function beyond(low: number, high: number, log: boolean): [number, number] {
+  if (log) {
+    const room = Math.max(1.05, (high / low) ** 0.04);
+    return [low / room, high * room];
+  }
+  const room = Math.max((high - low) * 0.04, high * 0.01);
+  return [Math.max(0, low - room), high + room];
+}

@@ -14,9 +14,15 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** Letters from which on a text is long. */
+const LONG = 18;
+
 /** A table in a box that scrolls, by keyboard too. */
 export function table(label: string, head: string[], left: boolean[], rows: string[][]): HTMLElement {
-  const kind = (column: number): Attributes => (left[column] ? { class: "text" } : {});
+  // What is long is broken into lines, and needs some width for them.
+  const isLong = (column: number) => rows.some((row) => (row[column] ?? "").length > LONG);
+  const kinds = left.map((isText, column): Attributes => (isText ? { class: isLong(column) ? "text long" : "text" } : {}));
+  const kind = (column: number): Attributes => kinds[column] ?? {};
   const body = el("tbody");
   for (const row of rows) {
     const cells = row.map((text, column) => {

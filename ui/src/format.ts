@@ -68,6 +68,8 @@ export function shown(unit: Unit, value: number): string {
       return time(value);
     case "share":
       return share(value);
+    case "ratio":
+      return `${decimal(value, 2)} ×`;
   }
 }
 
@@ -88,7 +90,9 @@ export function tick(unit: Unit, value: number): string {
     case "time":
       return short(TIMES).join(" ");
     case "share":
-      return `${Number((value * 100).toPrecision(3))} %`;
+      return `${Number((value * 100).toPrecision(4))} %`;
+    case "ratio":
+      return `${Number(value.toPrecision(3))} ×`;
   }
 }
 

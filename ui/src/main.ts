@@ -1,8 +1,9 @@
 /** Reads the report out of its file and puts it on the page. */
 
-import type uPlot from "uplot";
 import { readTheme, theme } from "./charts/theme";
 import { figure } from "./figure";
+import { group } from "./group";
+import * as live from "./live";
 import type { Report } from "./model";
 import { page } from "./page";
 
@@ -13,15 +14,18 @@ function start(): void {
   document.title = `Plimsoll report: ${report.title}`;
   theme.now = readTheme();
   const figures = report.charts.map((chart) => figure(chart, report.times));
-  document.body.prepend(...page(report, figures.map((shown) => shown.element)));
-  recolor(figures.map((shown) => shown.draw()));
+  const groups = report.groups.map((found) => group(found, report.times));
+  document.body.prepend(...page(report, figures.map((shown) => shown.element), groups.map((shown) => shown.element)));
+  figures.forEach((shown) => live.add(shown.draw()));
+  groups.forEach((shown) => shown.draw());
+  recolor();
 }
 
 /** Draws charts anew when the page changes its colours, on the screen or for paper. */
-function recolor(plots: uPlot[]): void {
+function recolor(): void {
   const again = () => {
     theme.now = readTheme();
-    plots.forEach((plot) => plot.redraw(false));
+    live.redraw();
   };
   for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", again);
 }

@@ -9,6 +9,7 @@ export interface Report {
   verdict: Verdict;
   headline: Headline[];
   charts: Chart[];
+  groups: Group[];
   times: Times;
   sections: Section[];
 }
@@ -35,7 +36,7 @@ export interface Times {
   window: [number, number] | null;
 }
 
-export type Chart = ChartText & (SeriesPlot | QuantilesPlot | HeatPlot);
+export type Chart = ChartText & (SeriesPlot | QuantilesPlot | HeatPlot | PointsPlot);
 
 export interface ChartText {
   id: string;
@@ -65,8 +66,68 @@ export interface HeatPlot {
   columns: number[][];
 }
 
-/** What values are: operations per second, bytes per second, things, nanoseconds, of 1. */
-export type Unit = "rate" | "bytes" | "count" | "time" | "share";
+/** Small charts on the same axes, of one of several figures at a time. */
+export interface Group {
+  id: string;
+  title: string;
+  caption: string;
+  /** What its lines are called, in the order of their marks. */
+  lines: string[];
+  choices: Choice[];
+}
+
+export interface Choice {
+  label: string;
+  caption: string;
+  charts: Chart[];
+}
+
+/** Marks over loads, or over the values of a setting, joined by lines. */
+export interface PointsPlot {
+  kind: "points";
+  across: Across;
+  unit: Unit;
+  log: boolean;
+  lines: Marks[];
+  bounds: Bound[];
+  brackets: Bracket[];
+}
+
+/** What lies on the horizontal axis of marks; a value's place is its number, from 0 on. */
+export type Across =
+  | { kind: "load"; label: string; unit: Unit; log: boolean }
+  | { kind: "values"; label: string; names: string[] };
+
+export interface Marks {
+  label: string;
+  /** Gives the line its colour, and its plain marks their shape. */
+  order: number;
+  points: Mark[];
+}
+
+export interface Mark {
+  x: number;
+  y: number | null;
+  /** From where to where the value reaches. */
+  range: [number, number] | null;
+  shape: "plain" | "held" | "failed";
+}
+
+export interface Bound {
+  label: string;
+  value: number;
+}
+
+/** A load line: between a load that held and one that did not, or from one on. */
+export interface Bracket {
+  label: string;
+  order: number;
+  held: number;
+  failed: number | null;
+}
+
+/** What values are: operations per second, bytes per second, things, nanoseconds, of 1, times another. */
+export type Unit = "rate" | "bytes" | "count" | "time" | "share" | "ratio";
 
 export type Role = "main" | "beside" | "third" | "failed";
 
@@ -89,4 +150,5 @@ export interface Section {
 export type Block =
   | { kind: "line"; text: string }
   | { kind: "item"; label: string; texts: string[] }
+  | { kind: "verbatim"; label: string; text: string }
   | { kind: "table"; head: string[]; left: boolean[]; rows: string[][] };

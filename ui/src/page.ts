@@ -28,6 +28,9 @@ function blocks(title: string, all: Block[]): HTMLElement[] {
       case "line":
         elements.push(el("p", {}, block.text));
         break;
+      case "verbatim":
+        elements.push(el("pre", { tabindex: "0", role: "region", "aria-label": block.label }, block.text));
+        break;
       case "table":
         elements.push(table(title, block.head, block.left, block.rows));
         break;
@@ -50,6 +53,7 @@ function section(found: Section): HTMLElement {
 /** Charts and sections, as links. */
 function contents(report: Report): HTMLElement {
   const links: [string, string][] = report.sections.map((found) => [slug(found.title), found.title]);
+  links.unshift(...report.groups.map((found): [string, string] => [found.id, found.title]));
   if (report.charts.length > 0) links.unshift(["charts", "Charts"]);
   const items = links.map(([id, title]) => el("li", {}, el("a", { href: `#${id}` }, title)));
   return el("nav", { "aria-label": "Contents" }, el("ul", {}, ...items));
@@ -63,14 +67,15 @@ function paired(figures: HTMLElement[]): HTMLElement[] {
 }
 
 /** The page around its figures. */
-export function page(report: Report, figures: HTMLElement[]): Node[] {
+export function page(report: Report, figures: HTMLElement[], groups: HTMLElement[]): Node[] {
   const charts = el("section", { id: "charts", "aria-labelledby": "charts-title" }, el("h2", { id: "charts-title" }, "Charts"));
   charts.append(el("div", { class: "charts" }, ...paired(figures)));
   const main = el("main", { id: "main", tabindex: "-1" }, verdict(report.verdict));
   if (report.headline.length > 0) main.append(headline(report.headline));
   main.append(contents(report));
   if (figures.length > 0) main.append(charts);
-  else main.append(el("p", { class: "empty" }, "No interval was saved: there is nothing to draw."));
+  if (figures.length + groups.length === 0) main.append(el("p", { class: "empty" }, "Nothing was measured: there is nothing to draw."));
+  main.append(...groups);
   main.append(...report.sections.map(section));
   const skip = el("a", { class: "skip", href: "#main" }, "Skip to the report");
   const header = el("header", {}, el("h1", {}, "Plimsoll report"), el("p", {}, report.title));

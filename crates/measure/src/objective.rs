@@ -23,7 +23,7 @@ pub struct Objective {
 
 /// What is bounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Metric {
+pub enum Metric {
     /// Share of operations that end well ([`Summary::success`]); at least.
     Success,
     /// The quantile of a time; at most.
@@ -36,10 +36,14 @@ enum Metric {
     Speed(f64),
 }
 
+/// A time of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Timed {
+pub enum Timed {
+    /// From the intended start to the end.
     Response,
+    /// From when the request was sent to the end.
     Service,
+    /// From when the request was sent to the first byte of the answer.
     Ttfb,
 }
 
@@ -111,20 +115,31 @@ impl Objective {
         if self.metric.sign() == '<' { text.replacen("<=", ">", 1) } else { text.replacen(">=", "<", 1) }
     }
 
-    /// Judges a run.
+    /// What it bounds.
     #[must_use]
-    pub fn judge(&self, summary: &Summary) -> Judgement {
-        let at_least = |value: Option<f64>| match value {
-            None => Judgement::NotJudged,
-            Some(value) if value >= self.bound => Judgement::Met,
-            Some(_) => Judgement::Broken,
-        };
+    pub fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    /// The bound: a share of 1, nanoseconds, operations per second or bytes per second.
+    #[must_use]
+    pub fn bound(&self) -> f64 {
+        self.bound
+    }
+
+    /// What a run came to, in the unit of the bound; `None` where nothing ended that has the figure, and where the quantile
+    /// of a time is among operations that failed or never ended.
+    #[must_use]
+    pub fn value(&self, summary: &Summary) -> Option<f64> {
         match self.metric {
-            Metric::Success => at_least(summary.success()),
-            Metric::Rate => at_least(summary.ok_rate()),
-            Metric::Goodput => at_least(summary.goodput()),
-            Metric::Speed(q) => at_least(summary.all.speed.quantile(q).map(|speed| speed as f64)),
-            Metric::Time(timed, q) => self.judge_time(summary, timed.of(&summary.all), q),
+            Metric::Success => summary.success(),
+            Metric::Rate => summary.ok_rate(),
+            Metric::Goodput => summary.goodput(),
+            Metric::Speed(q) => summary.all.speed.quantile(q).map(|speed| speed as f64),
+            Metric::Time(timed, q) => match quantile_of_all(summary, timed, q) {
+                Quantile::Value(nanos) => Some(nanos as f64),
+                Quantile::Empty | Quantile::Failed | Quantile::Unfinished => None,
+            },
         }
     }
 
@@ -173,21 +188,39 @@ impl Objective {
         }
     }
 
-    fn judge_time(&self, summary: &Summary, times: &Distribution, q: f64) -> Judgement {
-        let all = &summary.all;
-        let failed = all.failed.saturating_add(summary.stats.measured.dropped);
-        match times.quantile_of_all(q, all.unfinished, failed) {
+    /// Judges a run.
+    #[must_use]
+    pub fn judge(&self, summary: &Summary) -> Judgement {
+        match self.metric {
+            Metric::Time(timed, q) => self.judge_time(summary, timed, q),
+            _ => match self.value(summary) {
+                None => Judgement::NotJudged,
+                Some(value) if value >= self.bound => Judgement::Met,
+                Some(_) => Judgement::Broken,
+            },
+        }
+    }
+
+    fn judge_time(&self, summary: &Summary, timed: Timed, q: f64) -> Judgement {
+        match quantile_of_all(summary, timed, q) {
             Quantile::Empty => Judgement::NotJudged,
             Quantile::Failed => Judgement::Broken,
             Quantile::Value(nanos) if nanos as f64 <= self.bound => Judgement::Met,
             Quantile::Value(_) => Judgement::Broken,
             // It is beyond what they had waited, which says something only when that was too long already.
-            Quantile::Unfinished => match all.unfinished_wait.min() {
+            Quantile::Unfinished => match summary.all.unfinished_wait.min() {
                 Some(waited) if waited as f64 > self.bound => Judgement::Broken,
                 _ => Judgement::NotJudged,
             },
         }
     }
+}
+
+/// A quantile of the times of all operations: failed and dropped ones are beyond every time.
+fn quantile_of_all(summary: &Summary, timed: Timed, q: f64) -> Quantile {
+    let all = &summary.all;
+    let failed = all.failed.saturating_add(summary.stats.measured.dropped);
+    timed.of(all).quantile_of_all(q, all.unfinished, failed)
 }
 
 impl Timed {
@@ -292,20 +325,29 @@ fn bound_of(metric: Metric, text: &str) -> Result<f64, String> {
     }
 }
 
+/// As it stands before the sign of an objective.
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quantile = |q: f64| if q >= 1.0 { "max".to_owned() } else { format!("p{}", tidy(q * 100.0)) };
+        match *self {
+            Self::Success => f.write_str("success"),
+            Self::Time(timed, q) => write!(f, "{} {}", timed.name(), quantile(q)),
+            Self::Rate => f.write_str("rate"),
+            Self::Goodput => f.write_str("goodput"),
+            Self::Speed(q) => write!(f, "speed {}", quantile(q)),
+        }
+    }
+}
+
 /// The form in which it is written; parses back to the same objective.
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quantile = |q: f64| if q >= 1.0 { "max".to_owned() } else { format!("p{}", tidy(q * 100.0)) };
-        let bytes = |bound: f64| format!("{}/s", ByteSize(bound as u64));
-        match self.metric {
-            Metric::Success => write!(f, "success >= {}%", tidy(self.bound * 100.0)),
-            Metric::Time(timed, q) => {
-                let span = format_span(Duration::from_nanos(self.bound as u64));
-                write!(f, "{} {} <= {span}", timed.name(), quantile(q))
-            }
-            Metric::Rate => write!(f, "rate >= {}", self.bound),
-            Metric::Goodput => write!(f, "goodput >= {}", bytes(self.bound)),
-            Metric::Speed(q) => write!(f, "speed {} >= {}", quantile(q), bytes(self.bound)),
+        let (metric, bound) = (self.metric, self.bound);
+        match metric {
+            Metric::Success => write!(f, "{metric} >= {}%", tidy(bound * 100.0)),
+            Metric::Time(..) => write!(f, "{metric} <= {}", format_span(Duration::from_nanos(bound as u64))),
+            Metric::Rate => write!(f, "{metric} >= {bound}"),
+            Metric::Goodput | Metric::Speed(_) => write!(f, "{metric} >= {}/s", ByteSize(bound as u64)),
         }
     }
 }

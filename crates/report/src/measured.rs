@@ -1,6 +1,7 @@
 //! What a run among others came to, in the few figures that fit a row.
 
 use crate::escape::escape;
+use measure::Objective;
 use measure::objective::Judgement;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,12 +20,35 @@ pub struct Measured {
     pub response_p50_nanos: Option<u64>,
     /// 99th percentile of it.
     pub response_p99_nanos: Option<u64>,
+    /// What it was held to.
+    pub objectives: Vec<Held>,
     /// The objective that was seen first not to be met.
     pub broke: Option<String>,
     /// What set the limit, in words.
     pub limited_by: String,
     /// Name of the run's directory.
     pub directory: String,
+}
+
+/// An objective, and what the run came to.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Held {
+    /// The objective as it is written.
+    #[schemars(with = "String")]
+    pub objective: Objective,
+    /// The figure that it bounds: a share of 1, nanoseconds, operations per second or bytes per second; null where it lies
+    /// among operations that failed or never ended.
+    pub value: Option<f64>,
+    /// Whether it was met.
+    pub met: bool,
+}
+
+impl Held {
+    fn of(objective: &Objective, run: &SavedRun) -> Self {
+        let summary = run.summary();
+        let met = objective.judge(summary) == Judgement::Met;
+        Self { objective: *objective, value: objective.value(summary), met }
+    }
 }
 
 impl Measured {
@@ -36,14 +60,16 @@ impl Measured {
             Some(EndReason::Decided { broke }) => broke.as_deref().map(escape),
             _ => None,
         };
-        let broken = || run.begin.objectives.iter().find(|objective| objective.judge(summary) != Judgement::Met);
+        let objectives: Vec<Held> = run.begin.objectives.iter().map(|objective| Held::of(objective, run)).collect();
+        let broken = objectives.iter().find(|held| !held.met);
         Self {
             ok_per_second: summary.ok_rate(),
             goodput: summary.goodput(),
             success: summary.success(),
             response_p50_nanos: summary.all.response.quantile(0.5),
             response_p99_nanos: summary.all.response.quantile(0.99),
-            broke: decided.or_else(|| broken().map(ToString::to_string)),
+            broke: decided.or_else(|| broken.map(|held| held.objective.to_string())),
+            objectives,
             limited_by: summary.limited_by(&run.begin.model).to_string(),
             directory: directory.to_owned(),
         }

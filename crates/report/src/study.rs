@@ -155,6 +155,7 @@ mod tests {
                 success: Some(1.0),
                 response_p50_nanos: Some(1_000_000),
                 response_p99_nanos: Some(2_000_000),
+                objectives: Vec::new(),
                 broke: (repeat == 1).then(|| "success >= 99%".to_owned()),
                 limited_by: "target".to_owned(),
                 directory: String::new(),

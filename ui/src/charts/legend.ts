@@ -2,6 +2,7 @@
 
 import { el } from "../dom";
 import type { Role } from "../model";
+import { LINES } from "./theme";
 
 /** A line's colour and name. */
 export function key(role: Role, label: string): HTMLElement {
@@ -12,4 +13,10 @@ export function key(role: Role, label: string): HTMLElement {
 export function scale(steps: number, least: string, most: string): HTMLElement {
   const colors = Array.from({ length: steps }, (_, step) => el("span", { class: `swatch heat-${step}`, "aria-hidden": "true" }));
   return el("ul", { class: "legend" }, el("li", {}, least, el("span", { class: "ramp" }, ...colors), most));
+}
+
+/** A sign in the colour of a line, and what it stands for. */
+export function sign(letter: string, order: number | null, label: string): HTMLElement {
+  const color = order === null ? "" : ` line-${order % LINES}`;
+  return el("li", {}, el("span", { class: `sign${color}`, "aria-hidden": "true" }, letter), label);
 }

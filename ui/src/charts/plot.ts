@@ -12,6 +12,8 @@ export interface Drawn {
   summary: string;
   /** What its lines or colours mean. */
   legend: HTMLElement;
+  /** What lies on the horizontal axis, where it is not time or a percentile. */
+  across?: string;
   /** Its figures. */
   table: () => HTMLElement;
   /** Draws it into an element. */
@@ -21,20 +23,20 @@ export interface Drawn {
 /** Pixels between the marks of an axis that are not evenly spaced. */
 const APART = 34;
 
-const FONT = "12px system-ui, sans-serif";
+export const FONT = "12px system-ui, sans-serif";
 const HEIGHT = 220;
 /** Room below a chart for the marks of its axis. */
 export const MARKS_ROOM = 28;
 
 /** Width and height in a box that wide. */
-export function size(width: number): { width: number; height: number } {
-  return { width: Math.max(200, Math.floor(width)), height: HEIGHT };
+export function size(width: number, height = HEIGHT): { width: number; height: number } {
+  return { width: Math.max(200, Math.floor(width)), height };
 }
 
 /** Options that are alike everywhere. */
-export function base(into: HTMLElement, options: Omit<uPlot.Options, "width" | "height">): uPlot.Options {
+export function base(into: HTMLElement, options: Omit<uPlot.Options, "width" | "height">, height = HEIGHT): uPlot.Options {
   return {
-    ...size(into.clientWidth),
+    ...size(into.clientWidth, height),
     padding: [10, 22, 0, 4],
     legend: { show: false },
     ...options,
@@ -67,10 +69,10 @@ function room(self: uPlot, labels: string[] | null): number {
 }
 
 /** Texts of marks from right to left, without those that would touch the one before. */
-export function apart(places: number[], texts: string[]): string[] {
+export function apart(places: number[], texts: string[], least = APART): string[] {
   let last = Infinity;
   const kept = places.map((place, index) => ({ place, text: texts[index] ?? "" })).reverse().map(({ place, text }) => {
-    if (last - place < APART) return "";
+    if (last - place < least) return "";
     last = place;
     return text;
   });

@@ -9,12 +9,17 @@ export interface Theme {
   shade: string;
   paper: string;
   roles: Record<Role, string>;
+  /** Of lines beside each other, by their order. */
+  lines: string[];
   /** Few to many. */
   heat: string[];
 }
 
 /** Rows of the heat map's scale. */
 const HEAT_STEPS = 7;
+
+/** Colours of lines beside each other; further lines have the first ones again, with other shapes. */
+export const LINES = 6;
 
 /** The colours in use now. */
 export function readTheme(): Theme {
@@ -27,6 +32,7 @@ export function readTheme(): Theme {
     shade: color("shade"),
     paper: color("paper"),
     roles: { main: color("main"), beside: color("beside"), third: color("third"), failed: color("failed") },
+    lines: Array.from({ length: LINES }, (_, order) => color(`line-${order}`)),
     heat: Array.from({ length: HEAT_STEPS }, (_, step) => color(`heat-${step}`)),
   };
 }

@@ -49,6 +49,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         say::out("\nthe last run, at the line:\n\n")?;
         execute::show(&last_run(&base)?, Print::Text)?;
     }
+    line::write_html(&base, &store::read_study(&base).map_err(|error| execute::unread_again(&error))?, None)?;
     let ledger = server.stop();
     say::note(&format!(
         "the server's own books: {}, {} complete",

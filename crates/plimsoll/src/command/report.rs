@@ -43,7 +43,7 @@ fn show(args: &Args) -> Result<ExitCode, Failure> {
         Ok(saved) => {
             match &args.html {
                 None => execute::show(&saved, form)?,
-                Some(file) => html::write(&saved, file.as_ref().unwrap_or(&html::default_file(&args.directory)))?,
+                Some(file) => html::write_beside(&report::html(&saved), &args.directory, file.as_deref())?,
             }
             Ok(execute::judge(&saved).into())
         }
@@ -56,15 +56,18 @@ fn show(args: &Args) -> Result<ExitCode, Failure> {
             Ok(repeats::judge(&runs).into())
         }
         Err(error) if matches!(error.kind, StoreErrorKind::NotARun) && args.directory.join(STUDY_FILE).is_file() => {
-            if args.html.is_some() {
-                let here = args.directory.display().to_string();
-                return Err(Failure::usage(format!("--html shows one run: name the directory of one below {here}")));
-            }
             let records = store::read_study(&args.directory).map_err(|error| execute::unread(&error))?;
-            match records.first() {
-                Some(StudyRecord::Scenario { .. }) => run::show(&args.directory, &records, form).map(Into::into),
-                _ => line::show(&args.directory, &records, form).map(Into::into),
-            }
+            let here = args.directory.as_path();
+            let exit = match (records.first(), &args.html) {
+                (Some(StudyRecord::Scenario { .. }), None) => run::show(here, &records, form),
+                (Some(StudyRecord::Scenario { .. }), Some(_)) => Err(Failure::usage(format!(
+                    "--html shows one run: name the directory of one below {}",
+                    here.display()
+                ))),
+                (_, None) => line::show(here, &records, form),
+                (_, Some(file)) => line::write_html(here, &records, file.as_deref()),
+            };
+            exit.map(Into::into)
         }
         Err(error) => Err(execute::unread(&error)),
     }

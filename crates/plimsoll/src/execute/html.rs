@@ -1,4 +1,4 @@
-//! Writes the HTML report of a saved run.
+//! Writes HTML reports.
 
 use crate::failure::Failure;
 use crate::say;
@@ -10,9 +10,18 @@ pub fn default_file(directory: &Path) -> PathBuf {
     directory.join("report.html")
 }
 
-/// Writes the report to a file, over an older one, and says so.
+/// Writes the report of a run to a file, over an older one, and says so.
 pub fn write(run: &SavedRun, file: &Path) -> Result<(), Failure> {
-    std::fs::write(file, report::html(run)).map_err(|error| {
+    save(&report::html(run), file)
+}
+
+/// Writes a report of what is saved in a directory: to the file that is named, else beside it.
+pub fn write_beside(page: &str, directory: &Path, file: Option<&Path>) -> Result<(), Failure> {
+    save(page, file.unwrap_or(&default_file(directory)))
+}
+
+fn save(page: &str, file: &Path) -> Result<(), Failure> {
+    std::fs::write(file, page).map_err(|error| {
         let name = file.display();
         Failure::could_not_run(format!(
             "the HTML report can not be written to {name}: {error}; name another file with --html"

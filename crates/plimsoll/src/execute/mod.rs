@@ -79,7 +79,7 @@ pub fn carry_out(mut plan: Plan, output: &Output) -> Result<(Vec<SavedRun>, Exit
     sys::memory::give_back_from(GIVEN_BACK_BYTES);
     let _ = sys::signals::catch_interrupts();
     prepare(&mut plan)?;
-    let base = directory(&plan, output)?;
+    let base = directory(&plan, output);
     let mut runs = Vec::new();
     let mut exit = Exit::Good;
     for number in 1..=output.repeat {
@@ -108,15 +108,15 @@ pub fn carry_out(mut plan: Plan, output: &Output) -> Result<(Vec<SavedRun>, Exit
 
 /// Runs a plan that is prepared once into the directory that is named, and shows nothing of it.
 pub fn measure(plan: &Plan, output: &Output) -> Result<SavedRun, Failure> {
-    let saved = run_once(plan, output, &directory(plan, output)?)?;
+    let saved = run_once(plan, output, &directory(plan, output))?;
     unreachable(&saved).map_or(Ok(saved), Err)
 }
 
 /// The run directory: as named, or by time and target.
-fn directory(plan: &Plan, output: &Output) -> Result<PathBuf, Failure> {
+pub fn directory(plan: &Plan, output: &Output) -> PathBuf {
     match &output.directory {
-        Some(directory) => Ok(directory.clone()),
-        None => Ok(default_directory(&plan.targets.origins().first().map(ToString::to_string).unwrap_or_default())),
+        Some(directory) => directory.clone(),
+        None => default_directory(&plan.targets.origins().first().map(ToString::to_string).unwrap_or_default()),
     }
 }
 

@@ -21,7 +21,7 @@ fn a_run(place: &Place) -> Running {
 }
 
 /// Without what stands in script elements, which is no part of the page.
-fn shown(dom: &str) -> String {
+pub fn shown(dom: &str) -> String {
     let mut pieces = dom.split("<script");
     let first = pieces.next().unwrap_or_default().to_owned();
     pieces.fold(first, |shown, piece| shown + piece.split_once("</script>").map_or("", |(_, after)| after))
@@ -29,10 +29,16 @@ fn shown(dom: &str) -> String {
 
 #[track_caller]
 fn expect_whole(seen: &chromium::Seen) {
+    expect_drawn(seen, 7);
+}
+
+/// Nothing in the console, no request, and so many charts at least, all of them drawn.
+#[track_caller]
+pub fn expect_drawn(seen: &chromium::Seen, least: usize) {
     assert_eq!(seen.console, [""; 0], "{}", seen.dom);
     assert_eq!(seen.requests, [""; 0]);
     let (figures, drawn) = (seen.dom.matches("<figure").count(), seen.dom.matches("data-drawn=\"true\"").count());
-    assert!(figures == drawn && figures >= 7, "{drawn} of {figures} charts were drawn");
+    assert!(figures == drawn && figures >= least, "{drawn} of {figures} charts were drawn");
     // Whoever does not see a chart has its summary, its caption and its figures.
     for part in ["<figcaption", "role=\"img\" aria-label=\"", "<details", "<h3"] {
         assert_eq!(seen.dom.matches(part).count(), figures, "{part}");
@@ -57,7 +63,7 @@ fn every_chart_is_drawn_and_nobody_is_asked_for_anything() {
 }
 
 /// Texts that run, fetch or break out where they are read as markup, as an attribute, as a URL or as a script.
-const POLYGLOTS: [&str; 5] = [
+pub const POLYGLOTS: [&str; 5] = [
     "</script><script>fetch('http://canary.invalid/1')</script>",
     "\"><img src=http://canary.invalid/2 onerror=alert(2)>",
     "'-alert(3)-'<svg/onload=alert(3)><!--<script>",
@@ -98,8 +104,18 @@ fn poison(value: &mut Value, inside: bool, next: &mut usize) {
     }
 }
 
+/// That none of the polyglots has become an element.
+#[track_caller]
+pub fn expect_no_markup(seen: &chromium::Seen) {
+    let shown = shown(&seen.dom);
+    for tag in ["<img", "<svg", "<iframe", "<a href=\"javascript", "style=\"color:red"] {
+        assert!(!shown.contains(tag), "{tag} in {shown}");
+    }
+    assert_eq!(seen.dom.matches("<script").count() - seen.dom.matches("<script&gt;").count(), 2, "{}", seen.dom);
+}
+
 /// Writes a saved run again with hostile texts in place of a server's.
-fn poison_run(directory: &Path) -> usize {
+pub fn poison_run(directory: &Path) -> usize {
     let file = directory.join("records.jsonl.zst");
     let bytes = zstd::decode_all(fs::File::open(&file).expect("there is a run")).expect("it is whole");
     let text = String::from_utf8(bytes).expect("it is text");
@@ -130,10 +146,7 @@ fn what_a_server_says_is_only_ever_text() {
     let Some(seen) = chromium::open(&place.path("out/report.html")) else { return };
     expect_whole(&seen);
     let shown = shown(&seen.dom);
-    for tag in ["<img", "<svg", "<iframe", "<a href=\"javascript", "style=\"color:red"] {
-        assert!(!shown.contains(tag), "{tag} in {shown}");
-    }
-    assert_eq!(seen.dom.matches("<script").count() - seen.dom.matches("<script&gt;").count(), 2, "{}", seen.dom);
+    expect_no_markup(&seen);
     for (number, text) in (1..).zip(POLYGLOTS) {
         let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         assert!(shown.contains(&escaped), "polyglot {number} is not shown as text: {shown}");
@@ -174,9 +187,8 @@ fn each_of_repeated_runs_has_a_file_of_its_own() {
     ended.expect(2);
     assert!(ended.stderr.contains("out/1"), "{}", ended.stderr);
     place.run(["get", &url, "-n", "50", "--repeat", "2", "--out", "two", "--html", "one.html"]).expect(2);
-    let ended = place.run(["line", &url, "--html", "one.html"]);
-    ended.expect(2);
-    assert!(ended.stderr.contains("--html"), "{}", ended.stderr);
+    place.run(["get", &url, "-n", "50", "--out", "beside", "--html"]).expect(0);
+    assert!(place.path("beside/report.html").exists(), "it is beside the run where no file is named");
     server.stop();
 }
 

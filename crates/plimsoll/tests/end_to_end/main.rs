@@ -14,6 +14,7 @@ mod front;
 mod generate;
 mod help;
 mod html;
+mod html_studies;
 mod http2;
 mod https;
 mod interrupts;

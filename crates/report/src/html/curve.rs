@@ -43,7 +43,7 @@ pub fn of(run: &SavedRun) -> Option<Chart> {
     }
     caption.push_str(" A line ends where too few samples lie beyond.");
     let plot = Plot::Quantiles { quantiles: quantiles(), lines };
-    Some(Chart { id: "distribution", title: "Response time by percentile", caption, plot })
+    Some(Chart { id: "distribution".into(), title: "Response time by percentile".into(), caption, plot })
 }
 
 /// The quantiles, evenly spaced on the axis log10(1 / (1 − q)).

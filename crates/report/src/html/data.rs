@@ -13,6 +13,8 @@ pub struct Document {
     pub headline: Vec<Figure>,
     /// Charts, in order.
     pub charts: Vec<Chart>,
+    /// Groups of small charts, which follow them.
+    pub groups: Vec<Group>,
     /// Begins and ends of the columns of every chart over time, in seconds from the start of the run.
     pub times: Times,
     /// The sections of the text report.
@@ -72,9 +74,9 @@ pub struct Times {
 #[derive(Debug, Serialize)]
 pub struct Chart {
     /// Names it in the file.
-    pub id: &'static str,
+    pub id: String,
     /// Its title.
-    pub title: &'static str,
+    pub title: String,
     /// What is to be seen, and how to read it.
     pub caption: String,
     /// What is drawn.
@@ -82,7 +84,33 @@ pub struct Chart {
     pub plot: Plot,
 }
 
-/// What is drawn. Further kinds are further variants: load against response time, comparisons.
+/// Small charts on the same axes, of one of several figures at a time.
+#[derive(Debug, Serialize)]
+pub struct Group {
+    /// Names it in the file.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// What is to be seen.
+    pub caption: String,
+    /// What its lines are called, in the order of [`Marks::order`].
+    pub lines: Vec<String>,
+    /// The figures that can be shown; the first one is.
+    pub choices: Vec<Choice>,
+}
+
+/// A figure that a group can show.
+#[derive(Debug, Serialize)]
+pub struct Choice {
+    /// What it is.
+    pub label: String,
+    /// How it is to be read.
+    pub caption: String,
+    /// The charts.
+    pub charts: Vec<Chart>,
+}
+
+/// What is drawn. Further kinds are further variants.
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Plot {
@@ -111,6 +139,102 @@ pub enum Plot {
         /// Counts of each column by row.
         columns: Vec<Vec<u64>>,
     },
+    /// Marks over loads, or over the values of a setting, joined by lines.
+    Points {
+        /// What lies on the horizontal axis.
+        across: Across,
+        /// Unit of the vertical axis.
+        unit: Unit,
+        /// Whether that axis is logarithmic.
+        log: bool,
+        /// The lines.
+        lines: Vec<Marks>,
+        /// Values that mean something: bounds of objectives.
+        bounds: Vec<Bound>,
+        /// Where load lines lie.
+        brackets: Vec<Bracket>,
+    },
+}
+
+/// What lies on the horizontal axis of marks.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Across {
+    /// Loads.
+    Load {
+        /// What they are, like `in flight`.
+        label: String,
+        /// Their unit.
+        unit: Unit,
+        /// Whether the axis is logarithmic.
+        log: bool,
+    },
+    /// Values of a setting, evenly spaced; the place of a mark is the number of one, from 0 on.
+    #[expect(dead_code, reason = "for reports of studies")]
+    Values {
+        /// What the setting is called.
+        label: String,
+        /// The values.
+        names: Vec<String>,
+    },
+}
+
+/// A line with marks.
+#[derive(Clone, Debug, Serialize)]
+pub struct Marks {
+    /// Its name.
+    pub label: String,
+    /// Gives it its colour, and the shape of its plain marks.
+    pub order: usize,
+    /// The marks, from left to right.
+    pub points: Vec<Mark>,
+}
+
+/// A mark.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Mark {
+    /// Its place from left to right.
+    pub x: f64,
+    /// Its value.
+    pub y: Option<f64>,
+    /// From where to where the value reaches; `None` where there is only one.
+    pub range: Option<(f64, f64)>,
+    /// How it is drawn.
+    pub shape: Shape,
+}
+
+/// The shape of a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// That of its line.
+    Plain,
+    /// All objectives were met.
+    Held,
+    /// One was not.
+    Failed,
+}
+
+/// A value that means something.
+#[derive(Clone, Debug, Serialize)]
+pub struct Bound {
+    /// What it is.
+    pub label: String,
+    /// The value.
+    pub value: f64,
+}
+
+/// Where a load line lies: between a load that held and one that did not.
+#[derive(Clone, Debug, Serialize)]
+pub struct Bracket {
+    /// Whose it is.
+    pub label: String,
+    /// Gives it its colour.
+    pub order: usize,
+    /// The highest load that held.
+    pub held: f64,
+    /// The lowest above it that did not; `None` where none has failed.
+    pub failed: Option<f64>,
 }
 
 /// A unit of an axis.
@@ -127,6 +251,9 @@ pub enum Unit {
     Time,
     /// Of 1.
     Share,
+    /// So many times another value.
+    #[expect(dead_code, reason = "for reports of studies")]
+    Ratio,
 }
 
 /// What colour a line has: one meaning is drawn alike in every chart.
@@ -191,5 +318,13 @@ pub enum Block {
         left: Vec<bool>,
         /// The cells.
         rows: Vec<Vec<String>>,
+    },
+    /// Text whose lines and spaces mean something.
+    #[expect(dead_code, reason = "for reports of studies")]
+    Verbatim {
+        /// What it is.
+        label: String,
+        /// The text.
+        text: String,
     },
 }

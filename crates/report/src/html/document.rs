@@ -1,8 +1,8 @@
 //! From a saved run to what its HTML report holds.
 
-use super::data::{Block, Chart, Document, Figure, Section, Tone, Verdict};
-use super::{curve, heat, series};
-use crate::escape::{bounded, escape};
+use super::data::{Chart, Document, Figure, Tone, Verdict};
+use super::{curve, heat, sections, series};
+use crate::escape::escape;
 use crate::number::{bit_rate, byte_rate, count, rate, share, time};
 use crate::percentile::{self, Percentile};
 use crate::standing::{self, Note, Standing};
@@ -10,22 +10,19 @@ use crate::text::{self, Paint};
 use measure::{Distribution, Model};
 use store::SavedRun;
 
-/// Characters of a setting that are shown. The user typed it.
-const TYPED_MAX: usize = 4096;
-
 /// The report of a run.
 pub fn of(run: &SavedRun) -> Document {
     let (top, sections) = text::parts(run);
     let (times, over_time) = series::of(run);
     let charts: Vec<Chart> = curve::of(run).into_iter().chain(over_time).chain(heat::of(run)).collect();
-    let mut sections = in_sections(sections);
-    sections.extend(settings(run));
+    let mut all = sections::of(sections);
+    all.extend(sections::settings(run, "Settings"));
     let mut verdict = verdict(top);
     // The books balance, and yet the target never had the load that was asked for.
     if standing::notes(run).contains(&Note::RateNotMade) && verdict.tone == Tone::Good {
         verdict.tone = Tone::Caution;
     }
-    Document { title: title(run), verdict, headline: headline(run), charts, times, sections }
+    Document { title: title(run), verdict, headline: headline(run), charts, groups: Vec::new(), times, sections: all }
 }
 
 fn title(run: &SavedRun) -> String {
@@ -34,6 +31,11 @@ fn title(run: &SavedRun) -> String {
         0 | 1 => first,
         urls => format!("{first} and {} more", count(urls - 1)),
     }
+}
+
+/// What must be known beside the figures of a run.
+pub fn notes(run: &SavedRun) -> Vec<String> {
+    verdict(text::parts(run).0).lines
 }
 
 fn verdict(top: Vec<text::Block>) -> Verdict {
@@ -63,49 +65,6 @@ fn tone(paint: Paint) -> Tone {
         Paint::Bold | Paint::Yellow => Tone::Caution,
         Paint::Red => Tone::Bad,
     }
-}
-
-fn in_sections(blocks: Vec<text::Block>) -> Vec<Section> {
-    let mut sections: Vec<Section> = Vec::new();
-    for block in blocks {
-        if let text::Block::Heading(title) = block {
-            sections.push(Section { title, blocks: Vec::new() });
-        } else if let Some(section) = sections.last_mut() {
-            add(&mut section.blocks, block);
-        }
-    }
-    sections
-}
-
-fn add(blocks: &mut Vec<Block>, block: text::Block) {
-    match block {
-        text::Block::Item(label, text) => match blocks.last_mut() {
-            Some(Block::Item { texts, .. }) if label.is_empty() => texts.push(text),
-            _ => blocks.push(Block::Item { label, texts: vec![text] }),
-        },
-        text::Block::Line(text) => blocks.push(Block::Line { text }),
-        text::Block::Table(table) => {
-            let (heads, rows) = table.parts();
-            let columns = table.widths().len();
-            // Titles in several lines are read as one.
-            let title = |column: usize| {
-                let words: Vec<&str> = heads.iter().filter_map(|head| head.get(column)).map(String::as_str).collect();
-                words.join(" ").trim().to_owned()
-            };
-            let head = if heads.is_empty() { Vec::new() } else { (0..columns).map(title).collect() };
-            let left = (0..columns).map(|column| table.is_left(column)).collect();
-            blocks.push(Block::Table { head, left, rows: rows.to_vec() });
-        }
-        text::Block::Verdict(..) | text::Block::Heading(_) | text::Block::Gap => {}
-    }
-}
-
-/// All settings as they were resolved.
-fn settings(run: &SavedRun) -> Option<Section> {
-    let typed = |text: &String| bounded(text, TYPED_MAX);
-    let item = |(name, value): &(String, String)| Block::Item { label: typed(name), texts: vec![typed(value)] };
-    let blocks: Vec<Block> = run.begin.settings.iter().map(item).collect();
-    (!blocks.is_empty()).then(|| Section { title: "Settings".into(), blocks })
 }
 
 /// The figures that most people came for; none where the books do not balance.
@@ -200,14 +159,5 @@ pub mod tests {
         let titles: Vec<&str> = document.sections.iter().map(|section| section.title.as_str()).collect();
         assert_eq!(titles.last(), Some(&"Settings"));
         assert!(titles.contains(&"Operations") && titles.contains(&"Asked for"), "{titles:?}");
-    }
-
-    #[test]
-    fn items_without_a_label_go_on_with_the_one_before() {
-        let mut blocks = Vec::new();
-        add(&mut blocks, text::Block::Item("status".into(), "1".into()));
-        add(&mut blocks, text::Block::Item(String::new(), "2".into()));
-        let [Block::Item { label, texts }] = &blocks[..] else { panic!("{blocks:?}") };
-        assert_eq!((label.as_str(), texts.as_slice()), ("status", &["1".to_owned(), "2".to_owned()][..]));
     }
 }

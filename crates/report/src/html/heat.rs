@@ -29,5 +29,5 @@ pub fn of(run: &SavedRun) -> Option<Chart> {
         seconds(run.heat.column_nanos() as f64 / 1e9)
     );
     let plot = Plot::Heat { column_seconds, edges: edges.collect(), columns: columns.collect() };
-    Some(Chart { id: "heat", title: "Response time over time", caption, plot })
+    Some(Chart { id: "heat".into(), title: "Response time over time".into(), caption, plot })
 }

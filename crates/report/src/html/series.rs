@@ -90,7 +90,7 @@ impl Build<'_> {
         })
     }
 
-    fn chart(&self, id: &'static str, title: &'static str, caption: &str, unit: Unit, lines: Vec<Line>) -> Chart {
+    fn chart(&self, id: &str, title: &str, caption: &str, unit: Unit, lines: Vec<Line>) -> Chart {
         let log = unit == Unit::Time;
         let mut caption = caption.to_owned();
         if self.merged > 1 {
@@ -101,7 +101,7 @@ impl Build<'_> {
                  highest."
             ));
         }
-        Chart { id, title, caption, plot: Plot::Series { unit, log, lines } }
+        Chart { id: id.into(), title: title.into(), caption, plot: Plot::Series { unit, log, lines } }
     }
 }
 

@@ -16,8 +16,21 @@ const STAGES_SHOWN: usize = 20;
 const TYPED_MAX: usize = 2000;
 
 pub fn write(page: &mut Page, run: &SavedRun) {
-    let begin = &run.begin;
     page.heading("Asked for");
+    asked(page, run);
+    load(page, run);
+    made_by(page, run);
+}
+
+/// Without the load, which is another one in each of several runs.
+pub fn write_for_all(page: &mut Page, run: &SavedRun) {
+    page.heading("Asked for");
+    asked(page, run);
+    made_by(page, run);
+}
+
+fn asked(page: &mut Page, run: &SavedRun) {
+    let begin = &run.begin;
     if !begin.command.is_empty() {
         page.item("command", &command(&begin.command));
     }
@@ -27,10 +40,18 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     if begin.urls > begin.targets.len().min(TARGETS_SHOWN) as u64 {
         page.item("", &format!("{} in all", plural(begin.urls, "URL")));
     }
+}
+
+fn load(page: &mut Page, run: &SavedRun) {
+    let begin = &run.begin;
     page.item("load", &escape(&begin.load));
     if let Some(levels) = &begin.levels {
         page.item("stages", &stages(levels, begin.model.is_open()));
     }
+}
+
+fn made_by(page: &mut Page, run: &SavedRun) {
+    let begin = &run.begin;
     let threads = plural(u64::from(begin.threads), "thread");
     page.item("program", &format!("plimsoll {} · {threads} · seed {}", escape(&begin.version), begin.seed));
     page.item("started", &Utc::from_unix_ms(begin.started_unix_ms).to_string());

@@ -77,6 +77,13 @@ pub(crate) fn parts(run: &SavedRun) -> (Vec<Block>, Vec<Block>) {
     (top.into_blocks(), sections.into_blocks())
 }
 
+/// What was asked for, of one of several runs that differ in their load.
+pub(crate) fn asked_for_all(run: &SavedRun) -> Vec<Block> {
+    let mut page = Page::new(Style { width: UNBROKEN_WIDTH, color: false });
+    asked::write_for_all(&mut page, run);
+    page.into_blocks()
+}
+
 /// Rows of cells under each other, without a report around them.
 pub(crate) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let mut table = Table::new();

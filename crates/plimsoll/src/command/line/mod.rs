@@ -6,7 +6,7 @@ mod search;
 
 use super::get;
 use super::load;
-use crate::execute::{self, Print};
+use crate::execute::{self, Print, html};
 use crate::failure::{Exit, Failure};
 use crate::say;
 use clap::ValueEnum;
@@ -124,9 +124,13 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         Some(directory) => directory.clone(),
         None => execute::default_directory(args.get.urls.first().map_or("line", String::as_str)),
     };
+    let page = args.get.common.shown.html.clone();
     search(args, &base)?;
     let records = store::read_study(&base).map_err(|error| execute::unread_again(&error))?;
     let exit = show(&base, &records, output.print)?;
+    if let Some(file) = page {
+        write_html(&base, &records, file.as_deref())?;
+    }
     say::note(&format!("saved in {}", base.display()));
     Ok(exit.into())
 }
@@ -140,7 +144,6 @@ pub fn check(args: &Args) -> Result<(), Failure> {
         (!load.stages.is_empty(), "--stages", "a level is held"),
         (load.requests.is_some(), "-n", "a level is held for -d TIME"),
         (args.get.common.shown.repeat.get() > 1, "--repeat", "the search repeats what it needs"),
-        (args.get.common.shown.html.is_some(), "--html", "it shows one run: write it with `plimsoll report`"),
     ];
     match refused.iter().find(|(given, ..)| *given) {
         Some((_, flag, why)) => Err(Failure::usage(format!("{flag} has no place in a search: {why}"))),
@@ -151,12 +154,13 @@ pub fn check(args: &Args) -> Result<(), Failure> {
 /// The saved search of a directory, which is there.
 pub fn of(base: &Path) -> Result<LoadLine, Failure> {
     let records = store::read_study(base).map_err(|error| execute::unread_again(&error))?;
-    read(base, &records).map_err(|error| execute::unread_again(&error))
+    let found = read(base, &records).map_err(|error| execute::unread_again(&error));
+    found.map(|(line, _)| line)
 }
 
-/// Reads a saved search, one that is going on or was killed included.
-fn read(base: &Path, records: &[StudyRecord]) -> Result<LoadLine, StoreError> {
-    let (mut unit, mut found, mut levels, mut begin) = (LoadUnit::Concurrency, None, Vec::new(), None);
+/// Reads a saved search, one that is going on or was killed included, and the last of its runs.
+fn read(base: &Path, records: &[StudyRecord]) -> Result<(LoadLine, Option<SavedRun>), StoreError> {
+    let (mut unit, mut found, mut levels, mut last) = (LoadUnit::Concurrency, None, Vec::new(), None);
     for record in records {
         match record {
             StudyRecord::Line { unit: of, .. } => unit = *of,
@@ -164,17 +168,17 @@ fn read(base: &Path, records: &[StudyRecord]) -> Result<LoadLine, StoreError> {
             StudyRecord::Level { level, directory } => {
                 let run = SavedRun::read(&base.join(directory))?;
                 levels.push(Level::of(*level, directory, &run));
-                begin = Some(run.begin);
+                last = Some(run);
             }
             StudyRecord::Scenario { .. } | StudyRecord::Trial { .. } => {}
         }
     }
-    Ok(LoadLine::of(unit, begin.as_ref(), found, levels))
+    Ok((LoadLine::of(unit, last.as_ref().map(|run| &run.begin), found, levels), last))
 }
 
 /// Prints a saved search. The exit code is what it deserves.
 pub fn show(base: &Path, records: &[StudyRecord], form: Print) -> Result<Exit, Failure> {
-    let line = read(base, records).map_err(|error| execute::unread_again(&error))?;
+    let (line, _) = read(base, records).map_err(|error| execute::unread_again(&error))?;
     match form {
         Print::Json => execute::print_json(serde_json::to_string_pretty(&line))?,
         Print::None => {}
@@ -182,6 +186,13 @@ pub fn show(base: &Path, records: &[StudyRecord], form: Print) -> Result<Exit, F
             execute::print(&report::load_line::text(&line, &execute::style()))?;
         }
     }
+    Ok(judge(&line))
+}
+
+/// Writes the HTML report of a saved search to the file that is named, else beside it. The exit code is what it deserves.
+pub fn write_html(base: &Path, records: &[StudyRecord], file: Option<&Path>) -> Result<Exit, Failure> {
+    let (line, last) = read(base, records).map_err(|error| execute::unread_again(&error))?;
+    html::write_beside(&report::html_line(&line, last.as_ref()), base, file)?;
     Ok(judge(&line))
 }
 

@@ -247,15 +247,16 @@ pub struct Shown {
     /// Print as text, as ab or httpbench would, or nothing.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM", hide_default_value = true)]
     pub print: Print,
-    /// Write the report as an HTML file with charts as well, which opens offline.
+    /// Write the report as an HTML file with charts as well, which opens offline [default: DIR/report.html].
     #[arg(
         long,
         value_name = "FILE",
+        num_args = 0..=1,
         conflicts_with = "repeat",
         help_heading = "Checks and figures",
         hide_short_help = true
     )]
-    pub html: Option<PathBuf>,
+    pub html: Option<Option<PathBuf>>,
     /// Break the figures down by this response header, like X-Cache.
     #[arg(long, value_name = "NAME", help_heading = "Checks and figures", hide_short_help = true)]
     pub group_by: Option<String>,

@@ -25,10 +25,13 @@ pub fn run(plan: Plan, args: &Args) -> Result<ExitCode, Failure> {
 
 /// As [`run`], and gives the saved runs with the exit code that they deserve.
 pub fn carry_out(plan: Plan, args: &Args) -> Result<(Vec<SavedRun>, Exit), Failure> {
-    let (runs, exit) = execute::carry_out(plan, &output(args))?;
+    let mut output = output(args);
+    let directory = execute::directory(&plan, &output);
+    output.directory = Some(directory.clone());
+    let (runs, exit) = execute::carry_out(plan, &output)?;
     // The flag does not go with --repeat: there is one run.
     if let (Some(file), Some(run)) = (&args.shown.html, runs.first()) {
-        html::write(run, file)?;
+        html::write_beside(&report::html(run), &directory, file.as_deref())?;
     }
     Ok((runs, exit))
 }

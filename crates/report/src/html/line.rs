@@ -1,0 +1,116 @@
+//! From a search for the load line to what its HTML report holds.
+
+use super::data::{Block, Document, Figure, Section, Times, Tone, Verdict};
+use super::{document, load_curve, sections};
+use crate::escape::escape;
+use crate::load_line::{COLUMNS, ESTIMATED, FoundWord, Level, LoadLine};
+use crate::measured::Held;
+use crate::number::{bit_rate, byte_rate, count, plural, rate, share, time};
+use crate::text;
+use store::SavedRun;
+
+/// The report of a search; `run` is the last of its runs.
+pub fn document(line: &LoadLine, run: Option<&SavedRun>) -> Document {
+    let mut all = vec![levels(line), held_to(line)];
+    if let Some(run) = run {
+        all.extend(sections::of(text::asked_for_all(run)));
+        all.extend(sections::settings(run, "Settings of the last run"));
+    }
+    let lines = run.map(document::notes).unwrap_or_default();
+    let (word, tone) = standing(line);
+    Document {
+        title: format!("Load line of {}", escape(&line.target)),
+        verdict: Verdict { word: word.into(), tone, pieces: vec![line.sentence()], lines },
+        headline: headline(line),
+        charts: load_curve::of_one(line),
+        groups: Vec::new(),
+        times: Times::default(),
+        sections: all,
+    }
+}
+
+/// How the answer is to be taken, in a word.
+pub fn standing(line: &LoadLine) -> (&'static str, Tone) {
+    match line.found {
+        FoundWord::Line | FoundWord::AtLeast if line.limited_by_client => ("CLIENT LIMITED", Tone::Caution),
+        FoundWord::Line => ("FOUND", Tone::Good),
+        FoundWord::AtLeast => ("AT LEAST", Tone::Good),
+        FoundWord::Below => ("NOT FOUND", Tone::Bad),
+        FoundWord::Unsteady => ("UNSTEADY", Tone::Bad),
+        FoundWord::NotRecovered => ("NOT RECOVERED", Tone::Bad),
+        FoundWord::Interrupted | FoundWord::Unfinished => ("UNFINISHED", Tone::Caution),
+    }
+}
+
+/// The line, what broke first, and what was carried there.
+fn headline(line: &LoadLine) -> Vec<Figure> {
+    let figure = |label: &str, value: String, detail: String| Figure { label: label.into(), value, detail };
+    let mut figures = Vec::new();
+    if let Some(passed) = line.passed {
+        let detail =
+            line.failed.map_or("no level failed".to_owned(), |failed| format!("{} do not", line.shown(failed)));
+        figures.push(figure("held", line.shown(passed), detail));
+    }
+    let first_to_break = line.levels.iter().rev().find(|level| Some(level.level) == line.failed && !level.passed);
+    let broken = first_to_break.and_then(|level| {
+        let seen_first = |held: &&Held| level.measured.broke == Some(held.objective.to_string());
+        let objectives = &level.measured.objectives;
+        objectives.iter().find(seen_first).or_else(|| objectives.iter().find(|held| !held.met))
+    });
+    if let Some(objective) = broken.map(|held| held.objective) {
+        let at = line.failed.map(|failed| line.shown(failed)).unwrap_or_default();
+        figures.push(figure("first to break", objective.metric().to_string(), format!("{objective}, at {at}")));
+    }
+    let at =
+        line.passed.and_then(|passed| line.levels.iter().rev().find(|level| level.level == passed && level.passed));
+    figures.extend(at.map(at_the_line).unwrap_or_default());
+    figures
+}
+
+fn at_the_line(level: &Level) -> Vec<Figure> {
+    let measured = &level.measured;
+    let figure = |label: &str, value: String, detail: String| Figure { label: label.into(), value, detail };
+    let nanos = |value: u64| time(value as f64);
+    let p50 = measured.response_p50_nanos.map_or_else(String::new, |p50| format!("p50 {}", nanos(p50)));
+    [
+        measured.ok_per_second.map(|ok| figure("ended well there", rate(ok), String::new())),
+        measured.goodput.map(|goodput| figure("goodput there", byte_rate(goodput), bit_rate(goodput))),
+        measured.response_p99_nanos.map(|p99| figure("response p99 there", nanos(p99), p50)),
+        measured.success.map(|success| figure("success there", share(success), String::new())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// All levels in the order in which they were tried.
+fn levels(line: &LoadLine) -> Section {
+    let texts = COLUMNS.len() - 1;
+    let mut head: Vec<String> = COLUMNS.map(str::to_owned).to_vec();
+    head[0] = "tried".into();
+    head.push("directory".into());
+    let row = |(number, level): (u64, &Level)| {
+        let mut row = line.row(level).to_vec();
+        row[0] = format!("{} {}", count(number), row[0]).trim_end().to_owned();
+        row.push(escape(&level.measured.directory));
+        row
+    };
+    let rows: Vec<Vec<String>> = (1..).zip(&line.levels).map(row).collect();
+    let left = (0..head.len()).map(|column| column == 0 || column == 2 || column >= texts).collect();
+    let mut blocks = vec![Block::Table { head, left, rows }];
+    if line.levels.iter().any(|level| !level.decided) {
+        blocks.push(Block::Line { text: ESTIMATED.trim_end().into() });
+    }
+    Section { title: "Levels in the order tried".into(), blocks }
+}
+
+fn held_to(line: &LoadLine) -> Section {
+    let item = |label: &str, texts: Vec<String>| Block::Item { label: label.into(), texts };
+    let tried = plural(line.levels.len() as u64, "level");
+    let blocks = vec![
+        item("target", vec![escape(&line.target)]),
+        item("objectives", line.objectives.iter().map(|objective| escape(objective)).collect()),
+        item("levels", vec![format!("{tried} tried; every one is a run of its own below the directory of the search")]),
+    ];
+    Section { title: "Search".into(), blocks }
+}

@@ -1,0 +1,86 @@
+//! The file around a report: the document as data, the script that draws it, the style, and a policy that lets nothing else in.
+
+use super::data::Document;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use sha2::{Digest, Sha256};
+
+/// The script, built from `ui/src`.
+const SCRIPT: &str = include_str!("../../../../ui/dist/report.js");
+/// The style, built from `ui/src`.
+const STYLE: &str = include_str!("../../../../ui/dist/report.css");
+
+/// A report as one HTML file.
+pub fn file(document: &Document) -> String {
+    // Strings and numbers alone: there is nothing in it that could not be written.
+    let data = serde_json::to_string(document).unwrap_or_default();
+    let policy = policy();
+    let data = in_script(&data);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>Plimsoll report</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+         <noscript>This report is drawn by a script, which this browser does not run. `plimsoll report DIR` prints the same \
+         figures as text.</noscript>\n\
+         <script type=\"application/json\" id=\"data\">{data}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
+    )
+}
+
+/// Nothing is fetched, and nothing runs but the script and the style of this file.
+fn policy() -> String {
+    format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+        digest(SCRIPT),
+        digest(STYLE)
+    )
+}
+
+fn digest(text: &str) -> String {
+    BASE64.encode(Sha256::digest(text.as_bytes()))
+}
+
+/// JSON as it may stand inside a script element, which ends at the first `</script` whatever the JSON says, and reads
+/// otherwise after `<!--`. In JSON the character occurs inside strings alone, where it has an escape.
+fn in_script(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_tag_begins_inside_the_data() {
+        let hostile = ["</script><script>alert(1)</script>", "<!--<script>", "]]>", "\u{2028}", "\\u003c"];
+        let written = in_script(&serde_json::to_string(&hostile).unwrap());
+        assert!(!written.contains('<'), "{written}");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&written).unwrap(), hostile);
+    }
+
+    /// What stands in the file between two texts.
+    fn between<'a>(page: &'a str, before: &str, after: &str) -> &'a str {
+        let (_, rest) = page.split_once(before).unwrap_or_else(|| panic!("no {before}"));
+        rest.split_once(after).unwrap_or_else(|| panic!("no {after}")).0
+    }
+
+    #[test]
+    fn the_policy_names_what_stands_in_the_file() {
+        let begin = crate::html::document::tests::begin();
+        let page = crate::html(&store::SavedRun::of(begin, &[], None));
+        let policy = between(&page, "http-equiv=\"Content-Security-Policy\" content=\"", "\"");
+        for (directive, content) in [
+            ("script-src", between(&page, "<script>", "</script>")),
+            ("style-src", between(&page, "<style>", "</style>")),
+        ] {
+            let hash = BASE64.encode(Sha256::digest(content.as_bytes()));
+            assert!(policy.contains(&format!("{directive} 'sha256-{hash}'")), "{directive}: {policy}");
+            // A browser would read it with other line ends, and would not find the hash.
+            assert!(!content.contains('\r'));
+        }
+        assert!(policy.starts_with("default-src 'none';"), "{policy}");
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(page.matches("</script>").count(), 2, "the script's own text must not end its element");
+    }
+}

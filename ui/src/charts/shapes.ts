@@ -1,0 +1,60 @@
+/** Shapes of marks: what is told by colour is told by shape as well. */
+
+import type { Mark } from "../model";
+import { LINES } from "./theme";
+
+/** A shape as a letter, for legends, and as a path, for charts. */
+interface Shape {
+  letter: string;
+  draw: (context: CanvasRenderingContext2D, x: number, y: number, r: number) => void;
+}
+
+function polygon(corners: readonly (readonly [number, number])[]): Shape["draw"] {
+  return (context, x, y, r) => {
+    corners.forEach(([dx, dy], index) => {
+      if (index === 0) context.moveTo(x + dx * r, y + dy * r);
+      else context.lineTo(x + dx * r, y + dy * r);
+    });
+    context.closePath();
+  };
+}
+
+const CIRCLE: Shape = { letter: "●", draw: (context, x, y, r) => context.arc(x, y, r, 0, 2 * Math.PI) };
+
+const PLAIN: readonly Shape[] = [
+  CIRCLE,
+  { letter: "■", draw: polygon([[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]]) },
+  { letter: "▲", draw: polygon([[0, -1.1], [1.1, 0.9], [-1.1, 0.9]]) },
+  { letter: "◆", draw: polygon([[0, -1.3], [1.1, 0], [0, 1.3], [-1.1, 0]]) },
+  { letter: "▼", draw: polygon([[0, 1.1], [1.1, -0.9], [-1.1, -0.9]]) },
+  { letter: "◀", draw: polygon([[-1.1, 0], [0.9, -1.1], [0.9, 1.1]]) },
+];
+
+/** That of a line: after the colours have been used up, they come again with the next shape. */
+function plain(order: number): Shape {
+  return PLAIN[(order + Math.floor(order / LINES)) % PLAIN.length] ?? CIRCLE;
+}
+
+/** How a line's plain marks are shown in words. */
+export function letter(order: number): string {
+  return plain(order).letter;
+}
+
+/** For levels at which all objectives were met, and for those at which one was not. */
+export const HELD = "●";
+export const FAILED = "✕";
+
+/** Draws a mark in the colours that the context has. */
+export function draw(context: CanvasRenderingContext2D, mark: Mark, order: number, x: number, y: number, r: number): void {
+  context.beginPath();
+  if (mark.shape === "failed") {
+    for (const way of [1, -1]) {
+      context.moveTo(x - r, y - r * way);
+      context.lineTo(x + r, y + r * way);
+    }
+    context.stroke();
+    return;
+  }
+  (mark.shape === "held" ? CIRCLE : plain(order)).draw(context, x, y, r);
+  context.fill();
+}
