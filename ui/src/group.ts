@@ -36,6 +36,7 @@ export function group(found: Group, times: Times): ShownGroup {
     const beside = { reach: together(choice) };
     const figures = choice.charts.map((chart) => figure(chart, times, beside));
     about.textContent = choice.caption;
+    charts.classList.toggle("single", figures.length === 1);
     charts.replaceChildren(...figures.map((shown) => shown.element));
     plots = figures.map((shown) => live.add(shown.draw()));
   };

@@ -17,6 +17,7 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
             Some(flag) if SECRET_FLAGS.contains(&flag) => HIDDEN.to_owned(),
             Some("-H" | "--header" | "--expect-header") => header(&word),
             Some("--connection") => connection(&word),
+            Some("--set") => variable(&word),
             _ => Some(joined(&short)).filter(|text| *text != short).unwrap_or_else(|| word.clone()),
         };
         shown.push(text);
@@ -48,6 +49,9 @@ fn joined(word: &str) -> String {
             return format!("{flag}{}", header(value));
         }
     }
+    if let Some(pair) = word.strip_prefix("--set=") {
+        return format!("--set={}", variable(pair));
+    }
     if let Some(value) = word.strip_prefix("--connection=") {
         return format!("--connection={}", connection(value));
     }
@@ -57,6 +61,15 @@ fn joined(word: &str) -> String {
         }
     }
     word.to_owned()
+}
+
+/// A variable of a scenario, like `host=127.0.0.1`.
+fn variable(pair: &str) -> String {
+    match pair.split_once('=') {
+        Some((name, _)) if is_secret_name(name) => format!("{name}={HIDDEN}"),
+        Some((name, value)) => format!("{name}={}", joined(value)),
+        None => pair.to_owned(),
+    }
 }
 
 /// A backend that is logged in to, like `sftp,hostname=h,password=p`: values may be secrets.
@@ -98,9 +111,66 @@ pub fn url_text(text: &str) -> String {
     format!("{before}?{}", parameters.collect::<String>())
 }
 
+/// A scenario's text and the variables that were set for it, without secrets: of settings as on the command line, of
+/// variables when their name sounds like one, or when a setting that is hidden names them.
+pub fn scenario(text: &str, set: &[(String, String)]) -> (String, Vec<(String, String)>) {
+    let mut named: Vec<String> = Vec::new();
+    study::hidden(text, &mut |name, value, is_variable| {
+        if !is_variable && hidden_value(name, value).is_some() {
+            named.extend(value.split("${").skip(1).filter_map(|rest| rest.split('}').next()).map(str::to_owned));
+        }
+        None
+    });
+    let of_variable = |name: &str, value: &str| {
+        let secret = is_secret_name(name) || named.iter().any(|known| known == name);
+        if secret { Some(HIDDEN.to_owned()) } else { hidden_value(name, value) }
+    };
+    let shown = study::hidden(text, &mut |name, value, is_variable| match is_variable {
+        true => of_variable(name, value),
+        false => hidden_value(name, value),
+    });
+    let pair =
+        |(name, value): &(String, String)| (name.clone(), of_variable(name, value).unwrap_or_else(|| value.clone()));
+    (shown, set.iter().map(pair).collect())
+}
+
+/// What is shown of the value of a setting; `None` for all of it.
+fn hidden_value(name: &str, value: &str) -> Option<String> {
+    let flag = format!("--{name}=");
+    let whole = format!("{flag}{value}");
+    let shown = joined(&whole);
+    // A URL may be the value of any setting.
+    let shown = if shown == whole { joined(value) } else { shown.strip_prefix(&flag).unwrap_or(HIDDEN).to_owned() };
+    // A URL is also written in another form where it hides nothing; it may stand as it was typed.
+    (shown != value && (shown.contains(HIDDEN) || value.contains('@'))).then_some(shown)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_canary_of_a_scenario_survives() {
+        let text = "\
+name: t
+vars: {pw: CANARY, api_key: CANARY, host: kept}
+targets:
+  a: {url: 'http://me:CANARY@host/?b=1', user: 'me:${pw}'}
+  b: {url: ['http://${host}/', \"http://h/?token=CANARY\"], header: ['Authorization: CANARY', 'X-Kept: kept']}
+settings:
+  secret-key: CANARY
+  connection: sftp,password=CANARY
+";
+        let set = [("pw", "CANARY"), ("url", "http://me:CANARY@h/"), ("host", "kept")];
+        let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let (shown, set) = scenario(text, &set);
+        assert!(!shown.contains("CANARY") && !format!("{set:?}").contains("CANARY"), "{shown} {set:?}");
+        assert_eq!(shown.matches("kept").count(), 3, "{shown}");
+        assert!(shown.contains("'http://${host}/'") && set[2].1 == "kept", "{shown}");
+        let read = study::Scenario::parse(&shown, &set, &|_| None).expect("it stays a scenario");
+        assert_eq!(read.targets.len(), 2);
+        assert_eq!(scenario(&shown, &set).0, shown, "once is enough");
+    }
 
     #[test]
     fn no_canary_survives() {
@@ -141,6 +211,9 @@ mod tests {
             "--connection",
             "sftp,username=CANARY,password=CAN,CANARY",
             "--connection=sftp,password=CANARY",
+            "--set",
+            "api_token=CANARY",
+            "--set=url=http://me:CANARY@host/",
         ];
         let shown = command_line(words.map(str::to_owned)).join(" ");
         assert!(!shown.contains("CANARY"), "{shown}");

@@ -111,23 +111,27 @@ impl Discrepancy {
     }
 }
 
+impl Discrepancy {
+    /// It in words.
+    pub(crate) fn sentence(&self) -> String {
+        let named = self.first.iter().map(|object| format!("#{} {}", object.object, object.class));
+        let more = if self.objects > self.first.len() as u64 { ", …" } else { "" };
+        let (objects, of) = (plural(self.objects, "object"), count(self.of));
+        let left_out = if self.left_out { "; there were too many to look at all" } else { "" };
+        format!(
+            "{}: {objects} of {of} end well on {} and fail on {}: {}{more}{left_out}",
+            self.cell,
+            self.well_on,
+            self.failed_on,
+            named.collect::<Vec<_>>().join(", ")
+        )
+    }
+}
+
 /// The list for people; nothing where there is none.
 #[must_use]
 pub fn text(list: &[Discrepancy]) -> String {
-    let line = |one: &Discrepancy| {
-        let named = one.first.iter().map(|object| format!("#{} {}", object.object, object.class));
-        let more = if one.objects > one.first.len() as u64 { ", …" } else { "" };
-        let (objects, of) = (plural(one.objects, "object"), count(one.of));
-        let left_out = if one.left_out { "; there were too many to look at all" } else { "" };
-        format!(
-            "  {}: {objects} of {of} end well on {} and fail on {}: {}{more}{left_out}\n",
-            one.cell,
-            one.well_on,
-            one.failed_on,
-            named.collect::<Vec<_>>().join(", ")
-        )
-    };
-    let lines: String = list.iter().map(line).collect();
+    let lines: String = list.iter().map(|one| format!("  {}\n", one.sentence())).collect();
     if lines.is_empty() { lines } else { format!("\ndiffering objects\n{lines}") }
 }
 

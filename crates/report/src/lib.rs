@@ -28,7 +28,7 @@ pub mod standing;
 pub mod study;
 mod text;
 
-pub use html::{html, html_line};
+pub use html::{SavedStudy, StudyCell, html, html_line, html_study};
 pub use json::{
     JsonComparison, JsonRepeats, JsonReport, comparison_schema, json, json_comparison, json_repeats, repeats_schema,
     schema,

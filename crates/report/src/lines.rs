@@ -2,7 +2,7 @@
 
 use crate::discrepancy::Discrepancy;
 use crate::load_line::{FoundWord, LoadLine};
-use crate::study::Trial;
+use crate::study::{Order, Trial};
 use crate::text::table;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -33,17 +33,34 @@ pub struct Study {
     pub discrepancies: Vec<Discrepancy>,
 }
 
+/// Searches by cell, repeat and target.
+pub(crate) fn sorted<'s>(lines: &'s [LineTrial], order: &Order<'s>) -> Vec<&'s LineTrial> {
+    let order = order.with(lines.iter().map(|trial| (trial.cell.as_str(), trial.target.as_str())));
+    let place = |names: &[&str], name: &str| names.iter().position(|known| *known == name);
+    let mut sorted: Vec<&LineTrial> = lines.iter().collect();
+    sorted.sort_by_key(|trial| (place(&order.cells, &trial.cell), trial.repeat, place(&order.targets, &trial.target)));
+    sorted
+}
+
+/// Titles of what is shown of a search.
+pub(crate) const COLUMNS: [&str; 6] = ["cell", "target", "load line", "fails at", "beside", "first to break"];
+
 /// The load lines of a study as a table; nothing where there are none.
 #[must_use]
-pub fn text(lines: &[LineTrial]) -> String {
-    if lines.is_empty() { String::new() } else { table(&rows(lines)) }
+pub fn text<'s>(lines: &'s [LineTrial], order: &Order<'s>) -> String {
+    if lines.is_empty() { String::new() } else { table(&shown(lines, order)) }
 }
 
 /// A row of titles, and one for each search.
-pub(crate) fn rows(lines: &[LineTrial]) -> Vec<[String; 6]> {
-    let mut rows = vec![["cell", "target", "load line", "fails at", "beside", "first to break"].map(str::to_owned)];
+pub(crate) fn shown<'s>(lines: &'s [LineTrial], order: &Order<'s>) -> Vec<[String; 6]> {
+    std::iter::once(COLUMNS.map(str::to_owned)).chain(rows(&sorted(lines, order))).collect()
+}
+
+/// What is shown of searches, under [`COLUMNS`].
+pub(crate) fn rows(lines: &[&LineTrial]) -> Vec<[String; 6]> {
+    let mut rows = Vec::new();
     for (index, trial) in lines.iter().enumerate() {
-        let of_cell = |other: &&LineTrial| other.cell == trial.cell && other.repeat == trial.repeat;
+        let of_cell = |other: &&&LineTrial| other.cell == trial.cell && other.repeat == trial.repeat;
         let first = lines.iter().find(of_cell).filter(|first| first.target != trial.target);
         let before = index.checked_sub(1).and_then(|index| lines.get(index));
         let again = before.is_some_and(|before| before.cell == trial.cell);
@@ -107,15 +124,16 @@ mod tests {
 
     #[test]
     fn lines_stand_beside_the_first_where_both_were_found() {
-        let text = text(&[
+        let lines = [
             trial("nginx", Found::Line { passed: 400, failed: 410 }),
             trial("mine", Found::Line { passed: 300, failed: 310 }),
             trial("other", Found::AtLeast { passed: 4096 }),
-        ]);
+        ];
+        let text = text(&lines, &Order::default());
         let rows: Vec<&str> = text.lines().collect();
         assert!(rows[1].contains("range 1MiB") && rows[1].contains("400 in flight"), "{text}");
         assert!(rows[2].contains("0.75 ×") && !rows[2].contains("range"), "{text}");
         assert!(rows[3].contains("at least 4,096 in flight") && rows[3].contains('–'), "{text}");
-        assert_eq!(super::text(&[]), "");
+        assert_eq!(super::text(&[], &Order::default()), "");
     }
 }

@@ -1,11 +1,17 @@
 //! A study: a row for each cell and target, beside what the first target of the cell did.
 
+use crate::json::VerdictWord;
 use crate::measured::Measured;
 use crate::number::{byte_rate, rate, share, time};
 use crate::repeated::median;
-use crate::text::table;
+use crate::standing::{self, Standing};
+use crate::text::{failures, table};
+use measure::AttemptClass;
+use measure::statistics::Estimate;
+use measure::statistics::difference::Difference;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::{HashMap, HashSet};
 use store::SavedRun;
 
 /// What one trial came to.
@@ -22,18 +28,42 @@ pub struct Trial {
     /// What its run came to.
     #[serde(flatten)]
     pub measured: Measured,
+    /// Whether its figures can be used.
+    pub verdict: VerdictWord,
+    /// Attempts of its measured window.
+    pub attempts: u64,
+    /// Those that failed, by class.
+    pub failures: Vec<Failed>,
+    /// What must be known beside the figures.
+    pub notes: Vec<String>,
+}
+
+/// Attempts that failed in one way.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Failed {
+    /// The class.
+    #[schemars(with = "String")]
+    pub class: AttemptClass,
+    /// How many.
+    pub attempts: u64,
 }
 
 impl Trial {
     /// What the saved run of a trial says.
     #[must_use]
     pub fn of((cell, target, repeat): (&str, &str, u32), directory: &str, run: &SavedRun) -> Self {
+        let tally = &run.summary().stats.measured;
+        let failed = |(class, attempts): (AttemptClass, u64)| Failed { class, attempts };
         Self {
             cell: cell.to_owned(),
             target: target.to_owned(),
             repeat,
             ttfb_p95_nanos: run.summary().all.ttfb.quantile(0.95),
             measured: Measured::of(directory, run),
+            verdict: VerdictWord::from(&Standing::of(run)),
+            attempts: tally.attempts,
+            failures: failures::failed(&tally.classes).map(failed).collect(),
+            notes: standing::notes(run).iter().map(ToString::to_string).collect(),
         }
     }
 
@@ -47,34 +77,67 @@ impl Trial {
     }
 }
 
-/// The trials of a cell on a target.
-struct Row<'t> {
-    trials: Vec<&'t Trial>,
+/// The trials of a cell on a target, in the order in which they were run.
+pub(crate) struct Row<'t> {
+    /// What the cell is called.
+    pub cell: &'t str,
+    /// What the target is called.
+    pub target: &'t str,
+    /// The trials.
+    pub trials: Vec<&'t Trial>,
+    /// The row of the first target of the cell; `None` in that row itself.
+    pub first: Option<usize>,
+}
+
+/// A figure of several trials: the middle one, and how far the others lie from it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spread {
+    /// The median.
+    pub middle: f64,
+    /// The least.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
+    /// How many trials have it.
+    pub count: usize,
+}
+
+impl Spread {
+    fn of(values: Vec<f64>) -> Option<Self> {
+        let (least, most) = values
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(*value), most.max(*value)));
+        let count = values.len();
+        median(values).map(|middle| Self { middle, least, most, count })
+    }
 }
 
 impl Row<'_> {
-    fn middle(&self, of: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
-        median(self.trials.iter().filter_map(|trial| of(trial)).collect())
+    /// A figure of its trials; `None` when none has it.
+    pub fn spread(&self, of: impl Fn(&Trial) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.trials.iter().filter_map(|trial| of(trial)).collect())
     }
 
     fn shown(&self, of: impl Fn(&Trial) -> Option<f64>, form: impl Fn(f64) -> String) -> String {
-        self.middle(of).map_or_else(|| "–".to_owned(), form)
+        self.spread(of).map_or_else(|| "–".to_owned(), |spread| form(spread.middle))
     }
 
-    /// How much it carried beside `first`, repeat by repeat: the median, and the range where there are several.
-    fn beside(&self, first: &Row<'_>) -> String {
+    /// How much it carried beside `first`, repeat by repeat.
+    pub fn beside(&self, first: &Row<'_>) -> Option<Spread> {
         let pair = |trial: &&Trial| {
             let other = first.trials.iter().find(|other| other.repeat == trial.repeat)?;
             Some(trial.carried()? / other.carried()?)
         };
-        let ratios: Vec<f64> = self.trials.iter().filter_map(pair).collect();
-        let (least, most) =
-            ratios.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), ratio| (a.min(*ratio), b.max(*ratio)));
-        match (median(ratios.clone()), ratios.len()) {
-            (Some(ratio), 1) => format!("{ratio:.2} ×"),
-            (Some(ratio), _) => format!("{ratio:.2} × ({least:.2} … {most:.2})"),
-            (None, _) => "–".to_owned(),
-        }
+        Spread::of(self.trials.iter().filter_map(pair).collect())
+    }
+
+    /// How much its runs carried beside those of `first`, each run counted once, with the interval that holds it; `None`
+    /// below four runs a side.
+    pub fn interval_beside(&self, first: &Row<'_>) -> Option<Estimate> {
+        let carried = |row: &Row| row.trials.iter().filter_map(|trial| trial.carried()).collect::<Vec<f64>>();
+        let difference = Difference::of_runs(&carried(first), &carried(self))?;
+        let (low, high) = difference.interval?;
+        Some(Estimate { value: 1.0 + difference.change, low: 1.0 + low, high: 1.0 + high })
     }
 
     /// How the objectives stand, and what set the limit.
@@ -91,52 +154,98 @@ impl Row<'_> {
     }
 }
 
-/// The trials of a study as a table, in the order in which cells and targets were first measured. Medians of repeats.
-#[must_use]
-pub fn text(trials: &[Trial]) -> String {
-    table(&rows(trials))
+/// In which order cells and targets stand: as in the scenario. What it does not name stands behind, as it was first measured.
+#[derive(Clone, Debug, Default)]
+pub struct Order<'s> {
+    /// Names of cells.
+    pub cells: Vec<&'s str>,
+    /// Names of targets. The first one of a cell is what the others stand beside.
+    pub targets: Vec<&'s str>,
 }
 
-/// A row of titles, and one for each cell and target.
-pub(crate) fn rows(trials: &[Trial]) -> Vec<[String; 10]> {
-    let mut keys: Vec<(&str, &str)> = Vec::new();
-    for trial in trials {
-        let key = (trial.cell.as_str(), trial.target.as_str());
-        if !keys.contains(&key) {
-            keys.push(key);
+impl<'s> Order<'s> {
+    /// With the names that were measured as well.
+    pub(crate) fn with(&self, measured: impl Iterator<Item = (&'s str, &'s str)>) -> Self {
+        let mut order = self.clone();
+        let mut known: [HashSet<&str>; 2] =
+            [order.cells.iter().copied().collect(), order.targets.iter().copied().collect()];
+        for (cell, target) in measured {
+            if known[0].insert(cell) {
+                order.cells.push(cell);
+            }
+            if known[1].insert(target) {
+                order.targets.push(target);
+            }
         }
+        order
     }
-    let cells: Vec<&str> = keys.iter().map(|(cell, _)| *cell).collect();
-    keys.sort_by_key(|(cell, _)| cells.iter().position(|known| known == cell));
-    let row_of = |(cell, target): (&str, &str)| Row {
-        trials: trials.iter().filter(|trial| trial.cell == cell && trial.target == target).collect(),
-    };
-    let mut rows = vec![
-        ["cell", "target", "ok", "goodput", "beside", "TTFB p95", "p50", "p99", "success", "limited by"]
-            .map(str::to_owned),
-    ];
-    let mut before: Option<(&str, Row<'_>)> = None;
-    for key in keys {
-        let row = row_of(key);
-        let first = before.as_ref().filter(|(cell, _)| *cell == key.0).map(|(_, first)| first);
-        let nanos = |value: Option<u64>| value.map(|nanos| nanos as f64);
-        rows.push([
-            if first.is_some() { String::new() } else { key.0.to_owned() },
-            key.1.to_owned(),
-            row.shown(|trial| trial.measured.ok_per_second, rate),
-            row.shown(|trial| trial.measured.goodput, byte_rate),
-            first.map_or_else(String::new, |first| row.beside(first)),
-            row.shown(|trial| nanos(trial.ttfb_p95_nanos), time),
-            row.shown(|trial| nanos(trial.measured.response_p50_nanos), time),
-            row.shown(|trial| nanos(trial.measured.response_p99_nanos), time),
-            row.shown(|trial| trial.measured.success, share),
-            row.remark(),
-        ]);
-        if first.is_none() {
-            before = Some((key.0, row));
+}
+
+/// The trials by cell and target.
+pub(crate) fn rows<'t>(trials: &'t [Trial], order: &Order<'t>) -> Vec<Row<'t>> {
+    let order = order.with(trials.iter().map(|trial| (trial.cell.as_str(), trial.target.as_str())));
+    let mut by_key: HashMap<(&str, &str), Vec<&Trial>> = HashMap::new();
+    trials.iter().for_each(|trial| by_key.entry((&trial.cell, &trial.target)).or_default().push(trial));
+    let mut rows = Vec::new();
+    for cell in order.cells {
+        let begun = rows.len();
+        for target in &order.targets {
+            let Some(trials) = by_key.remove(&(cell, *target)) else { continue };
+            let first = (rows.len() > begun).then_some(begun);
+            rows.push(Row { cell, target, trials, first });
         }
     }
     rows
+}
+
+/// Titles of what is shown of a row.
+pub(crate) const COLUMNS: [&str; 10] =
+    ["cell", "target", "ok", "goodput", "beside", "TTFB p95", "p50", "p99", "success", "limited by"];
+
+/// What is shown of a row, under [`COLUMNS`]: medians of repeats, and how much it carried beside the first target.
+pub(crate) fn cells(row: &Row<'_>, first: Option<&Row<'_>>) -> [String; 10] {
+    let nanos = |value: Option<u64>| value.map(|nanos| nanos as f64);
+    [
+        row.cell.to_owned(),
+        row.target.to_owned(),
+        row.shown(|trial| trial.measured.ok_per_second, rate),
+        row.shown(|trial| trial.measured.goodput, byte_rate),
+        first.map_or_else(String::new, |first| beside(row.beside(first))),
+        row.shown(|trial| nanos(trial.ttfb_p95_nanos), time),
+        row.shown(|trial| nanos(trial.measured.response_p50_nanos), time),
+        row.shown(|trial| nanos(trial.measured.response_p99_nanos), time),
+        row.shown(|trial| trial.measured.success, share),
+        row.remark(),
+    ]
+}
+
+/// The median of pairs, and the range where there are several.
+pub(crate) fn beside(ratio: Option<Spread>) -> String {
+    match ratio {
+        Some(Spread { middle, count: 1, .. }) => format!("{middle:.2} ×"),
+        Some(Spread { middle, least, most, .. }) => format!("{middle:.2} × ({least:.2} … {most:.2})"),
+        None => "–".to_owned(),
+    }
+}
+
+/// The trials of a study as a table.
+#[must_use]
+pub fn text<'t>(trials: &'t [Trial], order: &Order<'t>) -> String {
+    table(&shown(trials, order))
+}
+
+/// A row of titles, and one for each cell and target.
+pub(crate) fn shown<'t>(trials: &'t [Trial], order: &Order<'t>) -> Vec<[String; 10]> {
+    let rows = rows(trials, order);
+    let row = |row: &Row<'_>| {
+        let first = row.first.and_then(|first| rows.get(first));
+        let mut cells = cells(row, first);
+        if first.is_some() {
+            cells[0].clear();
+        }
+        cells
+    };
+    std::iter::once(COLUMNS.map(str::to_owned)).chain(rows.iter().map(row)).collect()
 }
 
 #[cfg(test)]
@@ -160,16 +269,46 @@ mod tests {
                 limited_by: "target".to_owned(),
                 directory: String::new(),
             },
+            verdict: VerdictWord::Valid,
+            attempts: 100,
+            failures: vec![Failed { class: AttemptClass::Http5xx, attempts: u64::from(repeat) }],
+            notes: Vec::new(),
         }
     }
 
     #[test]
     fn targets_stand_beside_the_first_one_repeat_by_repeat() {
         let trials = [trial("a", 0, 100.0), trial("b", 0, 50.0), trial("b", 1, 180.0), trial("a", 1, 200.0)];
-        let text = text(&trials);
+        let text = text(&trials, &Order::default());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3, "{text}");
         assert!(lines[1].contains("range 1MiB") && lines[1].contains("150 B/s"), "{text}");
         assert!(lines[2].contains("0.70 × (0.50 … 0.90)") && lines[2].contains("1 of 2: success >= 99%"), "{text}");
+    }
+
+    #[test]
+    fn the_first_target_is_that_of_the_scenario_whoever_was_measured_first() {
+        let trials = [trial("b", 0, 50.0), trial("a", 0, 100.0)];
+        let text = text(&trials, &Order { cells: Vec::new(), targets: vec!["a", "b"] });
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].contains(" a ") && lines[2].contains("0.50 ×"), "{text}");
+    }
+
+    #[test]
+    fn an_interval_needs_four_runs_a_side() {
+        let of = |repeats: u32| {
+            let both = (0..repeats).flat_map(|repeat| {
+                let base = 100.0 + f64::from(repeat);
+                [trial("a", repeat, base), trial("b", repeat, base * 0.5)]
+            });
+            both.collect::<Vec<Trial>>()
+        };
+        let interval = |trials: &[Trial]| {
+            let rows = rows(trials, &Order::default());
+            rows[1].interval_beside(&rows[0])
+        };
+        assert_eq!(interval(&of(3)), None);
+        let found = interval(&of(4)).unwrap();
+        assert!(found.low < found.value && found.value < found.high && (found.value - 0.5).abs() < 0.02, "{found:?}");
     }
 }

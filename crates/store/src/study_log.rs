@@ -27,9 +27,9 @@ pub enum StudyRecord {
         format: u32,
         /// Version of the program.
         version: String,
-        /// The scenario as it stood in its file.
+        /// The scenario as it stood in its file, without secrets.
         text: String,
-        /// Variables that were set on the command line.
+        /// Variables that were set on the command line, without secrets.
         set: Vec<(String, String)>,
     },
     /// A search for the load line begins.

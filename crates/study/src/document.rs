@@ -5,6 +5,7 @@
 
 use saphyr_parser::{Event, Parser, Span};
 use std::fmt;
+use std::ops::Range;
 
 /// A scenario is never larger.
 pub const BYTES_MAX: usize = 1 << 20;
@@ -58,6 +59,8 @@ impl fmt::Display for Fault {
 pub struct Node {
     /// Where.
     pub at: Position,
+    /// Which characters of the file a scalar takes, its quotes included; those where it begins of anything else.
+    pub chars: Range<usize>,
     /// What.
     pub value: Value,
 }
@@ -95,12 +98,12 @@ pub fn read(text: &str) -> Result<Node, Fault> {
     let mut reader = Reader { parser: Parser::new_from_str(text) };
     let mut root = None;
     loop {
-        let (event, at) = reader.event()?;
+        let (event, at, chars) = reader.event()?;
         match event {
             Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
             Event::StreamEnd => break,
             _ if root.is_some() => return Err(Fault::new(at, "a second document: a file holds one scenario")),
-            event => root = Some(reader.node(event, at, 0)?),
+            event => root = Some(reader.node(event, (at, chars), 0)?),
         }
     }
     root.ok_or_else(|| {
@@ -113,18 +116,18 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    fn event(&mut self) -> Result<(Event<'t>, Position), Fault> {
+    fn event(&mut self) -> Result<(Event<'t>, Position, Range<usize>), Fault> {
         match self.parser.next() {
-            Some(Ok((event, span))) => Ok((event, position(span))),
+            Some(Ok((event, span))) => Ok((event, position(span), span.start.index()..span.end.index())),
             Some(Err(error)) => {
                 let at = Position { line: error.marker().line().max(1), column: error.marker().col() + 1 };
                 Err(Fault::new(at, format!("this is not YAML: {}", error.info())))
             }
-            None => Ok((Event::StreamEnd, Position::START)),
+            None => Ok((Event::StreamEnd, Position::START, 0..0)),
         }
     }
 
-    fn node(&mut self, event: Event<'_>, at: Position, depth: usize) -> Result<Node, Fault> {
+    fn node(&mut self, event: Event<'_>, (at, chars): (Position, Range<usize>), depth: usize) -> Result<Node, Fault> {
         if depth > DEPTH_MAX {
             return Err(Fault::new(at, "lists and maps are nested too deeply"));
         }
@@ -139,39 +142,39 @@ impl<'t> Reader<'t> {
             Event::Scalar(_, _, _, Some(_)) | Event::SequenceStart(_, Some(_)) | Event::MappingStart(_, Some(_)) => {
                 unwanted("a tag (!name)")
             }
-            Event::Scalar(text, ..) => Ok(Node { at, value: Value::Text(text.into_owned()) }),
-            Event::SequenceStart(..) => self.list(at, depth),
-            Event::MappingStart(..) => self.map(at, depth),
+            Event::Scalar(text, ..) => Ok(Node { at, chars, value: Value::Text(text.into_owned()) }),
+            Event::SequenceStart(..) => self.list(at, chars, depth),
+            Event::MappingStart(..) => self.map(at, chars, depth),
             _ => Err(Fault::new(at, "a value is missing here")),
         }
     }
 
-    fn list(&mut self, at: Position, depth: usize) -> Result<Node, Fault> {
+    fn list(&mut self, at: Position, chars: Range<usize>, depth: usize) -> Result<Node, Fault> {
         let mut nodes = Vec::new();
         loop {
-            let (event, at_item) = self.event()?;
+            let (event, at_item, item) = self.event()?;
             if event == Event::SequenceEnd {
-                return Ok(Node { at, value: Value::List(nodes) });
+                return Ok(Node { at, chars, value: Value::List(nodes) });
             }
-            nodes.push(self.node(event, at_item, depth + 1)?);
+            nodes.push(self.node(event, (at_item, item), depth + 1)?);
         }
     }
 
-    fn map(&mut self, at: Position, depth: usize) -> Result<Node, Fault> {
+    fn map(&mut self, at: Position, chars: Range<usize>, depth: usize) -> Result<Node, Fault> {
         let mut entries: Vec<Entry> = Vec::new();
         loop {
-            let (event, at_key) = self.event()?;
+            let (event, at_key, key) = self.event()?;
             if event == Event::MappingEnd {
-                return Ok(Node { at, value: Value::Map(entries) });
+                return Ok(Node { at, chars, value: Value::Map(entries) });
             }
-            let Value::Text(key) = self.node(event, at_key, depth + 1)?.value else {
+            let Value::Text(key) = self.node(event, (at_key, key), depth + 1)?.value else {
                 return Err(Fault::new(at_key, "a key is a word, not a list or a map"));
             };
             if entries.iter().any(|entry| entry.key == key) {
                 return Err(Fault::new(at_key, format!("`{key}` stands here a second time")));
             }
-            let (event, at_value) = self.event()?;
-            let node = self.node(event, at_value, depth + 1)?;
+            let (event, at_value, value) = self.event()?;
+            let node = self.node(event, (at_value, value), depth + 1)?;
             entries.push(Entry { key, at: at_key, node });
         }
     }

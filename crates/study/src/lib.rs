@@ -6,6 +6,7 @@
 
 pub mod decision;
 pub mod document;
+mod hidden;
 pub mod hooks;
 pub mod line;
 pub mod matrix;
@@ -14,6 +15,7 @@ pub mod trials;
 mod variables;
 
 pub use document::{Fault, Position};
+pub use hidden::hidden;
 pub use hooks::Hooks;
 pub use line::{Search, Step};
 pub use scenario::Scenario;

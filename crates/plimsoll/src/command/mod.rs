@@ -19,5 +19,6 @@ pub mod put;
 pub mod redirects;
 pub mod report;
 pub mod run;
+mod saved_study;
 pub mod schema;
 pub mod serve;

@@ -60,10 +60,7 @@ fn show(args: &Args) -> Result<ExitCode, Failure> {
             let here = args.directory.as_path();
             let exit = match (records.first(), &args.html) {
                 (Some(StudyRecord::Scenario { .. }), None) => run::show(here, &records, form),
-                (Some(StudyRecord::Scenario { .. }), Some(_)) => Err(Failure::usage(format!(
-                    "--html shows one run: name the directory of one below {}",
-                    here.display()
-                ))),
+                (Some(StudyRecord::Scenario { .. }), Some(file)) => run::write_html(here, &records, file.as_deref()),
                 (_, None) => line::show(here, &records, form),
                 (_, Some(file)) => line::write_html(here, &records, file.as_deref()),
             };

@@ -1,26 +1,24 @@
 //! `plimsoll run`: a whole study from one file. Every trial is a run of `get`, `put` or `mix`, or a search for the load line, with a
 //! directory of its own, and a study that was stopped goes on where it was.
 
-use super::line;
-mod differing;
+pub(super) mod differing;
 mod hooks;
 
+use super::{line, saved_study};
 use crate::cli::{self, Command};
-use crate::execute::{self, Output, Print};
+use crate::execute::{self, Output, Print, html};
 use crate::failure::{Exit, Failure};
 use crate::say;
 use measure::load_line::Found;
 use measure::units::format_span;
 use report::escape::escape;
-use report::lines::{LineTrial, Study};
 use report::number::{byte_rate, plural, rate};
-use report::study::Trial;
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use store::{STUDY_FILE, SavedRun, StoreError, StudyLog, StudyRecord};
+use store::{StoreError, StudyLog, StudyRecord};
 use study::document::BYTES_MAX;
 use study::matrix::{self, Cell, Words};
 use study::{Fault, Scenario, trials};
@@ -50,6 +48,9 @@ pub struct Args {
     /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
+    /// Write the result as an HTML file with charts as well, which opens offline [default: DIR/report.html].
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub html: Option<Option<PathBuf>>,
 }
 
 const AFTER: &str = "A scenario names targets, settings (the flags of `get`, `put` or `mix` without their dashes) and a matrix of values;
@@ -93,6 +94,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let exit = measure_all(&planned, &base, &mut log, &done)?;
     let records = store::read_study(&base).map_err(|error| execute::unread_again(&error))?;
     let shown = show(&base, &records, if args.json { Print::Json } else { Print::Text })?;
+    if let Some(file) = &args.html {
+        write_html(&base, &records, file.as_deref())?;
+    }
     say::note(&format!("saved in {}", base.display()));
     Ok(execute::worse(exit, shown).into())
 }
@@ -236,14 +240,16 @@ fn quoted(word: &str) -> String {
 /// The directory, its log, and the trials that are there already.
 fn begin(args: &Args, scenario: &Scenario, text: &str) -> Result<(PathBuf, StudyLog, HashSet<String>), Failure> {
     let cannot = |error: StoreError| Failure::could_not_run(format!("the study can not be saved: {error}"));
+    // Neither the text nor the variables are needed again but to be shown and compared.
+    let (text, set) = crate::redact::scenario(text, &args.set);
     let Some(directory) = &args.resume else {
         let base = args.out.clone().unwrap_or_else(|| execute::default_directory(&scenario.name));
-        let log = StudyLog::create(&base, &StudyRecord::scenario(text, &args.set)).map_err(cannot)?;
+        let log = StudyLog::create(&base, &StudyRecord::scenario(&text, &set)).map_err(cannot)?;
         return Ok((base, log, HashSet::new()));
     };
     let (log, records) = StudyLog::resume(directory).map_err(|error| Failure::usage(format!("--resume: {error}")))?;
     match records.first() {
-        Some(StudyRecord::Scenario { text: begun, set, .. }) if begun == text && *set == args.set => {}
+        Some(StudyRecord::Scenario { text: begun, set: with, .. }) if *begun == text && *with == set => {}
         _ => {
             return Err(Failure::usage(format!(
                 "--resume: {} is a study of another scenario, or with other variables; leave out --resume",
@@ -321,30 +327,24 @@ fn measure(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
 
 /// Prints a saved study. The exit code that its trials deserve.
 pub fn show(base: &Path, records: &[StudyRecord], form: Print) -> Result<Exit, Failure> {
-    let (mut study, mut exit) = (Study::default(), Exit::Good);
-    for record in records {
-        let StudyRecord::Trial { cell, target, repeat, directory } = record else { continue };
-        let (cell, target, repeat, place) = (escape(cell), escape(target), *repeat, base.join(directory));
-        if place.join(STUDY_FILE).is_file() {
-            let line = line::of(&place)?;
-            exit = execute::worse(exit, line::judge(&line));
-            study.lines.push(LineTrial { cell, target, repeat, directory: directory.clone(), line });
-        } else {
-            let run = SavedRun::read(&place).map_err(|error| execute::unread_again(&error))?;
-            exit = execute::worse(exit, execute::judge(&run));
-            study.trials.push(Trial::of((&cell, &target, repeat), directory, &run));
-        }
-    }
-    study.discrepancies = differing::differing(base, records)?;
+    let (saved, exit) = saved_study::read(base, records)?;
+    let (trials, lines) = (&saved.measured.trials, &saved.measured.lines);
     match form {
-        Print::Json => execute::print_json(serde_json::to_string_pretty(&study))?,
+        Print::Json => execute::print_json(serde_json::to_string_pretty(&saved.measured))?,
         Print::None => {}
         Print::Text | Print::Ab | Print::Httpbench => {
-            let trials = if study.trials.is_empty() { String::new() } else { report::study::text(&study.trials) };
-            let both = if study.trials.is_empty() || study.lines.is_empty() { "" } else { "\n" };
-            let differing = report::discrepancy::text(&study.discrepancies);
-            execute::print(&(trials + both + &report::lines::text(&study.lines) + &differing))?;
+            let cells = if trials.is_empty() { String::new() } else { report::study::text(trials, &saved.order()) };
+            let both = if trials.is_empty() || lines.is_empty() { "" } else { "\n" };
+            let differing = report::discrepancy::text(&saved.measured.discrepancies);
+            execute::print(&(cells + both + &report::lines::text(lines, &saved.order()) + &differing))?;
         }
     }
+    Ok(exit)
+}
+
+/// Writes the HTML report of a saved study to the file that is named, else beside it. The exit code is what it deserves.
+pub fn write_html(base: &Path, records: &[StudyRecord], file: Option<&Path>) -> Result<Exit, Failure> {
+    let (study, exit) = saved_study::read(base, records)?;
+    html::write_beside(&report::html_study(&study), base, file)?;
     Ok(exit)
 }

@@ -10,7 +10,7 @@ use crate::measured::Measured;
 use crate::number::{bit_rate, byte_rate, count, rate, seconds, share, time};
 use crate::percentile::{self, Percentile};
 use crate::standing::{self, Standing};
-use crate::study;
+use crate::study::{self, Order};
 use measure::Distribution;
 use std::fmt::Write;
 use store::SavedRun;
@@ -96,8 +96,8 @@ fn remark(measured: &Measured) -> String {
 /// A study: a row for each cell and target, and one for each search.
 #[must_use]
 pub fn study(study: &Study) -> String {
-    let trials = (!study.trials.is_empty()).then(|| table(&foreign(study::rows(&study.trials))));
-    let lines = (!study.lines.is_empty()).then(|| table(&foreign(lines::rows(&study.lines))));
+    let trials = (!study.trials.is_empty()).then(|| table(&foreign(study::shown(&study.trials, &Order::default()))));
+    let lines = (!study.lines.is_empty()).then(|| table(&foreign(lines::shown(&study.lines, &Order::default()))));
     trials.into_iter().chain(lines).collect::<Vec<_>>().join("\n")
 }
 

@@ -170,7 +170,6 @@ pub enum Across {
         log: bool,
     },
     /// Values of a setting, evenly spaced; the place of a mark is the number of one, from 0 on.
-    #[expect(dead_code, reason = "for reports of studies")]
     Values {
         /// What the setting is called.
         label: String,
@@ -252,7 +251,6 @@ pub enum Unit {
     /// Of 1.
     Share,
     /// So many times another value.
-    #[expect(dead_code, reason = "for reports of studies")]
     Ratio,
 }
 
@@ -320,7 +318,6 @@ pub enum Block {
         rows: Vec<Vec<String>>,
     },
     /// Text whose lines and spaces mean something.
-    #[expect(dead_code, reason = "for reports of studies")]
     Verbatim {
         /// What it is.
         label: String,

@@ -85,7 +85,6 @@ pub fn of_one(line: &LoadLine) -> Vec<Chart> {
 }
 
 /// The charts of the same search on several targets. `prefix` tells them from others in the file.
-#[expect(dead_code, reason = "for reports of studies")]
 pub fn of_several(prefix: &str, curves: &[Curve]) -> Vec<Chart> {
     let figures = [&P99].into_iter().chain(&FIGURES);
     figures.filter(|figure| any(figure, curves)).map(|figure| chart(figure, prefix, curves)).collect()

@@ -11,12 +11,15 @@ mod document;
 mod heat;
 mod line;
 mod load_curve;
+mod matrix;
 mod page;
 mod sections;
 mod series;
+mod study;
 
 use crate::load_line::LoadLine;
 use store::SavedRun;
+pub use study::{Cell as StudyCell, SavedStudy};
 
 /// The report of a saved run as one HTML file.
 #[must_use]
@@ -28,4 +31,10 @@ pub fn html(run: &SavedRun) -> String {
 #[must_use]
 pub fn html_line(line: &LoadLine, run: Option<&SavedRun>) -> String {
     page::file(&line::document(line, run))
+}
+
+/// The report of a study as one HTML file.
+#[must_use]
+pub fn html_study(study: &SavedStudy) -> String {
+    page::file(&study::document(study))
 }

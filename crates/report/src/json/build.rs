@@ -26,7 +26,7 @@ pub fn json(run: &SavedRun) -> JsonReport {
     let standing = Standing::of(run);
     JsonReport {
         format: FORMAT,
-        verdict: verdict(&standing),
+        verdict: VerdictWord::from(&standing),
         violations: violations(&standing),
         limited_by: standing::limited_by(run),
         limited_because: standing::because(run),
@@ -50,15 +50,6 @@ pub fn json(run: &SavedRun) -> JsonReport {
         groups: groups(run),
         client: client(run),
         series: run.points.iter().map(point).collect(),
-    }
-}
-
-fn verdict(standing: &Standing) -> VerdictWord {
-    match standing {
-        Standing::Valid => VerdictWord::Valid,
-        Standing::Interrupted => VerdictWord::Interrupted,
-        Standing::Partial => VerdictWord::Partial,
-        Standing::Invalid(_) => VerdictWord::Invalid,
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the figures of a [`JsonReport`](super::JsonReport) are worth, and how the run ended.
 
+use crate::standing::Standing;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,17 @@ pub enum VerdictWord {
     Partial,
     /// The books do not balance.
     Invalid,
+}
+
+impl From<&Standing> for VerdictWord {
+    fn from(standing: &Standing) -> Self {
+        match standing {
+            Standing::Valid => Self::Valid,
+            Standing::Interrupted => Self::Interrupted,
+            Standing::Partial => Self::Partial,
+            Standing::Invalid(_) => Self::Invalid,
+        }
+    }
 }
 
 /// What set the limit. The words of [`measure::LimitedBy`] in this format; the compiler keeps the two alike.

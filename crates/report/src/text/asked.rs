@@ -18,22 +18,36 @@ const TYPED_MAX: usize = 2000;
 pub fn write(page: &mut Page, run: &SavedRun) {
     page.heading("Asked for");
     asked(page, run);
+    loaded(page, run);
     load(page, run);
     made_by(page, run);
+    answered(page, run);
 }
 
 /// Without the load, which is another one in each of several runs.
 pub fn write_for_all(page: &mut Page, run: &SavedRun) {
     page.heading("Asked for");
     asked(page, run);
+    loaded(page, run);
+    made_by(page, run);
+    answered(page, run);
+}
+
+/// Without load and target, of runs that have several of both.
+pub fn write_for_targets(page: &mut Page, run: &SavedRun) {
+    page.heading("Asked for");
+    asked(page, run);
     made_by(page, run);
 }
 
 fn asked(page: &mut Page, run: &SavedRun) {
-    let begin = &run.begin;
-    if !begin.command.is_empty() {
-        page.item("command", &command(&begin.command));
+    if !run.begin.command.is_empty() {
+        page.item("command", &command(&run.begin.command));
     }
+}
+
+fn loaded(page: &mut Page, run: &SavedRun) {
+    let begin = &run.begin;
     for (index, target) in begin.targets.iter().take(TARGETS_SHOWN).enumerate() {
         page.item(if index == 0 { "target" } else { "" }, &bounded(target, TYPED_MAX));
     }
@@ -62,6 +76,9 @@ fn made_by(page: &mut Page, run: &SavedRun) {
         "client",
         &format!("{} · {} · {cores} of {} · {}", about[0], about[1], about[2], bytes(host.memory_bytes)),
     );
+}
+
+fn answered(page: &mut Page, run: &SavedRun) {
     if let Some(server) = run.end.as_ref().and_then(|end| end.server.as_ref()) {
         let software = server.software.as_deref().map_or_else(|| "no Server header".into(), escape);
         let (address, version) = (escape(&server.address), escape(&server.http_version));

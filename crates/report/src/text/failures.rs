@@ -15,8 +15,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
 fn failures(page: &mut Page, run: &SavedRun) {
     let tally = &run.summary().stats.measured;
     let outside = &run.summary().stats.outside;
-    let failures = |classes: &Counts<AttemptClass>| classes.nonzero().filter(|(class, _)| is_failure(*class)).collect();
-    let (failed, before): (Vec<_>, Vec<_>) = (failures(&tally.classes), failures(&outside.classes));
+    let (failed, before): (Vec<_>, Vec<_>) = (failed(&tally.classes).collect(), failed(&outside.classes).collect());
     if failed.is_empty() && before.is_empty() {
         return;
     }
@@ -40,6 +39,11 @@ fn failures(page: &mut Page, run: &SavedRun) {
             page.item("", &example_line(example));
         }
     }
+}
+
+/// The classes that are failures, and how many attempts ended in each.
+pub fn failed(classes: &Counts<AttemptClass>) -> impl Iterator<Item = (AttemptClass, u64)> {
+    classes.nonzero().filter(|(class, _)| is_failure(*class))
 }
 
 /// What was in flight when the drain was over is counted as unfinished, and is no failure.

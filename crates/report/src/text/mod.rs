@@ -7,7 +7,7 @@ mod client;
 mod compare;
 mod connections;
 mod counts;
-mod failures;
+pub(crate) mod failures;
 mod groups;
 mod headline;
 mod hops;
@@ -81,6 +81,13 @@ pub(crate) fn parts(run: &SavedRun) -> (Vec<Block>, Vec<Block>) {
 pub(crate) fn asked_for_all(run: &SavedRun) -> Vec<Block> {
     let mut page = Page::new(Style { width: UNBROKEN_WIDTH, color: false });
     asked::write_for_all(&mut page, run);
+    page.into_blocks()
+}
+
+/// The same of one of several runs that differ in their targets as well.
+pub(crate) fn asked_for_targets(run: &SavedRun) -> Vec<Block> {
+    let mut page = Page::new(Style { width: UNBROKEN_WIDTH, color: false });
+    asked::write_for_targets(&mut page, run);
     page.into_blocks()
 }
 

@@ -153,9 +153,7 @@ pub fn check(args: &Args) -> Result<(), Failure> {
 
 /// The saved search of a directory, which is there.
 pub fn of(base: &Path) -> Result<LoadLine, Failure> {
-    let records = store::read_study(base).map_err(|error| execute::unread_again(&error))?;
-    let found = read(base, &records).map_err(|error| execute::unread_again(&error));
-    found.map(|(line, _)| line)
+    saved(base).map(|(line, _)| line)
 }
 
 /// Reads a saved search, one that is going on or was killed included, and the last of its runs.
@@ -174,6 +172,12 @@ fn read(base: &Path, records: &[StudyRecord]) -> Result<(LoadLine, Option<SavedR
         }
     }
     Ok((LoadLine::of(unit, last.as_ref().map(|run| &run.begin), found, levels), last))
+}
+
+/// As [`of`], and the last of its runs.
+pub fn saved(base: &Path) -> Result<(LoadLine, Option<SavedRun>), Failure> {
+    let found = store::read_study(base).and_then(|records| read(base, &records));
+    found.map_err(|error| execute::unread_again(&error))
 }
 
 /// Prints a saved search. The exit code is what it deserves.
