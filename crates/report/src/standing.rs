@@ -1,12 +1,13 @@
 //! May these figures be used? The verdict, what limited the run, and what a reader must know beside them.
 
-use crate::number::{count, plural, seconds, were};
+use crate::number::{count, plural, seconds, share, were};
 use measure::books::Violation;
 use measure::labels::VALUES_OF_A_THREAD;
-use measure::statistics::steadiness;
+use measure::statistics::steadiness::{self, Steadiness};
 use measure::stats::Dimension;
-use measure::{Label, LimitedBy, Model, Verdict};
-use store::{EndReason, SavedRun};
+use measure::timeline::INTERVAL;
+use measure::{Label, LimitedBy, Model, Stage, Verdict};
+use store::{EndReason, Point, SavedRun};
 
 /// What the figures of a run are worth.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,11 +117,35 @@ pub fn because(run: &SavedRun) -> String {
     }
 }
 
+/// Whether the client's side set the limit of an open run: the target never had the load that was asked for.
+#[must_use]
+pub fn rate_not_made(run: &SavedRun) -> bool {
+    run.begin.model.is_open() && limited_by(run).is_client()
+}
+
 /// Seconds of standing still from which they are named as the reason.
 const FROZEN_SECONDS_MIN: f64 = 1.0;
 
 /// The row for what has no row of its own.
 pub const OTHER: &str = "(other)";
+
+/// What is followed from second to second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Followed {
+    /// Operations that ended well.
+    Rate,
+    /// The median of their response times.
+    Response,
+}
+
+impl Followed {
+    fn about(self) -> &'static str {
+        match self {
+            Self::Rate => "operations per second",
+            Self::Response => "the median response time",
+        }
+    }
+}
 
 /// Something a reader must know beside the figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -142,6 +167,25 @@ pub enum Note {
     Short {
         /// Its length.
         seconds: f64,
+    },
+    /// The first seconds of the window were unlike the rest (MSER-5).
+    Settling {
+        /// In what.
+        followed: Followed,
+        /// How many.
+        seconds: u64,
+    },
+    /// It rose or fell over the whole window (Mann-Kendall, Sen's slope).
+    Drifting {
+        /// What.
+        followed: Followed,
+        /// By how much from begin to end, relative to the median; below 0 when it fell.
+        change: f64,
+    },
+    /// It did not settle within half of the window.
+    Unsettled {
+        /// What.
+        followed: Followed,
     },
     /// The measured window was never reached.
     NoWindow,
@@ -165,6 +209,9 @@ impl Note {
             Self::Insecure => "insecure",
             Self::DebugBuild => "debug_build",
             Self::Short { .. } => "short",
+            Self::Settling { .. } => "settling",
+            Self::Drifting { .. } => "drifting",
+            Self::Unsettled { .. } => "unsettled",
             Self::NoWindow => "no_window",
             Self::Torn { .. } => "torn",
             Self::Damaged(_) => "damaged",
@@ -194,6 +241,19 @@ impl std::fmt::Display for Note {
             Self::Short { seconds: length } => {
                 write!(f, "{} is too short to judge whether the run was steady (60 s)", seconds(*length))
             }
+            Self::Settling { followed, seconds: length } => write!(
+                f,
+                "not steady: {} settled after {}; --warmup leaves that out",
+                followed.about(),
+                seconds(*length as f64)
+            ),
+            Self::Drifting { followed, change } => {
+                let went = if *change < 0.0 { "fell" } else { "rose" };
+                write!(f, "not steady: {} {went} by {} over the window", followed.about(), share(change.abs()))
+            }
+            Self::Unsettled { followed } => {
+                write!(f, "not steady: {} had not settled by the middle of the window", followed.about())
+            }
             Self::NoWindow => f.write_str("the measured window was never reached"),
             Self::Torn { bytes } => {
                 write!(f, "left out: {} of a record that was still being written", plural(*bytes, "byte"))
@@ -217,14 +277,36 @@ pub fn notes(run: &SavedRun) -> Vec<Note> {
     let when = |applies: bool, note: Note| applies.then_some(note);
     notes.extend(run.damage.map(Note::Damaged));
     notes.extend(when(run.torn_bytes > 0, Note::Torn { bytes: run.torn_bytes }));
-    notes.extend(when(run.begin.model.is_open() && limited_by(run).is_client(), Note::RateNotMade));
+    notes.extend(when(rate_not_made(run), Note::RateNotMade));
     notes.extend([Dimension::Host, Dimension::Header].into_iter().filter_map(|dimension| other_labels(run, dimension)));
     notes.extend(when(run.begin.debug_build, Note::DebugBuild));
     notes.extend(when(run.begin.insecure, Note::Insecure));
     notes.extend(when(run.begin.loopback, Note::Loopback));
     notes.extend(when(seconds <= 0.0, Note::NoWindow));
     notes.extend(when(seconds > 0.0 && seconds < steadiness::SECONDS_MIN, Note::Short { seconds }));
+    notes.extend(unsteady(run));
     notes
+}
+
+/// How the run was not steady: what ended in each second, and how long the middle one of it took.
+fn unsteady(run: &SavedRun) -> Vec<Note> {
+    let seconds: Vec<&Point> = run.points.iter().filter(|point| point.stage == Stage::Measured).collect();
+    let whole = |point: &&&Point| point.end.since(point.start) >= INTERVAL;
+    // A last second that was cut short has fewer operations for that reason alone.
+    let seconds: Vec<&Point> = seconds.iter().filter(whole).copied().collect();
+    let ended: Vec<f64> = seconds.iter().map(|point| point.ok as f64).collect();
+    let times: Option<Vec<f64>> =
+        seconds.iter().map(|point| point.response_p50_nanos.map(|nanos| nanos as f64)).collect();
+    let series = [(Followed::Rate, Some(ended)), (Followed::Response, times)];
+    let judged = series.into_iter().filter_map(|(followed, series)| Some((followed, steadiness::judge(&series?)?)));
+    judged
+        .filter_map(|(followed, steadiness)| match steadiness {
+            Steadiness::Steady { from: 0 } => None,
+            Steadiness::Steady { from } => Some(Note::Settling { followed, seconds: from as u64 }),
+            Steadiness::Drifting { change, .. } => Some(Note::Drifting { followed, change }),
+            Steadiness::Unsettled => Some(Note::Unsettled { followed }),
+        })
+        .collect()
 }
 
 fn other_labels(run: &SavedRun, dimension: Dimension) -> Option<Note> {

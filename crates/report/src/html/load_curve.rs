@@ -103,7 +103,8 @@ fn response(curve: &Curve) -> Chart {
     ];
     let (mut bounds, mut about) = (Vec::new(), P99.about.to_owned());
     for objective in objectives(curve.line) {
-        let Metric::Time(timed, q) = objective.metric() else { continue };
+        // What is drawn is of all operations, so bounds on those of one kind stand in the table alone.
+        let (Metric::Time(timed, q), None) = (objective.metric(), objective.kind()) else { continue };
         bounds.push(Bound { label: objective.to_string(), value: objective.bound() });
         if timed == Timed::Response && (q == 0.5 || q == 0.99) {
             continue;
@@ -136,7 +137,8 @@ fn chart(figure: &Figure, prefix: &str, curves: &[Curve]) -> Chart {
     let mut bounds: Vec<Bound> = Vec::new();
     for objective in curves.iter().flat_map(|curve| objectives(curve.line)) {
         let label = objective.to_string();
-        if (figure.bounded)(objective.metric()) && bounds.iter().all(|bound| bound.label != label) {
+        let drawn = (figure.bounded)(objective.metric()) && objective.kind().is_none();
+        if drawn && bounds.iter().all(|bound| bound.label != label) {
             bounds.push(Bound { label, value: objective.bound() });
         }
     }

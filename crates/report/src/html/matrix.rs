@@ -250,7 +250,8 @@ fn bounds(table: &Table, frame: &Frame, figure: &Figure) -> Vec<Bound> {
         trials.iter().all(|trial| trial.measured.objectives.iter().any(|held| held.objective == *objective))
     };
     let objectives = held.iter().map(|held| held.objective);
-    let mine = objectives.filter(|objective| (figure.bounded)(objective.metric()) && by_all(objective));
+    let mine = objectives
+        .filter(|objective| (figure.bounded)(objective.metric()) && objective.kind().is_none() && by_all(objective));
     mine.map(|objective| Bound { label: objective.to_string(), value: objective.bound() }).collect()
 }
 

@@ -10,6 +10,7 @@ use store::{EndReason, SavedRun};
 pub fn write(page: &mut Page, run: &SavedRun) {
     let standing = Standing::of(run);
     let paint = match standing {
+        Standing::Valid if standing::rate_not_made(run) => Paint::Yellow,
         Standing::Valid => Paint::Green,
         Standing::Interrupted | Standing::Partial => Paint::Yellow,
         Standing::Invalid(_) => Paint::Red,

@@ -3,20 +3,23 @@
 //! An objective is written as people say it, `response p99 <= 500ms`, and saved as that text. Failed and dropped operations
 //! are +∞ in every quantile, so a target can not meet a bound on its times by refusing.
 
+mod form;
+
 use crate::distribution::{Distribution, Quantile};
+use crate::sample::OpKind;
 use crate::stats::{KindStats, Stats};
 use crate::summary::Summary;
-use crate::units::{ByteSize, Rate, format_span, parse_span};
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 /// A bound on a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Objective {
     metric: Metric,
+    /// Of which operations; `None` for all, dropped ones included, which are of no kind.
+    kind: Option<OpKind>,
     /// A share of 1, nanoseconds, operations per second or bytes per second.
     bound: f64,
 }
@@ -71,48 +74,37 @@ impl fmt::Display for ObjectiveError {
 
 impl std::error::Error for ObjectiveError {}
 
-const FORMS: &str = "write it like 'success >= 99.9%', 'response p99 <= 500ms', 'ttfb p95 <= 100ms', 'rate >= 1000', \
-                     'goodput >= 1GB/s' or 'speed p5 >= 10MB/s'";
-
-const CONDITIONS: &str = "write it like 'success < 50%', 'response p99 > 5s' or 'speed p5 < 1MB/s'";
-
 impl Objective {
     /// What every run is held to unless told otherwise.
-    pub const DEFAULT: Self = Self { metric: Metric::Success, bound: 0.99 };
+    pub const DEFAULT: Self = Self { metric: Metric::Success, kind: None, bound: 0.99 };
 
     /// A share of operations, in 0..=1, that have to end well.
     #[must_use]
     pub fn success_at_least(share: f64) -> Self {
-        Self { metric: Metric::Success, bound: share.clamp(0.0, 1.0) }
+        Self { metric: Metric::Success, kind: None, bound: share.clamp(0.0, 1.0) }
     }
 
-    /// Whether it bounds the share of operations that end well.
+    /// Whether it bounds the share of all operations that end well.
     #[must_use]
     pub fn is_on_success(&self) -> bool {
-        self.metric == Metric::Success
+        self.metric == Metric::Success && self.kind.is_none()
     }
 
-    /// The objective that a run misses when the condition holds: `success < 50%` speaks of `success >= 50%`.
-    ///
-    /// # Errors
-    /// When the text is no condition, or one on a rate, which says nothing before a run is over.
-    pub fn missed_when(condition: &str) -> Result<Self, ObjectiveError> {
-        let wrong = |why: &str| ObjectiveError(format!("`{condition}`: {why}: {CONDITIONS}"));
-        let (metric, sign, value) = parts(condition).ok_or_else(|| wrong("a condition needs < or >"))?;
-        let metric = metric_of(metric).ok_or_else(|| wrong("there is no such metric"))?;
-        let objective = Self { metric, bound: bound_of(metric, value).map_err(|why| wrong(&why))? };
-        match (objective.tolerated(), sign == metric.sign()) {
-            (None, _) => Err(wrong("a rate is known when a run is over")),
-            (Some(_), true) => Err(wrong("that is what a run should be")),
-            (Some(_), false) => Ok(objective),
-        }
-    }
-
-    /// As [`Self::missed_when`] takes it.
+    /// Of which operations it speaks; `None` for all.
     #[must_use]
-    pub fn condition(&self) -> String {
-        let text = self.to_string();
-        if self.metric.sign() == '<' { text.replacen("<=", ">", 1) } else { text.replacen(">=", "<", 1) }
+    pub fn kind(&self) -> Option<OpKind> {
+        self.kind
+    }
+
+    /// The operations of a run that it speaks of, and how many more of them were dropped.
+    fn of<'s>(&self, summary: &'s Summary) -> (Cow<'s, KindStats>, u64) {
+        match self.kind {
+            None => (Cow::Borrowed(&summary.all), summary.stats.measured.dropped),
+            Some(kind) => {
+                let own = summary.stats.kinds.iter().find(|(known, _)| *known == kind);
+                (own.map_or_else(Cow::default, |(_, stats)| Cow::Borrowed(stats)), 0)
+            }
+        }
     }
 
     /// What it bounds.
@@ -132,11 +124,16 @@ impl Objective {
     #[must_use]
     pub fn value(&self, summary: &Summary) -> Option<f64> {
         match self.metric {
-            Metric::Success => summary.success(),
+            Metric::Success if self.kind.is_none() => summary.success(),
+            Metric::Success => {
+                let (own, _) = self.of(summary);
+                let ended = own.ok.saturating_add(own.failed);
+                (ended > 0).then(|| own.ok as f64 / ended as f64)
+            }
             Metric::Rate => summary.ok_rate(),
             Metric::Goodput => summary.goodput(),
-            Metric::Speed(q) => summary.all.speed.quantile(q).map(|speed| speed as f64),
-            Metric::Time(timed, q) => match quantile_of_all(summary, timed, q) {
+            Metric::Speed(q) => self.of(summary).0.speed.quantile(q).map(|speed| speed as f64),
+            Metric::Time(timed, q) => match self.quantile_of_all(summary, timed, q) {
                 Quantile::Value(nanos) => Some(nanos as f64),
                 Quantile::Empty | Quantile::Failed | Quantile::Unfinished => None,
             },
@@ -158,23 +155,21 @@ impl Objective {
     /// are beyond x. Nothing for rates.
     #[must_use]
     pub fn beyond(&self, stats: &Stats) -> (u64, u64) {
+        let own =
+            || stats.kinds.iter().filter(|(kind, _)| self.kind.is_none_or(|own| own == *kind)).map(|(_, own)| own);
+        let sum = |of: &dyn Fn(&KindStats) -> u64| own().map(of).fold(0_u64, u64::saturating_add);
         let tally = &stats.measured;
-        let failed = tally.failed.saturating_add(tally.dropped);
-        let counted = |of: &dyn Fn(&KindStats) -> (u64, u64)| {
-            stats.kinds.iter().map(|(_, kind)| of(kind)).fold((0_u64, 0_u64), |(beyond, all), (more, count)| {
-                (beyond.saturating_add(more), all.saturating_add(count))
-            })
+        let (ok, failed) = match self.kind {
+            None => (tally.ok, tally.failed.saturating_add(tally.dropped)),
+            Some(_) => (sum(&|kind| kind.ok), sum(&|kind| kind.failed)),
         };
         match self.metric {
-            Metric::Success => (failed, tally.ok.saturating_add(failed)),
+            Metric::Success => (failed, ok.saturating_add(failed)),
             Metric::Time(timed, _) => {
-                let (slow, ended) = counted(&|kind| {
-                    let times = timed.of(kind);
-                    (times.beyond(self.bound).0, times.count())
-                });
-                (slow.saturating_add(failed), ended.saturating_add(failed))
+                let slow = sum(&|kind| timed.of(kind).beyond(self.bound).0);
+                (slow.saturating_add(failed), sum(&|kind| timed.of(kind).count()).saturating_add(failed))
             }
-            Metric::Speed(_) => counted(&|kind| (kind.speed.beyond(self.bound).1, kind.speed.count())),
+            Metric::Speed(_) => (sum(&|kind| kind.speed.beyond(self.bound).1), sum(&|kind| kind.speed.count())),
             Metric::Rate | Metric::Goodput => (0, 0),
         }
     }
@@ -183,7 +178,7 @@ impl Objective {
     #[must_use]
     pub fn overdue_after(&self) -> Option<Duration> {
         match self.metric {
-            Metric::Time(Timed::Response, _) => Some(Duration::from_nanos(self.bound as u64)),
+            Metric::Time(Timed::Response, _) if self.kind.is_none() => Some(Duration::from_nanos(self.bound as u64)),
             _ => None,
         }
     }
@@ -202,25 +197,24 @@ impl Objective {
     }
 
     fn judge_time(&self, summary: &Summary, timed: Timed, q: f64) -> Judgement {
-        match quantile_of_all(summary, timed, q) {
+        match self.quantile_of_all(summary, timed, q) {
             Quantile::Empty => Judgement::NotJudged,
             Quantile::Failed => Judgement::Broken,
             Quantile::Value(nanos) if nanos as f64 <= self.bound => Judgement::Met,
             Quantile::Value(_) => Judgement::Broken,
             // It is beyond what they had waited, which says something only when that was too long already.
-            Quantile::Unfinished => match summary.all.unfinished_wait.min() {
+            Quantile::Unfinished => match self.of(summary).0.unfinished_wait.min() {
                 Some(waited) if waited as f64 > self.bound => Judgement::Broken,
                 _ => Judgement::NotJudged,
             },
         }
     }
-}
 
-/// A quantile of the times of all operations: failed and dropped ones are beyond every time.
-fn quantile_of_all(summary: &Summary, timed: Timed, q: f64) -> Quantile {
-    let all = &summary.all;
-    let failed = all.failed.saturating_add(summary.stats.measured.dropped);
-    timed.of(all).quantile_of_all(q, all.unfinished, failed)
+    /// A quantile of the times of all operations: failed and dropped ones are beyond every time.
+    fn quantile_of_all(&self, summary: &Summary, timed: Timed, q: f64) -> Quantile {
+        let (own, dropped) = self.of(summary);
+        timed.of(&own).quantile_of_all(q, own.unfinished, own.failed.saturating_add(dropped))
+    }
 }
 
 impl Timed {
@@ -241,151 +235,9 @@ impl Timed {
     }
 }
 
-impl FromStr for Objective {
-    type Err = ObjectiveError;
-
-    fn from_str(text: &str) -> Result<Self, ObjectiveError> {
-        let wrong = |why: &str| ObjectiveError(format!("`{text}`: {why}: {FORMS}"));
-        let (metric, sign, value) = parts(text).ok_or_else(|| wrong("an objective needs <= or >="))?;
-        let metric = metric_of(metric).ok_or_else(|| wrong("there is no such metric"))?;
-        let bound = bound_of(metric, value).map_err(|why| wrong(&why))?;
-        match metric.sign() {
-            own if own == sign => Ok(Self { metric, bound }),
-            '<' => Err(wrong("a time is bounded from above, with <=")),
-            _ => Err(wrong("this is bounded from below, with >=")),
-        }
-    }
-}
-
-/// Metric, sign and value of a bound.
-fn parts(text: &str) -> Option<(&str, char, &str)> {
-    let (metric, rest) = text.split_at(text.find(['<', '>'])?);
-    let mut rest = rest.chars();
-    let sign = rest.next()?;
-    Some((metric.trim(), sign, rest.as_str().trim_start_matches('=').trim()))
-}
-
-impl Metric {
-    /// On which side of its bound it should be.
-    fn sign(self) -> char {
-        match self {
-            Self::Time(..) => '<',
-            Self::Success | Self::Rate | Self::Goodput | Self::Speed(_) => '>',
-        }
-    }
-}
-
-fn metric_of(text: &str) -> Option<Metric> {
-    let mut words = text.split_whitespace();
-    let (name, quantile) = (words.next()?, words.next());
-    if words.next().is_some() {
-        return None;
-    }
-    match (name, quantile) {
-        ("success", None) => Some(Metric::Success),
-        ("rate", None) => Some(Metric::Rate),
-        ("goodput", None) => Some(Metric::Goodput),
-        ("speed", Some(q)) => quantile_of(q).map(Metric::Speed),
-        ("response", Some(q)) => Some(Metric::Time(Timed::Response, quantile_of(q)?)),
-        ("service", Some(q)) => Some(Metric::Time(Timed::Service, quantile_of(q)?)),
-        ("ttfb", Some(q)) => Some(Metric::Time(Timed::Ttfb, quantile_of(q)?)),
-        (q, None) => Some(Metric::Time(Timed::Response, quantile_of(q)?)),
-        _ => None,
-    }
-}
-
-/// `p99.9`, or `max`.
-fn quantile_of(text: &str) -> Option<f64> {
-    if text == "max" {
-        return Some(1.0);
-    }
-    let percent: f64 = text.strip_prefix('p')?.parse().ok()?;
-    (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
-}
-
-fn bound_of(metric: Metric, text: &str) -> Result<f64, String> {
-    match metric {
-        Metric::Success => {
-            let percent: Option<f64> = text.strip_suffix('%').and_then(|number| number.trim().parse().ok());
-            let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
-            percent.map(|percent| percent / 100.0).ok_or_else(|| format!("`{text}` is no share from 0% to 100%"))
-        }
-        Metric::Time(..) => {
-            let span = parse_span(text).map_err(|error| error.to_string())?;
-            Ok(span.as_nanos() as f64)
-        }
-        Metric::Rate => {
-            let number = text.strip_suffix("/s").unwrap_or(text);
-            number.trim().parse::<Rate>().map(Rate::as_f64).map_err(|error| error.to_string())
-        }
-        Metric::Goodput | Metric::Speed(_) => {
-            let size = text.strip_suffix("/s").ok_or_else(|| format!("`{text}` is no speed: it ends in /s"))?;
-            size.trim().parse::<ByteSize>().map(|size| size.0 as f64).map_err(|error| error.to_string())
-        }
-    }
-}
-
-/// As it stands before the sign of an objective.
-impl fmt::Display for Metric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quantile = |q: f64| if q >= 1.0 { "max".to_owned() } else { format!("p{}", tidy(q * 100.0)) };
-        match *self {
-            Self::Success => f.write_str("success"),
-            Self::Time(timed, q) => write!(f, "{} {}", timed.name(), quantile(q)),
-            Self::Rate => f.write_str("rate"),
-            Self::Goodput => f.write_str("goodput"),
-            Self::Speed(q) => write!(f, "speed {}", quantile(q)),
-        }
-    }
-}
-
-/// The form in which it is written; parses back to the same objective.
-impl fmt::Display for Objective {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (metric, bound) = (self.metric, self.bound);
-        match metric {
-            Metric::Success => write!(f, "{metric} >= {}%", tidy(bound * 100.0)),
-            Metric::Time(..) => write!(f, "{metric} <= {}", format_span(Duration::from_nanos(bound as u64))),
-            Metric::Rate => write!(f, "{metric} >= {bound}"),
-            Metric::Goodput | Metric::Speed(_) => write!(f, "{metric} >= {}/s", ByteSize(bound as u64)),
-        }
-    }
-}
-
-/// Without the digits that a division by 100 and back leaves.
-fn tidy(percent: f64) -> f64 {
-    (percent * 1e9).round() / 1e9
-}
-
-impl Serialize for Objective {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-/// The text; or `{"success_at_least": 0.99}`, as runs were saved when there was only this one.
-impl<'de> Deserialize<'de> for Objective {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Saved {
-            Text(#[serde(deserialize_with = "crate::bounded::text::<_, 256>")] String),
-            Share { success_at_least: f64 },
-        }
-        match Saved::deserialize(deserializer)? {
-            Saved::Text(text) => text.parse().map_err(D::Error::custom),
-            Saved::Share { success_at_least: share } if (0.0..=1.0).contains(&share) => {
-                Ok(Self::success_at_least(share))
-            }
-            Saved::Share { success_at_least: share } => Err(D::Error::custom(format!("{share} is no share of 1"))),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::OpKind;
 
     fn judged(text: &str, summary: &Summary) -> Judgement {
         text.parse::<Objective>().unwrap().judge(summary)
@@ -401,6 +253,8 @@ mod tests {
             "rate >= 1000",
             "goodput >= 1GB/s",
             "speed p5 >= 10MB/s",
+            "get-range ttfb p95 <= 20ms",
+            "put success >= 99%",
         ] {
             let objective: Objective = text.parse().unwrap();
             assert_eq!(objective.to_string(), text);
@@ -523,6 +377,37 @@ mod tests {
         assert_eq!(judged("response max <= 100ms", &summary), Judgement::Broken);
         summary.all.failed = 100;
         assert_eq!(judged("response p50 <= 1h", &summary), Judgement::Broken);
+    }
+
+    #[test]
+    fn kinds_of_operations_have_objectives_of_their_own() {
+        let mut summary = Summary::default();
+        for (kind, ms, failed) in [(OpKind::Get, 5, 0), (OpKind::Put, 80, 10)] {
+            let stats = summary.stats.kind_mut(kind);
+            (0..90).for_each(|_| stats.response.record(ms * 1_000_000));
+            (stats.ok, stats.failed) = (90, failed);
+            summary.stats.measured.ok += 90;
+            summary.stats.measured.failed += failed;
+        }
+        summary.all = summary.stats.all_kinds();
+        for (text, judgement) in [
+            ("get response p99 <= 10ms", Judgement::Met),
+            ("put response p90 <= 10ms", Judgement::Broken),
+            ("put p50 <= 90ms", Judgement::Met),
+            ("put p99 <= 90ms", Judgement::Broken),
+            ("get success >= 100%", Judgement::Met),
+            ("put success >= 95%", Judgement::Broken),
+            ("success >= 94%", Judgement::Met),
+            ("delete p50 <= 1s", Judgement::NotJudged),
+            ("get-range success >= 1%", Judgement::NotJudged),
+        ] {
+            assert_eq!(judged(text, &summary), judgement, "{text}");
+        }
+        let objective: Objective = "put response p90 <= 10ms".parse().unwrap();
+        assert_eq!((objective.kind(), objective.beyond(&summary.stats)), (Some(OpKind::Put), (100, 100)));
+        assert_eq!(objective.condition(), "put response p90 > 10ms");
+        let error = "get goodput >= 1GB/s".parse::<Objective>().unwrap_err().to_string();
+        assert!(error.contains("those of all operations"), "{error}");
     }
 
     #[test]

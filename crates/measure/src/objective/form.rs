@@ -1,0 +1,194 @@
+//! Objectives as text, as people write them and as they are saved.
+
+use super::{Metric, Objective, ObjectiveError, Timed};
+use crate::enumerated::Enumerated;
+use crate::sample::OpKind;
+use crate::units::{ByteSize, Rate, format_span, parse_span};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+const FORMS: &str = "write it like 'success >= 99.9%', 'response p99 <= 500ms', 'ttfb p95 <= 100ms', 'rate >= 1000', \
+                     'goodput >= 1GB/s' or 'speed p5 >= 10MB/s'";
+
+const CONDITIONS: &str = "write it like 'success < 50%', 'response p99 > 5s' or 'speed p5 < 1MB/s'";
+
+impl Objective {
+    /// The objective that a run misses when the condition holds: `success < 50%` speaks of `success >= 50%`.
+    ///
+    /// # Errors
+    /// When the text is no condition, or one on a rate, which says nothing before a run is over.
+    pub fn missed_when(condition: &str) -> Result<Self, ObjectiveError> {
+        let wrong = |why: &str| ObjectiveError(format!("`{condition}`: {why}: {CONDITIONS}"));
+        let (metric, sign, value) = parts(condition).ok_or_else(|| wrong("a condition needs < or >"))?;
+        let objective = bounded(metric, value).map_err(|why| wrong(&why))?;
+        match (objective.tolerated(), sign == objective.metric.sign()) {
+            (None, _) => Err(wrong("a rate is known when a run is over")),
+            (Some(_), true) => Err(wrong("that is what a run should be")),
+            (Some(_), false) => Ok(objective),
+        }
+    }
+
+    /// As [`Self::missed_when`] takes it.
+    #[must_use]
+    pub fn condition(&self) -> String {
+        let text = self.to_string();
+        if self.metric.sign() == '<' { text.replacen("<=", ">", 1) } else { text.replacen(">=", "<", 1) }
+    }
+}
+
+impl FromStr for Objective {
+    type Err = ObjectiveError;
+
+    fn from_str(text: &str) -> Result<Self, ObjectiveError> {
+        let wrong = |why: &str| ObjectiveError(format!("`{text}`: {why}: {FORMS}"));
+        let (metric, sign, value) = parts(text).ok_or_else(|| wrong("an objective needs <= or >="))?;
+        let objective = bounded(metric, value).map_err(|why| wrong(&why))?;
+        match objective.metric.sign() {
+            own if own == sign => Ok(objective),
+            '<' => Err(wrong("a time is bounded from above, with <=")),
+            _ => Err(wrong("this is bounded from below, with >=")),
+        }
+    }
+}
+
+/// A bound on a metric, of operations of one kind where the metric begins with its name.
+fn bounded(text: &str, value: &str) -> Result<Objective, String> {
+    let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let kind = OpKind::ALL.iter().copied().find(|kind| kind.name() == first);
+    let metric = metric_of(if kind.is_some() { rest.trim() } else { text }).ok_or("there is no such metric")?;
+    if kind.is_some() && matches!(metric, Metric::Rate | Metric::Goodput) {
+        return Err(format!("rates are those of all operations, not of `{first}` alone"));
+    }
+    Ok(Objective { metric, kind, bound: bound_of(metric, value)? })
+}
+
+/// Metric, sign and value of a bound.
+fn parts(text: &str) -> Option<(&str, char, &str)> {
+    let (metric, rest) = text.split_at(text.find(['<', '>'])?);
+    let mut rest = rest.chars();
+    let sign = rest.next()?;
+    Some((metric.trim(), sign, rest.as_str().trim_start_matches('=').trim()))
+}
+
+impl Metric {
+    /// On which side of its bound it should be.
+    fn sign(self) -> char {
+        match self {
+            Self::Time(..) => '<',
+            Self::Success | Self::Rate | Self::Goodput | Self::Speed(_) => '>',
+        }
+    }
+}
+
+fn metric_of(text: &str) -> Option<Metric> {
+    let mut words = text.split_whitespace();
+    let (name, quantile) = (words.next()?, words.next());
+    if words.next().is_some() {
+        return None;
+    }
+    match (name, quantile) {
+        ("success", None) => Some(Metric::Success),
+        ("rate", None) => Some(Metric::Rate),
+        ("goodput", None) => Some(Metric::Goodput),
+        ("speed", Some(q)) => quantile_of(q).map(Metric::Speed),
+        ("response", Some(q)) => Some(Metric::Time(Timed::Response, quantile_of(q)?)),
+        ("service", Some(q)) => Some(Metric::Time(Timed::Service, quantile_of(q)?)),
+        ("ttfb", Some(q)) => Some(Metric::Time(Timed::Ttfb, quantile_of(q)?)),
+        (q, None) => Some(Metric::Time(Timed::Response, quantile_of(q)?)),
+        _ => None,
+    }
+}
+
+/// `p99.9`, or `max`.
+fn quantile_of(text: &str) -> Option<f64> {
+    if text == "max" {
+        return Some(1.0);
+    }
+    let percent: f64 = text.strip_prefix('p')?.parse().ok()?;
+    (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
+}
+
+fn bound_of(metric: Metric, text: &str) -> Result<f64, String> {
+    match metric {
+        Metric::Success => {
+            let percent: Option<f64> = text.strip_suffix('%').and_then(|number| number.trim().parse().ok());
+            let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+            percent.map(|percent| percent / 100.0).ok_or_else(|| format!("`{text}` is no share from 0% to 100%"))
+        }
+        Metric::Time(..) => {
+            let span = parse_span(text).map_err(|error| error.to_string())?;
+            Ok(span.as_nanos() as f64)
+        }
+        Metric::Rate => {
+            let number = text.strip_suffix("/s").unwrap_or(text);
+            number.trim().parse::<Rate>().map(Rate::as_f64).map_err(|error| error.to_string())
+        }
+        Metric::Goodput | Metric::Speed(_) => {
+            let size = text.strip_suffix("/s").ok_or_else(|| format!("`{text}` is no speed: it ends in /s"))?;
+            size.trim().parse::<ByteSize>().map(|size| size.0 as f64).map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// As it stands before the sign of an objective.
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quantile = |q: f64| if q >= 1.0 { "max".to_owned() } else { format!("p{}", tidy(q * 100.0)) };
+        match *self {
+            Self::Success => f.write_str("success"),
+            Self::Time(timed, q) => write!(f, "{} {}", timed.name(), quantile(q)),
+            Self::Rate => f.write_str("rate"),
+            Self::Goodput => f.write_str("goodput"),
+            Self::Speed(q) => write!(f, "speed {}", quantile(q)),
+        }
+    }
+}
+
+/// The form in which it is written; parses back to the same objective.
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (metric, bound) = (self.metric, self.bound);
+        if let Some(kind) = self.kind {
+            write!(f, "{} ", kind.name())?;
+        }
+        match metric {
+            Metric::Success => write!(f, "{metric} >= {}%", tidy(bound * 100.0)),
+            Metric::Time(..) => write!(f, "{metric} <= {}", format_span(Duration::from_nanos(bound as u64))),
+            Metric::Rate => write!(f, "{metric} >= {bound}"),
+            Metric::Goodput | Metric::Speed(_) => write!(f, "{metric} >= {}/s", ByteSize(bound as u64)),
+        }
+    }
+}
+
+/// Without the digits that a division by 100 and back leaves.
+fn tidy(percent: f64) -> f64 {
+    (percent * 1e9).round() / 1e9
+}
+
+impl Serialize for Objective {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The text; or `{"success_at_least": 0.99}`, as runs were saved when there was only this one.
+impl<'de> Deserialize<'de> for Objective {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Saved {
+            Text(#[serde(deserialize_with = "crate::bounded::text::<_, 256>")] String),
+            Share { success_at_least: f64 },
+        }
+        match Saved::deserialize(deserializer)? {
+            Saved::Text(text) => text.parse().map_err(D::Error::custom),
+            Saved::Share { success_at_least: share } if (0.0..=1.0).contains(&share) => {
+                Ok(Self::success_at_least(share))
+            }
+            Saved::Share { success_at_least: share } => Err(D::Error::custom(format!("{share} is no share of 1"))),
+        }
+    }
+}
