@@ -165,7 +165,7 @@ settings:
         let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let (shown, set) = scenario(text, &set);
         assert!(!shown.contains("CANARY") && !format!("{set:?}").contains("CANARY"), "{shown} {set:?}");
-        assert_eq!(shown.matches("kept").count(), 3, "{shown}");
+        assert_eq!(shown.matches("kept").count(), 2, "{shown}");
         assert!(shown.contains("'http://${host}/'") && set[2].1 == "kept", "{shown}");
         let read = study::Scenario::parse(&shown, &set, &|_| None).expect("it stays a scenario");
         assert_eq!(read.targets.len(), 2);
