@@ -1,6 +1,7 @@
 //! `plimsoll export`: saved runs as other programs read them.
 
 use super::line;
+use super::run::saved;
 use crate::execute;
 use crate::execute::sets::{Kind, Set};
 use crate::execute::sink::{self, Trouble};
@@ -9,15 +10,13 @@ use crate::say;
 use clap::ValueEnum;
 use measure::Interval;
 use report::Standing;
-use report::escape::escape;
 use report::export::table::{self, TableForm};
 use report::export::{ExportError, ab, hdr, intervals, markdown, operations, retrieval, runs};
-use report::lines::{LineTrial, Study};
-use report::study::Trial;
+use report::lines::Study;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use store::{OpLogReader, OpRecord, Record, STUDY_FILE, SavedRun, StoreErrorKind, StudyRecord};
+use store::{OpLogReader, OpRecord, Record, SavedRun, StoreErrorKind};
 
 /// Which run, in which form, and where to.
 #[derive(clap::Args, Debug)]
@@ -226,19 +225,7 @@ fn document(made: serde_json::Result<String>, out: Out<'_>) -> Written {
 }
 
 fn study(set: &Set) -> Result<Study, Failure> {
-    let mut study = Study::default();
-    for record in &set.records {
-        let StudyRecord::Trial { cell, target, repeat, directory, .. } = record else { continue };
-        let (cell, target, repeat, place) = (escape(cell), escape(target), *repeat, set.base.join(directory));
-        if place.join(STUDY_FILE).is_file() {
-            let line = line::of(&place)?;
-            study.lines.push(LineTrial { cell, target, repeat, directory: directory.clone(), line });
-        } else {
-            let run = SavedRun::read(&place).map_err(|error| execute::unread_again(&error))?;
-            study.trials.push(Trial::of((&cell, &target, repeat), directory, &run));
-        }
-    }
-    Ok(study)
+    saved::read(&set.base, &set.records).map(|(study, _)| study.measured)
 }
 
 fn read_all(set: &Set) -> Result<Vec<(String, SavedRun)>, Failure> {

@@ -19,6 +19,5 @@ pub mod put;
 pub mod redirects;
 pub mod report;
 pub mod run;
-mod saved_study;
 pub mod schema;
 pub mod serve;

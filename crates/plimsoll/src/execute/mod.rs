@@ -1,7 +1,6 @@
 //! Carries out a plan: prepares the host, runs it, saves what is measured as it is measured, and shows the report that
 //! is made from what was saved.
 
-pub mod ci;
 pub mod describe;
 mod host;
 pub mod html;

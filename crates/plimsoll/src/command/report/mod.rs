@@ -1,7 +1,9 @@
 //! `plimsoll report`: the report of a saved run, at any time.
 
+mod ci;
+
 use super::{line, run};
-use crate::execute::{self, Print, ci, html, repeats};
+use crate::execute::{self, Print, html, repeats};
 use crate::failure::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;

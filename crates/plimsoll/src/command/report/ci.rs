@@ -1,12 +1,12 @@
 //! What CI systems read of a saved run, a study or a search.
 
-use super::sets::{Kind, Set};
-use super::sink;
 use crate::command::line;
+use crate::command::run::saved::{self, Measured};
+use crate::execute::sets::{Kind, Set};
+use crate::execute::{print, sink};
 use crate::failure::Failure;
 use report::ci::{Suite, annotations, junit};
 use std::path::Path;
-use store::{STUDY_FILE, SavedRun, StudyRecord};
 
 /// Writes a JUnit file, and prints annotations, where either is asked for.
 ///
@@ -20,7 +20,7 @@ pub fn tell(directory: &Path, file: Option<&Path>, annotate: bool) -> Result<(),
     if let Some(file) = file {
         sink::write(Some(file), "--junit", |out| Ok(out.write_all(junit(&suite).as_bytes())?))?;
     }
-    if annotate { super::print(&annotations(&suite)) } else { Ok(()) }
+    if annotate { print(&annotations(&suite)) } else { Ok(()) }
 }
 
 /// The cases of a directory.
@@ -36,15 +36,12 @@ fn suite(directory: &Path) -> Result<Suite, Failure> {
         }
         Kind::Line => suite.add_line(None, None, &line::of(directory)?),
         Kind::Study => {
-            for record in &set.records {
-                let StudyRecord::Trial { cell, target, repeat, directory, .. } = record else { continue };
-                let place = set.base.join(directory);
-                let label = format!("{target}, run {}", repeat.saturating_add(1));
-                if place.join(STUDY_FILE).is_file() {
-                    suite.add_line(Some(cell), Some(&label), &line::of(&place)?);
-                } else {
-                    let run = SavedRun::read(&place).map_err(|error| super::unread_again(&error))?;
-                    suite.add_run(Some(cell), Some(&label), &run);
+            for trial in saved::trials(&set.base, &set.records) {
+                let trial = trial?;
+                let label = format!("{}, run {}", trial.target, trial.repeat.saturating_add(1));
+                match &trial.measured {
+                    Measured::Line(found) => suite.add_line(Some(&trial.cell), Some(&label), &found.0),
+                    Measured::Run(run) => suite.add_run(Some(&trial.cell), Some(&label), run),
                 }
             }
         }

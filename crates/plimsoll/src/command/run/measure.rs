@@ -1,0 +1,106 @@
+//! Runs the trials of a study, one after the other, and remembers which are done.
+
+use super::dry::projected;
+use super::{Args, Planned, command, hooks};
+use crate::cli::Command;
+use crate::command::line;
+use crate::execute::{self, Output};
+use crate::failure::{Exit, Failure};
+use crate::say;
+use measure::load_line::Found;
+use measure::units::format_span;
+use report::escape::escape;
+use report::number::{byte_rate, rate};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use store::{StoreError, StudyLog, StudyRecord};
+use study::Scenario;
+
+/// The directory, its log, and the trials that are there already.
+pub fn begin(args: &Args, scenario: &Scenario, text: &str) -> Result<(PathBuf, StudyLog, HashSet<String>), Failure> {
+    let cannot = |error: StoreError| Failure::could_not_run(format!("the study can not be saved: {error}"));
+    // Neither the text nor the variables are needed again but to be shown and compared.
+    let (text, set) = crate::redact::scenario(text, &args.set);
+    let Some(directory) = &args.resume else {
+        let base = args.out.clone().unwrap_or_else(|| execute::default_directory(&scenario.name));
+        let log = StudyLog::create(&base, &StudyRecord::scenario(&text, &set)).map_err(cannot)?;
+        return Ok((base, log, HashSet::new()));
+    };
+    let (log, records) = StudyLog::resume(directory).map_err(|error| Failure::usage(format!("--resume: {error}")))?;
+    match records.first() {
+        Some(StudyRecord::Scenario { text: begun, set: with, .. }) if *begun == text && *with == set => {}
+        _ => {
+            return Err(Failure::usage(format!(
+                "--resume: {} is a study of another scenario, or with other variables; leave out --resume",
+                directory.display()
+            )));
+        }
+    }
+    let done = records.into_iter().filter_map(|record| match record {
+        StudyRecord::Trial { directory, .. } => Some(directory),
+        _ => None,
+    });
+    Ok((directory.clone(), log, done.collect()))
+}
+
+/// Runs the trials that are missing. The gravest of their exit codes.
+pub fn all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &HashSet<String>) -> Result<Exit, Failure> {
+    let missing: Vec<&Planned> = planned.iter().filter(|trial| !done.contains(&trial.directory)).collect();
+    let begun = Instant::now();
+    for (number, trial) in missing.iter().enumerate() {
+        let left = match number {
+            // The first search says how long others take.
+            0 => missing.iter().map(|trial| projected(&trial.words)).sum::<Option<Duration>>(),
+            _ => Some(begun.elapsed().mul_f64((missing.len() - number) as f64 / number as f64)),
+        };
+        let left = left.map(|left| format!("; about {} left", format_span(Duration::from_secs(left.as_secs()))));
+        say::note(&format!(
+            "[{} of {}] {}, {}{}",
+            number + 1,
+            missing.len(),
+            escape(&trial.cell),
+            escape(&trial.target),
+            left.unwrap_or_default()
+        ));
+        let said_by_hooks = base.join(format!("{}.hooks.log", trial.directory));
+        if !hooks::before(&trial.words.hooks, &trial.told, &said_by_hooks)? {
+            return Ok(Exit::Interrupted(2));
+        }
+        let Some(said) = measure(trial, base)? else { return Ok(Exit::Interrupted(2)) };
+        if !hooks::after(&trial.words.hooks, &trial.told, &said_by_hooks)? {
+            return Ok(Exit::Interrupted(2));
+        }
+        say::note(&format!("    {said}"));
+        let (cell, target, directory) = (trial.cell.clone(), trial.target.clone(), trial.directory.clone());
+        let record = StudyRecord::Trial { cell, target, repeat: trial.repeat, directory };
+        log.append(&record).map_err(|error| Failure::could_not_run(format!("the study can not be saved: {error}")))?;
+    }
+    Ok(Exit::Good)
+}
+
+/// Runs one trial, and tells what it came to; `None` when the user has interrupted. What an earlier try left half done is made
+/// anew.
+fn measure(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
+    let directory = base.join(&trial.directory);
+    if directory.exists() {
+        std::fs::remove_dir_all(&directory).map_err(|error| {
+            Failure::could_not_run(format!("{} can not be made anew: {error}", directory.display()))
+        })?;
+    }
+    let command = command(&trial.words)?;
+    if let Command::Line(args) = command {
+        return Ok(match line::search(*args, &directory)? {
+            Found::Interrupted { .. } => None,
+            _ => Some(line::of(&directory)?.sentence()),
+        });
+    }
+    let (mut plan, output) = command.plan()?;
+    execute::prepare(&mut plan)?;
+    let output = Output { directory: Some(directory), repeat: 1, ..output };
+    let saved = execute::measure(&plan, &output)?;
+    let summary = saved.summary();
+    let figures = [summary.ok_rate().map(rate), summary.goodput().map(byte_rate)];
+    let said = figures.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    Ok((!execute::was_interrupted(&saved)).then_some(said))
+}

@@ -1,0 +1,101 @@
+//! Reads a study that was saved, for reports that need all of it.
+
+use super::differing;
+use crate::command::line;
+use crate::execute;
+use crate::failure::{Exit, Failure};
+use report::escape::escape;
+use report::lines::LineTrial;
+use report::load_line::LoadLine;
+use report::study::Trial;
+use report::{SavedStudy, StudyCell};
+use std::path::Path;
+use store::{STUDY_FILE, SavedRun, StudyRecord};
+use study::{Scenario, matrix};
+
+/// The scenario of a study. What it took from the environment is not known any more, and stays as it was written.
+fn scenario(records: &[StudyRecord]) -> Option<Scenario> {
+    let Some(StudyRecord::Scenario { text, set, .. }) = records.first() else { return None };
+    Scenario::parse(text, set, &|name| Some(format!("${{{name}}}"))).ok()
+}
+
+/// A trial of a study, as it was saved.
+pub struct Saved {
+    /// What its cell is called.
+    pub cell: String,
+    /// What its target is called.
+    pub target: String,
+    /// How often the cell was measured there before.
+    pub repeat: u32,
+    /// Name of its directory.
+    pub directory: String,
+    /// What was saved there.
+    pub measured: Measured,
+}
+
+/// What a trial was.
+pub enum Measured {
+    /// A run.
+    Run(Box<SavedRun>),
+    /// A search for the load line, with the run of its last level.
+    Line(Box<(LoadLine, Option<SavedRun>)>),
+}
+
+/// The trials of a study in the order in which they were run, read one after the other.
+pub fn trials<'r>(base: &'r Path, records: &'r [StudyRecord]) -> impl Iterator<Item = Result<Saved, Failure>> + 'r {
+    records.iter().filter_map(|record| {
+        let StudyRecord::Trial { cell, target, repeat, directory } = record else { return None };
+        let place = base.join(directory);
+        let measured = match place.join(STUDY_FILE).is_file() {
+            true => line::saved(&place).map(|found| Measured::Line(Box::new(found))),
+            false => SavedRun::read(&place)
+                .map(|run| Measured::Run(Box::new(run)))
+                .map_err(|error| execute::unread_again(&error)),
+        };
+        let (cell, target, directory) = (escape(cell), escape(target), directory.clone());
+        Some(measured.map(|measured| Saved { cell, target, repeat: *repeat, directory, measured }))
+    })
+}
+
+/// The study with its trials, and the exit code that they deserve.
+pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), Failure> {
+    let mut study = asked(records);
+    let mut exit = Exit::Good;
+    for trial in trials(base, records) {
+        let Saved { cell, target, repeat, directory, measured } = trial?;
+        match measured {
+            Measured::Line(found) => {
+                let (line, last) = *found;
+                exit = execute::worse(exit, line::judge(&line));
+                study.measured.lines.push(LineTrial { cell, target, repeat, directory, line });
+                study.last = last.or(study.last);
+            }
+            Measured::Run(run) => {
+                exit = execute::worse(exit, execute::judge(&run));
+                study.measured.trials.push(Trial::of((&cell, &target, repeat), &directory, &run));
+                study.last = Some(*run);
+            }
+        }
+    }
+    study.measured.discrepancies = differing::differing(base, records)?;
+    Ok((study, exit))
+}
+
+/// What was asked for.
+fn asked(records: &[StudyRecord]) -> SavedStudy {
+    let mut study = SavedStudy::default();
+    if let Some(StudyRecord::Scenario { text, set, version, .. }) = records.first() {
+        (study.text, study.set, study.version) = (text.clone(), set.clone(), version.clone());
+    }
+    let Some(scenario) = scenario(records) else { return study };
+    let cell = |cell: &matrix::Cell| StudyCell {
+        label: escape(&cell.label(&scenario)),
+        part: scenario.parts.get(cell.part).map(|part| escape(&part.name)).unwrap_or_default(),
+        values: cell.values.iter().map(|(name, value, _)| (escape(name), escape(value))).collect(),
+    };
+    study.cells = matrix::cells(&scenario).unwrap_or_default().iter().map(cell).collect();
+    study.targets = scenario.targets.iter().map(|target| escape(&target.name)).collect();
+    study.repeats = scenario.repeats.get();
+    (study.name, study.notes) = (scenario.name, scenario.notes);
+    study
+}
