@@ -119,7 +119,7 @@ fn verdict(study: &SavedStudy) -> Verdict {
         pieces.push(format!("objectives met in {} of {}", count(held as u64), plural(trials as u64, "trial")));
     }
     if searches > 0 {
-        pieces.push(plural(searches as u64, "search for a load line").replace("lines", "line"));
+        pieces.push(format!("{} searched", plural(searches as u64, "load line")));
     }
     let mut lines: Vec<String> = study.notes.iter().map(|notes| bounded(notes, LINE_MAX)).collect();
     if missing > 0 {
