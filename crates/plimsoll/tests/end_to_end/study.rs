@@ -187,6 +187,29 @@ fn objects_that_only_one_target_serves_are_named() {
 }
 
 #[test]
+fn a_long_cell_is_seen_before_it_starts() {
+    let place = Place::new();
+    place.write(
+        "long.yaml",
+        "name: long\ntargets: {a: {url: http://127.0.0.1:1/piece}}\nsettings: {range: 1GiB, warmup: 0s}\nparts:\n  \
+         once: {settings: {ops-per-slot: 1}, matrix: {concurrency: [1000]}}\n  \
+         timed: {settings: {duration: 1m}, matrix: {concurrency: [8]}}\n",
+    );
+    let dry = |words: &[&str]| {
+        let ended = place.run(["run", "long.yaml", "--dry-run"].iter().chain(words));
+        ended.expect(0);
+        ended.stdout
+    };
+    let assumed = dry(&["--assume", "1.25GB/s"]);
+    // 1,000 × 1 GiB at 1.25 GB/s are 859 s, and a minute at that speed moves 75 GB.
+    assert!(assumed.contains("once, concurrency 1000, a: 1 × 14m19s, at most 1.07 TB"), "{assumed}");
+    assert!(assumed.contains("timed, concurrency 8, a: 1 × 1m, at most 75.00 GB"), "{assumed}");
+    assert!(assumed.contains("projected time: 15m19s\nprojected bytes: at most 1.15 TB\n"), "{assumed}");
+    let unknown = dry(&[]);
+    assert!(unknown.contains("1 × until done, at most 1.07 TB") && unknown.contains("a: 1 × 1m\n"), "{unknown}");
+}
+
+#[test]
 fn every_mistake_is_told_where_it_stands_and_nothing_is_run() {
     let _cores = shared_cores();
     let place = Place::new();

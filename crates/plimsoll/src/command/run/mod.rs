@@ -12,6 +12,7 @@ use crate::cli::{self, Command};
 use crate::execute::{self, Print};
 use crate::failure::Failure;
 use crate::say;
+use ::measure::units::ByteSize;
 use report::escape::escape;
 use report::number::plural;
 pub use show::{show, write_html};
@@ -38,6 +39,9 @@ pub struct Args {
     /// Print cells, trials and their projected time, and run nothing.
     #[arg(long)]
     pub dry_run: bool,
+    /// The speed that --dry-run reckons with, like 1.25GB/s: the time of cells that end by operations, the bytes of others.
+    #[arg(long, value_name = "SPEED", value_parser = speed, requires = "dry_run")]
+    pub assume: Option<f64>,
     /// Go on with the study in this directory: trials that are there are not run again.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "dry_run"])]
     pub resume: Option<PathBuf>,
@@ -58,6 +62,12 @@ docs/scenarios.md has all of it. `plimsoll report DIR` shows a study again, `pli
 fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or_else(|| format!("`{text}` is not like name=value"))?;
     Ok((name.to_owned(), value.to_owned()))
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let wrong = || format!("`{text}` is no speed: write it like 1.25GB/s");
+    let size: ByteSize = text.strip_suffix("/s").ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
+    if size.0 > 0 { Ok(size.0 as f64) } else { Err(wrong()) }
 }
 
 /// A trial with all that it needs.
@@ -87,7 +97,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(faulty(faults));
     }
     if args.dry_run {
-        return say::out(&dry::text(&scenario, &planned)).map(|()| ExitCode::SUCCESS);
+        return say::out(&dry::text(&scenario, &planned, args.assume)).map(|()| ExitCode::SUCCESS);
     }
     let (base, mut log, done) = measure::begin(args, &scenario, &text)?;
     let exit = measure::all(&planned, &base, &mut log, &done)?;
