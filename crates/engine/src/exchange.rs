@@ -1,13 +1,14 @@
 //! Requests before or after a run: one with its answer, or one for each object. Both are runs of the one loop.
 
 use crate::control::{Control, StopReason};
-use crate::plan::{Answers, Choice, LoadModel, Mix, Plan, RequestPlan, StopAfter};
+use crate::plan::{Answers, BatchSize, Choice, LoadModel, Mix, Pick, Plan, RequestPlan, StopAfter};
 use crate::run::{Observer, RunError, run};
 use crate::run_loop::log::OpEntry;
 use crate::schedule::Profile;
-use measure::{Instant, Interval};
+use measure::{AttemptOutcome, Cause, Instant, Interval};
 use std::num::NonZeroU64;
 use std::time::Duration;
+use wire::s3::{DeleteResult, ErrorCode};
 
 #[derive(Default)]
 struct Last(Option<OpEntry>);
@@ -34,23 +35,67 @@ pub fn exchange(plan: &Plan, request: RequestPlan) -> Result<Option<OpEntry>, Ru
     Ok(last.0)
 }
 
-/// How the requests for all objects ended.
+/// How the requests for all objects ended, in objects.
 #[derive(Clone, Debug, Default)]
 pub struct Ended {
     /// With a success.
     pub good: u64,
-    /// With 404: the object is not there.
+    /// With 404: the object is not there. A batch does not tell it.
     pub missing: u64,
     /// Otherwise.
     pub failed: u64,
-    /// One of those.
+    /// A request in which one of those was.
     pub example: Option<OpEntry>,
     /// The user has interrupted.
     pub interrupted: bool,
 }
 
+impl Ended {
+    /// How many objects it is known of how they ended.
+    fn objects(&self) -> u64 {
+        self.good + self.missing + self.failed
+    }
+
+    fn note(&mut self, op: &OpEntry) {
+        match op.status {
+            Some(200..300) => self.good += 1,
+            Some(404) => self.missing += 1,
+            _ => self.note_failed(op, 1),
+        }
+    }
+
+    /// Notes a request that was to delete so many objects.
+    fn note_batch(&mut self, op: &OpEntry, objects: u64) {
+        let message = || DeleteResult::parse(op.message.as_deref()?).ok();
+        let (missing, failed) = match op.outcome {
+            AttemptOutcome::OK => (0, 0),
+            AttemptOutcome { cause: Cause::ErrorWithin200, .. } => message().map_or((0, objects), |result| {
+                let missing = result.errors.iter().filter(|error| error.code == ErrorCode::NoSuchKey).count() as u64;
+                (missing, result.errors.len() as u64 - missing)
+            }),
+            _ => (0, objects),
+        };
+        // A server may tell of more than it was asked.
+        let failed = failed.min(objects);
+        let missing = missing.min(objects - failed);
+        self.good += objects - failed - missing;
+        self.missing += missing;
+        if failed > 0 {
+            self.note_failed(op, failed);
+        }
+    }
+
+    fn note_failed(&mut self, op: &OpEntry, objects: u64) {
+        self.failed += objects;
+        self.example = Some(op.clone());
+    }
+}
+
 struct Counting<'a> {
     ended: Ended,
+    /// How many objects there are, and how many each request is about.
+    count: u64,
+    batch: Option<BatchSize>,
     tick: &'a mut dyn FnMut(u64, &Control, Instant),
 }
 
@@ -59,24 +104,23 @@ impl Observer for Counting<'_> {
 
     fn ops(&mut self, ops: &[OpEntry]) {
         for op in ops {
-            match op.status {
-                Some(200..300) => self.ended.good += 1,
-                Some(404) => self.ended.missing += 1,
-                _ => {
-                    self.ended.failed += 1;
-                    self.ended.example = Some(op.clone());
+            match self.batch.map(BatchSize::get) {
+                None => self.ended.note(op),
+                Some(most) => {
+                    let before = op.number.saturating_mul(most);
+                    self.ended.note_batch(op, self.count.saturating_sub(before).min(most));
                 }
             }
         }
     }
 
     fn tick(&mut self, control: &Control, now: Instant) {
-        let ended = &self.ended;
-        (self.tick)(ended.good + ended.missing + ended.failed, control, now);
+        (self.tick)(self.ended.objects(), control, now);
     }
 }
 
-/// Sends `request` once for each object of the plan. `tick` is called about every 50 ms with the number of answers so far.
+/// Sends `request` once for each object of the plan, or for each batch of them. `tick` is called about every 50 ms with the
+/// number of objects that were answered for.
 ///
 /// # Errors
 /// When requests can not be made at all.
@@ -86,10 +130,16 @@ pub fn each(
     concurrency: NonZeroU64,
     tick: &mut dyn FnMut(u64, &Control, Instant),
 ) -> Result<Ended, RunError> {
-    let Some(count) = NonZeroU64::new(plan.targets.count()) else { return Ok(Ended::default()) };
+    let count = plan.targets.count();
+    let batch = match request.pick {
+        Pick::Batch(batch) => Some(batch.most),
+        Pick::Target | Pick::Fresh | Pick::Spent { .. } | Pick::Container => None,
+    };
+    let requests = count.div_ceil(batch.map_or(1, BatchSize::get));
+    let Some(requests) = NonZeroU64::new(requests) else { return Ok(Ended::default()) };
     let control = Control::new(None);
-    let mut counting = Counting { ended: Ended::default(), tick };
-    run(&counted(plan, request, count, concurrency), &control, &mut counting)?;
+    let mut counting = Counting { ended: Ended::default(), count, batch, tick };
+    run(&counted(plan, request, requests, concurrency), &control, &mut counting)?;
     let interrupted = control.reason() == Some(StopReason::Interrupted);
     Ok(Ended { interrupted, ..counting.ended })
 }

@@ -4,17 +4,19 @@
 //! makes one (the command line today, scenarios as well) has dealt with every mistake a user can make.
 
 mod auth;
+mod batch;
 mod connections;
 mod request;
 mod targets;
 
 pub use auth::{Auth, Carried, Opening, S3Payload, SESSIONS_MAX, Sessions, Shared};
+pub use batch::{Batch, BatchSize, Lot};
 pub use connections::{ConnectTo, ConnectionPlan, Http2Plan, Route, Spread};
 pub use request::{
     Answers, BodyPlan, Checks, Framing, MESSAGE_BYTES_MAX, Mix, Multipart, Pick, RangeChoice, RequestPlan, Source,
     Then, Wanted,
 };
-pub use targets::{Area, Item, ORIGINS_MAX, Subject, Targets, fresh_prefix, is_fresh_key};
+pub use targets::{Area, Item, Members, ORIGINS_MAX, Subject, Targets, fresh_number, fresh_prefix};
 
 use crate::schedule::{Profile, Spacing};
 use measure::Timeline;

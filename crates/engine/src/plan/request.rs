@@ -1,5 +1,6 @@
 //! The requests of a run: what is asked of an object, with which body, and what a good answer is.
 
+use super::{Batch, Lot};
 use crate::random::{Stream, below};
 use content::Content;
 use measure::OpKind;
@@ -36,6 +37,8 @@ pub enum Pick {
         /// Index of the request that makes objects.
         instead: usize,
     },
+    /// Several at once, which are to be deleted: see [`RequestPlan::delete_batch`].
+    Batch(Batch),
     /// No object: the bucket or folder that all of them lie in.
     Container,
 }
@@ -220,10 +223,12 @@ impl RequestPlan {
         }
     }
 
-    /// Whether sending it twice is the same as sending it once (RFC 9110 §9.2.2).
+    /// Whether sending it twice is the same as sending it once (RFC 9110 §9.2.2). Deleting a batch is, though its method is
+    /// POST.
     #[must_use]
     pub fn is_idempotent(&self) -> bool {
-        self.is_safe() || matches!(self.method.as_ref(), "PUT" | "DELETE")
+        let deletes = matches!(self.pick, Pick::Batch(_));
+        self.is_safe() || deletes || matches!(self.method.as_ref(), "PUT" | "DELETE")
     }
 
     /// Whether it changes nothing on the server (RFC 9110 §9.2.1).
@@ -254,7 +259,8 @@ impl Mix {
         Self { requests: vec![request], bounds: vec![1] }
     }
 
-    /// Requests by their weights; `None` when there is none, or a request stands in for one that is not there.
+    /// Requests by their weights; `None` when there is none, a request stands in for one that is not there, or one is about a
+    /// batch and no [`RequestPlan::delete_batch`].
     #[must_use]
     pub fn of(weighted: Vec<(u32, RequestPlan)>) -> Option<Self> {
         let mut bounds = Vec::new();
@@ -265,10 +271,13 @@ impl Mix {
         }
         let requests: Vec<_> = weighted.into_iter().map(|(_, request)| request).collect();
         let stands_in = |request: &RequestPlan| match request.pick {
-            Pick::Spent { instead } => requests.get(instead).is_some_and(|other| other.pick == Pick::Fresh),
-            Pick::Target | Pick::Fresh | Pick::Container => true,
+            Pick::Spent { instead } | Pick::Batch(Batch { of: Lot::Spent { instead }, .. }) => {
+                requests.get(instead).is_some_and(|other| other.pick == Pick::Fresh)
+            }
+            Pick::Target | Pick::Fresh | Pick::Container | Pick::Batch(_) => true,
         };
-        (sum > 0 && requests.iter().all(stands_in)).then_some(Self { requests, bounds })
+        let is_sound = |request: &RequestPlan| stands_in(request) && request.can_carry_its_batch();
+        (sum > 0 && requests.iter().all(is_sound)).then_some(Self { requests, bounds })
     }
 
     /// All of them.
@@ -305,6 +314,7 @@ impl Mix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::BatchSize;
 
     #[test]
     fn requests_come_by_their_weights() {
@@ -326,6 +336,11 @@ mod tests {
         assert!(Mix::of(Vec::new()).is_none());
         assert!(Mix::of(vec![(0, fresh.clone())]).is_none());
         assert!(Mix::of(vec![(1, spent.clone())]).is_none());
-        assert!(Mix::of(vec![(1, spent), (0, fresh)]).is_some());
+        assert!(Mix::of(vec![(1, spent), (0, fresh.clone())]).is_some());
+        let batch = |instead| RequestPlan::delete_batch(Batch { of: Lot::Spent { instead }, most: BatchSize::MAX });
+        assert!(Mix::of(vec![(1, batch(0)), (0, fresh.clone())]).is_none());
+        assert!(Mix::of(vec![(1, batch(1)), (0, fresh.clone())]).is_some());
+        let silent = RequestPlan { body: None, ..batch(1) };
+        assert!(Mix::of(vec![(1, silent), (0, fresh)]).is_none());
     }
 }

@@ -42,12 +42,23 @@ pub struct Item {
 /// A part of a server's names that belongs to a dataset.
 #[derive(Clone, Debug)]
 pub struct Area {
-    /// The objects.
+    /// The dataset.
     pub dataset: Dataset,
+    /// The objects.
+    pub objects: Members,
     /// Path of the bucket or folder, in the form in which it is sent, without a slash at its end.
     pub container: Box<str>,
     /// What goes before every key, in plain text: empty, or with a slash at its end.
     pub prefix: Box<str>,
+}
+
+/// Which objects of an area are meant.
+#[derive(Clone, Debug)]
+pub enum Members {
+    /// Those of the dataset.
+    Dataset,
+    /// Of those that runs wrote beside it, the ones with these numbers.
+    Fresh(Box<[u64]>),
 }
 
 /// The object that an operation is about.
@@ -62,12 +73,23 @@ pub enum Subject {
 }
 
 impl Area {
+    /// Number of objects.
+    fn count(&self) -> u64 {
+        match &self.objects {
+            Members::Dataset => self.dataset.count(),
+            Members::Fresh(numbers) => numbers.len() as u64,
+        }
+    }
+
     /// Writes the object's key below the prefix, in plain text, over what `key` held; its content depends on nothing else.
     /// `None` for an object that the dataset has not.
     pub fn read_key(&self, subject: Subject, key: &mut String) -> Option<u64> {
-        match subject {
-            Subject::Target(index) => Some(self.dataset.read(index, key)?.0),
-            Subject::Fresh(number) => {
+        match (subject, &self.objects) {
+            (Subject::Target(index), Members::Dataset) => Some(self.dataset.read(index, key)?.0),
+            (Subject::Target(index), Members::Fresh(numbers)) => {
+                self.read_key(Subject::Fresh(*numbers.get(usize::try_from(index).ok()?)?), key)
+            }
+            (Subject::Fresh(number), _) => {
                 // Sizes as those of the dataset; the name tells it apart, and says which dataset it came with.
                 let index = number.checked_rem(self.dataset.count())?;
                 let size = self.dataset.read(index, key)?.0;
@@ -75,8 +97,14 @@ impl Area {
                 fresh_key(self.dataset.description().seed.0, number, key);
                 Some(size)
             }
-            Subject::Container => None,
+            (Subject::Container, _) => None,
         }
+    }
+
+    /// The object's key in its bucket, in plain text. `key` is overwritten.
+    pub(crate) fn key_in_bucket(&self, subject: Subject, key: &mut String) -> Option<Box<str>> {
+        self.read_key(subject, key)?;
+        Some([self.prefix.as_ref(), key].concat().into())
     }
 
     /// The path of an object, in the form in which it is sent.
@@ -104,11 +132,13 @@ fn fresh_key(seed: u64, number: u64, key: &mut String) {
     let _ = write!(key, "plimsoll-fresh-{seed:016x}-{number:020}");
 }
 
-/// Whether a key below a dataset's prefix is one that a run with this dataset made as [`Subject::Fresh`].
+/// The number of the [`Subject::Fresh`] that a run with this dataset made under that key below its prefix; `None` for all
+/// other keys.
 #[must_use]
-pub fn is_fresh_key(seed: u64, key: &str) -> bool {
-    let number = key.strip_prefix(&fresh_prefix(seed));
-    number.is_some_and(|number| number.len() == 20 && number.bytes().all(|byte| byte.is_ascii_digit()))
+pub fn fresh_number(seed: u64, key: &str) -> Option<u64> {
+    let number = key.strip_prefix(&fresh_prefix(seed))?;
+    let is_number = number.len() == 20 && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| number.parse().ok())?
 }
 
 impl Targets {
@@ -184,7 +214,7 @@ impl Targets {
     pub fn count(&self) -> u64 {
         match &self.objects {
             Objects::Listed(items) => items.len() as u64,
-            Objects::Dataset(area) => area.dataset.count(),
+            Objects::Dataset(area) => area.count(),
         }
     }
 
@@ -203,8 +233,10 @@ impl Targets {
     pub fn size(&self, subject: Subject) -> Option<u64> {
         match (&self.objects, subject) {
             (Objects::Listed(items), Subject::Target(index)) => items.get(index as usize)?.size,
-            (Objects::Dataset(area), Subject::Target(index)) => area.dataset.size(index).map(|size| size.0),
-            (Objects::Dataset(area), Subject::Fresh(_)) => area.read_key(subject, &mut String::new()),
+            (Objects::Dataset(area), Subject::Target(index)) if matches!(area.objects, Members::Dataset) => {
+                area.dataset.size(index).map(|size| size.0)
+            }
+            (Objects::Dataset(area), Subject::Target(_) | Subject::Fresh(_)) => area.read_key(subject, &mut String::new()),
             (_, Subject::Container) | (Objects::Listed(_), Subject::Fresh(_)) => None,
         }
     }
@@ -244,6 +276,10 @@ mod tests {
     use content::{Description, Names, Seed};
 
     fn targets() -> Targets {
+        of(Members::Dataset)
+    }
+
+    fn of(objects: Members) -> Targets {
         let description = Description {
             seed: Seed(7),
             count: 3,
@@ -253,7 +289,8 @@ mod tests {
         };
         let origin = Url::parse("http://h:1/").unwrap().origin().clone();
         let dataset = Dataset::new(description);
-        Targets::of_dataset(vec![origin], Area { dataset, container: "/bucket".into(), prefix: "p q/".into() })
+        let (container, prefix) = ("/bucket".into(), "p q/".into());
+        Targets::of_dataset(vec![origin], Area { dataset, objects, container, prefix })
     }
 
     #[test]
@@ -269,10 +306,18 @@ mod tests {
         let mut key = String::new();
         assert_eq!(targets.area().unwrap().read_key(Subject::Fresh(4), &mut key), Some(2048));
         assert_eq!(key, "plimsoll-fresh-0000000000000007-00000000000000000004");
-        assert!(is_fresh_key(7, &key));
+        assert_eq!(fresh_number(7, &key), Some(4));
         for other in ["plimsoll-fresh-0000000000000008-00000000000000000004", "plimsoll-fresh-", "a b/o-01.bin", ""] {
-            assert!(!is_fresh_key(7, other), "{other}");
+            assert_eq!(fresh_number(7, other), None, "{other}");
         }
-        assert!(!is_fresh_key(7, &format!("{key}x")));
+        assert_eq!(fresh_number(7, &format!("{key}x")), None);
+        assert_eq!(fresh_number(7, &format!("{}{}", fresh_prefix(7), u128::pow(10, 20) - 1)), None, "no number of a run");
+        let several = of(Members::Fresh([4, 9].into()));
+        assert_eq!((several.count(), several.size(Subject::Target(1))), (2, Some(1024)));
+        assert_eq!(several.url(Subject::Target(0)), targets.url(Subject::Fresh(4)));
+        let area = several.area().unwrap();
+        let second = area.key_in_bucket(Subject::Target(1), &mut key);
+        assert_eq!(second.as_deref(), Some("p q/plimsoll-fresh-0000000000000007-00000000000000000009"));
+        assert_eq!(area.key_in_bucket(Subject::Target(2), &mut key), None);
     }
 }

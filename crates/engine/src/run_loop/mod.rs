@@ -14,8 +14,10 @@
 //! - `finish`: attempts and operations end and are recorded;
 //! - `redirect`: where a redirect leads, and which ones are traps;
 //! - `steps`: operations of several requests go on;
+//! - `batch`: several objects are deleted with one request;
 //! - `checks`, `words`: what an answer amounts to, by its form and by what it says.
 
+mod batch;
 mod carrier;
 mod checks;
 mod connections;

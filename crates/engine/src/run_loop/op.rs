@@ -1,5 +1,6 @@
 //! Operations in flight, and the slots that they occupy.
 
+use super::batch::Message;
 use super::checks::{Asked, AtHead};
 use super::log::OpEntry;
 use super::upload::Maker;
@@ -234,6 +235,8 @@ pub(super) struct Op<'p> {
     pub pages: Pages,
     /// The parts in which its object is written, once they can be.
     pub parts: Option<Box<Parts>>,
+    /// The message that it sends, where it has one of its own.
+    pub message: Option<Box<Message>>,
     /// The part that this stands for; its operation is in another slot.
     pub part: Option<Part>,
     pub attempt: Attempt,
@@ -308,6 +311,7 @@ impl<'p> Op<'p> {
             body: Body::Dropped,
             pages: Pages { next: Some(query), ..Pages::default() },
             parts: None,
+            message: None,
             part: Some(part),
             attempt: Attempt::new(AttemptKind::Step, now),
         }
@@ -320,7 +324,11 @@ impl<'p> Op<'p> {
             targets: &plan.targets,
             subject: self.subject,
             key,
-            own: self.parts.as_ref().map_or(&[], |parts| &parts.completion),
+            own: match (&self.message, &self.parts) {
+                (Some(message), _) => &message.bytes,
+                (None, Some(parts)) => &parts.completion,
+                (None, None) => &[],
+            },
             slice: self.part.map(|part| (part.offset, part.length)),
         }
     }

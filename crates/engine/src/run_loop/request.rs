@@ -54,6 +54,8 @@ pub(super) struct Body<'a> {
     pub bytes: u64,
     /// Whether the server is asked to agree before it is sent.
     pub asks: bool,
+    /// The value of `Content-MD5`, where it is said.
+    pub md5: Option<&'a str>,
     /// SHA-256 of the body, where a signature covers it whole.
     pub digest: &'a mut dyn FnMut() -> io::Result<[u8; 32]>,
 }
@@ -123,6 +125,7 @@ impl Template {
                 let frame = parts.body.map_or(Frame::Length, |body| {
                     write_framing(body.plan.framing, body.bytes, out);
                     write_asks(body.asks, out);
+                    write_md5(body.md5, out);
                     Upload::frame(body.plan.framing)
                 });
                 out.extend_from_slice(b"\r\n");
@@ -164,6 +167,8 @@ impl Template {
             headers.push(("x-amz-decoded-content-length", length.as_bytes()));
             headers.extend(streaming.trailer().map(|trailer| ("x-amz-trailer", trailer.name().as_bytes())));
         }
+        let fixed = headers.len();
+        headers.extend(parts.body.as_ref().and_then(|body| body.md5).map(|md5| ("content-md5", md5.as_bytes())));
         let request = sigv4::Request { method: &signed.method, path, query, headers: &headers };
         out.extend_from_slice(path.as_bytes());
         if let Carried::Query(seconds) = carried {
@@ -177,12 +182,13 @@ impl Template {
         let mut frame = Frame::Length;
         if let Some(body) = &parts.body {
             write_asks(body.asks, out);
+            write_md5(body.md5, out);
             match streaming {
                 None => {
                     write_framing(body.plan.framing, body.bytes, out);
                     frame = Upload::frame(body.plan.framing);
                 }
-                Some(streaming) => write_streaming(streaming, body.bytes, &headers[signed.headers.len()..], out),
+                Some(streaming) => write_streaming(streaming, body.bytes, &headers[signed.headers.len()..fixed], out),
             }
         }
         if carried == Carried::Header {
@@ -231,6 +237,14 @@ fn write_framing(framing: Framing, bytes: u64, out: &mut Vec<u8>) {
 fn write_asks(asks: bool, out: &mut Vec<u8>) {
     if asks {
         out.extend_from_slice(b"Expect: 100-continue\r\n");
+    }
+}
+
+fn write_md5(md5: Option<&str>, out: &mut Vec<u8>) {
+    if let Some(md5) = md5 {
+        for part in ["Content-MD5: ", md5, "\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
     }
 }
 

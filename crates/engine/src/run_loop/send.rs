@@ -103,7 +103,8 @@ impl<N: Network> RunLoop<'_, N> {
             let mut upload = Upload::new(bytes, Frame::Length, None);
             digest(|piece| upload.next_piece(&mut maker, piece))
         };
-        let body = Body { plan: body, bytes, asks, digest: &mut whole };
+        let md5 = op.message.as_ref().map(|message| message.md5.as_ref());
+        let body = Body { plan: body, bytes, asks, md5, digest: &mut whole };
         let parts = Parts { target: &self.target, range: op.range, session, body: Some(body) };
         let frame = template.write(parts, signing, &mut self.scratch)?;
         let mut upload = Upload::new(bytes, frame, asks.then(|| now + CONTINUE_WAIT));

@@ -1,5 +1,6 @@
 //! Operations and attempts begin here: a slot takes an operation, a connection is found or opened, the request is sent.
 
+use super::batch::Message;
 use super::carrier::Multiplex;
 use super::connections::{Connection, Found, OriginState};
 use super::finish::After;
@@ -8,7 +9,7 @@ use super::pacer::Pacer;
 use super::transport::Transport;
 use super::{BURST, RunLoop, checks, redirect};
 use crate::network::{Connecting, NameError, Network, Token};
-use crate::plan::{Choice, Pick, RangeChoice, Spread, Subject};
+use crate::plan::{Choice, Lot, Pick, RangeChoice, Spread, Subject};
 use crate::random::{Stream, below};
 use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase, Stage};
@@ -120,7 +121,7 @@ impl<N: Network> RunLoop<'_, N> {
     ) {
         self.recorder.started(now, intended);
         self.in_flight += 1;
-        let (request, subject) = self.choose(number);
+        let (request, subject, message) = self.choose(number);
         let origin = self.choose_origin(subject, number);
         let plan = &self.plan.mix.requests()[request];
         let reads = plan.is_safe() && plan.body.is_none();
@@ -155,15 +156,16 @@ impl<N: Network> RunLoop<'_, N> {
             body: Body::Dropped,
             pages: Pages::default(),
             parts: None,
+            message,
             part: None,
             attempt: Attempt::new(AttemptKind::First, now),
         });
         self.begin_attempt(net, slot, AttemptKind::First, now);
     }
 
-    /// What operation `number` asks, and of which object.
+    /// What operation `number` asks, of which object, and with which message where it needs one.
     #[inline]
-    fn choose(&mut self, number: u64) -> (usize, Subject) {
+    fn choose(&mut self, number: u64) -> (usize, Subject, Option<Box<Message>>) {
         let plan = self.plan;
         let request = plan.mix.choose(plan.seed, number);
         match plan.mix.requests()[request].pick {
@@ -173,13 +175,17 @@ impl<N: Network> RunLoop<'_, N> {
                     Choice::RoundRobin => number % count,
                     Choice::Random => below(plan.seed, Stream::Object, number, count),
                 };
-                (request, Subject::Target(index))
+                (request, Subject::Target(index), None)
             }
-            Pick::Fresh => (request, Subject::Fresh(number)),
-            Pick::Container => (request, Subject::Container),
+            Pick::Fresh => (request, Subject::Fresh(number), None),
+            Pick::Container => (request, Subject::Container, None),
             Pick::Spent { instead } => match self.made.pop_front() {
-                Some(made) => (request, Subject::Fresh(made)),
-                None => (instead, Subject::Fresh(number)),
+                Some(made) => (request, Subject::Fresh(made), None),
+                None => (instead, Subject::Fresh(number), None),
+            },
+            Pick::Batch(batch) => match (self.message_of(batch, number), batch.of) {
+                (None, Lot::Spent { instead }) => (instead, Subject::Fresh(number), None),
+                (message, _) => (request, Subject::Container, message),
             },
         }
     }

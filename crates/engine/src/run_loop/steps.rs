@@ -2,6 +2,7 @@
 //! object are on their way at once, each in a slot of its own that belongs to no load model.
 
 use super::RunLoop;
+use super::batch;
 use super::finish::After;
 use super::op::{Body, Op, Part, Parts, Slot};
 use crate::network::Network;
@@ -19,8 +20,8 @@ pub(super) enum Next {
     Parts,
 }
 
-const BAD_MESSAGE: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Protocol, Cause::BadMessage, Phase::Body);
-const ERROR_WITHIN_200: AttemptOutcome =
+pub(super) const BAD_MESSAGE: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Protocol, Cause::BadMessage, Phase::Body);
+pub(super) const ERROR_WITHIN_200: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::S3Error, Cause::ErrorWithin200, Phase::Body);
 
 impl<N: Network> RunLoop<'_, N> {
@@ -40,6 +41,7 @@ impl<N: Network> RunLoop<'_, N> {
                 Ok(Completed::Failed(_)) => Err(ERROR_WITHIN_200),
                 Err(_) => Err(BAD_MESSAGE),
             },
+            Then::End if op.message.is_some() => batch::judge(message, &mut self.said).map(|()| Next::End),
             Then::End => Ok(Next::End),
             Then::Pages { most } => {
                 let page = ListResult::parse(message).map_err(|_| BAD_MESSAGE)?;

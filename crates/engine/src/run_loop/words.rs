@@ -247,7 +247,7 @@ pub(super) fn of_success<'t>(
         },
         Body::Said(message) | Body::Kept(message) if s3 => match ErrorBody::parse(message) {
             Ok(error) => {
-                *said = shown(&error);
+                *said = shown(&error.code, &error.message);
                 AttemptOutcome::failed(AttemptClass::S3Error, Cause::ErrorWithin200, Phase::Body)
             }
             Err(_) => AttemptOutcome::OK,
@@ -269,7 +269,7 @@ pub(super) fn of_refusal(
     };
     let found = error.as_ref().and_then(|error| of_code(&error.code));
     let outcome = found.map_or(outcome, |(class, cause)| AttemptOutcome { class, cause, ..outcome });
-    *said = error.as_ref().map(shown).unwrap_or_default();
+    *said = error.as_ref().map(|error| shown(&error.code, &error.message)).unwrap_or_default();
     refusal.show(outcome, said);
     outcome
 }
@@ -290,8 +290,9 @@ fn of_code(code: &ErrorCode) -> Option<(AttemptClass, Cause)> {
     Some((AttemptClass::Auth, cause))
 }
 
-fn shown(error: &ErrorBody) -> String {
-    format!("{}: {}", error.code, error.message).chars().take(SHOWN_CHARACTERS_MAX).collect()
+/// What an example shows of an error.
+pub(super) fn shown(code: &ErrorCode, message: &str) -> String {
+    format!("{code}: {message}").chars().take(SHOWN_CHARACTERS_MAX).collect()
 }
 
 #[cfg(test)]

@@ -8,12 +8,13 @@ use crate::failure::Failure;
 use crate::say;
 use content::Dataset;
 use engine::exchange::{Ended, each};
-use engine::plan::{Plan, RequestPlan, Targets};
+use engine::plan::{Batch, BatchSize, Lot, Plan, RequestPlan, Targets};
 use measure::OpKind;
 use report::number::plural;
 use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::sync::Arc;
+use wire::s3::DeleteResult;
 
 /// Whose objects are deleted.
 #[derive(clap::Args, Debug)]
@@ -55,66 +56,123 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             )
         })?,
     };
-    let concurrency = args.common.load.concurrency.unwrap_or(DEFAULT_CONCURRENCY);
-    let delete = Delete { request: stored::request(&args.common, &place, "DELETE", OpKind::Delete)?, concurrency };
+    let mut delete = Delete::new(args, &place)?;
     let objects = delete.all(stored.plan(), place.targets(dataset.clone()))?;
     let fresh = delete.fresh(&stored, &place, &dataset)?;
     stored.forget()?;
-    let missing = if objects.missing == 0 { String::new() } else { format!(", {} were not there", objects.missing) };
-    say::out(&format!(
-        "deleted {}{missing}; and {} that runs had written\n",
-        plural(objects.good, "object"),
-        plural(fresh, "object"),
-    ))?;
+    say::out(&format!("{}; and {} that runs had written\n", objects.told(), plural(fresh, "object")))?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// How objects are deleted.
 struct Delete {
-    request: RequestPlan,
+    one: RequestPlan,
+    /// Several with one request, as long as the server is not known to refuse that.
+    batch: Option<RequestPlan>,
     concurrency: NonZeroU64,
 }
 
+/// Objects that are gone.
+enum Gone {
+    /// Each was asked for on its own, and those that are missing were not there.
+    OneByOne { deleted: u64, missing: u64 },
+    /// S3 counts as deleted what was not there.
+    InBatches(u64),
+}
+
+impl Gone {
+    fn told(&self) -> String {
+        match *self {
+            Self::OneByOne { deleted, missing: 0 } => format!("deleted {}", plural(deleted, "object")),
+            Self::OneByOne { deleted, missing } => {
+                format!("deleted {}, {missing} were not there", plural(deleted, "object"))
+            }
+            Self::InBatches(gone) => {
+                format!("gone: {} of the dataset (S3 does not tell which were there)", plural(gone, "object"))
+            }
+        }
+    }
+
+    fn count(&self) -> u64 {
+        match *self {
+            Self::OneByOne { deleted, .. } => deleted,
+            Self::InBatches(gone) => gone,
+        }
+    }
+}
+
 impl Delete {
-    fn all(&self, plan: &Plan, targets: Targets) -> Result<Ended, Failure> {
-        let total = targets.count();
+    fn new(args: &Args, place: &Place) -> Result<Self, Failure> {
+        let one = stored::request(&args.common, place, "DELETE", OpKind::Delete)?;
+        let batch = RequestPlan::delete_batch(Batch { of: Lot::Targets, most: BatchSize::MAX });
+        let batch = RequestPlan { headers: one.headers.clone(), ..batch };
+        let concurrency = args.common.load.concurrency.unwrap_or(DEFAULT_CONCURRENCY);
+        Ok(Self { one, batch: Some(batch).filter(|_| place.can_list), concurrency })
+    }
+
+    fn all(&mut self, plan: &Plan, targets: Targets) -> Result<Gone, Failure> {
         let plan = Plan { targets: Arc::new(targets), ..plan.clone() };
+        if let Some(batch) = &self.batch {
+            let ended = self.each(&plan, batch)?;
+            if !knows_no_batches(&ended) {
+                return judged(&ended).map(|()| Gone::InBatches(ended.good + ended.missing));
+            }
+            self.batch = None;
+        }
+        let ended = self.each(&plan, &self.one)?;
+        judged(&ended).map(|()| Gone::OneByOne { deleted: ended.good, missing: ended.missing })
+    }
+
+    fn each(&self, plan: &Plan, request: &RequestPlan) -> Result<Ended, Failure> {
+        let total = plan.targets.count();
         let describe = |seen, _| format!("deleting: {seen} of {total}");
-        let ended = watched(describe, |tick| each(&plan, self.request.clone(), self.concurrency, tick));
+        let ended = watched(describe, |tick| each(plan, request.clone(), self.concurrency, tick));
         let ended = ended.map_err(|error| Failure::could_not_run(error.to_string()))?;
         if ended.interrupted {
             let deleted = plural(ended.good, "object");
             return Err(interrupted(format!("interrupted: {deleted} deleted; the same command goes on")));
         }
-        match &ended.example {
-            None => Ok(ended),
-            Some(example) => {
-                let status = example.status.map_or(String::new(), |status| format!(", status {status}"));
-                Err(Failure::could_not_run(format!(
-                    "{} could not be deleted ({}{status}); the same command goes on",
-                    plural(ended.failed, "object"),
-                    example.outcome.cause.about()
-                )))
-            }
-        }
+        Ok(ended)
     }
 
     /// Deletes what runs wrote beside the dataset: found by listing, since nobody else knows which there are.
-    fn fresh(&self, stored: &Stored<'_>, place: &Place, dataset: &Dataset) -> Result<u64, Failure> {
+    fn fresh(&mut self, stored: &Stored<'_>, place: &Place, dataset: &Dataset) -> Result<u64, Failure> {
         if !place.can_list {
             return Ok(0);
         }
         let mut deleted = 0;
+        let mut before = Vec::new();
         loop {
             // Always the first page: what was on it is gone then.
-            let keys = stored.fresh_keys(dataset)?;
-            if keys.is_empty() {
+            let numbers = stored.fresh(dataset)?;
+            if numbers.is_empty() {
                 return Ok(deleted);
             }
-            let ended = self.all(stored.plan(), place.several(&keys)?)?;
-            deleted += ended.good;
-            if ended.good == 0 {
+            if numbers == before {
                 return Err(Failure::could_not_run("objects that runs had written are listed and can not be deleted"));
             }
+            let gone = self.all(stored.plan(), place.fresh(dataset.clone(), numbers.clone()))?;
+            deleted += gone.count();
+            before = numbers;
         }
     }
+}
+
+/// Whether a server has refused batches as such, and not what was in one.
+fn knows_no_batches(ended: &Ended) -> bool {
+    let refused = ended.example.as_ref().is_some_and(|example| matches!(example.status, Some(405 | 501)));
+    refused && ended.good + ended.missing == 0
+}
+
+fn judged(ended: &Ended) -> Result<(), Failure> {
+    let Some(example) = &ended.example else { return Ok(()) };
+    let status = example.status.map_or(String::new(), |status| format!(", status {status}"));
+    let said = example.message.as_deref().and_then(|message| DeleteResult::parse(message).ok());
+    let code = said.as_ref().and_then(|said| said.errors.first()).map(|error| format!(", {}", error.code));
+    Err(Failure::could_not_run(format!(
+        "{} could not be deleted ({}{status}{}); the same command goes on",
+        plural(ended.failed, "object"),
+        example.outcome.cause.about(),
+        code.unwrap_or_default(),
+    )))
 }

@@ -4,7 +4,9 @@ use super::dataset;
 use super::load::{self, place::Place, s3, stored};
 use crate::failure::Failure;
 use content::Content;
-use engine::plan::{Answers, BodyPlan, Choice, Mix, Pick, Plan, RangeChoice, RequestPlan, Source, Then};
+use engine::plan::{
+    Answers, Batch, BatchSize, BodyPlan, Choice, Lot, Mix, Pick, Plan, RangeChoice, RequestPlan, Source, Then,
+};
 use measure::OpKind;
 use measure::units::ByteSize;
 use std::num::NonZeroU64;
@@ -33,6 +35,9 @@ pub struct Args {
     /// Weight of deleting: the oldest of those that this run has written; while there is none, one is written instead.
     #[arg(long, value_name = "N")]
     pub delete: Option<u32>,
+    /// Delete up to so many objects with one request (S3), 1 to 1000; 1 is a DELETE of one object.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = batch_size, hide_short_help = true)]
+    pub delete_batch: BatchSize,
     /// Weight of listing (S3): pages of 1000 keys below the prefix.
     #[arg(long, value_name = "N")]
     pub list: Option<u32>,
@@ -65,6 +70,11 @@ deletes it and what runs left. --help-all prints every flag.";
 
 /// Weights of a run that names none, as warp has them.
 const USUAL: [(OpKind, u32); 4] = [(OpKind::Get, 45), (OpKind::Head, 30), (OpKind::Put, 15), (OpKind::Delete, 10)];
+
+fn batch_size(text: &str) -> Result<BatchSize, String> {
+    let size = BatchSize::new(load::count(text)?);
+    size.ok_or_else(|| format!("one request deletes {} objects at most", BatchSize::MAX.get()))
+}
 
 /// Carries it out.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
@@ -105,7 +115,16 @@ fn weights(args: &Args) -> Result<Vec<(OpKind, u32)>, Failure> {
     if !in_s3 && given.iter().any(|(kind, weight)| *kind == OpKind::List && *weight > 0) {
         return Err(Failure::usage("--list is for s3:// locations: plain HTTP has no listing"));
     }
-    Ok(if given.is_empty() { USUAL.to_vec() } else { given })
+    let weights = if given.is_empty() { USUAL.to_vec() } else { given };
+    if args.delete_batch.get() > 1 {
+        if !in_s3 {
+            return Err(Failure::usage("--delete-batch is for s3:// locations: plain HTTP deletes one object a request"));
+        }
+        if !weights.iter().any(|(kind, weight)| *kind == OpKind::Delete && *weight > 0) {
+            return Err(Failure::usage("--delete-batch: nothing is deleted: write a weight for it, like --delete 10"));
+        }
+    }
+    Ok(weights)
 }
 
 fn requests(
@@ -132,6 +151,11 @@ fn requests(
                 RequestPlan { range, answers: answers(), ..of("GET", *kind)? }
             }
             OpKind::Head => of("HEAD", *kind)?,
+            OpKind::Delete if args.delete_batch.get() > 1 => {
+                let batch = Batch { of: Lot::Spent { instead: 0 }, most: args.delete_batch };
+                let RequestPlan { headers, checks, .. } = of("POST", *kind)?;
+                RequestPlan { headers, checks, ..RequestPlan::delete_batch(batch) }
+            }
             OpKind::Delete => RequestPlan { pick: Pick::Spent { instead: 0 }, ..of("DELETE", *kind)? },
             _ => RequestPlan {
                 pick: Pick::Container,

@@ -3,8 +3,8 @@
 use super::{Output, host};
 use crate::redact;
 use engine::plan::{
-    Answers, Auth, BodyPlan, Choice, Follow, Framing, LoadModel, Plan, RangeChoice, RequestPlan, Route, Shared, Source,
-    Subject, Trap, Wanted,
+    Answers, Auth, BodyPlan, Choice, Follow, Framing, LoadModel, Pick, Plan, RangeChoice, RequestPlan, Route, Shared,
+    Source, Subject, Trap, Wanted,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::Enumerated;
@@ -204,6 +204,9 @@ fn request_settings(request: &RequestPlan) -> Vec<(String, String)> {
         None => {}
         Some(RangeChoice::Fixed(range)) => set("range", format!("bytes {} to {}", range.first(), range.last())),
         Some(RangeChoice::Random { length }) => set("range", format!("{} at random", ByteSize(length.get()))),
+    }
+    if let Pick::Batch(batch) = request.pick {
+        set("delete_batch", batch.most.get().to_string());
     }
     let checks = &request.checks;
     if !checks.statuses.is_empty() {

@@ -4,7 +4,7 @@ use super::s3;
 use crate::failure::Failure;
 use crate::redact;
 use content::Dataset;
-use engine::plan::{Area, Auth, Spread, Targets};
+use engine::plan::{Area, Auth, Members, Spread, Targets};
 use wire::s3::S3Location;
 use wire::{Origin, Url};
 
@@ -108,13 +108,6 @@ impl Place {
         self.at("")
     }
 
-    /// The objects of those keys below the prefix.
-    pub fn several(&self, keys: &[Box<str>]) -> Result<Targets, Failure> {
-        let mut targets = Targets::at(self.origins.clone());
-        keys.iter().try_for_each(|key| self.push(&format!("{}{key}", self.prefix), &mut targets))?;
-        Ok(targets)
-    }
-
     fn at(&self, key: &str) -> Result<Targets, Failure> {
         let mut targets = Targets::at(self.origins.clone());
         self.push(key, &mut targets)?;
@@ -136,8 +129,17 @@ impl Place {
 
     /// The objects of a dataset in this place.
     pub fn targets(&self, dataset: Dataset) -> Targets {
+        self.area(dataset, Members::Dataset)
+    }
+
+    /// Of the objects that runs wrote beside a dataset in this place, those with these numbers.
+    pub fn fresh(&self, dataset: Dataset, numbers: Vec<u64>) -> Targets {
+        self.area(dataset, Members::Fresh(numbers.into()))
+    }
+
+    fn area(&self, dataset: Dataset, objects: Members) -> Targets {
         let (container, prefix) = (self.container.as_str().into(), self.prefix.as_str().into());
-        Targets::of_dataset(self.origins.clone(), Area { dataset, container, prefix })
+        Targets::of_dataset(self.origins.clone(), Area { dataset, objects, container, prefix })
     }
 }
 

@@ -7,7 +7,7 @@ use crate::execute;
 use crate::failure::Failure;
 use content::Dataset;
 use engine::exchange::exchange;
-use engine::plan::{BodyPlan, Choice, Mix, Plan, RequestPlan, fresh_prefix, is_fresh_key};
+use engine::plan::{BodyPlan, Choice, Mix, Plan, RequestPlan, fresh_number, fresh_prefix};
 use measure::{AttemptOutcome, OpKind};
 use std::sync::Arc;
 use wire::s3::ListResult;
@@ -43,8 +43,8 @@ impl<'a> Stored<'a> {
         &self.plan
     }
 
-    /// Up to 1000 keys below the prefix that runs with this dataset wrote beside it.
-    pub fn fresh_keys(&self, dataset: &Dataset) -> Result<Vec<Box<str>>, Failure> {
+    /// The numbers of up to 1000 objects that runs with this dataset wrote beside it.
+    pub fn fresh(&self, dataset: &Dataset) -> Result<Vec<u64>, Failure> {
         let prefix = format!("{}{}", self.place.prefix, fresh_prefix(dataset.description().seed.0));
         let query = format!("list-type=2&max-keys=1000&prefix={}", wire::percent::parameter(&prefix));
         let (status, message) = self.ask(RequestPlan { query: Some(query.into()), ..get() }, "")?;
@@ -55,7 +55,7 @@ impl<'a> Stored<'a> {
             .map_err(|error| Failure::could_not_run(format!("the listing can not be understood: {error}")))?;
         let seed = dataset.description().seed.0;
         let below = page.objects.iter().filter_map(|object| object.key.strip_prefix(self.place.prefix.as_str()));
-        Ok(below.filter(|key| is_fresh_key(seed, key)).map(Into::into).collect())
+        Ok(below.filter_map(|key| fresh_number(seed, key)).collect())
     }
 
     /// The dataset that was prepared there, if any was.
