@@ -166,7 +166,8 @@ fn the_oldest_go_first_and_what_is_not_there_is_written() {
 #[test]
 fn outcomes_are_those_of_the_answer_and_nothing_is_named_again() {
     use AttemptClass::{Http5xx, Ok, Protocol, S3Error};
-    let refused = "<DeleteResult><Error><Key>k</Key><Code>AccessDenied</Code><Message>no</Message></Error></DeleteResult>";
+    let refused =
+        "<DeleteResult><Error><Key>k</Key><Code>AccessDenied</Code><Message>no</Message></Error></DeleteResult>";
     let error = "<Error><Code>InternalError</Code><Message>no</Message></Error>";
     let verbose = "<DeleteResult><Deleted><Key>k</Key></Deleted></DeleteResult>";
     let cases = [

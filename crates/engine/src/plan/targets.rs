@@ -236,7 +236,9 @@ impl Targets {
             (Objects::Dataset(area), Subject::Target(index)) if matches!(area.objects, Members::Dataset) => {
                 area.dataset.size(index).map(|size| size.0)
             }
-            (Objects::Dataset(area), Subject::Target(_) | Subject::Fresh(_)) => area.read_key(subject, &mut String::new()),
+            (Objects::Dataset(area), Subject::Target(_) | Subject::Fresh(_)) => {
+                area.read_key(subject, &mut String::new())
+            }
             (_, Subject::Container) | (Objects::Listed(_), Subject::Fresh(_)) => None,
         }
     }
@@ -311,7 +313,11 @@ mod tests {
             assert_eq!(fresh_number(7, other), None, "{other}");
         }
         assert_eq!(fresh_number(7, &format!("{key}x")), None);
-        assert_eq!(fresh_number(7, &format!("{}{}", fresh_prefix(7), u128::pow(10, 20) - 1)), None, "no number of a run");
+        assert_eq!(
+            fresh_number(7, &format!("{}{}", fresh_prefix(7), u128::pow(10, 20) - 1)),
+            None,
+            "no number of a run"
+        );
         let several = of(Members::Fresh([4, 9].into()));
         assert_eq!((several.count(), several.size(Subject::Target(1))), (2, Some(1024)));
         assert_eq!(several.url(Subject::Target(0)), targets.url(Subject::Fresh(4)));

@@ -20,7 +20,8 @@ pub(super) enum Next {
     Parts,
 }
 
-pub(super) const BAD_MESSAGE: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Protocol, Cause::BadMessage, Phase::Body);
+pub(super) const BAD_MESSAGE: AttemptOutcome =
+    AttemptOutcome::failed(AttemptClass::Protocol, Cause::BadMessage, Phase::Body);
 pub(super) const ERROR_WITHIN_200: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::S3Error, Cause::ErrorWithin200, Phase::Body);
 

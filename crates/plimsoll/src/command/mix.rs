@@ -118,7 +118,9 @@ fn weights(args: &Args) -> Result<Vec<(OpKind, u32)>, Failure> {
     let weights = if given.is_empty() { USUAL.to_vec() } else { given };
     if args.delete_batch.get() > 1 {
         if !in_s3 {
-            return Err(Failure::usage("--delete-batch is for s3:// locations: plain HTTP deletes one object a request"));
+            return Err(Failure::usage(
+                "--delete-batch is for s3:// locations: plain HTTP deletes one object a request",
+            ));
         }
         if !weights.iter().any(|(kind, weight)| *kind == OpKind::Delete && *weight > 0) {
             return Err(Failure::usage("--delete-batch: nothing is deleted: write a weight for it, like --delete 10"));

@@ -5,6 +5,7 @@
 //! there is none, and fail there when `REQUIRE_PEERS=1`.
 
 mod bad_input;
+mod batches;
 mod ci;
 mod compare;
 mod counts;

@@ -1,0 +1,164 @@
+//! Several objects of S3 deleted with one request: they are gone, and the server has counted what the client did.
+
+use crate::support::{Ended, Place, Report, Running, Versitygw, shared_cores, versitygw as keys};
+use crate::versitygw::{gone, good, kinds, run};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+#[test]
+fn batches_of_a_mix_are_counted_as_the_server_counts_them_and_their_objects_are_gone() {
+    let _cores = shared_cores();
+    let Some(server) = Versitygw::start() else { return };
+    let place = Place::new();
+    let prepare = |location: &str, count: &str| {
+        let words = ["prepare", location, "--make-bucket", "--count", count, "--size", "100B", "--print", "none"];
+        good(run(&place, &server, &words));
+    };
+    let (mut puts, mut batches) = (0, 0);
+    let ways = ["unsigned", "signed", "chunks", "chunks-trailer", "unsigned-trailer"].map(|how| ["--payload", how]);
+    for how in ways.into_iter().chain([["--presign", "60s"]]) {
+        // A name that XML has to escape.
+        let location = format!("s3://bucket/{}&more", how[1]);
+        prepare(&location, "5");
+        let words = "--get 20 --put 40 --delete 10 --delete-batch 6 -c 4 -n 200 --json";
+        let words: Vec<_> = ["mix", &location].into_iter().chain(words.split(' ')).chain(how).collect();
+        let mixed = kinds(&Report::read(&good(run(&place, &server, &words))));
+        assert_eq!(mixed.values().map(|(ok, _)| ok).sum::<u64>(), 200, "{how:?}");
+        let left = server.keys("bucket").iter().filter(|key| key.contains("plimsoll-fresh-")).count() as u64;
+        let deleted = mixed["put"].0 - left;
+        assert!(deleted > mixed["delete"].0 && deleted <= 6 * mixed["delete"].0, "{deleted} objects of {mixed:?}");
+        assert_eq!(gone(&good(run(&place, &server, &["cleanup", &location]))), (5, left), "{how:?}");
+        assert_eq!(server.keys("bucket"), Vec::<String>::new(), "{how:?}");
+        puts += 5 + mixed["put"].0 + 1;
+        batches += mixed["delete"].0 + 1 + u64::from(left > 0);
+    }
+    prepare("s3://bucket", "1100");
+    assert_eq!(server.keys("bucket").len(), 1101);
+    assert_eq!(gone(&good(run(&place, &server, &["cleanup", "s3://bucket"]))), (1100, 0));
+    assert_eq!(server.keys("bucket"), Vec::<String>::new());
+    let log = server.stop();
+    assert_eq!(log["DeleteObjects"].count(), batches + 2);
+    // The descriptions alone.
+    assert_eq!((log["DeleteObject"].count(), log["PutObject"].count()), (7, puts + 1100 + 1));
+}
+
+#[test]
+fn cleaning_up_in_batches_leaves_what_others_wrote() {
+    let _cores = shared_cores();
+    let Some(server) = Versitygw::start() else { return };
+    let place = Place::new();
+    let dataset = ["--count", "20", "--size", "1KiB", "--print", "none"];
+    good(run(&place, &server, &[&["prepare", "s3://bucket/one", "--make-bucket"][..], &dataset].concat()));
+    good(run(&place, &server, &[&["put", "s3://bucket/one/deeper"][..], &dataset].concat()));
+    good(run(&place, &server, &[&["put", "s3://bucket/other"][..], &dataset].concat()));
+    let mix = "mix s3://bucket/one --put 1 --delete 0 -n 5 --print none".split(' ').collect::<Vec<_>>();
+    good(run(&place, &server, &mix));
+    assert_eq!(gone(&good(run(&place, &server, &["cleanup", "s3://bucket/one"]))), (20, 5));
+    let left = server.keys("bucket");
+    assert!(left.iter().all(|key| key.starts_with("one/deeper/") || key.starts_with("other/")), "{left:?}");
+    assert_eq!(left.len(), 40);
+}
+
+/// A bucket without objects that answers batches so, and deletions of one object well.
+fn bucket(batch: &'static str) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+    let endpoint = format!("http://{}", listener.local_addr().expect("it has an address"));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let asked = Arc::clone(&seen);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let asked = Arc::clone(&asked);
+            std::thread::spawn(move || serve(&stream, batch, &asked));
+        }
+    });
+    (endpoint, seen)
+}
+
+fn serve(stream: &TcpStream, batch: &str, seen: &Mutex<Vec<String>>) -> Option<()> {
+    let mut lines = BufReader::new(stream);
+    loop {
+        let (mut request, mut line, mut length) = (String::new(), String::new(), 0);
+        lines.read_line(&mut request).ok().filter(|read| *read > 0)?;
+        while lines.read_line(&mut line).ok()? > 2 {
+            let told = line.strip_prefix("Content-Length: ").and_then(|value| value.trim().parse().ok());
+            length = told.unwrap_or(length);
+            line.clear();
+        }
+        lines.read_exact(&mut vec![0; length]).ok()?;
+        let (status, body) = match request.split(' ').next()? {
+            "POST" => batch.split_once('\n')?,
+            "DELETE" => ("204 No Content", ""),
+            _ => ("200 OK", "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"),
+        };
+        seen.lock().ok()?.push(request);
+        let length =
+            if status.starts_with("204") { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        let mut out = stream;
+        out.write_all(format!("HTTP/1.1 {status}\r\n{length}\r\n{body}").as_bytes()).ok()?;
+    }
+}
+
+fn clean_up(answer: &'static str) -> (Ended, Vec<String>) {
+    let (endpoint, seen) = bucket(answer);
+    let place = Place::new();
+    let mut command = place.command(["cleanup", "s3://bucket/x", "--count", "2500", "--size", "1KiB"]);
+    command.env("AWS_ENDPOINT_URL", &endpoint);
+    command.env("AWS_ACCESS_KEY_ID", keys::ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", keys::SECRET_KEY);
+    let ended = Running::of(command).end();
+    let seen = seen.lock().expect("nobody panics with it").clone();
+    (ended, seen)
+}
+
+fn count(seen: &[String], method: &str) -> usize {
+    seen.iter().filter(|request| request.starts_with(method)).count()
+}
+
+#[test]
+fn a_server_without_batches_is_asked_for_one_object_at_a_time() {
+    for answer in ["501 Not Implemented\n<Error><Code>NotImplemented</Code></Error>", "405 Method Not Allowed\n"] {
+        let (ended, seen) = clean_up(answer);
+        ended.expect(0);
+        assert!(ended.stdout.starts_with("deleted 2,500 objects; and 0 objects"), "{}", ended.stdout);
+        // The description is one more.
+        assert_eq!((count(&seen, "POST /bucket?delete= "), count(&seen, "DELETE /bucket/x/")), (3, 2501));
+    }
+}
+
+#[test]
+fn what_a_batch_could_not_delete_is_told_and_not_tried_otherwise() {
+    let error = "<Error><Key>x/k</Key><Code>AccessDenied</Code><Message>no</Message></Error>";
+    let denied = format!("200 OK\n<DeleteResult>{error}{error}</DeleteResult>").leak();
+    for (answer, words) in [
+        (&*denied, "6 objects could not be deleted"),
+        ("403 Forbidden\n<Error><Code>AccessDenied</Code></Error>", "2,500 objects could not be deleted"),
+        ("200 OK\nwhat?", "2,500 objects could not be deleted"),
+    ] {
+        let (ended, seen) = clean_up(answer);
+        ended.expect(4);
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+        assert_eq!((count(&seen, "POST"), count(&seen, "DELETE")), (3, 0));
+        assert!(!answer.starts_with("200 OK\n<") || ended.stderr.contains("AccessDenied"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn what_was_not_there_is_gone() {
+    let error = "<Error><Key>x/k</Key><Code>NoSuchKey</Code><Message>no</Message></Error>";
+    let (ended, _) = clean_up(format!("200 OK\n<DeleteResult>{error}</DeleteResult>").leak());
+    assert_eq!(gone(ended.expect(0)), (2500, 0));
+}
+
+#[test]
+fn batches_are_of_s3_and_have_a_size() {
+    let place = Place::new();
+    let refused = |words: &str, why: &str| {
+        let ended = place.run(words.split(' '));
+        ended.expect(2);
+        assert!(ended.stderr.contains(why) && ended.stderr.lines().count() <= 3, "{words}: {}", ended.stderr);
+    };
+    refused("mix s3://bucket/x --delete-batch 0", "is not a count");
+    refused("mix s3://bucket/x --delete-batch 1001", "one request deletes 1000 objects at most");
+    refused("mix http://127.0.0.1:9/x --delete-batch 2", "--delete-batch is for s3:// locations");
+    refused("mix s3://bucket/x --anonymous --put 1 --delete-batch 2", "--delete-batch: nothing is deleted");
+}
