@@ -44,7 +44,7 @@ pub fn environment(scenario: &Scenario, cell: &Cell, target: &Target, repeat: u3
         ("PLIMSOLL_REPEAT".to_owned(), (repeat + 1).to_string()),
     ];
     let settings = cell.settings(scenario, target);
-    let told_of = |name: &str| name == "url" || name == STATE || cell.values.iter().any(|(axis, ..)| axis == name);
+    let told_of = |name: &str| name == "url" || name == STATE || cell.values.iter().any(|(axis, _)| axis == name);
     for setting in settings.iter().filter(|setting| told_of(&setting.name)) {
         let name = setting.name.to_ascii_uppercase();
         let fit = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };

@@ -2,7 +2,7 @@
 
 use crate::document::Position;
 use crate::hooks::{Hooks, STATE};
-use crate::scenario::{Scenario, Setting, Target};
+use crate::scenario::{AxisValue, Scenario, Setting, Target};
 
 /// The most cells of a study: more is a mistake in an axis.
 pub const CELLS_MAX: usize = 10_000;
@@ -12,8 +12,8 @@ pub const CELLS_MAX: usize = 10_000;
 pub struct Cell {
     /// Which part of the scenario it belongs to.
     pub part: usize,
-    /// The value of each axis, with its place in the file.
-    pub values: Vec<(String, String, Position)>,
+    /// The value of each axis, with the name of the axis.
+    pub values: Vec<(String, AxisValue)>,
 }
 
 /// A command line, and where each word of it comes from.
@@ -47,9 +47,9 @@ pub fn cells(scenario: &Scenario) -> Option<Vec<Cell>> {
         }
         let mut combinations = vec![Vec::new()];
         for axis in &of.axes {
-            let with = |before: &Vec<_>, (value, at): &(String, Position)| {
+            let with = |before: &Vec<_>, value: &AxisValue| {
                 let mut values = before.clone();
-                values.push((axis.name.clone(), value.clone(), *at));
+                values.push((axis.name.clone(), value.clone()));
                 values
             };
             combinations = combinations
@@ -67,7 +67,7 @@ impl Cell {
     #[must_use]
     pub fn label(&self, scenario: &Scenario) -> String {
         let part = scenario.parts.get(self.part).map(|part| part.name.clone()).filter(|name| !name.is_empty());
-        let values = self.values.iter().map(|(name, value, _)| format!("{name} {value}"));
+        let values = self.values.iter().map(|(name, value)| format!("{name} {}", value.label));
         let label = part.into_iter().chain(values).collect::<Vec<_>>().join(", ");
         if label.is_empty() { "all".to_owned() } else { label }
     }
@@ -89,7 +89,7 @@ impl Cell {
     /// All settings that hold for it on a target: what stands nearer to the cell comes before what is said for all.
     pub(crate) fn settings(&self, scenario: &Scenario, target: &Target) -> Vec<Setting> {
         let part = scenario.parts.get(self.part).map(|part| part.settings.as_slice()).unwrap_or_default();
-        let axes = self.values.iter().map(|(name, value, at)| Setting {
+        let axes = self.values.iter().map(|(name, AxisValue { value, at, .. })| Setting {
             name: name.clone(),
             at: *at,
             values: vec![(value.clone(), *at)],
@@ -177,6 +177,16 @@ parts:
         let shown =
             "--header=A: 1|--header=B: 2|--duration=1s|--insecure|--range=1MiB|--concurrency=10|http://b/x|http://b/y";
         assert_eq!((words.command.as_str(), words.words.join("|").as_str()), ("get", shown));
+    }
+
+    #[test]
+    fn values_can_have_names() {
+        let text = "name: t\ntargets: {a: {url: http://a/}}\nmatrix: {connection: {nothing: blackhole, disk: 'sftp,password=${KEY}'}}\n";
+        let scenario = Scenario::parse(text, &[], &|_| None).unwrap();
+        let cells = cells(&scenario).unwrap();
+        assert_eq!(cells[1].label(&scenario), "connection disk");
+        let words = cells[1].words(&scenario, &scenario.targets[0]);
+        assert_eq!(words.words, ["--connection=sftp,password=${KEY}", "http://a/"]);
     }
 
     #[test]

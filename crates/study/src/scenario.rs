@@ -68,7 +68,18 @@ pub struct Axis {
     /// Where it stands.
     pub at: Position,
     /// Its values; at least one.
-    pub values: Vec<(String, Position)>,
+    pub values: Vec<AxisValue>,
+}
+
+/// A value of an axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AxisValue {
+    /// What it is called in reports: the value itself, unless the axis names its values.
+    pub label: String,
+    /// The value.
+    pub value: String,
+    /// Where it stands.
+    pub at: Position,
 }
 
 /// A setting: a flag of the command without its dashes, or `url`.
@@ -253,11 +264,14 @@ impl Reader<'_> {
         let entries = self.map(node, "matrix").unwrap_or_default();
         let mut axes = Vec::new();
         for entry in entries {
-            let values = self.values(&entry.node, &entry.key);
+            let values = self.axis_values(&entry);
             if values.is_empty() {
                 self.fault(
                     entry.node.at,
-                    format!("`{}` has no values: an axis is a list, like [1, 10, 100]", entry.key),
+                    format!(
+                        "`{}` has no values: an axis is a list, like [1, 10, 100], or a map of names with values",
+                        entry.key
+                    ),
                 );
             }
             axes.push(Axis { name: entry.key, at: entry.at, values });
@@ -306,6 +320,19 @@ impl Reader<'_> {
             }
         }
         texts
+    }
+
+    /// Values of an axis: a list, or a map of names with values.
+    fn axis_values(&mut self, entry: &Entry) -> Vec<AxisValue> {
+        let Value::Map(named) = &entry.node.value else {
+            let values = self.values(&entry.node, &entry.key).into_iter();
+            return values.map(|(value, at)| AxisValue { label: value.clone(), value, at }).collect();
+        };
+        let value = |inner: &Entry| {
+            let value = self.text(&inner.node, &entry.key)?;
+            Some(AxisValue { label: inner.key.clone(), value, at: inner.node.at })
+        };
+        named.iter().filter_map(value).collect()
     }
 
     /// One value, or each of a list.

@@ -133,7 +133,9 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
         args.only.iter().all(|(name, value)| match name.as_str() {
             "target" => target == value,
             "part" => scenario.parts.get(cell.part).is_some_and(|part| part.name == *value),
-            axis => cell.values.iter().any(|(known, held, _)| known == axis && held == value),
+            axis => {
+                cell.values.iter().any(|(known, held)| known == axis && (held.label == *value || held.value == *value))
+            }
         })
     };
     let mut planned = Vec::new();

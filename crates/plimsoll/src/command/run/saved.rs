@@ -91,7 +91,7 @@ fn asked(records: &[StudyRecord]) -> SavedStudy {
     let cell = |cell: &matrix::Cell| StudyCell {
         label: escape(&cell.label(&scenario)),
         part: scenario.parts.get(cell.part).map(|part| escape(&part.name)).unwrap_or_default(),
-        values: cell.values.iter().map(|(name, value, _)| (escape(name), escape(value))).collect(),
+        values: cell.values.iter().map(|(name, value)| (escape(name), escape(&value.label))).collect(),
     };
     study.cells = matrix::cells(&scenario).unwrap_or_default().iter().map(cell).collect();
     study.targets = scenario.targets.iter().map(|target| escape(&target.name)).collect();

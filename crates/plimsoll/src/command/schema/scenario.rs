@@ -61,6 +61,7 @@ pub fn schema(cli: &clap::Command) -> Value {
         },
         "$defs": {
             "value": {"type": ["string", "number", "boolean"]},
+            "axis": {"anyOf": [{"$ref": "#/$defs/values"}, {"$ref": "#/$defs/texts"}]},
             "values": {"anyOf": [{"$ref": "#/$defs/value"}, {"type": "array", "items": {"$ref": "#/$defs/value"}}]},
             "texts": {"type": "object", "additionalProperties": {"$ref": "#/$defs/value"}},
             "hooks": {
@@ -73,7 +74,7 @@ pub fn schema(cli: &clap::Command) -> Value {
                 "type": "object",
                 "description": "Settings that take several values: every combination is a cell.",
                 "additionalProperties": false,
-                "properties": settings,
+                "properties": axes(&settings),
             },
             "settings": {"type": "object", "additionalProperties": false, "properties": settings},
         },
@@ -97,4 +98,12 @@ fn settings(cli: &clap::Command) -> Map<String, Value> {
         }
     }
     settings.into_iter().collect()
+}
+
+/// The same settings as axes, whose values can have names.
+fn axes(settings: &Map<String, Value>) -> Map<String, Value> {
+    let axis = |(name, setting): (&String, &Value)| {
+        (name.clone(), json!({"$ref": "#/$defs/axis", "description": setting["description"]}))
+    };
+    settings.iter().map(axis).collect()
 }
