@@ -82,10 +82,16 @@ fn connection(text: &str) -> String {
     text.split(',').enumerate().map(shown).collect::<Vec<_>>().join(",")
 }
 
+/// A header field as a line, with its value hidden when it is a secret.
+pub fn of_header(header: &Header) -> String {
+    let value = if header.is_secret() { HIDDEN } else { header.value.as_str() };
+    format!("{}: {value}", header.name.as_str())
+}
+
 /// A header line with its value hidden when it is a secret.
-pub fn header(line: &str) -> String {
+fn header(line: &str) -> String {
     match Header::parse(line) {
-        Ok(header) if header.is_secret() => format!("{}: {HIDDEN}", header.name.as_str()),
+        Ok(header) if header.is_secret() => of_header(&header),
         Ok(_) => line.to_owned(),
         // What can not be read might hold anything.
         Err(_) => HIDDEN.to_owned(),
@@ -134,6 +140,11 @@ pub fn scenario(text: &str, set: &[(String, String)]) -> (String, Vec<(String, S
     (shown, set.iter().map(pair).collect())
 }
 
+/// Whether the value of a setting holds a secret.
+pub fn is_secret(name: &str, value: &str) -> bool {
+    hidden_value(name, value).is_some()
+}
+
 /// What is shown of the value of a setting; `None` for all of it.
 fn hidden_value(name: &str, value: &str) -> Option<String> {
     let flag = format!("--{name}=");
@@ -153,13 +164,16 @@ mod tests {
     fn no_canary_of_a_scenario_survives() {
         let text = "\
 name: t
-vars: {pw: CANARY, api_key: CANARY, host: kept}
+vars: {pw: CANARY, axis: CANARY, api_key: CANARY, host: kept}
 targets:
   a: {url: 'http://me:CANARY@host/?b=1', user: 'me:${pw}'}
   b: {url: ['http://${host}/', \"http://h/?token=CANARY\"], header: ['Authorization: CANARY', 'X-Kept: kept']}
 settings:
   secret-key: CANARY
   connection: sftp,password=CANARY
+matrix:
+  connection: {disk: 'sftp,hostname=h,password=CANARY', other: 'sftp,password=${axis}'}
+  user: {admin: 'me:CANARY'}
 ";
         let set = [("pw", "CANARY"), ("url", "http://me:CANARY@h/"), ("host", "kept")];
         let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));

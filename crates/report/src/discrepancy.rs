@@ -4,7 +4,7 @@
 //! operations, so only where a study keeps them (`log-ops`).
 
 use crate::number::{count, plural};
-use measure::{AttemptClass, Enumerated};
+use measure::{AttemptClass, Enumerated, OpKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -30,8 +30,11 @@ struct Ends {
 }
 
 impl Objects {
-    /// Adds the end of an operation.
+    /// Adds the end of an operation. What does not read is about objects of other lists.
     pub fn add(&mut self, op: &OpRecord) {
+        if !matches!(op.kind, OpKind::Get | OpKind::GetRange | OpKind::Head) {
+            return;
+        }
         if self.ends.len() >= OBJECTS_MAX && !self.ends.contains_key(&op.url) {
             self.left_out = true;
             return;
@@ -138,7 +141,7 @@ pub fn text(list: &[Discrepancy]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::{Cause, Instant, OpKind};
+    use measure::{Cause, Instant};
 
     fn op(url: u64, class: AttemptClass) -> OpRecord {
         OpRecord {

@@ -87,7 +87,11 @@ impl Level {
     pub fn of(level: u64, directory: &str, run: &SavedRun) -> Self {
         let measured = Measured::of(directory, run);
         let limited_by_client = run.summary().limited_by(&run.begin.model).is_client();
-        let decided = matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::Decided { .. }));
+        // What was decided may look otherwise when what was in flight has ended.
+        let decided = match run.end.as_ref().map(|end| &end.reason) {
+            Some(EndReason::Decided { broke }) => broke.is_some() == measured.broke.is_some(),
+            _ => false,
+        };
         let seconds = run.summary().measured.seconds;
         Self { level, passed: measured.broke.is_none(), limited_by_client, seconds, decided, measured }
     }

@@ -1,6 +1,8 @@
 //! What a run among others came to, in the few figures that fit a row.
 
 use crate::escape::escape;
+use crate::percentile::{self, Percentile};
+use crate::standing;
 use measure::Objective;
 use measure::objective::Judgement;
 use schemars::JsonSchema;
@@ -12,13 +14,13 @@ use store::{EndReason, SavedRun};
 pub struct Measured {
     /// Operations per second that ended well.
     pub ok_per_second: Option<f64>,
-    /// Goodput, in bytes per second.
+    /// Goodput, in bytes per second; of what was sent, where nothing was received.
     pub goodput: Option<f64>,
     /// Share of operations that ended well, in 0..=1.
     pub success: Option<f64>,
     /// Median response time of successes, in nanoseconds.
     pub response_p50_nanos: Option<u64>,
-    /// 99th percentile of it.
+    /// 99th percentile of it; null where too few operations ended to tell.
     pub response_p99_nanos: Option<u64>,
     /// What it was held to.
     pub objectives: Vec<Held>,
@@ -58,17 +60,23 @@ impl Measured {
         let summary = run.summary();
         let decided = match run.end.as_ref().map(|end| &end.reason) {
             Some(EndReason::Decided { broke }) => broke.as_deref().map(escape),
+            Some(EndReason::Aborted { condition }) => Some(escape(condition)),
+            _ => None,
+        };
+        let wrong = (standing::wrong_answers(run) > 0).then(|| "answers are those of their objects".to_owned());
+        let enough = |q| match percentile::of(&summary.all.response, q) {
+            Percentile::Value(nanos) => Some(nanos),
             _ => None,
         };
         let objectives: Vec<Held> = run.begin.objectives.iter().map(|objective| Held::of(objective, run)).collect();
         let broken = objectives.iter().find(|held| !held.met);
         Self {
             ok_per_second: summary.ok_rate(),
-            goodput: summary.goodput(),
+            goodput: summary.goodput().filter(|received| *received > 0.0).or(summary.good_sending()),
             success: summary.success(),
             response_p50_nanos: summary.all.response.quantile(0.5),
-            response_p99_nanos: summary.all.response.quantile(0.99),
-            broke: decided.or_else(|| broken.map(|held| held.objective.to_string())),
+            response_p99_nanos: enough(0.99),
+            broke: decided.or(wrong).or_else(|| broken.map(|held| held.objective.to_string())),
             objectives,
             limited_by: summary.limited_by(&run.begin.model).to_string(),
             directory: directory.to_owned(),

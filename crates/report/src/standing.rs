@@ -6,7 +6,7 @@ use measure::labels::VALUES_OF_A_THREAD;
 use measure::statistics::steadiness::{self, Steadiness};
 use measure::stats::Dimension;
 use measure::timeline::INTERVAL;
-use measure::{Label, LimitedBy, Model, Stage, Verdict};
+use measure::{Cause, Label, LimitedBy, Model, Stage, Verdict};
 use store::{EndReason, Point, SavedRun};
 
 /// What the figures of a run are worth.
@@ -115,6 +115,13 @@ pub fn because(run: &SavedRun) -> String {
         (LimitedBy::Rate, None) => "the schedule asked for no more".into(),
         (LimitedBy::Unknown, _) => "too little ended to tell".into(),
     }
+}
+
+/// Answers whose bodies were not those of their objects: whatever else was asked, a run with one has failed.
+#[must_use]
+pub fn wrong_answers(run: &SavedRun) -> u64 {
+    let wrong = [Cause::ContentDiffers, Cause::AckedLost, Cause::HashDiffers, Cause::ObjectChanged];
+    wrong.into_iter().map(|cause| run.summary().stats.measured.causes.get(cause)).sum()
 }
 
 /// Whether the client's side set the limit of an open run: the target never had the load that was asked for.

@@ -31,6 +31,9 @@ pub enum StudyRecord {
         text: String,
         /// Variables that were set on the command line, without secrets.
         set: Vec<(String, String)>,
+        /// How many trials are to be run; 0 in older logs, which do not tell.
+        #[serde(default)]
+        trials: u64,
     },
     /// A search for the load line begins.
     Line {
@@ -68,9 +71,9 @@ pub enum StudyRecord {
 impl StudyRecord {
     /// The beginning of a study.
     #[must_use]
-    pub fn scenario(text: &str, set: &[(String, String)]) -> Self {
+    pub fn scenario(text: &str, set: &[(String, String)], trials: u64) -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Self::Scenario { format: FORMAT, version, text: text.to_owned(), set: set.to_vec() }
+        Self::Scenario { format: FORMAT, version, text: text.to_owned(), set: set.to_vec(), trials }
     }
 
     /// The beginning of a search.
@@ -97,6 +100,7 @@ impl StudyLog {
         let path = directory.join(STUDY_FILE);
         let file = crate::run_writer::create_new(&path)?;
         let mut log = Self { path, file };
+        log.lock()?;
         log.append(begin)?;
         Ok(log)
     }
@@ -109,8 +113,20 @@ impl StudyLog {
         let path = directory.join(STUDY_FILE);
         let (records, whole) = read(&path)?;
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| StoreError::new(&path, error))?;
-        file.set_len(whole).map_err(|error| StoreError::new(&path, error))?;
-        Ok((Self { path, file }, records))
+        let log = Self { path, file };
+        log.lock()?;
+        log.file.set_len(whole).map_err(|error| StoreError::new(&log.path, error))?;
+        Ok((log, records))
+    }
+
+    /// Holds it for as long as this value lives: two programs would run the same trials.
+    fn lock(&self) -> Result<(), StoreError> {
+        self.file.try_lock().map_err(|error| match error {
+            fs::TryLockError::WouldBlock => {
+                StoreError::new(&self.path, io::Error::other("another program is writing it: wait until it has ended"))
+            }
+            fs::TryLockError::Error(error) => StoreError::new(&self.path, error),
+        })
     }
 
     /// Appends a line; it is on the disk when this returns.
@@ -172,9 +188,19 @@ mod tests {
     }
 
     #[test]
+    fn a_log_has_one_writer() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = StudyLog::create(dir.path(), &StudyRecord::scenario("name: t", &[], 2)).unwrap();
+        let error = StudyLog::resume(dir.path()).unwrap_err();
+        assert!(error.to_string().contains("another program is writing it"), "{error}");
+        drop(log);
+        StudyLog::resume(dir.path()).unwrap();
+    }
+
+    #[test]
     fn what_was_cut_off_is_cut_away_and_the_rest_goes_on() {
         let directory = tempfile::tempdir().unwrap();
-        let begin = StudyRecord::scenario("name: t", &[]);
+        let begin = StudyRecord::scenario("name: t", &[], 2);
         let mut log = StudyLog::create(directory.path(), &begin).unwrap();
         log.append(&trial(0)).unwrap();
         let again = StudyLog::create(directory.path(), &begin).unwrap_err();

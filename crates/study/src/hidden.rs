@@ -11,7 +11,7 @@ use crate::document::{Node, Value, read};
 pub fn hidden(text: &str, hide: &mut dyn FnMut(&str, &str, bool) -> Option<String>) -> String {
     let Ok(root) = read(text) else { return String::new() };
     let mut found = Vec::new();
-    values(&root, "", false, &mut found);
+    values(&root, Of { name: "", is_variable: false, is_axis: false }, &mut found);
     let mut replaced: Vec<(&Node, String)> = Vec::new();
     for (name, is_variable, node) in found {
         let Value::Text(value) = &node.value else { continue };
@@ -34,15 +34,26 @@ pub fn hidden(text: &str, hide: &mut dyn FnMut(&str, &str, bool) -> Option<Strin
     written
 }
 
+/// What a value is one of.
+#[derive(Clone, Copy)]
+struct Of<'n> {
+    name: &'n str,
+    is_variable: bool,
+    /// An axis, whose values may have names of their own.
+    is_axis: bool,
+}
+
 /// All scalars that are values, with the name of what they are a value of, in the order of the file.
-fn values<'n>(node: &'n Node, name: &'n str, is_variable: bool, found: &mut Vec<(&'n str, bool, &'n Node)>) {
+fn values<'n>(node: &'n Node, of: Of<'n>, found: &mut Vec<(&'n str, bool, &'n Node)>) {
     match &node.value {
-        Value::Text(_) => found.push((name, is_variable, node)),
-        Value::List(items) => items.iter().for_each(|item| values(item, name, is_variable, found)),
+        Value::Text(_) => found.push((of.name, of.is_variable, node)),
+        Value::List(items) => items.iter().for_each(|item| values(item, of, found)),
         Value::Map(entries) => {
             for entry in entries {
-                let is_variable = is_variable || (name.is_empty() && entry.key == "vars");
-                values(&entry.node, &entry.key, is_variable, found);
+                let is_variable = of.is_variable || (of.name.is_empty() && entry.key == "vars");
+                let name = if of.is_axis { of.name } else { entry.key.as_str() };
+                let is_axis = of.is_axis || of.name == "matrix";
+                values(&entry.node, Of { name, is_variable, is_axis }, found);
             }
         }
     }

@@ -37,12 +37,13 @@ impl Hooks {
 /// What the hooks of a trial are told: variables of their environment, with values.
 #[must_use]
 pub fn environment(scenario: &Scenario, cell: &Cell, target: &Target, repeat: u32) -> Vec<(String, String)> {
-    let mut told = vec![
+    let mut told = scenario.variables.clone();
+    told.extend([
         ("PLIMSOLL_STUDY".to_owned(), scenario.name.clone()),
         ("PLIMSOLL_TARGET".to_owned(), target.name.clone()),
         ("PLIMSOLL_CELL".to_owned(), cell.label(scenario)),
         ("PLIMSOLL_REPEAT".to_owned(), (repeat + 1).to_string()),
-    ];
+    ]);
     let settings = cell.settings(scenario, target);
     let told_of = |name: &str| name == "url" || name == STATE || cell.values.iter().any(|(axis, _)| axis == name);
     for setting in settings.iter().filter(|setting| told_of(&setting.name)) {
@@ -75,9 +76,13 @@ parts:
         let cells = cells(&scenario).unwrap();
         let words = cells[1].words(&scenario, &scenario.targets[0]);
         assert_eq!(words.words, ["--range-at=0", "http://a/x"], "a state is no flag");
-        assert_eq!(words.hooks.before.as_deref(), Some("mine ${HOME}"), "the shell knows its environment");
+        assert_eq!(words.hooks.before.as_deref(), Some("mine ${HOME}"));
         assert_eq!((words.hooks.check.as_deref(), words.hooks.after.as_deref()), (Some("test -e x"), Some("all")));
-        assert_eq!(cells[1].words(&scenario, &scenario.targets[1]).hooks.before.as_deref(), Some("drop all"));
+        assert_eq!(
+            cells[1].words(&scenario, &scenario.targets[1]).hooks.before.as_deref(),
+            Some("drop ${drop}"),
+            "the shell fills it in"
+        );
         let told = environment(&scenario, &cells[1], &scenario.targets[0], 2);
         for (name, value) in [
             ("PLIMSOLL_TARGET", "a"),
@@ -86,6 +91,7 @@ parts:
             ("PLIMSOLL_URL", "http://a/x"),
             ("PLIMSOLL_CACHE", "warm"),
             ("PLIMSOLL_RANGE_AT", "0"),
+            ("drop", "all"),
         ] {
             assert!(told.contains(&(name.to_owned(), value.to_owned())), "{name}: {told:?}");
         }

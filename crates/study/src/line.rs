@@ -64,6 +64,12 @@ impl Search {
         self.over.map_or(Step::Try(self.level), Step::Done)
     }
 
+    /// The highest level that has passed and was not disproved since.
+    #[must_use]
+    pub fn passed(&self) -> Option<u64> {
+        self.passed
+    }
+
     /// Whether the line has been found once, and its lower end is run again.
     #[must_use]
     pub fn is_confirming(&self) -> bool {

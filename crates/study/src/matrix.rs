@@ -35,6 +35,8 @@ const DEFAULT_COMMAND: &str = "get";
 const SEARCH: &str = "line";
 /// The value of a load that is to be found.
 const FOUND: &str = "line";
+/// Settings that only a search has: other cells of the same axis do without.
+const OF_SEARCH: [&str; 6] = ["from", "to", "precision", "confidence", "rest", "recovery"];
 
 /// All cells, part by part; the last axis moves first. `None` when there are more than [`CELLS_MAX`].
 #[must_use]
@@ -95,9 +97,16 @@ impl Cell {
             values: vec![(value.clone(), *at)],
         });
         let mut settings: Vec<Setting> = Vec::new();
+        let searched = |values: &[AxisValue]| values.iter().any(|value| value.value == FOUND);
+        let mixed =
+            scenario.parts.get(self.part).is_some_and(|part| part.axes.iter().any(|axis| searched(&axis.values)));
+        let measured = mixed && !self.values.iter().any(|(_, value)| value.value == FOUND);
         for setting in scenario.settings.iter().chain(&target.settings).chain(part).cloned().chain(axes) {
             settings.retain(|known| known.name != setting.name);
             settings.push(setting);
+        }
+        if measured {
+            settings.retain(|setting| !OF_SEARCH.contains(&setting.name.as_str()));
         }
         settings
     }
@@ -191,13 +200,14 @@ parts:
 
     #[test]
     fn a_load_that_is_to_be_found_is_a_search() {
-        let text = "name: t\ntargets: {a: {url: http://a/}}\nsettings: {duration: 2s}\nmatrix: {concurrency: [8, line], range: [1MiB]}\n";
+        let text = "name: t\ntargets: {a: {url: http://a/}}\nsettings: {duration: 2s, to: 64}\nmatrix: {concurrency: [8, line], range: [1MiB]}\n";
         let scenario = Scenario::parse(text, &[], &|_| None).unwrap();
         let cells = cells(&scenario).unwrap();
         let words = cells[1].words(&scenario, &scenario.targets[0]);
-        let shown = "--duration=2s|--range=1MiB|--on=concurrency|http://a/";
+        let shown = "--duration=2s|--to=64|--range=1MiB|--on=concurrency|http://a/";
         assert_eq!((words.command.as_str(), words.words.join("|").as_str()), ("line", shown));
-        assert_eq!(cells[0].words(&scenario, &scenario.targets[0]).command, "get");
+        let measured = cells[0].words(&scenario, &scenario.targets[0]);
+        assert_eq!((measured.command.as_str(), measured.words.len()), ("get", 4), "{measured:?}");
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub struct Scenario {
     pub hooks: Hooks,
     /// What people should know about the machines, by name.
     pub environment: Vec<(String, String)>,
+    /// Variables, which hooks find in their environment.
+    pub variables: Vec<(String, String)>,
 }
 
 /// Who is measured.
@@ -193,9 +195,22 @@ impl Reader<'_> {
         let repeats = of("repeats").and_then(|entry| self.repeats(&entry.node)).unwrap_or(NonZeroU32::MIN);
         let order = of("order").and_then(|entry| self.order(&entry.node)).unwrap_or(Order::Interleaved);
         let seed = of("seed").and_then(|entry| self.number(&entry.node, "seed")).unwrap_or(1);
+        let variables = self.variables.all();
         let hooks = of("hooks").map(|entry| self.hooks(&entry.node)).unwrap_or_default();
         let environment = of("environment").map(|entry| self.texts(&entry.node, "environment")).unwrap_or_default();
-        Some(Scenario { name: name?, notes, targets, settings, parts, repeats, order, seed, hooks, environment })
+        Some(Scenario {
+            name: name?,
+            notes,
+            targets,
+            settings,
+            parts,
+            repeats,
+            order,
+            seed,
+            hooks,
+            environment,
+            variables,
+        })
     }
 
     fn name(&mut self, node: &Node) -> Option<String> {
@@ -300,7 +315,14 @@ impl Reader<'_> {
     fn hooks(&mut self, node: &Node) -> Hooks {
         let mut hooks = Hooks::default();
         for entry in self.map(node, "hooks").unwrap_or_default() {
-            let command = self.text(&entry.node, &entry.key).filter(|command| !command.is_empty());
+            // Not filled in: the shell knows the variables, and shows them to nobody.
+            let command = match &entry.node.value {
+                Value::Text(command) => Some(command.clone()).filter(|command| !command.is_empty()),
+                Value::List(_) | Value::Map(_) => {
+                    self.fault(entry.node.at, format!("`{}` is a command, not a list or a map", entry.key));
+                    None
+                }
+            };
             match entry.key.as_str() {
                 "before" => hooks.before = command,
                 "check" => hooks.check = command,

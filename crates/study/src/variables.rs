@@ -3,8 +3,8 @@
 //! A name stands for a variable of the command line, of the file, or of the environment. Settings that may hold a secret keep
 //! what is of the environment unfilled: the program fills it in where it is sent, so that no plan or report holds it.
 
-/// Settings whose references to the environment the program resolves itself, and commands, whose shell does.
-const RESOLVED_LATER: [&str; 7] = ["header", "cookie", "user", "connection", "before", "check", "after"];
+/// Settings whose references to the environment the program resolves itself.
+const RESOLVED_LATER: [&str; 4] = ["header", "cookie", "user", "connection"];
 
 /// What names stand for.
 pub struct Variables<'a> {
@@ -22,6 +22,16 @@ impl<'a> Variables<'a> {
     /// A variable of the file.
     pub fn add(&mut self, name: &str, value: String) {
         self.own.push((name.to_owned(), value));
+    }
+
+    /// All that the command line and the file set, each name once.
+    pub fn all(&self) -> Vec<(String, String)> {
+        let mut all = self.own.clone();
+        for (name, value) in self.set {
+            all.retain(|(known, _)| known != name);
+            all.push((name.clone(), value.clone()));
+        }
+        all
     }
 
     fn known(&self, name: &str) -> Option<&str> {

@@ -89,7 +89,10 @@ impl fmt::Display for HeaderName {
 /// A header's value: any text without control characters (but tabs), and without blanks around it. Possibly a secret,
 /// so that `Debug` shows only its length.
 #[derive(Clone, PartialEq, Eq)]
-pub struct HeaderValue(Box<str>);
+pub struct HeaderValue {
+    text: Box<str>,
+    secret: bool,
+}
 
 impl HeaderValue {
     /// Checks a value; blanks around it are cut off.
@@ -100,19 +103,25 @@ impl HeaderValue {
         } else if text.bytes().any(|byte| (byte < b' ' && byte != b'\t') || byte == 0x7f) {
             Err(HeaderError::BadValue)
         } else {
-            Ok(Self(text.into()))
+            Ok(Self { text: text.into(), secret: false })
         }
     }
 
-    /// The value. Ask [`HeaderName::is_secret`] before showing it.
+    /// The same as a secret, whatever its name: it came from where secrets are kept.
+    #[must_use]
+    pub fn into_secret(self) -> Self {
+        Self { secret: true, ..self }
+    }
+
+    /// The value. Ask [`Header::is_secret`] before showing it.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 
 impl fmt::Debug for HeaderValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HeaderValue({} bytes)", self.0.len())
+        write!(f, "HeaderValue({} bytes)", self.text.len())
     }
 }
 
@@ -137,7 +146,7 @@ impl Header {
 
     /// Whether this header's value must not be shown or stored.
     pub fn is_secret(&self) -> bool {
-        self.name.is_secret()
+        self.name.is_secret() || self.value.secret
     }
 
     /// Appends the line as it is sent, with its end.

@@ -64,8 +64,9 @@ impl Sequential {
             }
         }
         if self.windows.len() > WINDOWS_MAX {
+            // One more than fits in pairs: the last one is the slice that was just added, alone.
             self.windows = in_batches(&self.windows, 2).collect();
-            (self.each, self.filled) = (self.each * 2, self.each);
+            (self.each, self.filled) = (self.each * 2, 1);
         }
     }
 
@@ -191,6 +192,8 @@ mod tests {
         for window in 0..10_000_u64 {
             test.add(window % 2, 3);
             assert!(test.windows.len() <= WINDOWS_MAX);
+            let full = test.windows[..test.windows.len() - 1].iter().all(|(_, all)| *all == f64::from(3 * test.each));
+            assert!(full, "{window}: all windows but the last have {} slices", test.each);
             let expected = (window.div_ceil(2), 3 * (window + 1));
             assert_eq!(sum(&test.windows), (expected.0 as f64, expected.1 as f64));
         }

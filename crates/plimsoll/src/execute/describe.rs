@@ -194,8 +194,7 @@ fn request_settings(request: &RequestPlan) -> Vec<(String, String)> {
     let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
     set("method", request.method.to_string());
     for header in &request.headers {
-        let line = format!("{}: {}", header.name.as_str(), header.value.as_str());
-        set("header", redact::header(&line));
+        set("header", redact::of_header(header));
     }
     if let Some(body) = &request.body {
         set("body", body_text(body));
@@ -216,7 +215,7 @@ fn request_settings(request: &RequestPlan) -> Vec<(String, String)> {
         set("expect_size", ByteSize(size).to_string());
     }
     for header in &checks.headers {
-        set("expect_header", redact::header(&format!("{}: {}", header.name.as_str(), header.value.as_str())));
+        set("expect_header", redact::of_header(header));
     }
     if checks.etag_is_name {
         set("expect_etag", "the object's name".to_owned());

@@ -19,7 +19,7 @@ use engine::plan::Plan;
 use engine::{Control, StopReason};
 use live::LiveLine;
 use measure::objective::Judgement;
-use measure::{Cause, Objective, Phase, Verdict};
+use measure::{Objective, Phase, Verdict};
 pub use prepare::prepare;
 use recording::Recording;
 use report::Style;
@@ -107,8 +107,18 @@ pub fn carry_out(mut plan: Plan, output: &Output) -> Result<(Vec<SavedRun>, Exit
 
 /// Runs a plan that is prepared once into the directory that is named, and shows nothing of it.
 pub fn measure(plan: &Plan, output: &Output) -> Result<SavedRun, Failure> {
-    let saved = run_once(plan, output, &directory(plan, output))?;
+    let saved = measure_down(plan, output)?;
     unreachable(&saved).map_or(Ok(saved), Err)
+}
+
+/// The same of a target that may be down: that it can not be reached is a result then.
+pub fn measure_down(plan: &Plan, output: &Output) -> Result<SavedRun, Failure> {
+    run_once(plan, output, &directory(plan, output))
+}
+
+/// The exit code after an interrupt: that of its signal.
+pub fn interrupted() -> Exit {
+    Exit::Interrupted(sys::signals::interrupts().last.map_or(2, sys::signals::Signal::number))
 }
 
 /// The run directory: as named, or by time and target.
@@ -186,7 +196,7 @@ fn reason(control: &Control, recording: &Recording) -> EndReason {
     }
     let unreached = control.first_unreached().filter(|_| !control.is_reached());
     match (control.reason(), unreached) {
-        (Some(StopReason::Unreachable), Some(first)) | (None, Some(first)) => {
+        (Some(StopReason::Unreachable | StopReason::Decided) | None, Some(first)) => {
             EndReason::Unreachable { detail: first.cause.about().to_owned() }
         }
         (Some(StopReason::Interrupted), _) => EndReason::Interrupted { signal: recording.signal() },
@@ -285,8 +295,7 @@ pub fn judge(run: &SavedRun) -> Exit {
         say::note(&format!("plimsoll: do not use this result: {why} (exit code 3)"));
         return Exit::Unusable;
     }
-    let wrong = [Cause::ContentDiffers, Cause::AckedLost, Cause::HashDiffers, Cause::ObjectChanged];
-    let differing: u64 = wrong.into_iter().map(|cause| run.summary.stats.measured.causes.get(cause)).sum();
+    let differing = report::standing::wrong_answers(run);
     if differing > 0 {
         say::note(&format!("plimsoll: {differing} answers were not those of their objects (exit code 1)"));
         return Exit::Objectives;

@@ -1,11 +1,10 @@
 //! Requests before or after a run, watched: how far they have come is shown, and an interrupt ends them.
 
 use super::live::LiveLine;
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use engine::{Control, StopReason};
 use measure::Instant;
 use std::time::Duration;
-use sys::signals::Signal;
 
 /// What is told about every 50 ms: how many answers have come.
 pub type Tick<'t> = dyn FnMut(u64, &Control, Instant) + 't;
@@ -26,6 +25,5 @@ pub fn watched<T>(describe: impl Fn(u64, Duration) -> String, ask: impl FnOnce(&
 
 /// How the program ends when such requests were interrupted.
 pub fn interrupted(text: impl Into<String>) -> Failure {
-    let number = sys::signals::interrupts().last.map_or(2, Signal::number);
-    Failure::Message(Exit::Interrupted(number), text.into())
+    Failure::Message(super::interrupted(), text.into())
 }

@@ -145,7 +145,7 @@ fn hooks_run_around_each_trial_and_a_failing_one_ends_the_study() {
     study.expect(0);
     assert_eq!(trials(&study).len(), 2);
     let seen = fs::read_to_string(place.path("seen")).unwrap();
-    assert_eq!(seen, "cold on a\nafter\nwarm on a\nwarm on a\nafter\n");
+    assert_eq!(seen, "cold on a\nafter\nwarm on a\nafter\nwarm on a\nafter\n");
     let log = place.path("study/002-cache-warm/a-1.hooks.log");
     assert_eq!(fs::read_to_string(log).unwrap(), "said\nsaid\n", "one line of each try");
     server.stop();

@@ -12,7 +12,7 @@ pub use junit::junit;
 
 use crate::escape::escape;
 use crate::load_line::{FoundWord, LoadLine};
-use crate::number::{byte_rate, rate, share, time};
+use crate::number::{byte_rate, plural, rate, share, time};
 use crate::standing::{self, Standing};
 use measure::Objective;
 use measure::objective::Judgement;
@@ -80,10 +80,33 @@ impl Suite {
         };
         let objectives = &run.begin.objectives;
         self.cases.extend(objectives.iter().map(|objective| case(objective.to_string(), judged(objective))));
+        let wrong = standing::wrong_answers(run);
+        if wrong > 0 {
+            let why = format!("{} not those of their objects", were_of(wrong, "answer"));
+            self.cases.push(case("answers are those of their objects".to_owned(), Outcome::Failed(why)));
+        }
+        if let Some(EndReason::Aborted { condition }) = run.end.as_ref().map(|end| &end.reason) {
+            let condition = escape(condition);
+            self.cases.push(case(format!("not {condition}"), Outcome::Failed(format!("ended since {condition}"))));
+        }
         if objectives.is_empty() {
             self.cases.push(case("figures can be used".to_owned(), unusable.map_or(Outcome::Passed, Outcome::Error)));
         }
         self.seconds += seconds;
+    }
+
+    /// Adds that a study is not whole, where trials are missing.
+    pub fn add_missing(&mut self, trials: u64) {
+        if trials > 0 {
+            let why = format!("{} not there: the study goes on, or was stopped", were_of(trials, "trial"));
+            self.cases.push(Case {
+                class: self.name.clone(),
+                name: "all trials were run".to_owned(),
+                seconds: 0.0,
+                outcome: Outcome::Error(why),
+                figures: String::new(),
+            });
+        }
     }
 
     /// Adds a search for the load line.
@@ -108,6 +131,10 @@ impl Suite {
     }
 }
 
+fn were_of(count: u64, what: &str) -> String {
+    format!("{} {}", plural(count, what), if count == 1 { "was" } else { "were" })
+}
+
 /// Why the figures of a run must not be used, or that there are none.
 fn unusable(run: &SavedRun) -> Option<String> {
     let ending = match run.end.as_ref().map(|end| &end.reason) {
@@ -115,7 +142,10 @@ fn unusable(run: &SavedRun) -> Option<String> {
         Some(EndReason::Failed { detail }) => Some(format!("the run could not go on: {}", escape(detail))),
         Some(EndReason::DiskFull) => Some("the disk that holds the run was full".to_owned()),
         Some(EndReason::Interrupted { signal }) => Some(format!("the run was interrupted by signal {signal}")),
-        _ => None,
+        None => Some("the run has no end: it goes on, or was killed".to_owned()),
+        Some(
+            EndReason::Completed | EndReason::Decided { .. } | EndReason::Aborted { .. } | EndReason::Merged { .. },
+        ) => None,
     };
     match (Standing::of(run), ending) {
         (Standing::Invalid(violations), _) => {

@@ -2,9 +2,9 @@
 
 use super::ms;
 use super::table::{Column, count, number, text};
+use crate::measured::Measured;
 use crate::percentile::{self, Percentile};
 use crate::standing::{Standing, limited_by};
-use measure::objective::Judgement;
 use measure::stats::Tally;
 use measure::{Distribution, Model, Summary};
 use store::SavedRun;
@@ -42,9 +42,7 @@ impl Row {
     }
 
     fn broken(&self) -> Option<String> {
-        let broken = |judgement| judgement == Judgement::Broken;
-        let mut objectives = self.run.begin.objectives.iter();
-        objectives.find(|objective| broken(objective.judge(self.summary()))).map(ToString::to_string)
+        Measured::of("", &self.run).broke
     }
 }
 

@@ -99,8 +99,7 @@ pub fn document(study: &SavedStudy) -> Document {
 
 fn verdict(study: &SavedStudy) -> Verdict {
     let (trials, searches) = (study.measured.trials.len(), study.measured.lines.len());
-    let planned = study.cells.len() * study.targets.len() * study.repeats as usize;
-    let missing = planned.saturating_sub(trials + searches);
+    let missing = usize::try_from(study.measured.missing()).unwrap_or(usize::MAX);
     let of = |word: VerdictWord| study.measured.trials.iter().filter(|trial| trial.verdict == word).count();
     let (word, tone) =
         match (of(VerdictWord::Invalid), missing + of(VerdictWord::Partial) + of(VerdictWord::Interrupted)) {
@@ -126,7 +125,7 @@ fn verdict(study: &SavedStudy) -> Verdict {
         lines.push(format!(
             "{} of {} are not there: the study goes on, or was stopped",
             count(missing as u64),
-            count(planned as u64)
+            count(study.measured.planned)
         ));
     }
     lines.extend(notes(&study.measured.trials));

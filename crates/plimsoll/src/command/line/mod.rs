@@ -203,7 +203,7 @@ pub fn write_html(base: &Path, records: &[StudyRecord], file: Option<&Path>) -> 
 /// The exit code that a search deserves.
 pub fn judge(line: &LoadLine) -> Exit {
     match line.found {
-        FoundWord::Interrupted => Exit::Interrupted(2),
+        FoundWord::Interrupted => execute::interrupted(),
         _ if line.limited_by_client => Exit::Unusable,
         FoundWord::Line | FoundWord::AtLeast | FoundWord::Unfinished => Exit::Good,
         FoundWord::Below | FoundWord::Unsteady | FoundWord::NotRecovered => Exit::Objectives,

@@ -22,6 +22,8 @@ const TIME: Duration = Duration::from_secs(5);
 /// They are as fast as before when they take at most so many times as long, and this on top.
 const SLOWER_MAX: f64 = 2.0;
 const SLACK: Duration = Duration::from_millis(20);
+/// Rest between two tries.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Where the run is saved that was last made for this.
 const DIRECTORY: &str = "recovery";
 
@@ -49,7 +51,7 @@ impl Recovery {
             ..output.clone()
         };
         let mut recovery = Self { plan, output, directory, before: None };
-        recovery.before = recovery.ask()?.summary().all.service.quantile(0.5);
+        recovery.before = execute::measure(&recovery.plan, &recovery.output)?.summary().all.service.quantile(0.5);
         Ok(recovery)
     }
 
@@ -70,6 +72,7 @@ impl Recovery {
             if recovered || waited >= most || execute::was_interrupted(&run) {
                 return Ok(recovered || execute::was_interrupted(&run));
             }
+            std::thread::sleep(PAUSE);
         }
     }
 
@@ -79,6 +82,7 @@ impl Recovery {
                 Failure::could_not_run(format!("{} can not be made anew: {error}", self.directory.display()))
             })?;
         }
-        execute::measure(&self.plan, &self.output)
+        // It may have gone down under its load, and come up again.
+        execute::measure_down(&self.plan, &self.output)
     }
 }

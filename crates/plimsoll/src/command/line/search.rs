@@ -58,24 +58,21 @@ impl Levels {
                 Step::Try(level) => level,
             };
             let Some(run) = self.run(level, search.is_confirming())? else {
-                return Ok(Found::Interrupted { passed: self.highest_passed() });
+                return Ok(Found::Interrupted { passed: search.passed() });
             };
             search.tell(run.passed);
+            let below = search.passed().filter(|passed| *passed < level);
             if self.is_beyond_client(level) {
-                return Ok(match self.highest_passed() {
+                return Ok(match below {
                     Some(passed) => Found::Line { passed, failed: level },
                     None => Found::Below { failed: level },
                 });
             }
             if !run.passed && !recovery.wait(self.args.recovery)? {
-                return Ok(Found::NotRecovered { passed: self.highest_passed(), failed: level });
+                return Ok(Found::NotRecovered { passed: below, failed: level });
             }
             rest(self.args.rest);
         }
-    }
-
-    fn highest_passed(&self) -> Option<u64> {
-        self.levels.iter().filter(|level| level.passed).map(|level| level.level).max()
     }
 
     /// Whether a rate has failed twice because this client can not offer it: more would only measure the client.
@@ -106,10 +103,12 @@ impl Levels {
         let decision = Decision::new(&self.output.objectives, 1.0 - self.args.confidence).or_met_after(held);
         let decision = match self.args.on {
             On::Concurrency => decision,
+            // How many arrive is a matter of chance.
+            On::Rate if self.args.get.common.load.poisson => decision,
             On::Rate => decision.of_at_most(level as f64 * self.time.as_secs_f64()),
         };
         let output = Output { directory: Some(self.base.join(&name)), decision: Some(decision), ..self.output.clone() };
-        let saved = execute::measure(&plan, &output)?;
+        let saved = execute::measure_down(&plan, &output)?;
         let record = StudyRecord::Level { level, directory: name.clone() };
         self.log.append(&record).map_err(|error| cannot_save(&error))?;
         if execute::was_interrupted(&saved) {

@@ -33,10 +33,14 @@ pub fn headers(flags: &Requests, credentials: Option<String>) -> Result<Vec<Head
             Some(path) => {
                 let text = read::text(Path::new(path))?;
                 for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
-                    given.push(header(line, &format!("{path}, line {number}"))?);
+                    given.push(kept(header(line, &format!("{path}, line {number}"))?));
                 }
             }
-            None => given.push(header(&expand(line, "-H")?, "-H")?),
+            None => {
+                let expanded = expand(line, "-H")?;
+                let typed = header(&expanded, "-H")?;
+                given.push(if expanded == *line { typed } else { kept(typed) });
+            }
         }
     }
     for name in ["connection", "content-length", "transfer-encoding", "range"] {
@@ -78,6 +82,11 @@ pub fn headers(flags: &Requests, credentials: Option<String>) -> Result<Vec<Head
         }
     }
     Ok(given)
+}
+
+/// A header field from where secrets are kept: a file, or the environment.
+fn kept(header: Header) -> Header {
+    Header { value: header.value.into_secret(), ..header }
 }
 
 /// One cookie or several, as a browser sends them. The message does not repeat what may be a secret.

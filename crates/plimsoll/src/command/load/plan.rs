@@ -13,7 +13,7 @@ use engine::plan::{
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use engine::tls::{self, TlsPlan, TlsSettings};
-use measure::Objective;
+use measure::{Enumerated, Objective};
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -63,6 +63,12 @@ pub fn plan(args: &Args, asked: Asked) -> Result<Plan, Failure> {
         return Err(Failure::usage(format!("--repeat {repeat}: at most {REPEAT_MAX}")));
     }
     let once = NonZeroU64::new(targets.count()).filter(|_| once);
+    let bounds = args.checks.objective.iter().chain(&args.checks.abort_when);
+    for kind in bounds.filter_map(Objective::kind) {
+        if !mix.requests().iter().any(|request| request.kind == kind) {
+            return Err(Failure::usage(format!("--objective: no operation of this load is a `{}`", kind.name())));
+        }
+    }
     Ok(Plan {
         targets: Arc::new(targets),
         choice,

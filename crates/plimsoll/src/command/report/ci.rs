@@ -46,5 +46,8 @@ fn suite(directory: &Path) -> Result<Suite, Failure> {
             }
         }
     }
+    if let Kind::Study = set.kind {
+        suite.add_missing(saved::missing(&set.records));
+    }
     Ok(suite)
 }

@@ -59,6 +59,9 @@ fn show(args: &Args) -> Result<ExitCode, Failure> {
         }
         Err(error) if matches!(error.kind, StoreErrorKind::NotARun) && args.directory.join(STUDY_FILE).is_file() => {
             let records = store::read_study(&args.directory).map_err(|error| execute::unread(&error))?;
+            if matches!(form, Print::Ab | Print::Httpbench) {
+                return Err(Failure::usage("--print: ab and httpbench print one run: name the directory of one"));
+            }
             let here = args.directory.as_path();
             let exit = match (records.first(), &args.html) {
                 (Some(StudyRecord::Scenario { .. }), None) => run::show(here, &records, form),

@@ -1,47 +1,65 @@
 //! Which objects end well on one target and fail on another, from the logs of operations of a study's trials.
 
-use crate::execute;
-use crate::failure::Failure;
+use crate::say;
 use report::discrepancy::{Discrepancy, Objects};
 use report::escape::escape;
 use std::path::Path;
-use store::{OPS_FILE, OpLogReader, StoreError, StudyRecord};
+use store::{OPS_FILE, OpLogReader, StudyRecord};
 
-/// The objects of a target in a cell, over all repeats.
-struct OfTarget {
-    cell: String,
-    target: String,
-    objects: Objects,
-}
+/// A target with its objects, over all repeats of a cell.
+type OfTarget = (String, Objects);
 
-/// What differs between the targets of each cell.
-pub fn differing(base: &Path, records: &[StudyRecord]) -> Result<Vec<Discrepancy>, Failure> {
-    let all = read(base, records).map_err(|error| execute::unread_again(&error))?;
-    let pairs = all.iter().flat_map(|one| all.iter().map(move |other| (one, other)));
-    let pairs = pairs.filter(|(one, other)| one.cell == other.cell && one.target != other.target);
-    let between = |(one, other): (&OfTarget, &OfTarget)| {
-        Discrepancy::between(&one.cell, (&one.target, &one.objects), (&other.target, &other.objects))
-    };
-    Ok(pairs.filter_map(between).collect())
-}
-
-fn read(base: &Path, records: &[StudyRecord]) -> Result<Vec<OfTarget>, StoreError> {
-    let mut all: Vec<OfTarget> = Vec::new();
+/// What differs between the targets of each cell. One cell at a time: a target may have a million objects.
+pub fn differing(base: &Path, records: &[StudyRecord]) -> Vec<Discrepancy> {
+    let mut cells: Vec<&str> = Vec::new();
     for record in records {
-        let StudyRecord::Trial { cell, target, directory, .. } = record else { continue };
-        let run = base.join(directory);
-        if !run.join(OPS_FILE).is_file() {
-            continue;
-        }
-        let (cell, target) = (escape(cell), escape(target));
-        let known = all.iter().position(|known| known.cell == cell && known.target == target);
-        let at = known.unwrap_or_else(|| {
-            all.push(OfTarget { cell, target, objects: Objects::default() });
-            all.len() - 1
-        });
-        for op in OpLogReader::open(&run)? {
-            all[at].objects.add(&op?);
+        if let StudyRecord::Trial { cell, directory, .. } = record
+            && !cells.contains(&cell.as_str())
+            && base.join(directory).join(OPS_FILE).is_file()
+        {
+            cells.push(cell);
         }
     }
-    Ok(all)
+    cells.into_iter().flat_map(|cell| of_cell(base, records, cell)).collect()
+}
+
+fn of_cell(base: &Path, records: &[StudyRecord], cell: &str) -> Vec<Discrepancy> {
+    let mut targets: Vec<OfTarget> = Vec::new();
+    for record in records {
+        let StudyRecord::Trial { cell: of, target, directory, .. } = record else { continue };
+        let run = base.join(directory);
+        if of != cell || !run.join(OPS_FILE).is_file() {
+            continue;
+        }
+        let target = escape(target);
+        let at = targets.iter().position(|(known, _)| *known == target).unwrap_or_else(|| {
+            targets.push((target, Objects::default()));
+            targets.len() - 1
+        });
+        read(&run, &mut targets[at].1);
+    }
+    let pairs = targets.iter().flat_map(|one| targets.iter().map(move |other| (one, other)));
+    let between = |(one, other): (&OfTarget, &OfTarget)| {
+        Discrepancy::between(&escape(cell), (&one.0, &one.1), (&other.0, &other.1))
+    };
+    pairs.filter(|(one, other)| one.0 != other.0).filter_map(between).collect()
+}
+
+/// Adds what a log holds, as far as it can be read.
+fn read(run: &Path, objects: &mut Objects) {
+    let damaged =
+        |why: &str| say::note(&format!("the log of operations in {} is not read to its end: {why}", run.display()));
+    let mut log = match OpLogReader::open(run) {
+        Ok(log) => log,
+        Err(error) => return damaged(&error.to_string()),
+    };
+    for op in &mut log {
+        match op {
+            Ok(op) => objects.add(&op),
+            Err(error) => return damaged(&error.to_string()),
+        }
+    }
+    if let Some(damage) = log.damage() {
+        damaged(damage.kind.about());
+    }
 }

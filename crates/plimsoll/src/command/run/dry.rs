@@ -75,7 +75,8 @@ pub fn text(scenario: &Scenario, planned: &[Planned], assumed: Option<f64>) -> S
         sum += time.unwrap_or_default() * repeats;
         moved += bytes.unwrap_or_default() * f64::from(repeats);
         open |= time.is_none();
-        let of: Vec<String> = trial.words.words.iter().map(|word| quoted(&crate::redact::url_text(word))).collect();
+        let words = crate::redact::command_line(trial.words.words.iter().cloned());
+        let of: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         let time = time.map_or_else(|| "until done".to_owned(), |time| format_span(rounded(time)));
         let most = bytes.map(|bytes| format!(", at most {}", shown(bytes))).unwrap_or_default();
         text.push_str(&format!(

@@ -14,17 +14,22 @@ use report::number::{byte_rate, rate};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use store::{StoreError, StudyLog, StudyRecord};
+use store::{RECORDS_FILE, STUDY_FILE, StoreError, StudyLog, StudyRecord};
 use study::Scenario;
 
 /// The directory, its log, and the trials that are there already.
-pub fn begin(args: &Args, scenario: &Scenario, text: &str) -> Result<(PathBuf, StudyLog, HashSet<String>), Failure> {
+pub fn begin(
+    args: &Args,
+    scenario: &Scenario,
+    text: &str,
+    trials: usize,
+) -> Result<(PathBuf, StudyLog, HashSet<String>), Failure> {
     let cannot = |error: StoreError| Failure::could_not_run(format!("the study can not be saved: {error}"));
     // Neither the text nor the variables are needed again but to be shown and compared.
     let (text, set) = crate::redact::scenario(text, &args.set);
     let Some(directory) = &args.resume else {
         let base = args.out.clone().unwrap_or_else(|| execute::default_directory(&scenario.name));
-        let log = StudyLog::create(&base, &StudyRecord::scenario(&text, &set)).map_err(cannot)?;
+        let log = StudyLog::create(&base, &StudyRecord::scenario(&text, &set, trials as u64)).map_err(cannot)?;
         return Ok((base, log, HashSet::new()));
     };
     let (log, records) = StudyLog::resume(directory).map_err(|error| Failure::usage(format!("--resume: {error}")))?;
@@ -38,13 +43,17 @@ pub fn begin(args: &Args, scenario: &Scenario, text: &str) -> Result<(PathBuf, S
         }
     }
     let done = records.into_iter().filter_map(|record| match record {
-        StudyRecord::Trial { directory, .. } => Some(directory),
+        StudyRecord::Trial { directory: trial, .. } => {
+            let place = directory.join(&trial);
+            (place.join(RECORDS_FILE).exists() || place.join(STUDY_FILE).exists()).then_some(trial)
+        }
         _ => None,
     });
     Ok((directory.clone(), log, done.collect()))
 }
 
-/// Runs the trials that are missing. The gravest of their exit codes.
+/// Runs the trials that are missing; how the user has ended them, else [`Exit::Good`]: what trials deserve is judged when they are
+/// shown.
 pub fn all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &HashSet<String>) -> Result<Exit, Failure> {
     let missing: Vec<&Planned> = planned.iter().filter(|trial| !done.contains(&trial.directory)).collect();
     let begun = Instant::now();
@@ -63,20 +72,28 @@ pub fn all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &HashSet<
             escape(&trial.target),
             left.unwrap_or_default()
         ));
-        let said_by_hooks = base.join(format!("{}.hooks.log", trial.directory));
-        if !hooks::before(&trial.words.hooks, &trial.told, &said_by_hooks)? {
-            return Ok(Exit::Interrupted(2));
-        }
-        let Some(said) = measure(trial, base)? else { return Ok(Exit::Interrupted(2)) };
-        if !hooks::after(&trial.words.hooks, &trial.told, &said_by_hooks)? {
-            return Ok(Exit::Interrupted(2));
-        }
+        let Some(said) = hooked(trial, base)? else { return Ok(execute::interrupted()) };
         say::note(&format!("    {said}"));
         let (cell, target, directory) = (trial.cell.clone(), trial.target.clone(), trial.directory.clone());
         let record = StudyRecord::Trial { cell, target, repeat: trial.repeat, directory };
         log.append(&record).map_err(|error| Failure::could_not_run(format!("the study can not be saved: {error}")))?;
     }
     Ok(Exit::Good)
+}
+
+/// Runs one trial between its hooks. `after` cleans up what `before` has begun, whatever became of the trial.
+fn hooked(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
+    let (hooks, said_by_hooks) = (&trial.words.hooks, base.join(format!("{}.hooks.log", trial.directory)));
+    let measured = match hooks::before(hooks, &trial.told, &said_by_hooks) {
+        Ok(true) => measure(trial, base),
+        Ok(false) => Ok(None),
+        Err(failure) => Err(failure),
+    };
+    let cleaned = hooks::after(hooks, &trial.told, &said_by_hooks);
+    match (measured?, cleaned?) {
+        (said, true) => Ok(said),
+        (_, false) => Ok(None),
+    }
 }
 
 /// Runs one trial, and tells what it came to; `None` when the user has interrupted. What an earlier try left half done is made

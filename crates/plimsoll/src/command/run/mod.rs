@@ -9,6 +9,7 @@ pub mod saved;
 mod show;
 
 use crate::cli::{self, Command};
+use crate::command::schema::scenario::NO_SETTINGS;
 use crate::execute::{self, Print};
 use crate::failure::Failure;
 use crate::say;
@@ -91,6 +92,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         Failure::usage(format!("{} in {file}", plural(faults.len() as u64, "mistake")))
     };
     let scenario = Scenario::parse(&text, &args.set, &|name| std::env::var(name).ok()).map_err(faulty)?;
+    let faults = unfit_names(&scenario);
+    if !faults.is_empty() {
+        return Err(faulty(faults));
+    }
     let planned = plan(&scenario, args)?;
     let faults = check(&planned);
     if !faults.is_empty() {
@@ -99,7 +104,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.dry_run {
         return say::out(&dry::text(&scenario, &planned, args.assume)).map(|()| ExitCode::SUCCESS);
     }
-    let (base, mut log, done) = measure::begin(args, &scenario, &text)?;
+    let (base, mut log, done) = measure::begin(args, &scenario, &text, planned.len())?;
     let exit = measure::all(&planned, &base, &mut log, &done)?;
     let records = store::read_study(&base).map_err(|error| execute::unread_again(&error))?;
     let shown = show(&base, &records, if args.json { Print::Json } else { Print::Text })?;
@@ -158,6 +163,44 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
         return Err(Failure::usage("--only leaves no trial: name an axis with one of its values, a part or a target"));
     }
     Ok(planned)
+}
+
+/// Names that can not stand in reports, or not beside each other on a disk.
+fn unfit_names(scenario: &Scenario) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for axis in scenario.parts.iter().flat_map(|part| &part.axes) {
+        let bare = axis.values.iter().filter(|value| value.label == value.value);
+        for value in bare.filter(|value| crate::redact::is_secret(&axis.name, &value.value)) {
+            let why = format!(
+                "a value of `{0}` holds a secret, and cells are called by their values: name it, like {0}: {{mine: …}}",
+                axis.name
+            );
+            faults.push(Fault::new(value.at, why));
+        }
+    }
+    let everywhere = scenario.settings.iter().chain(scenario.targets.iter().flat_map(|target| &target.settings));
+    let settings = everywhere.chain(scenario.parts.iter().flat_map(|part| &part.settings));
+    let named = settings.map(|setting| (setting.name.as_str(), setting.at));
+    let axes = scenario.parts.iter().flat_map(|part| &part.axes).map(|axis| (axis.name.as_str(), axis.at));
+    for (name, at) in named.chain(axes).filter(|(name, _)| NO_SETTINGS.contains(name)) {
+        let instead = if name == "repeat" { ": write `repeats` beside `targets`" } else { "" };
+        faults.push(Fault::new(
+            at,
+            format!("`{name}` is no setting: a study says itself where and how it is shown{instead}"),
+        ));
+    }
+    let mut directories: Vec<String> = Vec::new();
+    for target in &scenario.targets {
+        let directory = matrix::directory_name(&target.name);
+        let at = target.settings.first().map_or(study::Position::START, |setting| setting.at);
+        if directory.is_empty() {
+            faults.push(Fault::new(at, "a target needs a name".to_owned()));
+        } else if directories.contains(&directory) {
+            faults.push(Fault::new(at, format!("another target has the directory `{directory}` as well: rename one")));
+        }
+        directories.push(directory);
+    }
+    faults
 }
 
 /// The command of a trial, as it would be typed.

@@ -4,11 +4,13 @@ use super::differing;
 use crate::command::line;
 use crate::execute;
 use crate::failure::{Exit, Failure};
+use crate::say;
 use report::escape::escape;
 use report::lines::LineTrial;
 use report::load_line::LoadLine;
 use report::study::Trial;
 use report::{SavedStudy, StudyCell};
+use std::collections::HashSet;
 use std::path::Path;
 use store::{STUDY_FILE, SavedRun, StudyRecord};
 use study::{Scenario, matrix};
@@ -43,8 +45,14 @@ pub enum Measured {
 
 /// The trials of a study in the order in which they were run, read one after the other.
 pub fn trials<'r>(base: &'r Path, records: &'r [StudyRecord]) -> impl Iterator<Item = Result<Saved, Failure>> + 'r {
-    records.iter().filter_map(|record| {
+    records.iter().enumerate().filter_map(|(index, record)| {
         let StudyRecord::Trial { cell, target, repeat, directory } = record else { return None };
+        // A trial that had to be run again stands there twice.
+        let same =
+            |later: &StudyRecord| matches!(later, StudyRecord::Trial { directory: other, .. } if other == directory);
+        if records[index + 1..].iter().any(same) {
+            return None;
+        }
         let place = base.join(directory);
         let measured = match place.join(STUDY_FILE).is_file() {
             true => line::saved(&place).map(|found| Measured::Line(Box::new(found))),
@@ -62,7 +70,14 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), 
     let mut study = asked(records);
     let mut exit = Exit::Good;
     for trial in trials(base, records) {
-        let Saved { cell, target, repeat, directory, measured } = trial?;
+        let Saved { cell, target, repeat, directory, measured } = match trial {
+            Ok(trial) => trial,
+            // The others are still worth showing; it counts as one that is not there.
+            Err(failure) => {
+                say::note(&format!("a trial is left out: {}", failure.into_message()));
+                continue;
+            }
+        };
         match measured {
             Measured::Line(found) => {
                 let (line, last) = *found;
@@ -77,8 +92,21 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), 
             }
         }
     }
-    study.measured.discrepancies = differing::differing(base, records)?;
+    study.measured.discrepancies = differing::differing(base, records);
     Ok((study, exit))
+}
+
+/// Trials that are not there.
+pub fn missing(records: &[StudyRecord]) -> u64 {
+    let planned = asked(records).measured.planned;
+    let directories: HashSet<&str> = records
+        .iter()
+        .filter_map(|record| match record {
+            StudyRecord::Trial { directory, .. } => Some(directory.as_str()),
+            _ => None,
+        })
+        .collect();
+    planned.saturating_sub(directories.len() as u64)
 }
 
 /// What was asked for.
@@ -96,6 +124,10 @@ fn asked(records: &[StudyRecord]) -> SavedStudy {
     study.cells = matrix::cells(&scenario).unwrap_or_default().iter().map(cell).collect();
     study.targets = scenario.targets.iter().map(|target| escape(&target.name)).collect();
     study.repeats = scenario.repeats.get();
+    study.measured.planned = match records.first() {
+        Some(StudyRecord::Scenario { trials: planned @ 1.., .. }) => *planned,
+        _ => (study.cells.len() * study.targets.len()) as u64 * u64::from(study.repeats),
+    };
     (study.name, study.notes) = (scenario.name, scenario.notes);
     study
 }

@@ -17,7 +17,9 @@ pub fn show(base: &Path, records: &[StudyRecord], form: Print) -> Result<Exit, F
             let cells = if trials.is_empty() { String::new() } else { report::study::text(trials, &saved.order()) };
             let both = if trials.is_empty() || lines.is_empty() { "" } else { "\n" };
             let differing = report::discrepancy::text(&saved.measured.discrepancies);
-            execute::print(&(cells + both + &report::lines::text(lines, &saved.order()) + &differing))?;
+            execute::print(
+                &(saved.measured.headline() + &cells + both + &report::lines::text(lines, &saved.order()) + &differing),
+            )?;
         }
     }
     Ok(exit)

@@ -1,6 +1,6 @@
 //! `plimsoll schema` and `plimsoll completions`: what other programs read.
 
-mod scenario;
+pub mod scenario;
 
 use crate::failure::Failure;
 use crate::say;

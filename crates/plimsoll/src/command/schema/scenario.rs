@@ -11,7 +11,7 @@ use study::scenario::Order;
 /// Commands whose flags are settings; a flag that several have is explained by the first.
 const COMMANDS: [&str; 4] = ["get", "put", "mix", "line"];
 /// Flags that a study has no use for: it says where its runs are, how often each is made and how they are shown.
-const NO_SETTINGS: [&str; 8] = ["out", "json", "print", "html", "repeat", "quiet", "help", "help-all"];
+pub const NO_SETTINGS: [&str; 8] = ["out", "json", "print", "html", "repeat", "quiet", "help", "help-all"];
 
 /// The schema of a scenario, as the command line has its flags.
 pub fn schema(cli: &clap::Command) -> Value {
