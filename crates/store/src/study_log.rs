@@ -203,6 +203,7 @@ mod tests {
         let begin = StudyRecord::scenario("name: t", &[], 2);
         let mut log = StudyLog::create(directory.path(), &begin).unwrap();
         log.append(&trial(0)).unwrap();
+        drop(log);
         let again = StudyLog::create(directory.path(), &begin).unwrap_err();
         assert!(matches!(again.kind, StoreErrorKind::Exists));
         let path = directory.path().join(STUDY_FILE);

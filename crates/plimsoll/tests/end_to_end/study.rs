@@ -28,6 +28,33 @@ fn trials(ended: &Ended) -> Vec<Value> {
     study["trials"].as_array().unwrap().clone()
 }
 
+#[test]
+fn ten_settings_that_are_wrong_have_ten_messages() {
+    let place = Place::new();
+    let wrong = [
+        ("concurrency", "many"),
+        ("duration", "1 fortnight"),
+        ("think", "soon"),
+        ("timeout-head", "0s"),
+        ("expect-status", "9"),
+        ("success", "101%"),
+        ("objective", "p99 = fast"),
+        ("abort-when", "p99 <= 1s"),
+        ("thread", "2"),
+        ("seed", "-1"),
+    ];
+    let lines: String = wrong.iter().map(|(name, value)| format!("  {name}: '{value}'\n")).collect();
+    place.write("wrong.yaml", format!("name: wrong\ntargets: {{a: {{url: http://127.0.0.1:1/}}}}\nsettings:\n{lines}"));
+    let ended = place.run(["run", "wrong.yaml"]);
+    ended.expect(2);
+    for (line, (name, _)) in (4..).zip(wrong) {
+        let told =
+            ended.stderr.lines().any(|told| told.starts_with(&format!("wrong.yaml:{line}:")) && told.contains(name));
+        assert!(told, "{line} {name}: {}", ended.stderr);
+    }
+    assert!(ended.stderr.contains("10 mistakes"), "{}", ended.stderr);
+}
+
 /// One target becomes slow above 40 requests at once, the other above 20.
 #[test]
 fn a_cell_can_be_a_load_line() {

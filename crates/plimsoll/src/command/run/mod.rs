@@ -1,6 +1,7 @@
 //! `plimsoll run`: a whole study from one file. Every trial is a run of `get`, `put` or `mix`, or a search for the load line, with a
 //! directory of its own, and a study that was stopped goes on where it was.
 
+mod check;
 mod differing;
 mod dry;
 mod hooks;
@@ -9,7 +10,6 @@ pub mod saved;
 mod show;
 
 use crate::cli::{self, Command};
-use crate::command::schema::scenario::NO_SETTINGS;
 use crate::execute::{self, Print};
 use crate::failure::Failure;
 use crate::say;
@@ -92,12 +92,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         Failure::usage(format!("{} in {file}", plural(faults.len() as u64, "mistake")))
     };
     let scenario = Scenario::parse(&text, &args.set, &|name| std::env::var(name).ok()).map_err(faulty)?;
-    let faults = unfit_names(&scenario);
+    let faults = check::names(&scenario);
     if !faults.is_empty() {
         return Err(faulty(faults));
     }
     let planned = plan(&scenario, args)?;
-    let faults = check(&planned);
+    let faults = check::settings(&planned);
     if !faults.is_empty() {
         return Err(faulty(faults));
     }
@@ -165,82 +165,8 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
     Ok(planned)
 }
 
-/// Names that can not stand in reports, or not beside each other on a disk.
-fn unfit_names(scenario: &Scenario) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    for axis in scenario.parts.iter().flat_map(|part| &part.axes) {
-        let bare = axis.values.iter().filter(|value| value.label == value.value);
-        for value in bare.filter(|value| crate::redact::is_secret(&axis.name, &value.value)) {
-            let why = format!(
-                "a value of `{0}` holds a secret, and cells are called by their values: name it, like {0}: {{mine: …}}",
-                axis.name
-            );
-            faults.push(Fault::new(value.at, why));
-        }
-    }
-    let everywhere = scenario.settings.iter().chain(scenario.targets.iter().flat_map(|target| &target.settings));
-    let settings = everywhere.chain(scenario.parts.iter().flat_map(|part| &part.settings));
-    let named = settings.map(|setting| (setting.name.as_str(), setting.at));
-    let axes = scenario.parts.iter().flat_map(|part| &part.axes).map(|axis| (axis.name.as_str(), axis.at));
-    for (name, at) in named.chain(axes).filter(|(name, _)| NO_SETTINGS.contains(name)) {
-        let instead = if name == "repeat" { ": write `repeats` beside `targets`" } else { "" };
-        faults.push(Fault::new(
-            at,
-            format!("`{name}` is no setting: a study says itself where and how it is shown{instead}"),
-        ));
-    }
-    let mut directories: Vec<String> = Vec::new();
-    for target in &scenario.targets {
-        let directory = matrix::directory_name(&target.name);
-        let at = target.settings.first().map_or(study::Position::START, |setting| setting.at);
-        if directory.is_empty() {
-            faults.push(Fault::new(at, "a target needs a name".to_owned()));
-        } else if directories.contains(&directory) {
-            faults.push(Fault::new(at, format!("another target has the directory `{directory}` as well: rename one")));
-        }
-        directories.push(directory);
-    }
-    faults
-}
-
 /// The command of a trial, as it would be typed.
 fn command(words: &Words) -> Result<Command, Failure> {
     let typed = ["plimsoll".to_owned(), words.command.clone()].into_iter().chain(words.words.iter().cloned());
     cli::parse(typed.map(Into::into))
-}
-
-/// What is wrong with the settings of the trials, each mistake once.
-fn check(planned: &[Planned]) -> Vec<Fault> {
-    let mut faults: Vec<Fault> = Vec::new();
-    // All repeats of a cell are the same command.
-    for trial in planned.iter().filter(|trial| trial.repeat == 0) {
-        let checked = command(&trial.words).and_then(|command| command.check());
-        let Err(failure) = checked else { continue };
-        let message = failure.into_message();
-        // The setting that the message speaks of; else the first one.
-        let place = |flag: &str| message.contains(&format!("--{flag}")) || message.contains(&format!("`{flag}`"));
-        let named = trial.words.places.iter().rev().find(|(name, _)| place(name));
-        let short = message.starts_with('-').then(|| short(&message)).flatten();
-        let by_letter = trial.words.places.iter().rev().find(|(name, _)| Some(name.as_str()) == short);
-        let url = trial.words.places.iter().find(|(name, _)| name == "url");
-        let at = named.or(by_letter).or(url).map_or(study::Position::START, |(_, at)| *at);
-        let fault = Fault::new(at, message);
-        if !faults.contains(&fault) {
-            faults.push(fault);
-        }
-    }
-    faults.sort_by_key(|fault| fault.at);
-    faults
-}
-
-/// The setting whose letter a message begins with.
-fn short(message: &str) -> Option<&'static str> {
-    match message.get(..2)? {
-        "-c" => Some("concurrency"),
-        "-n" => Some("requests"),
-        "-d" => Some("duration"),
-        "-R" => Some("rate"),
-        "-H" => Some("header"),
-        _ => None,
-    }
 }

@@ -48,9 +48,7 @@ pub fn trials<'r>(base: &'r Path, records: &'r [StudyRecord]) -> impl Iterator<I
     records.iter().enumerate().filter_map(|(index, record)| {
         let StudyRecord::Trial { cell, target, repeat, directory } = record else { return None };
         // A trial that had to be run again stands there twice.
-        let same =
-            |later: &StudyRecord| matches!(later, StudyRecord::Trial { directory: other, .. } if other == directory);
-        if records[index + 1..].iter().any(same) {
+        if records[index + 1..].contains(record) {
             return None;
         }
         let place = base.join(directory);
