@@ -1,116 +1,13 @@
-//! A scenario: what a study asks, read from a file.
-//!
-//! Reading finds all mistakes of form that there are, not only the first. What a setting means is not known here: settings are
-//! flags of the command that each trial runs, and the program checks them when the matrix has been made.
+//! Reads the nodes of a document as a scenario, and notes what is wrong with them.
 
+use super::{Axis, AxisValue, Order, Part, Scenario, Setting, Target};
 use crate::Hooks;
-use crate::document::{Entry, Fault, Node, Position, Value, read};
+use crate::document::{Entry, Fault, Node, Position, Value};
 use crate::variables::Variables;
 use std::num::NonZeroU32;
 
 /// Trials of one cell, at most.
 const REPEATS_MAX: u32 = 1000;
-
-/// What a study asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scenario {
-    /// Its name: letters, digits, `-`, `_` and `.`.
-    pub name: String,
-    /// What people should know about it.
-    pub notes: Option<String>,
-    /// Who is measured, in the order of the file; at least one.
-    pub targets: Vec<Target>,
-    /// Settings of all trials.
-    pub settings: Vec<Setting>,
-    /// Its parts, each with a matrix of its own; at least one.
-    pub parts: Vec<Part>,
-    /// How often each cell is measured.
-    pub repeats: NonZeroU32,
-    /// In which order.
-    pub order: Order,
-    /// Seed of orders that are drawn.
-    pub seed: u64,
-    /// Commands around each trial.
-    pub hooks: Hooks,
-    /// What people should know about the machines, by name.
-    pub environment: Vec<(String, String)>,
-    /// Variables, which hooks find in their environment.
-    pub variables: Vec<(String, String)>,
-}
-
-/// Who is measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// What it is called in reports.
-    pub name: String,
-    /// Its own settings, `url` among them.
-    pub settings: Vec<Setting>,
-    /// Commands around each of its trials.
-    pub hooks: Hooks,
-}
-
-/// A part of a study: a matrix, and settings that hold for it alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// What it is called in reports; empty where there is only one.
-    pub name: String,
-    /// Settings that hold for it.
-    pub settings: Vec<Setting>,
-    /// The axes of its matrix; none for a single cell.
-    pub axes: Vec<Axis>,
-    /// Commands around each of its trials.
-    pub hooks: Hooks,
-}
-
-/// A setting that takes several values, one after the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Axis {
-    /// Which.
-    pub name: String,
-    /// Where it stands.
-    pub at: Position,
-    /// Its values; at least one.
-    pub values: Vec<AxisValue>,
-}
-
-/// A value of an axis.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AxisValue {
-    /// What it is called in reports: the value itself, unless the axis names its values.
-    pub label: String,
-    /// The value.
-    pub value: String,
-    /// Where it stands.
-    pub at: Position,
-}
-
-/// A setting: a flag of the command without its dashes, or `url`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// Which.
-    pub name: String,
-    /// Where it stands.
-    pub at: Position,
-    /// Its values; several for a flag that may be given several times.
-    pub values: Vec<(String, Position)>,
-}
-
-/// In which order trials are run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// All targets of a cell one after the other, then back (ABBA), then the next cell.
-    Interleaved,
-    /// All cells of a target, then those of the next.
-    Sequential,
-    /// As the seed draws it, each repeat of all cells before the next.
-    Random,
-}
-
-impl Order {
-    /// All of them, with the words for them.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("interleaved", Self::Interleaved), ("sequential", Self::Sequential), ("random", Self::Random)];
-}
 
 /// Settings that say what is loaded.
 const LOADED: [&str; 2] = ["url", "url-file"];
@@ -129,34 +26,10 @@ const KEYS: [&str; 12] = [
     "environment",
 ];
 
-impl Scenario {
-    /// Reads a scenario. `set` are variables that were given on the command line and come before those of the file, `environment`
-    /// tells the others.
-    ///
-    /// # Errors
-    /// All mistakes that were found, in the order of the file.
-    pub fn parse(
-        text: &str,
-        set: &[(String, String)],
-        environment: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, Vec<Fault>> {
-        let root = read(text).map_err(|fault| vec![fault])?;
-        let mut reader = Reader { faults: Vec::new(), variables: Variables::new(set, environment) };
-        let scenario = reader.scenario(&root);
-        match (scenario, reader.faults.is_empty()) {
-            (Some(scenario), true) => Ok(scenario),
-            (_, _) => {
-                reader.faults.sort_by_key(|fault| fault.at);
-                Err(reader.faults)
-            }
-        }
-    }
-}
-
 /// Reads nodes, and notes what is wrong with them.
-struct Reader<'a> {
-    faults: Vec<Fault>,
-    variables: Variables<'a>,
+pub(super) struct Reader<'a> {
+    pub(super) faults: Vec<Fault>,
+    pub(super) variables: Variables<'a>,
 }
 
 impl Reader<'_> {
@@ -164,7 +37,7 @@ impl Reader<'_> {
         self.faults.push(Fault::new(at, message));
     }
 
-    fn scenario(&mut self, root: &Node) -> Option<Scenario> {
+    pub(super) fn scenario(&mut self, root: &Node) -> Option<Scenario> {
         let entries = self.map(root, "a scenario")?;
         for entry in entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
             self.fault(entry.at, unknown(&entry.key, &KEYS, "keys of a scenario"));
@@ -447,85 +320,4 @@ fn nearest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
         row[b.len()]
     };
     known.iter().map(|other| (distance(other), *other)).filter(|(far, _)| *far <= 2).min().map(|(_, other)| other)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(text: &str) -> Result<Scenario, Vec<Fault>> {
-        Scenario::parse(text, &[], &|_| None)
-    }
-
-    #[test]
-    fn a_scenario_is_read_whole() {
-        let text = "\
-name: ranges
-vars: {host: 127.0.0.1, size: 1MiB}
-targets:
-  mine: {url: 'http://${host}/a', as: piece}
-  nginx:
-    url: http://${host}:8080/a
-settings:
-  duration: 10s
-  header: ['A: 1', 'B: 2']
-parts:
-  full: {matrix: {concurrency: [1, 8]}}
-  ranges:
-    settings: {range: '${size}'}
-    matrix: {concurrency: [10]}
-repeats: 3
-order: random
-";
-        let scenario = parse(text).unwrap();
-        assert_eq!((scenario.name.as_str(), scenario.repeats.get(), scenario.order), ("ranges", 3, Order::Random));
-        assert_eq!(scenario.targets[0].settings[0].values[0].0, "http://127.0.0.1/a");
-        assert_eq!(scenario.settings[1].values.len(), 2);
-        assert_eq!(
-            (scenario.parts[1].name.as_str(), scenario.parts[1].settings[0].values[0].0.as_str()),
-            ("ranges", "1MiB")
-        );
-        let set = [("host".to_owned(), "10.0.0.1".to_owned())];
-        let set = Scenario::parse(text, &set, &|_| None).unwrap();
-        assert_eq!(set.targets[1].settings[0].values[0].0, "http://10.0.0.1:8080/a", "--set comes first");
-    }
-
-    #[test]
-    fn ten_mistakes_have_ten_messages() {
-        let text = "\
-name: my study
-targts: {}
-targets:
-  a: {as: piece}
-  b: [1]
-repeats: 0
-order: interleavd
-seed: -1
-notes: [1]
-settings: fast
-matrix:
-  concurrency: []
-  range: ['${missing}']
-";
-        let faults = parse(text).unwrap_err();
-        let shown: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        for (line, word) in [
-            (1, "can not name a directory"),
-            (2, "did you mean `targets`"),
-            (4, "target `a` has no `url`"),
-            (5, "is a map"),
-            (6, "not from 1 to 1000"),
-            (7, "did you mean `interleaved`"),
-            (8, "no whole number"),
-            (9, "not a list"),
-            (10, "is a map"),
-            (12, "has no values"),
-            (13, "no variable `missing`"),
-        ] {
-            assert!(
-                faults.iter().any(|fault| fault.at.line == line && fault.message.contains(word)),
-                "{line} {word}: {shown:#?}"
-            );
-        }
-    }
 }
