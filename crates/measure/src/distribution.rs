@@ -317,17 +317,16 @@ mod decimal {
 }
 
 #[cfg(test)]
+pub(crate) fn of(values: &[u64]) -> Distribution {
+    let mut distribution = Distribution::default();
+    values.iter().for_each(|value| distribution.record(*value));
+    distribution
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    fn of(values: &[u64]) -> Distribution {
-        let mut distribution = Distribution::default();
-        for value in values {
-            distribution.record(*value);
-        }
-        distribution
-    }
 
     fn close(found: u64, truth: u64) -> bool {
         found.abs_diff(truth) as f64 <= (truth as f64 * 1e-3).max(RESOLUTION as f64)

@@ -96,13 +96,8 @@ pub fn row_begins(row: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::distribution::of;
     use proptest::prelude::*;
-
-    fn of(values: &[u64]) -> Distribution {
-        let mut distribution = Distribution::default();
-        values.iter().for_each(|value| distribution.record(*value));
-        distribution
-    }
 
     fn second(heat: &mut Heat, index: u64, values: &[u64]) {
         let at = |second: u64| Instant::from_nanos(second.saturating_mul(1_000_000_000));

@@ -1,10 +1,7 @@
 //! Cells of a study that are load lines: where the line of each target lies, beside that of the first.
 
-use crate::discrepancy::Discrepancy;
-use crate::json::VerdictWord;
 use crate::load_line::{FoundWord, LoadLine};
-use crate::number::{count, plural};
-use crate::study::{Order, Trial};
+use crate::study::Order;
 use crate::text::table;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,19 +21,6 @@ pub struct LineTrial {
     pub line: LoadLine,
 }
 
-/// All trials of a study.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Study {
-    /// How many trials were to be run.
-    pub planned: u64,
-    /// Those that measured one load.
-    pub trials: Vec<Trial>,
-    /// Those that searched for the load line.
-    pub lines: Vec<LineTrial>,
-    /// Objects that end well on one target and fail on another, where operations were logged.
-    pub discrepancies: Vec<Discrepancy>,
-}
-
 /// Searches by cell, repeat and target.
 pub(crate) fn sorted<'s>(lines: &'s [LineTrial], order: &Order<'s>) -> Vec<&'s LineTrial> {
     let order = order.with(lines.iter().map(|trial| (trial.cell.as_str(), trial.target.as_str())));
@@ -48,40 +32,6 @@ pub(crate) fn sorted<'s>(lines: &'s [LineTrial], order: &Order<'s>) -> Vec<&'s L
 
 /// Titles of what is shown of a search.
 pub(crate) const COLUMNS: [&str; 6] = ["cell", "target", "load line", "fails at", "beside", "first to break"];
-
-impl Study {
-    /// Trials that are not there: the study goes on, or was stopped.
-    #[must_use]
-    pub fn missing(&self) -> u64 {
-        self.planned.saturating_sub((self.trials.len() + self.lines.len()) as u64)
-    }
-
-    /// How far it is, and how its trials stand, in a line.
-    #[must_use]
-    pub fn headline(&self) -> String {
-        let (trials, searches) = (self.trials.len() as u64, self.lines.len() as u64);
-        let of = |word: VerdictWord| self.trials.iter().filter(|trial| trial.verdict == word).count() as u64;
-        let (invalid, cut) = (of(VerdictWord::Invalid), of(VerdictWord::Partial) + of(VerdictWord::Interrupted));
-        let word = match (invalid, self.missing() + cut) {
-            (0, 0) if trials + searches > 0 => "VALID",
-            (0, _) => "PARTIAL",
-            _ => "INVALID",
-        };
-        let met = self.trials.iter().filter(|trial| trial.measured.broke.is_none()).count() as u64;
-        let mut said = format!("{word} · objectives met in {} of {}", count(met), plural(trials, "trial"));
-        if searches > 0 {
-            said.push_str(&format!(" · {} searched", plural(searches, "load line")));
-        }
-        if self.missing() > 0 {
-            let of = count(self.planned);
-            said.push_str(&format!(
-                " · {} of {of} are not there: `plimsoll run --resume` goes on",
-                count(self.missing())
-            ));
-        }
-        said + "\n\n"
-    }
-}
 
 /// The load lines of a study as a table; nothing where there are none.
 #[must_use]
@@ -137,12 +87,6 @@ fn beside(line: &LoadLine, first: &LoadLine) -> String {
         (Some(passed), Some(first)) if first > 0 => format!("{:.2} ×", passed as f64 / first as f64),
         _ => "–".to_owned(),
     }
-}
-
-/// The JSON Schema of [`Study`].
-#[must_use]
-pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Study).to_value()
 }
 
 #[cfg(test)]

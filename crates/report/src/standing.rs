@@ -1,5 +1,6 @@
 //! May these figures be used? The verdict, what limited the run, and what a reader must know beside them.
 
+use crate::json::VerdictWord;
 use crate::number::{count, plural, seconds, share, were};
 use measure::books::Violation;
 use measure::labels::VALUES_OF_A_THREAD;
@@ -38,12 +39,7 @@ impl Standing {
     /// The word in reports.
     #[must_use]
     pub fn word(&self) -> &'static str {
-        match self {
-            Self::Valid => "VALID",
-            Self::Interrupted => "INTERRUPTED",
-            Self::Partial => "PARTIAL",
-            Self::Invalid(_) => "INVALID",
-        }
+        VerdictWord::from(self).text()
     }
 }
 

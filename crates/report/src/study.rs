@@ -1,8 +1,10 @@
 //! A study: a row for each cell and target, beside what the first target of the cell did.
 
+use crate::discrepancy::Discrepancy;
 use crate::json::VerdictWord;
+use crate::lines::LineTrial;
 use crate::measured::Measured;
-use crate::number::{byte_rate, rate, share, time};
+use crate::number::{byte_rate, count, plural, rate, share, time};
 use crate::repeated::median;
 use crate::standing::{self, Standing};
 use crate::text::{failures, table};
@@ -13,6 +15,68 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use store::SavedRun;
+
+/// All trials of a study.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Study {
+    /// How many trials were to be run.
+    pub planned: u64,
+    /// Those that measured one load.
+    pub trials: Vec<Trial>,
+    /// Those that searched for the load line.
+    pub lines: Vec<LineTrial>,
+    /// Objects that end well on one target and fail on another, where operations were logged.
+    pub discrepancies: Vec<Discrepancy>,
+}
+
+impl Study {
+    /// Trials that are there.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        (self.trials.len() + self.lines.len()) as u64
+    }
+
+    /// Trials that are not there: the study goes on, or was stopped.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        self.planned.saturating_sub(self.count())
+    }
+
+    /// Whether its figures can be used: those of all trials, and all that were asked for.
+    #[must_use]
+    pub fn verdict(&self) -> VerdictWord {
+        let any = |word: VerdictWord| self.trials.iter().any(|trial| trial.verdict == word);
+        let whole = self.count() > 0 && self.missing() == 0;
+        match (any(VerdictWord::Invalid), any(VerdictWord::Partial) || any(VerdictWord::Interrupted)) {
+            (true, _) => VerdictWord::Invalid,
+            (false, false) if whole => VerdictWord::Valid,
+            (false, _) => VerdictWord::Partial,
+        }
+    }
+
+    /// How its trials stand, in phrases.
+    #[must_use]
+    pub fn standing(&self) -> Vec<String> {
+        let (trials, searches) = (self.trials.len() as u64, self.lines.len() as u64);
+        let met = self.trials.iter().filter(|trial| trial.measured.broke.is_none()).count() as u64;
+        let objectives = || format!("objectives met in {} of {}", count(met), plural(trials, "trial"));
+        let searched = || format!("{} searched", plural(searches, "load line"));
+        let phrases = [(trials > 0).then(objectives), (searches > 0).then(searched)];
+        phrases.into_iter().flatten().collect()
+    }
+
+    /// Its first line: whether it can be used, how its trials stand, and how far it is.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        let mut pieces = vec![self.verdict().text().to_owned()];
+        pieces.extend(self.standing());
+        if self.missing() > 0 {
+            let (missing, planned) = (count(self.missing()), count(self.planned));
+            pieces.push(format!("{missing} of {planned} are not there: `plimsoll run --resume` goes on"));
+        }
+        pieces.join(" · ") + "\n\n"
+    }
+}
 
 /// What one trial came to.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -246,6 +310,12 @@ pub(crate) fn shown<'t>(trials: &'t [Trial], order: &Order<'t>) -> Vec<[String; 
         cells
     };
     std::iter::once(COLUMNS.map(str::to_owned)).chain(rows.iter().map(row)).collect()
+}
+
+/// The JSON Schema of [`Study`].
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Study).to_value()
 }
 
 #[cfg(test)]

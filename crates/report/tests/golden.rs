@@ -60,7 +60,7 @@ fn the_published_schema_is_the_one_in_use() {
         ("repeats", repeats_schema()),
         ("comparison", comparison_schema()),
         ("line", report::load_line::schema()),
-        ("study", report::lines::schema()),
+        ("study", report::study::schema()),
     ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/{name}.schema.json"));
         check(&path, &(serde_json::to_string_pretty(&schema).unwrap() + "\n"));

@@ -165,11 +165,8 @@ fn a_client_that_leaves_a_proxied_download_aborts_both_answers() {
 
 #[test]
 fn faults_can_be_those_of_one_server() {
-    let faults = Faults {
-        delay: Delay::Constant(Duration::from_millis(50)),
-        error_every: NonZeroU64::new(2),
-        ..Faults::default()
-    };
+    let delay = Duration::from_millis(250);
+    let faults = Faults { delay: Delay::Constant(delay), error_every: NonZeroU64::new(2), ..Faults::default() };
     let listen = vec![(Ipv4Addr::LOCALHOST, 0).into(); 2];
     let set = ClusterConfig { listen, elsewhere: REDIRECT, faults_on: Some(1) };
     let cluster = Cluster::start(&Config { faults, ..config() }, &set).unwrap();
@@ -182,10 +179,10 @@ fn faults_can_be_those_of_one_server() {
     };
     let (statuses, took) = ask(0);
     assert_eq!(statuses, [200; 4]);
-    assert!(took < Duration::from_millis(100), "{took:?}");
+    assert!(took < delay, "none was held up: {took:?}");
     let (statuses, took) = ask(1);
     assert_eq!(statuses, [200, 500, 200, 500]);
-    assert!(took >= Duration::from_millis(200), "{took:?}");
+    assert!(took >= delay * 4, "{took:?}");
 }
 
 #[test]

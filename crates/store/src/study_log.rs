@@ -6,6 +6,7 @@
 use crate::error::{StoreError, StoreErrorKind};
 use measure::load_line::{Found, LoadUnit};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -141,12 +142,22 @@ impl StudyLog {
     }
 }
 
-/// What the log of a directory says.
+/// What the log of a directory says. A trial that had to be run again stands there twice, and is told once.
 ///
 /// # Errors
 /// When there is none, or a line but the last can not be read.
 pub fn read_study(directory: &Path) -> Result<Vec<StudyRecord>, StoreError> {
-    read(&directory.join(STUDY_FILE)).map(|(records, _)| records)
+    let (mut records, _) = read(&directory.join(STUDY_FILE))?;
+    let mut told = HashSet::new();
+    records.reverse();
+    records.retain(|record| match record {
+        StudyRecord::Trial { cell, target, repeat, directory } => {
+            told.insert((cell.clone(), target.clone(), *repeat, directory.clone()))
+        }
+        _ => true,
+    });
+    records.reverse();
+    Ok(records)
 }
 
 /// The records, and how many bytes of the file they take.
@@ -215,6 +226,15 @@ mod tests {
         assert_eq!(records.len(), 2);
         log.append(&trial(1)).unwrap();
         assert_eq!(read_study(directory.path()).unwrap(), [begin, trial(0), trial(1)]);
+    }
+
+    #[test]
+    fn a_trial_that_was_run_again_is_told_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let begin = StudyRecord::scenario("name: t", &[], 2);
+        let mut log = StudyLog::create(directory.path(), &begin).unwrap();
+        [0, 1, 0].iter().for_each(|repeat| log.append(&trial(*repeat)).unwrap());
+        assert_eq!(read_study(directory.path()).unwrap(), [begin, trial(1), trial(0)]);
     }
 
     #[test]

@@ -22,6 +22,13 @@ impl Hooks {
     /// Names of the commands.
     pub const KEYS: [&str; 3] = ["before", "check", "after"];
 
+    /// All of them by their names, in the order in which they are run.
+    #[must_use]
+    pub fn named(&self) -> [(&'static str, Option<&str>); 3] {
+        let [before, check, after] = Self::KEYS;
+        [(before, self.before.as_deref()), (check, self.check.as_deref()), (after, self.after.as_deref())]
+    }
+
     /// These, and those of `wider` where nothing is said.
     #[must_use]
     pub fn or(self, wider: &Self) -> Self {

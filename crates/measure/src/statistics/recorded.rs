@@ -90,13 +90,8 @@ impl Recorded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::distribution::of;
     use proptest::prelude::*;
-
-    fn of(values: &[u64]) -> Distribution {
-        let mut distribution = Distribution::default();
-        values.iter().for_each(|value| distribution.record(*value));
-        distribution
-    }
 
     proptest! {
         #[test]

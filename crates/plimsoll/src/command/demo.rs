@@ -11,7 +11,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use store::{SavedRun, StudyRecord};
 
 /// How the demonstration is shown.
 #[derive(clap::Args, Debug)]
@@ -45,11 +44,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     ));
     let base = args.out.clone().unwrap_or_else(|| execute::default_directory("demo"));
     let exit = line::run(search(&url, &base, args.json)?)?;
+    let (found, last) = line::saved(&base)?;
     if !args.json {
+        let last = last.as_ref().ok_or_else(|| Failure::could_not_run("the search has run no level"))?;
         say::out("\nthe last run, at the line:\n\n")?;
-        execute::show(&last_run(&base)?, Print::Text)?;
+        execute::show(last, Print::Text)?;
     }
-    line::write_html(&base, &store::read_study(&base).map_err(|error| execute::unread_again(&error))?, None)?;
+    line::write_html(&found, last.as_ref(), &base, None)?;
     let ledger = server.stop();
     say::note(&format!(
         "the server's own books: {}, {} complete",
@@ -69,15 +70,4 @@ fn search(url: &str, base: &Path, json: bool) -> Result<line::Args, Failure> {
         Command::Line(args) => Ok(*args),
         _ => Err(Failure::could_not_run("the demonstration is no search")),
     }
-}
-
-/// The run that a search ended with.
-fn last_run(base: &Path) -> Result<SavedRun, Failure> {
-    let records = store::read_study(base).map_err(|error| execute::unread_again(&error))?;
-    let last = records.iter().rev().find_map(|record| match record {
-        StudyRecord::Level { directory, .. } => Some(base.join(directory)),
-        _ => None,
-    });
-    let last = last.ok_or_else(|| Failure::could_not_run("the search has run no level"))?;
-    SavedRun::read(&last).map_err(|error| execute::unread_again(&error))
 }

@@ -12,7 +12,7 @@ use measure::Interval;
 use report::Standing;
 use report::export::table::{self, TableForm};
 use report::export::{ExportError, ab, hdr, intervals, markdown, operations, retrieval, runs};
-use report::lines::Study;
+use report::study::Study;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

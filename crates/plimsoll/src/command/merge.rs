@@ -242,10 +242,6 @@ fn together(a: Model, b: Model) -> Model {
     }
 }
 
-fn cannot_save(error: &StoreError) -> Failure {
-    Failure::could_not_run(format!("the merged run can not be saved: {error}; name another directory with --out"))
-}
-
 /// Intervals of one run that are read ahead of the others.
 const AHEAD: usize = 2;
 
@@ -271,7 +267,7 @@ fn intervals<'s>(
 }
 
 fn write(parts: &[Part], overlap: &Overlap, begin: &Begin, out: &Path) -> Result<(), Failure> {
-    let mut writer = RunWriter::create(out, begin).map_err(|error| cannot_save(&error))?;
+    let mut writer = RunWriter::create(out, begin).map_err(|error| execute::cannot_save("the merged run", &error))?;
     let mut over = Instant::ZERO;
     let written = thread::scope(|scope| {
         let sources = parts.iter().enumerate();
@@ -297,7 +293,7 @@ fn write(parts: &[Part], overlap: &Overlap, begin: &Begin, out: &Path) -> Result
         }
         Ok(seconds)
     });
-    let seconds = written.map_err(|error: StoreError| cannot_save(&error))?;
+    let seconds = written.map_err(|error: StoreError| execute::cannot_save("the merged run", &error))?;
     if seconds != overlap.seconds().saturating_mul(parts.len() as u64) {
         return Err(Failure::could_not_run("a run has changed while it was read: merge them when all are over"));
     }
@@ -309,5 +305,5 @@ fn write(parts: &[Part], overlap: &Overlap, begin: &Begin, out: &Path) -> Result
         peak_memory_bytes: ends().map(|end| end.peak_memory_bytes).fold(0, u64::saturating_add),
         cpu_nanos: ends().map(|end| end.cpu_nanos).fold(0, u64::saturating_add),
     };
-    writer.end(&end).map_err(|error| cannot_save(&error))
+    writer.end(&end).map_err(|error| execute::cannot_save("the merged run", &error))
 }

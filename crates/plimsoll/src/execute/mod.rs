@@ -140,9 +140,9 @@ fn unix_ms() -> u64 {
 
 fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<SavedRun, Failure> {
     let begin = describe::begin(plan, output, unix_ms());
-    let writer = store::RunWriter::create(directory, &begin).map_err(|error| cannot_save(&error))?;
+    let writer = store::RunWriter::create(directory, &begin).map_err(|error| cannot_save("the run", &error))?;
     let log = match plan.log_ops {
-        true => Some(store::OpLogWriter::create(directory).map_err(|error| cannot_save(&error))?),
+        true => Some(store::OpLogWriter::create(directory).map_err(|error| cannot_save("the run", &error))?),
         false => None,
     };
     let control = Control::new(plan.stop.bytes.map(NonZeroU64::get));
@@ -177,8 +177,18 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<SavedRun, 
     SavedRun::read(directory).map_err(|error| unread_again(&error))
 }
 
-fn cannot_save(error: &StoreError) -> Failure {
-    Failure::could_not_run(format!("the run can not be saved: {error}; name another directory with --out"))
+/// That something can not be saved where --out says.
+pub fn cannot_save(what: &str, error: &StoreError) -> Failure {
+    Failure::could_not_run(format!("{what} can not be saved: {error}; name another directory with --out"))
+}
+
+/// Makes room for what is measured anew: what an earlier try has left in its directory goes away.
+pub fn make_room(directory: &Path) -> Result<(), Failure> {
+    if !directory.exists() {
+        return Ok(());
+    }
+    std::fs::remove_dir_all(directory)
+        .map_err(|error| Failure::could_not_run(format!("{} can not be made anew: {error}", directory.display())))
 }
 
 fn not_all_saved(errors: &[StoreError], directory: &Path) -> Failure {
@@ -270,7 +280,6 @@ pub fn was_interrupted(run: &SavedRun) -> bool {
 
 /// The exit code that a saved run deserves.
 pub fn judge(run: &SavedRun) -> Exit {
-    let open = run.begin.model.is_open();
     match run.end.as_ref().map(|end| &end.reason) {
         Some(EndReason::Unreachable { .. }) => return Exit::CouldNotRun,
         Some(EndReason::DiskFull) => {
@@ -285,12 +294,11 @@ pub fn judge(run: &SavedRun) -> Exit {
         | None => {}
     }
     let invalid = matches!(run.summary.verdict(run.is_whole()), Verdict::Invalid(_));
-    let limited_by = run.summary.limited_by(&run.begin.model);
-    if invalid || (open && limited_by.is_client()) {
+    if invalid || report::standing::rate_not_made(run) {
         let why = if invalid {
             "the books do not balance".to_owned()
         } else {
-            format!("the rate was limited by: {limited_by}")
+            format!("the rate was limited by: {}", report::standing::limited_by(run))
         };
         say::note(&format!("plimsoll: do not use this result: {why} (exit code 3)"));
         return Exit::Unusable;

@@ -41,7 +41,9 @@ fn a_planted_line_is_found_and_shown_again() {
     assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), found);
     let over = found["levels"].as_array().unwrap().iter().find(|level| level["level"] == 64).unwrap();
     assert!(over["decided"] == true && over["passed"] == false, "{over:#}");
-    assert!(over["seconds"].as_f64().unwrap() < 3.0, "it ends when it is decided: {over:#}");
+    let ended = place.run(["report", "--json", &format!("found/{}", over["directory"].as_str().unwrap())]);
+    let ended: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(ended["end"]["reason"], "decided", "no level goes on once it is decided: {over:#}");
     let text = place.run(["report", "found"]);
     assert!(
         text.stdout.starts_with(&format!("LOAD LINE {passed} in flight hold; {failed} in flight do not")),

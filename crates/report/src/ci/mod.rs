@@ -155,7 +155,7 @@ fn unusable(run: &SavedRun) -> Option<String> {
         (_, Some(ending)) => Some(ending),
         _ => {
             let limit = standing::limited_by(run);
-            let limited = run.begin.model.is_open() && limit.is_client();
+            let limited = standing::rate_not_made(run);
             limited.then(|| format!("limited by: {limit}: the target was not offered the load asked for"))
         }
     }

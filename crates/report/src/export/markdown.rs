@@ -4,12 +4,13 @@
 //! as they are; anything else stands in a code element with the characters that mean something as entities.
 
 use crate::escape::escape;
-use crate::lines::{self, Study};
+use crate::lines;
 use crate::load_line::{COLUMNS, ESTIMATED, LoadLine};
 use crate::measured::Measured;
 use crate::number::{bit_rate, byte_rate, count, rate, seconds, share, time};
 use crate::percentile::{self, Percentile};
 use crate::standing::{self, Standing};
+use crate::study::Study;
 use crate::study::{self, Order};
 use measure::Distribution;
 use std::fmt::Write;

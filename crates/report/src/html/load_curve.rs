@@ -1,6 +1,7 @@
 //! What a search for the load line has measured, as charts over the level: of one search, or of several beside each other.
 
 use super::data::{Across, Bound, Bracket, Chart, Mark, Marks, Plot, Shape, Unit};
+use super::figure;
 use crate::load_line::{FoundWord, Level, LoadLine, UnitWord};
 use measure::objective::{Metric, Timed};
 
@@ -23,21 +24,16 @@ struct Figure {
     id: &'static str,
     title: &'static str,
     about: &'static str,
-    unit: Unit,
-    log: bool,
+    metric: Metric,
     of: fn(&Level) -> Option<f64>,
-    /// Whether an objective bounds it.
-    bounded: fn(Metric) -> bool,
 }
 
 const P99: Figure = Figure {
     id: "response",
     title: "Response time, p99",
     about: "Response time of operations that ended well, by level.",
-    unit: Unit::Time,
-    log: true,
+    metric: Metric::Time(Timed::Response, 0.99),
     of: |level| level.measured.response_p99_nanos.map(|nanos| nanos as f64),
-    bounded: |metric| metric == Metric::Time(Timed::Response, 0.99),
 };
 
 /// The figures that are drawn alike for one search and for several.
@@ -46,28 +42,22 @@ const FIGURES: [Figure; 3] = [
         id: "rate",
         title: "Ended well",
         about: "Operations that ended well in a second, by level.",
-        unit: Unit::Rate,
-        log: false,
+        metric: Metric::Rate,
         of: |level| level.measured.ok_per_second,
-        bounded: |metric| metric == Metric::Rate,
     },
     Figure {
         id: "goodput",
         title: "Goodput",
         about: "Body bytes in a second that served something, by level.",
-        unit: Unit::Bytes,
-        log: false,
+        metric: Metric::Goodput,
         of: |level| level.measured.goodput,
-        bounded: |metric| metric == Metric::Goodput,
     },
     Figure {
         id: "success",
         title: "Success",
         about: "Share of operations that ended well, by level.",
-        unit: Unit::Share,
-        log: false,
+        metric: Metric::Success,
         of: |level| level.measured.success,
-        bounded: |metric| metric == Metric::Success,
     },
 ];
 
@@ -131,21 +121,19 @@ fn chart(figure: &Figure, prefix: &str, curves: &[Curve]) -> Chart {
     let mut lines: Vec<Marks> =
         curves.iter().map(|curve| marks(curve.line, &label(curve), curve.order, figure.of)).collect();
     let is_rate = curves.iter().any(|curve| curve.line.unit == UnitWord::Rate);
-    if figure.unit == Unit::Rate && is_rate {
+    if figure.metric == Metric::Rate && is_rate {
         lines.push(offered(curves));
     }
     let mut bounds: Vec<Bound> = Vec::new();
     for objective in curves.iter().flat_map(|curve| objectives(curve.line)) {
-        let label = objective.to_string();
-        let drawn = (figure.bounded)(objective.metric()) && objective.kind().is_none();
-        if drawn && bounds.iter().all(|bound| bound.label != label) {
-            bounds.push(Bound { label, value: objective.bound() });
-        }
+        let bound = figure::bound(&objective, figure.metric);
+        bounds.extend(bound.filter(|bound| bounds.iter().all(|known| known.label != bound.label)));
     }
+    let unit = figure::unit(figure.metric);
     let plot = Plot::Points {
         across: across(curves),
-        unit: figure.unit,
-        log: figure.log,
+        unit,
+        log: figure::is_log(unit),
         lines,
         bounds,
         brackets: curves.iter().filter_map(bracket).collect(),

@@ -2,6 +2,7 @@
 //! for each combination of the other settings.
 
 use super::data::{Across, Bound, Chart, Choice, Group, Mark, Marks, Plot, Shape, Unit};
+use super::figure;
 use super::study::{Cell, SavedStudy};
 use crate::number::plural;
 use crate::study::{Row, Spread, Trial, rows};
@@ -15,53 +16,40 @@ const CHARTS_MAX: usize = 48;
 struct Figure {
     label: &'static str,
     about: &'static str,
-    unit: Unit,
-    log: bool,
+    metric: Metric,
     of: fn(&Trial) -> Option<f64>,
-    /// Whether an objective bounds it.
-    bounded: fn(Metric) -> bool,
 }
 
 const FIGURES: [Figure; 5] = [
     Figure {
         label: "goodput",
         about: "Body bytes in a second that served something.",
-        unit: Unit::Bytes,
-        log: false,
+        metric: Metric::Goodput,
         of: |trial| trial.measured.goodput,
-        bounded: |metric| metric == Metric::Goodput,
     },
     Figure {
         label: "ended well",
         about: "Operations that ended well in a second.",
-        unit: Unit::Rate,
-        log: false,
+        metric: Metric::Rate,
         of: |trial| trial.measured.ok_per_second,
-        bounded: |metric| metric == Metric::Rate,
     },
     Figure {
         label: "TTFB p95",
         about: "95th percentile of the time to the first byte, of operations that ended well.",
-        unit: Unit::Time,
-        log: true,
+        metric: Metric::Time(Timed::Ttfb, 0.95),
         of: |trial| trial.ttfb_p95_nanos.map(|nanos| nanos as f64),
-        bounded: |metric| metric == Metric::Time(Timed::Ttfb, 0.95),
     },
     Figure {
         label: "response p99",
         about: "99th percentile of the response time, of operations that ended well.",
-        unit: Unit::Time,
-        log: true,
+        metric: Metric::Time(Timed::Response, 0.99),
         of: |trial| trial.measured.response_p99_nanos.map(|nanos| nanos as f64),
-        bounded: |metric| metric == Metric::Time(Timed::Response, 0.99),
     },
     Figure {
         label: "success",
         about: "Share of operations that ended well.",
-        unit: Unit::Share,
-        log: false,
+        metric: Metric::Success,
         of: |trial| trial.measured.success,
-        bounded: |metric| metric == Metric::Success,
     },
 ];
 
@@ -209,10 +197,11 @@ fn of_cell<'t>(table: &'t Table, cell: &str) -> impl Iterator<Item = &'t Trial> 
 
 fn chart(table: &Table, id: &str, frame: &Frame, figure: &Figure) -> Chart {
     let lines = lines(table, frame, |row| row.spread(figure.of));
+    let unit = figure::unit(figure.metric);
     let plot = Plot::Points {
         across: frame.across.clone(),
-        unit: figure.unit,
-        log: figure.log,
+        unit,
+        log: figure::is_log(unit),
         lines,
         bounds: bounds(table, frame, figure),
         brackets: Vec::new(),
@@ -249,10 +238,8 @@ fn bounds(table: &Table, frame: &Frame, figure: &Figure) -> Vec<Bound> {
     let by_all = |objective: &measure::Objective| {
         trials.iter().all(|trial| trial.measured.objectives.iter().any(|held| held.objective == *objective))
     };
-    let objectives = held.iter().map(|held| held.objective);
-    let mine = objectives
-        .filter(|objective| (figure.bounded)(objective.metric()) && objective.kind().is_none() && by_all(objective));
-    mine.map(|objective| Bound { label: objective.to_string(), value: objective.bound() }).collect()
+    let objectives = held.iter().map(|held| held.objective).filter(by_all);
+    objectives.filter_map(|objective| figure::bound(&objective, figure.metric)).collect()
 }
 
 /// How much each target carried beside the first one; `None` where there is only one.

@@ -8,6 +8,7 @@
 mod curve;
 mod data;
 mod document;
+mod figure;
 mod heat;
 mod line;
 mod load_curve;

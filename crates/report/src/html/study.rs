@@ -5,8 +5,9 @@ use super::{load_curve, matrix, sections};
 use crate::discrepancy::Discrepancy;
 use crate::escape::{bounded, escape};
 use crate::json::VerdictWord;
-use crate::lines::{self, LineTrial, Study};
+use crate::lines::{self, LineTrial};
 use crate::number::{byte_rate, count, plural, rate, share, time};
+use crate::study::Study;
 use crate::study::{self, Order, Row, Trial, rows};
 use crate::text;
 use measure::statistics::{Estimate, median};
@@ -98,38 +99,27 @@ pub fn document(study: &SavedStudy) -> Document {
 }
 
 fn verdict(study: &SavedStudy) -> Verdict {
-    let (trials, searches) = (study.measured.trials.len(), study.measured.lines.len());
-    let missing = usize::try_from(study.measured.missing()).unwrap_or(usize::MAX);
-    let of = |word: VerdictWord| study.measured.trials.iter().filter(|trial| trial.verdict == word).count();
-    let (word, tone) =
-        match (of(VerdictWord::Invalid), missing + of(VerdictWord::Partial) + of(VerdictWord::Interrupted)) {
-            (0, 0) if trials + searches > 0 => ("VALID", Tone::Good),
-            (0, _) => ("PARTIAL", Tone::Caution),
-            _ => ("INVALID", Tone::Bad),
-        };
-    let held = study.measured.trials.iter().filter(|trial| trial.measured.broke.is_none()).count();
+    let measured = &study.measured;
+    let verdict = measured.verdict();
+    let tone = match verdict {
+        VerdictWord::Valid => Tone::Good,
+        VerdictWord::Partial | VerdictWord::Interrupted => Tone::Caution,
+        VerdictWord::Invalid => Tone::Bad,
+    };
     let mut pieces = vec![format!(
         "{} on {}, {}",
-        plural((trials + searches) as u64, "trial"),
+        plural(measured.count(), "trial"),
         plural(study.targets.len() as u64, "target"),
         plural(u64::from(study.repeats), "repeat")
     )];
-    if trials > 0 {
-        pieces.push(format!("objectives met in {} of {}", count(held as u64), plural(trials as u64, "trial")));
-    }
-    if searches > 0 {
-        pieces.push(format!("{} searched", plural(searches as u64, "load line")));
-    }
+    pieces.extend(measured.standing());
     let mut lines: Vec<String> = study.notes.iter().map(|notes| bounded(notes, LINE_MAX)).collect();
-    if missing > 0 {
-        lines.push(format!(
-            "{} of {} are not there: the study goes on, or was stopped",
-            count(missing as u64),
-            count(study.measured.planned)
-        ));
+    if measured.missing() > 0 {
+        let (missing, planned) = (count(measured.missing()), count(measured.planned));
+        lines.push(format!("{missing} of {planned} are not there: the study goes on, or was stopped"));
     }
-    lines.extend(notes(&study.measured.trials));
-    Verdict { word: word.into(), tone, pieces, lines }
+    lines.extend(notes(&measured.trials));
+    Verdict { word: verdict.text().into(), tone, pieces, lines }
 }
 
 /// What must be known beside the figures of trials, each once.

@@ -18,6 +18,19 @@ pub enum VerdictWord {
     Invalid,
 }
 
+impl VerdictWord {
+    /// As people read it.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Valid => "VALID",
+            Self::Interrupted => "INTERRUPTED",
+            Self::Partial => "PARTIAL",
+            Self::Invalid => "INVALID",
+        }
+    }
+}
+
 impl From<&Standing> for VerdictWord {
     fn from(standing: &Standing) -> Self {
         match standing {
@@ -67,7 +80,7 @@ pub struct Violated {
 /// How the run ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ending {
-    /// `completed`, `interrupted`, `disk_full`, `unreachable` or `failed`.
+    /// Why.
     pub reason: EndWord,
     /// Number of the signal that interrupted it.
     pub signal: Option<i32>,

@@ -126,13 +126,13 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     };
     let page = args.get.common.shown.html.clone();
     search(args, &base)?;
-    let records = store::read_study(&base).map_err(|error| execute::unread_again(&error))?;
-    let exit = show(&base, &records, output.print)?;
+    let (line, last) = saved(&base)?;
+    show(&line, output.print)?;
     if let Some(file) = page {
-        write_html(&base, &records, file.as_deref())?;
+        write_html(&line, last.as_ref(), &base, file.as_deref())?;
     }
     say::note(&format!("saved in {}", base.display()));
-    Ok(exit.into())
+    Ok(judge(&line).into())
 }
 
 /// Whether a search could be carried out: no flag says what it has to find, and the others fit together.
@@ -180,24 +180,18 @@ pub fn saved(base: &Path) -> Result<(LoadLine, Option<SavedRun>), Failure> {
     found.map_err(|error| execute::unread_again(&error))
 }
 
-/// Prints a saved search. The exit code is what it deserves.
-pub fn show(base: &Path, records: &[StudyRecord], form: Print) -> Result<Exit, Failure> {
-    let (line, _) = read(base, records).map_err(|error| execute::unread_again(&error))?;
+/// Prints a saved search.
+pub fn show(line: &LoadLine, form: Print) -> Result<(), Failure> {
     match form {
-        Print::Json => execute::print_json(serde_json::to_string_pretty(&line))?,
-        Print::None => {}
-        Print::Text | Print::Ab | Print::Httpbench => {
-            execute::print(&report::load_line::text(&line, &execute::style()))?;
-        }
+        Print::Json => execute::print_json(serde_json::to_string_pretty(line)),
+        Print::None => Ok(()),
+        Print::Text | Print::Ab | Print::Httpbench => execute::print(&report::load_line::text(line, &execute::style())),
     }
-    Ok(judge(&line))
 }
 
-/// Writes the HTML report of a saved search to the file that is named, else beside it. The exit code is what it deserves.
-pub fn write_html(base: &Path, records: &[StudyRecord], file: Option<&Path>) -> Result<Exit, Failure> {
-    let (line, last) = read(base, records).map_err(|error| execute::unread_again(&error))?;
-    html::write_beside(&report::html_line(&line, last.as_ref()), base, file)?;
-    Ok(judge(&line))
+/// Writes the HTML report of a saved search, whose last run says what was asked, to the file that is named, else beside it.
+pub fn write_html(line: &LoadLine, last: Option<&SavedRun>, base: &Path, file: Option<&Path>) -> Result<(), Failure> {
+    html::write_beside(&report::html_line(line, last), base, file)
 }
 
 /// The exit code that a search deserves.

@@ -77,11 +77,7 @@ impl Recovery {
     }
 
     fn ask(&self) -> Result<SavedRun, Failure> {
-        if self.directory.exists() {
-            std::fs::remove_dir_all(&self.directory).map_err(|error| {
-                Failure::could_not_run(format!("{} can not be made anew: {error}", self.directory.display()))
-            })?;
-        }
+        execute::make_room(&self.directory)?;
         // It may have gone down under its load, and come up again.
         execute::measure_down(&self.plan, &self.output)
     }

@@ -135,5 +135,5 @@ fn rest(time: Duration) {
 }
 
 fn cannot_save(error: &StoreError) -> Failure {
-    Failure::could_not_run(format!("the search can not be saved: {error}; name another directory with --out"))
+    execute::cannot_save("the search", error)
 }

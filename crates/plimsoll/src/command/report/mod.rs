@@ -3,11 +3,12 @@
 mod ci;
 
 use super::{line, run};
+use crate::execute::sets::{Kind, Set};
 use crate::execute::{self, Print, html, repeats};
 use crate::failure::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use store::{STUDY_FILE, SavedRun, StoreErrorKind, StudyRecord};
+use store::SavedRun;
 
 /// Which run, and how.
 #[derive(clap::Args, Debug)]
@@ -41,36 +42,44 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 fn show(args: &Args) -> Result<ExitCode, Failure> {
     let form = if args.json { Print::Json } else { args.print };
-    match SavedRun::read(&args.directory) {
-        Ok(saved) => {
-            match &args.html {
-                None => execute::show(&saved, form)?,
-                Some(file) => html::write_beside(&report::html(&saved), &args.directory, file.as_deref())?,
-            }
-            Ok(execute::judge(&saved).into())
-        }
-        Err(error) if matches!(error.kind, StoreErrorKind::NotARun) && repeats::is_one(&args.directory) => {
-            let runs = repeats::read(&args.directory).map_err(|error| execute::unread(&error))?;
-            match &args.html {
-                None => repeats::show(&runs, form)?,
-                Some(file) => repeats::write_html(&runs, &args.directory, file.as_deref())?,
-            }
-            Ok(repeats::judge(&runs).into())
-        }
-        Err(error) if matches!(error.kind, StoreErrorKind::NotARun) && args.directory.join(STUDY_FILE).is_file() => {
-            let records = store::read_study(&args.directory).map_err(|error| execute::unread(&error))?;
-            if matches!(form, Print::Ab | Print::Httpbench) {
-                return Err(Failure::usage("--print: ab and httpbench print one run: name the directory of one"));
-            }
-            let here = args.directory.as_path();
-            let exit = match (records.first(), &args.html) {
-                (Some(StudyRecord::Scenario { .. }), None) => run::show(here, &records, form),
-                (Some(StudyRecord::Scenario { .. }), Some(file)) => run::write_html(here, &records, file.as_deref()),
-                (_, None) => line::show(here, &records, form),
-                (_, Some(file)) => line::write_html(here, &records, file.as_deref()),
-            };
-            exit.map(Into::into)
-        }
-        Err(error) => Err(execute::unread(&error)),
+    let (here, page) = (args.directory.as_path(), args.html.as_ref());
+    let set = Set::of(here)?;
+    if matches!((set.kind, form), (Kind::Study | Kind::Line, Print::Ab | Print::Httpbench)) {
+        return Err(Failure::usage("--print: ab and httpbench print one run: name the directory of one"));
     }
+    let exit = match set.kind {
+        Kind::One => {
+            let run = SavedRun::read(here).map_err(|error| execute::unread(&error))?;
+            match page {
+                None => execute::show(&run, form)?,
+                Some(file) => html::write_beside(&report::html(&run), here, file.as_deref())?,
+            }
+            execute::judge(&run)
+        }
+        Kind::Repeats => {
+            let runs = repeats::read(here).map_err(|error| execute::unread(&error))?;
+            match page {
+                None => repeats::show(&runs, form)?,
+                Some(file) => repeats::write_html(&runs, here, file.as_deref())?,
+            }
+            repeats::judge(&runs)
+        }
+        Kind::Study => {
+            let (study, exit) = run::saved::read(here, &set.records)?;
+            match page {
+                None => run::show(&study, form)?,
+                Some(file) => run::write_html(&study, here, file.as_deref())?,
+            }
+            exit
+        }
+        Kind::Line => {
+            let (line, last) = line::saved(here)?;
+            match page {
+                None => line::show(&line, form)?,
+                Some(file) => line::write_html(&line, last.as_ref(), here, file.as_deref())?,
+            }
+            line::judge(&line)
+        }
+    };
+    Ok(exit.into())
 }

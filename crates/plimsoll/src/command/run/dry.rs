@@ -86,8 +86,7 @@ pub fn text(scenario: &Scenario, planned: &[Planned], assumed: Option<f64>) -> S
             trial.words.command,
             escape(&of.join(" "))
         ));
-        let hooks = &trial.words.hooks;
-        for (name, command) in [("before", &hooks.before), ("check", &hooks.check), ("after", &hooks.after)] {
+        for (name, command) in trial.words.hooks.named() {
             if let Some(command) = command {
                 text.push_str(&format!("    {name}: {}\n", escape(command)));
             }

@@ -24,12 +24,12 @@ pub fn begin(
     text: &str,
     trials: usize,
 ) -> Result<(PathBuf, StudyLog, HashSet<String>), Failure> {
-    let cannot = |error: StoreError| Failure::could_not_run(format!("the study can not be saved: {error}"));
     // Neither the text nor the variables are needed again but to be shown and compared.
     let (text, set) = crate::redact::scenario(text, &args.set);
     let Some(directory) = &args.resume else {
         let base = args.out.clone().unwrap_or_else(|| execute::default_directory(&scenario.name));
-        let log = StudyLog::create(&base, &StudyRecord::scenario(&text, &set, trials as u64)).map_err(cannot)?;
+        let log = StudyLog::create(&base, &StudyRecord::scenario(&text, &set, trials as u64))
+            .map_err(|error| cannot_save(&error))?;
         return Ok((base, log, HashSet::new()));
     };
     let (log, records) = StudyLog::resume(directory).map_err(|error| Failure::usage(format!("--resume: {error}")))?;
@@ -76,9 +76,13 @@ pub fn all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &HashSet<
         say::note(&format!("    {said}"));
         let (cell, target, directory) = (trial.cell.clone(), trial.target.clone(), trial.directory.clone());
         let record = StudyRecord::Trial { cell, target, repeat: trial.repeat, directory };
-        log.append(&record).map_err(|error| Failure::could_not_run(format!("the study can not be saved: {error}")))?;
+        log.append(&record).map_err(|error| cannot_save(&error))?;
     }
     Ok(Exit::Good)
+}
+
+fn cannot_save(error: &StoreError) -> Failure {
+    Failure::could_not_run(format!("the study can not be saved: {error}"))
 }
 
 /// Runs one trial between its hooks. `after` cleans up what `before` has begun, whatever became of the trial.
@@ -100,11 +104,7 @@ fn hooked(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
 /// anew.
 fn measure(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
     let directory = base.join(&trial.directory);
-    if directory.exists() {
-        std::fs::remove_dir_all(&directory).map_err(|error| {
-            Failure::could_not_run(format!("{} can not be made anew: {error}", directory.display()))
-        })?;
-    }
+    execute::make_room(&directory)?;
     let command = command(&trial.words)?;
     if let Command::Line(args) = command {
         return Ok(match line::search(*args, &directory)? {

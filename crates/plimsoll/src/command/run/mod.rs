@@ -107,12 +107,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let (base, mut log, done) = measure::begin(args, &scenario, &text, planned.len())?;
     let exit = measure::all(&planned, &base, &mut log, &done)?;
     let records = store::read_study(&base).map_err(|error| execute::unread_again(&error))?;
-    let shown = show(&base, &records, if args.json { Print::Json } else { Print::Text })?;
+    let (study, deserved) = saved::read(&base, &records)?;
+    show(&study, if args.json { Print::Json } else { Print::Text })?;
     if let Some(file) = &args.html {
-        write_html(&base, &records, file.as_deref())?;
+        write_html(&study, &base, file.as_deref())?;
     }
     say::note(&format!("saved in {}", base.display()));
-    Ok(execute::worse(exit, shown).into())
+    Ok(execute::worse(exit, deserved).into())
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

@@ -10,7 +10,6 @@ use report::lines::LineTrial;
 use report::load_line::LoadLine;
 use report::study::Trial;
 use report::{SavedStudy, StudyCell};
-use std::collections::HashSet;
 use std::path::Path;
 use store::{STUDY_FILE, SavedRun, StudyRecord};
 use study::{Scenario, matrix};
@@ -45,12 +44,8 @@ pub enum Measured {
 
 /// The trials of a study in the order in which they were run, read one after the other.
 pub fn trials<'r>(base: &'r Path, records: &'r [StudyRecord]) -> impl Iterator<Item = Result<Saved, Failure>> + 'r {
-    records.iter().enumerate().filter_map(|(index, record)| {
+    records.iter().filter_map(|record| {
         let StudyRecord::Trial { cell, target, repeat, directory } = record else { return None };
-        // A trial that had to be run again stands there twice.
-        if records[index + 1..].contains(record) {
-            return None;
-        }
         let place = base.join(directory);
         let measured = match place.join(STUDY_FILE).is_file() {
             true => line::saved(&place).map(|found| Measured::Line(Box::new(found))),
@@ -96,15 +91,8 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), 
 
 /// Trials that are not there.
 pub fn missing(records: &[StudyRecord]) -> u64 {
-    let planned = asked(records).measured.planned;
-    let directories: HashSet<&str> = records
-        .iter()
-        .filter_map(|record| match record {
-            StudyRecord::Trial { directory, .. } => Some(directory.as_str()),
-            _ => None,
-        })
-        .collect();
-    planned.saturating_sub(directories.len() as u64)
+    let there = records.iter().filter(|record| matches!(record, StudyRecord::Trial { .. })).count();
+    asked(records).measured.planned.saturating_sub(there as u64)
 }
 
 /// What was asked for.

@@ -40,7 +40,7 @@ pub fn run(args: &Args, command: &clap::Command) -> Result<ExitCode, Failure> {
         What::Repeats => report::repeats_schema(),
         What::Comparison => report::comparison_schema(),
         What::Line => report::load_line::schema(),
-        What::Study => report::lines::schema(),
+        What::Study => report::study::schema(),
         What::Scenario => scenario::schema(command),
     };
     let schema = serde_json::to_string_pretty(&schema)
