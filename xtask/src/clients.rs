@@ -120,6 +120,12 @@ impl Client {
         let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
         words.extend(self.range(task.work));
         words.extend(self.careless(task.work).map(str::to_owned));
+        if self == Self::Plimsoll && task.work == Work::Verified100m {
+            // The dataset is named by where it lies; its only object is what the others ask for.
+            let dataset = task.url.trim_end_matches(task.work.file().name());
+            words.extend(["--verify", "--count", "1", "--size", "100MiB", dataset].map(str::to_owned));
+            return words;
+        }
         match self {
             Self::K6 => words.extend(["-e".to_owned(), format!("U={}", task.url), K6_FILE.to_owned()]),
             _ => words.push(task.url.to_owned()),
@@ -191,8 +197,12 @@ fn first_line(program: &OsString, words: &[&str]) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn task(work: Work) -> Task<'static> {
+        Task { work, url: "http://h/1", seconds: 2, directory: Path::new("/") }
+    }
+
     fn words(client: Client, work: Work) -> String {
-        client.words(&Task { work, url: "http://h/1", seconds: 2, directory: Path::new("/") }).join(" ")
+        client.words(&task(work)).join(" ")
     }
 
     #[test]
@@ -210,6 +220,10 @@ mod tests {
         assert_eq!(words(Client::H2load, Work::TlsSmall64), "--h1 -t1 -c 64 -m1 -D 2 http://h/1");
         assert!(words(Client::Plimsoll, Work::TlsSmall64).contains("--insecure"));
         assert_eq!(words(Client::H2load, Work::Http2Small64), "-t1 -c 1 -m 64 -D 2 http://h/1");
+        let object = Work::Verified100m.file().name();
+        let verified = Task { url: &format!("http://h/{object}"), ..task(Work::Verified100m) };
+        let ours = "get -c 8 -d 2s --print none --success 100 --verify --count 1 --size 100MiB http://h/";
+        assert_eq!(Client::Plimsoll.words(&verified).join(" "), ours);
         let ours = "get --http2 -c 64 -d 2s --print none --success 100 --insecure http://h/1";
         assert_eq!(words(Client::Plimsoll, Work::Http2Small64), ours);
     }

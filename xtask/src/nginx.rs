@@ -5,6 +5,7 @@
 
 use crate::failure::{Result, While, failure};
 use crate::process::{Running, SERVER, children_cpu, start};
+use content::{Content, Seed};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -18,6 +19,8 @@ use tempfile::TempDir;
 const PROGRAMS: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 /// A directory in memory.
 const MEMORY: &str = "/dev/shm";
+/// What the bytes of [`Served::Object`] follow from; that of the program where none is said.
+const DATASET: Seed = Seed(1);
 const PATIENCE: Duration = Duration::from_secs(10);
 const MIB: usize = 1 << 20;
 
@@ -30,6 +33,8 @@ pub enum Served {
     HundredMebibytes,
     /// `/1g`, 1 GiB.
     Gibibyte,
+    /// `/object-00000000.bin`, 100 MiB: the only object of a dataset, whose bytes a client can verify.
+    Object,
 }
 
 impl Served {
@@ -39,13 +44,14 @@ impl Served {
             Self::Kibibyte => "1k",
             Self::HundredMebibytes => "100m",
             Self::Gibibyte => "1g",
+            Self::Object => "object-00000000.bin",
         }
     }
 
     fn bytes(self) -> usize {
         match self {
             Self::Kibibyte => 1 << 10,
-            Self::HundredMebibytes => 100 * MIB,
+            Self::HundredMebibytes | Self::Object => 100 * MIB,
             Self::Gibibyte => 1024 * MIB,
         }
     }
@@ -192,11 +198,15 @@ fn write_files(directory: &Path, files: &[Served]) -> Result<()> {
             continue;
         }
         let written = File::create(&path).and_then(|mut output| {
-            let mut left = file.bytes();
-            while left > 0 {
-                let part = left.min(MIB);
+            let dataset = Content::new(DATASET);
+            let mut at = 0;
+            while at < file.bytes() {
+                let part = MIB.min(file.bytes() - at);
+                if *file == Served::Object {
+                    dataset.object(file.name()).fill(at as u64, &mut block[..part]);
+                }
                 output.write_all(&block[..part])?;
-                left -= part;
+                at += part;
             }
             Ok(())
         });

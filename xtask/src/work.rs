@@ -15,6 +15,8 @@ pub enum Work {
     Large,
     /// 100 MiB, 8 connections.
     Large100m,
+    /// 100 MiB, 8 connections; every byte verified by plimsoll, bodies discarded by the others.
+    Verified100m,
     /// Ranges of 1 MiB of a file of 1 GiB, 1000 connections.
     Range1000,
     /// 1 KiB inside TLS 1.3, 64 connections.
@@ -42,6 +44,7 @@ impl Work {
             Self::Small1000 => "small1000",
             Self::Large => "large",
             Self::Large100m => "large100m",
+            Self::Verified100m => "verified100m",
             Self::Range1000 => "range1000",
             Self::TlsSmall64 => "tls-small64",
             Self::TlsLarge100m => "tls-large100m",
@@ -56,6 +59,7 @@ impl Work {
             Self::Small1000 => "GET 1 KiB, keep-alive, c = 1000",
             Self::Large => "GET 1 GiB, bodies discarded, c = 8",
             Self::Large100m => "GET 100 MiB, bodies discarded, c = 8",
+            Self::Verified100m => "GET 100 MiB, c = 8: every byte verified by plimsoll, bodies discarded by the others",
             Self::Range1000 => {
                 "1 MiB ranges of 1 GiB, c = 1000: at random by plimsoll, always the first (hot in the cache) by the others"
             }
@@ -71,13 +75,14 @@ impl Work {
             Self::Small64 | Self::Small1000 | Self::TlsSmall64 | Self::Http2Small64 => Served::Kibibyte,
             Self::Large100m | Self::TlsLarge100m => Served::HundredMebibytes,
             Self::Large | Self::Range1000 => Served::Gibibyte,
+            Self::Verified100m => Served::Object,
         }
     }
 
     /// Operations in flight.
     pub fn concurrency(self) -> u32 {
         match self {
-            Self::Large | Self::Large100m | Self::TlsLarge100m => 8,
+            Self::Large | Self::Large100m | Self::Verified100m | Self::TlsLarge100m => 8,
             Self::Small64 | Self::TlsSmall64 | Self::Http2Small64 => 64,
             Self::Small1000 | Self::Range1000 => 1000,
         }
@@ -102,7 +107,7 @@ impl Work {
     pub fn unit(self) -> Unit {
         match self {
             Self::Small64 | Self::Small1000 | Self::TlsSmall64 | Self::Http2Small64 => Unit::Request,
-            Self::Large | Self::Large100m | Self::Range1000 | Self::TlsLarge100m => Unit::Gigabyte,
+            Self::Large | Self::Large100m | Self::Verified100m | Self::Range1000 | Self::TlsLarge100m => Unit::Gigabyte,
         }
     }
 
@@ -115,6 +120,7 @@ impl Work {
             (Self::Small1000, Client::Oha) => Some(0.5),
             (Self::Large | Self::Large100m, Client::Wrk) => Some(0.15),
             (Self::Large | Self::Large100m, Client::Oha) => Some(0.25),
+            (Self::Verified100m, Client::Wrk) => Some(1.0),
             (Self::Range1000, Client::Wrk) => Some(0.35),
             (Self::TlsSmall64, Client::Wrk) => Some(1.0),
             (Self::TlsLarge100m, Client::Wrk | Client::H2load) => Some(1.2),

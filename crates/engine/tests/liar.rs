@@ -5,7 +5,7 @@ mod support;
 use engine::plan::*;
 use measure::{AttemptClass, Cause, Counts, Enumerated, Flag, OpKind, Verdict};
 use server::{Case, Liar, Upload, UploadContent};
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Mutex;
 use support::*;
 
@@ -44,6 +44,7 @@ fn plan_for(case: &Case, address: std::net::SocketAddr) -> Plan {
             given => Wanted::Given(given.parse().unwrap()),
         });
     }
+    plan.connections.http2 = client.http2.then_some(Http2Plan { streams: NonZeroU32::MIN });
     if client.s3 {
         plan.auth = s3_auth();
     }

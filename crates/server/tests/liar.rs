@@ -5,16 +5,16 @@ mod common;
 use common::Client;
 use server::{Case, CaseError, Liar};
 use std::collections::BTreeSet;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 const MS: Duration = Duration::from_millis(1);
 const GET: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 /// The misbehaviours that plain connections can show.
-const ROWS: [u16; 47] = [
+const ROWS: [u16; 50] = [
     14, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
-    44, 45, 46, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 59, 60, 61, 62, 64,
+    44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 59, 60, 61, 62, 64, 65, 66,
 ];
 
 fn play(name: &str) -> Liar {
@@ -120,6 +120,31 @@ fn a_repetition_keeps_its_pace_and_ends_with_the_client() {
     let begun = Instant::now();
     drop(liar);
     assert!(begun.elapsed() < 5000 * MS, "its threads end with their clients");
+}
+
+#[test]
+fn streams_are_read_to_their_end_and_nothing_else_is() {
+    let liar = play("65-refused-stream");
+    let mut client = Client::connect(liar.address());
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    // Its end comes with the content: a head alone is no request. The pieces are cut where no frame begins.
+    let head = [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x82];
+    let end = [0, 0, 0, 0, 1, 0, 0, 0, 1];
+    client.stream.write_all(&preface[..10]).unwrap();
+    client.stream.write_all(&[&preface[10..], &head[..4]].concat()).unwrap();
+    client.stream.write_all(&head[4..]).unwrap();
+    client.stream.set_read_timeout(Some(100 * MS)).unwrap();
+    let mut received = [0; 31];
+    let early = client.stream.read(&mut received).map_err(|error| error.kind());
+    assert_eq!(early, Err(ErrorKind::WouldBlock), "it is answered at its end");
+    client.stream.set_read_timeout(None).unwrap();
+    client.stream.write_all(&end).unwrap();
+    client.stream.read_exact(&mut received).unwrap();
+    assert_eq!(received[18..], [0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 7]);
+    assert_eq!(liar.requests(), 1);
+    let mut other = Client::connect(liar.address());
+    other.send(GET);
+    assert_eq!(other.stream.read(&mut received).unwrap_or(0), 0, "what is no HTTP/2 is not answered");
 }
 
 #[test]

@@ -265,6 +265,7 @@ fn drive(case: &Case) -> String {
     words.push(format!("--timeout-head {}", format_span(client.head_timeout)));
     words.push(format!("--timeout-idle {}", format_span(client.idle_timeout)));
     words.extend(client.total_timeout.map(|total| format!("--timeout-total {}", format_span(total))));
+    words.extend(client.http2.then(|| "--http2".to_owned()));
     words.push(if client.s3 { "--endpoint URL s3://BUCKET/KEY" } else { "URL" }.to_owned());
     words.join(" ")
 }

@@ -25,7 +25,7 @@ pub struct Case {
     pub name: Box<str>,
     /// What the server does, in one sentence.
     pub about: Box<str>,
-    /// The number of the misbehaviour in the project's table of them (14 to 64).
+    /// The number of the misbehaviour in the project's table of them (14 to 66).
     pub row: u16,
     /// How the case is to be driven.
     pub client: Client,
@@ -46,6 +46,8 @@ pub struct Client {
     pub headers: Vec<Box<str>>,
     /// The body of every request.
     pub body: Option<Upload>,
+    /// Whether HTTP/2 is spoken, without TLS.
+    pub http2: bool,
     /// Whether requests are signed, and answers read, as those of S3.
     pub s3: bool,
     /// The range asked for.
@@ -108,7 +110,7 @@ pub struct Expected {
     pub body_bytes: Option<u64>,
     /// Flags of its attempts, without the one that says that the connection can be used again.
     pub flags: Vec<Box<str>>,
-    /// Whether the connection may carry another request.
+    /// Whether the answer is complete, and its connection may carry another request.
     pub reused: bool,
     /// Connections opened in all; `None` where that does not matter.
     pub connections: Option<u64>,
@@ -194,6 +196,8 @@ struct RawClient {
     chunked: bool,
     #[serde(default)]
     expect_continue: bool,
+    #[serde(default)]
+    http2: bool,
     #[serde(default)]
     s3: bool,
     range: Option<Box<str>>,
@@ -308,6 +312,7 @@ impl Client {
             method,
             headers: raw.headers,
             body: content.map(|content| Upload { content, chunked, expect_continue }),
+            http2: raw.http2,
             s3: raw.s3,
             range: raw.range.as_deref().map(range).transpose()?,
             requests,

@@ -23,6 +23,7 @@
 //! body = "text"                       # or `body_size = "32MiB"`: so many bytes, up to 64 MiB
 //! chunked = false                     # how the body is framed
 //! expect_continue = false             # whether the server is asked to agree to the body
+//! http2 = false                       # whether HTTP/2 is spoken, without TLS
 //! s3 = false                          # whether requests are signed for S3
 //! range = "0-1023"
 //! requests = 1                        # operations, one after the other; all but the last succeed
@@ -45,15 +46,16 @@
 //!
 //! Steps are `"expect_request"`, `{ expect = { with = ["cookie"], without = ["authorization"], body = "text" } }` (closes
 //! after a request that is not so; each key may be left out), `{ expect_head = { with = ["expect"] } }` (reads the head alone: the
-//! next step that reads a request reads its body), `{ quiet = "500ms" }` (closes if anything comes in that time),
+//! next step that reads a request reads its body), `"expect_stream"` (reads one whole request of HTTP/2), `{ quiet = "500ms" }` (closes if anything comes in that time),
 //! `{ send = "text" }`, `{ send_hex = "00 ff" }`, `{ each_request = "text" }` (answers every request so until the client closes),
-//! `{ repeat = { what = "text", times = 9 } }` or `until_closed = true` instead of `times`, both with an optional
+//! `{ repeat = { what = "text", times = 9 } }` or `what_hex = "00 ff"`, and `until_closed = true` instead of `times`, all with an optional
 //! `pause = "50ms"`, `{ sleep = "200ms" }`, `"half_close"`, `"close"`, `"reset"` and `"close_listener"`. In what is sent,
 //! `{here}` and `{there}` stand for host and port of the first and of the second port. After the last step the connection
 //! stays open, and what the client sends is dropped, until it closes. A `close` with unread bytes of the client, and a `reset` at once after a
 //! `send`, may lose what was sent: read first, and sleep a little before.
 
 mod case;
+mod frames;
 mod play;
 mod shipped;
 mod step;

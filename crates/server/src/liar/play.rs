@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use sys::Socket;
 use wire::{Event, RequestReader};
 
+use super::frames::{Frames, NotHttp2};
 use super::step::{REPEAT_BYTES_MAX, Repeat, Step, Until, Wanted};
 
 /// Calls that wait look so often whether they still should.
@@ -82,6 +83,12 @@ impl From<io::Error> for Cut {
     }
 }
 
+impl From<NotHttp2> for Cut {
+    fn from(_: NotHttp2) -> Self {
+        Self::Unexpected
+    }
+}
+
 /// A connection with its script.
 pub(super) struct Player<'a> {
     stage: &'a Stage,
@@ -90,6 +97,7 @@ pub(super) struct Player<'a> {
     rest: Vec<u8>,
     /// A request of which only the head has been read.
     begun: Option<(RequestReader, Request)>,
+    frames: Frames,
 }
 
 impl<'a> Player<'a> {
@@ -98,7 +106,7 @@ impl<'a> Player<'a> {
         socket.set_read_timeout(Some(TICK))?;
         socket.set_write_timeout(Some(TICK))?;
         socket.set_nodelay(true)?;
-        Ok(Self { stage, socket, rest: Vec::new(), begun: None })
+        Ok(Self { stage, socket, rest: Vec::new(), begun: None, frames: Frames::default() })
     }
 
     /// Plays `script`. After its last step the connection stays open until the client closes it.
@@ -116,6 +124,7 @@ impl<'a> Player<'a> {
                     Ok(_) => return,
                     Err(cut) => Err(cut),
                 },
+                Step::ExpectStream => self.read_stream(),
                 Step::Quiet(time) => self.quiet(*time),
                 Step::Send(bytes) => self.send(bytes),
                 Step::EachRequest(bytes) => self.answer_all(bytes),
@@ -171,6 +180,15 @@ impl<'a> Player<'a> {
         }
         self.stage.requests.fetch_add(1, Ordering::AcqRel);
         Ok(request)
+    }
+
+    /// Reads one whole request of HTTP/2.
+    fn read_stream(&mut self) -> Result<(), Cut> {
+        while !self.frames.take(&mut self.rest)? {
+            self.receive()?;
+        }
+        self.stage.requests.fetch_add(1, Ordering::AcqRel);
+        Ok(())
     }
 
     /// Reads the head of the next request; `false` when one is being read already.

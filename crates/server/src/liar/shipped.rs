@@ -118,6 +118,7 @@ const SHIPPED: &[(&str, &str)] = cases![
     "45-shorter-object"
     "46-zero-bytes"
     "46-zero-bytes-known"
+    "47-other-bytes"
     "48-endless-body"
     "48-endless-body-of-known-size"
     "48-endless-chunks-of-known-size"
@@ -176,6 +177,20 @@ const SHIPPED: &[(&str, &str)] = cases![
     "64-reset"
     "64-silence"
     "64-stale"
+    "65-goaway-below"
+    "65-goaway-then-answer"
+    "65-goaway-twice"
+    "65-goaway-with-error"
+    "65-refused-stream"
+    "65-refused-twice"
+    "65-reset-stream"
+    "66-continuation-flood"
+    "66-empty-continuation-flood"
+    "66-empty-data-flood"
+    "66-frame-too-long"
+    "66-ping-flood"
+    "66-settings-flood"
+    "66-window-too-large"
 ];
 
 impl Case {

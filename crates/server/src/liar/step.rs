@@ -22,6 +22,8 @@ pub(super) enum Step {
     Expect(Wanted),
     /// Read the head of a request, and close when it is not as it must be. The body is read by the next step that reads.
     ExpectHead(Wanted),
+    /// Read one whole request of HTTP/2; when the client closes instead, the script ends.
+    ExpectStream,
     /// Take nothing for so long, and close when something comes.
     Quiet(Duration),
     Send(Box<[u8]>),
@@ -75,6 +77,7 @@ pub(super) enum RawStep {
     ExpectRequest,
     Expect(Wanted),
     ExpectHead(Wanted),
+    ExpectStream,
     Quiet(Box<str>),
     Send(Box<str>),
     SendHex(Box<str>),
@@ -90,7 +93,8 @@ pub(super) enum RawStep {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawRepeat {
-    what: Box<str>,
+    what: Option<Box<str>>,
+    what_hex: Option<Box<str>>,
     times: Option<u32>,
     #[serde(default)]
     until_closed: bool,
@@ -109,6 +113,7 @@ impl TryFrom<RawStep> for Step {
                 return Err("a head has no body: leave it to the step behind".to_owned());
             }
             RawStep::ExpectHead(wanted) => Self::ExpectHead(wanted),
+            RawStep::ExpectStream => Self::ExpectStream,
             RawStep::Quiet(text) => Self::Quiet(pause(&text)?),
             RawStep::Send(text) => Self::Send(sound(text.as_bytes())?),
             RawStep::EachRequest(text) => Self::EachRequest(sound(text.as_bytes())?),
@@ -132,8 +137,13 @@ impl TryFrom<RawRepeat> for Repeat {
             (None, true) => Until::Closed,
             _ => return Err("repeat needs either `times = n` or `until_closed = true`".to_owned()),
         };
+        let what = match (raw.what, raw.what_hex) {
+            (Some(text), None) => sound(text.as_bytes())?,
+            (None, Some(digits)) => sound(&from_hex(&digits)?)?,
+            _ => return Err("repeat needs either `what` or `what_hex`".to_owned()),
+        };
         let pause = raw.pause.as_deref().map_or(Ok(Duration::ZERO), pause)?;
-        Ok(Self { what: sound(raw.what.as_bytes())?, pause, until })
+        Ok(Self { what, pause, until })
     }
 }
 

@@ -1,0 +1,53 @@
+//! Requests of HTTP/2, as far as a script must read them: up to the end of a stream that asks for something.
+
+/// What every client begins with.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Length, type, flags and stream of a frame.
+const HEAD_BYTES: usize = 9;
+/// The longest frame that a client may send to a server that has not said otherwise.
+const PAYLOAD_BYTES_MAX: usize = 1 << 14;
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const END_STREAM: u8 = 1;
+
+/// What a client has sent on a connection, and no script has read yet.
+#[derive(Default)]
+pub(super) struct Frames {
+    pending: Vec<u8>,
+    greeted: bool,
+}
+
+/// What a client has sent is not HTTP/2.
+pub(super) struct NotHttp2;
+
+impl Frames {
+    /// Takes what has been received, out of `bytes`, up to the end of the next request; whether it has come.
+    pub(super) fn take(&mut self, bytes: &mut Vec<u8>) -> Result<bool, NotHttp2> {
+        self.pending.append(bytes);
+        if !self.greeted {
+            let seen = PREFACE.len().min(self.pending.len());
+            if self.pending[..seen] != PREFACE[..seen] {
+                return Err(NotHttp2);
+            }
+            if seen < PREFACE.len() {
+                return Ok(false);
+            }
+            self.pending.drain(..PREFACE.len());
+            self.greeted = true;
+        }
+        while let Some(&[a, b, c, kind, flags, ..]) = self.pending.first_chunk::<HEAD_BYTES>() {
+            let length = u32::from_be_bytes([0, a, b, c]) as usize;
+            if length > PAYLOAD_BYTES_MAX {
+                return Err(NotHttp2);
+            }
+            if self.pending.len() < HEAD_BYTES + length {
+                break;
+            }
+            self.pending.drain(..HEAD_BYTES + length);
+            if matches!(kind, DATA | HEADERS) && flags & END_STREAM != 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
