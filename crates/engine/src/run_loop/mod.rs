@@ -64,8 +64,10 @@ use std::sync::Arc;
 use wire::message::Version;
 use wire::sigv4::{Signer, Timestamp};
 
-/// Room for what one `recv` brings, shared by all connections of a thread.
-const BUFFER_BYTES: usize = 64 * 1024;
+/// Room for what one `recv` brings, shared by all connections of a thread. Large bodies that are looked at come with half the
+/// CPU time that 64 KiB take (fewer calls, fewer wake-ups of both sides), and still fit into the second cache of most cores;
+/// what is never filled is never in memory.
+const BUFFER_BYTES: usize = 1 << 20;
 /// Arrivals that are started before sockets are looked at again.
 const BURST: usize = 32;
 /// A thread that takes so long from one step to the next was kept from running: waits and steps are far shorter.
