@@ -13,7 +13,7 @@ fn batches_of_a_mix_are_counted_as_the_server_counts_them_and_their_objects_are_
     let place = Place::new();
     let prepare = |location: &str, count: &str| {
         let words = ["prepare", location, "--make-bucket", "--count", count, "--size", "100B", "--print", "none"];
-        good(run(&place, &server, &words));
+        good(run(&place, &server.endpoint(), &words));
     };
     let (mut puts, mut batches) = (0, 0);
     let ways = ["unsigned", "signed", "chunks", "chunks-trailer", "unsigned-trailer"].map(|how| ["--payload", how]);
@@ -23,19 +23,19 @@ fn batches_of_a_mix_are_counted_as_the_server_counts_them_and_their_objects_are_
         prepare(&location, "5");
         let words = "--get 20 --put 40 --delete 10 --delete-batch 6 -c 4 -n 200 --json";
         let words: Vec<_> = ["mix", &location].into_iter().chain(words.split(' ')).chain(how).collect();
-        let mixed = kinds(&Report::read(&good(run(&place, &server, &words))));
+        let mixed = kinds(&Report::read(&good(run(&place, &server.endpoint(), &words))));
         assert_eq!(mixed.values().map(|(ok, _)| ok).sum::<u64>(), 200, "{how:?}");
         let left = server.keys("bucket").iter().filter(|key| key.contains("plimsoll-fresh-")).count() as u64;
         let deleted = mixed["put"].0 - left;
         assert!(deleted > mixed["delete"].0 && deleted <= 6 * mixed["delete"].0, "{deleted} objects of {mixed:?}");
-        assert_eq!(gone(&good(run(&place, &server, &["cleanup", &location]))), (5, left), "{how:?}");
+        assert_eq!(gone(&good(run(&place, &server.endpoint(), &["cleanup", &location]))), (5, left), "{how:?}");
         assert_eq!(server.keys("bucket"), Vec::<String>::new(), "{how:?}");
         puts += 5 + mixed["put"].0 + 1;
         batches += mixed["delete"].0 + 1 + u64::from(left > 0);
     }
     prepare("s3://bucket", "1100");
     assert_eq!(server.keys("bucket").len(), 1101);
-    assert_eq!(gone(&good(run(&place, &server, &["cleanup", "s3://bucket"]))), (1100, 0));
+    assert_eq!(gone(&good(run(&place, &server.endpoint(), &["cleanup", "s3://bucket"]))), (1100, 0));
     assert_eq!(server.keys("bucket"), Vec::<String>::new());
     let log = server.stop();
     assert_eq!(log["DeleteObjects"].count(), batches + 2);
@@ -49,12 +49,12 @@ fn cleaning_up_in_batches_leaves_what_others_wrote() {
     let Some(server) = Versitygw::start() else { return };
     let place = Place::new();
     let dataset = ["--count", "20", "--size", "1KiB", "--print", "none"];
-    good(run(&place, &server, &[&["prepare", "s3://bucket/one", "--make-bucket"][..], &dataset].concat()));
-    good(run(&place, &server, &[&["put", "s3://bucket/one/deeper"][..], &dataset].concat()));
-    good(run(&place, &server, &[&["put", "s3://bucket/other"][..], &dataset].concat()));
+    good(run(&place, &server.endpoint(), &[&["prepare", "s3://bucket/one", "--make-bucket"][..], &dataset].concat()));
+    good(run(&place, &server.endpoint(), &[&["put", "s3://bucket/one/deeper"][..], &dataset].concat()));
+    good(run(&place, &server.endpoint(), &[&["put", "s3://bucket/other"][..], &dataset].concat()));
     let mix = "mix s3://bucket/one --put 1 --delete 0 -n 5 --print none".split(' ').collect::<Vec<_>>();
-    good(run(&place, &server, &mix));
-    assert_eq!(gone(&good(run(&place, &server, &["cleanup", "s3://bucket/one"]))), (20, 5));
+    good(run(&place, &server.endpoint(), &mix));
+    assert_eq!(gone(&good(run(&place, &server.endpoint(), &["cleanup", "s3://bucket/one"]))), (20, 5));
     let left = server.keys("bucket");
     assert!(left.iter().all(|key| key.starts_with("one/deeper/") || key.starts_with("other/")), "{left:?}");
     assert_eq!(left.len(), 40);

@@ -23,6 +23,7 @@ mod limits;
 mod line;
 mod lists;
 mod merge;
+mod minio;
 mod outcomes;
 mod output;
 mod redirects;

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 const DATASET: [&str; 4] = ["--count", "40", "--size", "10..200KiB"];
 const LOCATION: &str = "s3://bucket/some prefix";
 
-pub fn run(place: &Place, server: &Versitygw, words: &[&str]) -> Ended {
+/// Carries out a command with the keys that the servers of these tests take.
+pub fn run(place: &Place, endpoint: &str, words: &[&str]) -> Ended {
     let mut command = place.command(words);
     command.env("AWS_ACCESS_KEY_ID", versitygw::ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", versitygw::SECRET_KEY);
-    command.env("AWS_ENDPOINT_URL", server.endpoint());
+    command.env("AWS_ENDPOINT_URL", endpoint);
     super::support::Running::of(command).end()
 }
 
@@ -48,20 +49,20 @@ fn a_mix_on_a_prepared_dataset_is_counted_as_the_server_counts_it_and_cleaned_up
     let Some(server) = Versitygw::start() else { return };
     let place = Place::new();
     let prepare = [&["prepare", LOCATION, "--make-bucket", "-c", "4", "--json"][..], &DATASET].concat();
-    let prepared = Report::read(&good(run(&place, &server, &prepare)));
+    let prepared = Report::read(&good(run(&place, &server.endpoint(), &prepare)));
     let (objects, written) = kinds(&prepared)["put"];
     assert_eq!(objects, 40);
-    let again = good(run(&place, &server, &[&["prepare", LOCATION, "-c", "4"][..], &DATASET].concat()));
+    let again = good(run(&place, &server.endpoint(), &[&["prepare", LOCATION, "-c", "4"][..], &DATASET].concat()));
     assert!(again.stdout.contains("nothing was written"), "{}", again.stdout);
 
     let words =
         "--get 30 --get-range 15 --range 4KiB --head 20 --put 20 --delete 10 --list 5 --verify -c 4 -n 600 --json";
     let mixed = [vec!["mix", LOCATION], words.split(' ').collect()].concat();
-    let mixed = kinds(&Report::read(&good(run(&place, &server, &mixed))));
+    let mixed = kinds(&Report::read(&good(run(&place, &server.endpoint(), &mixed))));
     assert_eq!(mixed.values().map(|(ok, _)| ok).sum::<u64>(), 600);
     assert_eq!(mixed["get-range"].1, mixed["get-range"].0 * 4096);
 
-    let cleaned = good(run(&place, &server, &["cleanup", LOCATION]));
+    let cleaned = good(run(&place, &server.endpoint(), &["cleanup", LOCATION]));
     let left = mixed["put"].0 - mixed["delete"].0;
     assert_eq!(gone(&cleaned), (40, left));
     assert_eq!(server.keys("bucket"), Vec::<String>::new());
@@ -86,19 +87,23 @@ fn every_way_to_sign_a_body_brings_every_byte_back() {
     let _cores = shared_cores();
     let Some(server) = Versitygw::start() else { return };
     let place = Place::new();
-    good(run(&place, &server, &["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"]));
+    good(run(
+        &place,
+        &server.endpoint(),
+        &["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"],
+    ));
     for how in ["unsigned", "signed", "chunks", "chunks-trailer", "unsigned-trailer"] {
         let location = format!("s3://bucket/{how}");
         let put = ["put", &location, "-c", "4", "--payload", how, "--json"];
-        let put = Report::read(&good(run(&place, &server, &[&put[..], &DATASET].concat())));
+        let put = Report::read(&good(run(&place, &server.endpoint(), &[&put[..], &DATASET].concat())));
         let (objects, bytes) = kinds(&put)["put"];
         assert_eq!((objects, put.bytes("sent_body_bytes")), (40, bytes), "{how}");
         let get = ["get", &location, "-c", "4", "--order", "once", "--verify", "--json"];
-        let got = Report::read(&good(run(&place, &server, &[&get[..], &DATASET].concat())));
+        let got = Report::read(&good(run(&place, &server.endpoint(), &[&get[..], &DATASET].concat())));
         assert_eq!(kinds(&got)["get"], (objects, bytes), "{how}");
     }
     let wrong = ["get", "s3://bucket/signed", "-n", "5", "--verify", "--dataset-seed", "2", "--print", "none"];
-    let wrong = run(&place, &server, &[&wrong[..], &DATASET].concat());
+    let wrong = run(&place, &server.endpoint(), &[&wrong[..], &DATASET].concat());
     assert_eq!(wrong.code, Some(1), "other content must fail the run: {}", wrong.stderr);
     assert!(wrong.stderr.contains("were not those of their objects"), "{}", wrong.stderr);
 }
@@ -108,14 +113,18 @@ fn objects_in_parts_are_whole_and_each_part_is_counted() {
     let _cores = shared_cores();
     let Some(server) = Versitygw::start() else { return };
     let place = Place::new();
-    good(run(&place, &server, &["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"]));
+    good(run(
+        &place,
+        &server.endpoint(),
+        &["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"],
+    ));
     // The last part is shorter, or whole; 5 MiB is one part.
     let sizes = ["--count", "4", "--size", "5MiB,12MiB,15MiB,5242881B"];
     let put = ["put", "s3://bucket/parts", "-c", "2", "--multipart", "5MiB", "--parts", "3", "--json"];
-    let report = Report::read(&good(run(&place, &server, &[&put[..], &sizes].concat())));
+    let report = Report::read(&good(run(&place, &server.endpoint(), &[&put[..], &sizes].concat())));
     assert_eq!(kinds(&report)["put-multipart"], (4, (32 << 20) + 5_242_881));
     let get = ["get", "s3://bucket/parts", "--order", "once", "--verify", "--json"];
-    let got = Report::read(&good(run(&place, &server, &[&get[..], &sizes].concat())));
+    let got = Report::read(&good(run(&place, &server.endpoint(), &[&get[..], &sizes].concat())));
     assert_eq!(kinds(&got)["get"], (4, (32 << 20) + 5_242_881));
     let log = server.stop();
     let count = |operation: &str| log[operation].count();
@@ -131,9 +140,13 @@ fn what_was_written_of_an_object_that_failed_does_not_stay() {
     let _cores = shared_cores();
     let Some(server) = Versitygw::start() else { return };
     let place = Place::new();
-    good(run(&place, &server, &["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"]));
+    good(run(
+        &place,
+        &server.endpoint(),
+        &["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"],
+    ));
     let put = ["put", "s3://bucket/parts", "--multipart", "1MiB", "--count", "3", "--size", "4MiB", "--json"];
-    let put = run(&place, &server, &put);
+    let put = run(&place, &server.endpoint(), &put);
     assert_eq!(put.code, Some(1), "{}", put.stderr);
     let report = Report::read(&put);
     assert_eq!((report.number("/operations/failed"), report.number("/operations/attempts")), (3, 3 * (1 + 4 + 1 + 1)));
@@ -146,11 +159,11 @@ fn nothing_is_deleted_where_nothing_was_prepared() {
     let _cores = shared_cores();
     let Some(server) = Versitygw::start() else { return };
     let place = Place::new();
-    good(run(&place, &server, &["prepare", LOCATION, "--make-bucket", "--count", "3", "--print", "none"]));
-    let refused = run(&place, &server, &["cleanup", "s3://bucket/other"]);
+    good(run(&place, &server.endpoint(), &["prepare", LOCATION, "--make-bucket", "--count", "3", "--print", "none"]));
+    let refused = run(&place, &server.endpoint(), &["cleanup", "s3://bucket/other"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stdout);
     assert!(refused.stderr.contains("nothing is deleted"), "{}", refused.stderr);
     assert_eq!(server.keys("bucket").len(), 4);
-    let other = run(&place, &server, &["prepare", LOCATION, "--count", "4", "--print", "none"]);
+    let other = run(&place, &server.endpoint(), &["prepare", LOCATION, "--count", "4", "--print", "none"]);
     assert_eq!(other.code, Some(4), "another dataset is there: {}", other.stderr);
 }

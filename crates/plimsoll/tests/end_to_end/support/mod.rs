@@ -4,6 +4,7 @@
 pub mod chromium;
 #[path = "../../../../engine/tests/support/cores.rs"]
 mod cores;
+mod minio;
 mod nginx;
 mod peers;
 mod program;
@@ -11,6 +12,7 @@ mod report;
 mod sshd;
 pub mod versitygw;
 
+pub use minio::Minio;
 pub use nginx::{Nginx, Request, Setup};
 pub use peers::{peer, skip};
 pub use program::{Ended, Place, Running};

@@ -1,0 +1,47 @@
+//! The S3 commands against MinIO: what the client counts is what the server counted, and every byte that was written comes back.
+
+use crate::support::{Minio, Place, Report, shared_cores};
+use crate::versitygw::{gone, good, kinds, run};
+
+#[test]
+fn what_is_done_with_s3_is_what_minio_has_answered() {
+    let _cores = shared_cores();
+    let Some(server) = Minio::start() else { return };
+    let place = Place::new();
+    let plimsoll = |words: &str| good(run(&place, &server.endpoint(), &words.split(' ').collect::<Vec<_>>()));
+    let objects = "--count 40 --size 10..200KiB";
+    let mut written = 0;
+    for how in ["unsigned", "signed", "chunks", "chunks-trailer", "unsigned-trailer"] {
+        let location = format!("s3://bucket/{how}");
+        plimsoll(&format!("prepare {location} --make-bucket -c 4 --payload {how} --print none {objects}"));
+        let again = plimsoll(&format!("prepare {location} {objects}"));
+        assert!(again.stdout.contains("nothing was written"), "{}", again.stdout);
+        let got = plimsoll(&format!("get {location} -c 4 --order once --verify --json {objects}"));
+        assert_eq!(kinds(&Report::read(&got))["get"].0, 40, "{how}");
+        written += 40;
+    }
+
+    let parts = "--count 3 --size 5MiB,12MiB,15MiB";
+    let put = plimsoll(&format!("put s3://bucket/parts -c 2 --multipart 5MiB --parts 3 --json {parts}"));
+    assert_eq!(kinds(&Report::read(&put))["put-multipart"], (3, 32 << 20));
+    let got = plimsoll(&format!("get s3://bucket/parts --order once --verify --json {parts}"));
+    assert_eq!(kinds(&Report::read(&got))["get"], (3, 32 << 20));
+
+    let weights = "--get 30 --get-range 15 --range 4KiB --head 20 --put 20 --delete 10 --delete-batch 5 --list 5";
+    let mixed = plimsoll(&format!("mix s3://bucket/signed {weights} --verify -c 4 -n 600 --json"));
+    let mixed = kinds(&Report::read(&mixed));
+    assert_eq!(mixed.values().map(|(ok, _)| ok).sum::<u64>(), 600);
+    assert_eq!(mixed["get-range"].1, mixed["get-range"].0 * 4096);
+
+    let cleaned = gone(&plimsoll("cleanup s3://bucket/signed"));
+    assert_eq!(cleaned.0, 40);
+    let answered = server.answered();
+    let of = |operation: &str| answered.get(operation).copied().unwrap_or_default();
+    assert_eq!(of("PutObject"), (written + 5 + mixed["put"].0, 0), "{answered:?}");
+    assert_eq!(of("PutObjectPart"), (1 + 3 + 3, 0), "{answered:?}");
+    assert_eq!((of("NewMultipartUpload"), of("CompleteMultipartUpload")), ((3, 0), (3, 0)), "{answered:?}");
+    assert_eq!(of("HeadObject").0, mixed["head"].0, "{answered:?}");
+    let got = written + 3 + mixed["get"].0 + mixed["get-range"].0;
+    // A description is looked for by each prepare, the mix and the cleanup, and not found by five of them.
+    assert_eq!(of("GetObject"), (got + 12, 5), "{answered:?}");
+}
