@@ -63,7 +63,7 @@ impl Measured {
             Some(EndReason::Aborted { condition }) => Some(escape(condition)),
             _ => None,
         };
-        let wrong = (standing::wrong_answers(run) > 0).then(|| "answers are those of their objects".to_owned());
+        let fault = standing::faults(run).first().map(|fault| fault.broken().to_owned());
         let enough = |q| match percentile::of(&summary.all.response, q) {
             Percentile::Value(nanos) => Some(nanos),
             _ => None,
@@ -76,7 +76,7 @@ impl Measured {
             success: summary.success(),
             response_p50_nanos: summary.all.response.quantile(0.5),
             response_p99_nanos: enough(0.99),
-            broke: decided.or(wrong).or_else(|| broken.map(|held| held.objective.to_string())),
+            broke: decided.or(fault).or_else(|| broken.map(|held| held.objective.to_string())),
             objectives,
             limited_by: summary.limited_by(&run.begin.model).to_string(),
             directory: directory.to_owned(),

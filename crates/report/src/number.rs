@@ -129,6 +129,12 @@ pub fn were(value: u64) -> String {
     format!("{} {}", count(value), if value == 1 { "was" } else { "were" })
 }
 
+/// A count of something, with its verb: "1 trial was", "3 trials were".
+#[must_use]
+pub fn were_of(value: u64, what: &str) -> String {
+    format!("{} {}", plural(value, what), if value == 1 { "was" } else { "were" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,13 +1,15 @@
 //! May these figures be used? The verdict, what limited the run, and what a reader must know beside them.
 
 use crate::json::VerdictWord;
-use crate::number::{count, plural, seconds, share, were};
+use crate::number::{count, plural, seconds, share, were, were_of};
 use measure::books::Violation;
 use measure::labels::VALUES_OF_A_THREAD;
+use measure::limits::LimitTally;
+use measure::objective::Metric;
 use measure::statistics::steadiness::{self, Steadiness};
 use measure::stats::Dimension;
 use measure::timeline::INTERVAL;
-use measure::{Cause, Label, LimitedBy, Model, Stage, Verdict};
+use measure::{Cause, Label, LimitedBy, Model, Objective, Stage, Verdict};
 use store::{EndReason, Point, SavedRun};
 
 /// What the figures of a run are worth.
@@ -94,7 +96,14 @@ pub fn because(run: &SavedRun) -> String {
                 count(tally.scheduled)
             )
         }
-        (LimitedBy::Target, None) => "the client had time to spare, and requests queued at the target".into(),
+        (LimitedBy::Target, None) => match run.summary().limits {
+            // Too short a time to name the client by, and too long to say that it had time to spare.
+            LimitTally { cpu, host, .. } if cpu.max(host) > 0.0 => format!(
+                "requests queued at the target; this client was at a limit of its own for {}",
+                seconds(cpu.max(host))
+            ),
+            _ => "the client had time to spare, and requests queued at the target".into(),
+        },
         (LimitedBy::ClientCpu, _) if open => "this client had no time to start all that was asked for in time".into(),
         (LimitedBy::ClientCpu, _) => "a thread of this client had no time left".into(),
         (LimitedBy::ClientNic, _) => "this client's network card was full".into(),
@@ -113,11 +122,59 @@ pub fn because(run: &SavedRun) -> String {
     }
 }
 
-/// Answers whose bodies were not those of their objects: whatever else was asked, a run with one has failed.
+/// What fails a run though all its objectives may be met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// So many answers had bodies that were not those of their objects.
+    WrongAnswers(u64),
+    /// For so many seconds operations failed and none ended well. A closed load makes few operations in such a time, so that the
+    /// share of all that ended well hides it.
+    Outage(u64),
+}
+
+impl Fault {
+    /// What is broken, as an objective would be.
+    #[must_use]
+    pub fn broken(self) -> &'static str {
+        match self {
+            Self::WrongAnswers(_) => "answers are those of their objects",
+            Self::Outage(_) => "in every second operations end well",
+        }
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Self::WrongAnswers(answers) => write!(f, "{} not those of their objects", were_of(answers, "answer")),
+            Self::Outage(length) => {
+                write!(f, "for {} operations failed and none ended well", seconds(length as f64))
+            }
+        }
+    }
+}
+
+/// The faults of a run.
 #[must_use]
-pub fn wrong_answers(run: &SavedRun) -> u64 {
-    let wrong = [Cause::ContentDiffers, Cause::AckedLost, Cause::HashDiffers, Cause::ObjectChanged];
-    wrong.into_iter().map(|cause| run.summary().stats.measured.causes.get(cause)).sum()
+pub fn faults(run: &SavedRun) -> Vec<Fault> {
+    let wrong = [Cause::ContentDiffers, Cause::SizeDiffers, Cause::AckedLost, Cause::HashDiffers, Cause::ObjectChanged];
+    let answers: u64 = wrong.into_iter().map(|cause| run.summary().stats.measured.causes.get(cause)).sum();
+    // Who wants no success is not told that there was none.
+    let asks = |objective: &Objective| objective.metric() == Metric::Success && objective.bound() > 0.0;
+    let outage = if run.begin.objectives.iter().any(asks) { outage(run) } else { 0 };
+    let faults = [(answers, Fault::WrongAnswers(answers)), (outage, Fault::Outage(outage))];
+    faults.into_iter().filter(|(count, _)| *count > 0).map(|(_, fault)| fault).collect()
+}
+
+/// Whole seconds in which operations failed and none ended well, of a run in which some did.
+fn outage(run: &SavedRun) -> u64 {
+    let is_out = |point: &&Point| point.ok == 0 && point.failed > 0;
+    if run.summary().stats.measured.ok == 0 { 0 } else { whole_seconds(run).filter(is_out).count() as u64 }
+}
+
+/// The seconds of the measured window. A last one that was cut short has fewer operations for that reason alone.
+fn whole_seconds(run: &SavedRun) -> impl Iterator<Item = &Point> {
+    run.points.iter().filter(|point| point.stage == Stage::Measured && point.end.since(point.start) >= INTERVAL)
 }
 
 /// Whether the client's side set the limit of an open run: the target never had the load that was asked for.
@@ -185,6 +242,11 @@ pub enum Note {
         /// By how much from begin to end, relative to the median; below 0 when it fell.
         change: f64,
     },
+    /// Operations failed and none ended well for a time.
+    Outage {
+        /// For how many seconds.
+        seconds: u64,
+    },
     /// It did not settle within half of the window.
     Unsettled {
         /// What.
@@ -214,6 +276,7 @@ impl Note {
             Self::Short { .. } => "short",
             Self::Settling { .. } => "settling",
             Self::Drifting { .. } => "drifting",
+            Self::Outage { .. } => "outage",
             Self::Unsettled { .. } => "unsettled",
             Self::NoWindow => "no_window",
             Self::Torn { .. } => "torn",
@@ -254,6 +317,11 @@ impl std::fmt::Display for Note {
                 let went = if *change < 0.0 { "fell" } else { "rose" };
                 write!(f, "not steady: {} {went} by {} over the window", followed.about(), share(change.abs()))
             }
+            Self::Outage { seconds: length } => write!(
+                f,
+                "{}: rates and shares are over the whole window, and a closed load makes few operations in such a time",
+                Fault::Outage(*length)
+            ),
             Self::Unsettled { followed } => {
                 write!(f, "not steady: {} had not settled by the middle of the window", followed.about())
             }
@@ -279,6 +347,8 @@ pub fn notes(run: &SavedRun) -> Vec<Note> {
     let seconds = run.summary().measured.seconds;
     let when = |applies: bool, note: Note| applies.then_some(note);
     notes.extend(run.damage.map(Note::Damaged));
+    let out = outage(run);
+    notes.extend(when(out > 0, Note::Outage { seconds: out }));
     notes.extend(when(run.torn_bytes > 0, Note::Torn { bytes: run.torn_bytes }));
     notes.extend(when(rate_not_made(run), Note::RateNotMade));
     notes.extend([Dimension::Host, Dimension::Header].into_iter().filter_map(|dimension| other_labels(run, dimension)));
@@ -293,10 +363,7 @@ pub fn notes(run: &SavedRun) -> Vec<Note> {
 
 /// How the run was not steady: what ended in each second, and how long the middle one of it took.
 fn unsteady(run: &SavedRun) -> Vec<Note> {
-    let seconds: Vec<&Point> = run.points.iter().filter(|point| point.stage == Stage::Measured).collect();
-    let whole = |point: &&&Point| point.end.since(point.start) >= INTERVAL;
-    // A last second that was cut short has fewer operations for that reason alone.
-    let seconds: Vec<&Point> = seconds.iter().filter(whole).copied().collect();
+    let seconds: Vec<&Point> = whole_seconds(run).collect();
     let ended: Vec<f64> = seconds.iter().map(|point| point.ok as f64).collect();
     let times: Option<Vec<f64>> =
         seconds.iter().map(|point| point.response_p50_nanos.map(|nanos| nanos as f64)).collect();

@@ -303,9 +303,11 @@ pub fn judge(run: &SavedRun) -> Exit {
         say::note(&format!("plimsoll: do not use this result: {why} (exit code 3)"));
         return Exit::Unusable;
     }
-    let differing = report::standing::wrong_answers(run);
-    if differing > 0 {
-        say::note(&format!("plimsoll: {differing} answers were not those of their objects (exit code 1)"));
+    let faults = report::standing::faults(run);
+    for fault in &faults {
+        say::note(&format!("plimsoll: {fault} (exit code 1)"));
+    }
+    if !faults.is_empty() {
         return Exit::Objectives;
     }
     let aborted = matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::Aborted { .. }));

@@ -71,7 +71,44 @@ fn objects_that_were_put_and_are_lost_are_found() {
     let report = wants(&ended, "integrity", "acked_lost");
     assert_eq!((report.cause("acked_lost"), report.number("/operations/ok")), (2, 6));
     assert!(ended.stderr.contains("2 answers were not those of their objects"), "{}", ended.stderr);
+    // Objects of another size than was said are wrong answers as well, whatever share of them is allowed to fail.
+    let smaller = ["s3://bbb/q", "--count", "8", "--size", "9KiB", "-c", "1", "--json", "--success", "0%"];
+    let ended = run(&place, &endpoint, &[&["get", "--verify", "--order", "once"][..], &smaller].concat());
+    let report = Report::read(&ended);
+    assert_eq!((ended.code, report.cause("size_differs"), report.cause("acked_lost")), (Some(1), 6, 2));
+    assert!(ended.stderr.contains("8 answers were not those of their objects"), "{}", ended.stderr);
     server.stop();
+}
+
+#[test]
+fn each_kind_of_a_mix_on_a_prepared_dataset_can_have_an_objective() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, endpoint) = serve(&place, &[]);
+    run(&place, &endpoint, &["prepare", "s3://bbb/p", "--make-bucket", "--count", "9", "--print", "none"]).expect(0);
+    let mix = ["mix", "s3://bbb/p", "--get", "2", "--put", "1", "-n", "60", "-c", "2", "--print", "none"];
+    let judged = |objective| run(&place, &endpoint, &[&mix[..], &["--objective", objective]].concat());
+    judged("put p50 <= 1h").expect(0);
+    judged("put p50 <= 1us").expect(1);
+    let refused = judged("list p50 <= 1s");
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("no operation of this load is a `list`"), "{}", refused.stderr);
+    server.stop();
+}
+
+#[test]
+fn a_target_that_goes_away_fails_a_closed_run_however_few_operations_that_costs() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let server = place.start(["serve", "--listen", "127.0.0.1:0", "--threads", "1", "--stop-after", "3s"]);
+    let url = server.wait_for_line("serving ").trim_start_matches("serving ").trim().to_owned();
+    let get = ["get", &url, "-c", "2", "-d", "6s", "--objective", "success >= 50%", "--json"];
+    let ended = place.run(get);
+    ended.expect(1);
+    let report = Report::read(&ended);
+    assert_eq!(report.text("/objectives/0/judgement"), "met");
+    assert!(report.list("/notes").iter().any(|note| note["name"] == "outage"), "{}", report.at("/notes"));
+    assert!(ended.stderr.contains("operations failed and none ended well (exit code 1)"), "{}", ended.stderr);
 }
 
 #[test]

@@ -12,7 +12,7 @@ pub use junit::junit;
 
 use crate::escape::escape;
 use crate::load_line::{FoundWord, LoadLine};
-use crate::number::{byte_rate, plural, rate, share, time};
+use crate::number::{byte_rate, rate, share, time, were_of};
 use crate::standing::{self, Standing};
 use measure::Objective;
 use measure::objective::Judgement;
@@ -80,10 +80,8 @@ impl Suite {
         };
         let objectives = &run.begin.objectives;
         self.cases.extend(objectives.iter().map(|objective| case(objective.to_string(), judged(objective))));
-        let wrong = standing::wrong_answers(run);
-        if wrong > 0 {
-            let why = format!("{} not those of their objects", were_of(wrong, "answer"));
-            self.cases.push(case("answers are those of their objects".to_owned(), Outcome::Failed(why)));
+        for fault in standing::faults(run) {
+            self.cases.push(case(fault.broken().to_owned(), Outcome::Failed(fault.to_string())));
         }
         if let Some(EndReason::Aborted { condition }) = run.end.as_ref().map(|end| &end.reason) {
             let condition = escape(condition);
@@ -129,10 +127,6 @@ impl Suite {
         });
         self.seconds += seconds;
     }
-}
-
-fn were_of(count: u64, what: &str) -> String {
-    format!("{} {}", plural(count, what), if count == 1 { "was" } else { "were" })
 }
 
 /// Why the figures of a run must not be used, or that there are none.

@@ -10,7 +10,7 @@ pub mod stored;
 
 pub use args::{Args, Help, count, percent, seed};
 pub use headers::{checks, headers};
-pub use plan::{Asked, beside, output, plan};
+pub use plan::{Asked, aside, beside, output, plan};
 
 use crate::execute::{self, html};
 use crate::failure::{Exit, Failure};

@@ -50,6 +50,17 @@ pub struct Asked {
 
 /// The plan of what is asked, as the flags say.
 pub fn plan(args: &Args, asked: Asked) -> Result<Plan, Failure> {
+    let bounds = args.checks.objective.iter().chain(&args.checks.abort_when);
+    for kind in bounds.filter_map(Objective::kind) {
+        if !asked.mix.requests().iter().any(|request| request.kind == kind) {
+            return Err(Failure::usage(format!("--objective: no operation of this load is a `{}`", kind.name())));
+        }
+    }
+    aside(args, asked)
+}
+
+/// The same for requests that belong to no run, so that no objective is about them.
+pub fn aside(args: &Args, asked: Asked) -> Result<Plan, Failure> {
     let Asked { targets, choice, once, mix, auth, spread } = asked;
     for_https(&args.connections, &targets)?;
     let (flags, timeouts) = (&args.load, &args.timeouts);
@@ -63,12 +74,6 @@ pub fn plan(args: &Args, asked: Asked) -> Result<Plan, Failure> {
         return Err(Failure::usage(format!("--repeat {repeat}: at most {REPEAT_MAX}")));
     }
     let once = NonZeroU64::new(targets.count()).filter(|_| once);
-    let bounds = args.checks.objective.iter().chain(&args.checks.abort_when);
-    for kind in bounds.filter_map(Objective::kind) {
-        if !mix.requests().iter().any(|request| request.kind == kind) {
-            return Err(Failure::usage(format!("--objective: no operation of this load is a `{}`", kind.name())));
-        }
-    }
     Ok(Plan {
         targets: Arc::new(targets),
         choice,

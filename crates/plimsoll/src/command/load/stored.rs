@@ -2,7 +2,7 @@
 //! that later commands need not be told, and none deletes what this one did not make.
 
 use super::place::Place;
-use super::{Args, Asked, checks, headers, plan};
+use super::{Args, Asked, aside, checks, headers};
 use crate::execute;
 use crate::failure::Failure;
 use content::Dataset;
@@ -33,7 +33,7 @@ impl<'a> Stored<'a> {
             auth: place.auth.clone(),
             spread: place.spread,
         };
-        let mut plan = plan(args, asked)?;
+        let mut plan = aside(args, asked)?;
         execute::prepare(&mut plan)?;
         Ok(Self { place, plan })
     }
