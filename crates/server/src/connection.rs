@@ -457,6 +457,7 @@ impl Connection {
 
     fn count(&self, answer: &Answer, sent: Sent, ended: Ended, desk: &Desk) {
         desk.counters.answer(answer.status, ended, sent);
+        desk.site.planted.note_sent(answer.spoil, answer.body_bytes(), sent.body);
         let Some(left) = &desk.site.log_left else { return };
         let Some(head) = self.reader.head() else { return };
         desk.counters.record(left, || RequestRecord {

@@ -25,6 +25,52 @@ pub(crate) struct Planted {
     in_service: AtomicU64,
     /// Requests that found the capacity exceeded.
     above: AtomicU64,
+    counts: Counts,
+}
+
+/// Faults that took place, planted or asked for by a query: what clients can have met.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FaultCounts {
+    /// Requests that were answered with a planted error.
+    pub errors: u64,
+    /// Requests that were refused because there were too many at once.
+    pub refused: u64,
+    /// Requests that met the slow one of two delays.
+    pub slow: u64,
+    /// Bodies that were broken off.
+    pub broken_off: u64,
+    /// Bodies whose wrong byte was handed over.
+    pub wrong_bytes: u64,
+    /// Objects whose storing was acknowledged, and that were not stored.
+    pub lost: u64,
+}
+
+impl FaultCounts {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.errors += other.errors;
+        self.refused += other.refused;
+        self.slow += other.slow;
+        self.broken_off += other.broken_off;
+        self.wrong_bytes += other.wrong_bytes;
+        self.lost += other.lost;
+    }
+}
+
+/// [`FaultCounts`] that all threads add to.
+#[derive(Debug, Default)]
+struct Counts {
+    errors: AtomicU64,
+    refused: AtomicU64,
+    slow: AtomicU64,
+    broken_off: AtomicU64,
+    wrong_bytes: AtomicU64,
+    lost: AtomicU64,
+}
+
+fn count_if(happened: bool, count: &AtomicU64) {
+    if happened {
+        count.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// What one request meets.
@@ -58,10 +104,15 @@ impl Spoil {
         self.cut.filter(|cut| length.is_none_or(|length| *cut < length))
     }
 
+    /// The byte of a body of `length` bytes that is wrong.
+    fn wrong_byte(self, length: Option<u64>) -> Option<u64> {
+        let last = length.map_or(u64::MAX, |length| length.saturating_sub(1));
+        self.flip.map(|wrong| wrong.min(last))
+    }
+
     /// Turns the wrong byte over if it lies in `piece`, which begins at byte `at` of a body of `length` bytes.
     pub(crate) fn apply(self, at: u64, length: Option<u64>, piece: &mut [u8]) {
-        let last = length.map_or(u64::MAX, |length| length.saturating_sub(1));
-        let Some(wrong) = self.flip.map(|wrong| wrong.min(last)) else { return };
+        let Some(wrong) = self.wrong_byte(length) else { return };
         let index = wrong.checked_sub(at).and_then(|index| usize::try_from(index).ok());
         if let Some(byte) = index.and_then(|index| piece.get_mut(index)) {
             *byte = !*byte;
@@ -85,7 +136,8 @@ impl Planted {
     pub(crate) fn new(faults: Faults, started: Duration) -> Self {
         let zero = || AtomicU64::new(0);
         let (first_request, in_service, above) = (zero(), zero(), zero());
-        Self { faults, started, first_request, ordinal: zero(), bodies: zero(), stored: zero(), in_service, above }
+        let (ordinal, bodies, stored, counts) = (zero(), zero(), zero(), Counts::default());
+        Self { faults, started, first_request, ordinal, bodies, stored, in_service, above, counts }
     }
 
     /// Notes that a request has been read.
@@ -120,7 +172,10 @@ impl Planted {
         let mut delay = match faults.delay {
             Delay::None => Duration::ZERO,
             Delay::Constant(delay) => delay,
-            Delay::Bimodal { slow, every, .. } if ordinal.is_multiple_of(every.get()) => slow,
+            Delay::Bimodal { slow, every, .. } if ordinal.is_multiple_of(every.get()) => {
+                count_if(true, &self.counts.slow);
+                slow
+            }
             Delay::Bimodal { fast, .. } => fast,
         };
         let mut service = InService(None);
@@ -134,6 +189,8 @@ impl Planted {
             delay = delay.saturating_add(capacity.slowdown.saturating_mul(above));
         }
         let error = faults.error_every.is_some_and(|every| ordinal.is_multiple_of(every.get()));
+        count_if(refused, &self.counts.refused);
+        count_if(error && !refused, &self.counts.errors);
         Met { delay, error, refused, service }
     }
 
@@ -169,7 +226,32 @@ impl Planted {
     /// Whether the next object that is stored is to be lost.
     pub(crate) fn loses(&self) -> bool {
         let Some(every) = self.faults.lose_every else { return false };
-        (self.stored.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(every.get())
+        let loses = (self.stored.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(every.get());
+        count_if(loses, &self.counts.lost);
+        loses
+    }
+
+    /// Counts what was wrong with a body of `length` bytes of which `sent` were handed over before its answer ended.
+    #[inline]
+    pub(crate) fn note_sent(&self, spoil: Spoil, length: Option<u64>, sent: u64) {
+        if spoil != Spoil::default() {
+            count_if(spoil.breaks_at(length) == Some(sent), &self.counts.broken_off);
+            count_if(spoil.wrong_byte(length).is_some_and(|wrong| wrong < sent), &self.counts.wrong_bytes);
+        }
+    }
+
+    /// What has taken place so far.
+    pub(crate) fn counts(&self) -> FaultCounts {
+        let Counts { errors, refused, slow, broken_off, wrong_bytes, lost } = &self.counts;
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        FaultCounts {
+            errors: of(errors),
+            refused: of(refused),
+            slow: of(slow),
+            broken_off: of(broken_off),
+            wrong_bytes: of(wrong_bytes),
+            lost: of(lost),
+        }
     }
 }
 
@@ -193,6 +275,7 @@ mod tests {
         let (fast, slow) = (MS, 50 * MS);
         let expected = [(fast, false), (fast, true), (slow, false), (fast, true), (fast, false), (slow, true)];
         assert_eq!(met, expected);
+        assert_eq!(planted.counts(), FaultCounts { errors: 3, slow: 2, ..FaultCounts::default() });
     }
 
     #[test]
@@ -229,6 +312,12 @@ mod tests {
         let met: Vec<_> = (0..4).map(|_| planted.spoil()).map(|spoil| (spoil.cut, spoil.flip)).collect();
         assert_eq!(met, [(None, Some(3)), (Some(7), Some(3)), (None, Some(3)), (Some(7), Some(3))]);
         assert_eq!([planted.loses(), planted.loses(), planted.loses()], [false, true, false]);
+        let both = Spoil { cut: Some(7), flip: Some(3) };
+        // Whole; broken off where it should; left before the wrong byte; the cut lies behind the end.
+        for (spoil, length, sent) in [(Spoil::default(), 9, 9), (both, 9, 7), (both, 9, 3), (both, 5, 5)] {
+            planted.note_sent(spoil, Some(length), sent);
+        }
+        assert_eq!(planted.counts(), FaultCounts { broken_off: 1, wrong_bytes: 2, lost: 1, ..FaultCounts::default() });
     }
 
     #[test]

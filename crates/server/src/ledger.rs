@@ -9,7 +9,9 @@
 //!   broke or was given up before that, possibly before its first byte;
 //! * *bytes sent* as the kernel takes them. Body bytes are those of the content; everything else, also `100 Continue`,
 //!   chunk sizes and line ends, are head bytes, as a client counts them. What the kernel took of an aborted answer may
-//!   never have reached the client, so that these are at least as many as it received.
+//!   never have reached the client, so that these are at least as many as it received;
+//! * a *fault* when an error is decided on or an object is not stored, and when the answer ends whose body was broken off or
+//!   whose wrong byte was handed over.
 //!
 //! The second front (TLS, HTTP/2, S3) leaves framing, heads and encryption to its libraries. There, head bytes are not
 //! counted, bytes of content are counted as the protocol takes them, and what broke off before there was an answer is
@@ -22,6 +24,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use wire::{ByteRange, Method};
+
+use crate::faults::FaultCounts;
 
 /// The most bytes of a target that a record keeps.
 const TARGET_BYTES_MAX: usize = 2048;
@@ -57,6 +61,8 @@ pub struct Ledger {
     pub statuses: BTreeMap<u16, StatusCount>,
     /// Where requests are calls of an interface (S3): answers by the name of the operation and their status.
     pub operations: BTreeMap<(Box<str>, u16), OperationCount>,
+    /// Faults that took place.
+    pub faults: FaultCounts,
     /// One record per answer, if they were asked for: in order within a thread, not among threads.
     pub log: Vec<RequestRecord>,
     /// Answers that the log had no room for.
@@ -99,6 +105,7 @@ impl Ledger {
         for (key, count) in &other.operations {
             self.operations.entry(key.clone()).or_default().add(count);
         }
+        self.faults.add(&other.faults);
         self.log.extend_from_slice(&other.log);
         self.log_dropped += other.log_dropped;
     }

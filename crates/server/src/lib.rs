@@ -73,6 +73,7 @@ mod thread;
 
 pub use cluster::{Cluster, ClusterConfig, Elsewhere, object_name, owner};
 pub use config::{Capacity, Config, Counted, Delay, Faults, Flip, Refused, Stall, StallFrom, Truncate};
+pub use faults::FaultCounts;
 pub use front::{Front, Identity, Tls};
 pub use ledger::{Answers, Ledger, MethodCounts, OperationCount, RequestRecord, StatusCount};
 pub use liar::{Case, CaseError, Client, End, Expected, Liar, Upload, UploadContent};

@@ -113,7 +113,7 @@ impl Server {
     }
 
     fn sum(&self) -> Ledger {
-        let mut ledger = Ledger::default();
+        let mut ledger = Ledger { faults: self.site.0.planted.counts(), ..Ledger::default() };
         for thread in &self.threads {
             thread.counters.add_to(&mut ledger);
         }

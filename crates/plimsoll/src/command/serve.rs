@@ -8,7 +8,9 @@ use crate::failure::Failure;
 use crate::say;
 use clap::ArgAction;
 use measure::units::{ByteSize, format_span, parse_span};
-use server::{Capacity, Case, Cluster, Config, Delay, Faults, Flip, Ledger, Liar, Server, Stall, StallFrom, Truncate};
+use server::{
+    Capacity, Case, Cluster, Config, Delay, FaultCounts, Faults, Flip, Ledger, Liar, Server, Stall, StallFrom, Truncate,
+};
 use std::net::SocketAddr;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -294,6 +296,7 @@ fn ledger(ledger: &Ledger) -> String {
         ledger.complete.body_bytes,
         ledger.aborted.body_bytes,
     );
+    text.push_str(&faults(&ledger.faults));
     for ((operation, status), count) in &ledger.operations {
         text.push_str(&format!(
             "{operation:<24} {status}  {} complete, {} aborted, {} bytes in, {} bytes out\n",
@@ -301,4 +304,19 @@ fn ledger(ledger: &Ledger) -> String {
         ));
     }
     text
+}
+
+/// One line, when there were any.
+fn faults(counts: &FaultCounts) -> String {
+    let told = [
+        (counts.errors, "errors"),
+        (counts.refused, "refused above the capacity"),
+        (counts.slow, "slow requests"),
+        (counts.broken_off, "bodies broken off"),
+        (counts.wrong_bytes, "wrong bytes"),
+        (counts.lost, "objects lost"),
+    ];
+    let told = told.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    let told: Vec<String> = told.collect();
+    if told.is_empty() { String::new() } else { format!("faults       {}\n", told.join(", ")) }
 }

@@ -12,7 +12,7 @@ use wire::{ByteRange, Method};
 use super::body::{RequestBody, Sending};
 use super::connection::Link;
 use super::service::{Meets, Reply, ReplyBody};
-use crate::faults::InService;
+use crate::faults::{InService, Spoil};
 use crate::head::SERVER;
 use crate::ledger::{Counters, Ended, RequestRecord, Sent, bounded_target};
 use crate::pace::Pace;
@@ -37,6 +37,9 @@ struct Replied {
     status: u16,
     range: Option<ByteRange>,
     operation: Option<Box<str>>,
+    spoil: Spoil,
+    /// Of the whole body, if it is known.
+    length: Option<u64>,
 }
 
 impl Account {
@@ -81,11 +84,12 @@ impl Account {
             return;
         }
         self.service = None;
-        let Some(Replied { status, range, operation }) = self.replied.take() else {
+        let Some(Replied { status, range, operation, spoil, length }) = self.replied.take() else {
             self.counters.requests_cut.add(1);
             return;
         };
         self.counters.answer(status, ended, Sent { head: 0, body: self.sent });
+        self.site.planted.note_sent(spoil, length, self.sent);
         if let Some(operation) = operation {
             self.counters.operation(operation, status, ended, self.received.load(Ordering::Relaxed), self.sent);
         }
@@ -129,7 +133,8 @@ pub(super) async fn exchange(link: Arc<Link>, request: Request<Incoming>) -> Res
     let Ok(Reply { mut response, delay, spoil, chunked, close, range, operation }) = replied else {
         return broken_off();
     };
-    account.replied = Some(Replied { status: response.status().as_u16(), range, operation });
+    let (status, length) = (response.status().as_u16(), response.body().size_hint().exact());
+    account.replied = Some(Replied { status, range, operation, spoil, length });
     let delay = met.delay.saturating_add(delay);
     if !delay.is_zero() {
         tokio::time::sleep(delay).await;

@@ -125,7 +125,7 @@ impl Front {
     /// What has been counted so far. Whatever a client has received whole before this call is in the books.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
-        let mut ledger = Ledger::default();
+        let mut ledger = Ledger { faults: self.site.planted.counts(), ..Ledger::default() };
         for thread in &self.threads {
             thread.counters.add_to(&mut ledger);
         }
