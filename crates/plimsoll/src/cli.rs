@@ -180,7 +180,8 @@ fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
             // Hardly anybody mistypes the first letter; what differs there is another word.
             let first = |flag: &str| flag.trim_start_matches('-').chars().next();
             let nearest = context(ContextKind::SuggestedArg).filter(|flag| first(flag) == first(argument));
-            Failure::usage(foreign::hint(argument).unwrap_or_else(|| unknown(argument, nearest, words)))
+            let told = below_zero(argument, words).or_else(|| foreign::hint(argument));
+            Failure::usage(told.unwrap_or_else(|| unknown(argument, nearest, words)))
         }
         (ErrorKind::ValueValidation, Some(argument)) => {
             let flag = argument.split(' ').next().unwrap_or(argument);
@@ -206,6 +207,17 @@ fn help(words: &[OsString]) -> String {
         Some(command) => format!("`plimsoll {command} --help` names all flags"),
         None => "`plimsoll --help` names the commands".to_owned(),
     }
+}
+
+/// What to say about a negative value, which looks like a flag: `-d -1s`. No more of it is shown than clap takes for one.
+fn below_zero(argument: &str, words: &[OsString]) -> Option<String> {
+    let is_negative =
+        |word: &str| word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is_its = |flag: &str, value: &str| flag.starts_with('-') && !is_negative(flag) && value.starts_with(argument);
+    let mut pairs = words.iter().zip(words.iter().skip(1)).filter(|_| is_negative(argument));
+    let flag =
+        pairs.find_map(|(flag, value)| flag.to_str().filter(|flag| is_its(flag, value.to_str().unwrap_or(""))))?;
+    Some(format!("{flag}: a value that begins with `{argument}` is below 0: leave out the minus sign"))
 }
 
 /// A word that nothing is known by.
