@@ -26,10 +26,12 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     }
     let connections = &summary.stats.connections;
     let kept = count(tally.flags.get(Flag::KeptAlive));
+    // Attempts are those of the window; connections that the warm-up opened go on in it, and are counted with it.
+    let whole_run = if run.begin.warmup_ms > 0 { " in the whole run" } else { "" };
     page.item(
         "keep-alive",
         &format!(
-            "{kept} of {} left the connection open · {} opened, {} could not be",
+            "{kept} of {} left the connection open · {} opened{whole_run}, {} could not be",
             plural(tally.attempts, "attempt"),
             plural(connections.opened, "connection"),
             count(connections.failed)
