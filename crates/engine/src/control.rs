@@ -5,8 +5,8 @@
 //! ends at the same instant for all of them.
 
 use measure::{AttemptOutcome, Instant};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 /// The longest that a thread waits before it looks at the commands again.
@@ -49,6 +49,7 @@ pub struct Control {
     unreached_since: AtomicU64,
     first_failure: Mutex<Option<AttemptOutcome>>,
     bytes_left: AtomicU64,
+    first_length: OnceLock<u64>,
 }
 
 impl Default for Control {
@@ -70,6 +71,7 @@ impl Control {
             unreached_since: AtomicU64::new(u64::MAX),
             first_failure: Mutex::new(None),
             bytes_left: AtomicU64::new(bytes.unwrap_or(u64::MAX)),
+            first_length: OnceLock::new(),
         }
     }
 
@@ -90,6 +92,11 @@ impl Control {
     pub fn abandon(&self, now: Instant) {
         self.stop(now, StopReason::Interrupted);
         self.abandon.store(true, Ordering::Release);
+    }
+
+    /// The body length of the run's first complete answer; `own` becomes it when there was none before.
+    pub(crate) fn first_length(&self, own: u64) -> u64 {
+        *self.first_length.get_or_init(|| own)
     }
 
     /// When the window is to end, if that was commanded.

@@ -147,7 +147,7 @@ enumerated! {
         TokenExpired => "token_expired", "the session token is over its time (ExpiredToken)";
         TokenInvalid => "token_invalid", "the session token is not valid (InvalidToken)";
         AccessDenied => "access_denied", "these keys may not do that (AccessDenied)";
-        AckedLost => "acked_lost", "an object that was put is not there (404 or 410)";
+        AckedLost => "acked_lost", "an object of the dataset is not there (404 or 410): lost, or never put";
         HashDiffers => "hash_differs", "the checksum of the body is not the expected one";
         NoHash => "no_hash", "the answer has no checksum of its whole body to compare with";
         ObjectChanged => "object_changed", "ETag or length differ from those of an earlier range of the object";
@@ -173,7 +173,7 @@ enumerated! {
         Failover => "failover", "another address of the host was tried first";
         Resent => "resent", "sent again after a stale kept connection, because it was not processed (HTTP/2), or without Expect after 417";
         Followed => "followed", "a redirect that was followed";
-        LengthDiffers => "length_differs", "a body length that differs from the first one";
+        LengthDiffers => "length_differs", "a body that is not as long as the first one";
         KeptAlive => "kept_alive", "the connection could be used again";
         Interim => "interim", "1xx answers before the final one";
         UncleanTls => "unclean_tls", "TLS closed without close_notify";

@@ -88,37 +88,32 @@ impl<N: Network> RunLoop<'_, N> {
             }
             return self.resend(net, slot, outcome, now);
         }
-        if outcome == AttemptOutcome::OK && op.attempt.at_head == AtHead::Read {
-            self.note_good_answer(token, body_bytes);
+        // An answer that leads elsewhere is not what was asked for, and the body of one that was cut was not read.
+        if matches!(op.attempt.at_head, AtHead::Read | AtHead::Doomed(_)) && self.first_length.differs(body_bytes) {
+            op.attempt.flags.set(Flag::LengthDiffers);
+        }
+        if outcome == AttemptOutcome::OK && op.attempt.at_head == AtHead::Read && self.first_answer.is_none() {
+            self.keep_first_answer(token, body_bytes);
         }
         let after = if kept && may_repeat && excess == 0 { After::Keep } else { After::Close };
         self.end_attempt(net, slot, outcome, after, now);
     }
 
-    /// Compares with the first good answer, or keeps it as such.
-    #[inline]
-    fn note_good_answer(&mut self, token: Token, body_bytes: u64) {
+    /// Keeps what the first good answer says of the server.
+    #[cold]
+    fn keep_first_answer(&mut self, token: Token, body_bytes: u64) {
         let Some(connection) = self.connections.get(token) else { return };
-        let first = *self.first_length.get_or_insert(body_bytes);
-        if first != body_bytes
-            && let Some(op) = &mut self.slots[connection.slot as usize].op
-        {
-            op.attempt.flags.set(Flag::LengthDiffers);
-        }
-        if self.first_answer.is_none()
-            && let Some(head) = connection.reader.head()
-        {
-            self.first_answer = Some(FirstAnswer {
-                software: self.software.take(),
-                address: connection.address.to_string(),
-                status: head.status,
-                body_bytes,
-                version: head.version,
-                tls: self
-                    .tls_of(token)
-                    .map(|session| Negotiated::of(session, &self.origins[connection.origin].origin.host)),
-            });
-        }
+        let Some(head) = connection.reader.head() else { return };
+        self.first_answer = Some(FirstAnswer {
+            software: self.software.take(),
+            address: connection.address.to_string(),
+            status: head.status,
+            body_bytes,
+            version: head.version,
+            tls: self
+                .tls_of(token)
+                .map(|session| Negotiated::of(session, &self.origins[connection.origin].origin.host)),
+        });
     }
 
     /// Ends the slot's running attempt, and with it the operation, unless a redirect is to be followed.

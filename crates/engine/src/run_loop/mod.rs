@@ -27,6 +27,7 @@ mod frames;
 mod header_watch;
 mod http2_request;
 mod judge;
+mod lengths;
 pub mod log;
 mod op;
 mod pacer;
@@ -54,6 +55,7 @@ use crate::schedule::Budget;
 use crate::tls::Negotiated;
 use connections::{Connections, Openings, OriginState, State};
 use content::Mismatch;
+use lengths::FirstLength;
 use log::OpEntry;
 use measure::{Instant, Interval, Recorder};
 use op::Slot;
@@ -152,7 +154,7 @@ pub struct RunLoop<'p, N: Network> {
     seen: words::Seen,
     software: Option<String>,
     first_answer: Option<FirstAnswer>,
-    first_length: Option<u64>,
+    first_length: FirstLength<'p>,
     connect_failures_in_a_row: u32,
     log: Vec<OpEntry>,
     dropped_rest: bool,
@@ -223,7 +225,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             seen: words::Seen::default(),
             software: None,
             first_answer: None,
-            first_length: None,
+            first_length: FirstLength::new(plan, control),
             connect_failures_in_a_row: 0,
             log: Vec::new(),
             dropped_rest: false,

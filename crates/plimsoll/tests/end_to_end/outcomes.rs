@@ -77,7 +77,8 @@ fn objects_that_were_put_and_are_lost_are_found() {
     let report = Report::read(&ended);
     assert_eq!((ended.code, report.cause("size_differs"), report.cause("acked_lost")), (Some(1), 6, 2));
     assert!(ended.stderr.contains("8 answers were not those of their objects"), "{}", ended.stderr);
-    server.stop();
+    let ledger = server.stop();
+    assert!(ledger.contains("\nfaults       2 objects lost\n"), "{ledger}");
 }
 
 #[test]
@@ -129,7 +130,8 @@ fn one_wrong_byte_is_found_with_its_offset() {
         let report = wants(&run(&place, &endpoint, &read), "integrity", "content_differs");
         let found = detail(&report, "content_differs");
         assert!(found.contains(&offset.to_string()), "{found} does not name {offset}");
-        server.stop();
+        let ledger = server.stop();
+        assert!(ledger.contains("\nfaults       1 wrong bytes\n"), "{ledger}");
     }
 }
 
@@ -160,5 +162,41 @@ fn checksums_of_whole_bodies_are_held_against_what_is_expected() {
     let ranged = run(&place, &endpoint, &["get", "http://127.0.0.1:9/", "--range", "1KiB", "--expect", "etag"]);
     assert!(ranged.code == Some(2) && ranged.stderr.contains("--range"), "{ranged:?}");
     let _: &Value = report.at("/failures");
+    server.stop();
+}
+
+#[test]
+fn the_ledger_counts_the_faults_that_a_client_met() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    // The lean front and the second one.
+    for front in [&[][..], &["--http2"]] {
+        let fixed =
+            ["serve", "--listen", "127.0.0.1:0", "--stop-after", "120s", "--truncate", "4:100", "--flip", "3:10"];
+        let server = place.start(fixed.iter().chain(front));
+        let line = server.wait_for_line("serving http://");
+        let base = line.split_whitespace().nth(1).and_then(|url| url.split("/blackhole").next()).expect("an address");
+        let url = format!("{}/blackhole/10KiB", base.trim_end_matches('/'));
+        let ended = place.run(["get", &url, "-c", "1", "-n", "24", "--json"]);
+        let report = wants(&ended, "incomplete", "body_cut_short");
+        assert_eq!((report.cause("body_cut_short"), report.number("/operations/ok")), (6, 18));
+        let ledger = server.stop();
+        assert!(ledger.contains("\nfaults       6 bodies broken off, 8 wrong bytes\n"), "{front:?}: {ledger}");
+    }
+}
+
+#[test]
+fn lengths_of_unlike_operations_are_not_compared() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, endpoint) = serve(&place, &[]);
+    let set = ["s3://bbb/p", "--count", "8", "--size", "1KiB,2KiB"];
+    run(&place, &endpoint, &[&["prepare", "--make-bucket", "--print", "none"][..], &set].concat()).expect(0);
+    let mix = "mix s3://bbb/p --get 40 --head 20 --put 20 --delete 20 -n 60 -c 2 --json";
+    let ended = run(&place, &endpoint, &mix.split(' ').collect::<Vec<_>>());
+    ended.expect(0);
+    let flags = Report::read(&ended).list("/failures/flags").to_vec();
+    assert!(flags.iter().all(|flag| flag["flag"] != "length_differs"), "{flags:?}");
+    assert!(flags.iter().any(|flag| flag["flag"] == "kept_alive"), "{flags:?}");
     server.stop();
 }

@@ -1,6 +1,6 @@
 //! What is printed where, and in whose words.
 
-use crate::support::{Nginx, Place, Running, Setup, all_cores, shared_cores};
+use crate::support::{Nginx, Place, Running, Setup, all_cores, peer, shared_cores};
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
@@ -118,6 +118,43 @@ fn ab_output_has_the_lines_of_ab_itself() {
     ] {
         assert_eq!(value(&ours.stdout, label), value(&theirs, label), "{label}");
     }
+}
+
+#[test]
+fn lengths_of_errors_are_compared_as_ab_does() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let server = place.start(["serve", "--listen", "127.0.0.1:0", "--error-every", "5", "--stop-after", "120s"]);
+    let line = server.wait_for_line("serving http://");
+    let base = line.split_whitespace().nth(1).and_then(|url| url.split("/blackhole").next()).expect("an address");
+    let url = format!("{base}/blackhole/1KiB");
+    let of = |text: &str, label: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(label));
+        line.map(|line| line.split([':', ',']).map(str::trim).map(str::to_owned).collect::<Vec<_>>())
+    };
+    let ours = place.run(["get", &url, "-c", "1", "-n", "100", "--print", "ab", "--out", "out"]);
+    ours.expect_no_panic();
+    let wanted = |text: &str| {
+        assert_eq!(of(text, "Failed requests").expect(text), ["Failed requests", "20"], "{text}");
+        assert_eq!(of(text, "Non-2xx responses").expect(text), ["Non-2xx responses", "20"], "{text}");
+        let kinds = of(text, "(Connect").expect(text);
+        let length = kinds.iter().position(|kind| kind == "Length").and_then(|at| kinds.get(at + 1));
+        assert_eq!(length.map(String::as_str), Some("20"), "{text}");
+    };
+    wanted(&ours.stdout);
+    // A HEAD has no body to compare, and two objects are not alike.
+    let other = format!("{base}/blackhole/2KiB");
+    for words in [&[&url, "-I"] as &[&str], &[&url, &other]] {
+        let ended = place.run(["get", "--print", "ab", "-c", "1", "-n", "100"].iter().chain(words));
+        assert_eq!(of(&ended.stdout, "Failed requests").expect("a line"), ["Failed requests", "0"], "{words:?}");
+    }
+    let mut errors = 60;
+    if let Some(theirs) = peer("ab", Command::new("ab").args(["-k", "-n", "100", "-c", "1", &url]).output().ok()) {
+        wanted(&String::from_utf8_lossy(&theirs.stdout));
+        errors += 20;
+    }
+    let ledger = server.stop();
+    assert!(ledger.contains(&format!("\nfaults       {errors} errors\n")), "{ledger}");
 }
 
 #[test]
