@@ -114,7 +114,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn merge(&mut self, other: &Self) {
+    /// Adds what another has counted.
+    pub fn merge(&mut self, other: &Self) {
         self.scheduled = self.scheduled.saturating_add(other.scheduled);
         self.started = self.started.saturating_add(other.started);
         self.dropped = self.dropped.saturating_add(other.dropped);

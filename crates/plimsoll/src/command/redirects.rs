@@ -8,8 +8,10 @@ use crate::failure::{Exit, Failure};
 use crate::say;
 use engine::plan::{Plan, StopAfter, Targets};
 use measure::LimitedBy;
+use measure::stats::Tally;
 use measure::units::parse_span;
 use report::escape::escape;
+use report::number::count as number;
 use report::pairs::{Pair, Paired};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -81,9 +83,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         None => execute::default_directory(lists.first().map_or("", |(_, survey)| survey.entry())),
     };
     let mut rows = Vec::new();
-    let mut exit = Exit::Good;
-    for (number, (path, survey)) in lists.iter().enumerate() {
-        let (pairs, ended) = compare(args, path, survey, &directory.join(format!("{number:02}")))?;
+    let (mut exit, mut all) = (Exit::Good, Tally::default());
+    for (index, (path, survey)) in lists.iter().enumerate() {
+        let (pairs, ended) = compare(args, path, survey, &directory.join(format!("{index:02}")), &mut all)?;
         exit = execute::worse(exit, ended);
         rows.push(Paired { name: escape(&path.display().to_string()), share: elsewhere(survey), pairs });
         if matches!(exit, Exit::Interrupted(_) | Exit::CouldNotRun) {
@@ -92,6 +94,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     say::out(&report::pairs::text(&rows))?;
     say::note(&format!("saved in {}", directory.display()));
+    if exit == Exit::Objectives {
+        let (failed, ended) = (all.failed + all.unanswered, all.ok + all.failed + all.unanswered);
+        say::note(&format!("plimsoll: {} of {} operations failed (exit code 1)", number(failed), number(ended)));
+    }
     Ok(exit.into())
 }
 
@@ -114,7 +120,14 @@ fn elsewhere(survey: &Survey) -> f64 {
     1.0 - mine as f64 / survey.names().len().max(1) as f64
 }
 
-fn compare(args: &Args, path: &Path, survey: &Survey, directory: &Path) -> Result<(Vec<Pair>, Exit), Failure> {
+/// The pairs of a list, and the exit code that they deserve. What became of the operations is added to `all`.
+fn compare(
+    args: &Args,
+    path: &Path,
+    survey: &Survey,
+    directory: &Path,
+    all: &mut Tally,
+) -> Result<(Vec<Pair>, Exit), Failure> {
     let shared = Plan {
         stop: StopAfter { time: Some(args.duration), ..StopAfter::default() },
         warmup: args.warmup,
@@ -132,6 +145,7 @@ fn compare(args: &Args, path: &Path, survey: &Survey, directory: &Path) -> Resul
             let plan = if way == Way::Entry { &shared } else { &direct };
             let saved = measured(plan, &directory.join(format!("{pair}-{}", way.name())))?;
             exit = execute::worse(exit, execute::judge(&saved));
+            all.merge(&saved.summary.stats.measured);
             if matches!(exit, Exit::Interrupted(_) | Exit::CouldNotRun) {
                 return Ok((pairs, exit));
             }

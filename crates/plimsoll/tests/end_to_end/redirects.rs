@@ -141,3 +141,26 @@ fn the_cost_of_redirects_is_a_table() {
     server.signal("INT");
     server.end().expect(0);
 }
+
+#[test]
+fn failed_operations_are_why_the_exit_code_is_not_0() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (_server, addresses) = cluster(&place, 3, &[]);
+    let entry = format!("http://{}/blackhole", addresses[0]);
+    // The entry knows the owner of a name that is no object, and only the owner refuses it.
+    let count = NonZeroUsize::new(SERVERS).expect("there are servers");
+    let other = |index: &usize| server::owner(&format!("/blackhole/nothing-{index}"), count) != 0;
+    let missing = (0..).find(other).expect("others own some");
+    place.write("some", format!("1KiB-a\nnothing-{missing}\n"));
+    let words = ["redirects", &entry, "--names", "some", "-d", "200ms", "--warmup", "0s", "--pairs", "1", "-c", "1"];
+    let ended = place.run(words.iter().chain(&["--out", "cost"]));
+    ended.expect(1);
+    let tallies = ["entry", "owners"].map(|way| {
+        let (_, report) = place.report(&place.path(&format!("cost/00/1-{way}")));
+        [report.number("/operations/ok"), report.number("/operations/failed")]
+    });
+    let (ok, failed) = (tallies[0][0] + tallies[1][0], tallies[0][1] + tallies[1][1]);
+    let last = ended.stderr.lines().last().unwrap_or_default().replace(',', "");
+    assert_eq!(last, format!("plimsoll: {failed} of {} operations failed (exit code 1)", ok + failed));
+}
