@@ -226,7 +226,9 @@ fn a_url_instead_of_a_command_is_told() {
 fn numbers_and_places_that_can_not_be_are_told() {
     let place = Place::new();
     place.write("file", "x");
-    let cases: [(&[&str], &[&str]); 5] = [
+    let cases: [(&[&str], &[&str]); 7] = [
+        (&["line", "http://127.0.0.1/", "--from", "10", "--to", "5"], &["--from 10 is above --to 5"]),
+        (&["line", "http://127.0.0.1/", "--from", "5000"], &["--from 5000 is above --to 4096", "unless --to"]),
         (&["serve", "--cluster", "0"], &["--cluster", "whole number above 0"]),
         (&["serve", "--s3", "--store", "file", "--listen", "127.0.0.1:0"], &["--store file", "not a directory"]),
         (&["get", "http://127.0.0.1/", "--repeat", "1001"], &["--repeat 1001", "at most 1000"]),

@@ -145,10 +145,15 @@ pub fn check(args: &Args) -> Result<(), Failure> {
         (load.requests.is_some(), "-n", "a level is held for -d TIME"),
         (args.get.common.shown.repeat.get() > 1, "--repeat", "the search repeats what it needs"),
     ];
-    match refused.iter().find(|(given, ..)| *given) {
-        Some((_, flag, why)) => Err(Failure::usage(format!("{flag} has no place in a search: {why}"))),
-        None => get::plan::of(&args.get).map(|_| ()),
+    if let Some((_, flag, why)) = refused.iter().find(|(given, ..)| *given) {
+        return Err(Failure::usage(format!("{flag} has no place in a search: {why}")));
     }
+    let Bounds { from, to, .. } = args.on.bounds(args);
+    if from > to {
+        let default = if args.to.is_none() { ", the highest level unless --to says another" } else { "" };
+        return Err(Failure::usage(format!("--from {from} is above --to {to}{default}: levels double from --from on")));
+    }
+    get::plan::of(&args.get).map(|_| ())
 }
 
 /// The saved search of a directory, which is there.
