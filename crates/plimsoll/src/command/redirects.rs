@@ -94,8 +94,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     say::out(&report::pairs::text(&rows))?;
     say::note(&format!("saved in {}", directory.display()));
-    if exit == Exit::Objectives {
-        let (failed, ended) = (all.failed + all.unanswered, all.ok + all.failed + all.unanswered);
+    let (failed, ended) = (all.failed + all.unanswered, all.ok + all.failed + all.unanswered);
+    if exit == Exit::Objectives && failed > 0 {
         say::note(&format!("plimsoll: {} of {} operations failed (exit code 1)", number(failed), number(ended)));
     }
     Ok(exit.into())
