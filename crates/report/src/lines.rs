@@ -13,7 +13,7 @@ pub struct LineTrial {
     pub cell: String,
     /// What its target is called.
     pub target: String,
-    /// How often the cell was measured there before.
+    /// Which repeat of its cell on its target, counted from 1.
     pub repeat: u32,
     /// Name of its directory.
     pub directory: String,
@@ -98,7 +98,7 @@ mod tests {
         LineTrial {
             cell: "range 1MiB".to_owned(),
             target: target.to_owned(),
-            repeat: 0,
+            repeat: 1,
             directory: String::new(),
             line: LoadLine::of(LoadUnit::Concurrency, None, Some(found), Vec::new()),
         }

@@ -85,7 +85,7 @@ pub struct Trial {
     pub cell: String,
     /// What its target is called.
     pub target: String,
-    /// How often the cell was measured there before.
+    /// Which repeat of its cell on its target, counted from 1.
     pub repeat: u32,
     /// 95th percentile of the time to the first byte of successes, in nanoseconds.
     pub ttfb_p95_nanos: Option<u64>,
@@ -335,20 +335,20 @@ mod tests {
                 response_p50_nanos: Some(1_000_000),
                 response_p99_nanos: Some(2_000_000),
                 objectives: Vec::new(),
-                broke: (repeat == 1).then(|| "success >= 99%".to_owned()),
+                broke: (repeat == 2).then(|| "success >= 99%".to_owned()),
                 limited_by: "target".to_owned(),
                 directory: String::new(),
             },
             verdict: VerdictWord::Valid,
             attempts: 100,
-            failures: vec![Failed { class: AttemptClass::Http5xx, attempts: u64::from(repeat) }],
+            failures: vec![Failed { class: AttemptClass::Http5xx, attempts: u64::from(repeat - 1) }],
             notes: Vec::new(),
         }
     }
 
     #[test]
     fn targets_stand_beside_the_first_one_repeat_by_repeat() {
-        let trials = [trial("a", 0, 100.0), trial("b", 0, 50.0), trial("b", 1, 180.0), trial("a", 1, 200.0)];
+        let trials = [trial("a", 1, 100.0), trial("b", 1, 50.0), trial("b", 2, 180.0), trial("a", 2, 200.0)];
         let text = text(&trials, &Order::default());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3, "{text}");
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn the_first_target_is_that_of_the_scenario_whoever_was_measured_first() {
-        let trials = [trial("b", 0, 50.0), trial("a", 0, 100.0)];
+        let trials = [trial("b", 1, 50.0), trial("a", 1, 100.0)];
         let text = text(&trials, &Order { cells: Vec::new(), targets: vec!["a", "b"] });
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].contains(" a ") && lines[2].contains("0.50 ×"), "{text}");
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn an_interval_needs_four_runs_a_side() {
         let of = |repeats: u32| {
-            let both = (0..repeats).flat_map(|repeat| {
+            let both = (1..=repeats).flat_map(|repeat| {
                 let base = 100.0 + f64::from(repeat);
                 [trial("a", repeat, base), trial("b", repeat, base * 0.5)]
             });

@@ -162,11 +162,11 @@ fn a_small_run_in_every_form() {
     check("gnuplot.tsv", &text(out));
     check("run.md", &markdown::run(&run));
     let row = |repeat| runs::Row {
-        place: runs::Place { directory: format!("{}", repeat + 1), repeat: Some(repeat), ..runs::Place::default() },
+        place: runs::Place { directory: format!("{repeat}"), repeat: Some(repeat), ..runs::Place::default() },
         run: run.clone(),
     };
-    check("runs.csv", &text(written(TableForm::Csv, runs::COLUMNS, [row(0), row(1)])));
-    check("retrieval.csv", &text(written(TableForm::Csv, retrieval::COLUMNS, [row(0)])));
+    check("runs.csv", &text(written(TableForm::Csv, runs::COLUMNS, [row(1), row(2)])));
+    check("retrieval.csv", &text(written(TableForm::Csv, retrieval::COLUMNS, [row(1)])));
     check("repeats.md", &markdown::repeats(&[("1".into(), run.clone()), ("2".into(), run)]));
 }
 

@@ -60,7 +60,7 @@ pub enum StudyRecord {
         cell: String,
         /// What its target is called.
         target: String,
-        /// How often the cell was measured there before.
+        /// How often the cell was measured there before: 0 for the first. What is shown counts from 1.
         repeat: u32,
         /// Name of the run's directory.
         directory: String,

@@ -43,9 +43,9 @@ impl Set {
             set.places.push(Place::default());
         } else if repeats::is_one(base) {
             set.kind = Kind::Repeats;
-            let numbers = 0..repeats::directories(base).len() as u64;
+            let numbers = 1..=repeats::directories(base).len() as u64;
             set.places.extend(numbers.map(|repeat| Place {
-                directory: (repeat + 1).to_string(),
+                directory: repeat.to_string(),
                 repeat: Some(repeat),
                 ..Place::default()
             }));
@@ -96,7 +96,8 @@ fn places(base: &Path, record: &StudyRecord) -> Result<Vec<Place>, Failure> {
         directory: directory.clone(),
         cell: Some(cell.clone()),
         target: Some(target.clone()),
-        repeat: Some(u64::from(*repeat)),
+        // The log counts from 0.
+        repeat: Some(u64::from(*repeat) + 1),
         level: None,
     };
     if !base.join(directory).join(STUDY_FILE).is_file() {

@@ -114,6 +114,7 @@ fn several_runs_are_a_table() {
     place.run(["get", &url, "-n", "100", "--repeat", "3", "--out", "three"]).expect(0);
     let csv = export(&place, "three", "csv", &[]).expect(0).stdout.clone();
     assert_eq!((csv.lines().count(), csv.matches(",VALID,").count()), (4, 3), "{csv}");
+    assert!(csv.contains("\n1,,,1,") && csv.contains("\n3,,,3,"), "{csv}");
     assert_eq!(export(&place, "three", "markdown", &[]).expect(0).stdout.matches("VALID").count(), 3);
     let document: Value = serde_json::from_str(&export(&place, "three", "json", &[]).expect(0).stdout).unwrap();
     assert_eq!(document["runs"].as_array().unwrap().len(), 3);
@@ -136,6 +137,8 @@ fn several_runs_are_a_table() {
     let rows = [("one", 1), ("two", 1), ("one", 2), ("two", 2)]
         .map(|(target, slots)| format!("{target},range-requests 0 MiB,{slots}"));
     assert_eq!(starts, rows, "{csv}");
+    let csv = export(&place, "study", "csv", &[]).expect(0).stdout.clone();
+    assert!(csv.contains("\n001-concurrency-1/one-1,concurrency 1,one,1,"), "repeats count from 1: {csv}");
     let table = export(&place, "study", "markdown", &[]).expect(0).stdout.clone();
     assert!(table.contains("| concurrency 1 | one |") && table.contains("| two |"), "{table}");
     place

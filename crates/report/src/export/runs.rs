@@ -18,7 +18,7 @@ pub struct Place {
     pub cell: Option<String>,
     /// The target of a study.
     pub target: Option<String>,
-    /// How often the same was measured before.
+    /// Which repeat of the same it is, counted from 1.
     pub repeat: Option<u64>,
     /// The level of a search.
     pub level: Option<u64>,

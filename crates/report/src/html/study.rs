@@ -278,8 +278,8 @@ fn beside(rows: &[Row<'_>]) -> Option<Section> {
 
 /// What a search is called beside others of its cell.
 fn searched(study: &SavedStudy, search: &LineTrial) -> String {
-    let more = study.measured.lines.iter().any(|other| other.cell == search.cell && other.repeat > 0);
-    if more { format!("{}, repeat {}", search.target, search.repeat + 1) } else { search.target.clone() }
+    let more = study.measured.lines.iter().any(|other| other.cell == search.cell && other.repeat > 1);
+    if more { format!("{}, repeat {}", search.target, search.repeat) } else { search.target.clone() }
 }
 
 fn load_lines(study: &SavedStudy) -> Option<Section> {
@@ -361,7 +361,7 @@ fn trials(study: &SavedStudy) -> Section {
         vec![
             trial.cell.clone(),
             trial.target.clone(),
-            count(u64::from(trial.repeat) + 1),
+            count(u64::from(trial.repeat)),
             measured.ok_per_second.map_or_else(dash, rate),
             measured.goodput.map_or_else(dash, byte_rate),
             nanos(trial.ttfb_p95_nanos),

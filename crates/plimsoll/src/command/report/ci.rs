@@ -38,7 +38,7 @@ fn suite(directory: &Path) -> Result<Suite, Failure> {
         Kind::Study => {
             for trial in saved::trials(&set.base, &set.records) {
                 let trial = trial?;
-                let label = format!("{}, run {}", trial.target, trial.repeat.saturating_add(1));
+                let label = format!("{}, run {}", trial.target, trial.repeat);
                 match &trial.measured {
                     Measured::Line(found) => suite.add_line(Some(&trial.cell), Some(&label), &found.0),
                     Measured::Run(run) => suite.add_run(Some(&trial.cell), Some(&label), run),

@@ -26,7 +26,7 @@ pub struct Saved {
     pub cell: String,
     /// What its target is called.
     pub target: String,
-    /// How often the cell was measured there before.
+    /// Which repeat of its cell there, counted from 1: the log counts from 0.
     pub repeat: u32,
     /// Name of its directory.
     pub directory: String,
@@ -54,7 +54,7 @@ pub fn trials<'r>(base: &'r Path, records: &'r [StudyRecord]) -> impl Iterator<I
                 .map_err(|error| execute::unread_again(&error)),
         };
         let (cell, target, directory) = (escape(cell), escape(target), directory.clone());
-        Some(measured.map(|measured| Saved { cell, target, repeat: *repeat, directory, measured }))
+        Some(measured.map(|measured| Saved { cell, target, repeat: repeat.saturating_add(1), directory, measured }))
     })
 }
 
