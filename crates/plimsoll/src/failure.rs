@@ -65,6 +65,14 @@ impl Failure {
         Self::Message(Exit::CouldNotRun, message.to_string())
     }
 
+    /// The same with what can be done now.
+    pub fn and(self, more: &str) -> Self {
+        match self {
+            Self::Message(exit, message) => Self::Message(exit, format!("{message}; {more}")),
+            other => other,
+        }
+    }
+
     /// The text alone, where it does not end the program.
     pub fn into_message(self) -> String {
         match self {

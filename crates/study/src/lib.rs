@@ -19,3 +19,4 @@ pub use hidden::hidden;
 pub use hooks::Hooks;
 pub use line::{Search, Step};
 pub use scenario::Scenario;
+pub use variables::names;

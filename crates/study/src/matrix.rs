@@ -1,6 +1,6 @@
 //! Cells: every combination of the values of a part's axes, and the command that each of them is for each target.
 
-use crate::document::Position;
+use crate::document::{Fault, Position};
 use crate::hooks::{Hooks, STATE};
 use crate::scenario::{AxisValue, Scenario, Setting, Target};
 
@@ -35,6 +35,8 @@ const DEFAULT_COMMAND: &str = "get";
 const SEARCH: &str = "line";
 /// The value of a load that is to be found.
 const FOUND: &str = "line";
+/// Settings that can be found.
+const LOADS: [&str; 2] = ["concurrency", "rate"];
 /// Settings that only a search has: other cells of the same axis do without.
 const OF_SEARCH: [&str; 6] = ["from", "to", "precision", "confidence", "rest", "recovery"];
 
@@ -112,6 +114,23 @@ impl Cell {
     }
 }
 
+impl Words {
+    /// What is wrong with a load that is to be found, where the command is one whose load line is not searched.
+    #[must_use]
+    pub fn unsearched(&self) -> Option<Fault> {
+        if [DEFAULT_COMMAND, SEARCH].contains(&self.command.as_str()) {
+            return None;
+        }
+        let load = LOADS.into_iter().find(|load| self.words.contains(&format!("--{load}={FOUND}")))?;
+        let at = self.places.iter().rev().find(|(name, _)| name == load).map_or(Position::START, |(_, at)| *at);
+        let why = format!(
+            "only `{DEFAULT_COMMAND}` can be searched for its load line: give `{load}` of `{}` as a number",
+            self.command
+        );
+        Some(Fault::new(at, why))
+    }
+}
+
 /// A name with letters that every file system takes, and no more than 80 of them.
 #[must_use]
 pub fn directory_name(text: &str) -> String {
@@ -128,7 +147,7 @@ fn words_of(settings: &[Setting], hooks: Hooks) -> Words {
             made.places.push((setting.name.clone(), *at));
             match (setting.name.as_str(), value.as_str()) {
                 ("command", command) => made.command = command.to_owned(),
-                ("concurrency" | "rate", FOUND) => searched = Some(setting.name.as_str()),
+                (load, FOUND) if LOADS.contains(&load) => searched = Some(load),
                 (STATE, _) => {}
                 ("url", url) => urls.push(url.to_owned()),
                 (_, "false") => {}
@@ -142,7 +161,7 @@ fn words_of(settings: &[Setting], hooks: Hooks) -> Words {
             made.command = SEARCH.to_owned();
             made.words.push(format!("--on={on}"));
         }
-        // The line of other commands is not searched: they refuse it as any other value that is no load.
+        // The line of other commands is not searched: `Words::unsearched` tells.
         Some(load) => made.words.push(format!("--{load}={FOUND}")),
         None => {}
     }
@@ -208,6 +227,12 @@ parts:
         assert_eq!((words.command.as_str(), words.words.join("|").as_str()), ("line", shown));
         let measured = cells[0].words(&scenario, &scenario.targets[0]);
         assert_eq!((measured.command.as_str(), measured.words.len()), ("get", 4), "{measured:?}");
+        assert_eq!((words.unsearched(), measured.unsearched()), (None, None));
+        let mix = Scenario::parse(&text.replace("to: 64", "command: mix"), &[], &|_| None).unwrap();
+        let words = cells[1].words(&mix, &mix.targets[0]);
+        let fault = words.unsearched().unwrap();
+        assert_eq!(fault.at, Position { line: 4, column: 27 });
+        assert!(fault.message.contains("only `get` can be searched for its load line"), "{fault}");
     }
 
     #[test]

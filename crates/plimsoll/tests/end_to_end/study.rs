@@ -3,6 +3,7 @@
 use crate::support::{Ended, Place, Running, all_cores, shared_cores};
 use serde_json::Value;
 use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
 
 const SCENARIO: &str = "\
 name: pair
@@ -99,6 +100,7 @@ fn a_cell_can_be_a_load_line() {
     let put = place.run(["run", "put.yaml"]);
     put.expect(2);
     assert!(put.stderr.contains("put.yaml:3:"), "{}", put.stderr);
+    assert!(put.stderr.contains("only `get` can be searched for its load line"), "{}", put.stderr);
 }
 
 #[test]
@@ -118,7 +120,7 @@ fn targets_take_turns_and_a_study_goes_on_where_it_was() {
             (text("cell"), text("target"), trial["repeat"].as_u64().unwrap())
         })
         .collect();
-    let of = |cell| [(cell, "fast", 0), (cell, "slow", 0), (cell, "slow", 1), (cell, "fast", 1)];
+    let of = |cell| [(cell, "fast", 1), (cell, "slow", 1), (cell, "slow", 2), (cell, "fast", 2)];
     assert_eq!(order, [of("concurrency 1"), of("concurrency 2")].concat());
     for trial in &all {
         let (rate, p50) = (trial["ok_per_second"].as_f64().unwrap(), trial["response_p50_nanos"].as_u64().unwrap());
@@ -253,4 +255,64 @@ fn every_mistake_is_told_where_it_stands_and_nothing_is_run() {
     assert!(!place.path("runs").exists(), "nothing is run");
     let absent = place.run(["run", "none.yaml"]);
     assert_eq!(absent.code, Some(2), "{}", absent.stderr);
+    place.write("twice.yaml", SCENARIO.replace("[1, 2]", "[1, 2, 1]"));
+    let twice = place.run(["run", "twice.yaml", "--dry-run"]);
+    twice.expect(2);
+    let told = "twice.yaml:7:30: `1` stands among the values of `concurrency` a second time";
+    assert!(twice.stderr.contains(told), "{}", twice.stderr);
+}
+
+#[test]
+fn a_name_that_the_scenario_does_not_know_is_refused_with_those_that_it_knows() {
+    let place = Place::new();
+    place.write("pair.yaml", SCENARIO.replace("200ms", "'${time}'"));
+    let dry = |words: &[&str]| place.run(["run", "pair.yaml", "--dry-run", "--set", "time=1s"].iter().chain(words));
+    dry(&["--set", "fast=http://127.0.0.1:2"]).expect(0);
+    dry(&["--only", "concurrency=2", "--only", "target=slow"]).expect(0);
+    for (words, told) in [
+        (["--set", "tiem=60s"], "--set tiem: no variable of pair.yaml: there are fast, time"),
+        (
+            ["--only", "concurrency=3"],
+            "--only concurrency=3 leaves no trial: there are target (fast, slow), concurrency (1, 2)",
+        ),
+        (
+            ["--only", "rang=1MiB"],
+            "--only rang=1MiB leaves no trial: there are target (fast, slow), concurrency (1, 2)",
+        ),
+    ] {
+        let ended = dry(&words);
+        ended.expect(2);
+        assert_eq!(ended.stderr, format!("plimsoll: {told}\n"));
+    }
+    place.write("bare.yaml", "name: bare\ntargets: {a: {url: http://127.0.0.1:1/}}\n");
+    let none = place.run(["run", "bare.yaml", "--dry-run", "--set", "a=b"]);
+    none.expect(2);
+    assert_eq!(none.stderr, "plimsoll: --set a: no variable of bare.yaml: it has none\n");
+}
+
+#[test]
+fn a_study_that_breaks_off_shows_what_it_has_and_how_it_goes_on() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, base) = server(&place);
+    let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr()).unwrap();
+    place.write(
+        "pair.yaml",
+        format!(
+            "name: pair\ntargets: {{up: {{url: {base}/blackhole/1KiB}}, down: {{url: http://{closed}/}}}}\n\
+             settings: {{requests: 5}}\n"
+        ),
+    );
+    for (words, place_of) in [(&["--out", "study"], "[1 of 2]"), (&["--resume", "study"], "[1 of 1]")] {
+        let ended = place.run(["run", "pair.yaml"].iter().chain(words));
+        ended.expect(4);
+        assert!(ended.stderr.contains(place_of) && ended.stderr.contains("\nsaved in study\n"), "{}", ended.stderr);
+        let last = ended.stderr.lines().last().unwrap_or_default();
+        assert!(last.contains("could not be reached"), "{}", ended.stderr);
+        assert!(last.ends_with("; `plimsoll run pair.yaml --resume study` goes on"), "{}", ended.stderr);
+        assert!(ended.stdout.contains("1 of 2 are not there: `plimsoll run --resume` goes on"), "{}", ended.stdout);
+        let shown = place.run(["report", "study"]);
+        assert_eq!(shown.stdout, ended.stdout, "as it is shown again");
+    }
+    server.stop();
 }

@@ -3,8 +3,22 @@
 use super::{Planned, command};
 use crate::cli;
 use crate::command::schema::scenario::NO_SETTINGS;
+use crate::failure::Failure;
+use report::escape::escape;
 use study::matrix::{self, Words};
 use study::{Fault, Position, Scenario};
+
+/// Variables that are set, and that the scenario nowhere knows: their values would be ignored.
+pub fn set(text: &str, set: &[(String, String)], file: &str) -> Result<(), Failure> {
+    // What is no document is told with its place when it is read.
+    let Ok(names) = study::names(text) else { return Ok(()) };
+    let Some((name, _)) = set.iter().find(|(name, _)| !names.contains(name)) else { return Ok(()) };
+    let there = match names.as_slice() {
+        [] => "it has none".to_owned(),
+        names => format!("there are {}", names.join(", ")),
+    };
+    Err(Failure::usage(format!("--set {}: no variable of {file}: {there}", escape(name))))
+}
 
 /// Names that can not stand in reports, or not beside each other on a disk.
 pub fn names(scenario: &Scenario) -> Vec<Fault> {
@@ -15,6 +29,18 @@ pub fn names(scenario: &Scenario) -> Vec<Fault> {
             let why = format!(
                 "a value of `{0}` holds a secret, and cells are called by their values: name it, like {0}: {{mine: …}}",
                 axis.name
+            );
+            faults.push(Fault::new(value.at, why));
+        }
+    }
+    for axis in scenario.parts.iter().flat_map(|part| &part.axes) {
+        let before = |index: usize| axis.values.iter().take(index);
+        let again = axis.values.iter().enumerate();
+        for (_, value) in again.filter(|(index, value)| before(*index).any(|other| other.label == value.label)) {
+            let why = format!(
+                "`{}` stands among the values of `{}` a second time, and cells are called by their values: leave one out, or \
+                 write `repeats` beside `targets`",
+                value.label, axis.name
             );
             faults.push(Fault::new(value.at, why));
         }
@@ -49,6 +75,12 @@ pub fn settings(planned: &[Planned]) -> Vec<Fault> {
     let mut faults: Vec<Fault> = Vec::new();
     // All repeats of a cell are the same command.
     for trial in planned.iter().filter(|trial| trial.repeat == 0) {
+        if let Some(fault) = trial.words.unsearched() {
+            if !faults.contains(&fault) {
+                faults.push(fault);
+            }
+            continue;
+        }
         let checked = command(&trial.words).and_then(|command| command.check());
         let Err(failure) = checked else { continue };
         // The command tells its first mistake; each flag alone tells its own.

@@ -11,7 +11,7 @@ mod show;
 
 use crate::cli::{self, Command};
 use crate::execute::{self, Print};
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::say;
 use ::measure::units::ByteSize;
 use report::escape::escape;
@@ -91,6 +91,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         faults.iter().for_each(|fault| say::note(&format!("{file}:{}", escape(&fault.to_string()))));
         Failure::usage(format!("{} in {file}", plural(faults.len() as u64, "mistake")))
     };
+    check::set(&text, &args.set, &file)?;
     let scenario = Scenario::parse(&text, &args.set, &|name| std::env::var(name).ok()).map_err(faulty)?;
     let faults = check::names(&scenario);
     if !faults.is_empty() {
@@ -105,15 +106,32 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return say::out(&dry::text(&scenario, &planned, args.assume)).map(|()| ExitCode::SUCCESS);
     }
     let (base, mut log, done) = measure::begin(args, &scenario, &text, planned.len())?;
-    let exit = measure::all(&planned, &base, &mut log, &done)?;
-    let records = store::read_study(&base).map_err(|error| execute::unread_again(&error))?;
-    let (study, deserved) = saved::read(&base, &records)?;
+    let ended = measure::all(&planned, &base, &mut log, &done);
+    let deserved = finish(args, &base);
+    match (ended, deserved) {
+        (Ok(exit), Ok(deserved)) => Ok(execute::worse(exit, deserved).into()),
+        (Err(failure), Ok(_)) => {
+            Err(failure.and(&format!("`plimsoll run {file} --resume {}` goes on", base.display())))
+        }
+        // Why it broke off comes last.
+        (Err(failure), Err(unshown)) => {
+            unshown.tell();
+            Err(failure)
+        }
+        (Ok(_), Err(unshown)) => Err(unshown),
+    }
+}
+
+/// Shows what is there of a study, and gives the exit code that its trials deserve.
+fn finish(args: &Args, base: &Path) -> Result<Exit, Failure> {
+    let records = store::read_study(base).map_err(|error| execute::unread_again(&error))?;
+    let (study, deserved) = saved::read(base, &records)?;
     show(&study, if args.json { Print::Json } else { Print::Text })?;
     if let Some(file) = &args.html {
-        write_html(&study, &base, file.as_deref())?;
+        write_html(&study, base, file.as_deref())?;
     }
     say::note(&format!("saved in {}", base.display()));
-    Ok(execute::worse(exit, deserved).into())
+    Ok(deserved)
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
@@ -161,9 +179,36 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
         });
     }
     if planned.is_empty() {
-        return Err(Failure::usage("--only leaves no trial: name an axis with one of its values, a part or a target"));
+        let asked: Vec<String> = args.only.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        return Err(Failure::usage(format!(
+            "--only {} leaves no trial: there are {}",
+            escape(&asked.join(" --only ")),
+            selectable(scenario)
+        )));
     }
     Ok(planned)
+}
+
+/// What `--only` can name, with the values that there are.
+fn selectable(scenario: &Scenario) -> String {
+    let mut all: Vec<(&str, Vec<&str>)> =
+        vec![("target", scenario.targets.iter().map(|target| target.name.as_str()).collect())];
+    let parts: Vec<&str> =
+        scenario.parts.iter().map(|part| part.name.as_str()).filter(|name| !name.is_empty()).collect();
+    all.extend((!parts.is_empty()).then_some(("part", parts)));
+    for axis in scenario.parts.iter().flat_map(|part| &part.axes) {
+        let place = all.iter().position(|(name, _)| *name == axis.name).unwrap_or_else(|| {
+            all.push((&axis.name, Vec::new()));
+            all.len() - 1
+        });
+        for label in axis.values.iter().map(|value| value.label.as_str()) {
+            if !all[place].1.contains(&label) {
+                all[place].1.push(label);
+            }
+        }
+    }
+    let shown = |(name, values): &(&str, Vec<&str>)| format!("{name} ({})", values.join(", "));
+    all.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
 /// The command of a trial, as it would be typed.
