@@ -27,7 +27,7 @@ use std::io::{self, IsTerminal};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use store::{End, EndReason, SavedRun, Server, StoreError};
+use store::{End, EndReason, SavedRun, Server, StoreError, StoreErrorKind};
 use study::decision::Decision;
 
 /// Descriptors that the program needs besides its connections.
@@ -218,6 +218,12 @@ fn reason(control: &Control, recording: &Recording) -> EndReason {
 
 /// That a directory holds no run that can be read.
 pub fn unread(error: &StoreError) -> Failure {
+    if matches!(error.kind, StoreErrorKind::NotARun)
+        && let Some(inside) = sets::inside(&error.path)
+    {
+        let (directory, inside) = (error.path.display(), inside.display());
+        return Failure::usage(format!("{directory} is no run, but holds several: name one of them, like {inside}"));
+    }
     Failure::usage(format!("{error}: name the directory of a run, like runs/20261121-023000-localhost_8080"))
 }
 

@@ -80,6 +80,24 @@ impl Set {
     }
 }
 
+/// How far below a directory runs are looked for: `CELL/TRIAL` of a study, `LIST/PAIR-WAY` of a comparison of redirects.
+const DEPTH: usize = 2;
+
+/// The first run, study or search below a directory that is none itself.
+pub fn inside(base: &Path) -> Option<PathBuf> {
+    below(base, DEPTH)
+}
+
+fn below(base: &Path, depth: usize) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(base).ok()?.filter_map(Result::ok);
+    let mut directories: Vec<PathBuf> =
+        entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect();
+    directories.sort();
+    let holds = |path: &PathBuf| path.join(RECORDS_FILE).is_file() || path.join(STUDY_FILE).is_file();
+    let deeper = || directories.iter().filter(|_| depth > 1).find_map(|path| below(path, depth - 1));
+    directories.iter().find(|path| holds(path)).cloned().or_else(deeper)
+}
+
 /// The runs that a line of the log of a study or a search speaks of. A trial may be a search with levels of its own.
 fn places(base: &Path, record: &StudyRecord) -> Result<Vec<Place>, Failure> {
     let level = |record: &StudyRecord, of: &Place| match record {

@@ -163,4 +163,14 @@ fn failed_operations_are_why_the_exit_code_is_not_0() {
     let (ok, failed) = (tallies[0][0] + tallies[1][0], tallies[0][1] + tallies[1][1]);
     let last = ended.stderr.lines().last().unwrap_or_default().replace(',', "");
     assert_eq!(last, format!("plimsoll: {failed} of {} operations failed (exit code 1)", ok + failed));
+    for words in [&["report", "cost"][..], &["compare", "--base", "cost", "--new", "cost/00"]] {
+        let refused = place.run(words);
+        refused.expect(2);
+        let told = "plimsoll: cost is no run, but holds several: name one of them, like cost/00/1-entry\n";
+        assert_eq!(refused.stderr, told, "{words:?}");
+    }
+    place.write("a.yaml", "name: a\ntargets: {a: {url: http://127.0.0.1:1/}}\n");
+    let refused = place.run(["run", "a.yaml", "--resume", "cost/00/1-entry"]);
+    refused.expect(2);
+    assert!(refused.stderr.starts_with("plimsoll: --resume: cost/00/1-entry is not a study: "), "{}", refused.stderr);
 }

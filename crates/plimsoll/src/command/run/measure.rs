@@ -14,7 +14,7 @@ use report::number::{byte_rate, rate};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use store::{RECORDS_FILE, STUDY_FILE, StoreError, StudyLog, StudyRecord};
+use store::{RECORDS_FILE, STUDY_FILE, StoreError, StoreErrorKind, StudyLog, StudyRecord};
 use study::Scenario;
 
 /// The directory, its log, and the trials that are there already.
@@ -32,7 +32,13 @@ pub fn begin(
             .map_err(|error| cannot_save(&error))?;
         return Ok((base, log, HashSet::new()));
     };
-    let (log, records) = StudyLog::resume(directory).map_err(|error| Failure::usage(format!("--resume: {error}")))?;
+    let (log, records) = StudyLog::resume(directory).map_err(|error| match error.kind {
+        StoreErrorKind::NotARun => Failure::usage(format!(
+            "--resume: {} is not a study: name the directory that `plimsoll run` has saved one in",
+            directory.display()
+        )),
+        _ => Failure::usage(format!("--resume: {error}")),
+    })?;
     match records.first() {
         Some(StudyRecord::Scenario { text: begun, set: with, .. }) if *begun == text && *with == set => {}
         _ => {
