@@ -253,6 +253,28 @@ fn bodies_are_looked_at_when_that_is_asked_for() {
 }
 
 #[test]
+fn a_checksum_behind_the_content_is_held_against_it() {
+    fn told(asked: Asked, sum: &'static [u8]) -> Vec<(Instant, Reply)> {
+        let announced = [&b"\x88\x00\x07trailer\x14x-amz-checksum-crc32"[..]].concat();
+        let field = [&b"\x00\x14x-amz-checksum-crc32\x08"[..], sum].concat();
+        let frames =
+            [frame(1, 4, asked.stream, &announced), data(asked.stream, 5, false), frame(1, 5, asked.stream, &field)];
+        vec![(asked.now + ms(1), Reply::Bytes(frames.concat()))]
+    }
+    let differs = failed(AttemptClass::Integrity, Cause::HashDiffers, Phase::Body);
+    // The second is that of another body.
+    let cases: [(Script, AttemptOutcome); 2] =
+        [(|asked| told(asked, b"QtHneA=="), AttemptOutcome::OK), (|asked| told(asked, b"uxircw=="), differs)];
+    for (script, outcome) in cases {
+        let mut plan = plan2(1, 1, 10);
+        plan.mix =
+            Mix::one(RequestPlan { answers: Answers::Digested(Wanted::Told), ..RequestPlan::new("GET", OpKind::Get) });
+        let (_, ops, _) = play(&plan, None, script);
+        assert_eq!(ops[0].outcome, outcome);
+    }
+}
+
+#[test]
 fn other_protocols_on_the_port_are_recognised() {
     for (answer, cause) in [
         (&b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"[..], Cause::NotHttp2),

@@ -7,8 +7,8 @@ use super::{CUT_STREAMS_MAX, Failure, HEAD_BYTES_MAX, WINDOW_BYTES, stream_windo
 use crate::network::Token;
 use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
-use http::Request;
 use http::response::Parts;
+use http::{HeaderMap, Request};
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub(crate) enum What {
     Head(Box<Parts>),
     /// Content has come.
     Body(Bytes),
+    /// The fields behind the content.
+    Trailers(Box<HeaderMap>),
     /// There is room for a piece of the request's body.
     Room,
     /// The answer is complete. The stream is gone.

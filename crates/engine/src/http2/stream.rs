@@ -142,7 +142,12 @@ impl Stream {
             },
             Receiving::Trailers(body) => match body.poll_trailers(cx) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(_)) => return Poll::Ready(Ok(Receiving::Nothing)),
+                Poll::Ready(Ok(fields)) => {
+                    if let Some(fields) = fields {
+                        tell(What::Trailers(Box::new(fields)));
+                    }
+                    return Poll::Ready(Ok(Receiving::Nothing));
+                }
                 Poll::Ready(Err(error)) => return failed(&error),
             },
         }

@@ -186,7 +186,9 @@ fn an_answer_is_told_as_head_body_and_end() {
     assert!(events.iter().all(|event| event.owner == OWNER && event.key == key), "{events:?}");
     assert!(matches!(&events[0].what, What::Head(head) if head.status == 200), "{events:?}");
     assert_eq!((body_bytes(&events), ends(&events)), (300_000, 1));
-    assert!(matches!(events[events.len() - 1].what, What::End));
+    let [.., behind, last] = events.as_slice() else { panic!("{events:?}") };
+    assert!(matches!(&behind.what, What::Trailers(fields) if fields["x-sum"] == "1"), "{behind:?}");
+    assert!(matches!(last.what, What::End));
     assert_eq!(session.open_streams(), 0);
     assert!(session.accepts());
 }

@@ -227,6 +227,11 @@ impl<N: Network> RunLoop<'_, N> {
                     self.release_body(net, seat, now);
                 }
             }
+            What::Trailers(fields) => {
+                if let Some(reader) = self.connections.get_mut(seat).and_then(|seat| seat.reader.stream_mut()) {
+                    reader.set_trailers(*fields);
+                }
+            }
             What::Room => self.send_pieces(net, seat, now),
             What::End => {
                 if let Some(carrier) = self.carrier_mut(carrier) {

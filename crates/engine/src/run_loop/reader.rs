@@ -1,5 +1,6 @@
 //! What is known of the answer on a connection, whichever version of HTTP it comes in.
 
+use http::HeaderMap;
 use wire::message::{Reading, Truncated};
 use wire::response::{Head, RequestKind, ResponseReader};
 
@@ -17,12 +18,20 @@ pub(super) struct StreamReader {
     head: Option<Head>,
     interim: u32,
     body_bytes: u64,
+    trailers: HeaderMap,
     complete: bool,
 }
 
 impl StreamReader {
     pub fn new() -> Self {
-        Self { kind: RequestKind::Other, head: None, interim: 0, body_bytes: 0, complete: false }
+        Self {
+            kind: RequestKind::Other,
+            head: None,
+            interim: 0,
+            body_bytes: 0,
+            trailers: HeaderMap::new(),
+            complete: false,
+        }
     }
 
     pub fn set_interim(&mut self, count: u32) {
@@ -35,6 +44,11 @@ impl StreamReader {
 
     pub fn add_body(&mut self, bytes: u64) {
         self.body_bytes += bytes;
+    }
+
+    /// No larger than a head may be: the connection sees to that.
+    pub fn set_trailers(&mut self, fields: HeaderMap) {
+        self.trailers = fields;
     }
 
     pub fn set_complete(&mut self) {
@@ -68,7 +82,7 @@ impl Reader {
         }
     }
 
-    /// Keeps the trailer fields of what comes next. Those of HTTP/2 are not looked at.
+    /// Keeps the trailer fields of what comes next. Those of HTTP/2 are kept anyhow.
     pub fn keep_trailers(&mut self) {
         if let Self::Http1(reader) = self {
             reader.keep_trailers();
@@ -77,8 +91,12 @@ impl Reader {
 
     /// Names and values of the trailer fields that were kept.
     pub fn trailers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let reader = if let Self::Http1(reader) = self { Some(reader) } else { None };
-        reader.into_iter().flat_map(ResponseReader::trailers)
+        let (http1, http2) = match self {
+            Self::Http1(reader) => (Some(reader), None),
+            Self::Http2(reader) => (None, Some(&reader.trailers)),
+        };
+        let fields = http2.into_iter().flatten().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
+        http1.into_iter().flat_map(ResponseReader::trailers).chain(fields)
     }
 
     /// The final head, once it has been read.
