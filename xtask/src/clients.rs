@@ -120,13 +120,12 @@ impl Client {
         let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
         words.extend(self.range(task.work));
         words.extend(self.careless(task.work).map(str::to_owned));
-        if self == Self::Plimsoll && task.work == Work::Verified100m {
-            // The dataset is named by where it lies; its only object is what the others ask for.
-            let dataset = task.url.trim_end_matches(task.work.file().name());
-            words.extend(["--verify", "--count", "1", "--size", "100MiB", dataset].map(str::to_owned));
-            return words;
-        }
         match self {
+            Self::Plimsoll if task.work == Work::Verified100m => {
+                // The dataset is named by where it lies; its only object is what the others ask for.
+                let dataset = task.url.trim_end_matches(task.work.file().name());
+                words.extend(["--verify", "--count", "1", "--size", "100MiB", dataset].map(str::to_owned));
+            }
             Self::K6 => words.extend(["-e".to_owned(), format!("U={}", task.url), K6_FILE.to_owned()]),
             _ => words.push(task.url.to_owned()),
         }

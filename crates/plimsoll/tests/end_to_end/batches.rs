@@ -1,7 +1,8 @@
 //! Several objects of S3 deleted with one request: they are gone, and the server has counted what the client did.
 
-use crate::support::{Ended, Place, Report, Running, Versitygw, shared_cores, versitygw as keys};
-use crate::versitygw::{gone, good, kinds, run};
+use crate::support::versitygw::run;
+use crate::support::{Ended, Place, Report, Versitygw, shared_cores};
+use crate::versitygw::{gone, good, kinds};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -102,10 +103,7 @@ fn serve(stream: &TcpStream, batch: &str, seen: &Mutex<Vec<String>>) -> Option<(
 fn clean_up(answer: &'static str) -> (Ended, Vec<String>) {
     let (endpoint, seen) = bucket(answer);
     let place = Place::new();
-    let mut command = place.command(["cleanup", "s3://bucket/x", "--count", "2500", "--size", "1KiB"]);
-    command.env("AWS_ENDPOINT_URL", &endpoint);
-    command.env("AWS_ACCESS_KEY_ID", keys::ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", keys::SECRET_KEY);
-    let ended = Running::of(command).end();
+    let ended = run(&place, &endpoint, &["cleanup", "s3://bucket/x", "--count", "2500", "--size", "1KiB"]);
     let seen = seen.lock().expect("nobody panics with it").clone();
     (ended, seen)
 }

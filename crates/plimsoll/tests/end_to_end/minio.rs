@@ -1,7 +1,8 @@
 //! The S3 commands against MinIO: what the client counts is what the server counted, and every byte that was written comes back.
 
+use crate::support::versitygw::run;
 use crate::support::{Minio, Place, Report, shared_cores};
-use crate::versitygw::{gone, good, kinds, run};
+use crate::versitygw::{gone, good, kinds};
 
 #[test]
 fn what_is_done_with_s3_is_what_minio_has_answered() {

@@ -1,5 +1,6 @@
 //! What a server says, and what it sends in place of what was put, through the whole program.
 
+use crate::support::versitygw::run;
 use crate::support::{Ended, Place, Report, Running, shared_cores};
 use serde_json::Value;
 
@@ -9,13 +10,6 @@ fn serve(place: &Place, words: &[&str]) -> (Running, String) {
     let server = place.start(fixed.iter().chain(words));
     let line = server.wait_for_line("serving S3 on ");
     (server, line.trim_start_matches("serving S3 on ").to_owned())
-}
-
-fn run(place: &Place, endpoint: &str, words: &[&str]) -> Ended {
-    let mut command = place.command(words);
-    command.env("AWS_ACCESS_KEY_ID", "plimsoll").env("AWS_SECRET_ACCESS_KEY", "plimsoll-secret");
-    command.env("AWS_ENDPOINT_URL", endpoint);
-    Running::of(command).end()
 }
 
 /// The example of a cause.

@@ -1,5 +1,6 @@
 //! Signed requests over HTTP/2: what the client counts is what the ledger of `plimsoll serve --s3` has.
 
+use crate::support::versitygw::run;
 use crate::support::{Ended, Place, Report, Running, shared_cores};
 use crate::{s3, versitygw};
 
@@ -30,13 +31,9 @@ impl Target {
     /// Runs the program over HTTP/2, which has to end well.
     #[track_caller]
     fn run(&self, words: &[&str]) -> Ended {
-        let mut command = self.place.command(words.iter().chain(&["--http2", "-c", "8"]));
-        command.env("AWS_ACCESS_KEY_ID", "plimsoll").env("AWS_SECRET_ACCESS_KEY", "plimsoll-secret");
-        command.env("AWS_ENDPOINT_URL", &self.endpoint);
-        if self.place.path("ca.pem").exists() {
-            command.args(["--cacert", "ca.pem"]);
-        }
-        versitygw::good(Running::of(command).end())
+        let secure = self.place.path("ca.pem").exists();
+        let trust: &[&str] = if secure { &["--cacert", "ca.pem"] } else { &[] };
+        versitygw::good(run(&self.place, &self.endpoint, &[words, &["--http2", "-c", "8"], trust].concat()))
     }
 
     #[track_caller]

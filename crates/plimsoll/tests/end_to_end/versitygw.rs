@@ -1,19 +1,12 @@
 //! The S3 commands against a real S3 server: what the client counts is what the server logged, and every byte that was
 //! written comes back.
 
-use super::support::{Ended, Place, Report, Versitygw, shared_cores, versitygw};
+use super::support::versitygw::run;
+use super::support::{Ended, Place, Report, Versitygw, shared_cores};
 use std::collections::BTreeMap;
 
 const DATASET: [&str; 4] = ["--count", "40", "--size", "10..200KiB"];
 const LOCATION: &str = "s3://bucket/some prefix";
-
-/// Carries out a command with the keys that the servers of these tests take.
-pub fn run(place: &Place, endpoint: &str, words: &[&str]) -> Ended {
-    let mut command = place.command(words);
-    command.env("AWS_ACCESS_KEY_ID", versitygw::ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", versitygw::SECRET_KEY);
-    command.env("AWS_ENDPOINT_URL", endpoint);
-    super::support::Running::of(command).end()
-}
 
 #[track_caller]
 pub fn good(ended: Ended) -> Ended {

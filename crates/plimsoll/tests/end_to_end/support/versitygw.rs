@@ -1,6 +1,6 @@
 //! VersityGW, a real S3 server over a directory, on a free loopback port.
 
-use super::{peer, signal, wait_for};
+use super::{Ended, Place, Running, peer, signal, wait_for};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -10,6 +10,14 @@ use tempfile::TempDir;
 /// The keys that it takes.
 pub const ACCESS_KEY: &str = "plimsoll";
 pub const SECRET_KEY: &str = "plimsoll-secret";
+
+/// Carries out a command with these keys, which all servers of S3 in these tests take.
+pub fn run(place: &Place, endpoint: &str, words: &[&str]) -> Ended {
+    let mut command = place.command(words);
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    command.env("AWS_ENDPOINT_URL", endpoint);
+    Running::of(command).end()
+}
 
 /// A running server, which ends with this value.
 pub struct Versitygw {
