@@ -60,7 +60,8 @@ fn listen() -> (String, Arc<Mutex<Vec<String>>>) {
             let _ = stream.set_read_timeout(Some(PATIENCE));
             let mut line = String::new();
             let _ = BufReader::new(stream).read_line(&mut line);
-            if !is_its_own(&line) {
+            // The browser may open a connection ahead of need and close it unused: nobody was asked for anything.
+            if !line.is_empty() && !is_its_own(&line) {
                 kept.lock().unwrap_or_else(PoisonError::into_inner).push(line.trim().to_owned());
             }
         }
