@@ -7,6 +7,7 @@
 use crate::network::{Address, Connecting, Network, Ready, Resolution, ThreadUse, Token, Waited};
 use crate::resolver::Resolver;
 use crate::wakefulness::Wakefulness;
+use crate::watch::{RunDelay, cpu_nanos};
 use measure::recorder::Pacing;
 use measure::{Clock, Instant, MonotonicClock};
 use std::io;
@@ -42,6 +43,7 @@ pub struct EpollNetwork {
     next_local: usize,
     resolver: Arc<Resolver>,
     wakefulness: Wakefulness,
+    run_delay: RunDelay,
 }
 
 impl EpollNetwork {
@@ -64,6 +66,7 @@ impl EpollNetwork {
         let (poller, timer) = (Poller::new()?, Timer::new()?);
         // Edge-triggered, since an expired timer stays readable until it is set again, which short waits do not do.
         poller.add_edges(&timer, TIMER)?;
+        let mut run_delay = RunDelay::of_this_thread();
         Ok(Self {
             clock,
             poller,
@@ -73,13 +76,14 @@ impl EpollNetwork {
             local_addresses,
             next_local: 0,
             resolver,
-            wakefulness: Wakefulness::new(pacing == Pacing::Scheduled, clock.now()),
+            wakefulness: Wakefulness::new(pacing == Pacing::Scheduled, clock.now(), &mut run_delay),
+            run_delay,
         })
     }
 
     /// Waits until something is ready, or until it may be time: who calls looks and waits again.
     fn poll(&mut self, before: Instant, until: Instant) -> io::Result<()> {
-        let awake_from = self.wakefulness.awake_from(before, until);
+        let awake_from = self.wakefulness.awake_from(before, until, &mut self.run_delay);
         if awake_from.is_none_or(|from| before < from) {
             let timeout = self.timeout(before, awake_from.unwrap_or(until))?;
             return self.poller.wait(&mut self.events, timeout);
@@ -213,8 +217,8 @@ impl Network for EpollNetwork {
         Ok(Waited { now, at_once: !ready.is_empty() && now.since(before) <= AT_ONCE })
     }
 
-    fn thread_use(&self) -> ThreadUse {
-        let used = crate::watch::thread_use();
-        ThreadUse { cpu_nanos: used.cpu_nanos.saturating_sub(self.wakefulness.spun_nanos), ..used }
+    fn thread_use(&mut self) -> ThreadUse {
+        let cpu_nanos = cpu_nanos().saturating_sub(self.wakefulness.spun_nanos);
+        ThreadUse { cpu_nanos, delay_nanos: self.run_delay.nanos() }
     }
 }

@@ -18,6 +18,7 @@ pub mod network;
 mod owed;
 pub mod owners;
 pub mod plan;
+mod proc_file;
 mod random;
 mod resolver;
 mod run;
@@ -31,5 +32,5 @@ mod watch;
 
 pub use control::{Control, StopReason};
 pub use plan::Plan;
-pub use run::{Ending, Observer, RunError, resolve_all, run};
+pub use run::{Ending, Observer, RunError, give_way, resolve_all, run};
 pub use run_loop::log::OpEntry;

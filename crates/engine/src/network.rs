@@ -152,5 +152,5 @@ pub trait Network {
     fn closed(&mut self, _socket: Self::Socket) {}
 
     /// What this thread has used of the processor so far.
-    fn thread_use(&self) -> ThreadUse;
+    fn thread_use(&mut self) -> ThreadUse;
 }

@@ -18,12 +18,21 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wire::sigv4::Timestamp;
 
 /// Parcels that may wait for the gathering thread. When operations are reported one by one faster than they can be
 /// written, threads wait here; the client then shows as busy.
 const PARCELS_MAX: usize = 256;
+
+/// For how long the gathering thread gives way between two steps of its work.
+const WAY: Duration = Duration::from_micros(200);
+
+/// Gives way to a thread that makes load, which may have only this core to run on. Called by the gathering thread between
+/// steps that take it a fraction of a millisecond each: what was due meanwhile is late by no more than that.
+pub fn give_way() {
+    std::thread::sleep(WAY);
+}
 
 /// Where a run's results go, and where commands come from.
 pub trait Observer {
@@ -84,7 +93,8 @@ pub fn run(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Resul
             .collect();
         drop(sender);
         let mut gatherer = Gatherer::new(threads as usize, HostWatch::start(), plan.slices.is_some());
-        let first_answer = gatherer.gather(&parcels, &clock, control, observer);
+        // Who makes load has a schedule to keep, and nobody waits for what is gathered.
+        let first_answer = sys::scheduling::behind_others(|| gatherer.gather(&parcels, &clock, control, observer));
         for handle in handles {
             handle.join().map_err(|_| RunError::ThreadLost)??;
         }
@@ -186,6 +196,7 @@ impl Gatherer {
             let watch = &mut self.watch;
             self.whole.add(slice, |mut interval| {
                 watch.stamp(&mut interval);
+                give_way();
                 observer.interval(&interval, control, now);
             });
         }

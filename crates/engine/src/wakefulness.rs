@@ -5,7 +5,7 @@
 //! from others what they need (the target may be on this host), so the thread watches for how long it has to wait for its
 //! core itself: when others want it, it sleeps as everybody does.
 
-use crate::watch::thread_use;
+use crate::watch::RunDelay;
 use measure::Instant;
 use std::fs;
 use std::path::Path;
@@ -37,19 +37,19 @@ pub(crate) struct Wakefulness {
 impl Wakefulness {
     /// For a thread whose load has a schedule to keep, or not. Where its control group may use only so much of the
     /// processor, nothing is spent on waiting.
-    pub fn new(scheduled: bool, now: Instant) -> Self {
+    pub fn new(scheduled: bool, now: Instant, delay: &mut RunDelay) -> Self {
         let from = if scheduled && !has_quota() { now } else { Instant::NEVER };
-        let delay_nanos = if from == Instant::NEVER { 0 } else { thread_use().delay_nanos };
+        let delay_nanos = if from == Instant::NEVER { 0 } else { delay.nanos() };
         Self { from, pause: PAUSE_MIN, looked: now, delay_nanos, spun_nanos: 0 }
     }
 
     /// From when on to stay awake in a wait that lasts until `until`; `None` when sleeping is right for all of it.
-    pub fn awake_from(&mut self, now: Instant, until: Instant) -> Option<Instant> {
+    pub fn awake_from(&mut self, now: Instant, until: Instant, delay: &mut RunDelay) -> Option<Instant> {
         if self.from == Instant::NEVER {
             return None;
         }
         if now.since(self.looked) >= LOOK_EVERY {
-            self.look(now, thread_use().delay_nanos);
+            self.look(now, delay.nanos());
         }
         (now >= self.from).then(|| earlier(until, AWAKE))
     }
@@ -94,19 +94,20 @@ mod tests {
 
     #[test]
     fn without_a_schedule_nobody_stays_awake() {
-        let mut never = Wakefulness::new(false, at(0));
-        assert_eq!(never.awake_from(at(60_000), at(60_001)), None);
+        let mut delay = RunDelay::of_this_thread();
+        let mut never = Wakefulness::new(false, at(0), &mut delay);
+        assert_eq!(never.awake_from(at(60_000), at(60_001), &mut delay), None);
     }
 
     #[test]
     fn a_thread_that_waits_for_its_core_sleeps_for_longer_each_time() {
-        let mut thread = awake(at(0));
-        assert_eq!(thread.awake_from(at(10), at(20)), Some(earlier(at(20), AWAKE)));
+        let (mut thread, mut delay) = (awake(at(0)), RunDelay::of_this_thread());
+        assert_eq!(thread.awake_from(at(10), at(20), &mut delay), Some(earlier(at(20), AWAKE)));
         thread.look(at(250), 20_000_000);
-        assert!(thread.awake_from(at(260), at(261)).is_some(), "8 % of 250 ms is no reason");
+        assert!(thread.awake_from(at(260), at(261), &mut delay).is_some(), "8 % of 250 ms is no reason");
         thread.look(at(500), 50_000_000);
         assert_eq!(thread.from, at(700));
-        assert_eq!(thread.awake_from(at(510), at(511)), None);
+        assert_eq!(thread.awake_from(at(510), at(511), &mut delay), None);
         thread.look(at(600), 150_000_000);
         assert_eq!(thread.from, at(700), "who sleeps takes nothing from others, however long it waits");
         thread.look(at(800), 200_000_000);

@@ -1,9 +1,9 @@
 //! The client watches its host: what others take from it shows in the figures, so it must be said.
 //!
-//! Everything is read once per interval by the gathering thread, from `/proc` and `/sys`. What can not be read counts
-//! as zero: nothing is ever blamed on a guess.
+//! Everything is read once per interval by the gathering thread, from `/proc` and `/sys`; what a thread had to wait for its
+//! core it reads itself. What can not be read counts as zero: nothing is ever blamed on a guess.
 
-use crate::network::ThreadUse;
+use crate::proc_file::ProcFile;
 use measure::{Interval, Stage};
 use std::collections::HashMap;
 use std::fs;
@@ -21,9 +21,18 @@ struct Readings {
     cpu_nanos: u64,
 }
 
+/// Where they come from.
+#[derive(Debug)]
+struct Sources {
+    ticks: ProcFile,
+    cards: ProcFile,
+    sockets: ProcFile,
+}
+
 /// Watches this host.
 #[derive(Debug)]
 pub struct HostWatch {
+    sources: Sources,
     last: Readings,
     at: Instant,
     /// Speed of each card that tells one, in bytes per second.
@@ -36,15 +45,21 @@ impl HostWatch {
     /// Begins to watch.
     #[must_use]
     pub fn start() -> Self {
-        let last = Readings::take();
+        let mut sources = Sources {
+            ticks: ProcFile::open("/proc/stat"),
+            cards: ProcFile::open("/proc/net/dev"),
+            sockets: ProcFile::open("/proc/net/sockstat"),
+        };
+        let last = sources.readings();
         let speeds = last.cards.keys().filter_map(|card| Some((card.clone(), speed(card)?))).collect();
         let descriptors_max = sys::limits::descriptor_limits().map_or(f64::INFINITY, |limits| limits.soft as f64);
-        Self { last, at: Instant::now(), speeds, descriptors_max, ports: port_range().unwrap_or(f64::INFINITY) }
+        let ports = port_range().unwrap_or(f64::INFINITY);
+        Self { sources, last, at: Instant::now(), speeds, descriptors_max, ports }
     }
 
     /// Notes in `interval` what happened since the last call.
     pub fn stamp(&mut self, interval: &mut Interval) {
-        let (now, readings) = (Instant::now(), Readings::take());
+        let (now, readings) = (Instant::now(), self.sources.readings());
         let elapsed = now.duration_since(self.at).as_secs_f64().max(1e-3);
         let load = &mut interval.client;
         let ticks = readings.ticks.saturating_sub(self.last.ticks);
@@ -57,39 +72,51 @@ impl HostWatch {
         };
         load.nic = self.speeds.iter().filter_map(card_share).fold(0.0, f64::max);
         load.descriptors = open_descriptors().map_or(0.0, |open| open as f64 / self.descriptors_max);
-        load.ports = if interval.stage == Stage::Measured { ports_in_use() / self.ports } else { 0.0 };
+        let measured = interval.stage == Stage::Measured;
+        load.ports = if measured { ports_in_use(self.sources.sockets.read()) / self.ports } else { 0.0 };
         // The threads that make the load have told theirs; this one's work belongs to the client as well.
         load.cpu_nanos += readings.cpu_nanos.saturating_sub(self.last.cpu_nanos);
         (self.last, self.at) = (readings, now);
     }
 }
 
-impl Readings {
-    fn take() -> Self {
-        let (stolen, ticks) = processor_ticks().unwrap_or((0, 0));
-        Self { stolen, ticks, cards: card_bytes(), cpu_nanos: thread_use().cpu_nanos }
+impl Sources {
+    fn readings(&mut self) -> Readings {
+        let (stolen, ticks) = processor_ticks(self.ticks.read()).unwrap_or((0, 0));
+        Readings { stolen, ticks, cards: card_bytes(self.cards.read()), cpu_nanos: cpu_nanos() }
     }
 }
 
-/// CPU time of the calling thread, and the time for which it waited for a core: second field of its `schedstat`.
-pub fn thread_use() -> ThreadUse {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    ThreadUse {
-        cpu_nanos: u64::try_from(sys::clock::thread_cpu_time().as_nanos()).unwrap_or(u64::MAX),
-        delay_nanos: text.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0),
+/// CPU time of the calling thread, in nanoseconds.
+pub(crate) fn cpu_nanos() -> u64 {
+    u64::try_from(sys::clock::thread_cpu_time().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// How long a thread had to wait for a core: the second field of its `schedstat`.
+#[derive(Debug)]
+pub(crate) struct RunDelay(ProcFile);
+
+impl RunDelay {
+    /// Of the calling thread.
+    pub fn of_this_thread() -> Self {
+        Self(ProcFile::open("/proc/thread-self/schedstat"))
+    }
+
+    /// Nanoseconds since that thread began.
+    pub fn nanos(&mut self) -> u64 {
+        self.0.read().split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0)
     }
 }
 
 /// Stolen ticks and all ticks of all cores, from the first line of `/proc/stat`.
-fn processor_ticks() -> Option<(u64, u64)> {
-    let text = fs::read_to_string("/proc/stat").ok()?;
+fn processor_ticks(text: &str) -> Option<(u64, u64)> {
     let fields: Vec<u64> =
         text.lines().next()?.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
     Some((*fields.get(7)?, fields.iter().take(8).sum()))
 }
 
-fn card_bytes() -> HashMap<String, (u64, u64)> {
-    let text = fs::read_to_string("/proc/net/dev").unwrap_or_default();
+/// Bytes received and sent by each card, from `/proc/net/dev`.
+fn card_bytes(text: &str) -> HashMap<String, (u64, u64)> {
     let card = |line: &str| {
         let (name, counters) = line.split_once(':')?;
         let mut counters = counters.split_whitespace();
@@ -123,9 +150,8 @@ fn port_range() -> Option<f64> {
     Some(last - first + 1.0)
 }
 
-/// TCP sockets that hold a port: those in use and those in TIME_WAIT.
-fn ports_in_use() -> f64 {
-    let text = fs::read_to_string("/proc/net/sockstat").unwrap_or_default();
+/// TCP sockets that hold a port, those in use and those in TIME_WAIT, from `/proc/net/sockstat`.
+fn ports_in_use(text: &str) -> f64 {
     let Some(line) = text.lines().find(|line| line.starts_with("TCP:")) else { return 0.0 };
     let fields: Vec<&str> = line.split_whitespace().collect();
     let value = |name| {

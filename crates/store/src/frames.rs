@@ -53,9 +53,11 @@ impl FrameWriter {
         Ok(Self { medium, compressor, len: 0, dirty: false })
     }
 
-    /// Appends one frame. After an error the file holds the frames before it, and appending may be tried again.
-    pub(crate) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+    /// Appends one frame; calls `give_way` before it is written. After an error the file holds the frames before it, and
+    /// appending may be tried again.
+    pub(crate) fn append(&mut self, lines: &[u8], give_way: fn()) -> io::Result<()> {
         let frame = self.compressor.compress(lines)?;
+        give_way();
         self.clean()?;
         let written = self.medium.write_all(&frame).and_then(|()| self.medium.flush());
         match written {

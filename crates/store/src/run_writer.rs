@@ -21,6 +21,7 @@ pub struct RunWriter {
     reserve: PathBuf,
     frames: FrameWriter,
     line: Vec<u8>,
+    give_way: fn(),
 }
 
 impl RunWriter {
@@ -35,8 +36,8 @@ impl RunWriter {
         let file = create_new(&path)?;
         let reserve = dir.join(RESERVE_FILE);
         let frames = FrameWriter::new(Box::new(file)).map_err(|error| StoreError::new(&path, error))?;
-        let mut writer = Self { path, reserve, frames, line: Vec::new() };
-        let begun = writer.reserve().and_then(|()| writer.append(&RecordRef::Begin(begin)));
+        let mut writer = Self { path, reserve, frames, line: Vec::new(), give_way: at_once };
+        let begun = writer.reserve().and_then(|()| writer.append(&RecordRef::Begin(begin), at_once));
         if let Err(error) = begun {
             // What was begun here is no run; leaving it would refuse the next try.
             let _ = fs::remove_file(&writer.reserve);
@@ -50,6 +51,14 @@ impl RunWriter {
         Ok(writer)
     }
 
+    /// Calls `give_way` between the steps of appending an interval. To put it into words, to compress it and to write it take a
+    /// fraction of a millisecond each, for which who shares a core with this writer may not want to wait at once.
+    #[must_use]
+    pub fn giving_way(mut self, give_way: fn()) -> Self {
+        self.give_way = give_way;
+        self
+    }
+
     /// Appends an interval. It is with the system when this returns, though not yet on the disk. After an error the
     /// records before it are whole, and [`RunWriter::end`] can still be called.
     ///
@@ -59,7 +68,7 @@ impl RunWriter {
         if !shares(&interval.client).into_iter().all(f64::is_finite) {
             return Err(StoreError::new(&self.path, StoreErrorKind::NotFinite));
         }
-        self.append(&RecordRef::Interval(interval))
+        self.append(&RecordRef::Interval(interval), self.give_way)
     }
 
     /// Appends the end record, in the reserved room if need be, and waits until all is on the disk.
@@ -68,10 +77,10 @@ impl RunWriter {
     /// Whatever the system refuses. What was appended before stays.
     pub fn end(mut self, end: &End) -> Result<(), StoreError> {
         let record = RecordRef::End(end);
-        let mut written = self.append(&record);
+        let mut written = self.append(&record, at_once);
         let freed = fs::remove_file(&self.reserve);
         if written.as_ref().is_err_and(StoreError::is_full) && freed.is_ok() {
-            written = self.append(&record);
+            written = self.append(&record, at_once);
         }
         written?;
         self.frames.sync().map_err(|error| StoreError::new(&self.path, error))?;
@@ -82,7 +91,7 @@ impl RunWriter {
         Ok(())
     }
 
-    fn append(&mut self, record: &RecordRef<'_>) -> Result<(), StoreError> {
+    fn append(&mut self, record: &RecordRef<'_>, give_way: fn()) -> Result<(), StoreError> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, record).map_err(|error| StoreError::new(&self.path, error))?;
         self.line.push(b'\n');
@@ -90,7 +99,8 @@ impl RunWriter {
         if bytes > FRAME_BYTES_MAX {
             return Err(StoreError::new(&self.path, StoreErrorKind::TooLarge { bytes, limit: FRAME_BYTES_MAX }));
         }
-        self.frames.append(&self.line).map_err(|error| StoreError::new(&self.path, error))
+        give_way();
+        self.frames.append(&self.line, give_way).map_err(|error| StoreError::new(&self.path, error))
     }
 
     fn reserve(&self) -> Result<(), StoreError> {
@@ -102,6 +112,9 @@ impl RunWriter {
         }
     }
 }
+
+/// Gives no way between the steps of appending.
+pub(crate) fn at_once() {}
 
 /// A new file that is only appended to.
 pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {

@@ -17,10 +17,23 @@ const SELF: libc::pid_t = 0;
 pub fn set_slice(slice: Duration) -> io::Result<()> {
     let mut attributes = attributes()?;
     attributes.sched_runtime = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
-    // SAFETY: `attributes` lives over the call, and says itself how large it is.
-    let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, SELF, &raw const attributes, 0) };
-    check(answer as libc::c_int)?;
-    Ok(())
+    set(&attributes)
+}
+
+/// Does some work behind other threads (`SCHED_BATCH`): when the calling thread is woken meanwhile, it takes no core from one
+/// that runs, but waits until that one sleeps, or until the kernel shares out the core the next time. Afterwards it is
+/// scheduled as before. Only a wish: where calls of this kind are not allowed, the work is done as any other.
+pub fn behind_others<R>(work: impl FnOnce() -> R) -> R {
+    let before = attributes();
+    let behind = before.as_ref().is_ok_and(|before| {
+        let attributes = libc::sched_attr { sched_policy: libc::SCHED_BATCH as u32, ..*before };
+        set(&attributes).is_ok()
+    });
+    let done = work();
+    if let (true, Ok(before)) = (behind, before) {
+        let _ = set(&before);
+    }
+    done
 }
 
 /// How the calling thread is scheduled.
@@ -42,9 +55,25 @@ fn attributes() -> io::Result<libc::sched_attr> {
     Ok(attributes)
 }
 
+fn set(attributes: &libc::sched_attr) -> io::Result<()> {
+    // SAFETY: `attributes` lives over the call, and says itself how large it is.
+    let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, SELF, &raw const *attributes, 0) };
+    check(answer as libc::c_int)?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_is_behind_others_only_for_its_work() {
+        let told = std::thread::spawn(|| {
+            let policy = || attributes().unwrap().sched_policy as libc::c_int;
+            (policy(), behind_others(policy), policy())
+        });
+        assert_eq!(told.join().unwrap(), (libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_OTHER));
+    }
 
     #[test]
     fn a_thread_keeps_all_but_its_slice() {

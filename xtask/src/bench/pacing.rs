@@ -104,7 +104,7 @@ fn half(ground: &Ground, rate: f64, repeats: u32) -> Result<()> {
     ));
     say::line("                                                         lateness          spinning");
     say::line(
-        "    run   offered/s  completed/offered        p50        p99        max        p99        max   limited by    exit",
+        "    run   offered/s  completed/offered        p50        p99        max        p99        max   limited by          exit",
     );
     let (mut p99s, mut controls, mut worst) = (Vec::new(), Vec::new(), 0.0_f64);
     for number in 1..=repeats {
@@ -117,7 +117,7 @@ fn half(ground: &Ground, rate: f64, repeats: u32) -> Result<()> {
         let max = lateness.max_nanos.map(|nanos| nanos as f64 / 1e3);
         let control = stops.lateness(0.99) * 1e6;
         say::line(format_args!(
-            "    {number:>3}{:>12.0}{share:>19.6}{:>11}{:>11}{:>11}{:>11}{:>11}   {:<14}{}",
+            "    {number:>3}{:>12.0}{share:>19.6}{:>11}{:>11}{:>11}{:>11}{:>11}   {:<20}{}",
             operations.offered_per_second.unwrap_or(0.0),
             micros(p50),
             micros(p99),

@@ -308,7 +308,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
 
     /// Closes the intervals that are over.
     #[inline]
-    fn turn(&mut self, net: &N, now: Instant) {
+    fn turn(&mut self, net: &mut N, now: Instant) {
         if now >= self.recorder.boundary() {
             self.close_interval(net, now);
         }
@@ -324,7 +324,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
     }
 
     #[cold]
-    fn close_interval(&mut self, net: &N, now: Instant) {
+    fn close_interval(&mut self, net: &mut N, now: Instant) {
         self.note_gap(now);
         self.offer(now);
         self.stamp_load(net, now);
@@ -332,7 +332,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
     }
 
     /// Notes how busy this thread was in the interval that is about to be closed.
-    fn stamp_load(&mut self, net: &N, now: Instant) {
+    fn stamp_load(&mut self, net: &mut N, now: Instant) {
         let used = net.thread_use();
         let interval = self.recorder.current_mut();
         let length = now.nanos_since(interval.start).max(1) as f64;

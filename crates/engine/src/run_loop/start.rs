@@ -41,7 +41,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Starting takes its time: from the second operation of a burst on, the clock is read anew, so that none is
     /// said to have started earlier than it did.
     #[inline]
-    fn present(&mut self, net: &N, started: usize, now: Instant) -> Instant {
+    fn present(&mut self, net: &mut N, started: usize, now: Instant) -> Instant {
         if started == 0 {
             return now;
         }

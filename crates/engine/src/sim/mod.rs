@@ -271,7 +271,7 @@ impl<S: SimServer> Network for SimNetwork<S> {
         self.pipes[socket.id].arriving.clear();
     }
 
-    fn thread_use(&self) -> ThreadUse {
+    fn thread_use(&mut self) -> ThreadUse {
         ThreadUse { cpu_nanos: self.busy_nanos, delay_nanos: 0 }
     }
 }

@@ -141,6 +141,7 @@ fn unix_ms() -> u64 {
 fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<SavedRun, Failure> {
     let begin = describe::begin(plan, output, unix_ms());
     let writer = store::RunWriter::create(directory, &begin).map_err(|error| cannot_save("the run", &error))?;
+    let writer = writer.giving_way(engine::give_way);
     let log = match plan.log_ops {
         true => Some(store::OpLogWriter::create(directory).map_err(|error| cannot_save("the run", &error))?),
         false => None,
