@@ -137,14 +137,14 @@ impl Socket {
     }
 
     fn send_with(&self, bytes: &[u8], flags: libc::c_int) -> io::Result<usize> {
-        // SAFETY: pointer and length describe `bytes`.
-        check_size(unsafe { libc::send(self.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) })
+        // SAFETY: pointer and length describe `bytes`, which the kernel only reads.
+        check_size(unsafe { transfer(libc::SYS_sendto, self, bytes.as_ptr().cast_mut(), bytes.len(), flags) })
     }
 
     /// Reads what is there, at most as much as `room` holds; 0 is the end of the stream (or an empty `room`).
     pub fn recv(&self, room: &mut [u8]) -> io::Result<usize> {
         // SAFETY: pointer and length describe `room`, which is ours alone.
-        check_size(unsafe { libc::recv(self.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), 0) })
+        check_size(unsafe { transfer(libc::SYS_recvfrom, self, room.as_mut_ptr(), room.len(), 0) })
     }
 
     /// Drops up to `max` received bytes inside the kernel, without copying them; answers how many there were, 0 being
@@ -155,7 +155,7 @@ impl Socket {
             return Err(io::ErrorKind::Unsupported.into());
         }
         // SAFETY: with MSG_TRUNC a TCP socket never writes to the buffer, so that it may be null (tcp(7)).
-        check_size(unsafe { libc::recv(self.as_raw_fd(), ptr::null_mut(), max, libc::MSG_TRUNC) })
+        check_size(unsafe { transfer(libc::SYS_recvfrom, self, ptr::null_mut(), max, libc::MSG_TRUNC) })
     }
 
     /// Whether this is a TCP socket (and not a Unix one), so that [`Socket::discard`] works.
@@ -184,6 +184,24 @@ impl AsRawFd for Socket {
     fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
+}
+
+/// `sendto` or `recvfrom` without an address, by number: the C library's wrappers are points where a thread may be cancelled,
+/// and where a program has several threads each call pays for saying so.
+///
+/// # Safety
+/// `bytes` and `len` describe memory that the kernel may read (`sendto`) or write (`recvfrom`, unless `flags` say that it
+/// drops what has come).
+unsafe fn transfer(
+    call: libc::c_long,
+    socket: &Socket,
+    bytes: *mut u8,
+    len: usize,
+    flags: libc::c_int,
+) -> libc::ssize_t {
+    let (no_address, no_length) = (ptr::null_mut::<libc::c_void>(), ptr::null_mut::<libc::c_void>());
+    // SAFETY: the caller vouches for the memory; there is no address to read or write.
+    unsafe { libc::syscall(call, socket.as_raw_fd(), bytes, len, flags, no_address, no_length) as libc::ssize_t }
 }
 
 impl AsFd for Socket {
