@@ -96,7 +96,7 @@ pub struct FirstAnswer {
 
 /// What a step came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+enum Step {
     /// Nothing is to do before that instant, unless a socket becomes ready.
     WaitUntil(Instant),
     /// The run is over for this thread.
@@ -245,8 +245,9 @@ impl<'p, N: Network> RunLoop<'p, N> {
     pub fn drive(&mut self, net: &mut N, mut hand_over: impl FnMut(Vec<Interval>, Vec<OpEntry>)) -> io::Result<()> {
         let mut ready = Vec::new();
         self.used = net.thread_use();
+        let mut now = net.now();
         loop {
-            let step = self.step(net, &ready);
+            let step = self.step(net, now, &ready);
             let finished: Vec<Interval> = self.recorder.take_finished().collect();
             if !finished.is_empty() || self.log.len() >= log::BATCH || step == Step::Done {
                 let before = net.now();
@@ -258,6 +259,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
                 Step::WaitUntil(until) => {
                     let waited = net.wait(until, &mut ready)?;
                     self.note_wait(waited);
+                    now = waited.now;
                 }
                 Step::Done => return Ok(()),
             }
@@ -275,9 +277,8 @@ impl<'p, N: Network> RunLoop<'p, N> {
         self.polls_at_once += u64::from(waited.at_once);
     }
 
-    /// Does everything that is due.
-    pub fn step(&mut self, net: &mut N, ready: &[Ready]) -> Step {
-        let mut now = net.now();
+    /// Does everything that is due at `now`, when the wait for `ready` ended.
+    fn step(&mut self, net: &mut N, mut now: Instant, ready: &[Ready]) -> Step {
         self.obey(now);
         self.note_gap(now);
         self.turn(net, now);
