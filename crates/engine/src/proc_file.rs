@@ -3,11 +3,13 @@
 //! Opening one costs more than reading it, so it stays open; each reading begins at its start, and shows it as it is then.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
-/// What is read at first; grows with the file.
+/// Room at first, in bytes; doubled as needed.
 const ROOM_BYTES: usize = 4 << 10;
-/// Longer files are cut: what is looked for stands well before, and a file that grows for ever is none of these.
+/// What comes behind is not read: what is looked for stands well before, and no file of these grows so long.
 const BYTES_MAX: usize = 4 << 20;
 
 /// An open file, and room for what it says.
@@ -19,21 +21,22 @@ pub(crate) struct ProcFile {
 
 impl ProcFile {
     /// The file of that path; one that can not be opened says nothing.
-    pub fn open(path: &str) -> Self {
+    pub fn open(path: impl AsRef<Path>) -> Self {
         Self { file: File::open(path).ok(), bytes: Vec::new() }
     }
 
-    /// What it says now; nothing where it can not be read, or is no text.
+    /// What it says now, or its first 4 MiB; nothing where it can not be read, or is no text.
     pub fn read(&mut self) -> &str {
         let Some(file) = &self.file else { return "" };
         let mut len = 0;
-        loop {
+        while len < BYTES_MAX {
             if len == self.bytes.len() {
                 self.bytes.resize((2 * len).clamp(ROOM_BYTES, BYTES_MAX), 0);
             }
             match file.read_at(&mut self.bytes[len..], len as u64) {
                 Ok(0) => break,
                 Ok(read) => len += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return "",
             }
         }
@@ -45,20 +48,26 @@ impl ProcFile {
 mod tests {
     use super::*;
     use std::io::Write;
+    use tempfile::NamedTempFile;
 
     #[test]
     fn each_reading_shows_the_file_as_it_is() {
-        let path = std::env::temp_dir().join(format!("plimsoll-proc-file-{}", std::process::id()));
-        let mut written = File::create(&path).unwrap();
-        let mut file = ProcFile::open(path.to_str().unwrap());
+        let mut written = NamedTempFile::new().unwrap();
+        let mut file = ProcFile::open(written.path());
         assert_eq!(file.read(), "");
         written.write_all(b"one").unwrap();
         assert_eq!(file.read(), "one");
         written.write_all(&[b'x'; 3 * ROOM_BYTES]).unwrap();
         assert_eq!(file.read().len(), 3 + 3 * ROOM_BYTES, "longer than the room at first");
-        written.set_len(2).unwrap();
+        written.as_file().set_len(2).unwrap();
         assert_eq!(file.read(), "on");
-        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut() {
+        let written = NamedTempFile::new().unwrap();
+        written.as_file().set_len(BYTES_MAX as u64 + 1).unwrap();
+        assert_eq!(ProcFile::open(written.path()).read().len(), BYTES_MAX);
     }
 
     #[test]
@@ -69,11 +78,15 @@ mod tests {
 
     #[test]
     fn a_file_of_the_kernel_is_made_anew() {
-        let mut uptime = ProcFile::open("/proc/uptime");
-        let first = uptime.read().to_owned();
-        while uptime.read() == first {
-            std::thread::yield_now();
-        }
-        assert!(!first.is_empty());
+        // Its own thread, whose name is nobody else's.
+        let told = std::thread::spawn(|| {
+            const NAME: &str = "/proc/thread-self/comm";
+            std::fs::write(NAME, "one").unwrap();
+            let mut file = ProcFile::open(NAME);
+            let first = file.read().to_owned();
+            std::fs::write(NAME, "another").unwrap();
+            (first, file.read().to_owned())
+        });
+        assert_eq!(told.join().unwrap(), ("one\n".to_owned(), "another\n".to_owned()));
     }
 }

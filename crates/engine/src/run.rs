@@ -25,13 +25,14 @@ use wire::sigv4::Timestamp;
 /// written, threads wait here; the client then shows as busy.
 const PARCELS_MAX: usize = 256;
 
-/// For how long the gathering thread gives way between two steps of its work.
-const WAY: Duration = Duration::from_micros(200);
+/// How long the gathering thread pauses between two steps of its work.
+const PAUSE: Duration = Duration::from_micros(200);
 
-/// Gives way to a thread that makes load, which may have only this core to run on. Called by the gathering thread between
-/// steps that take it a fraction of a millisecond each: what was due meanwhile is late by no more than that.
+/// Gives way to a thread that makes load, which may have only this core to run on. Called by the gathering thread between the
+/// steps of keeping an interval, which usually take it a fraction of a millisecond each: what is due meanwhile is late by no
+/// more than that. A log of every operation is written without such pauses, since there is always more of it to come.
 pub fn give_way() {
-    std::thread::sleep(WAY);
+    std::thread::sleep(PAUSE);
 }
 
 /// Where a run's results go, and where commands come from.
@@ -83,6 +84,8 @@ pub fn run(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Resul
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let wall = Timestamp::from_unix_seconds(since_1970.as_secs());
     let (sender, parcels) = sync_channel(PARCELS_MAX);
+    // Before the load takes the last descriptor.
+    let watch = HostWatch::start();
     std::thread::scope(|scope| {
         let handles: Vec<_> = (0..threads)
             .map(|thread| {
@@ -92,8 +95,8 @@ pub fn run(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Resul
             })
             .collect();
         drop(sender);
-        let mut gatherer = Gatherer::new(threads as usize, HostWatch::start(), plan.slices.is_some());
-        // Who makes load has a schedule to keep, and nobody waits for what is gathered.
+        let mut gatherer = Gatherer::new(threads as usize, watch, plan.slices.is_some());
+        // Who makes load has a schedule to keep; what is gathered may wait a little, within `PARCELS_MAX`.
         let first_answer = sys::scheduling::behind_others(|| gatherer.gather(&parcels, &clock, control, observer));
         for handle in handles {
             handle.join().map_err(|_| RunError::ThreadLost)??;
@@ -173,31 +176,30 @@ impl Gatherer {
                 Err(RecvTimeoutError::Disconnected) => {
                     // A thread that was lost has closed nothing: what the others measured still counts.
                     self.done.fill(true);
-                    let now = clock.now();
-                    self.hand_out(now, control, observer);
+                    self.hand_out(clock, control, observer);
                     if let Some(mut rest) = self.whole.rest() {
                         self.watch.stamp(&mut rest);
-                        observer.interval(&rest, control, now);
+                        observer.interval(&rest, control, clock.now());
                     }
                     return first;
                 }
             }
-            self.hand_out(clock.now(), control, observer);
+            self.hand_out(clock, control, observer);
             observer.tick(control, clock.now());
         }
     }
 
     /// Hands out every interval of which all threads have told their part.
-    fn hand_out(&mut self, now: Instant, control: &Control, observer: &mut dyn Observer) {
+    fn hand_out(&mut self, clock: &MonotonicClock, control: &Control, observer: &mut dyn Observer) {
         while let Some(slice) = self.next() {
             if self.sliced {
-                observer.slice(&slice, control, now);
+                observer.slice(&slice, control, clock.now());
             }
             let watch = &mut self.watch;
             self.whole.add(slice, |mut interval| {
                 watch.stamp(&mut interval);
                 give_way();
-                observer.interval(&interval, control, now);
+                observer.interval(&interval, control, clock.now());
             });
         }
     }

@@ -1,7 +1,7 @@
 //! The client watches its host: what others take from it shows in the figures, so it must be said.
 //!
-//! Everything is read once per interval by the gathering thread, from `/proc` and `/sys`; what a thread had to wait for its
-//! core it reads itself. What can not be read counts as zero: nothing is ever blamed on a guess.
+//! The gathering thread reads it once per interval, from `/proc` and `/sys`; each thread that makes load reads for itself how
+//! long it waited for a core. What can not be read counts as zero: nothing is ever blamed on a guess.
 
 use crate::proc_file::ProcFile;
 use measure::{Interval, Stage};
@@ -21,7 +21,7 @@ struct Readings {
     cpu_nanos: u64,
 }
 
-/// Where they come from.
+/// The files that tell of this host.
 #[derive(Debug)]
 struct Sources {
     ticks: ProcFile,
@@ -94,17 +94,22 @@ pub(crate) fn cpu_nanos() -> u64 {
 
 /// How long a thread had to wait for a core: the second field of its `schedstat`.
 #[derive(Debug)]
-pub(crate) struct RunDelay(ProcFile);
+pub(crate) struct RunDelay {
+    schedstat: ProcFile,
+    nanos: u64,
+}
 
 impl RunDelay {
     /// Of the calling thread.
     pub fn of_this_thread() -> Self {
-        Self(ProcFile::open("/proc/thread-self/schedstat"))
+        Self { schedstat: ProcFile::open("/proc/thread-self/schedstat"), nanos: 0 }
     }
 
-    /// Nanoseconds since that thread began.
+    /// Nanoseconds since that thread began; where that can not be read, as many as the last time.
     pub fn nanos(&mut self) -> u64 {
-        self.0.read().split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0)
+        let told = self.schedstat.read().split_whitespace().nth(1).and_then(|field| field.parse().ok());
+        self.nanos = told.unwrap_or(self.nanos);
+        self.nanos
     }
 }
 
@@ -179,6 +184,18 @@ mod tests {
         assert!(interval.client.cpu_nanos > 1_000_000, "{:?}", interval.client);
         assert!(interval.client.descriptors > 0.0);
         assert!(watch.last.cards.contains_key("lo"));
+        assert!(watch.last.ticks > 0);
+        assert!(watch.sources.sockets.read().contains("TCP:"));
         assert!(port_range().is_some_and(|ports| ports > 1000.0));
+    }
+
+    #[test]
+    fn a_thread_is_told_how_long_it_waited() {
+        let mut delay = RunDelay::of_this_thread();
+        assert_eq!(delay.schedstat.read().split_whitespace().count(), 3, "time on a core, time waited, turns");
+        let first = delay.nanos();
+        assert!(delay.nanos() >= first);
+        delay.schedstat = ProcFile::open("/proc/no such file");
+        assert!(delay.nanos() >= first, "what was known is kept");
     }
 }

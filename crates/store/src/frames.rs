@@ -44,20 +44,31 @@ pub(crate) struct FrameWriter {
     len: u64,
     /// Whether bytes of a frame that failed may lie behind `len`.
     dirty: bool,
+    /// Called between the steps of appending.
+    give_way: fn(),
 }
 
 impl FrameWriter {
     pub(crate) fn new(medium: Box<dyn Medium + Send>) -> io::Result<Self> {
         let mut compressor = Compressor::new(LEVEL)?;
         compressor.set_parameter(CParameter::ChecksumFlag(true))?;
-        Ok(Self { medium, compressor, len: 0, dirty: false })
+        Ok(Self { medium, compressor, len: 0, dirty: false, give_way: || () })
     }
 
-    /// Appends one frame; calls `give_way` before it is written. After an error the file holds the frames before it, and
-    /// appending may be tried again.
-    pub(crate) fn append(&mut self, lines: &[u8], give_way: fn()) -> io::Result<()> {
+    /// From now on `give_way` is called between the steps of appending.
+    pub(crate) fn set_give_way(&mut self, give_way: fn()) {
+        self.give_way = give_way;
+    }
+
+    /// Calls what was set so.
+    pub(crate) fn give_way(&self) {
+        (self.give_way)();
+    }
+
+    /// Appends one frame. After an error the file holds the frames before it, and appending may be tried again.
+    pub(crate) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         let frame = self.compressor.compress(lines)?;
-        give_way();
+        self.give_way();
         self.clean()?;
         let written = self.medium.write_all(&frame).and_then(|()| self.medium.flush());
         match written {

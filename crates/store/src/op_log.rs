@@ -2,7 +2,7 @@
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::{Damage, DamageKind, FrameReader, FrameWriter, Next};
-use crate::run_writer::{at_once, create_new};
+use crate::run_writer::create_new;
 use measure::{AttemptClass, Cause, Instant, OpKind};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -148,7 +148,7 @@ impl OpLogWriter {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let written = self.frames.append(&self.pending, at_once);
+        let written = self.frames.append(&self.pending);
         self.pending.clear();
         written.map_err(|error| StoreError::new(&self.path, error))
     }

@@ -21,7 +21,6 @@ pub struct RunWriter {
     reserve: PathBuf,
     frames: FrameWriter,
     line: Vec<u8>,
-    give_way: fn(),
 }
 
 impl RunWriter {
@@ -36,8 +35,8 @@ impl RunWriter {
         let file = create_new(&path)?;
         let reserve = dir.join(RESERVE_FILE);
         let frames = FrameWriter::new(Box::new(file)).map_err(|error| StoreError::new(&path, error))?;
-        let mut writer = Self { path, reserve, frames, line: Vec::new(), give_way: at_once };
-        let begun = writer.reserve().and_then(|()| writer.append(&RecordRef::Begin(begin), at_once));
+        let mut writer = Self { path, reserve, frames, line: Vec::new() };
+        let begun = writer.reserve().and_then(|()| writer.append(&RecordRef::Begin(begin)));
         if let Err(error) = begun {
             // What was begun here is no run; leaving it would refuse the next try.
             let _ = fs::remove_file(&writer.reserve);
@@ -51,11 +50,11 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Calls `give_way` between the steps of appending an interval. To put it into words, to compress it and to write it take a
-    /// fraction of a millisecond each, for which who shares a core with this writer may not want to wait at once.
+    /// Calls `give_way` between the steps of appending an interval: serialising, compressing and writing it take a fraction of a
+    /// millisecond each, and a thread that shares the core may need it in between.
     #[must_use]
     pub fn giving_way(mut self, give_way: fn()) -> Self {
-        self.give_way = give_way;
+        self.frames.set_give_way(give_way);
         self
     }
 
@@ -68,7 +67,7 @@ impl RunWriter {
         if !shares(&interval.client).into_iter().all(f64::is_finite) {
             return Err(StoreError::new(&self.path, StoreErrorKind::NotFinite));
         }
-        self.append(&RecordRef::Interval(interval), self.give_way)
+        self.append(&RecordRef::Interval(interval))
     }
 
     /// Appends the end record, in the reserved room if need be, and waits until all is on the disk.
@@ -76,11 +75,13 @@ impl RunWriter {
     /// # Errors
     /// Whatever the system refuses. What was appended before stays.
     pub fn end(mut self, end: &End) -> Result<(), StoreError> {
+        // Nobody else needs the core any more.
+        self.frames.set_give_way(|| ());
         let record = RecordRef::End(end);
-        let mut written = self.append(&record, at_once);
+        let mut written = self.append(&record);
         let freed = fs::remove_file(&self.reserve);
         if written.as_ref().is_err_and(StoreError::is_full) && freed.is_ok() {
-            written = self.append(&record, at_once);
+            written = self.append(&record);
         }
         written?;
         self.frames.sync().map_err(|error| StoreError::new(&self.path, error))?;
@@ -91,7 +92,7 @@ impl RunWriter {
         Ok(())
     }
 
-    fn append(&mut self, record: &RecordRef<'_>, give_way: fn()) -> Result<(), StoreError> {
+    fn append(&mut self, record: &RecordRef<'_>) -> Result<(), StoreError> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, record).map_err(|error| StoreError::new(&self.path, error))?;
         self.line.push(b'\n');
@@ -99,8 +100,8 @@ impl RunWriter {
         if bytes > FRAME_BYTES_MAX {
             return Err(StoreError::new(&self.path, StoreErrorKind::TooLarge { bytes, limit: FRAME_BYTES_MAX }));
         }
-        give_way();
-        self.frames.append(&self.line, give_way).map_err(|error| StoreError::new(&self.path, error))
+        self.frames.give_way();
+        self.frames.append(&self.line).map_err(|error| StoreError::new(&self.path, error))
     }
 
     fn reserve(&self) -> Result<(), StoreError> {
@@ -112,9 +113,6 @@ impl RunWriter {
         }
     }
 }
-
-/// Gives no way between the steps of appending.
-pub(crate) fn at_once() {}
 
 /// A new file that is only appended to.
 pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {
@@ -139,6 +137,7 @@ pub(crate) mod tests {
     use measure::limits::Model;
     use measure::{Instant, Stage};
     use std::io::Write;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     /// A disk with so much room, to which the reserved room is added once the reserve is gone.
     struct SmallDisk {
@@ -203,6 +202,10 @@ pub(crate) mod tests {
         Interval::new(Stage::Measured, at(index), at(index + 1))
     }
 
+    fn end() -> End {
+        End { reason: EndReason::DiskFull, at: Instant::ZERO, server: None, peak_memory_bytes: 1, cpu_nanos: 2 }
+    }
+
     #[test]
     fn a_full_disk_still_takes_the_end_record() {
         let dir = tempfile::tempdir().unwrap();
@@ -223,12 +226,25 @@ pub(crate) mod tests {
         };
         assert!(error.is_full(), "{error}");
         assert!(stored > 0, "some intervals fit");
-        let end =
-            End { reason: EndReason::DiskFull, at: Instant::ZERO, server: None, peak_memory_bytes: 1, cpu_nanos: 2 };
+        let end = end();
         writer.end(&end).unwrap();
         let saved = SavedRun::read(dir.path()).unwrap();
         assert_eq!((saved.points.len() as u64, saved.end, saved.damage), (stored, Some(end), None));
         assert!(!dir.path().join(RESERVE_FILE).exists());
+    }
+
+    #[test]
+    fn way_is_given_between_the_steps_of_an_interval_and_not_at_the_end() {
+        static GIVEN: AtomicU32 = AtomicU32::new(0);
+        let dir = tempfile::tempdir().unwrap();
+        let writer = RunWriter::create(dir.path(), &begin()).unwrap();
+        let mut writer = writer.giving_way(|| {
+            GIVEN.fetch_add(1, Ordering::Relaxed);
+        });
+        writer.interval(&second(0)).unwrap();
+        assert_eq!(GIVEN.load(Ordering::Relaxed), 2, "after serialising, and after compressing");
+        writer.end(&end()).unwrap();
+        assert_eq!(GIVEN.load(Ordering::Relaxed), 2);
     }
 
     #[test]

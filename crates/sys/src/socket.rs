@@ -186,11 +186,17 @@ impl AsRawFd for Socket {
     }
 }
 
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
 /// `sendto` or `recvfrom` without an address, by number: the C library's wrappers are points where a thread may be cancelled,
-/// and where a program has several threads each call pays for saying so.
+/// and where a program has several threads each call pays for saying so (about 1 % of what a small request costs).
 ///
 /// # Safety
-/// `bytes` and `len` describe memory that the kernel may read (`sendto`) or write (`recvfrom`, unless `flags` say that it
+/// `call` is `SYS_sendto` or `SYS_recvfrom`. `bytes` and `len` describe memory that the kernel may read (`sendto`) or write (`recvfrom`, unless `flags` say that it
 /// drops what has come).
 unsafe fn transfer(
     call: libc::c_long,
@@ -202,10 +208,4 @@ unsafe fn transfer(
     let (no_address, no_length) = (ptr::null_mut::<libc::c_void>(), ptr::null_mut::<libc::c_void>());
     // SAFETY: the caller vouches for the memory; there is no address to read or write.
     unsafe { libc::syscall(call, socket.as_raw_fd(), bytes, len, flags, no_address, no_length) as libc::ssize_t }
-}
-
-impl AsFd for Socket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
 }

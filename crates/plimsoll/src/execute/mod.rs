@@ -30,8 +30,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use store::{End, EndReason, SavedRun, Server, StoreError, StoreErrorKind};
 use study::decision::Decision;
 
-/// Descriptors that the program needs besides its connections.
-pub const OWN_DESCRIPTORS: u64 = 64;
+/// Descriptors that the program needs besides its connections: for files and the resolver, and for each thread that makes load a
+/// poller, a timer and the kernel's account of it.
+pub fn own_descriptors(threads: u32) -> u64 {
+    64 + 3 * u64::from(threads)
+}
 
 /// How the result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

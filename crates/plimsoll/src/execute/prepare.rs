@@ -1,7 +1,7 @@
 //! What must be there before load can be made: descriptors, places on this host, addresses, object sizes. Everything
 //! that can be told before the first request is told here, in one line.
 
-use super::OWN_DESCRIPTORS;
+use super::own_descriptors;
 use super::watched::watched;
 use crate::failure::Failure;
 use engine::network::NameError;
@@ -11,7 +11,8 @@ use wire::Scheme;
 
 /// What must be there before load can be made: descriptors, addresses, sizes.
 pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
-    let needed = plan.load.in_flight_max() + OWN_DESCRIPTORS;
+    let own = own_descriptors(plan.threads_used());
+    let needed = plan.load.in_flight_max() + own;
     let limit = sys::limits::raise_descriptor_limit().map_or(u64::MAX, |limits| limits.soft);
     if needed > limit {
         return Err(Failure::could_not_run(format!(
@@ -19,7 +20,7 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
             plural(plan.load.in_flight_max(), "operation")
         )));
     }
-    let spare = (limit - OWN_DESCRIPTORS) / u64::from(plan.threads_used());
+    let spare = (limit - own) / u64::from(plan.threads_used());
     plan.connections.open_max = usize::try_from(spare).unwrap_or(usize::MAX);
     check_route(plan)?;
     if plan.targets.origins().iter().any(|origin| origin.scheme == Scheme::Https) {

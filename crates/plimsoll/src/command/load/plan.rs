@@ -3,7 +3,7 @@
 use super::args::{Args, Checks, Connections, Load, Requests, Tls};
 use super::dialect::Beside;
 use super::headers::BASE64;
-use crate::execute::{OWN_DESCRIPTORS, Output, Print};
+use crate::execute::{Output, Print, own_descriptors};
 use crate::failure::Failure;
 use base64::Engine;
 use engine::http2::{STREAMS_DEFAULT, STREAMS_MAX};
@@ -64,11 +64,12 @@ pub fn aside(args: &Args, asked: Asked) -> Result<Plan, Failure> {
     let Asked { targets, choice, once, mix, auth, spread } = asked;
     for_https(&args.connections, &targets)?;
     let (flags, timeouts) = (&args.load, &args.timeouts);
-    let load = load(flags)?;
     let threads = flags.threads.map_or(sys::limits::available_cores() as u64, NonZeroU64::get);
     if threads > THREADS_MAX {
         return Err(Failure::usage(format!("--threads {threads}: at most {THREADS_MAX}")));
     }
+    let threads = threads as u32;
+    let load = load(flags, threads)?;
     let repeat = args.shown.repeat;
     if repeat.get() > REPEAT_MAX {
         return Err(Failure::usage(format!("--repeat {repeat}: at most {REPEAT_MAX}")));
@@ -95,7 +96,7 @@ pub fn aside(args: &Args, asked: Asked) -> Result<Plan, Failure> {
         },
         follow: follow(&args.requests),
         connections: connections(args, spread)?,
-        threads: threads as u32,
+        threads,
         seed: flags.seed,
         group_by: args.shown.group_by.as_deref().map(group_by).transpose()?,
         log_ops: args.shown.log_ops,
@@ -158,7 +159,7 @@ fn for_https(flags: &Connections, targets: &Targets) -> Result<(), Failure> {
     Ok(())
 }
 
-fn load(flags: &Load) -> Result<LoadModel, Failure> {
+fn load(flags: &Load, threads: u32) -> Result<LoadModel, Failure> {
     let stages: Vec<StagePlan> =
         flags.stages.iter().map(|(length, level)| StagePlan { length: *length, level: *level }).collect();
     let profile = |level: f64| {
@@ -185,7 +186,7 @@ fn load(flags: &Load) -> Result<LoadModel, Failure> {
     match flags.rate {
         Some(rate) => {
             let limits = sys::limits::descriptor_limits().map_or(u64::MAX, |limits| limits.hard);
-            let default = DEFAULT_IN_FLIGHT_MAX.min(limits.saturating_sub(OWN_DESCRIPTORS)).max(1);
+            let default = DEFAULT_IN_FLIGHT_MAX.min(limits.saturating_sub(own_descriptors(threads))).max(1);
             let in_flight_max = flags.in_flight_max.or(flags.concurrency);
             Ok(LoadModel::Open {
                 rate: profile(rate.as_f64())?,
