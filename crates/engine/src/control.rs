@@ -156,6 +156,12 @@ impl Control {
         self.first_failure.lock().ok().and_then(|first| *first)
     }
 
+    /// Whether as many bytes have arrived as were asked for: nobody starts an operation any more.
+    #[must_use]
+    pub(crate) fn is_spent(&self) -> bool {
+        self.bytes_left.load(Ordering::Relaxed) == 0
+    }
+
     /// Body bytes have arrived; stops the run when they are enough.
     pub(crate) fn note_bytes(&self, now: Instant, bytes: u64) {
         let before =

@@ -57,6 +57,8 @@ impl fmt::Display for LimitedBy {
 const MISSED_MAX: f64 = 0.01;
 /// A median service time of so many times the fastest shows that requests queue.
 const QUEUEING_FACTOR: f64 = 2.0;
+/// Slots of which less than this share is in flight on average wait for their next operation, not for the target.
+const IDLE_SHARE: f64 = 0.25;
 /// Below so many operations nothing is said about queueing.
 const OPERATIONS_MIN: u64 = 20;
 
@@ -85,7 +87,7 @@ impl Summary {
             Model::Open { .. } => LimitedBy::Rate,
             Model::Closed { .. } if cpu && !host => LimitedBy::ClientCpu,
             Model::Closed { .. } if host => LimitedBy::SharedHost,
-            Model::Closed { .. } => self.queueing(),
+            Model::Closed { concurrency } => self.queueing(*concurrency),
         }
     }
 
@@ -97,12 +99,17 @@ impl Summary {
         tally.dropped.saturating_add(tally.unfinished.max(self.limits.backlog.piled_up()))
     }
 
+    /// Whether the slots paused for most of the time, as they were asked to: then nothing queued.
+    fn is_idle(&self, concurrency: u64) -> bool {
+        self.mean_in_flight().is_some_and(|mean| mean < IDLE_SHARE * concurrency as f64)
+    }
+
     /// With slots to spare on the client's side, either the target makes requests queue, or there are too few of them.
-    fn queueing(&self) -> LimitedBy {
+    fn queueing(&self, concurrency: u64) -> LimitedBy {
         let service = &self.all.service;
         match (service.quantile(0.5), service.min()) {
             (Some(median), Some(fastest)) if service.count() >= OPERATIONS_MIN => {
-                if median as f64 > QUEUEING_FACTOR * fastest as f64 {
+                if median as f64 > QUEUEING_FACTOR * fastest as f64 && !self.is_idle(concurrency) {
                     LimitedBy::Target
                 } else {
                     LimitedBy::Concurrency
@@ -140,6 +147,8 @@ mod tests {
     }
 
     fn answers(interval: &mut Interval, median: u64) {
+        // All slots of the closed model.
+        interval.stats.in_flight_nanos = 10 * interval.end.nanos_since(interval.start);
         let kind = interval.stats.kind_mut(OpKind::Get);
         kind.service.record(100_000);
         for _ in 0..30 {
@@ -165,6 +174,19 @@ mod tests {
         assert_eq!(judge(CLOSED, &seconds(10, SATURATED, |_| ())), LimitedBy::ClientCpu);
         let reading_promptly = ClientLoad { unread: 0.1, ..SATURATED };
         assert_eq!(judge(CLOSED, &seconds(10, reading_promptly, |i| answers(i, 900_000))), LimitedBy::Target);
+    }
+
+    #[test]
+    fn slots_that_pause_are_too_few_and_nothing_queues() {
+        let slots = |in_flight: f64| {
+            let run = seconds(10, ClientLoad::default(), |interval| {
+                answers(interval, 900_000);
+                interval.stats.in_flight_nanos = (in_flight * 1e9) as _;
+            });
+            judge(CLOSED, &run)
+        };
+        assert_eq!((slots(0.1), slots(2.4)), (LimitedBy::Concurrency, LimitedBy::Concurrency));
+        assert_eq!((slots(2.6), slots(10.0)), (LimitedBy::Target, LimitedBy::Target));
     }
 
     #[test]

@@ -172,6 +172,21 @@ fn outage(run: &SavedRun) -> u64 {
     if run.summary().stats.measured.ok == 0 { 0 } else { whole_seconds(run).filter(is_out).count() as u64 }
 }
 
+/// Whole seconds in which operations were in flight and nothing came from the target, which this client was there to see. A
+/// target whose answers take long has such seconds by nature, and is not told of.
+fn silence(run: &SavedRun) -> u64 {
+    let median = run.summary().all.response.quantile(0.5);
+    let is_silent = |point: &&Point| {
+        let came = [point.ok, point.failed, point.body_bytes, point.sent_body_bytes];
+        came == [0; 4] && point.in_flight > 0 && point.client.frozen == 0.0
+    };
+    let quick = median.is_some_and(|nanos| nanos <= QUICK_NANOS_MAX);
+    if quick { whole_seconds(run).filter(is_silent).count() as u64 } else { 0 }
+}
+
+/// A median response time up to which every second should see answers: a tenth of one.
+const QUICK_NANOS_MAX: u64 = 100_000_000;
+
 /// The seconds of the measured window. A last one that was cut short has fewer operations for that reason alone.
 fn whole_seconds(run: &SavedRun) -> impl Iterator<Item = &Point> {
     run.points.iter().filter(|point| point.stage == Stage::Measured && point.end.since(point.start) >= INTERVAL)
@@ -247,6 +262,16 @@ pub enum Note {
         /// For how many seconds.
         seconds: u64,
     },
+    /// Nothing came from the target for a time, though most operations take far less.
+    Silent {
+        /// For how many seconds.
+        seconds: u64,
+    },
+    /// This client stood still for a time that is too short to be what limited the run.
+    Frozen {
+        /// For how long.
+        seconds: f64,
+    },
     /// It did not settle within half of the window.
     Unsettled {
         /// What.
@@ -277,6 +302,8 @@ impl Note {
             Self::Settling { .. } => "settling",
             Self::Drifting { .. } => "drifting",
             Self::Outage { .. } => "outage",
+            Self::Silent { .. } => "silent",
+            Self::Frozen { .. } => "frozen",
             Self::Unsettled { .. } => "unsettled",
             Self::NoWindow => "no_window",
             Self::Torn { .. } => "torn",
@@ -322,6 +349,16 @@ impl std::fmt::Display for Note {
                 "{}: rates and shares are over the whole window, and a closed load makes few operations in such a time",
                 Fault::Outage(*length)
             ),
+            Self::Silent { seconds: length } => write!(
+                f,
+                "for {} nothing came from the target, with operations in flight: the maximum tells of it, percentiles and rates may not",
+                seconds(*length as f64)
+            ),
+            Self::Frozen { seconds: length } => write!(
+                f,
+                "this client was stopped for {}, its process or the machine under it: times of operations in that span are its own",
+                seconds(*length)
+            ),
             Self::Unsettled { followed } => {
                 write!(f, "not steady: {} had not settled by the middle of the window", followed.about())
             }
@@ -349,6 +386,10 @@ pub fn notes(run: &SavedRun) -> Vec<Note> {
     notes.extend(run.damage.map(Note::Damaged));
     let out = outage(run);
     notes.extend(when(out > 0, Note::Outage { seconds: out }));
+    let (silent, frozen) = (silence(run), run.summary().limits.frozen);
+    notes.extend(when(silent > 0, Note::Silent { seconds: silent }));
+    let unsaid = frozen >= FROZEN_SECONDS_MIN && limited_by(run) != LimitedBy::SharedHost;
+    notes.extend(when(unsaid, Note::Frozen { seconds: frozen }));
     notes.extend(when(run.torn_bytes > 0, Note::Torn { bytes: run.torn_bytes }));
     notes.extend(when(rate_not_made(run), Note::RateNotMade));
     notes.extend([Dimension::Host, Dimension::Header].into_iter().filter_map(|dimension| other_labels(run, dimension)));

@@ -57,6 +57,7 @@ impl<N: Network> RunLoop<'_, N> {
             }
             now = self.present(net, started, now);
             let Pacer::Closed(closed) = &mut self.pacer else { return now };
+            closed.exhausted |= self.control.is_spent();
             if closed.exhausted || now >= self.recorder.timeline().window_end() {
                 closed.waiting.clear();
                 return now;

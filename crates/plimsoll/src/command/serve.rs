@@ -101,7 +101,7 @@ fn listen(text: &str) -> Result<SocketAddr, String> {
 }
 
 fn halves(text: &str) -> Result<(&str, &str), String> {
-    text.split_once(':').ok_or_else(|| format!("`{text}`: two parts and a colon are needed"))
+    text.split_once(':').ok_or_else(|| format!("`{text}`: two parts and a colon are needed, as in 4s:1s or 100:1s"))
 }
 
 fn pair(text: &str) -> Result<(&str, Duration), String> {

@@ -15,7 +15,7 @@ pub mod watched;
 use crate::failure::{Exit, Failure};
 use crate::say;
 use clap::ValueEnum;
-use engine::plan::Plan;
+use engine::plan::{Plan, Route};
 use engine::{Control, StopReason};
 use live::LiveLine;
 use measure::objective::Judgement;
@@ -87,7 +87,7 @@ pub fn carry_out(mut plan: Plan, output: &Output) -> Result<(Vec<SavedRun>, Exit
     for number in 1..=output.repeat {
         let directory = if output.repeat > 1 { repeats::directory(&base, number) } else { base.clone() };
         let saved = run_once(&plan, output, &directory)?;
-        if let Some(failure) = unreachable(&saved) {
+        if let Some(failure) = unreachable(&plan, &saved) {
             return Err(failure);
         }
         // The runs of a repeated one make one document.
@@ -111,7 +111,7 @@ pub fn carry_out(mut plan: Plan, output: &Output) -> Result<(Vec<SavedRun>, Exit
 /// Runs a plan that is prepared once into the directory that is named, and shows nothing of it.
 pub fn measure(plan: &Plan, output: &Output) -> Result<SavedRun, Failure> {
     let saved = measure_down(plan, output)?;
-    unreachable(&saved).map_or(Ok(saved), Err)
+    unreachable(plan, &saved).map_or(Ok(saved), Err)
 }
 
 /// The same of a target that may be down: that it can not be reached is a result then.
@@ -270,9 +270,12 @@ pub fn style() -> Style {
 }
 
 /// A run in which nothing ever reached the target is a failure to run, told in one line and without a report.
-fn unreachable(run: &SavedRun) -> Option<Failure> {
+fn unreachable(plan: &Plan, run: &SavedRun) -> Option<Failure> {
     let Some(EndReason::Unreachable { detail }) = run.end.as_ref().map(|end| &end.reason) else { return None };
-    let target = run.begin.targets.first().map_or("the target", String::as_str);
+    let target = match &plan.connections.route {
+        Route::Proxy { origin, .. } => format!("the proxy {origin}"),
+        Route::Direct | Route::Unix(_) => run.begin.targets.first().map_or("the target", String::as_str).to_owned(),
+    };
     let example = run.summary.stats.examples.first();
     Some(Failure::could_not_run(match example.filter(|example| example.outcome.phase == Phase::Tls) {
         Some(example) if example.detail.is_empty() => format!("{target} could not be reached: {detail}"),

@@ -2,7 +2,7 @@
 //! that can be told before the first request is told here, in one line.
 
 use super::own_descriptors;
-use super::watched::watched;
+use super::watched::{failed, watched};
 use crate::failure::Failure;
 use engine::network::NameError;
 use engine::plan::{Auth, Plan, RangeChoice, Route, Shared};
@@ -15,8 +15,9 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
     let needed = plan.load.in_flight_max() + own;
     let limit = sys::limits::raise_descriptor_limit().map_or(u64::MAX, |limits| limits.soft);
     if needed > limit {
+        let lower = if plan.load.in_flight_max() > 1 { ", or lower -c" } else { "" };
         return Err(Failure::could_not_run(format!(
-            "{needed} file descriptors are needed for {} in flight and the limit is {limit}: raise it with `ulimit -n {needed}` as root, or lower -c",
+            "{needed} file descriptors are needed for {} in flight and the limit is {limit}: raise it with `ulimit -n {needed}` as root{lower}",
             plural(plan.load.in_flight_max(), "operation")
         )));
     }
@@ -37,7 +38,7 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
         let total = plan.targets.items().len() as u64;
         let describe = |seen, _| format!("asking for object sizes: {seen} of {total}");
         watched(describe, |tick| engine::discover::discover_sizes(plan, tick))
-            .map_err(|error| Failure::could_not_run(format!("{error}; --object-size SIZE tells it")))?;
+            .map_err(|error| failed(format!("{error}; --object-size SIZE tells it")))?;
     }
     empty_ranges(plan)
 }
@@ -50,8 +51,7 @@ fn open_sessions(plan: &mut Plan) -> Result<(), Failure> {
         Shared::PerSlot(slots) => slots.get(),
     };
     let describe = |seen, _| format!("opening sessions: {seen} of {total}");
-    watched(describe, |tick| engine::sessions::open_sessions(plan, tick))
-        .map_err(|error| Failure::could_not_run(error.to_string()))
+    watched(describe, |tick| engine::sessions::open_sessions(plan, tick)).map_err(|error| failed(error.to_string()))
 }
 
 /// Places on this host that the user named and that must be there.

@@ -90,6 +90,20 @@ impl Recording {
         if failures.is_empty() { Ok(()) } else { Err(failures) }
     }
 
+    /// What was logged of the second that is over is with the system too, whatever becomes of this process.
+    fn flush_log(&mut self) {
+        let Some(log) = self.log.as_mut().filter(|_| !self.full && self.failed.is_none()) else { return };
+        if let Err(error) = log.flush() {
+            self.lost(error);
+        }
+    }
+
+    /// The log of operations could not be written.
+    fn lost(&mut self, error: StoreError) {
+        self.full |= error.is_full();
+        self.failed = (!error.is_full()).then_some(error);
+    }
+
     /// A record could not be written: nothing more can be kept, so nothing more is measured.
     fn broken(&mut self, error: StoreError, control: &Control, now: Instant) {
         if error.is_full() {
@@ -124,6 +138,7 @@ impl Observer for Recording {
         {
             self.broken(error, control, now);
         }
+        self.flush_log();
         self.live.interval(interval, &self.stop, self.warmup);
     }
 
@@ -134,8 +149,7 @@ impl Observer for Recording {
             record(op).write_line(&mut self.lines);
         }
         if let Err(error) = log.append(&self.lines) {
-            self.full |= error.is_full();
-            self.failed = (!error.is_full()).then_some(error);
+            self.lost(error);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::live::LiveLine;
 use crate::failure::Failure;
+use crate::say;
 use engine::{Control, StopReason};
 use measure::Instant;
 use std::time::Duration;
@@ -12,15 +13,28 @@ pub type Tick<'t> = dyn FnMut(u64, &Control, Instant) + 't;
 /// Makes requests while a line of `describe` (answers so far, time so far) shows how far they have come.
 pub fn watched<T>(describe: impl Fn(u64, Duration) -> String, ask: impl FnOnce(&mut Tick<'_>) -> T) -> T {
     let begun = std::time::Instant::now();
-    let mut live = LiveLine::new(true);
+    let (mut live, mut told) = (LiveLine::new(true), 0);
     let answer = ask(&mut |seen, control, now| {
-        if sys::signals::interrupts().count > 0 {
-            control.stop(now, StopReason::Interrupted);
+        let interrupts = sys::signals::interrupts().count;
+        match interrupts {
+            _ if interrupts == told => {}
+            1 => {
+                control.stop(now, StopReason::Interrupted);
+                live.clear();
+                say::note("interrupted: requests in flight may end; once more leaves at once");
+            }
+            _ => control.abandon(now),
         }
+        told = interrupts;
         live.message(begun.elapsed(), &describe(seen, begun.elapsed()));
     });
     live.clear();
     answer
+}
+
+/// How the program ends when such requests came to nothing, for which an interrupt may be the reason.
+pub fn failed(text: impl std::fmt::Display) -> Failure {
+    if sys::signals::interrupts().count > 0 { interrupted(text.to_string()) } else { Failure::could_not_run(text) }
 }
 
 /// How the program ends when such requests were interrupted.

@@ -124,6 +124,18 @@ fn repeats_are_saved_each_on_its_own_and_compared() {
 }
 
 #[test]
+fn no_operation_starts_once_as_many_bytes_have_come_as_were_asked_for() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let (ended, report) = Place::new().get([&nginx.url("/f/1m"), "--bytes", "10MiB", "-c", "4"]);
+    ended.expect(0);
+    let started = report.number("/operations/started");
+    assert!((10..=13).contains(&started), "ten, and three that were in flight when the tenth had come: {started}");
+    report.expect_clean(started);
+    report.expect_joins(&nginx.quit());
+}
+
+#[test]
 fn the_log_of_operations_holds_each_one_once() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };

@@ -1,6 +1,7 @@
 //! Runs that are killed, interrupted, or looked at while they go on.
 
 use crate::support::{Nginx, PATIENCE, Place, Report, Running, Setup, shared_cores, wait_for};
+use std::net::TcpListener;
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -58,6 +59,39 @@ fn a_killed_run_gives_its_figures_up_to_the_last_second() {
     assert!(completed <= log.len() as u64, "{completed} reported, {} answered", log.len());
     let series: u64 = after.list("/series").iter().filter_map(|point| point["ok"].as_u64()).sum();
     assert_eq!(series, after.number("/operations/ok"));
+}
+
+#[test]
+fn a_killed_run_keeps_its_log_of_operations_up_to_the_last_second() {
+    let _cores = shared_cores();
+    let Some(nginx) = start("") else { return };
+    let place = Place::new();
+    let run = place.start(["get", &nginx.url("/f/1k"), "-R", "100", "-d", "60s", "--log-ops", "--out", "out"]);
+    let during = wait_for_intervals(&place, 3);
+    run.signal("KILL");
+    run.end();
+    // The third interval is on disk, so what was logged of the two before it is, too.
+    let before: u64 = during.list("/series")[..2].iter().filter_map(|point| point["ok"].as_u64()).sum();
+    let ops = store::OpLogReader::open(&place.path("out")).expect("there is a log");
+    let logged = ops.filter(Result::is_ok).count() as u64;
+    assert!(before > 100 && logged >= before, "{logged} logged, {before} counted");
+}
+
+#[test]
+fn an_interrupt_ends_what_is_asked_before_a_run() {
+    let _cores = shared_cores();
+    // It takes connections, and answers nobody.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
+    let url = format!("http://{}/x", listener.local_addr().expect("a bound socket has an address"));
+    let place = Place::new();
+    let mut run = place.start(["get", &url, "--range", "100", "-d", "1s"]);
+    let _asking = listener.accept().expect("the size is asked for");
+    run.signal("INT");
+    run.wait_for_message("interrupted: ");
+    run.signal("INT");
+    let ended = run.end_within(Duration::from_secs(5));
+    ended.expect(130);
+    assert!(ended.stderr.contains("interrupted while object sizes were asked for"), "{}", ended.stderr);
 }
 
 #[test]

@@ -107,6 +107,20 @@ fn a_target_that_goes_away_fails_a_closed_run_however_few_operations_that_costs(
 }
 
 #[test]
+fn a_target_that_falls_silent_is_told_of() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let server = place.start(["serve", "--listen", "127.0.0.1:0", "--threads", "1", "--stall", "1s:4s"]);
+    let url = server.wait_for_line("serving ").trim_start_matches("serving ").trim().to_owned();
+    let (ended, report) = place.get([&url, "-c", "2", "-d", "6s"]);
+    ended.expect(0);
+    let silent = report.list("/notes").iter().find(|note| note["name"] == "silent");
+    let text = silent.and_then(|note| note["text"].as_str()).unwrap_or_default();
+    assert!(text.starts_with("for 3 s nothing came from the target"), "{}", report.at("/notes"));
+    server.stop();
+}
+
+#[test]
 fn one_wrong_byte_is_found_with_its_offset() {
     let _cores = shared_cores();
     let place = Place::new();

@@ -5,7 +5,7 @@ use crate::command::get;
 use crate::command::get::read::{Limits, Lines};
 use crate::command::load::count;
 use crate::execute;
-use crate::execute::watched::{interrupted, watched};
+use crate::execute::watched::{failed, interrupted, watched};
 use crate::failure::Failure;
 use engine::StopReason;
 use engine::owners::{Owner, Owners, find_owners};
@@ -104,8 +104,7 @@ pub fn survey(url: &str, names: &Path, reach: &Reach) -> Result<Survey, Failure>
     execute::prepare(&mut plan)?;
     let total = names.len() as u64;
     let describe = |seen, elapsed| progress(seen, total, elapsed);
-    let found =
-        watched(describe, |tick| find_owners(&plan, reach.concurrency, tick)).map_err(Failure::could_not_run)?;
+    let found = watched(describe, |tick| find_owners(&plan, reach.concurrency, tick)).map_err(failed)?;
     if found.reason == Some(StopReason::Interrupted) {
         return Err(interrupted("interrupted while owners were asked for: nothing was written"));
     }
