@@ -115,7 +115,7 @@ pub fn because(run: &SavedRun) -> String {
             format!("this client was stopped for {frozen}: its process, or the machine under it")
         }
         (LimitedBy::SharedHost, _) => "this client waited for cores that others used".into(),
-        (LimitedBy::Concurrency, _) => "the target answered without queueing; more slots would carry more".into(),
+        (LimitedBy::Concurrency, _) => "the target answered without queueing; more slots may carry more".into(),
         (LimitedBy::Rate, Some(reached)) => format!("the schedule asked for no more; but {reached}"),
         (LimitedBy::Rate, None) => "the schedule asked for no more".into(),
         (LimitedBy::Unknown, _) => "too little ended to tell".into(),
