@@ -196,8 +196,8 @@ impl AsFd for Socket {
 /// and where a program has several threads each call pays for saying so (about 1 % of what a small request costs).
 ///
 /// # Safety
-/// `call` is `SYS_sendto` or `SYS_recvfrom`. `bytes` and `len` describe memory that the kernel may read (`sendto`) or write (`recvfrom`, unless `flags` say that it
-/// drops what has come).
+/// `call` is `SYS_sendto` or `SYS_recvfrom`. `bytes` and `len` describe memory that the kernel may read (`sendto`) or write
+/// (`recvfrom`, unless `flags` say that it drops what has come).
 unsafe fn transfer(
     call: libc::c_long,
     socket: &Socket,

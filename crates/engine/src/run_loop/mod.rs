@@ -1,7 +1,8 @@
 //! The one run loop: a state machine that makes load.
 //!
-//! [`RunLoop::drive`] waits and steps by turns. A step is told the instant and which sockets are ready, does everything that is due,
-//! and answers until when it can wait. It never blocks and never reads a clock but its network's. The parts of its work stand in files of their own:
+//! [`RunLoop::drive`] waits and steps by turns. A step is told the instant and which sockets are ready, does everything that
+//! is due, and answers until when it can wait. It never blocks and never reads a clock but its network's. The parts of its
+//! work stand in files of their own:
 //!
 //! - `pacer`: which slot may start an operation, and when;
 //! - `start`: operations and attempts begin, connections are opened;

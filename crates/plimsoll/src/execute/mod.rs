@@ -4,6 +4,7 @@
 pub mod describe;
 mod host;
 pub mod html;
+mod interrupts;
 pub mod live;
 mod prepare;
 mod recording;

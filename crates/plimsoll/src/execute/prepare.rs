@@ -51,7 +51,7 @@ fn open_sessions(plan: &mut Plan) -> Result<(), Failure> {
         Shared::PerSlot(slots) => slots.get(),
     };
     let describe = |seen, _| format!("opening sessions: {seen} of {total}");
-    watched(describe, |tick| engine::sessions::open_sessions(plan, tick)).map_err(|error| failed(error.to_string()))
+    watched(describe, |tick| engine::sessions::open_sessions(plan, tick)).map_err(failed)
 }
 
 /// Places on this host that the user named and that must be there.

@@ -1,8 +1,9 @@
 //! What happens while a run goes on: every interval is saved and shown, every interrupt obeyed.
 
 use super::Output;
+use super::interrupts::Interrupts;
 use super::live::LiveLine;
-use crate::{redact, say};
+use crate::redact;
 use engine::plan::{Plan, StopAfter, Subject};
 use engine::run_loop::log::{HopEntry, OpEntry};
 use engine::{Control, Observer, StopReason};
@@ -11,7 +12,6 @@ use std::borrow::Cow;
 use std::time::Duration;
 use store::{End, EndReason, HOPS_KEPT_MAX, HopRecord, OpLogWriter, OpRecord, RunWriter, Slice, StoreError};
 use study::decision::{Decided, Decision};
-use sys::signals::Signal;
 
 /// Saves and shows a run.
 pub struct Recording {
@@ -23,9 +23,7 @@ pub struct Recording {
     warmup: Duration,
     full: bool,
     failed: Option<StoreError>,
-    /// Interrupts that were seen.
-    interrupts: usize,
-    signal: i32,
+    interrupts: Interrupts,
     /// What ends the run when it is known.
     decision: Option<Decision>,
     abort: Decision,
@@ -48,9 +46,8 @@ impl Recording {
             warmup: plan.warmup,
             full: false,
             failed: None,
-            // One that came while the run was prepared is obeyed too; none is left of an earlier repeat, which it ended.
-            interrupts: 0,
-            signal: 0,
+            // None is left of an earlier repeat, which it ended.
+            interrupts: Interrupts::default(),
             decision: output.decision.clone(),
             abort: Decision::new(&output.abort, ABORTED_WRONGLY),
             ended: None,
@@ -64,7 +61,7 @@ impl Recording {
 
     /// Number of the signal that interrupted the run.
     pub fn signal(&self) -> i32 {
-        self.signal
+        self.interrupts.signal()
     }
 
     /// Why the run was ended, when a controller did.
@@ -98,19 +95,18 @@ impl Recording {
         }
     }
 
-    /// The log of operations could not be written.
+    /// Something could not be written, and nothing more can be kept.
     fn lost(&mut self, error: StoreError) {
-        self.full |= error.is_full();
-        self.failed = (!error.is_full()).then_some(error);
-    }
-
-    /// A record could not be written: nothing more can be kept, so nothing more is measured.
-    fn broken(&mut self, error: StoreError, control: &Control, now: Instant) {
         if error.is_full() {
             self.full = true;
         } else {
             self.failed.get_or_insert(error);
         }
+    }
+
+    /// A record could not be written: nothing more is measured.
+    fn broken(&mut self, error: StoreError, control: &Control, now: Instant) {
+        self.lost(error);
         control.stop(now, StopReason::ResultsFull);
     }
 }
@@ -157,18 +153,7 @@ impl Observer for Recording {
         if self.full || self.failed.is_some() {
             control.stop(now, StopReason::ResultsFull);
         }
-        let seen = sys::signals::interrupts();
-        if seen.count > self.interrupts {
-            self.signal = seen.last.unwrap_or(Signal::Interrupt).number();
-            self.interrupts = seen.count;
-            if self.interrupts > 1 {
-                control.abandon(now);
-            } else {
-                control.stop(now, StopReason::Interrupted);
-                self.live.clear();
-                say::note("interrupted: operations in flight may end; once more leaves at once");
-            }
-        }
+        self.interrupts.obey("operations", &self.live, control, now);
     }
 }
 

@@ -1,9 +1,9 @@
 //! Requests before or after a run, watched: how far they have come is shown, and an interrupt ends them.
 
+use super::interrupts::Interrupts;
 use super::live::LiveLine;
 use crate::failure::Failure;
-use crate::say;
-use engine::{Control, StopReason};
+use engine::Control;
 use measure::Instant;
 use std::time::Duration;
 
@@ -13,19 +13,9 @@ pub type Tick<'t> = dyn FnMut(u64, &Control, Instant) + 't;
 /// Makes requests while a line of `describe` (answers so far, time so far) shows how far they have come.
 pub fn watched<T>(describe: impl Fn(u64, Duration) -> String, ask: impl FnOnce(&mut Tick<'_>) -> T) -> T {
     let begun = std::time::Instant::now();
-    let (mut live, mut told) = (LiveLine::new(true), 0);
+    let (mut live, mut interrupts) = (LiveLine::new(true), Interrupts::default());
     let answer = ask(&mut |seen, control, now| {
-        let interrupts = sys::signals::interrupts().count;
-        match interrupts {
-            _ if interrupts == told => {}
-            1 => {
-                control.stop(now, StopReason::Interrupted);
-                live.clear();
-                say::note("interrupted: requests in flight may end; once more leaves at once");
-            }
-            _ => control.abandon(now),
-        }
-        told = interrupts;
+        interrupts.obey("requests", &live, control, now);
         live.message(begun.elapsed(), &describe(seen, begun.elapsed()));
     });
     live.clear();

@@ -8,10 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 fn server(place: &Place, faults: &[&str]) -> (Running, String) {
-    let server = place.start(["serve", "--listen", "127.0.0.1:0", "--stop-after", "60s"].iter().chain(faults));
-    let line = server.wait_for_line("serving ");
-    let url = line.trim_start_matches("serving ").trim().to_owned();
-    (server, url)
+    place.serve(&[&["--stop-after", "60s"], faults].concat())
 }
 
 /// A text as it stands in a page.

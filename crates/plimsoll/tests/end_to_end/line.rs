@@ -1,19 +1,11 @@
 //! The search for the load line, against servers that become slow beyond a concurrency that was planted.
 
-use crate::support::{Ended, Place, Running, all_cores};
+use crate::support::{Ended, Place, all_cores};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
-
-/// A server whose requests take 10 ms, and each above 40 at once 20 ms more.
-fn server(place: &Place, faults: &[&str]) -> (Running, String) {
-    let server = place.start(["serve", "--listen", "127.0.0.1:0"].iter().chain(faults));
-    let line = server.wait_for_line("serving ");
-    let url = line.trim_start_matches("serving ").trim().to_owned();
-    (server, url)
-}
 
 fn search(place: &Place, url: &str, words: &[&str]) -> (Ended, Value) {
     let usual = ["line", "--json", "--out", "found", "--objective", "response p99 <= 25ms", url];
@@ -26,7 +18,8 @@ fn search(place: &Place, url: &str, words: &[&str]) -> (Ended, Value) {
 fn a_planted_line_is_found_and_shown_again() {
     let _cores = all_cores();
     let place = Place::new();
-    let (server, url) = server(&place, &["--delay", "10ms", "--capacity", "40:30ms"]);
+    // Requests take 10 ms, and each above 40 at once 20 ms more.
+    let (server, url) = place.serve(&["--delay", "10ms", "--capacity", "40:30ms"]);
     let words = ["--from", "8", "--to", "256", "--precision", "10%", "-d", "4s"];
     let (ended, found) = search(&place, &url, &words);
     ended.expect(0);
@@ -59,7 +52,7 @@ fn a_planted_line_is_found_and_shown_again() {
 fn the_ends_of_the_scale_have_words_and_exit_codes_of_their_own() {
     let _cores = all_cores();
     let place = Place::new();
-    let (server, url) = server(&place, &["--delay", "10ms"]);
+    let (server, url) = place.serve(&["--delay", "10ms"]);
     let (ended, found) = search(&place, &url, &["-d", "400ms", "--from", "2", "--to", "4"]);
     ended.expect(0);
     assert_eq!((&found["found"], &found["passed"]), (&"at_least".into(), &4.into()));
@@ -119,7 +112,7 @@ fn a_target_that_does_not_recover_is_said_not_to() {
 fn a_run_ends_when_the_condition_is_met_that_aborts_it() {
     let _cores = all_cores();
     let place = Place::new();
-    let (server, url) = server(&place, &["--delay", "30ms"]);
+    let (server, url) = place.serve(&["--delay", "30ms"]);
     let abort = ["get", "--out", "run", "-c", "20", "-d", "60s", "--abort-when", "p95 > 10ms", "--json", &url];
     let ended = place.run(abort);
     ended.expect(1);

@@ -95,8 +95,7 @@ fn each_kind_of_a_mix_on_a_prepared_dataset_can_have_an_objective() {
 fn a_target_that_goes_away_fails_a_closed_run_however_few_operations_that_costs() {
     let _cores = shared_cores();
     let place = Place::new();
-    let server = place.start(["serve", "--listen", "127.0.0.1:0", "--threads", "1", "--stop-after", "3s"]);
-    let url = server.wait_for_line("serving ").trim_start_matches("serving ").trim().to_owned();
+    let (_server, url) = place.serve(&["--threads", "1", "--stop-after", "3s"]);
     let get = ["get", &url, "-c", "2", "-d", "6s", "--objective", "success >= 50%", "--json"];
     let ended = place.run(get);
     ended.expect(1);
@@ -110,8 +109,7 @@ fn a_target_that_goes_away_fails_a_closed_run_however_few_operations_that_costs(
 fn a_target_that_falls_silent_is_told_of() {
     let _cores = shared_cores();
     let place = Place::new();
-    let server = place.start(["serve", "--listen", "127.0.0.1:0", "--threads", "1", "--stall", "1s:4s"]);
-    let url = server.wait_for_line("serving ").trim_start_matches("serving ").trim().to_owned();
+    let (server, url) = place.serve(&["--threads", "1", "--stall", "1s:4s"]);
     let (ended, report) = place.get([&url, "-c", "2", "-d", "6s"]);
     ended.expect(0);
     let silent = report.list("/notes").iter().find(|note| note["name"] == "silent");

@@ -17,9 +17,7 @@ repeats: 2
 ";
 
 fn server(place: &Place) -> (Running, String) {
-    let server = place.start(["serve", "--listen", "127.0.0.1:0"]);
-    let line = server.wait_for_line("serving ");
-    let url = line.trim_start_matches("serving ").trim();
+    let (server, url) = place.serve(&[]);
     let base = url.split("/blackhole").next().unwrap().to_owned();
     (server, base)
 }
@@ -61,11 +59,7 @@ fn ten_settings_that_are_wrong_have_ten_messages() {
 fn a_cell_can_be_a_load_line() {
     let _cores = all_cores();
     let place = Place::new();
-    let slowing = |capacity: &str| {
-        let server = place.start(["serve", "--listen", "127.0.0.1:0", "--delay", "10ms", "--capacity", capacity]);
-        let line = server.wait_for_line("serving ");
-        (server, line.trim_start_matches("serving ").trim().to_owned())
-    };
+    let slowing = |capacity: &str| place.serve(&["--delay", "10ms", "--capacity", capacity]);
     let ((_first, first), (_second, second)) = (slowing("40:30ms"), slowing("20:30ms"));
     place.write(
         "lines.yaml",

@@ -68,6 +68,13 @@ impl Place {
         self.start(words).end()
     }
 
+    /// Starts the embedded server on a free port; answers with the URL that it names.
+    pub fn serve(&self, words: &[&str]) -> (Running, String) {
+        let server = self.start(["serve", "--listen", "127.0.0.1:0"].iter().chain(words));
+        let url = server.wait_for_line("serving ").trim_start_matches("serving ").trim().to_owned();
+        (server, url)
+    }
+
     /// Runs `get` with `--json`, and saves the run in `out`.
     pub fn get<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> (Ended, Report) {
         let words = words.into_iter().map(|word| word.as_ref().to_owned());
