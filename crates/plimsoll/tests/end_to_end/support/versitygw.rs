@@ -2,7 +2,7 @@
 
 use super::{Ended, Place, Running, peer, signal, wait_for};
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
@@ -60,7 +60,7 @@ impl Versitygw {
         let mut server = Self { child, directory, port };
         let up = wait_for("versitygw", || match server.child.try_wait().unwrap() {
             Some(_) => Some(false),
-            None => TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok().map(|_| true),
+            None => listens(server.child.id(), port).then_some(true),
         });
         up.then_some(server)
     }
@@ -102,6 +102,20 @@ impl Versitygw {
         found.sort();
         found
     }
+}
+
+/// Whether that process listens on a port of loopback. Asking by connecting would be answered by whoever has the port, which
+/// may be the asking socket itself.
+fn listens(process: u32, port: u16) -> bool {
+    const LISTENING: &str = "0A";
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    let address = format!("0100007F:{port:04X}");
+    let mut sockets = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let is_it = |fields: &Vec<&str>| fields.get(1) == Some(&&*address) && fields.get(3) == Some(&LISTENING);
+    let Some(fields) = sockets.find(is_it) else { return false };
+    let socket = format!("socket:[{}]", fields[9]);
+    let open = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    open.filter_map(|entry| std::fs::read_link(entry.path()).ok()).any(|link| link.as_os_str() == &*socket)
 }
 
 impl Drop for Versitygw {
