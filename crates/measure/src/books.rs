@@ -38,6 +38,15 @@ pub struct Violation {
     pub right: u64,
 }
 
+/// Whether the independent counters of a run agree.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Accounting {
+    /// Comparisons made.
+    pub checks: u32,
+    /// Those that failed.
+    pub violations: Vec<Violation>,
+}
+
 /// Whether the figures can be used.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
@@ -49,18 +58,6 @@ pub enum Verdict {
     Invalid(Vec<Violation>),
 }
 
-impl Verdict {
-    /// The word in reports.
-    #[must_use]
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Valid => "VALID",
-            Self::Partial => "PARTIAL",
-            Self::Invalid(_) => "INVALID",
-        }
-    }
-}
-
 /// Little's law is judged from so many operations on.
 const OPERATIONS_MIN: u64 = 20;
 /// Relative difference that clock reads at the edges of the window may cause.
@@ -69,11 +66,12 @@ const LITTLES_LAW_SLACK: f64 = 1e-3;
 /// Checks all identities. The records of a run that was cut off hold operations without an end, so only identities
 /// among finished things are asked of it.
 #[must_use]
-pub fn audit(summary: &Summary, whole: bool) -> Verdict {
-    let mut violations = Vec::new();
+pub fn audit(summary: &Summary, whole: bool) -> Accounting {
+    let mut accounting = Accounting::default();
     let mut must = |identity, left: u64, right: u64, holds: bool| {
+        accounting.checks += 1;
         if !holds {
-            violations.push(Violation { identity, left, right });
+            accounting.violations.push(Violation { identity, left, right });
         }
     };
     let stats = &summary.stats;
@@ -113,11 +111,7 @@ pub fn audit(summary: &Summary, whole: bool) -> Verdict {
         let close = gauge.abs_diff(residence) as f64 <= LITTLES_LAW_SLACK * gauge.max(residence) as f64;
         must(Identity::LittlesLaw, gauge, residence, close || operations < OPERATIONS_MIN);
     }
-    match (violations.is_empty(), whole) {
-        (false, _) => Verdict::Invalid(violations),
-        (true, true) => Verdict::Valid,
-        (true, false) => Verdict::Partial,
-    }
+    accounting
 }
 
 /// The sum of saved counts, which may be damaged: it stays at the largest number instead of overflowing.
@@ -148,7 +142,12 @@ impl Summary {
     /// Whether the books balance. `whole` tells whether the run came to its own end.
     #[must_use]
     pub fn verdict(&self, whole: bool) -> Verdict {
-        audit(self, whole)
+        let Accounting { violations, .. } = audit(self, whole);
+        match (violations.is_empty(), whole) {
+            (false, _) => Verdict::Invalid(violations),
+            (true, true) => Verdict::Valid,
+            (true, false) => Verdict::Partial,
+        }
     }
 }
 
@@ -198,8 +197,9 @@ mod tests {
 
     #[test]
     fn balanced_books_are_valid_or_partial() {
-        assert_eq!(audit(&balanced(), true), Verdict::Valid);
-        assert_eq!(audit(&balanced(), false), Verdict::Partial);
+        assert_eq!(balanced().verdict(true), Verdict::Valid);
+        assert_eq!(audit(&balanced(), true), Accounting { checks: 19, violations: Vec::new() });
+        assert_eq!(balanced().verdict(false), Verdict::Partial);
     }
 
     type Damage = fn(&mut Summary);
@@ -223,7 +223,7 @@ mod tests {
         for (identity, damage) in breaks {
             let mut summary = balanced();
             damage(&mut summary);
-            let Verdict::Invalid(found) = audit(&summary, true) else { panic!("{identity} went unseen") };
+            let Verdict::Invalid(found) = summary.verdict(true) else { panic!("{identity} went unseen") };
             assert!(found.iter().any(|violation| violation.identity == identity), "{identity}: {found:?}");
         }
     }

@@ -394,10 +394,15 @@ impl Recorder {
             OpOutcome::Failed(_) => {
                 kind.failed += 1;
                 kind.failed_response.record(sample.response_nanos());
+                sample.ttfb_nanos().into_iter().for_each(|nanos| kind.failed_ttfb.record(nanos));
             }
             OpOutcome::Unfinished => {
                 kind.unfinished += 1;
                 kind.unfinished_wait.record(sample.response_nanos());
+                match sample.first_byte {
+                    Some(_) => sample.ttfb_nanos().into_iter().for_each(|nanos| kind.unfinished_ttfb.record(nanos)),
+                    None => kind.unanswered_wait.record(sample.response_nanos()),
+                }
             }
         }
         self.hosts.count(sample.host, sample);

@@ -294,7 +294,19 @@ pub struct KindStats {
     pub failed_response: Distribution,
     /// What the unfinished ones had waited, from their intended start.
     pub unfinished_wait: Distribution,
+    /// The same of those that had not received a byte of a response.
+    #[serde(default)]
+    pub unanswered_wait: Distribution,
+    /// TTFB of the failed ones whose first byte came.
+    #[serde(default)]
+    pub failed_ttfb: Distribution,
+    /// TTFB of the unfinished ones whose first byte came.
+    #[serde(default)]
+    pub unfinished_ttfb: Distribution,
 }
+
+/// An operation without a byte of a response hangs once it has waited so many times as long as the slowest success took.
+const HANGING_FACTOR: f64 = 2.0;
 
 impl KindStats {
     /// Adds the figures of `other`.
@@ -318,6 +330,19 @@ impl KindStats {
         self.slot_wait.merge(&other.slot_wait);
         self.failed_response.merge(&other.failed_response);
         self.unfinished_wait.merge(&other.unfinished_wait);
+        self.unanswered_wait.merge(&other.unanswered_wait);
+        self.failed_ttfb.merge(&other.failed_ttfb);
+        self.unfinished_ttfb.merge(&other.unfinished_ttfb);
+    }
+
+    /// Unfinished operations that count as failures of the target: they had not received a byte when the run ended, after
+    /// waiting far longer than every operation that succeeded. The others were healthy and cut off by the end of the run.
+    #[must_use]
+    pub fn hanging(&self) -> u64 {
+        match self.response.max() {
+            Some(slowest) => self.unanswered_wait.beyond(HANGING_FACTOR * slowest as f64).0,
+            None => self.unanswered_wait.count(),
+        }
     }
 }
 

@@ -139,13 +139,12 @@ impl Summary {
         (self.measured.seconds > 0.0).then(|| count as f64 / self.measured.seconds)
     }
 
-    /// Share of operations that ended well among those that ended, were dropped, or had not a byte of an answer when even
-    /// the drain was over, in 0..=1. Unfinished ones whose answer was on its way are healthy and have no say. `None`
-    /// when nothing is left to judge.
+    /// Share of operations that succeeded among those that ended, were dropped, or hung ([`KindStats::hanging`]), in 0..=1.
+    /// Other unfinished operations are healthy and have no say. `None` when nothing is left to judge.
     #[must_use]
     pub fn success(&self) -> Option<f64> {
         let tally = &self.stats.measured;
-        let judged = tally.completed().saturating_add(tally.dropped).saturating_add(tally.unanswered);
+        let judged = tally.completed().saturating_add(tally.dropped).saturating_add(self.all.hanging());
         (judged > 0).then(|| tally.ok as f64 / judged as f64)
     }
 

@@ -1,6 +1,7 @@
 //! Failures that end the program: one line that says what, where, and how to mend it, and an exit code.
 
 use crate::say;
+use measure::ExitStatus;
 use std::fmt::Display;
 use std::process::ExitCode;
 
@@ -33,6 +34,18 @@ impl Exit {
             Self::Unusable => 3,
             Self::CouldNotRun => 4,
             Self::Interrupted(signal) => 128 + signal.clamp(1, 64) as u8,
+        }
+    }
+}
+
+impl From<ExitStatus> for Exit {
+    fn from(status: ExitStatus) -> Self {
+        match status {
+            ExitStatus::Good => Self::Good,
+            ExitStatus::Failed => Self::Objectives,
+            ExitStatus::Unusable => Self::Unusable,
+            ExitStatus::CouldNotRun => Self::CouldNotRun,
+            ExitStatus::Interrupted(signal) => Self::Interrupted(signal),
         }
     }
 }

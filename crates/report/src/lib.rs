@@ -4,7 +4,7 @@
 //! Two sets of runs are compared by [`compare`].
 //!
 //! [`text()`] is for people and for issues, [`html()`] is the same with charts, [`json()`] is for machines, [`compat`] for
-//! scripts that read other tools' output, [`export`] for other programs. All of them draw on the same few modules: [`standing`] (may these figures be used?),
+//! scripts that read other tools' output, [`export`] for other programs. All of them draw on the same few modules: [`result`] (PASS, FAIL, UNUSABLE or PARTIAL, and why), [`standing`] (the limit and the notes),
 //! [`percentile`] (is there enough to show this quantile?), [`formula`] (other tools' arithmetic), `number` and `escape`.
 
 pub mod ci;
@@ -24,6 +24,7 @@ pub mod number;
 pub mod pairs;
 pub mod percentile;
 mod repeated;
+pub mod result;
 pub mod standing;
 pub mod study;
 mod text;
@@ -33,5 +34,5 @@ pub use json::{
     JsonComparison, JsonRepeats, JsonReport, comparison_schema, json, json_comparison, json_repeats, repeats_schema,
     schema,
 };
-pub use standing::{Note, Standing, notes};
+pub use standing::{Note, notes};
 pub use text::{Style, comparison, repeats, text};

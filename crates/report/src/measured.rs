@@ -2,9 +2,9 @@
 
 use crate::escape::escape;
 use crate::percentile::{self, Percentile};
-use crate::standing;
+use crate::result;
 use measure::Objective;
-use measure::objective::Judgement;
+use measure::objective::{Judged, Judgement};
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::{EndReason, SavedRun};
@@ -45,11 +45,9 @@ pub struct Held {
     pub met: bool,
 }
 
-impl Held {
-    fn of(objective: &Objective, run: &SavedRun) -> Self {
-        let summary = run.summary();
-        let met = objective.judge(summary) == Judgement::Met;
-        Self { objective: *objective, value: objective.value(summary), met }
+impl From<&Judged> for Held {
+    fn from(judged: &Judged) -> Self {
+        Self { objective: judged.objective, value: judged.value, met: judged.judgement == Judgement::Met }
     }
 }
 
@@ -63,21 +61,19 @@ impl Measured {
             Some(EndReason::Aborted { condition }) => Some(escape(condition)),
             _ => None,
         };
-        let fault = standing::faults(run).first().map(|fault| fault.broken().to_owned());
+        let result = result::of(run);
         let enough = |q| match percentile::of(&summary.all.response, q) {
             Percentile::Value(nanos) => Some(nanos),
             _ => None,
         };
-        let objectives: Vec<Held> = run.begin.objectives.iter().map(|objective| Held::of(objective, run)).collect();
-        let broken = objectives.iter().find(|held| !held.met);
         Self {
             ok_per_second: summary.ok_rate(),
             goodput: summary.goodput().filter(|received| *received > 0.0).or(summary.good_sending()),
             success: summary.success(),
             response_p50_nanos: summary.all.response.quantile(0.5),
             response_p99_nanos: enough(0.99),
-            broke: decided.or(fault).or_else(|| broken.map(|held| held.objective.to_string())),
-            objectives,
+            broke: decided.or_else(|| result::first_missed(&result)),
+            objectives: result.objectives.iter().map(Held::from).collect(),
             limited_by: summary.limited_by(&run.begin.model).to_string(),
             directory: directory.to_owned(),
         }

@@ -1,49 +1,13 @@
-//! May these figures be used? The verdict, what limited the run, and what a reader must know beside them.
+//! What limited a run, and what a reader must know next to its numbers.
 
-use crate::json::VerdictWord;
-use crate::number::{count, plural, seconds, share, were, were_of};
-use measure::books::Violation;
+use crate::number::{count, plural, seconds, share, were};
+use crate::result::whole_seconds;
 use measure::labels::VALUES_OF_A_THREAD;
 use measure::limits::LimitTally;
-use measure::objective::Metric;
 use measure::statistics::steadiness::{self, Steadiness};
 use measure::stats::Dimension;
-use measure::timeline::INTERVAL;
-use measure::{Cause, Label, LimitedBy, Model, Objective, Stage, Verdict};
-use store::{EndReason, Point, SavedRun};
-
-/// What the figures of a run are worth.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Standing {
-    /// The run did what was asked, and the books balance.
-    Valid,
-    /// The user ended it early, in good order; the books balance.
-    Interrupted,
-    /// It was cut off; what was recorded until then is all there is.
-    Partial,
-    /// The books do not balance.
-    Invalid(Vec<Violation>),
-}
-
-impl Standing {
-    /// Judges a saved run.
-    #[must_use]
-    pub fn of(run: &SavedRun) -> Self {
-        let interrupted = matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::Interrupted { .. }));
-        match run.summary().verdict(run.is_whole()) {
-            Verdict::Valid if interrupted => Self::Interrupted,
-            Verdict::Valid => Self::Valid,
-            Verdict::Partial => Self::Partial,
-            Verdict::Invalid(violations) => Self::Invalid(violations),
-        }
-    }
-
-    /// The word in reports.
-    #[must_use]
-    pub fn word(&self) -> &'static str {
-        VerdictWord::from(self).text()
-    }
-}
+use measure::{Label, LimitedBy, Model};
+use store::{Point, SavedRun};
 
 /// What limited the run.
 #[must_use]
@@ -122,56 +86,6 @@ pub fn because(run: &SavedRun) -> String {
     }
 }
 
-/// What fails a run though all its objectives may be met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// So many answers had bodies that were not those of their objects.
-    WrongAnswers(u64),
-    /// For so many seconds operations failed and none ended well. A closed load makes few operations in such a time, so that the
-    /// share of all that ended well hides it.
-    Outage(u64),
-}
-
-impl Fault {
-    /// What is broken, as an objective would be.
-    #[must_use]
-    pub fn broken(self) -> &'static str {
-        match self {
-            Self::WrongAnswers(_) => "answers are those of their objects",
-            Self::Outage(_) => "in every second operations end well",
-        }
-    }
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match *self {
-            Self::WrongAnswers(answers) => write!(f, "{} not those of their objects", were_of(answers, "answer")),
-            Self::Outage(length) => {
-                write!(f, "for {} operations failed and none ended well", seconds(length as f64))
-            }
-        }
-    }
-}
-
-/// The faults of a run.
-#[must_use]
-pub fn faults(run: &SavedRun) -> Vec<Fault> {
-    let wrong = [Cause::ContentDiffers, Cause::SizeDiffers, Cause::AckedLost, Cause::HashDiffers, Cause::ObjectChanged];
-    let answers: u64 = wrong.into_iter().map(|cause| run.summary().stats.measured.causes.get(cause)).sum();
-    // Who wants no success is not told that there was none.
-    let asks = |objective: &Objective| objective.metric() == Metric::Success && objective.bound() > 0.0;
-    let outage = if run.begin.objectives.iter().any(asks) { outage(run) } else { 0 };
-    let faults = [(answers, Fault::WrongAnswers(answers)), (outage, Fault::Outage(outage))];
-    faults.into_iter().filter(|(count, _)| *count > 0).map(|(_, fault)| fault).collect()
-}
-
-/// Whole seconds in which operations failed and none ended well, of a run in which some did.
-fn outage(run: &SavedRun) -> u64 {
-    let is_out = |point: &&Point| point.ok == 0 && point.failed > 0;
-    if run.summary().stats.measured.ok == 0 { 0 } else { whole_seconds(run).filter(is_out).count() as u64 }
-}
-
 /// Whole seconds in which operations were in flight and nothing came from the target, which this client was there to see. A
 /// target whose answers take long has such seconds by nature, and is not told of.
 fn silence(run: &SavedRun) -> u64 {
@@ -186,17 +100,6 @@ fn silence(run: &SavedRun) -> u64 {
 
 /// A median response time up to which every second should see answers: a tenth of one.
 const QUICK_NANOS_MAX: u64 = 100_000_000;
-
-/// The seconds of the measured window. A last one that was cut short has fewer operations for that reason alone.
-fn whole_seconds(run: &SavedRun) -> impl Iterator<Item = &Point> {
-    run.points.iter().filter(|point| point.stage == Stage::Measured && point.end.since(point.start) >= INTERVAL)
-}
-
-/// Whether the client's side set the limit of an open run: the target never had the load that was asked for.
-#[must_use]
-pub fn rate_not_made(run: &SavedRun) -> bool {
-    run.begin.model.is_open() && limited_by(run).is_client()
-}
 
 /// Seconds of standing still from which they are named as the reason.
 const FROZEN_SECONDS_MIN: f64 = 1.0;
@@ -227,8 +130,6 @@ impl Followed {
 pub enum Note {
     /// Client and target share one host.
     Loopback,
-    /// The client's side set the limit of an open run: the target never had the load that was asked for.
-    RateNotMade,
     /// A breakdown has a row for what has no row of its own.
     OtherLabels {
         /// What the figures are broken down by.
@@ -256,11 +157,6 @@ pub enum Note {
         followed: Followed,
         /// By how much from begin to end, relative to the median; below 0 when it fell.
         change: f64,
-    },
-    /// Operations failed and none ended well for a time.
-    Outage {
-        /// For how many seconds.
-        seconds: u64,
     },
     /// Nothing came from the target for a time, though most operations take far less.
     Silent {
@@ -294,14 +190,12 @@ impl Note {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Loopback => "loopback",
-            Self::RateNotMade => "rate_not_made",
             Self::OtherLabels { .. } => "other_labels",
             Self::Insecure => "insecure",
             Self::DebugBuild => "debug_build",
             Self::Short { .. } => "short",
             Self::Settling { .. } => "settling",
             Self::Drifting { .. } => "drifting",
-            Self::Outage { .. } => "outage",
             Self::Silent { .. } => "silent",
             Self::Frozen { .. } => "frozen",
             Self::Unsettled { .. } => "unsettled",
@@ -318,9 +212,6 @@ impl std::fmt::Display for Note {
             Self::Loopback => {
                 f.write_str("client and target share one host, and compete for its cores; no network is in between")
             }
-            Self::RateNotMade => f.write_str(
-                "this client or its host set the limit: the target was not offered the load asked for, do not use these figures",
-            ),
             Self::OtherLabels { dimension } => write!(
                 f,
                 "by {}: more different values than are told apart ({VALUES_OF_A_THREAD} by a thread); further ones are \
@@ -344,11 +235,6 @@ impl std::fmt::Display for Note {
                 let went = if *change < 0.0 { "fell" } else { "rose" };
                 write!(f, "not steady: {} {went} by {} over the window", followed.about(), share(change.abs()))
             }
-            Self::Outage { seconds: length } => write!(
-                f,
-                "{}: rates and shares are over the whole window, and a closed load makes few operations in such a time",
-                Fault::Outage(*length)
-            ),
             Self::Silent { seconds: length } => write!(
                 f,
                 "for {} nothing came from the target, with operations in flight: the maximum tells of it, percentiles and rates may not",
@@ -384,14 +270,11 @@ pub fn notes(run: &SavedRun) -> Vec<Note> {
     let seconds = run.summary().measured.seconds;
     let when = |applies: bool, note: Note| applies.then_some(note);
     notes.extend(run.damage.map(Note::Damaged));
-    let out = outage(run);
-    notes.extend(when(out > 0, Note::Outage { seconds: out }));
     let (silent, frozen) = (silence(run), run.summary().limits.frozen);
     notes.extend(when(silent > 0, Note::Silent { seconds: silent }));
     let unsaid = frozen >= FROZEN_SECONDS_MIN && limited_by(run) != LimitedBy::SharedHost;
     notes.extend(when(unsaid, Note::Frozen { seconds: frozen }));
     notes.extend(when(run.torn_bytes > 0, Note::Torn { bytes: run.torn_bytes }));
-    notes.extend(when(rate_not_made(run), Note::RateNotMade));
     notes.extend([Dimension::Host, Dimension::Header].into_iter().filter_map(|dimension| other_labels(run, dimension)));
     notes.extend(when(run.begin.debug_build, Note::DebugBuild));
     notes.extend(when(run.begin.insecure, Note::Insecure));

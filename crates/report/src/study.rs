@@ -1,14 +1,15 @@
 //! A study: a row for each cell and target, beside what the first target of the cell did.
 
 use crate::discrepancy::Discrepancy;
-use crate::json::VerdictWord;
+use crate::json::ResultName;
 use crate::lines::LineTrial;
 use crate::measured::Measured;
 use crate::number::{byte_rate, count, plural, rate, share, time};
 use crate::repeated::median;
-use crate::standing::{self, Standing};
+use crate::result;
+use crate::standing;
 use crate::text::{failures, table};
-use measure::AttemptClass;
+use measure::{AttemptClass, ResultWord};
 use measure::statistics::Estimate;
 use measure::statistics::difference::Difference;
 use schemars::JsonSchema;
@@ -42,16 +43,13 @@ impl Study {
         self.planned.saturating_sub(self.count())
     }
 
-    /// Whether its figures can be used: those of all trials, and all that were asked for.
+    /// Its result: that of all trials together, and PARTIAL where some are missing.
     #[must_use]
-    pub fn verdict(&self) -> VerdictWord {
-        let any = |word: VerdictWord| self.trials.iter().any(|trial| trial.verdict == word);
+    pub fn result(&self) -> ResultWord {
         let whole = self.count() > 0 && self.missing() == 0;
-        match (any(VerdictWord::Invalid), any(VerdictWord::Partial) || any(VerdictWord::Interrupted)) {
-            (true, _) => VerdictWord::Invalid,
-            (false, false) if whole => VerdictWord::Valid,
-            (false, _) => VerdictWord::Partial,
-        }
+        let lines = self.lines.iter().map(|trial| result::of_line(&trial.line));
+        let missing = (!whole).then_some(ResultWord::Partial);
+        ResultWord::of_all(self.trials.iter().map(|trial| trial.result).chain(lines).chain(missing))
     }
 
     /// How its trials stand, in phrases.
@@ -68,7 +66,7 @@ impl Study {
     /// Its first line: whether it can be used, how its trials stand, and how far it is.
     #[must_use]
     pub fn headline(&self) -> String {
-        let mut pieces = vec![self.verdict().text().to_owned()];
+        let mut pieces = vec![self.result().text().to_owned()];
         pieces.extend(self.standing());
         if self.missing() > 0 {
             let (missing, planned) = (count(self.missing()), count(self.planned));
@@ -92,8 +90,9 @@ pub struct Trial {
     /// What its run came to.
     #[serde(flatten)]
     pub measured: Measured,
-    /// Whether its figures can be used.
-    pub verdict: VerdictWord,
+    /// Its result.
+    #[serde(with = "ResultName")]
+    pub result: ResultWord,
     /// Attempts of its measured window.
     pub attempts: u64,
     /// Those that failed, by class.
@@ -124,7 +123,7 @@ impl Trial {
             repeat,
             ttfb_p95_nanos: run.summary().all.ttfb.quantile(0.95),
             measured: Measured::of(directory, run),
-            verdict: VerdictWord::from(&Standing::of(run)),
+            result: result::of(run).word,
             attempts: tally.attempts,
             failures: failures::failed(&tally.classes).map(failed).collect(),
             notes: standing::notes(run).iter().map(ToString::to_string).collect(),
@@ -339,7 +338,7 @@ mod tests {
                 limited_by: "target".to_owned(),
                 directory: String::new(),
             },
-            verdict: VerdictWord::Valid,
+            result: ResultWord::Pass,
             attempts: 100,
             failures: vec![Failed { class: AttemptClass::Http5xx, attempts: u64::from(repeat - 1) }],
             notes: Vec::new(),

@@ -43,6 +43,9 @@ pub struct Begin {
     pub settings: Vec<(String, String)>,
     /// What the run is held to.
     pub objectives: Vec<Objective>,
+    /// Whether an objective without enough data is accepted.
+    #[serde(default)]
+    pub accept_not_enough_data: bool,
     /// The client's host.
     pub host: Host,
     /// Whether client and target share one host.

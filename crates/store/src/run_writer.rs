@@ -190,6 +190,7 @@ pub(crate) mod tests {
             threads: 1,
             settings: Vec::new(),
             objectives: Vec::new(),
+            accept_not_enough_data: false,
             host: Host::default(),
             loopback: false,
             header: None,

@@ -35,6 +35,7 @@ fn begin() -> Begin {
         threads: 2,
         settings: vec![("rate".into(), "1000/s".into())],
         objectives: vec![Objective::DEFAULT],
+        accept_not_enough_data: false,
         host: Host { name: "a".into(), kernel: "6".into(), cpu: "c".into(), cores: 2, memory_bytes: 1 << 34 },
         loopback: true,
         header: Some("x-cache".into()),

@@ -119,6 +119,9 @@ fn bound_of(metric: Metric, text: &str) -> Result<f64, String> {
             percent.map(|percent| percent / 100.0).ok_or_else(|| format!("`{text}` is no share from 0% to 100%"))
         }
         Metric::Time(..) => {
+            if is_bare(text) {
+                return Err(format!("`{text}` has no unit: write {text}ms or {text}s"));
+            }
             let span = parse_span(text).map_err(|error| error.to_string())?;
             Ok(span.as_nanos() as f64)
         }
@@ -127,10 +130,18 @@ fn bound_of(metric: Metric, text: &str) -> Result<f64, String> {
             number.trim().parse::<Rate>().map(Rate::as_f64).map_err(|error| error.to_string())
         }
         Metric::Goodput | Metric::Speed(_) => {
-            let size = text.strip_suffix("/s").ok_or_else(|| format!("`{text}` is no speed: it ends in /s"))?;
-            size.trim().parse::<ByteSize>().map(|size| size.0 as f64).map_err(|error| error.to_string())
+            let size = text.strip_suffix("/s").ok_or_else(|| format!("`{text}` is no speed: it ends in /s"))?.trim();
+            if is_bare(size) {
+                return Err(format!("`{text}` has no unit: write {size}MB/s or {size}B/s"));
+            }
+            size.parse::<ByteSize>().map(|size| size.0 as f64).map_err(|error| error.to_string())
         }
     }
+}
+
+/// Whether a number stands without a unit. What it means differs between tools, so an objective spells it out.
+fn is_bare(text: &str) -> bool {
+    text.ends_with(|c: char| c.is_ascii_digit() || c == '.')
 }
 
 /// As it stands before the sign of an objective.

@@ -6,6 +6,7 @@
 //! truth is known.
 
 pub mod batch_means;
+pub mod binomial;
 pub mod bootstrap;
 pub mod difference;
 pub mod normal;

@@ -8,8 +8,7 @@ use crate::execute::sink::{self, Trouble};
 use crate::failure::Failure;
 use crate::say;
 use clap::ValueEnum;
-use measure::Interval;
-use report::Standing;
+use measure::{Interval, ResultWord};
 use report::export::table::{self, TableForm};
 use report::export::{ExportError, ab, hdr, intervals, markdown, operations, retrieval, runs};
 use report::study::Study;
@@ -117,9 +116,9 @@ fn one(set: &Set, form: Form, out: Out<'_>) -> Written {
         Some(place) => set.read(place)?,
         None => return Ok(()),
     };
-    let standing = Standing::of(&run);
-    if standing != Standing::Valid {
-        say::note(&format!("the run is {}: `plimsoll report {}` says why", standing.word(), set.base.display()));
+    let word = report::result::of(&run).word;
+    if word != ResultWord::Pass {
+        say::note(&format!("the result is {}: `plimsoll report {}` shows why", word.text(), set.base.display()));
     }
     match form {
         Form::Csv => seconds(&set.base, &run, TableForm::Csv, out),

@@ -9,7 +9,6 @@ use crate::failure::{Exit, Failure};
 use crate::say;
 use measure::overlap::{Overlap, Span, Times};
 use measure::{Instant, Interval, Model, Stage};
-use report::Standing;
 use report::compare::unlike_loads;
 use report::escape::escape;
 use report::number::{plural, seconds};
@@ -115,17 +114,14 @@ fn check(parts: &[Part], partial: bool) -> Result<(), Failure> {
         if parts.iter().take(index).any(|other| real(&other.directory) == real(&part.directory)) {
             return Err(Failure::usage(format!("{name} is named twice: each run counts once")));
         }
-        match Standing::of(&part.run) {
-            Standing::Invalid(_) => {
-                let message = format!("{name} can not be merged: its books do not balance (exit code 3)");
-                return Err(Failure::Message(Exit::Unusable, message));
-            }
-            Standing::Partial if !partial => {
-                return Err(Failure::usage(format!(
-                    "{name} is PARTIAL, what its machine did at the end is not known: --partial merges what is there"
-                )));
-            }
-            _ => {}
+        if !report::result::of(&part.run).accounting.violations.is_empty() {
+            let message = format!("{name} cannot be merged: its counters disagree (exit code 3)");
+            return Err(Failure::Message(Exit::Unusable, message));
+        }
+        if !part.run.is_whole() && !partial {
+            return Err(Failure::usage(format!(
+                "{name} is not whole, so it is not known what its machine did at the end: --partial merges what is there"
+            )));
         }
     }
     let Some((first, others)) = parts.split_first() else { return Ok(()) };

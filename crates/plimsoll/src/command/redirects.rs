@@ -177,6 +177,7 @@ fn measured(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
         live: true,
         repeat: 1,
         objectives: vec![measure::Objective::DEFAULT],
+        accept_not_enough_data: false,
         abort: Vec::new(),
         decision: None,
     };

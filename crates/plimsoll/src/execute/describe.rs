@@ -40,6 +40,7 @@ pub fn begin(plan: &Plan, output: &Output, unix_ms: u64) -> Begin {
         threads: plan.threads_used(),
         settings: settings(plan),
         objectives: output.objectives.clone(),
+        accept_not_enough_data: output.accept_not_enough_data,
         host: host::facts(),
         loopback: unix_socket || host::is_local(addresses),
         header: plan.group_by.as_deref().map(str::to_owned),

@@ -19,8 +19,8 @@ use clap::ValueEnum;
 use engine::plan::{Plan, Route};
 use engine::{Control, StopReason};
 use live::LiveLine;
-use measure::objective::Judgement;
-use measure::{Objective, Phase, Verdict};
+use measure::result::{CutOff, Reason};
+use measure::{Objective, Phase};
 pub use prepare::prepare;
 use recording::Recording;
 use report::Style;
@@ -66,6 +66,8 @@ pub struct Output {
     pub repeat: u64,
     /// What the run is held to.
     pub objectives: Vec<Objective>,
+    /// Whether an objective without enough data is accepted.
+    pub accept_not_enough_data: bool,
     /// Objectives that end a run when it misses them.
     pub abort: Vec<Objective>,
     /// Ends a run when its objectives are decided.
@@ -292,42 +294,15 @@ pub fn was_interrupted(run: &SavedRun) -> bool {
     matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::Interrupted { .. }))
 }
 
-/// The exit code that a saved run deserves.
+/// The exit code of a saved run. A result that is not PASS is repeated in one line on standard error.
 pub fn judge(run: &SavedRun) -> Exit {
-    match run.end.as_ref().map(|end| &end.reason) {
-        Some(EndReason::Unreachable { .. }) => return Exit::CouldNotRun,
-        Some(EndReason::DiskFull) => {
-            say::note("plimsoll: the disk is full: the run was ended and keeps what was written until then");
-            return Exit::CouldNotRun;
-        }
-        Some(EndReason::Failed { .. }) => return Exit::CouldNotRun,
-        Some(EndReason::Interrupted { signal }) => return Exit::Interrupted(*signal),
-        Some(
-            EndReason::Completed | EndReason::Decided { .. } | EndReason::Aborted { .. } | EndReason::Merged { .. },
-        )
-        | None => {}
+    let result = report::result::of(run);
+    let shown = |reason: &Reason| !matches!(reason, Reason::CutOff(CutOff::Interrupted { .. }));
+    if let Some(reason) = result.reasons.first().filter(|reason| shown(reason)) {
+        let (word, code) = (result.word.text(), result.exit.code());
+        say::note(&format!("plimsoll: {word}: {} (exit code {code})", report::result::text(reason)));
     }
-    let invalid = matches!(run.summary.verdict(run.is_whole()), Verdict::Invalid(_));
-    if invalid || report::standing::rate_not_made(run) {
-        let why = if invalid {
-            "the books do not balance".to_owned()
-        } else {
-            format!("the rate was limited by: {}", report::standing::limited_by(run))
-        };
-        say::note(&format!("plimsoll: do not use this result: {why} (exit code 3)"));
-        return Exit::Unusable;
-    }
-    let faults = report::standing::faults(run);
-    for fault in &faults {
-        say::note(&format!("plimsoll: {fault} (exit code 1)"));
-    }
-    if !faults.is_empty() {
-        return Exit::Objectives;
-    }
-    let aborted = matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::Aborted { .. }));
-    let broken =
-        aborted || run.begin.objectives.iter().any(|objective| objective.judge(&run.summary) == Judgement::Broken);
-    if broken { Exit::Objectives } else { Exit::Good }
+    result.exit.into()
 }
 
 /// The exit code that takes precedence.

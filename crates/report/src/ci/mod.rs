@@ -13,10 +13,12 @@ pub use junit::junit;
 use crate::escape::escape;
 use crate::load_line::{FoundWord, LoadLine};
 use crate::number::{byte_rate, rate, share, time, were_of};
-use crate::standing::{self, Standing};
-use measure::Objective;
-use measure::objective::Judgement;
-use store::{EndReason, SavedRun};
+use crate::result;
+use crate::standing;
+use measure::objective::{Judged, Judgement};
+use measure::result::Reason;
+use measure::{ExitStatus, ResultWord, RunResult};
+use store::SavedRun;
 
 /// What a case came to. Messages are one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,31 +66,20 @@ impl Suite {
         let target = || run.begin.targets.first().map_or_else(|| "run".to_owned(), |target| escape(target));
         let class = class.map_or_else(target, escape);
         let label = label.map(|label| format!("{}: ", escape(label))).unwrap_or_default();
-        let unusable = unusable(run);
+        let result = result::of(run);
         let case = |name: String, outcome| Case {
             class: class.clone(),
             name: format!("{label}{name}"),
             seconds,
             outcome,
-            figures: figures(run),
+            figures: figures(run, &result),
         };
-        let judged = |objective: &Objective| match (&unusable, objective.judge(run.summary())) {
-            (Some(why), _) => Outcome::Error(why.clone()),
-            (None, Judgement::Met) => Outcome::Passed,
-            (None, Judgement::Broken) => Outcome::Failed(format!("{objective} is not met")),
-            (None, Judgement::NotJudged) => Outcome::Skipped(format!("nothing ended that could decide {objective}")),
-        };
-        let objectives = &run.begin.objectives;
-        self.cases.extend(objectives.iter().map(|objective| case(objective.to_string(), judged(objective))));
-        for fault in standing::faults(run) {
-            self.cases.push(case(fault.broken().to_owned(), Outcome::Failed(fault.to_string())));
-        }
-        if let Some(EndReason::Aborted { condition }) = run.end.as_ref().map(|end| &end.reason) {
-            let condition = escape(condition);
-            self.cases.push(case(format!("not {condition}"), Outcome::Failed(format!("ended since {condition}"))));
-        }
-        if objectives.is_empty() {
-            self.cases.push(case("figures can be used".to_owned(), unusable.map_or(Outcome::Passed, Outcome::Error)));
+        let objectives = &result.objectives;
+        self.cases.extend(objectives.iter().map(|judged| case(judged.objective.to_string(), of_objective(judged, &result))));
+        let others = result.reasons.iter().filter(|reason| !is_on_objective(reason));
+        self.cases.extend(others.map(|reason| case(reason.name().replace('_', " "), of_reason(reason, &result))));
+        if objectives.is_empty() && result.word == ResultWord::Pass {
+            self.cases.push(case("the numbers are usable".to_owned(), Outcome::Passed));
         }
         self.seconds += seconds;
     }
@@ -129,39 +120,42 @@ impl Suite {
     }
 }
 
-/// Why the figures of a run must not be used, or that there are none.
-fn unusable(run: &SavedRun) -> Option<String> {
-    let ending = match run.end.as_ref().map(|end| &end.reason) {
-        Some(EndReason::Unreachable { detail }) => Some(format!("the target could not be reached: {}", escape(detail))),
-        Some(EndReason::Failed { detail }) => Some(format!("the run could not go on: {}", escape(detail))),
-        Some(EndReason::DiskFull) => Some("the disk that holds the run was full".to_owned()),
-        Some(EndReason::Interrupted { signal }) => Some(format!("the run was interrupted by signal {signal}")),
-        None => Some("the run has no end: it goes on, or was killed".to_owned()),
-        Some(
-            EndReason::Completed | EndReason::Decided { .. } | EndReason::Aborted { .. } | EndReason::Merged { .. },
-        ) => None,
-    };
-    match (Standing::of(run), ending) {
-        (Standing::Invalid(violations), _) => {
-            let about = violations.iter().map(|violation| violation.identity.about()).collect::<Vec<_>>().join("; ");
-            Some(format!("INVALID: the books do not balance: {about}"))
-        }
-        (_, Some(ending)) => Some(ending),
-        _ => {
-            let limit = standing::limited_by(run);
-            let limited = standing::rate_not_made(run);
-            limited.then(|| format!("limited by: {limit}: the target was not offered the load asked for"))
-        }
+/// Whether a reason is shown by the case of its objective.
+fn is_on_objective(reason: &Reason) -> bool {
+    matches!(reason, Reason::Missed(_) | Reason::NotEnoughData(_) | Reason::ClientDecides(_))
+}
+
+/// An objective says something about the target only when the numbers do.
+fn of_objective(judged: &Judged, result: &RunResult) -> Outcome {
+    let text = format!("{}: {}", judged.objective, result::judgement_text(judged));
+    let unusable = result.reasons.iter().find(|reason| reason.word() == ResultWord::Unusable);
+    match (unusable, judged.judgement) {
+        (Some(reason), _) if result.word == ResultWord::Unusable => Outcome::Error(result::text(reason)),
+        (_, Judgement::Met) => Outcome::Passed,
+        (_, Judgement::Missed) => Outcome::Failed(text),
+        (_, Judgement::ClientLimited) => Outcome::Error(text),
+        (_, Judgement::NotEnoughData) if result.word == ResultWord::Fail => Outcome::Failed(text),
+        (_, Judgement::NotEnoughData) => Outcome::Skipped(text),
     }
 }
 
-fn figures(run: &SavedRun) -> String {
+/// A reason that is on no objective. What is only partly there is no failure, unless the program exits with an error.
+fn of_reason(reason: &Reason, result: &RunResult) -> Outcome {
+    let text = result::text(reason);
+    match reason.word() {
+        ResultWord::Fail => Outcome::Failed(text),
+        ResultWord::Partial if result.exit == ExitStatus::Good => Outcome::Skipped(text),
+        ResultWord::Unusable | ResultWord::Partial | ResultWord::Pass => Outcome::Error(text),
+    }
+}
+
+fn figures(run: &SavedRun, result: &RunResult) -> String {
     let summary = run.summary();
     let shown = |value: Option<f64>, form: fn(f64) -> String| value.map_or_else(|| "n/a".to_owned(), form);
     let at = |q| summary.all.response.quantile(q).map(|nanos| nanos as f64);
     format!(
-        "{} · limited by: {}\nended well  {}\ngoodput     {}\nsuccess     {}\nresponse    p50 {}, p99 {}",
-        Standing::of(run).word(),
+        "{} · limited by: {}\nsucceeded   {}\ngoodput     {}\nsuccess     {}\nresponse    p50 {}, p99 {}",
+        result.word.text(),
         standing::limited_by(run),
         shown(summary.ok_rate(), rate),
         shown(summary.goodput(), byte_rate),

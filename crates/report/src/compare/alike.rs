@@ -1,7 +1,8 @@
 //! Which runs can be compared: those that may be used, and that asked the same of their targets.
 
 use crate::escape::escape;
-use crate::standing::{Standing, limited_by};
+use crate::result;
+use crate::standing::limited_by;
 use measure::LimitedBy;
 use std::fmt;
 use store::{Begin, SavedRun};
@@ -31,7 +32,7 @@ impl fmt::Display for Unusable {
 #[must_use]
 pub fn unusable(run: &SavedRun) -> Option<Unusable> {
     let limit = limited_by(run);
-    if matches!(Standing::of(run), Standing::Invalid(_)) {
+    if !result::of(run).accounting.violations.is_empty() {
         Some(Unusable::Invalid)
     } else if run.summary().measured.seconds <= 0.0 {
         Some(Unusable::NoWindow)

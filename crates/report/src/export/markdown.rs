@@ -9,14 +9,15 @@ use crate::load_line::{COLUMNS, ESTIMATED, LoadLine};
 use crate::measured::Measured;
 use crate::number::{bit_rate, byte_rate, count, rate, seconds, share, time};
 use crate::percentile::{self, Percentile};
-use crate::standing::{self, Standing};
+use crate::result;
+use crate::standing;
 use crate::study::Study;
 use crate::study::{self, Order};
 use measure::Distribution;
 use std::fmt::Write;
 use store::SavedRun;
 
-/// A run: the verdict, and its headline figures.
+/// A run: its result, and its main numbers.
 #[must_use]
 pub fn run(run: &SavedRun) -> String {
     let summary = run.summary();
@@ -47,11 +48,14 @@ pub fn run(run: &SavedRun) -> String {
     for (label, values) in [("response time", &all.response), ("service time", &all.service), ("TTFB", &all.ttfb)] {
         add(&format!("{label} p50 / p99 / max"), [0.5, 0.99, 1.0].map(|q| at(values, q)).join(" / "));
     }
-    for objective in &run.begin.objectives {
-        let judged = format!("{:?}", objective.judge(summary)).to_lowercase();
-        add("objective", format!("{}: {}", cell(&objective.to_string()), judged.replace("notjudged", "not judged")));
+    let result = result::of(run);
+    for judged in &result.objectives {
+        add("objective", cell(&format!("{}: {}", judged.objective, result::judgement_text(judged))));
     }
-    let mut text = format!("**{}** · limited by: {}\n", Standing::of(run).word(), standing::limited_by(run));
+    let mut text = format!("**{}** · limited by: {}\n", result.word.text(), standing::limited_by(run));
+    for reason in &result.reasons {
+        let _ = write!(text, "\n{}\n", cell(&result::text(reason)));
+    }
     for note in standing::notes(run) {
         let _ = write!(text, "\nnote: {}\n", cell(&note.to_string()));
     }
@@ -70,14 +74,14 @@ fn at(values: &Distribution, q: f64) -> String {
 /// Runs of the same load, one row each; each with its directory.
 #[must_use]
 pub fn repeats(runs: &[(String, SavedRun)]) -> String {
-    let mut rows = vec![["run", "verdict", "ok", "goodput", "p50", "p99", "success", "limited by"].map(str::to_owned)];
+    let mut rows = vec![["run", "result", "ok", "goodput", "p50", "p99", "success", "limited by"].map(str::to_owned)];
     let dash = || "–".to_owned();
     for (directory, run) in runs {
         let measured = Measured::of(directory, run);
         let nanos = |nanos: Option<u64>| nanos.map_or_else(dash, |nanos| time(nanos as f64));
         rows.push([
             cell(directory),
-            Standing::of(run).word().to_owned(),
+            result::of(run).word.text().to_owned(),
             measured.ok_per_second.map_or_else(dash, rate),
             measured.goodput.map_or_else(dash, byte_rate),
             nanos(measured.response_p50_nanos),

@@ -4,7 +4,8 @@ use super::ms;
 use super::table::{Column, count, number, text};
 use crate::measured::Measured;
 use crate::percentile::{self, Percentile};
-use crate::standing::{Standing, limited_by};
+use crate::result;
+use crate::standing::limited_by;
 use measure::stats::Tally;
 use measure::{Distribution, Model, Summary};
 use store::SavedRun;
@@ -41,7 +42,7 @@ impl Row {
         &self.summary().stats.measured
     }
 
-    fn broken(&self) -> Option<String> {
+    fn missed(&self) -> Option<String> {
         Measured::of("", &self.run).broke
     }
 }
@@ -68,9 +69,9 @@ pub const COLUMNS: &[Column<Row>] = &[
         Model::Closed { concurrency } => Some(concurrency),
         Model::Open { .. } => None,
     }),
-    text("verdict", |row| Some(Standing::of(&row.run).word().to_owned())),
+    text("result", |row| Some(result::of(&row.run).word.text().to_owned())),
     text("limited_by", |row| Some(limited_by(&row.run).to_string())),
-    text("broken_objective", Row::broken),
+    text("missed_objective", Row::missed),
     number("window_seconds", |row| Some(row.summary().measured.seconds)),
     count("offered", |row| Some(row.tally().scheduled)),
     count("started", |row| Some(row.tally().started)),

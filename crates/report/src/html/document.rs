@@ -5,7 +5,8 @@ use super::{curve, heat, sections, series};
 use crate::escape::escape;
 use crate::number::{bit_rate, byte_rate, count, rate, share, time};
 use crate::percentile::{self, Percentile};
-use crate::standing::{self, Note, Standing};
+use crate::result;
+use crate::standing;
 use crate::text::{self, Paint};
 use measure::{Distribution, Model};
 use store::SavedRun;
@@ -17,12 +18,7 @@ pub fn of(run: &SavedRun) -> Document {
     let charts: Vec<Chart> = curve::of(run).into_iter().chain(over_time).chain(heat::of(run)).collect();
     let mut all = sections::of(sections);
     all.extend(sections::settings(run, "Settings"));
-    let mut verdict = verdict(top);
-    // The books balance, and yet the target never had the load that was asked for.
-    if standing::notes(run).contains(&Note::RateNotMade) && verdict.tone == Tone::Good {
-        verdict.tone = Tone::Caution;
-    }
-    Document { title: title(run), verdict, headline: headline(run), charts, groups: Vec::new(), times, sections: all }
+    Document { title: title(run), verdict: verdict(top), headline: headline(run), charts, groups: Vec::new(), times, sections: all }
 }
 
 fn title(run: &SavedRun) -> String {
@@ -59,7 +55,8 @@ fn verdict(top: Vec<text::Block>) -> Verdict {
     verdict
 }
 
-fn tone(paint: Paint) -> Tone {
+/// The tone of a color.
+pub fn tone(paint: Paint) -> Tone {
     match paint {
         Paint::Green => Tone::Good,
         Paint::Bold | Paint::Yellow => Tone::Caution,
@@ -67,9 +64,9 @@ fn tone(paint: Paint) -> Tone {
     }
 }
 
-/// The figures that most people came for; none where the books do not balance.
+/// The figures that most people came for; none where the counters disagree.
 fn headline(run: &SavedRun) -> Vec<Figure> {
-    if matches!(Standing::of(run), Standing::Invalid(_)) {
+    if !result::of(run).accounting.violations.is_empty() {
         return Vec::new();
     }
     let summary = run.summary();
@@ -144,6 +141,7 @@ pub mod tests {
             threads: 1,
             settings: vec![("name".into(), "value".into())],
             objectives: vec![Objective::DEFAULT],
+            accept_not_enough_data: false,
             host: Host::default(),
             loopback: false,
             header: None,

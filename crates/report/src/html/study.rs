@@ -1,10 +1,10 @@
 //! From a saved study to what its HTML report holds.
 
-use super::data::{Block, Document, Figure, Section, Times, Tone, Verdict};
+use super::data::{Block, Document, Figure, Section, Times, Verdict};
 use super::{load_curve, matrix, sections};
+use super::document::tone;
 use crate::discrepancy::Discrepancy;
 use crate::escape::{bounded, escape};
-use crate::json::VerdictWord;
 use crate::lines::{self, LineTrial};
 use crate::number::{byte_rate, count, plural, rate, share, time};
 use crate::study::Study;
@@ -100,12 +100,7 @@ pub fn document(study: &SavedStudy) -> Document {
 
 fn verdict(study: &SavedStudy) -> Verdict {
     let measured = &study.measured;
-    let verdict = measured.verdict();
-    let tone = match verdict {
-        VerdictWord::Valid => Tone::Good,
-        VerdictWord::Partial | VerdictWord::Interrupted => Tone::Caution,
-        VerdictWord::Invalid => Tone::Bad,
-    };
+    let result = measured.result();
     let mut pieces = vec![format!(
         "{} on {}, {}",
         plural(measured.count(), "trial"),
@@ -119,7 +114,7 @@ fn verdict(study: &SavedStudy) -> Verdict {
         lines.push(format!("{missing} of {planned} are not there: the study goes on, or was stopped"));
     }
     lines.extend(notes(&measured.trials));
-    Verdict { word: verdict.text().into(), tone, pieces, lines }
+    Verdict { word: result.text().into(), tone: tone(text::paint(result)), pieces, lines }
 }
 
 /// What must be known beside the figures of trials, each once.

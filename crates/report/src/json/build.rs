@@ -1,20 +1,22 @@
 //! From a saved run to its [`JsonReport`].
 
 use super::{
-    Asked, Bytes, CauseCount, ClassCount, Client, ClientHost, ConnectionCounts, EndWord, Ending, FORMAT,
+    AccountingChecks, Asked, Bytes, CauseCount, ClassCount, Client, ClientHost, ConnectionCounts, EndWord, Ending, FORMAT,
     FailureExample, Failures, FlagCount, GroupFigures, HopFigures, HostConnections, JsonReport, JudgementWord,
     KindFigures, LabelKind, LevelStage, Levels, ModelWord, NoteText, ObjectiveResult, Operations, QuantileNanos,
-    QuantileState, Redirects, SeriesPoint, ServerAnswer, Setting, Speeds, Spread, StageBytes, StatusCount, Times,
-    TlsAgreed, VerdictWord, Violated,
+    QuantileState, Redirects, ResultOfRun, SeriesPoint, ServerAnswer, Setting, Speeds, Spread, StageBytes, StatusCount, Times,
+    TlsAgreed, Violated,
 };
 use crate::escape::{bounded, escape};
 use crate::percentile::{self, LADDER, Percentile};
-use crate::standing::{self, Standing};
+use crate::result;
+use crate::standing;
 use measure::chains::HopStats;
-use measure::objective::Judgement;
+use measure::objective::{Judged, Judgement};
+use measure::result::Reason;
 use measure::stats::KindStats;
 use measure::summary::StageTotals;
-use measure::{AttemptClass, Cause, Distribution, Enumerated, Example, Label, Model, OpKind};
+use measure::{AttemptClass, Cause, Distribution, Enumerated, Example, Label, Model, OpKind, RunResult};
 use store::{EndReason, Point, SavedRun};
 
 /// Characters of text that the user typed.
@@ -23,11 +25,11 @@ const TYPED_MAX: usize = 4096;
 /// The report of a saved run.
 #[must_use]
 pub fn json(run: &SavedRun) -> JsonReport {
-    let standing = Standing::of(run);
+    let result = result::of(run);
     JsonReport {
         format: FORMAT,
-        verdict: VerdictWord::from(&standing),
-        violations: violations(&standing),
+        result: result_of_run(&result),
+        accounting: accounting(&result),
         limited_by: standing::limited_by(run),
         limited_because: standing::because(run),
         at_least: standing::is_at_least(run),
@@ -39,7 +41,7 @@ pub fn json(run: &SavedRun) -> JsonReport {
         asked: asked(run),
         server: server(run),
         operations: operations(run),
-        objectives: objectives(run),
+        objectives: objectives(&result),
         times: times(run),
         kinds: kinds(run),
         speed: speed(&run.summary().all.speed),
@@ -53,15 +55,21 @@ pub fn json(run: &SavedRun) -> JsonReport {
     }
 }
 
-fn violations(standing: &Standing) -> Vec<Violated> {
-    let Standing::Invalid(violations) = standing else { return Vec::new() };
+fn result_of_run(result: &RunResult) -> ResultOfRun {
+    let reason = |reason: &Reason| NoteText { name: reason.name().into(), text: result::text(reason) };
+    let reasons = result.reasons.iter().map(reason).collect();
+    ResultOfRun { word: result.word, exit_code: result.exit.code(), reasons }
+}
+
+fn accounting(result: &RunResult) -> AccountingChecks {
     let violated = |violation: &measure::books::Violation| Violated {
         identity: violation.identity.name().into(),
         about: violation.identity.about().into(),
         left: violation.left,
         right: violation.right,
     };
-    violations.iter().map(violated).collect()
+    let violations = result.accounting.violations.iter().map(violated).collect();
+    AccountingChecks { checks: result.accounting.checks, violations }
 }
 
 fn ending(run: &SavedRun) -> Option<Ending> {
@@ -165,16 +173,20 @@ fn operations(run: &SavedRun) -> Operations {
     }
 }
 
-fn objectives(run: &SavedRun) -> Vec<ObjectiveResult> {
-    let judged = |objective: &measure::Objective| ObjectiveResult {
-        objective: objective.to_string(),
-        judgement: match objective.judge(run.summary()) {
+fn objectives(result: &RunResult) -> Vec<ObjectiveResult> {
+    let judged = |judged: &Judged| ObjectiveResult {
+        objective: judged.objective.to_string(),
+        judgement: match judged.judgement {
             Judgement::Met => JudgementWord::Met,
-            Judgement::Broken => JudgementWord::Broken,
-            Judgement::NotJudged => JudgementWord::NotJudged,
+            Judgement::Missed => JudgementWord::Missed,
+            Judgement::NotEnoughData => JudgementWord::NotEnoughData,
+            Judgement::ClientLimited => JudgementWord::ClientLimited,
         },
+        value: judged.value,
+        operations: judged.operations,
+        needed: judged.needed,
     };
-    run.begin.objectives.iter().map(judged).collect()
+    result.objectives.iter().map(judged).collect()
 }
 
 fn times(run: &SavedRun) -> Times {

@@ -12,7 +12,7 @@ mod failures;
 mod figures;
 mod redirects;
 mod repeats;
-mod verdict;
+mod result;
 
 pub use asked::*;
 pub use build::json;
@@ -21,24 +21,24 @@ pub use failures::*;
 pub use figures::*;
 pub use measure::LimitedBy;
 pub use redirects::*;
+pub use result::*;
 pub use repeats::{JsonRepeats, RepeatedFigure, RepeatedFigures, json_repeats, repeats_schema};
-pub use verdict::*;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of the format. It grows when a field goes away or changes its meaning; new fields do not change it.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// A run: what was asked for, whether the figures can be used, and the figures.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct JsonReport {
     /// Version of this format.
     pub format: u32,
-    /// Whether the figures can be used.
-    pub verdict: VerdictWord,
-    /// Identities that do not hold; empty unless the verdict is `invalid`.
-    pub violations: Vec<Violated>,
+    /// The result, and the reasons for it.
+    pub result: ResultOfRun,
+    /// Whether the independent counters agree.
+    pub accounting: AccountingChecks,
     /// What set the limit.
     #[serde(with = "LimitWord")]
     pub limited_by: LimitedBy,

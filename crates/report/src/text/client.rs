@@ -9,7 +9,6 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     let summary = run.summary();
     let limits = &summary.limits;
     page.heading("Client");
-    page.item("limited by", &format!("{}: {}", standing::limited_by(run), standing::because(run)));
     if standing::is_at_least(run) {
         page.item("", "the target may carry more than these figures say");
     }

@@ -4,7 +4,8 @@ use super::Style;
 use super::page::{Page, Paint, Table};
 use crate::compare::{ComparedRun, Comparison, Row, Scope, Sides};
 use crate::number::{count, decimal, plural};
-use crate::standing::Standing;
+use crate::result;
+use measure::ResultWord;
 use measure::statistics::batch_means::BATCHES_MIN;
 use measure::statistics::difference::Conclusion;
 
@@ -91,8 +92,8 @@ pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
 }
 
 fn cut_short(run: &ComparedRun) -> Option<String> {
-    let standing = Standing::of(&run.run);
-    (standing != Standing::Valid).then(|| format!("{} is {}", run.name, standing.word()))
+    let word = result::of(&run.run).word;
+    (word != ResultWord::Pass).then(|| format!("{} is {}", run.name, word.text()))
 }
 
 fn table(comparison: &Comparison<'_>) -> Table {

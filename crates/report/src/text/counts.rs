@@ -2,7 +2,7 @@
 
 use super::page::{Page, Table};
 use crate::number::{count, rate, share};
-use measure::objective::Judgement;
+use crate::result;
 use store::SavedRun;
 
 pub fn write(page: &mut Page, run: &SavedRun) {
@@ -54,12 +54,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         };
         page.item("in flight", &format!("{mean:.1} on average{most}"));
     }
-    for objective in &run.begin.objectives {
-        let judgement = match objective.judge(summary) {
-            Judgement::Met => "met",
-            Judgement::Broken => "BROKEN",
-            Judgement::NotJudged => "not judged, nothing ended",
-        };
-        page.item("objective", &format!("{objective}: {judgement}"));
+    for judged in &result::of(run).objectives {
+        page.item("objective", &format!("{}: {}", judged.objective, result::judgement_text(judged)));
     }
 }

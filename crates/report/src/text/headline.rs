@@ -1,53 +1,73 @@
-//! The first lines: may the figures be used, what limited them, and the two figures that most people came for.
+//! The first lines: the result with its reason, what set the limit, and whether the counters agree.
 
 use super::page::{Page, Paint};
-use crate::escape::escape;
 use crate::number::{byte_rate, count, plural, rate, seconds, share};
-use crate::standing::{self, Standing};
-use measure::LimitedBy;
+use crate::result;
+use crate::standing;
+use measure::result::{CutOff, Reason};
+use measure::{LimitedBy, ResultWord, RunResult};
 use store::{EndReason, SavedRun};
 
 pub fn write(page: &mut Page, run: &SavedRun) {
-    let standing = Standing::of(run);
-    let paint = match standing {
-        Standing::Valid if standing::rate_not_made(run) => Paint::Yellow,
-        Standing::Valid => Paint::Green,
-        Standing::Interrupted | Standing::Partial => Paint::Yellow,
-        Standing::Invalid(_) => Paint::Red,
-    };
-    let mut pieces = vec![standing.word().to_owned()];
-    if matches!(standing, Standing::Invalid(_)) {
-        pieces.push("the books do not balance, do not use these figures".into());
-    } else if standing != Standing::Valid {
-        pieces.push(how_far(run));
-    }
-    pieces.push(limit(run));
-    if !matches!(standing, Standing::Invalid(_)) {
+    let result = result::of(run);
+    let mut reasons = result.reasons.iter().map(|reason| described(reason, run));
+    let mut pieces = vec![result.word.text().to_owned()];
+    pieces.extend(reasons.next());
+    if result.accounting.violations.is_empty() {
         pieces.extend(rates(run));
     }
-    page.verdict(paint, pieces);
-    if let Standing::Invalid(violations) = &standing {
-        for violation in violations {
-            let (left, right) = (count(violation.left), count(violation.right));
-            page.line(&format!("does not hold: {}: {left} against {right}", violation.identity.about()));
-        }
-        page.line("these figures were counted along two ways and differ: a defect of the program, or a damaged record");
-    }
-    if let Some(ending) = ending(run) {
-        page.line(&ending);
+    page.verdict(paint(result.word), pieces);
+    reasons.for_each(|reason| page.line(&format!("also: {reason}")));
+    page.line(&limit(run));
+    page.line(&accounting(&result));
+    if let Some(EndReason::Decided { .. }) = run.end.as_ref().map(|end| &end.reason) {
+        page.line("ended early: its objectives were decided");
     }
     for note in standing::notes(run) {
         page.line(&format!("note: {note}"));
     }
 }
 
+/// The color of a result.
+pub fn paint(word: ResultWord) -> Paint {
+    match word {
+        ResultWord::Pass => Paint::Green,
+        ResultWord::Partial => Paint::Yellow,
+        ResultWord::Unusable | ResultWord::Fail => Paint::Red,
+    }
+}
+
+/// A reason; that of a run that was cut off with how far it came.
+fn described(reason: &Reason, run: &SavedRun) -> String {
+    let text = result::text(reason);
+    match reason {
+        Reason::CutOff(CutOff::Merged { .. }) => text,
+        Reason::CutOff(_) => format!("{text}, {}", how_far(run)),
+        _ => text,
+    }
+}
+
 fn limit(run: &SavedRun) -> String {
     let limited = standing::limited_by(run);
+    let because = standing::because(run);
     match standing::in_flight_limit(run) {
         Some(reached) if limited == LimitedBy::Target => {
-            format!("limited by: {limited} (in-flight limit of {} reached)", count(reached.limit))
+            format!("limited by: {limited} (in-flight limit of {} reached): {because}", count(reached.limit))
         }
-        _ => format!("limited by: {limited}"),
+        _ => format!("limited by: {limited}: {because}"),
+    }
+}
+
+/// Whether the counters agree; the reasons name those that do not.
+fn accounting(result: &RunResult) -> String {
+    let (checks, violations) = (u64::from(result.accounting.checks), result.accounting.violations.len() as u64);
+    match violations {
+        0 => format!("accounting: {} agree", plural(checks, "check")),
+        _ => format!(
+            "accounting: {} of {} disagree, by a defect of the program or a damaged record",
+            count(violations),
+            plural(checks, "check")
+        ),
     }
 }
 
@@ -59,7 +79,7 @@ fn how_far(run: &SavedRun) -> String {
     }
 }
 
-/// Operations that ended well and their bytes, by second; and the share that did not.
+/// Operations that succeeded and their bytes, by second; and the share that did not.
 fn rates(run: &SavedRun) -> Vec<String> {
     let summary = run.summary();
     let at_least = if standing::is_at_least(run) { "at least " } else { "" };
@@ -84,27 +104,4 @@ fn rates(run: &SavedRun) -> Vec<String> {
         None => pieces.push("no operation ended".into()),
     }
     pieces
-}
-
-/// Why the run did not come to its own end.
-fn ending(run: &SavedRun) -> Option<String> {
-    let Some(end) = &run.end else {
-        return Some("there is no end record: the run is still going on, or was killed".into());
-    };
-    match &end.reason {
-        EndReason::Completed => None,
-        EndReason::Interrupted { signal: 2 } => Some("interrupted by the user (SIGINT)".into()),
-        EndReason::Interrupted { signal: 1 } => Some("interrupted by SIGHUP: its terminal was closed".into()),
-        EndReason::Interrupted { signal: 15 } => Some("interrupted by SIGTERM".into()),
-        EndReason::Interrupted { signal } => Some(format!("interrupted by signal {signal}")),
-        EndReason::Decided { .. } => Some("its objectives were decided".into()),
-        EndReason::Aborted { condition } => Some(format!("ended since {}", escape(condition))),
-        EndReason::Merged { runs } => Some(format!(
-            "merged of {}: the time that all of them measured; identities across its edges are not judged",
-            plural(*runs, "run")
-        )),
-        EndReason::DiskFull => Some("stopped because the disk that holds the run was full".into()),
-        EndReason::Unreachable { detail } => Some(format!("the target could not be reached: {}", escape(detail))),
-        EndReason::Failed { detail } => Some(format!("could not go on: {}", escape(detail))),
-    }
 }

@@ -19,6 +19,7 @@ mod times;
 
 pub use compare::comparison;
 pub(crate) use compare::{comparison_notes, noise_floor};
+pub(crate) use headline::paint;
 pub use repeats::repeats;
 
 pub(crate) use page::{Block, Paint};

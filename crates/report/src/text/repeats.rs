@@ -4,7 +4,7 @@ use super::Style;
 use super::page::{Page, Table};
 use crate::number::{count, share};
 use crate::repeated::{FIGURES, median, spread};
-use crate::standing::Standing;
+use crate::result;
 use measure::books::sum;
 use store::SavedRun;
 
@@ -19,7 +19,7 @@ pub fn repeats(runs: &[SavedRun], style: &Style) -> String {
     for (index, run) in runs.iter().enumerate() {
         let tally = &run.summary().stats.measured;
         let failed = count(sum([tally.failed, tally.dropped]));
-        let mut cells = vec![format!("{}", index + 1), Standing::of(run).word().to_owned()];
+        let mut cells = vec![format!("{}", index + 1), result::of(run).word.text().to_owned()];
         cells.extend(FIGURES.iter().map(|figure| (figure.of)(run).map_or_else(|| "n/a".to_owned(), figure.show)));
         cells.push(failed);
         table.row(cells);

@@ -221,6 +221,7 @@ pub fn begin(model: Model, load: &str, duration: Option<u64>) -> Begin {
         threads: 1,
         settings: vec![("concurrency".into(), "8".into())],
         objectives: vec![Objective::DEFAULT],
+        accept_not_enough_data: false,
         host: Host {
             name: "bench-1".into(),
             kernel: "6.12.0".into(),

@@ -226,6 +226,9 @@ pub struct Checks {
     /// What the run must meet, like 'p99 <= 500ms' [default: success >= 99%].
     #[arg(long, value_name = "OBJECTIVE")]
     pub objective: Vec<Objective>,
+    /// Accept objectives for which too few operations ended, like p99.99 of 100 operations; they fail the run otherwise.
+    #[arg(long, help_heading = "Checks and figures", hide_short_help = true)]
+    pub accept_not_enough_data: bool,
     /// End the run when it is sure that this is so, like 'success < 50%' or 'p99 > 5s'.
     #[arg(long, value_name = "CONDITION", value_parser = Objective::missed_when, hide_short_help = true)]
     pub abort_when: Vec<Objective>,

@@ -124,6 +124,7 @@ pub fn output(args: &Args) -> Output {
         live: !shown.quiet,
         repeat: shown.repeat.get(),
         objectives: objectives(&args.checks),
+        accept_not_enough_data: args.checks.accept_not_enough_data,
         abort: args.checks.abort_when.clone(),
         decision: None,
     }

@@ -1,45 +1,42 @@
-//! What the figures of a [`JsonReport`](super::JsonReport) are worth, and how the run ended.
+//! The result of a [`JsonReport`](super::JsonReport), what set the limit, and how the run ended.
 
-use crate::standing::Standing;
+use measure::ResultWord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether the figures can be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum VerdictWord {
-    /// The run did what was asked, and the books balance.
-    Valid,
-    /// The user ended it early, in good order; the books balance.
-    Interrupted,
-    /// It was cut off; what was recorded until then is all there is.
+/// The result. The words of [`measure::ResultWord`] in this format; the compiler keeps the two alike.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "ResultWord", rename_all = "snake_case")]
+pub enum ResultName {
+    /// Usable, and all objectives are met.
+    Pass,
+    /// Cut off, and sound as far as it goes.
     Partial,
-    /// The books do not balance.
-    Invalid,
+    /// The numbers must not be used.
+    Unusable,
+    /// An objective is missed, there was an outage, nothing succeeded, or content was wrong.
+    Fail,
 }
 
-impl VerdictWord {
-    /// As people read it.
-    #[must_use]
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Valid => "VALID",
-            Self::Interrupted => "INTERRUPTED",
-            Self::Partial => "PARTIAL",
-            Self::Invalid => "INVALID",
-        }
-    }
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResultOfRun {
+    /// The word.
+    #[serde(with = "ResultName")]
+    pub word: ResultWord,
+    /// The exit code of the program.
+    pub exit_code: u8,
+    /// Why it is not `pass`, the most important reason first; empty for `pass`.
+    pub reasons: Vec<NoteText>,
 }
 
-impl From<&Standing> for VerdictWord {
-    fn from(standing: &Standing) -> Self {
-        match standing {
-            Standing::Valid => Self::Valid,
-            Standing::Interrupted => Self::Interrupted,
-            Standing::Partial => Self::Partial,
-            Standing::Invalid(_) => Self::Invalid,
-        }
-    }
+/// Whether counters that were counted along different ways agree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AccountingChecks {
+    /// Comparisons made.
+    pub checks: u32,
+    /// Those that failed; the result is `unusable` unless this is empty.
+    pub violations: Vec<Violated>,
 }
 
 /// What set the limit. The words of [`measure::LimitedBy`] in this format; the compiler keeps the two alike.
@@ -64,12 +61,12 @@ pub enum LimitWord {
     Unknown,
 }
 
-/// An identity of the books that does not hold.
+/// Two counters that must agree and do not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Violated {
     /// Its name.
     pub identity: String,
-    /// The identity in words.
+    /// What must be true, in words.
     pub about: String,
     /// Its left side.
     pub left: u64,
@@ -112,7 +109,7 @@ pub enum EndWord {
     Failed,
 }
 
-/// Something that must be known beside the figures.
+/// Something that a reader must know next to the numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoteText {
     /// Its name.
@@ -121,13 +118,20 @@ pub struct NoteText {
     pub text: String,
 }
 
-/// An objective and whether it was met.
+/// An objective and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectiveResult {
     /// The bound, as written.
     pub objective: String,
     /// Whether it was met.
     pub judgement: JudgementWord,
+    /// What was measured: a share of 1, nanoseconds, operations per second or bytes per second; null where nothing was, and where
+    /// the percentile falls among operations that failed or did not end.
+    pub value: Option<f64>,
+    /// Operations that had a say.
+    pub operations: u64,
+    /// Operations that are needed to meet it.
+    pub needed: u64,
 }
 
 /// Whether an objective was met.
@@ -136,8 +140,10 @@ pub struct ObjectiveResult {
 pub enum JudgementWord {
     /// It was met.
     Met,
-    /// It was not.
-    Broken,
-    /// Nothing ended that could decide it.
-    NotJudged,
+    /// It was missed.
+    Missed,
+    /// Too few operations ended to decide.
+    NotEnoughData,
+    /// What the client did to the numbers decides.
+    ClientLimited,
 }

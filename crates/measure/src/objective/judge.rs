@@ -1,0 +1,389 @@
+//! Judges an objective by counting operations around its bound.
+//!
+//! Each bound on operations says that at most a share of them may lie beyond it: "p99 <= 10 ms" that no more than 1 % take
+//! longer. Operations are counted twice: all of them, and those that the client did not disturb. An objective is met when all of
+//! them meet it, missed when the undisturbed ones miss it; where the two disagree, the run cannot answer (docs/measurement.md).
+
+use super::{Judgement, Metric, Objective, Timed};
+use crate::limits::Model;
+use crate::outcome::AttemptClass;
+use crate::statistics::{ALPHA, binomial, samples_needed};
+use crate::stats::KindStats;
+use crate::summary::Summary;
+
+/// An objective after a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    /// The objective.
+    pub objective: Objective,
+    /// Whether it was met.
+    pub judgement: Judgement,
+    /// The measured value, in the unit of the bound; `None` where nothing ended that has one, and where the quantile of a time
+    /// falls among operations that failed or never ended.
+    pub value: Option<f64>,
+    /// Operations that had a say.
+    pub operations: u64,
+    /// Operations that are needed to meet it.
+    pub needed: u64,
+}
+
+/// Share of 1 − q that operations missed by the client may take of quantile q.
+const MISSED_SHARE_MAX: f64 = 0.1;
+/// Counts are whole numbers and tolerated shares are not: differences below this are rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// Operations around a bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Around {
+    /// All that have a say.
+    all: u64,
+    /// Those that lie beyond the bound for certain.
+    beyond: u64,
+    /// Those of which it is not known: they were still in flight.
+    undecided: u64,
+}
+
+impl Around {
+    /// These operations without `others`.
+    fn without(self, others: Self) -> Self {
+        Self {
+            all: self.all.saturating_sub(others.all),
+            beyond: self.beyond.saturating_sub(others.beyond),
+            undecided: self.undecided.saturating_sub(others.undecided),
+        }
+    }
+}
+
+/// What is compared with a bound on operations.
+struct Bounded {
+    /// Share of operations that may lie beyond it.
+    tolerated: f64,
+    /// Whether the tolerated share itself is too much: quantiles counted from below take the last one that is beyond.
+    strict: bool,
+    /// Operations from which the objective can be met.
+    needed: u64,
+}
+
+impl Bounded {
+    fn is_exceeded(&self, beyond: u64, all: u64) -> bool {
+        let (beyond, tolerated) = (beyond as f64, self.tolerated * all as f64);
+        if self.strict { beyond >= tolerated - ROUNDING } else { beyond > tolerated + ROUNDING }
+    }
+
+    fn is_met(&self, around: Around) -> bool {
+        around.all >= self.needed.max(1) && !self.is_exceeded(around.beyond.saturating_add(around.undecided), around.all)
+    }
+
+    /// With too few operations for the quantile, it is missed only where chance would hardly put so many beyond the bound.
+    fn is_missed(&self, around: Around) -> bool {
+        let certain = || {
+            around.all >= self.needed || binomial::at_least(around.beyond, around.all, self.tolerated) < ALPHA
+        };
+        around.all > 0 && self.is_exceeded(around.beyond, around.all) && certain()
+    }
+}
+
+impl Objective {
+    /// Judges a finished run.
+    #[must_use]
+    pub fn judge(&self, summary: &Summary, model: &Model) -> Judged {
+        let around = self.around(summary);
+        let needed = self.needed();
+        let judgement = match self.tolerated() {
+            None => self.judge_rate(summary, model),
+            Some(tolerated) => {
+                let strict = matches!(self.metric, Metric::Speed(_));
+                self.judge_share(summary, model, &Bounded { tolerated, strict, needed }, around)
+            }
+        };
+        Judged { objective: *self, judgement, value: self.value(summary), operations: around.all, needed }
+    }
+
+    /// Operations from which the objective can be met: those that its quantile needs, and one for anything else.
+    #[must_use]
+    pub fn needed(&self) -> u64 {
+        match self.metric {
+            Metric::Time(_, q) => samples_needed(q),
+            Metric::Speed(q) => samples_needed(1.0 - q),
+            Metric::Success | Metric::Rate | Metric::Goodput => 1,
+        }
+    }
+
+    fn judge_share(&self, summary: &Summary, model: &Model, bounded: &Bounded, all: Around) -> Judgement {
+        let undisturbed = self.undisturbed(summary, all);
+        let missed_by_client = self.missed_by_client(summary);
+        let too_many = matches!(self.metric, Metric::Time(..))
+            && missed_by_client as f64 > MISSED_SHARE_MAX * bounded.tolerated * all.all as f64
+            && missed_by_client > 0;
+        let client_sets_speed =
+            || matches!(self.metric, Metric::Speed(_)) && !model.is_open() && summary.limited_by(model).is_client();
+        if bounded.is_missed(undisturbed) && !client_sets_speed() {
+            Judgement::Missed
+        } else if bounded.is_met(all) && !too_many {
+            Judgement::Met
+        } else if too_many || bounded.is_missed(all) || bounded.is_met(undisturbed) {
+            Judgement::ClientLimited
+        } else {
+            Judgement::NotEnoughData
+        }
+    }
+
+    fn judge_rate(&self, summary: &Summary, model: &Model) -> Judgement {
+        let Some(value) = self.value(summary) else { return Judgement::NotEnoughData };
+        // What the client did not start, or could not carry, the target might have.
+        let by_client = match model {
+            Model::Open { .. } => self.missed_by_client(summary) as f64 / summary.measured.seconds,
+            Model::Closed { .. } if summary.limited_by(model).is_client() => f64::INFINITY,
+            Model::Closed { .. } => 0.0,
+        };
+        match self.metric {
+            _ if value >= self.bound => Judgement::Met,
+            Metric::Rate if value + by_client >= self.bound => Judgement::ClientLimited,
+            Metric::Goodput if by_client > 0.0 => Judgement::ClientLimited,
+            _ => Judgement::Missed,
+        }
+    }
+
+    /// All operations that the objective speaks of, around its bound.
+    fn around(&self, summary: &Summary) -> Around {
+        let (own, dropped) = self.of(summary);
+        match self.metric {
+            Metric::Success => around_success(&own, dropped),
+            Metric::Time(timed, _) => timed.around(&own, dropped, self.bound),
+            Metric::Speed(_) => {
+                let all = own.speed.count();
+                Around { all, beyond: own.speed.beyond(self.bound).1, undecided: 0 }
+            }
+            Metric::Rate | Metric::Goodput => Around { all: own.ok, ..Around::default() },
+        }
+    }
+
+    /// Those of `all` that the client did not disturb.
+    fn undisturbed(&self, summary: &Summary, all: Around) -> Around {
+        let (own, _) = self.of(summary);
+        let missed = self.missed_by_client(summary);
+        let refused = match self.kind {
+            None => summary.stats.measured.classes.get(AttemptClass::ClientResource),
+            Some(_) => 0,
+        };
+        let lost = missed.saturating_add(refused.min(own.failed));
+        let lost = Around { all: lost, beyond: lost, undecided: 0 };
+        match self.metric {
+            Metric::Success => all.without(lost),
+            Metric::Time(timed, _) => all.without(lost).without(timed.disturbed(&own, self.bound)),
+            Metric::Speed(_) | Metric::Rate | Metric::Goodput => all,
+        }
+    }
+
+    /// Operations that the client did not start though they were due; they are of no kind.
+    fn missed_by_client(&self, _summary: &Summary) -> u64 {
+        0
+    }
+}
+
+fn around_success(own: &KindStats, dropped: u64) -> Around {
+    let beyond = own.failed.saturating_add(dropped).saturating_add(own.hanging());
+    Around { all: own.ok.saturating_add(beyond), beyond, undecided: 0 }
+}
+
+impl Timed {
+    /// Operations around a bound on this time. Failed and dropped ones lie beyond every bound, but a failed one whose first
+    /// byte came has its TTFB. Unfinished ones lie beyond what they have waited.
+    fn around(self, own: &KindStats, dropped: u64, bound: f64) -> Around {
+        let values = self.of(own);
+        let mut around = Around { all: values.count(), beyond: values.beyond(bound).0, undecided: 0 };
+        let (mut failed, mut unfinished) = (own.failed, own.unfinished);
+        if self == Self::Ttfb {
+            for (began, others) in [(&own.failed_ttfb, &mut failed), (&own.unfinished_ttfb, &mut unfinished)] {
+                around.all = around.all.saturating_add(began.count());
+                around.beyond = around.beyond.saturating_add(began.beyond(bound).0);
+                *others = others.saturating_sub(began.count());
+            }
+        }
+        let lost = failed.saturating_add(dropped);
+        // Service time and TTFB of an unfinished operation begin later than its wait: only none of it says nothing.
+        let waits = if self == Self::Ttfb { &own.unanswered_wait } else { &own.unfinished_wait };
+        let overdue = waits.beyond(bound).0.min(unfinished);
+        around.all = around.all.saturating_add(lost).saturating_add(unfinished);
+        around.beyond = around.beyond.saturating_add(lost).saturating_add(overdue);
+        around.undecided = unfinished - overdue;
+        around
+    }
+
+    /// Operations that the client disturbed, around the same bound.
+    fn disturbed(self, _own: &KindStats, _bound: f64) -> Around {
+        Around::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::OpKind;
+    use crate::stats::Stats;
+
+    const CLOSED: Model = Model::Closed { concurrency: 10 };
+
+    fn judged(text: &str, summary: &Summary) -> Judgement {
+        text.parse::<Objective>().unwrap().judge(summary, &CLOSED).judgement
+    }
+
+    /// A summary of operations of one kind.
+    fn summary(kind: KindStats, dropped: u64) -> Summary {
+        let mut summary = Summary::default();
+        let tally = &mut summary.stats.measured;
+        (tally.ok, tally.failed, tally.unfinished, tally.dropped) = (kind.ok, kind.failed, kind.unfinished, dropped);
+        *summary.stats.kind_mut(OpKind::Get) = kind;
+        summary.all = summary.stats.all_kinds();
+        summary
+    }
+
+    fn successes(values: impl IntoIterator<Item = u64>) -> KindStats {
+        let mut kind = KindStats::default();
+        for ms in values {
+            kind.ok += 1;
+            kind.response.record(ms * 1_000_000);
+        }
+        kind
+    }
+
+    /// Most operations beyond a bound miss it: more than the tolerated share.
+    #[test]
+    fn operations_beyond_the_bound_agree_with_the_judgement() {
+        let mut random = crate::random::Random::new(5);
+        for round in 0..300 {
+            let mut stats = Stats::default();
+            for _ in 0..40 + random.below(400) {
+                let kind = stats.kind_mut(if random.below(2) == 0 { OpKind::Get } else { OpKind::Put });
+                kind.response.record(1_000_000 + random.below(30_000_000) as u64);
+                kind.speed.record(1 + random.below(40_000_000) as u64);
+                kind.ok += 1;
+                stats.measured.ok += 1;
+            }
+            stats.measured.failed = random.below(30) as u64;
+            stats.kind_mut(OpKind::Get).failed = stats.measured.failed;
+            stats.measured.dropped = random.below(4) as u64;
+            let summary = Summary { all: stats.all_kinds(), stats, ..Summary::default() };
+            for text in ["success >= 95%", "response p90 <= 27ms", "p50 <= 17ms", "max <= 32ms", "speed p10 >= 4MB/s"] {
+                let objective: Objective = text.parse().unwrap();
+                let (beyond, all) = objective.beyond(&summary.stats);
+                let tolerated = objective.tolerated().unwrap() * all as f64;
+                // A rank of 10 % is rounded up, so the slowest tenth includes the operation at the share itself.
+                let missed = match objective.metric {
+                    Metric::Speed(_) => beyond as f64 >= tolerated - ROUNDING,
+                    _ => beyond as f64 > tolerated + ROUNDING,
+                };
+                let wanted = if missed { Judgement::Missed } else { Judgement::Met };
+                let found = objective.judge(&summary, &CLOSED).judgement;
+                assert_eq!(found, wanted, "seed 5, round {round}, {text}: {beyond} of {all}");
+            }
+        }
+    }
+
+    #[test]
+    fn drops_and_failures_count_against_success_and_healthy_unfinished_ones_do_not() {
+        let default = |summary: &Summary| Objective::DEFAULT.judge(summary, &CLOSED).judgement;
+        assert_eq!(default(&Summary::default()), Judgement::NotEnoughData);
+        let mut kind = KindStats { unfinished: 50, ..KindStats::default() };
+        assert_eq!(default(&summary(kind.clone(), 0)), Judgement::NotEnoughData);
+        kind.unanswered_wait.record(1_000_000);
+        assert_eq!(default(&summary(kind, 0)), Judgement::Missed, "a target that never responds");
+        let mut kind = successes([1; 99]);
+        kind.failed = 1;
+        assert_eq!(default(&summary(kind.clone(), 0)), Judgement::Met);
+        assert_eq!(default(&summary(kind, 1)), Judgement::Missed);
+    }
+
+    #[test]
+    fn operations_cut_off_by_the_end_of_the_run_are_no_failures() {
+        let mut kind = successes([10; 50]);
+        kind.unfinished = 10;
+        (0..10).for_each(|_| kind.unanswered_wait.record(9_000_000));
+        assert_eq!(summary(kind.clone(), 0).success(), Some(1.0));
+        kind.unanswered_wait.record(2_000_000_000);
+        assert_eq!(summary(kind, 0).success(), Some(50.0 / 51.0), "one hangs");
+    }
+
+    #[test]
+    fn failures_and_drops_are_beyond_every_time() {
+        assert_eq!(judged("response p99 <= 10ms", &Summary::default()), Judgement::NotEnoughData);
+        let kind = successes((1..=300).map(|n| n % 100));
+        assert_eq!(judged("response p50 <= 51ms", &summary(kind.clone(), 0)), Judgement::Met);
+        assert_eq!(judged("response p99 <= 98.5ms", &summary(kind.clone(), 0)), Judgement::Met);
+        assert_eq!(judged("response p99 <= 97ms", &summary(kind.clone(), 0)), Judgement::Missed);
+        assert_eq!(judged("response max <= 100ms", &summary(kind.clone(), 0)), Judgement::Met);
+        assert_eq!(judged("response max <= 100ms", &summary(kind.clone(), 1)), Judgement::Missed);
+        let failed = KindStats { failed: 301, ..kind };
+        assert_eq!(judged("response p50 <= 1h", &summary(failed, 0)), Judgement::Missed);
+    }
+
+    #[test]
+    fn a_percentile_needs_its_samples() {
+        assert_eq!(judged("p99.99 <= 5ms", &summary(successes([1; 5]), 0)), Judgement::NotEnoughData);
+        assert_eq!(judged("p99 <= 5ms", &summary(successes([1; 298]), 0)), Judgement::NotEnoughData);
+        assert_eq!(judged("p99 <= 5ms", &summary(successes([1; 299]), 0)), Judgement::Met);
+        assert_eq!(judged("max <= 5ms", &summary(successes([1]), 0)), Judgement::Met);
+        // One slow operation of 100 may be the one that p99 tolerates; ten are too many by any chance.
+        let slow = |slow: usize| summary(successes((0..100).map(|n| if n < slow { 9 } else { 1 })), 0);
+        assert_eq!(judged("p99 <= 5ms", &slow(2)), Judgement::NotEnoughData);
+        assert_eq!(judged("p99 <= 5ms", &slow(10)), Judgement::Missed);
+    }
+
+    #[test]
+    fn kinds_of_operations_have_objectives_of_their_own() {
+        let mut summary = Summary::default();
+        for (kind, ms, failed) in [(OpKind::Get, 5, 0), (OpKind::Put, 80, 40)] {
+            let stats = summary.stats.kind_mut(kind);
+            (0..360).for_each(|_| stats.response.record(ms * 1_000_000));
+            (stats.ok, stats.failed) = (360, failed);
+            summary.stats.measured.ok += 360;
+            summary.stats.measured.failed += failed;
+        }
+        summary.all = summary.stats.all_kinds();
+        for (text, judgement) in [
+            ("get response p99 <= 10ms", Judgement::Met),
+            ("put response p90 <= 10ms", Judgement::Missed),
+            ("put p50 <= 90ms", Judgement::Met),
+            ("put p99 <= 90ms", Judgement::Missed),
+            ("get success >= 100%", Judgement::Met),
+            ("put success >= 95%", Judgement::Missed),
+            ("success >= 94%", Judgement::Met),
+            ("delete p50 <= 1s", Judgement::NotEnoughData),
+            ("get-range success >= 1%", Judgement::NotEnoughData),
+        ] {
+            assert_eq!(judged(text, &summary), judgement, "{text}");
+        }
+        let objective: Objective = "put response p90 <= 10ms".parse().unwrap();
+        assert_eq!((objective.kind(), objective.beyond(&summary.stats)), (Some(OpKind::Put), (400, 400)));
+        assert_eq!(objective.condition(), "put response p90 > 10ms");
+        let error = "get goodput >= 1GB/s".parse::<Objective>().unwrap_err().to_string();
+        assert!(error.contains("those of all operations"), "{error}");
+    }
+
+    #[test]
+    fn unfinished_operations_count_at_their_rank() {
+        let mut kind = successes([1]);
+        kind.unfinished = 999;
+        (0..999).for_each(|_| kind.unfinished_wait.record(50_000_000));
+        assert_eq!(judged("response p99 <= 10ms", &summary(kind.clone(), 0)), Judgement::Missed);
+        assert_eq!(judged("response p99 <= 60ms", &summary(kind.clone(), 0)), Judgement::NotEnoughData);
+        // A few of them cannot change a median.
+        let mut kind = successes([1; 1000]);
+        kind.unfinished = 9;
+        (0..9).for_each(|_| kind.unfinished_wait.record(5_000_000));
+        assert_eq!(judged("response p50 <= 10ms", &summary(kind, 0)), Judgement::Met);
+    }
+
+    #[test]
+    fn ttfb_counts_every_operation_whose_first_byte_came() {
+        let mut kind = KindStats { ok: 500, failed: 500, ..KindStats::default() };
+        (0..500).for_each(|_| kind.response.record(1_000_000));
+        (0..500).for_each(|_| kind.ttfb.record(1_000_000));
+        assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind.clone(), 0)), Judgement::Missed, "no first byte came");
+        (0..500).for_each(|_| kind.failed_ttfb.record(2_000_000));
+        assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind.clone(), 0)), Judgement::Met, "they failed after it");
+        kind.unfinished = 500;
+        (0..500).for_each(|_| kind.unfinished_ttfb.record(9_000_000));
+        assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind, 0)), Judgement::Missed);
+    }
+}

@@ -1,0 +1,129 @@
+//! Why a result is what it is.
+
+use super::ResultWord;
+use crate::books::Violation;
+use crate::objective::Judged;
+
+/// Why a run is not PASS.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reason {
+    /// Responses had wrong or missing content.
+    WrongContent {
+        /// How many.
+        responses: u64,
+    },
+    /// Two counters that must agree do not: a defect of the program, or a damaged record.
+    CountersDisagree(Violation),
+    /// The target could not be reached from the start.
+    Unreachable {
+        /// What was seen.
+        detail: String,
+    },
+    /// A condition of `--abort-when` came true.
+    Aborted {
+        /// The condition, as written.
+        condition: String,
+    },
+    /// No operation succeeded.
+    NothingSucceeded {
+        /// Operations that failed.
+        failed: u64,
+        /// Operations that never started.
+        dropped: u64,
+        /// Operations without a byte of a response at the end.
+        hanging: u64,
+    },
+    /// A target that had served failed everything for a time.
+    Outage {
+        /// For how many seconds.
+        seconds: u64,
+    },
+    /// An objective is missed.
+    Missed(Judged),
+    /// Too few operations ended to judge an objective.
+    NotEnoughData(Judged),
+    /// The client did not start operations in time.
+    ClientMissed {
+        /// How many.
+        operations: u64,
+        /// Of how many that were due.
+        of: u64,
+    },
+    /// The client lacked descriptors or local ports.
+    ClientResources {
+        /// Attempts that could not be made.
+        attempts: u64,
+        /// Of how many.
+        of: u64,
+    },
+    /// An objective that is met or missed depending on what the client did to the numbers.
+    ClientDecides(Judged),
+    /// The run ended before its own end.
+    CutOff(CutOff),
+}
+
+/// What ended a run before its own end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CutOff {
+    /// A signal of the user.
+    Interrupted {
+        /// Its number.
+        signal: i32,
+    },
+    /// Nothing was recorded: the run is going on, or was killed.
+    NoEnd,
+    /// Records are damaged from some place on.
+    Damaged,
+    /// The run is the time that several merged runs have in common.
+    Merged {
+        /// How many.
+        runs: u64,
+    },
+    /// There was no room for further records.
+    DiskFull,
+    /// Something else made it impossible to go on.
+    Failed {
+        /// What was seen.
+        detail: String,
+    },
+}
+
+impl Reason {
+    /// The result that follows from it, unless a more important reason comes first.
+    #[must_use]
+    pub fn word(&self) -> ResultWord {
+        match self {
+            Self::WrongContent { .. }
+            | Self::Unreachable { .. }
+            | Self::Aborted { .. }
+            | Self::NothingSucceeded { .. }
+            | Self::Outage { .. }
+            | Self::Missed(_)
+            | Self::NotEnoughData(_) => ResultWord::Fail,
+            Self::CountersDisagree(_)
+            | Self::ClientMissed { .. }
+            | Self::ClientResources { .. }
+            | Self::ClientDecides(_) => ResultWord::Unusable,
+            Self::CutOff(_) => ResultWord::Partial,
+        }
+    }
+
+    /// Its name in records.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::WrongContent { .. } => "wrong_content",
+            Self::CountersDisagree(_) => "counters_disagree",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Aborted { .. } => "aborted",
+            Self::NothingSucceeded { .. } => "nothing_succeeded",
+            Self::Outage { .. } => "outage",
+            Self::Missed(_) => "objective_missed",
+            Self::NotEnoughData(_) => "not_enough_data",
+            Self::ClientMissed { .. } => "client_missed_operations",
+            Self::ClientResources { .. } => "client_resources",
+            Self::ClientDecides(_) => "client_limited_objective",
+            Self::CutOff(_) => "cut_off",
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Results of planted runs, and of random ones.
+
+use super::*;
+use crate::random::Random;
+use crate::sample::OpKind;
+use crate::stats::{Dimension, Group, GroupStats};
+use crate::{Enumerated, Label};
+
+const OPEN: Model = Model::Open { in_flight_max: 100 };
+
+/// A run whose counters agree: so many operations succeeded after 1 ms, and so many failed.
+pub fn run(ok: u64, failed: u64) -> Summary {
+    let mut summary = Summary::default();
+    summary.measured.seconds = 10.0;
+    let tally = &mut summary.stats.measured;
+    (tally.scheduled, tally.started, tally.attempts) = (ok + failed, ok + failed, ok + failed);
+    (tally.ok, tally.failed) = (ok, failed);
+    (0..ok).for_each(|_| tally.classes.add(AttemptClass::Ok));
+    (0..failed).for_each(|_| tally.classes.add(AttemptClass::Reset));
+    let kind = summary.stats.kind_mut(OpKind::Get);
+    (kind.ok, kind.failed) = (ok, failed);
+    (0..ok).for_each(|_| kind.response.record(1_000_000));
+    let stats = GroupStats { ok, failed, ..GroupStats::default() };
+    summary.stats.groups.push(Group { dimension: Dimension::Host, label: Label::Value("a".into()), stats });
+    summary.all = summary.stats.all_kinds();
+    summary
+}
+
+fn result(summary: &Summary, ending: &Ending, outage_seconds: u64) -> RunResult {
+    let objectives = [Objective::DEFAULT];
+    let accept_not_enough_data = false;
+    RunResult::of(&Evidence { summary, model: OPEN, objectives: &objectives, ending, outage_seconds, accept_not_enough_data })
+}
+
+fn word_of(summary: &Summary) -> (ResultWord, u8) {
+    let result = result(summary, &Ending::Completed, 0);
+    (result.word, result.exit.code())
+}
+
+#[test]
+fn a_run_that_meets_its_objectives_passes() {
+    assert_eq!(word_of(&run(1000, 0)), (ResultWord::Pass, 0));
+    assert_eq!(word_of(&run(990, 10)), (ResultWord::Pass, 0));
+    assert_eq!(word_of(&run(980, 20)), (ResultWord::Fail, 1));
+}
+
+#[test]
+fn a_run_in_which_nothing_succeeded_fails_and_says_so() {
+    let failed = result(&run(0, 100), &Ending::Completed, 0);
+    assert_eq!((failed.word, failed.exit), (ResultWord::Fail, ExitStatus::Failed));
+    assert!(matches!(failed.reasons[0], Reason::NothingSucceeded { failed: 100, .. }), "{:?}", failed.reasons);
+    // Nothing ended: the default objective cannot be judged.
+    let empty = result(&run(0, 0), &Ending::Completed, 0);
+    assert!(matches!(empty.reasons[..], [Reason::NotEnoughData(_)]), "{:?}", empty.reasons);
+    assert_eq!(empty.exit.code(), 1);
+}
+
+#[test]
+fn an_outage_fails_a_run_whose_shares_are_met() {
+    let out = result(&run(100_000, 10), &Ending::Completed, 3);
+    assert_eq!((out.word, out.exit.code()), (ResultWord::Fail, 1));
+    assert_eq!(out.reasons, [Reason::Outage { seconds: 3 }]);
+}
+
+#[test]
+fn wrong_content_fails_whatever_else_holds_also_in_the_warm_up() {
+    for outside in [false, true] {
+        let mut summary = run(1000, 0);
+        let tally = if outside { &mut summary.stats.outside } else { &mut summary.stats.measured };
+        tally.causes.add(Cause::ContentDiffers);
+        summary.stats.measured.dropped += 7;
+        let result = result(&summary, &Ending::Completed, 0);
+        assert_eq!(result.reasons[0], Reason::WrongContent { responses: 1 });
+        assert!(!result.accounting.violations.is_empty(), "the counters disagree as well");
+        assert_eq!((result.word, result.exit.code()), (ResultWord::Fail, 1));
+    }
+}
+
+#[test]
+fn counters_that_disagree_make_a_run_unusable_whatever_its_objectives() {
+    let mut summary = run(0, 100);
+    summary.stats.measured.scheduled += 1;
+    assert_eq!(word_of(&summary), (ResultWord::Unusable, 3));
+}
+
+#[test]
+fn a_run_that_was_cut_off_is_partial_unless_it_failed() {
+    let interrupted = Ending::CutOff(CutOff::Interrupted { signal: 2 });
+    let of = |summary: &Summary, ending: &Ending| {
+        let result = result(summary, ending, 0);
+        (result.word, result.exit.code())
+    };
+    assert_eq!(of(&run(10, 0), &interrupted), (ResultWord::Partial, 130));
+    assert_eq!(of(&run(0, 0), &interrupted), (ResultWord::Partial, 130));
+    assert_eq!(of(&run(0, 10), &interrupted), (ResultWord::Fail, 130));
+    assert_eq!(of(&run(10, 0), &Ending::CutOff(CutOff::Merged { runs: 2 })), (ResultWord::Partial, 0));
+    assert_eq!(of(&run(10, 0), &Ending::CutOff(CutOff::NoEnd)), (ResultWord::Partial, 0));
+    assert_eq!(of(&run(10, 0), &Ending::CutOff(CutOff::DiskFull)), (ResultWord::Partial, 4));
+    assert_eq!(of(&run(0, 100), &Ending::Unreachable { detail: "refused".into() }), (ResultWord::Fail, 4));
+}
+
+#[test]
+fn a_client_without_descriptors_makes_a_run_unusable() {
+    let mut summary = run(900, 100);
+    let classes = &mut summary.stats.measured.classes;
+    *classes = crate::Counts::default();
+    (0..900).for_each(|_| classes.add(AttemptClass::Ok));
+    (0..100).for_each(|_| classes.add(AttemptClass::ClientResource));
+    let result = result(&summary, &Ending::Completed, 0);
+    assert_eq!(result.reasons[0], Reason::ClientResources { attempts: 100, of: 1000 });
+    assert_eq!((result.word, result.exit.code()), (ResultWord::Unusable, 3));
+}
+
+/// Whatever was counted, word, reasons and exit code agree.
+#[test]
+fn word_reasons_and_exit_code_never_contradict_each_other() {
+    let mut random = Random::new(11);
+    for round in 0..3000 {
+        let mut summary = run(random.below(400) as u64, random.below(30) as u64);
+        let tally = &mut summary.stats.measured;
+        match random.below(5) {
+            0 => tally.causes.add(Cause::ALL[random.below(Cause::ALL.len())]),
+            1 => tally.dropped += 1 + random.below(50) as u64,
+            2 => (0..random.below(20)).for_each(|_| tally.classes.add(AttemptClass::ClientResource)),
+            _ => {}
+        }
+        if random.below(3) == 0 {
+            summary.stats.measured.scheduled = summary.stats.measured.started + summary.stats.measured.dropped;
+        }
+        let endings = [
+            Ending::Completed,
+            Ending::Aborted { condition: "p99 > 1s".into() },
+            Ending::Unreachable { detail: String::new() },
+            Ending::CutOff(CutOff::Interrupted { signal: 15 }),
+            Ending::CutOff(CutOff::NoEnd),
+            Ending::CutOff(CutOff::Merged { runs: 3 }),
+            Ending::CutOff(CutOff::DiskFull),
+            Ending::CutOff(CutOff::Failed { detail: String::new() }),
+        ];
+        let ending = &endings[random.below(endings.len())];
+        let texts = ["success >= 99%", "p99 <= 2ms", "p99.99 <= 2ms", "p50 <= 100us", "rate >= 20", "ttfb p50 <= 1ms"];
+        let objectives: Vec<Objective> =
+            texts.iter().filter(|_| random.below(2) == 0).map(|text| text.parse().unwrap()).collect();
+        let evidence = Evidence {
+            summary: &summary,
+            model: if random.below(2) == 0 { OPEN } else { Model::Closed { concurrency: 8 } },
+            objectives: &objectives,
+            ending,
+            outage_seconds: (random.below(4) / 3) as u64,
+            accept_not_enough_data: random.below(2) == 0,
+        };
+        let result = RunResult::of(&evidence);
+        let context = || format!("seed 11, round {round}: {result:?}");
+        assert_eq!(result.word == ResultWord::Pass, result.reasons.is_empty(), "{}", context());
+        let code = result.exit.code();
+        match result.word {
+            ResultWord::Pass => assert_eq!(code, 0, "{}", context()),
+            ResultWord::Fail => assert!(matches!(code, 1 | 4 | 143), "{}", context()),
+            ResultWord::Unusable => assert!(matches!(code, 3 | 4 | 143), "{}", context()),
+            ResultWord::Partial => assert!(matches!(code, 0 | 4 | 143), "{}", context()),
+        }
+        let wrong = WRONG_CONTENT.iter().any(|cause| summary.stats.measured.causes.get(*cause) > 0);
+        assert!(!wrong || result.word == ResultWord::Fail, "{}", context());
+        let unusable = !wrong && !result.accounting.violations.is_empty();
+        assert!(!unusable || result.word == ResultWord::Unusable, "{}", context());
+        let missed = result.objectives.iter().any(|judged| judged.judgement == Judgement::Missed);
+        assert!(!missed || matches!(result.word, ResultWord::Fail | ResultWord::Unusable), "{}", context());
+    }
+}
