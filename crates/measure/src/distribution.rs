@@ -140,6 +140,43 @@ impl Distribution {
         }
     }
 
+    /// The values that are not in `part`, a subset of these: bucket by bucket, never below zero.
+    ///
+    /// Sum and sum of squares are exact for a true subset. Minimum and maximum are exact to their buckets, since a
+    /// histogram does not show which of the values in a bucket the part took.
+    #[must_use]
+    pub fn without(&self, part: &Self) -> Self {
+        if part.histogram.is_none() {
+            return self.clone();
+        }
+        let mut taken = part.recorded().peekable();
+        let mut left = Self::default();
+        for (value, count) in self.recorded() {
+            while taken.next_if(|(other, _)| *other < value).is_some() {}
+            let gone = taken.next_if(|(other, _)| *other == value).map_or(0, |(_, gone)| gone);
+            left.keep(value, count.saturating_sub(gone), &self.moments);
+        }
+        if left.moments.count > 0 {
+            left.moments.sum = self.moments.sum.saturating_sub(part.moments.sum);
+            left.moments.sum_of_squares = self.moments.sum_of_squares.saturating_sub(part.moments.sum_of_squares);
+        }
+        left
+    }
+
+    /// Takes over `count` values of a bucket, ascending, from a distribution with these moments.
+    fn keep(&mut self, highest: u64, count: u64, from: &Moments) {
+        if count == 0 {
+            return;
+        }
+        let histogram = self.histogram.get_or_insert_with(|| Box::new(new_histogram(highest)));
+        histogram.record_n(highest, count).expect(GROWS);
+        if self.moments.count == 0 {
+            self.moments.min = histogram.lowest_equivalent(highest).max(from.min);
+        }
+        self.moments.max = highest.min(from.max);
+        self.moments.count = self.moments.count.saturating_add(count);
+    }
+
     /// How many values were recorded.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -356,6 +393,36 @@ mod tests {
                 prop_assert_eq!(merged.moments(), whole.moments());
                 prop_assert!(merged.recorded().eq(whole.recorded()));
             }
+        }
+
+        #[test]
+        fn what_is_left_without_a_part_is_the_other_part(
+            values in prop::collection::vec(0_u64..100_000_000_000, 0..200), cut in 0_usize..200, q in 0.0_f64..=1.0,
+        ) {
+            let (left, right) = values.split_at(cut.min(values.len()));
+            let (part, expected) = (of(left), of(right));
+            let found = of(&values).without(&part);
+            prop_assert!(found.recorded().eq(expected.recorded()));
+            prop_assert_eq!(found.moments().sum, expected.moments().sum);
+            prop_assert_eq!(found.moments().sum_of_squares, expected.moments().sum_of_squares);
+            prop_assert_eq!(found.count(), expected.count());
+            match (found.quantile(q), expected.quantile(q)) {
+                (Some(found), Some(expected)) => prop_assert!(close(found, expected), "{found}, truth {expected}"),
+                (found, expected) => prop_assert_eq!(found, expected),
+            }
+            let text = serde_json::to_string(&found).unwrap();
+            prop_assert!(serde_json::from_str::<Distribution>(&text).is_ok(), "what is left can be saved and read");
+        }
+
+        #[test]
+        fn taking_away_more_than_there_is_leaves_nothing_and_never_panics(
+            values in prop::collection::vec(any::<u64>(), 0..50), part in prop::collection::vec(any::<u64>(), 0..50),
+        ) {
+            let mut more = of(&part);
+            more.merge(&of(&values));
+            more.merge(&of(&values));
+            let found = of(&values).without(&more);
+            prop_assert_eq!((found.count(), found.moments().sum, found.quantile(0.5)), (0, 0, None));
         }
 
         #[test]

@@ -17,6 +17,7 @@
 //! assert!(matches!(response.quantile_of_all(0.5, 0, 1), Quantile::Value(v) if v.abs_diff(51_000_000) < 51_000));
 //! ```
 
+pub mod affected;
 pub mod books;
 pub mod bounded;
 pub mod chains;
@@ -42,7 +43,9 @@ pub mod stats;
 pub mod summary;
 pub mod timeline;
 pub mod units;
+pub mod unread;
 
+pub use affected::{QuantileRange, Timed};
 pub use books::Verdict;
 pub use clock::{Clock, Instant, MonotonicClock};
 pub use distribution::{Distribution, Moments, Quantile};
@@ -60,3 +63,4 @@ pub use sample::{AttemptSample, Example, OpKind, OpSample};
 pub use stats::{GroupStats, KindStats, Stats};
 pub use summary::Summary;
 pub use timeline::{Stage, Timeline};
+pub use unread::{ClientShare, ReadSample};

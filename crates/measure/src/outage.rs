@@ -2,6 +2,8 @@
 //!
 //! A closed load makes few operations while every one of them times out, so the share of all that succeeded hides such a time.
 
+use crate::books::sum;
+
 /// Operations of one whole second of the measured window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Second {
@@ -21,14 +23,14 @@ pub fn seconds(of: impl IntoIterator<Item = Second>) -> u64 {
     let seconds: Vec<Second> = of.into_iter().collect();
     let is_out = |second: &Second| second.ok == 0 && second.failed > 0;
     let serving = seconds.iter().filter(|second| !is_out(second)).count() as u64;
-    let ok: u64 = seconds.iter().map(|second| second.ok).sum();
+    let ok = sum(seconds.iter().map(|second| second.ok));
     if ok == 0 {
         return 0;
     }
     let outages = seconds.chunk_by(|a, b| is_out(a) == is_out(b)).filter(|run| is_out(&run[0]));
     let counts = |run: &&[Second]| {
-        let failed: u64 = run.iter().map(|second| second.failed).sum();
-        let expected = run.len() as u64 * ok / serving.max(1);
+        let failed = sum(run.iter().map(|second| second.failed));
+        let expected = (run.len() as u64).saturating_mul(ok) / serving.max(1);
         failed >= OPERATIONS_MIN && expected >= OPERATIONS_MIN
     };
     outages.filter(counts).map(|run| run.len() as u64).sum()

@@ -14,6 +14,7 @@ use crate::outcome::{Cause, OpOutcome};
 use crate::sample::{AttemptKind, AttemptSample, Example, LabelId, Moved, OpSample};
 use crate::stats::{Dimension, Stats, Tally};
 use crate::timeline::{Stage, Timeline};
+use crate::unread::ReadSample;
 
 enumerated! {
     /// Whether lateness means anything for this run.
@@ -229,8 +230,18 @@ impl Recorder {
     }
 
     /// An operation that was asked for is given up without having been started.
-    pub fn dropped(&mut self, intended: Instant) {
-        self.tally(intended).dropped += 1;
+    /// `by_client` says that it did not wait for a slot: this client had not come to it.
+    pub fn dropped(&mut self, intended: Instant, by_client: bool) {
+        let tally = self.tally(intended);
+        tally.dropped += 1;
+        tally.missed_by_client += u64::from(by_client);
+    }
+
+    /// A response ended with a read that was dated. It had that service time, and fitted one segment or not.
+    pub fn unread(&mut self, sample: ReadSample, service_nanos: u64, exact: bool) {
+        if self.current.stage != Stage::Warmup {
+            self.current.stats.unread.add(sample, service_nanos, exact);
+        }
     }
 
     /// Bytes arrived.
@@ -368,6 +379,9 @@ impl Recorder {
         if sample.slot_wait_nanos > 0 {
             kind.slot_wait.record(sample.slot_wait_nanos);
         }
+        if sample.affected {
+            kind.affected.add(sample);
+        }
         match sample.outcome {
             OpOutcome::Ok => {
                 kind.ok += 1;
@@ -444,6 +458,7 @@ mod tests {
             window: Moved { received: 1000, sent: 0 },
             host: recorder.host_label("a:80"),
             header: None,
+            affected: false,
         }
     }
 

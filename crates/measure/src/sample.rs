@@ -59,6 +59,8 @@ pub struct OpSample {
     pub host: LabelId,
     /// The value of the response header that the figures are broken down by.
     pub header: Option<LabelId>,
+    /// Whether a client stall affected it.
+    pub affected: bool,
 }
 
 /// Body bytes that went over the wire, by direction.

@@ -3,6 +3,9 @@
 //! [`Stats`] is what an interval of one thread holds, what all threads' intervals of a second hold together, and what
 //! the whole run holds: merging is the same operation at every level, associative and commutative.
 
+pub use crate::affected::Affected;
+pub use crate::unread::Unread;
+
 use crate::bounded;
 use crate::chains::Chains;
 use crate::distribution::Distribution;
@@ -76,6 +79,10 @@ pub struct Tally {
     pub started: u64,
     /// Operations that were scheduled and never started.
     pub dropped: u64,
+    /// Those of the dropped ones that were due in the window and that this client had not taken when it ended, for
+    /// reasons of its own: they did not wait for a slot at `in_flight_max`.
+    #[serde(default)]
+    pub missed_by_client: u64,
     /// Operations that ended well.
     pub ok: u64,
     /// Operations whose last attempt failed.
@@ -119,6 +126,7 @@ impl Tally {
         self.scheduled = self.scheduled.saturating_add(other.scheduled);
         self.started = self.started.saturating_add(other.started);
         self.dropped = self.dropped.saturating_add(other.dropped);
+        self.missed_by_client = self.missed_by_client.saturating_add(other.missed_by_client);
         self.ok = self.ok.saturating_add(other.ok);
         self.failed = self.failed.saturating_add(other.failed);
         self.unfinished = self.unfinished.saturating_add(other.unfinished);
@@ -303,6 +311,9 @@ pub struct KindStats {
     /// TTFB of the unfinished ones whose first byte came.
     #[serde(default)]
     pub unfinished_ttfb: Distribution,
+    /// The operations among them that a client stall affected.
+    #[serde(default, skip_serializing_if = "Affected::is_empty")]
+    pub affected: Affected,
 }
 
 /// An operation without a byte of a response hangs once it has waited so many times as long as the slowest success took.
@@ -333,6 +344,7 @@ impl KindStats {
         self.unanswered_wait.merge(&other.unanswered_wait);
         self.failed_ttfb.merge(&other.failed_ttfb);
         self.unfinished_ttfb.merge(&other.unfinished_ttfb);
+        self.affected.merge(&other.affected);
     }
 
     /// Unfinished operations that count as failures of the target: they had not received a byte when the run ended, after
@@ -415,6 +427,9 @@ pub struct Stats {
     /// The measured operations that were redirected; `None` when there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chains: Option<Box<Chains>>,
+    /// For how long responses waited unread in this client, on a sample.
+    #[serde(default, skip_serializing_if = "Unread::is_empty")]
+    pub unread: Unread,
 }
 
 impl Stats {
@@ -438,6 +453,7 @@ impl Stats {
         if let Some(chains) = &other.chains {
             self.chains.get_or_insert_default().merge(chains);
         }
+        self.unread.merge(&other.unread);
     }
 
     /// Keeps `example` unless there is one of its cause.

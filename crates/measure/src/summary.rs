@@ -3,6 +3,7 @@
 //! Nothing here is remembered from the live run: [`Summary::of`] takes the intervals in the order in which they were
 //! written, so that a report made from a directory that a crash left behind is the same as one made at the end.
 
+use crate::affected::{QuantileRange, Timed};
 use crate::clock::Instant;
 use crate::distribution::Distribution;
 use crate::interval::Interval;
@@ -146,6 +147,13 @@ impl Summary {
         let tally = &self.stats.measured;
         let judged = tally.completed().saturating_add(tally.dropped).saturating_add(self.all.hanging());
         (judged > 0).then(|| tally.ok as f64 / judged as f64)
+    }
+
+    /// Where quantile `q` of a time of the target lies, over all kinds: between that of the operations that no client
+    /// stall affected and that of all. `None` when no operation succeeded.
+    #[must_use]
+    pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
+        self.all.quantile_range(timed, q)
     }
 
     /// Average number of operations in flight over the window.

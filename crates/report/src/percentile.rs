@@ -2,6 +2,7 @@
 
 use measure::books::sum;
 pub use measure::statistics::samples_needed;
+use measure::objective::Timed;
 use measure::{Distribution, KindStats, Quantile};
 
 /// Quantiles that every report shows, ascending: ab's, p99.9 and p99.99. The last is the largest value.
@@ -12,6 +13,8 @@ pub const LADDER: [f64; 11] = [0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.99
 pub enum Percentile {
     /// That value.
     Value(u64),
+    /// It lies between these: client stalls may have lengthened it ([`measure::QuantileRange`]).
+    Between(u64, u64),
     /// It falls among operations that were unfinished, and is longer than this.
     LongerThan(u64),
     /// It falls among operations that failed or were dropped.
@@ -29,6 +32,16 @@ pub enum Percentile {
 #[must_use]
 pub fn of(values: &Distribution, q: f64) -> Percentile {
     judged(values, &Distribution::default(), 0, q)
+}
+
+/// Quantile `q` of a time of successes: a range where client stalls made a difference that a reader should not overlook.
+#[must_use]
+pub fn timed(stats: &KindStats, timed: Timed, q: f64) -> Percentile {
+    let (all, _) = stats.timed(timed);
+    match (of(all, q), stats.quantile_range(timed, q)) {
+        (Percentile::Value(_), Some(range)) if range.is_wide() => Percentile::Between(range.low, range.high),
+        (shown, _) => shown,
+    }
 }
 
 /// Quantile `q` of the response times of all operations: failed and dropped ones are beyond any time, unfinished ones
@@ -78,6 +91,17 @@ mod tests {
     #[test]
     fn labels() {
         assert_eq!(LADDER.map(label).join(" "), "p50 p66 p75 p80 p90 p95 p98 p99 p99.9 p99.99 max");
+    }
+
+    #[test]
+    fn a_percentile_that_client_stalls_lengthened_is_a_range() {
+        let mut stats = KindStats::default();
+        (0..1000).for_each(|_| stats.response.record(1_000_000));
+        (0..100).for_each(|_| stats.response.record(50_000_000));
+        (0..100).for_each(|_| stats.affected.response.record(50_000_000));
+        let Percentile::Between(low, high) = timed(&stats, Timed::Response, 0.99) else { panic!("no range") };
+        assert!(low.abs_diff(1_000_000) < 1_000 && high.abs_diff(50_000_000) < 50_000, "{low} {high}");
+        assert!(matches!(timed(&stats, Timed::Response, 0.5), Percentile::Value(_)));
     }
 
     #[test]

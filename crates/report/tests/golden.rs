@@ -5,9 +5,11 @@ mod common;
 use common::{HOSTILE, cases};
 use measure::stats::Dimension;
 use measure::{Label, LimitedBy};
-use report::json::{LabelKind, QuantileState, VerdictWord};
+use measure::ResultWord;
+use report::ci::{Suite, annotations, junit};
+use report::json::{LabelKind, QuantileState};
 use report::{
-    JsonRepeats, JsonReport, Standing, Style, comparison_schema, compat, json, json_repeats, repeats_schema, schema,
+    JsonRepeats, JsonReport, Style, comparison_schema, compat, json, json_repeats, repeats_schema, schema,
     text,
 };
 use serde_json::Value;
@@ -119,7 +121,7 @@ fn colour_adds_nothing_but_colour() {
     let run = common::closed();
     let plain = text(&run, &Style::default());
     let coloured = text(&run, &Style { color: true, ..Style::default() });
-    assert!(coloured.starts_with("\u{1b}[1;32mVALID\u{1b}[0m · limited by: "), "{coloured}");
+    assert!(coloured.starts_with("\u{1b}[1;32mPASS\u{1b}[0m · "), "{coloured}");
     let mut stripped = coloured;
     for code in ["\u{1b}[1;32m", "\u{1b}[1m", "\u{1b}[0m"] {
         stripped = stripped.replace(code, "");
@@ -141,18 +143,39 @@ fn hostile_text_reaches_no_terminal() {
 }
 
 #[test]
-fn standings_are_those_of_the_cases() {
+fn results_are_those_of_the_cases() {
+    let mut wrong = Vec::new();
     for (name, run) in cases() {
         let wanted = match name {
-            "invalid" => "INVALID",
-            "partial" | "all_failed" | "begin_only" => "PARTIAL",
-            "interrupted" => "INTERRUPTED",
-            _ => "VALID",
+            "invalid" => "UNUSABLE",
+            "partial" | "begin_only" | "interrupted" => "PARTIAL",
+            "all_failed" | "open_stall" | "nothing_ended" | "hostile" => "FAIL",
+            _ => "PASS",
         };
-        let standing = Standing::of(&run);
-        assert_eq!(standing.word(), wanted, "{name}: {standing:?}");
+        let result = report::result::of(&run);
         let shown = text(&run, &Style::default());
-        assert!(shown.starts_with(&format!("{wanted} · ")), "{name}: {shown}");
+        if result.word.text() != wanted || !shown.starts_with(&format!("{wanted} · ")) {
+            wrong.push(format!("{name} should be {wanted}: {shown:.300}"));
+        }
+        assert_eq!(json(&run).result.exit_code, result.exit.code());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// Whatever was counted, all forms of the report and the exit code show one result.
+#[test]
+fn every_form_shows_the_same_result() {
+    for (name, run) in cases() {
+        let result = report::result::of(&run);
+        let (word, code) = (result.word.text(), result.exit.code());
+        assert!(text(&run, &Style::default()).starts_with(&format!("{word} ·")), "{name}");
+        assert_eq!(serde_json::to_value(json(&run)).unwrap()["result"]["word"], word.to_lowercase(), "{name}");
+        assert!(report::html(&run).contains(&format!("\"word\":\"{word}\"")), "{name}");
+        let mut suite = Suite::default();
+        suite.add_run(None, None, &run);
+        let junit = junit(&suite);
+        assert_eq!(junit.contains("<failure") || junit.contains("<error"), code != 0, "{name}: exit {code}, {junit}");
+        assert_eq!(annotations(&suite).contains("::error"), code != 0, "{name}");
     }
 }
 
@@ -178,7 +201,7 @@ fn every_limit_is_shown_and_says_why() {
         // Lines are broken at spaces: compare the words.
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let shown = words(&text(run, &Style::default()));
-        assert!(shown.contains(&words(&format!("limited by {limit}: {}", report.limited_because))), "{name}: {shown}");
+        assert!(shown.contains("limited by: ") && shown.contains(&words(&report.limited_because)), "{name}: {shown}");
     }
 }
 
@@ -186,8 +209,7 @@ fn every_limit_is_shown_and_says_why() {
 fn the_limit_of_operations_in_flight_is_named() {
     let run = common::open_stall();
     let shown = text(&run, &Style::default());
-    let first = shown.lines().next().unwrap();
-    assert!(first.contains("limited by: target (in-flight limit of 400 reached)"), "{first}");
+    assert!(shown.contains("limited by: target (in-flight limit of 400 reached)"), "{shown}");
     let because = json(&run).limited_because;
     for part in ["limit of 400", "600 operations waited", "100 were never started", "slower than asked"] {
         assert!(because.contains(part), "{because}");
@@ -244,21 +266,13 @@ fn what_a_server_says_is_told_apart_from_what_it_does_not_say() {
 }
 
 #[test]
-fn an_open_run_that_its_client_limited_says_not_to_use_it() {
-    // However the lines are broken.
-    let words = |run: &store::SavedRun| text(run, &Style::default()).split_whitespace().collect::<Vec<_>>().join(" ");
-    let shown = words(&common::open_late());
-    assert!(shown.contains("do not use these figures"), "{shown}");
-    assert!(!words(&common::client_limited()).contains("do not use"), "a finding in the closed model");
-}
-
-#[test]
 fn a_limited_client_makes_a_closed_rate_a_lower_bound() {
     let run = common::client_limited();
     assert_eq!(report::standing::limited_by(&run), LimitedBy::ClientCpu);
     let shown = text(&run, &Style::default());
     let first = shown.lines().next().unwrap();
-    assert!(first.contains("limited by: client CPU · at least ") && first.contains(" requests/s"), "{first}");
+    assert!(first.starts_with("PASS · at least ") && first.contains(" requests/s"), "{first}");
+    assert!(shown.contains("limited by: client CPU"), "{shown}");
     assert!(!text(&common::closed(), &Style::default()).contains("at least"));
 }
 
@@ -273,7 +287,7 @@ fn what_failed_or_never_ended_stays_in_the_percentiles_of_all() {
     assert_eq!(state(0.999), QuantileState::Failed);
     assert_eq!((report.operations.dropped, report.operations.unfinished), (100, 400));
     assert_eq!(json(&common::all_failed()).times.response_of_all[0].state, QuantileState::Failed);
-    assert_eq!(json(&common::invalid()).verdict, VerdictWord::Invalid);
+    assert_eq!(json(&common::invalid()).result.word, ResultWord::Unusable);
 }
 
 #[test]

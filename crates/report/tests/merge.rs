@@ -6,9 +6,9 @@ mod common;
 use common::{Op, SECOND, Texts, begin, ended, simulate};
 use measure::overlap::{Overlap, Span, Times};
 use measure::recorder::Pacing;
-use measure::{Instant, Interval, Model, Stage, Timeline};
+use measure::{Instant, Interval, Model, ResultWord, Stage, Timeline};
 use proptest::prelude::*;
-use report::{Standing, json};
+use report::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use store::{EndReason, SavedRun};
@@ -105,7 +105,7 @@ proptest! {
         let rate = run.summary().ok_rate().unwrap() * overlap.seconds() as f64;
         prop_assert!((rate - (in_window + warm) as f64).abs() < 1e-6, "{} {} {}", rate, in_window, warm);
         prop_assert_eq!(run.summary().stats.traffic.body, bytes);
-        prop_assert_eq!(Standing::of(&run), Standing::Partial, "no identity among finished things is broken");
+        prop_assert_eq!(report::result::of(&run).word, ResultWord::Partial, "no counters among finished things disagree");
         // Three slots of each, without a pause.
         let in_flight = run.summary().mean_in_flight().unwrap();
         prop_assert!((in_flight - 3.0 * clients.len() as f64).abs() < 0.1, "concurrency adds up: {in_flight}");

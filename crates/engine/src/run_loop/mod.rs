@@ -465,9 +465,14 @@ impl<'p, N: Network> RunLoop<'p, N> {
         self.offer(now);
         let timeline = *self.recorder.timeline();
         if let Pacer::Open(open) = &mut self.pacer {
+            // What could have had a slot in the window, this client had not come to. The rest waited for the target.
+            let end = timeline.window_end();
+            let freed = open.free_slots.iter().filter(|slot| self.slots[**slot as usize].freed < end).count();
+            let mut could_start = freed + open.slots_max.saturating_sub(open.slots_made);
             while let Some(at) = open.next(&timeline) {
                 open.take(at, &timeline);
-                self.recorder.dropped(at);
+                self.recorder.dropped(at, could_start > 0);
+                could_start = could_start.saturating_sub(1);
             }
         }
     }

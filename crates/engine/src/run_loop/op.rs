@@ -361,6 +361,7 @@ impl<'p> Op<'p> {
             window: self.attempt.window,
             host: self.label,
             header: self.group,
+            affected: false,
         }
     }
 

@@ -5,6 +5,7 @@
 //! them meet it, missed when the undisturbed ones miss it; where the two disagree, the run cannot answer (docs/measurement.md).
 
 use super::{Judgement, Metric, Objective, Timed};
+use crate::distribution::Distribution;
 use crate::limits::Model;
 use crate::outcome::AttemptClass;
 use crate::statistics::{ALPHA, binomial, samples_needed};
@@ -169,17 +170,46 @@ impl Objective {
         let lost = missed.saturating_add(refused.min(own.failed));
         let lost = Around { all: lost, beyond: lost, undecided: 0 };
         match self.metric {
-            Metric::Success => all.without(lost),
-            Metric::Time(timed, _) => all.without(lost).without(timed.disturbed(&own, self.bound)),
+            Metric::Success => {
+                let failed = own.affected.failed;
+                all.without(lost).without(Around { all: failed, beyond: failed, undecided: 0 })
+            }
+            Metric::Time(timed, _) => {
+                let undisturbed = all.without(lost).without(timed.disturbed(&own, self.bound));
+                let read_late = read_late(summary, own.timed(timed).0, self.bound);
+                Around { beyond: undisturbed.beyond.saturating_sub(read_late), ..undisturbed }
+            }
             Metric::Speed(_) | Metric::Rate | Metric::Goodput => all,
         }
     }
 
     /// Operations that the client did not start though they were due; they are of no kind.
-    fn missed_by_client(&self, _summary: &Summary) -> u64 {
-        0
+    fn missed_by_client(&self, summary: &Summary) -> u64 {
+        if self.kind.is_none() { summary.stats.measured.missed_by_client } else { 0 }
     }
 }
+
+/// Of operations that took longer than the bound, those that may have done so only since their responses waited unread.
+///
+/// With S the time of the target and W the wait of a response, S + W is measured, and for every w
+/// P(S > bound) ≥ P(S + W > bound + w) − P(W > w). The largest such lower bound over the waits that were seen is taken.
+fn read_late(summary: &Summary, values: &Distribution, bound: f64) -> u64 {
+    let waits = &summary.stats.unread.waits;
+    if waits.count() == 0 {
+        return 0;
+    }
+    let (all, measured) = (values.count() as f64, values.beyond(bound).0);
+    let certain = |wait: u64| {
+        let longer = waits.beyond(wait as f64).0 as f64 / waits.count() as f64;
+        values.beyond(bound + wait as f64).0 as f64 - longer * all
+    };
+    let candidates = WAIT_QUANTILES.into_iter().filter_map(|q| waits.quantile(q));
+    let certain = candidates.map(certain).fold(0.0, f64::max).min(measured as f64);
+    measured - certain as u64
+}
+
+/// Quantiles of the waits at which [`read_late`] looks for its bound.
+const WAIT_QUANTILES: [f64; 10] = [0.0, 0.5, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 0.9999, 1.0];
 
 fn around_success(own: &KindStats, dropped: u64) -> Around {
     let beyond = own.failed.saturating_add(dropped).saturating_add(own.hanging());
@@ -190,7 +220,7 @@ impl Timed {
     /// Operations around a bound on this time. Failed and dropped ones lie beyond every bound, but a failed one whose first
     /// byte came has its TTFB. Unfinished ones lie beyond what they have waited.
     fn around(self, own: &KindStats, dropped: u64, bound: f64) -> Around {
-        let values = self.of(own);
+        let values = own.timed(self).0;
         let mut around = Around { all: values.count(), beyond: values.beyond(bound).0, undecided: 0 };
         let (mut failed, mut unfinished) = (own.failed, own.unfinished);
         if self == Self::Ttfb {
@@ -210,9 +240,12 @@ impl Timed {
         around
     }
 
-    /// Operations that the client disturbed, around the same bound.
-    fn disturbed(self, _own: &KindStats, _bound: f64) -> Around {
-        Around::default()
+    /// Operations that a client stall affected, around the same bound.
+    fn disturbed(self, own: &KindStats, bound: f64) -> Around {
+        let (_, affected) = own.timed(self);
+        let failed = own.affected.failed;
+        let (all, slow) = (affected.count(), affected.beyond(bound).0);
+        Around { all: all.saturating_add(failed), beyond: slow.saturating_add(failed), undecided: 0 }
     }
 }
 
@@ -385,5 +418,49 @@ mod tests {
         kind.unfinished = 500;
         (0..500).for_each(|_| kind.unfinished_ttfb.record(9_000_000));
         assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind, 0)), Judgement::Missed);
+    }
+
+    /// Successes of which some were affected by a client stall, with the response times of both in milliseconds.
+    fn stalled(calm: &[u64], affected: &[u64]) -> Summary {
+        let mut kind = successes(calm.iter().chain(affected).copied());
+        kind.affected.ok = affected.len() as u64;
+        affected.iter().for_each(|ms| kind.affected.response.record(ms * 1_000_000));
+        summary(kind, 0)
+    }
+
+    #[test]
+    fn what_the_client_did_decides_only_where_it_makes_a_difference() {
+        let run = stalled(&[1; 1000], &[50; 1000]);
+        assert_eq!(judged("p99 <= 60ms", &run), Judgement::Met, "slow as it was, all of them met it");
+        assert_eq!(judged("p99 <= 500us", &run), Judgement::Missed, "the undisturbed ones missed it");
+        assert_eq!(judged("p99 <= 10ms", &run), Judgement::ClientLimited);
+        assert_eq!(judged("p50 <= 2ms", &run), Judgement::Met, "the median is not touched");
+        // Nothing was undisturbed: nobody knows what the target would have done.
+        assert_eq!(judged("p50 <= 10ms", &stalled(&[], &[50; 1000])), Judgement::ClientLimited);
+        assert_eq!(judged("p50 <= 60ms", &stalled(&[], &[50; 1000])), Judgement::Met);
+    }
+
+    #[test]
+    fn responses_that_waited_unread_do_not_count_against_the_target() {
+        let mut run = summary(successes([20; 1000]), 0);
+        assert_eq!(judged("p99 <= 10ms", &run), Judgement::Missed);
+        // Half of the responses waited for 15 ms: those may have been ready after 5 ms, the others were not.
+        (0..500).for_each(|_| run.stats.unread.waits.record(15_000_000));
+        (0..500).for_each(|_| run.stats.unread.waits.record(0));
+        assert_eq!(judged("p50 <= 10ms", &run), Judgement::ClientLimited);
+        assert_eq!(judged("p99 <= 10ms", &run), Judgement::Missed);
+        (0..100_000).for_each(|_| run.stats.unread.waits.record(15_000_000));
+        assert_eq!(judged("p99 <= 10ms", &run), Judgement::ClientLimited);
+        assert_eq!(judged("p99 <= 4ms", &run), Judgement::Missed);
+    }
+
+    #[test]
+    fn operations_missed_by_the_client_may_be_a_tenth_of_what_a_percentile_tolerates() {
+        let missing = |missed: u64| {
+            let mut run = summary(successes([1; 10_000]), missed);
+            run.stats.measured.missed_by_client = missed;
+            judged("p99 <= 10ms", &run)
+        };
+        assert_eq!((missing(0), missing(10), missing(11)), (Judgement::Met, Judgement::Met, Judgement::ClientLimited));
     }
 }

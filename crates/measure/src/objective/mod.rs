@@ -6,9 +6,10 @@
 mod form;
 mod judge;
 
+pub use crate::affected::Timed;
 pub use judge::Judged;
 
-use crate::distribution::{Distribution, Quantile};
+use crate::distribution::Quantile;
 use crate::sample::OpKind;
 use crate::stats::{KindStats, Stats};
 use crate::summary::Summary;
@@ -40,17 +41,6 @@ pub enum Metric {
     Goodput,
     /// The quantile of the speed of operations that end well, counted from the slowest; at least.
     Speed(f64),
-}
-
-/// A time of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timed {
-    /// From the intended start to the end.
-    Response,
-    /// From when the request was sent to the end.
-    Service,
-    /// From when the request was sent to the first byte of the answer.
-    Ttfb,
 }
 
 /// Outcome of an objective.
@@ -171,8 +161,8 @@ impl Objective {
         match self.metric {
             Metric::Success => (failed, ok.saturating_add(failed)),
             Metric::Time(timed, _) => {
-                let slow = sum(&|kind| timed.of(kind).beyond(self.bound).0);
-                (slow.saturating_add(failed), sum(&|kind| timed.of(kind).count()).saturating_add(failed))
+                let slow = sum(&|kind| kind.timed(timed).0.beyond(self.bound).0);
+                (slow.saturating_add(failed), sum(&|kind| kind.timed(timed).0.count()).saturating_add(failed))
             }
             Metric::Speed(_) => (sum(&|kind| kind.speed.beyond(self.bound).1), sum(&|kind| kind.speed.count())),
             Metric::Rate | Metric::Goodput => (0, 0),
@@ -191,25 +181,7 @@ impl Objective {
     /// A quantile of the times of all operations: failed and dropped ones are beyond every time.
     fn quantile_of_all(&self, summary: &Summary, timed: Timed, q: f64) -> Quantile {
         let (own, dropped) = self.of(summary);
-        timed.of(&own).quantile_of_all(q, own.unfinished, own.failed.saturating_add(dropped))
-    }
-}
-
-impl Timed {
-    fn of(self, kind: &KindStats) -> &Distribution {
-        match self {
-            Self::Response => &kind.response,
-            Self::Service => &kind.service,
-            Self::Ttfb => &kind.ttfb,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Response => "response",
-            Self::Service => "service",
-            Self::Ttfb => "ttfb",
-        }
+        own.timed(timed).0.quantile_of_all(q, own.unfinished, own.failed.saturating_add(dropped))
     }
 }
 

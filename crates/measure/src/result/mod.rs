@@ -6,7 +6,7 @@ mod reason;
 
 pub use reason::{CutOff, Reason};
 
-use crate::books::{Accounting, audit};
+use crate::books::{Accounting, audit, sum};
 use crate::limits::Model;
 use crate::objective::{Judged, Judgement, Metric, Objective};
 use crate::outcome::{AttemptClass, Cause};
@@ -113,6 +113,13 @@ pub enum Ending {
     },
 }
 
+impl Ending {
+    /// Whether the records hold all that the run counted, so that every operation has its end.
+    fn is_in_good_order(&self) -> bool {
+        matches!(self, Self::Completed | Self::Aborted { .. } | Self::CutOff(CutOff::Interrupted { .. }))
+    }
+}
+
 /// What a result is drawn from.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
@@ -156,8 +163,7 @@ impl RunResult {
     /// Draws the result.
     #[must_use]
     pub fn of(evidence: &Evidence) -> Self {
-        let whole = !matches!(evidence.ending, Ending::CutOff(_));
-        let accounting = audit(evidence.summary, whole);
+        let accounting = audit(evidence.summary, evidence.ending.is_in_good_order());
         let objectives: Vec<Judged> =
             evidence.objectives.iter().map(|objective| objective.judge(evidence.summary, &evidence.model)).collect();
         let mut reasons = wrong_content(evidence);
@@ -193,8 +199,8 @@ fn exit(ending: &Ending, word: ResultWord) -> ExitStatus {
 /// Wrong content anywhere, the warm-up included: FAIL whatever else holds.
 fn wrong_content(evidence: &Evidence) -> Vec<Reason> {
     let stats = &evidence.summary.stats;
-    let responses: u64 =
-        WRONG_CONTENT.into_iter().map(|cause| stats.measured.causes.get(cause) + stats.outside.causes.get(cause)).sum();
+    let tallies = [&stats.measured, &stats.outside];
+    let responses = sum(tallies.into_iter().flat_map(|tally| WRONG_CONTENT.map(|cause| tally.causes.get(cause))));
     if responses > 0 { vec![Reason::WrongContent { responses }] } else { Vec::new() }
 }
 
@@ -241,12 +247,17 @@ fn wants_success(objectives: &[Objective]) -> bool {
 
 /// Operations that the client did not start in time, or could not for lack of descriptors or ports.
 fn client_lost(summary: &Summary) -> u64 {
-    summary.stats.measured.classes.get(AttemptClass::ClientResource)
+    let tally = &summary.stats.measured;
+    tally.missed_by_client.saturating_add(tally.classes.get(AttemptClass::ClientResource))
 }
 
 fn client_reasons(evidence: &Evidence, objectives: &[Judged]) -> Vec<Reason> {
     let tally = &evidence.summary.stats.measured;
     let mut reasons = Vec::new();
+    let (missed, of) = (tally.missed_by_client, tally.scheduled);
+    if missed as f64 > MISSED_SHARE_MAX * of as f64 {
+        reasons.push(Reason::ClientMissed { operations: missed, of });
+    }
     let without = tally.classes.get(AttemptClass::ClientResource);
     if without as f64 > MISSED_SHARE_MAX * tally.attempts as f64 {
         reasons.push(Reason::ClientResources { attempts: without, of: tally.attempts });

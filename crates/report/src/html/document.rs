@@ -8,7 +8,8 @@ use crate::percentile::{self, Percentile};
 use crate::result;
 use crate::standing;
 use crate::text::{self, Paint};
-use measure::{Distribution, Model};
+use measure::objective::Timed;
+use measure::{KindStats, Model};
 use store::SavedRun;
 
 /// The report of a run.
@@ -90,8 +91,8 @@ fn headline(run: &SavedRun) -> Vec<Figure> {
         figure(&format!("uploaded{at_least}"), byte_rate(sending), bit_rate(sending));
     }
     for q in [0.5, 0.99] {
-        let service = format!("service {}", quantile(&all.service, q));
-        figure(&format!("response {}", percentile::label(q)), quantile(&all.response, q), service);
+        let service = format!("service {}", quantile(all, Timed::Service, q));
+        figure(&format!("response {}", percentile::label(q)), quantile(all, Timed::Response, q), service);
     }
     if let Some(success) = summary.success() {
         let not_ok = tally.failed.saturating_add(tally.dropped);
@@ -108,8 +109,9 @@ fn slots(run: &SavedRun) -> String {
     }
 }
 
-fn quantile(values: &Distribution, q: f64) -> String {
-    match percentile::of(values, q) {
+fn quantile(all: &KindStats, timed: Timed, q: f64) -> String {
+    match percentile::timed(all, timed, q) {
+        Percentile::Between(low, high) => format!("{} … {}", time(low as f64), time(high as f64)),
         Percentile::Value(nanos) => time(nanos as f64),
         Percentile::TooFew { needed } => format!("n/a (needs {})", count(needed)),
         _ => "–".into(),

@@ -12,7 +12,7 @@ use crate::percentile::{self, LADDER, Percentile};
 use crate::result;
 use crate::standing;
 use measure::chains::HopStats;
-use measure::objective::{Judged, Judgement};
+use measure::objective::{Judged, Judgement, Timed};
 use measure::result::Reason;
 use measure::stats::KindStats;
 use measure::summary::StageTotals;
@@ -192,10 +192,10 @@ fn objectives(result: &RunResult) -> Vec<ObjectiveResult> {
 fn times(run: &SavedRun) -> Times {
     let (all, dropped) = (&run.summary().all, run.summary().stats.measured.dropped);
     Times {
-        response: spread(&all.response),
+        response: timed(all, Timed::Response),
         response_of_all: LADDER.iter().map(|q| quantile(*q, percentile::of_all(all, dropped, *q))).collect(),
-        service: spread(&all.service),
-        ttfb: spread(&all.ttfb),
+        service: timed(all, Timed::Service),
+        ttfb: timed(all, Timed::Ttfb),
         transfer: spread(&all.transfer),
         agreement: spread(&all.agreement),
         sending: spread(&all.sending),
@@ -222,25 +222,35 @@ fn kinds(run: &SavedRun) -> Vec<KindFigures> {
 }
 
 fn spread(values: &Distribution) -> Spread {
+    spread_of(values, |q| percentile::of(values, q))
+}
+
+/// The spread of a time of the target, which client stalls may have lengthened.
+fn timed(stats: &KindStats, timed: Timed) -> Spread {
+    spread_of(stats.timed(timed).0, |q| percentile::timed(stats, timed, q))
+}
+
+fn spread_of(values: &Distribution, shown: impl Fn(f64) -> Percentile) -> Spread {
     Spread {
         count: values.count(),
         min_nanos: values.min(),
         mean_nanos: values.moments().mean(),
         sd_nanos: values.moments().standard_deviation(),
         max_nanos: values.max(),
-        quantiles: LADDER.iter().map(|q| quantile(*q, percentile::of(values, *q))).collect(),
+        quantiles: LADDER.iter().map(|q| quantile(*q, shown(*q))).collect(),
     }
 }
 
 fn quantile(q: f64, shown: Percentile) -> QuantileNanos {
+    let low = if let Percentile::Between(low, _) = shown { Some(low) } else { None };
     let (nanos, state) = match shown {
-        Percentile::Value(nanos) => (Some(nanos), QuantileState::Value),
+        Percentile::Value(nanos) | Percentile::Between(_, nanos) => (Some(nanos), QuantileState::Value),
         Percentile::LongerThan(nanos) => (Some(nanos), QuantileState::LongerThan),
         Percentile::Failed => (None, QuantileState::Failed),
         Percentile::TooFew { .. } => (None, QuantileState::TooFew),
         Percentile::Empty => (None, QuantileState::Empty),
     };
-    QuantileNanos { q, nanos, state, samples_needed: percentile::samples_needed(q) }
+    QuantileNanos { q, nanos, low_nanos: low.or(nanos), state, samples_needed: percentile::samples_needed(q) }
 }
 
 fn speed(values: &Distribution) -> Speeds {

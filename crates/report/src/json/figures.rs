@@ -118,6 +118,9 @@ pub struct QuantileNanos {
     pub q: f64,
     /// Its value; a lower bound when `state` is `longer_than`.
     pub nanos: Option<u64>,
+    /// The lower end of the range in which that of the target lies: that of the operations that no client stall affected. The
+    /// same as `nanos` where client stalls made no difference.
+    pub low_nanos: Option<u64>,
     /// What `nanos` is, or why it is null.
     pub state: QuantileState,
     /// Samples that are needed to show it.

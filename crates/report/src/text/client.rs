@@ -1,8 +1,9 @@
 //! What limited the run, with the figures that say so, and what the client itself cost.
 
 use super::page::Page;
-use crate::number::{bytes, four_digits, seconds, share, time};
+use crate::number::{bytes, count, four_digits, plural, seconds, share, time};
 use crate::standing;
+use measure::books::sum;
 use store::SavedRun;
 
 pub fn write(page: &mut Page, run: &SavedRun) {
@@ -31,12 +32,33 @@ pub fn write(page: &mut Page, run: &SavedRun) {
             ),
         );
     }
+    effects(page, run);
     page.item("CPU", &cpu(run));
     if summary.stats.connections.handshakes() > 0 {
         page.item("", "with TLS every body has to be decrypted; a plain one is dropped inside the kernel for less");
     }
     if let Some(end) = &run.end {
         page.item("memory", &format!("{} at its peak", bytes(end.peak_memory_bytes)));
+    }
+}
+
+/// What this client did to the numbers.
+fn effects(page: &mut Page, run: &SavedRun) {
+    let (summary, tally) = (run.summary(), &run.summary().stats.measured);
+    let affected = sum([summary.all.affected.ok, summary.all.affected.failed]);
+    if affected > 0 {
+        let ended = plural(tally.completed(), "operation");
+        page.item("affected", &format!("{} of {ended}, by stalls of this client", count(affected)));
+    }
+    if tally.missed_by_client > 0 {
+        let missed = plural(tally.missed_by_client, "operation");
+        page.item("missed", &format!("{missed} were due in the window and not started by this client"));
+    }
+    if let Some(client) = summary.client_share() {
+        let bound = if client.at_least { "at least " } else { "" };
+        let samples = plural(client.samples, "sample");
+        let text = format!("responses waited in this client for {bound}{} of service time ({samples})", share(client.share));
+        page.item("unread", &text);
     }
 }
 

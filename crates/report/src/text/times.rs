@@ -3,7 +3,8 @@
 use super::page::{Page, Table};
 use crate::number::{count, time};
 use crate::percentile::{self, LADDER, Percentile};
-use measure::Distribution;
+use measure::objective::Timed;
+use measure::{Distribution, KindStats};
 use measure::books::sum;
 use store::SavedRun;
 
@@ -11,6 +12,9 @@ use store::SavedRun;
 struct Column {
     title: [&'static str; 2],
     cells: Vec<String>,
+    samples: u64,
+    /// Whether a percentile is shown as a range.
+    ranges: bool,
     /// Samples that would be needed, by row of the ladder, where there are too few.
     needed: Vec<Option<u64>>,
 }
@@ -23,10 +27,11 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         page.line("no operation of the measured window ended");
         return;
     }
-    let mut columns = vec![of(["response", "of successes"], &all.response), of_all(run)];
+    let mut columns = vec![of_timed(["response", "of successes"], all, Timed::Response), of_all(run)];
+    let service = of_timed(["service", "of successes"], all, Timed::Service);
+    let ttfb = of_timed(["TTFB", ""], all, Timed::Ttfb);
+    columns.extend([service, ttfb].into_iter().filter(|column| column.samples > 0));
     for (title, values) in [
-        (["service", "of successes"], &all.service),
-        (["TTFB", ""], &all.ttfb),
         (["transfer", ""], &all.transfer),
         (["agreement", "where asked"], &all.agreement),
         (["sending", "of uploads"], &all.sending),
@@ -41,6 +46,12 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         }
     }
     print(page, &columns);
+    if columns.iter().any(|column| column.ranges) {
+        page.line(
+            "a … b: this client was stalled, and the percentile of the target lies between that of the operations that were \
+             not affected and that of all",
+        );
+    }
     if !run.begin.model.is_open() {
         page.line(
             "Closed model: a slow answer delays the next request, so fewer are sent while the target is slow. These \
@@ -50,31 +61,47 @@ pub fn write(page: &mut Page, run: &SavedRun) {
 }
 
 fn of(title: [&'static str; 2], values: &Distribution) -> Column {
+    column(title, head(values), values.count(), |q| percentile::of(values, q))
+}
+
+/// A time of the target, which client stalls may have lengthened.
+fn of_timed(title: [&'static str; 2], all: &KindStats, timed: Timed) -> Column {
+    let (values, _) = all.timed(timed);
+    column(title, head(values), values.count(), |q| percentile::timed(all, timed, q))
+}
+
+fn head(values: &Distribution) -> [String; 4] {
     let moments = values.moments();
     let exact = |value: Option<u64>| value.map_or_else(|| "–".into(), |nanos| time(nanos as f64));
     let rounded = |value: Option<f64>| value.map_or_else(|| "–".into(), time);
-    let head =
-        [count(values.count()), exact(values.min()), rounded(moments.mean()), rounded(moments.standard_deviation())];
-    column(title, head, |q| percentile::of(values, q))
+    [count(values.count()), exact(values.min()), rounded(moments.mean()), rounded(moments.standard_deviation())]
 }
 
 fn of_all(run: &SavedRun) -> Column {
     let summary = run.summary();
     let (all, dropped) = (&summary.all, summary.stats.measured.dropped);
-    let head = [count(sum([all.ok, all.failed, all.unfinished, dropped])), "–".into(), "–".into(), "–".into()];
-    column(["response", "of all"], head, |q| percentile::of_all(all, dropped, q))
+    let samples = sum([all.ok, all.failed, all.unfinished, dropped]);
+    let head = [count(samples), "–".into(), "–".into(), "–".into()];
+    column(["response", "of all"], head, samples, |q| percentile::of_all(all, dropped, q))
 }
 
-fn column(title: [&'static str; 2], head: [String; 4], quantile: impl Fn(f64) -> Percentile) -> Column {
+fn column(
+    title: [&'static str; 2],
+    head: [String; 4],
+    samples: u64,
+    quantile: impl Fn(f64) -> Percentile,
+) -> Column {
     let shown = LADDER.map(quantile);
     let cells = head.into_iter().chain(shown.iter().map(cell)).collect();
     let needed = shown.iter().map(|shown| if let Percentile::TooFew { needed } = shown { Some(*needed) } else { None });
-    Column { title, cells, needed: needed.collect() }
+    let ranges = shown.iter().any(|shown| matches!(shown, Percentile::Between(..)));
+    Column { title, cells, samples, ranges, needed: needed.collect() }
 }
 
 fn cell(shown: &Percentile) -> String {
     match shown {
         Percentile::Value(nanos) => time(*nanos as f64),
+        Percentile::Between(low, high) => format!("{} … {}", time(*low as f64), time(*high as f64)),
         Percentile::LongerThan(nanos) => format!("> {}", time(*nanos as f64)),
         Percentile::Failed => "failed".into(),
         Percentile::TooFew { .. } => "n/a".into(),

@@ -93,7 +93,7 @@ pub fn simulate(timeline: Timeline, pacing: Pacing, ops: &[Op], dropped: &[u64],
     }
     for intended in dropped {
         recorder.scheduled(Instant::from_nanos(*intended), 1);
-        recorder.dropped(Instant::from_nanos(*intended));
+        recorder.dropped(Instant::from_nanos(*intended), false);
     }
     recorder.finish(Instant::from_nanos(last + MS));
     recorder.take_finished().collect()
@@ -162,6 +162,8 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
         window: measure::sample::Moved { received: if inside { op.bytes } else { 0 }, sent: 0 },
         host,
         header,
+        // As of a client that is late with everything.
+        affected: op.started.saturating_sub(op.intended + op.slot_wait) > MS,
     };
     recorder.ended(&sample);
     if let Some((moved, owner)) = op.moved {

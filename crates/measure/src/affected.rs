@@ -1,0 +1,186 @@
+//! What a stall of the client did to percentiles: the operations that it affected, and the range that a percentile of
+//! the target can lie in.
+//!
+//! The run loop marks an operation as affected when it was due or in flight between the start of a client stall and the
+//! recovery from it (docs/measurement.md). A percentile of all operations includes what the client added. A percentile of
+//! the unaffected operations includes none of it.
+
+use crate::distribution::Distribution;
+use crate::enumerated;
+use crate::outcome::OpOutcome;
+use crate::sample::OpSample;
+use crate::statistics::samples_needed;
+use crate::stats::KindStats;
+use serde::{Deserialize, Serialize};
+
+/// The operations of one kind that a client stall affected. A subset of the [`KindStats`] that it belongs to.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Affected {
+    /// Succeeded.
+    pub ok: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Response time of those that succeeded, in nanoseconds.
+    pub response: Distribution,
+    /// Service time of those that succeeded, in nanoseconds.
+    pub service: Distribution,
+    /// TTFB of those that succeeded, in nanoseconds.
+    pub ttfb: Distribution,
+}
+
+impl Affected {
+    /// Whether no operation was affected.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ok == 0 && self.failed == 0
+    }
+
+    /// Adds one operation that ended.
+    pub(crate) fn add(&mut self, sample: &OpSample) {
+        match sample.outcome {
+            OpOutcome::Ok => {
+                self.ok += 1;
+                self.response.record(sample.response_nanos());
+                sample.service_nanos().into_iter().for_each(|nanos| self.service.record(nanos));
+                sample.ttfb_nanos().into_iter().for_each(|nanos| self.ttfb.record(nanos));
+            }
+            OpOutcome::Failed(_) => self.failed += 1,
+            OpOutcome::Unfinished => {}
+        }
+    }
+
+    /// Adds the operations of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.ok = self.ok.saturating_add(other.ok);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.ttfb.merge(&other.ttfb);
+    }
+}
+
+enumerated! {
+    /// A time that client stalls can lengthen.
+    pub enum Timed {
+        Response => "response", "from the intended start to the end";
+        Service => "service", "from sending to the end";
+        Ttfb => "ttfb", "from sending to the first byte";
+    }
+}
+
+/// Where a percentile of the target lies, in nanoseconds: from that of the unaffected operations to that of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuantileRange {
+    /// Lower end. 0 where too few operations were unaffected to tell.
+    pub low: u64,
+    /// Upper end.
+    pub high: u64,
+}
+
+/// A range is wide from this share of its upper end on, and from this many nanoseconds.
+const WIDE_SHARE: f64 = 0.1;
+const WIDE_NANOS: u64 = 200_000;
+
+impl QuantileRange {
+    /// The range of quantile `q` of `all`, of which a client stall affected `part`. `None` without values.
+    ///
+    /// A stall only ever adds time, so the percentile of all operations bounds that of the target from above. Where the
+    /// unaffected operations happen to be slower than all together, that is no reason to widen the range.
+    #[must_use]
+    pub fn of(all: &Distribution, part: &Distribution, q: f64) -> Option<Self> {
+        let high = all.quantile(q)?;
+        if part.count() == 0 {
+            return Some(Self { low: high, high });
+        }
+        let unaffected = all.without(part);
+        let enough = unaffected.count() >= samples_needed(q);
+        let low = if enough { unaffected.quantile(q) } else { Some(0) };
+        Some(Self { low: low.unwrap_or(high).min(high), high })
+    }
+
+    /// Whether the client may have changed the percentile by more than a reader should overlook.
+    #[must_use]
+    pub fn is_wide(&self) -> bool {
+        let width = self.high.saturating_sub(self.low);
+        width > WIDE_NANOS && width as f64 > WIDE_SHARE * self.high as f64
+    }
+}
+
+impl KindStats {
+    /// All values of a time, and those of the affected operations among them.
+    #[must_use]
+    pub fn timed(&self, timed: Timed) -> (&Distribution, &Distribution) {
+        match timed {
+            Timed::Response => (&self.response, &self.affected.response),
+            Timed::Service => (&self.service, &self.affected.service),
+            Timed::Ttfb => (&self.ttfb, &self.affected.ttfb),
+        }
+    }
+
+    /// Where quantile `q` of a time of the target lies. `None` when no operation succeeded.
+    #[must_use]
+    pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
+        let (all, part) = self.timed(timed);
+        QuantileRange::of(all, part, q)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distribution::of;
+    use proptest::prelude::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn without_affected_operations_a_percentile_is_one_number() {
+        let all = of(&[MS, 2 * MS, 90 * MS]);
+        let range = QuantileRange::of(&all, &Distribution::default(), 0.5).unwrap();
+        assert_eq!((range.low, range.low == range.high, range.is_wide()), (all.quantile(0.5).unwrap(), true, false));
+        assert_eq!(QuantileRange::of(&Distribution::default(), &Distribution::default(), 0.5), None);
+    }
+
+    #[test]
+    fn the_range_leads_from_the_unaffected_to_all() {
+        let mut all = Distribution::default();
+        (0..900).for_each(|_| all.record(MS));
+        let mut part = Distribution::default();
+        (0..600).for_each(|_| part.record(26 * MS));
+        all.merge(&part);
+        let range = QuantileRange::of(&all, &part, 0.9).unwrap();
+        assert!(range.low.abs_diff(MS) < MS / 100 && range.high.abs_diff(26 * MS) < MS / 10, "{range:?}");
+        assert!(range.is_wide());
+        assert!(!QuantileRange::of(&all, &part, 0.5).unwrap().is_wide(), "the median is not touched");
+    }
+
+    #[test]
+    fn too_few_unaffected_operations_leave_the_lower_end_open() {
+        let (mut all, part) = (of(&[MS; 298]), of(&[50 * MS; 10]));
+        all.merge(&part);
+        assert_eq!(QuantileRange::of(&all, &part, 0.99).unwrap().low, 0, "298 samples are not enough for p99");
+        assert_eq!(QuantileRange::of(&part, &part, 0.5).unwrap().low, 0, "nothing was unaffected");
+    }
+
+    #[test]
+    fn small_differences_are_not_wide() {
+        let range = |low, high| QuantileRange { low, high }.is_wide();
+        assert!(!range(100_000, 290_000), "below 200 µs");
+        assert!(!range(9_100_000, 10_000_000), "below 10 %");
+        assert!(range(2_000_000, 2_300_000));
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_are_ordered(values in prop::collection::vec((0_u64..1_000_000_000, any::<bool>()), 1..400), q in 0.0_f64..=1.0) {
+            let (mut all, mut part) = (Distribution::default(), Distribution::default());
+            for (value, affected) in values {
+                all.record(value);
+                if affected { part.record(value) }
+            }
+            let range = QuantileRange::of(&all, &part, q).unwrap();
+            prop_assert!(range.low <= range.high);
+            prop_assert_eq!(Some(range.high), all.quantile(q));
+        }
+    }
+}
