@@ -156,6 +156,14 @@ impl Summary {
         self.all.quantile_range(timed, q)
     }
 
+    /// Operations that were due and that this client did not start. Where the client was the limit of an open run, slots were
+    /// taken by operations whose responses it had no time to read, so that all that never started is its doing.
+    #[must_use]
+    pub fn missed_by_client(&self, model: &Model) -> u64 {
+        let tally = &self.stats.measured;
+        if model.is_open() && self.limited_by(model).is_client() { tally.dropped } else { tally.missed_by_client }
+    }
+
     /// Average number of operations in flight over the window.
     #[must_use]
     pub fn mean_in_flight(&self) -> Option<f64> {

@@ -111,8 +111,8 @@ impl Objective {
     }
 
     fn judge_share(&self, summary: &Summary, model: &Model, bounded: &Bounded, all: Around) -> Judgement {
-        let undisturbed = self.undisturbed(summary, all);
-        let missed_by_client = self.missed_by_client(summary);
+        let undisturbed = self.undisturbed(summary, model, all);
+        let missed_by_client = self.missed_by_client(summary, model);
         let too_many = matches!(self.metric, Metric::Time(..))
             && missed_by_client as f64 > MISSED_SHARE_MAX * bounded.tolerated * all.all as f64
             && missed_by_client > 0;
@@ -133,7 +133,7 @@ impl Objective {
         let Some(value) = self.value(summary) else { return Judgement::NotEnoughData };
         // What the client did not start, or could not carry, the target might have.
         let by_client = match model {
-            Model::Open { .. } => self.missed_by_client(summary) as f64 / summary.measured.seconds,
+            Model::Open { .. } => self.missed_by_client(summary, model) as f64 / summary.measured.seconds,
             Model::Closed { .. } if summary.limited_by(model).is_client() => f64::INFINITY,
             Model::Closed { .. } => 0.0,
         };
@@ -160,9 +160,9 @@ impl Objective {
     }
 
     /// Those of `all` that the client did not disturb.
-    fn undisturbed(&self, summary: &Summary, all: Around) -> Around {
+    fn undisturbed(&self, summary: &Summary, model: &Model, all: Around) -> Around {
         let (own, _) = self.of(summary);
-        let missed = self.missed_by_client(summary);
+        let missed = self.missed_by_client(summary, model);
         let refused = match self.kind {
             None => summary.stats.measured.classes.get(AttemptClass::ClientResource),
             Some(_) => 0,
@@ -184,8 +184,8 @@ impl Objective {
     }
 
     /// Operations that the client did not start though they were due; they are of no kind.
-    fn missed_by_client(&self, summary: &Summary) -> u64 {
-        if self.kind.is_none() { summary.stats.measured.missed_by_client } else { 0 }
+    fn missed_by_client(&self, summary: &Summary, model: &Model) -> u64 {
+        if self.kind.is_none() { summary.missed_by_client(model) } else { 0 }
     }
 }
 

@@ -216,7 +216,7 @@ fn failures(evidence: &Evidence, objectives: &[Judged]) -> Vec<Reason> {
     if wants_success(evidence.objectives) {
         let hanging = summary.all.hanging();
         let lost = tally.failed.saturating_add(tally.dropped).saturating_add(hanging);
-        if tally.ok == 0 && lost > client_lost(summary) {
+        if tally.ok == 0 && lost > client_lost(evidence) {
             reasons.push(Reason::NothingSucceeded { failed: tally.failed, dropped: tally.dropped, hanging });
         }
         if evidence.outage_seconds > 0 {
@@ -246,15 +246,15 @@ fn wants_success(objectives: &[Objective]) -> bool {
 }
 
 /// Operations that the client did not start in time, or could not for lack of descriptors or ports.
-fn client_lost(summary: &Summary) -> u64 {
-    let tally = &summary.stats.measured;
-    tally.missed_by_client.saturating_add(tally.classes.get(AttemptClass::ClientResource))
+fn client_lost(evidence: &Evidence) -> u64 {
+    let classes = &evidence.summary.stats.measured.classes;
+    evidence.summary.missed_by_client(&evidence.model).saturating_add(classes.get(AttemptClass::ClientResource))
 }
 
 fn client_reasons(evidence: &Evidence, objectives: &[Judged]) -> Vec<Reason> {
     let tally = &evidence.summary.stats.measured;
     let mut reasons = Vec::new();
-    let (missed, of) = (tally.missed_by_client, tally.scheduled);
+    let (missed, of) = (evidence.summary.missed_by_client(&evidence.model), tally.scheduled);
     if missed as f64 > MISSED_SHARE_MAX * of as f64 {
         reasons.push(Reason::ClientMissed { operations: missed, of });
     }

@@ -87,7 +87,7 @@ fn a_run_by_time_accounts_for_every_request_that_the_server_saw() {
         let count = |name: &str| report.number(&format!("/operations/{name}"));
         assert_eq!(count("started"), log.len() as u64, "{path}");
         assert_eq!(count("ok") + count("failed") + count("unfinished"), count("started"), "{path}");
-        assert_eq!(report.text("/verdict"), "valid");
+        assert_eq!(report.violations(), 0);
         report.expect_joins(&log);
     }
 }
@@ -118,7 +118,7 @@ fn repeats_are_saved_each_on_its_own_and_compared() {
         report.expect_clean(500);
     }
     assert_eq!(nginx.quit().len(), 1000);
-    assert_eq!(ended.stdout.matches("VALID · ").count(), 2, "{}", ended.stdout);
+    assert_eq!(ended.stdout.matches("PASS · ").count(), 2, "{}", ended.stdout);
     let comparison = ended.stdout.to_lowercase();
     assert!(comparison.contains("repeats") || comparison.contains("2 runs"), "no comparison in {}", ended.stdout);
 }

@@ -113,9 +113,9 @@ fn several_runs_are_a_table() {
     let place = Place::new();
     place.run(["get", &url, "-n", "100", "--repeat", "3", "--out", "three"]).expect(0);
     let csv = export(&place, "three", "csv", &[]).expect(0).stdout.clone();
-    assert_eq!((csv.lines().count(), csv.matches(",VALID,").count()), (4, 3), "{csv}");
+    assert_eq!((csv.lines().count(), csv.matches(",PASS,").count()), (4, 3), "{csv}");
     assert!(csv.contains("\n1,,,1,") && csv.contains("\n3,,,3,"), "{csv}");
-    assert_eq!(export(&place, "three", "markdown", &[]).expect(0).stdout.matches("VALID").count(), 3);
+    assert_eq!(export(&place, "three", "markdown", &[]).expect(0).stdout.matches("PASS").count(), 3);
     let document: Value = serde_json::from_str(&export(&place, "three", "json", &[]).expect(0).stdout).unwrap();
     assert_eq!(document["runs"].as_array().unwrap().len(), 3);
     let refused = export(&place, "three", "hgrm", &[]);

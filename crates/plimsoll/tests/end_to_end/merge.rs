@@ -35,7 +35,7 @@ fn two_runs_at_once_are_one_with_the_operations_of_both() {
     let (_, report) = place.report(&place.path("both"));
     let seconds = report.at("/operations/window_seconds").as_f64().unwrap();
     assert!((3.0..=4.0).contains(&seconds), "{seconds}");
-    assert_eq!(report.text("/verdict"), "partial");
+    assert_eq!(report.text("/result/word"), "partial");
     let rate = report.at("/operations/ok_per_second").as_f64().unwrap();
     assert!((rate - 400.0).abs() < 8.0, "offered rates add up: {rate}");
     assert_eq!(report.text("/asked/model"), "open");

@@ -23,7 +23,7 @@ fn detail(report: &Report, cause: &str) -> String {
 fn wants(ended: &Ended, class: &str, cause: &str) -> Report {
     ended.expect(1);
     let report = Report::read(ended);
-    assert_eq!(report.text("/verdict"), "valid");
+    assert_eq!(report.violations(), 0);
     assert!(report.class(class) > 0 && report.cause(cause) == report.class(class), "{}", report.at("/failures"));
     report
 }

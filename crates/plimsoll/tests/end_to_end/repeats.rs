@@ -21,7 +21,7 @@ fn a_repeated_run_is_reported_again_as_it_was() {
     let place = Place::new();
     let first = place.run(["get", &url, "-n", "200", "--repeat", "3", "--out", "out"]);
     first.expect(0);
-    let headlines = first.stdout.lines().filter(|line| line.starts_with("VALID · ")).count();
+    let headlines = first.stdout.lines().filter(|line| line.starts_with("PASS · ")).count();
     assert!(headlines == 3 && first.stdout.contains("Repeats"), "{}", first.stdout);
     for form in ["text", "ab", "httpbench"] {
         let again = place.run(["report", "out", "--print", form]);

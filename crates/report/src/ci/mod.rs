@@ -127,7 +127,7 @@ fn is_on_objective(reason: &Reason) -> bool {
 
 /// An objective says something about the target only when the numbers do.
 fn of_objective(judged: &Judged, result: &RunResult) -> Outcome {
-    let text = format!("{}: {}", judged.objective, result::judgement_text(judged));
+    let text = result::judgement_text(judged);
     let unusable = result.reasons.iter().find(|reason| reason.word() == ResultWord::Unusable);
     match (unusable, judged.judgement) {
         (Some(reason), _) if result.word == ResultWord::Unusable => Outcome::Error(result::text(reason)),

@@ -50,8 +50,9 @@ fn effects(page: &mut Page, run: &SavedRun) {
         let ended = plural(tally.completed(), "operation");
         page.item("affected", &format!("{} of {ended}, by stalls of this client", count(affected)));
     }
-    if tally.missed_by_client > 0 {
-        let missed = plural(tally.missed_by_client, "operation");
+    let missed = summary.missed_by_client(&run.begin.model);
+    if missed > 0 {
+        let missed = plural(missed, "operation");
         page.item("missed", &format!("{missed} were due in the window and not started by this client"));
     }
     if let Some(client) = summary.client_share() {
