@@ -22,8 +22,7 @@ pub struct Cli {
     command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 ran and the objectives held · 1 objectives failed · 2 bad usage
-            3 ran, but the result must not be used · 4 could not run
+const EXIT_CODES: &str = "Exit codes: 0 PASS, or PARTIAL · 1 FAIL · 2 bad usage · 3 UNUSABLE · 4 could not run
             129/130/143 interrupted (a report is still written)";
 
 /// What the program does.
