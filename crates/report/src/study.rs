@@ -11,7 +11,7 @@ use crate::standing;
 use crate::text::{failures, table};
 use measure::{AttemptClass, ResultWord};
 use measure::statistics::Estimate;
-use measure::statistics::difference::Difference;
+use measure::statistics::difference::{Difference, Scale};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -198,7 +198,7 @@ impl Row<'_> {
     /// below four runs a side.
     pub fn interval_beside(&self, first: &Row<'_>) -> Option<Estimate> {
         let carried = |row: &Row| row.trials.iter().filter_map(|trial| trial.carried()).collect::<Vec<f64>>();
-        let difference = Difference::of_runs(&carried(first), &carried(self))?;
+        let difference = Difference::of_runs(&carried(first), &carried(self), Scale::Relative)?;
         let (low, high) = difference.interval?;
         Some(Estimate { value: 1.0 + difference.change, low: 1.0 + low, high: 1.0 + high })
     }

@@ -1,9 +1,11 @@
-//! Whether two sets of runs differ in a figure, by how much, and what that means.
+//! Whether two sets of runs differ in a metric, by how much, and what that means. Every comparison ends here, of sets of runs,
+//! of pairs of runs and of the seconds of single runs: see [`conclude_all`].
 //!
-//! Differences are relative, new / base − 1, and computed as differences of logarithms: a server that is slower by a tenth
-//! is so at any level.
+//! Relative differences, new / base − 1, are computed as differences of logarithms: a server that is slower by a tenth
+//! is so at any level. A run in which so much failed that a time has no value has an infinite one: it is slower than any
+//! other, and its change is +∞.
 
-use super::ranks::{hodges_lehmann, mann_whitney};
+use super::ranks::{hodges_lehmann, holm, mann_whitney, minus, paired_shift, signed_rank};
 use super::{ALPHA, CONFIDENCE, Estimate, normal};
 use crate::enumerated;
 
@@ -26,10 +28,37 @@ pub enum Improves {
     Downwards,
 }
 
-/// A relative difference.
+/// What a difference is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// new / base − 1.
+    Relative,
+    /// new − base, in the unit of the metric.
+    Absolute,
+}
+
+impl Scale {
+    /// The values on the scale on which their differences are taken; `None` where one cannot be on it.
+    fn of(self, values: &[f64]) -> Option<Vec<f64>> {
+        let sound = |value: &f64| !value.is_nan() && (self == Self::Absolute || *value >= 0.0);
+        values.iter().all(sound).then(|| match self {
+            Self::Relative => values.iter().map(|value| value.ln()).collect(),
+            Self::Absolute => values.to_vec(),
+        })
+    }
+
+    fn back(self, shift: f64) -> f64 {
+        match self {
+            Self::Relative => shift.exp_m1(),
+            Self::Absolute => shift,
+        }
+    }
+}
+
+/// A difference, relative or absolute as its [`Scale`] says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// new / base − 1.
+    /// By how much the new value is above the base; infinite where most of the new runs have no value because of failures.
     pub change: f64,
     /// The interval that holds it with [`CONFIDENCE`]; `None` with too few runs or windows for one.
     pub interval: Option<(f64, f64)>,
@@ -39,34 +68,50 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Between sets of runs, each of which counts once: Hodges-Lehmann and Mann-Whitney, on logarithms. `None` when a set is
-    /// empty, too large, or a value is not above 0.
+    /// Between sets of runs, each of which counts once: Hodges-Lehmann and Mann-Whitney. `None` when a set is empty, too large,
+    /// or a value cannot be on the scale.
     #[must_use]
-    pub fn of_runs(base: &[f64], new: &[f64]) -> Option<Self> {
-        if base.iter().chain(new).any(|value| !(value.is_finite() && *value > 0.0)) {
-            return None;
-        }
-        let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<f64>>();
-        let shift = hodges_lehmann(&logs(base), &logs(new))?;
+    pub fn of_runs(base: &[f64], new: &[f64], scale: Scale) -> Option<Self> {
+        let shift = hodges_lehmann(&scale.of(base)?, &scale.of(new)?)?;
         let varied = base.iter().chain(new).any(|value| value != &base[0]);
         let difference = Self {
-            change: shift.value.exp_m1(),
-            interval: shift.interval.map(|(low, high)| (low.exp_m1(), high.exp_m1())),
+            change: scale.back(shift.value),
+            interval: shift.interval.map(|(low, high)| (scale.back(low), scale.back(high))),
             p: if varied { mann_whitney(base, new) } else { None },
         };
         difference.checked()
     }
 
-    /// Between two runs whose figures have intervals of their own. It says nothing about further runs. `None` when an interval
-    /// reaches down to 0.
+    /// Between pairs of runs made one after the other, the n-th of one side and the n-th of the other: the Hodges-Lehmann
+    /// estimate of the differences of pairs and Wilcoxon's signed-rank test. What moves both runs of a pair alike does not count.
+    /// `None` as in [`Self::of_runs`], or when the sides are of different lengths.
+    #[must_use]
+    pub fn of_pairs(base: &[f64], new: &[f64], scale: Scale) -> Option<Self> {
+        let differences = pairwise(base, new, scale)?;
+        let shift = paired_shift(&differences)?;
+        let varied = differences.iter().any(|difference| *difference != 0.0);
+        let difference = Self {
+            change: scale.back(shift.value),
+            interval: shift.interval.map(|(low, high)| (scale.back(low), scale.back(high))),
+            p: if varied { signed_rank(&differences) } else { None },
+        };
+        difference.checked()
+    }
+
+    /// Between two runs whose metrics have intervals of their own, relative. It says nothing about further runs. `None` when an
+    /// interval reaches down to 0 or up to infinity, unless it is that value alone.
     ///
     /// The interval of the difference recovers the variances from the two (G. Y. Zou and A. Donner, "Construction of confidence
     /// limits about effect measures: a general approach", Statistics in Medicine 27 (2008), 1693–1702); the p-value is read
     /// from it (D. G. Altman and J. M. Bland, "How to obtain the P value from a confidence interval", BMJ 343 (2011), d2304).
     #[must_use]
     pub fn of_estimates(base: Estimate, new: Estimate) -> Option<Self> {
-        if !(base.low > 0.0 && new.low > 0.0 && base.high.is_finite() && new.high.is_finite()) {
-            return None;
+        let (one, other) = (Bound::of(base)?, Bound::of(new)?);
+        if one == other && one != Bound::Within {
+            return Some(Self { change: 0.0, interval: Some((0.0, 0.0)), p: None });
+        } else if one != Bound::Within || other != Bound::Within {
+            let change = if one < other { f64::INFINITY } else { -1.0 };
+            return Some(Self { change, interval: Some((change, change)), p: Some(P_SEPARATE) });
         }
         let parts = |of: Estimate| (of.value.ln(), (of.value / of.low).ln(), (of.high / of.value).ln());
         let ((base, base_down, base_up), (new, new_down, new_up)) = (parts(base), parts(new));
@@ -83,17 +128,16 @@ impl Difference {
         difference.checked()
     }
 
-    /// Absurd records make figures whose ratio is no number.
+    /// Absurd records make values whose ratio is no number.
     fn checked(self) -> Option<Self> {
-        let ends = self.interval.is_none_or(|(low, high)| low.is_finite() && high.is_finite());
-        (self.change.is_finite() && ends).then_some(self)
+        let ends = self.interval.is_none_or(|(low, high)| !low.is_nan() && !high.is_nan());
+        (!self.change.is_nan() && ends).then_some(self)
     }
 
-    /// What it comes to, where `p` is the p-value after [`super::ranks::holm`]'s correction, and differences up to `margin`
-    /// (relative, at least 0) do not matter. Equivalent is only what can not be larger, by its interval; worse or better is
-    /// what is not there by chance.
-    #[must_use]
-    pub fn conclude(&self, p: Option<f64>, margin: f64, improves: Improves) -> Conclusion {
+    /// What it comes to, where `p` is the p-value after [`holm`]'s correction, and differences up to `margin` (on its scale, at
+    /// least 0) do not matter. Equivalent is only what cannot be larger, by its interval; worse or better is what is not there
+    /// by chance.
+    fn conclude(&self, p: Option<f64>, margin: f64, improves: Improves) -> Conclusion {
         let inside = self.interval.is_some_and(|(low, high)| -margin <= low && high <= margin);
         if inside {
             Conclusion::Equivalent
@@ -107,9 +151,74 @@ impl Difference {
     }
 }
 
+/// The p-value of two bootstrap or batch intervals of which one is 0 or infinite as a whole: they show no smaller chance.
+const P_SEPARATE: f64 = 0.001;
+
+/// Where an estimate lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+enum Bound {
+    /// It is 0 for certain: nothing succeeded.
+    Zero,
+    /// Its interval is above 0 and finite.
+    Within,
+    /// It is infinite for certain: everything failed.
+    Infinite,
+}
+
+impl Bound {
+    fn of(estimate: Estimate) -> Option<Self> {
+        match estimate {
+            Estimate { low, high, .. } if low == 0.0 && high == 0.0 => Some(Self::Zero),
+            Estimate { low: f64::INFINITY, .. } => Some(Self::Infinite),
+            Estimate { low, high, .. } => (low > 0.0 && high.is_finite()).then_some(Self::Within),
+        }
+    }
+}
+
+/// The differences of pairs on a scale; `None` where there is no pair, or the sides cannot be paired.
+fn pairwise(base: &[f64], new: &[f64], scale: Scale) -> Option<Vec<f64>> {
+    let (base, new) = (scale.of(base)?, scale.of(new)?);
+    let paired = base.len() == new.len() && !base.is_empty();
+    paired.then(|| base.iter().zip(&new).map(|(base, new)| minus(*new, *base)).collect())
+}
+
+/// The smallest and the largest difference of pairs; `None` as in [`Difference::of_pairs`].
+#[must_use]
+pub fn range_of_pairs(base: &[f64], new: &[f64], scale: Scale) -> Option<(f64, f64)> {
+    let differences = pairwise(base, new, scale)?;
+    let (least, most) = differences
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), of| (least.min(*of), most.max(*of)));
+    Some((scale.back(least), scale.back(most)))
+}
+
+/// One of several metrics that are compared together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Compared {
+    /// The difference; `None` where it cannot be computed.
+    pub difference: Option<Difference>,
+    /// Differences up to this do not matter, on the scale of the difference.
+    pub margin: f64,
+    /// Which way is better.
+    pub improves: Improves,
+}
+
+/// What each of several metrics comes to, with its p-value after [`holm`]'s correction over all that were tested. The one rule
+/// of all comparisons.
+#[must_use]
+pub fn conclude_all(compared: &[Compared]) -> Vec<(Option<f64>, Conclusion)> {
+    let tested: Vec<f64> = compared.iter().filter_map(|one| one.difference?.p).collect();
+    let mut adjusted = holm(&tested).into_iter();
+    let conclude = |one: &Compared| {
+        let Some(difference) = one.difference else { return (None, Conclusion::Inconclusive) };
+        let p = difference.p.and_then(|_| adjusted.next());
+        (p, difference.conclude(p, one.margin, one.improves))
+    };
+    compared.iter().map(conclude).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::ranks::holm;
     use super::super::runs_needed;
     use super::*;
     use crate::random::Random;
@@ -128,10 +237,14 @@ mod tests {
     }
 
     fn conclusions(base: &[Vec<f64>; 3], new: &[Vec<f64>; 3], margin: f64) -> [Conclusion; 3] {
-        let differences = [0, 1, 2].map(|index| Difference::of_runs(&base[index], &new[index]).unwrap());
-        let adjusted = holm(&differences.map(|difference| difference.p.unwrap()));
         let improves = [Improves::Upwards, Improves::Downwards, Improves::Downwards];
-        [0, 1, 2].map(|index| differences[index].conclude(Some(adjusted[index]), margin, improves[index]))
+        let compared = [0, 1, 2].map(|index| Compared {
+            difference: Difference::of_runs(&base[index], &new[index], Scale::Relative),
+            margin,
+            improves: improves[index],
+        });
+        let found = conclude_all(&compared);
+        [0, 1, 2].map(|index| found[index].1)
     }
 
     #[test]
@@ -169,10 +282,10 @@ mod tests {
         let mut random = Random::new(53);
         let (base, new) = (runs(&mut random, 10, 0.0), runs(&mut random, 10, 0.0));
         assert_eq!(conclusions(&base, &new, 0.05), [Conclusion::Equivalent; 3], "seed 53");
-        let same = Difference::of_runs(&[1.0; 4], &[1.0; 4]).unwrap();
+        let same = Difference::of_runs(&[1.0; 4], &[1.0; 4], Scale::Relative).unwrap();
         assert_eq!(same, Difference { change: 0.0, interval: Some((0.0, 0.0)), p: None });
         assert_eq!(same.conclude(None, 0.0, Improves::Upwards), Conclusion::Equivalent);
-        let few = Difference::of_runs(&[1.0; 2], &[1.0; 2]).unwrap();
+        let few = Difference::of_runs(&[1.0; 2], &[1.0; 2], Scale::Relative).unwrap();
         assert_eq!(few.conclude(None, 0.0, Improves::Upwards), Conclusion::Inconclusive);
     }
 
@@ -205,10 +318,76 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_logarithm_is_not_compared() {
-        for odd in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(Difference::of_runs(&[1.0, odd], &[1.0, 2.0]), None, "{odd}");
+    fn what_cannot_be_on_a_scale_is_not_compared() {
+        for odd in [-1.0, f64::NAN] {
+            assert_eq!(Difference::of_runs(&[1.0, odd], &[1.0, 2.0], Scale::Relative), None, "{odd}");
         }
-        assert_eq!(Difference::of_runs(&[], &[1.0]), None);
+        assert_eq!(Difference::of_runs(&[], &[1.0], Scale::Relative), None);
+        assert_eq!(Difference::of_pairs(&[1.0], &[1.0, 2.0], Scale::Absolute), None);
+        assert_eq!(Difference::of_pairs(&[], &[], Scale::Absolute), None);
+    }
+
+    #[test]
+    fn failed_runs_have_the_last_rank_and_are_not_left_out() {
+        let (base, dead) = ([20.0, 20.2, 20.4, 20.6, 20.8, 21.0], [f64::INFINITY; 6]);
+        let of = |base: &[f64], new: &[f64]| Difference::of_runs(base, new, Scale::Relative).unwrap();
+        let found = of(&base, &dead);
+        assert_eq!(
+            (found.change, found.conclude(found.p, 0.02, Improves::Downwards)),
+            (f64::INFINITY, Conclusion::Worse)
+        );
+        let back = of(&dead, &base);
+        assert_eq!((back.change, back.conclude(back.p, 0.02, Improves::Downwards)), (-1.0, Conclusion::Better));
+        // Of a rate, nothing is 0.
+        let found = of(&base, &[0.0; 6]);
+        assert_eq!((found.change, found.conclude(found.p, 0.02, Improves::Upwards)), (-1.0, Conclusion::Worse));
+        // One in six: no equivalence any more, though the median is the same.
+        let mut one = base;
+        one[2] = f64::INFINITY;
+        let found = of(&base, &one);
+        assert_eq!(found.conclude(found.p, 0.05, Improves::Downwards), Conclusion::Inconclusive, "{found:?}");
+        assert_eq!(of(&dead, &dead), Difference { change: 0.0, interval: Some((0.0, 0.0)), p: None });
+    }
+
+    #[test]
+    fn a_single_run_in_which_all_failed_is_beyond_the_other() {
+        let exactly = |value: f64| Estimate { value, low: value, high: value };
+        let some = Estimate { value: 100.0, low: 99.0, high: 101.0 };
+        let found = Difference::of_estimates(some, exactly(f64::INFINITY)).unwrap();
+        assert_eq!(found.conclude(found.p, 0.02, Improves::Downwards), Conclusion::Worse);
+        let found = Difference::of_estimates(some, exactly(0.0)).unwrap();
+        assert_eq!((found.change, found.conclude(found.p, 0.02, Improves::Upwards)), (-1.0, Conclusion::Worse));
+        assert_eq!(Difference::of_estimates(exactly(0.0), exactly(0.0)).unwrap().change, 0.0);
+        assert_eq!(Difference::of_estimates(some, Estimate { high: f64::INFINITY, ..some }), None);
+    }
+
+    #[test]
+    fn pairs_leave_out_what_moves_both_runs() {
+        let mut random = Random::new(54);
+        let levels: Vec<f64> = (0..8).map(|_| 10e6 * (1.0 + 4.0 * random.unit())).collect();
+        let slower: Vec<f64> = levels.iter().map(|level| level + 1e6 + 1e4 * random.unit()).collect();
+        let found = Difference::of_pairs(&levels, &slower, Scale::Absolute).unwrap();
+        let (low, high) = found.interval.unwrap();
+        assert!(1e6 <= low && low <= found.change && found.change <= high && high <= 1.01e6, "{found:?}, seed 54");
+        assert_eq!(found.conclude(found.p, 1e5, Improves::Downwards), Conclusion::Worse);
+        let unpaired = Difference::of_runs(&levels, &slower, Scale::Absolute).unwrap();
+        assert_eq!(unpaired.conclude(unpaired.p, 1e5, Improves::Downwards), Conclusion::Inconclusive);
+        let (least, most) = range_of_pairs(&levels, &slower, Scale::Absolute).unwrap();
+        assert!(least <= low && high <= most);
+        assert_eq!(Difference::of_pairs(&levels[..3], &slower[..3], Scale::Relative).unwrap().interval, None);
+    }
+
+    #[test]
+    fn equal_pairs_are_told_apart_at_most_once_in_twenty() {
+        let mut random = Random::new(55);
+        let mut side = |levels: &[f64]| {
+            levels.iter().map(|level| level * (0.02 * normal::quantile(random.unit())).exp()).collect::<Vec<f64>>()
+        };
+        let told = (0..1000_u64).filter(|round| {
+            let levels: Vec<f64> = (0..10_u64).map(|pair| (1 + (round * 7 + pair * 13) % 10) as f64).collect();
+            Difference::of_pairs(&side(&levels), &side(&levels), Scale::Relative).unwrap().p.unwrap() <= ALPHA
+        });
+        let told = told.count();
+        assert!((10..=60).contains(&told), "{told} of 1,000, seed 55");
     }
 }

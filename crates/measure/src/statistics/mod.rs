@@ -15,6 +15,7 @@ mod recorded;
 mod sample_size;
 pub mod sequential;
 mod series;
+pub mod shares;
 pub mod steadiness;
 mod student;
 pub mod windows;

@@ -74,13 +74,19 @@ fn approximate(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
     if variance > 0.0 { (2.0 * normal::above(distance / variance.sqrt())).min(1.0) } else { 1.0 }
 }
 
-/// By how much `b` lies above `a`.
+/// A Hodges-Lehmann estimate of a location or of a shift. Infinite where most of what it is made of is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
-    /// The Hodges-Lehmann estimate: the median of the differences of all pairs.
+    /// The estimate.
     pub value: f64,
-    /// The interval that holds it with [`super::CONFIDENCE`]; `None` below 4 runs a side, or as many pairs.
+    /// The interval that holds it with [`super::CONFIDENCE`]; `None` below 4 runs a side, or below 6 pairs.
     pub interval: Option<(f64, f64)>,
+}
+
+/// `b` − `a`. Two values beyond all bounds, like the times of two runs in which everything failed, are equal.
+#[must_use]
+pub fn minus(b: f64, a: f64) -> f64 {
+    if a == b { 0.0 } else { b - a }
 }
 
 /// The Hodges-Lehmann estimate of the shift from `a` to `b`, with the interval that belongs to the Mann-Whitney test: its
@@ -91,12 +97,86 @@ pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<Shift> {
     if a.len() > RUNS_MAX || b.len() > RUNS_MAX {
         return None;
     }
-    let mut differences: Vec<f64> = b.iter().flat_map(|b| a.iter().map(move |a| b - a)).collect();
-    differences.sort_by(f64::total_cmp);
-    let value = median(differences.clone())?;
-    let rank = interval_rank(a.len(), b.len());
-    let interval = (rank > 0).then(|| (differences[rank - 1], differences[differences.len() - rank]));
+    let differences = b.iter().flat_map(|b| a.iter().map(move |a| minus(*b, *a))).collect();
+    shift(differences, interval_rank(a.len(), b.len()))
+}
+
+/// The median of `values`, and the interval between the `rank`-th from below and the `rank`-th from above, when `rank` is above 0.
+fn shift(mut values: Vec<f64>, rank: usize) -> Option<Shift> {
+    values.sort_by(f64::total_cmp);
+    let value = median(values.clone()).filter(|value| !value.is_nan())?;
+    let interval = (rank > 0).then(|| (values[rank - 1], values[values.len() - rank]));
     Some(Shift { value, interval })
+}
+
+/// Two-sided p-value of Wilcoxon's signed-rank test: how likely differences of pairs at least as far to one side would be if
+/// both signs were equally likely for each. `None` without differences.
+///
+/// Differences of 0 keep their ranks and count for neither side (J. W. Pratt, "Remarks on zeros and ties in the Wilcoxon signed
+/// rank procedures", JASA 54 (1959), 655–667). Up to 60 pairs it is exact, also with ties: the distribution of the rank sum
+/// over all signs, given the midranks. Beyond, the normal approximation with continuity correction (E. L. Lehmann,
+/// "Nonparametrics", 1975, §3.2).
+#[must_use]
+pub fn signed_rank(differences: &[f64]) -> Option<f64> {
+    if differences.is_empty() {
+        return None;
+    }
+    let sizes: Vec<f64> = differences.iter().map(|difference| difference.abs()).collect();
+    let ranks = doubled_midranks(&sizes, &[]);
+    let signed = || ranks.iter().zip(differences).filter(|(_, difference)| **difference != 0.0);
+    let signed_ranks: Vec<usize> = signed().map(|(rank, _)| *rank).collect();
+    let all: usize = signed_ranks.iter().sum();
+    let above: usize = signed().filter(|(_, difference)| **difference > 0.0).map(|(rank, _)| rank).sum();
+    if signed_ranks.len() > EXACT_MAX {
+        let variance = signed_ranks.iter().map(|rank| (*rank as f64).powi(2)).sum::<f64>() / 4.0;
+        let distance = ((above as f64 - all as f64 / 2.0).abs() - 1.0).max(0.0);
+        return Some((2.0 * normal::above(distance / variance.sqrt())).min(1.0));
+    }
+    let ways = sign_ways(&signed_ranks);
+    let distance = |sum: usize| (2 * sum).abs_diff(all);
+    let far: f64 =
+        ways.iter().enumerate().filter(|(sum, _)| distance(*sum) >= distance(above)).map(|(_, ways)| ways).sum();
+    Some((far / ways.iter().sum::<f64>()).min(1.0))
+}
+
+/// Ways to choose any of these ranks, by their sum.
+fn sign_ways(ranks: &[usize]) -> Vec<f64> {
+    let mut ways = vec![0.0; ranks.iter().sum::<usize>() + 1];
+    ways[0] = 1.0;
+    for rank in ranks {
+        (*rank..ways.len()).rev().for_each(|sum| ways[sum] += ways[sum - rank]);
+    }
+    ways
+}
+
+/// The Hodges-Lehmann estimate of the middle of the differences of pairs, with the interval that belongs to the signed-rank test:
+/// its ends are ordered means of two differences (Hollander, Wolfe and Chicken 2014, §3.2 and §3.3). `None` when there are no
+/// pairs, or more than [`RUNS_MAX`].
+#[must_use]
+pub fn paired_shift(differences: &[f64]) -> Option<Shift> {
+    if differences.len() > RUNS_MAX {
+        return None;
+    }
+    let mean = |a: f64, b: f64| if a == -b { 0.0 } else { f64::midpoint(a, b) };
+    let upwards = |from: usize| differences[from..].iter().map(move |other| mean(differences[from], *other));
+    shift((0..differences.len()).flat_map(upwards).collect(), paired_rank(differences.len()))
+}
+
+/// The largest k with P(T < k) ≤ α / 2, where T is the rank sum of so many pairs without ties. 0 when there is none.
+fn paired_rank(pairs: usize) -> usize {
+    let n = pairs as f64;
+    if pairs > EXACT_MAX {
+        let spread = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
+        return (n * (n + 1.0) / 4.0 - normal::quantile(1.0 - ALPHA / 2.0) * spread).max(0.0) as usize;
+    }
+    let ways = sign_ways(&(1..=pairs).collect::<Vec<_>>());
+    let all: f64 = ways.iter().sum();
+    let mut below = 0.0;
+    let within = ways.iter().take_while(|ways| {
+        below += **ways;
+        below <= ALPHA / 2.0 * all
+    });
+    within.count()
 }
 
 /// The largest k with P(U < k) ≤ α / 2, where U is the Mann-Whitney statistic of sets of that size without ties. 0 when
@@ -241,6 +321,75 @@ mod tests {
         assert_eq!(interval_rank(3, 3), 0);
         let (exact, approximate) = (interval_rank(30, 30), interval_rank(31, 30));
         assert!((318..=319).contains(&exact) && (325..=335).contains(&approximate), "{exact}, {approximate}");
+    }
+
+    /// The p-value by its definition: all signs of the differences that are not 0.
+    fn signed_brute_force(differences: &[f64]) -> f64 {
+        let rank = |value: f64| {
+            let below = differences.iter().filter(|other| other.abs() < value.abs()).count();
+            let equal = differences.iter().filter(|other| other.abs() == value.abs()).count();
+            below as f64 + (equal as f64 + 1.0) / 2.0
+        };
+        let signed: Vec<f64> = differences.iter().copied().filter(|value| *value != 0.0).collect();
+        let ranks: Vec<f64> = signed.iter().map(|value| rank(*value)).collect();
+        let half = ranks.iter().sum::<f64>() / 2.0;
+        let distance = |signs: u32| {
+            let above: f64 = (0..ranks.len()).filter(|index| signs >> index & 1 == 1).map(|index| ranks[index]).sum();
+            (above - half).abs()
+        };
+        let observed =
+            (0..signed.len()).filter(|index| signed[*index] > 0.0).fold(0, |signs, index| signs | 1 << index);
+        let far = (0..1_u32 << signed.len()).filter(|signs| distance(*signs) >= distance(observed) - 1e-9);
+        far.count() as f64 / f64::from(1_u32 << signed.len())
+    }
+
+    #[test]
+    fn signed_ranks_agree_with_all_signs() {
+        let mut random = Random::new(44);
+        for pairs in 1..=9 {
+            for values in [3, 1_000_000] {
+                let differences: Vec<f64> =
+                    (0..pairs).map(|_| random.below(2 * values + 1) as f64 - values as f64).collect();
+                let (found, truth) = (signed_rank(&differences).unwrap(), signed_brute_force(&differences));
+                assert!((found - truth).abs() < 1e-12, "{differences:?}, seed 44: {found}, not {truth}");
+            }
+        }
+        assert_eq!(signed_rank(&[]), None);
+        assert_eq!(signed_rank(&[0.0; 5]), Some(1.0));
+    }
+
+    #[test]
+    fn signed_ranks_agree_with_published_values() {
+        // Hollander and Wolfe's example 3.1, depression before and after therapy, in thousandths: T⁺ = 5 of 9 pairs, one-sided p = 0.0195.
+        let before = [1830.0, 500.0, 1620.0, 2480.0, 1680.0, 1880.0, 1550.0, 3060.0, 1300.0];
+        let after = [878.0, 647.0, 598.0, 2050.0, 1060.0, 1290.0, 1060.0, 3140.0, 1290.0];
+        let differences: Vec<f64> = before.iter().zip(after).map(|(before, after)| after - before).collect();
+        let p = signed_rank(&differences).unwrap();
+        assert!((p - 0.0391).abs() < 1e-4, "{p}");
+        let shift = paired_shift(&differences).unwrap();
+        let (low, high) = shift.interval.unwrap();
+        assert!((shift.value + 460.0).abs() < 1e-9, "{shift:?}");
+        assert!((low + 786.0).abs() < 1e-9 && (high + 10.0).abs() < 1e-9, "{shift:?}");
+        // Critical values of T at 5 % on two sides, plus 1: 6 pairs: 0, 8: 3, 10: 8, 20: 52.
+        for (pairs, critical) in [(6, 0), (8, 3), (10, 8), (20, 52)] {
+            assert_eq!(paired_rank(pairs), critical + 1, "{pairs} pairs");
+        }
+        assert_eq!(paired_rank(5), 0);
+        assert_eq!(paired_shift(&[1.0; 5]).unwrap().interval, None);
+    }
+
+    #[test]
+    fn what_is_beyond_all_bounds_has_the_last_rank() {
+        let failed = f64::INFINITY;
+        let base = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5];
+        let found = hodges_lehmann(&base, &[1.0, 1.1, 1.2, 1.3, 1.4, failed]).unwrap();
+        assert!(found.value.abs() < 0.2 && found.interval.unwrap().1 == failed, "{found:?}");
+        assert_eq!(hodges_lehmann(&base, &[failed; 6]).unwrap().value, failed);
+        let both = hodges_lehmann(&[failed; 4], &[failed; 4]).unwrap();
+        assert_eq!(both, Shift { value: 0.0, interval: Some((0.0, 0.0)) });
+        assert!(mann_whitney(&base, &[failed; 6]).unwrap() < 0.01);
+        assert_eq!(paired_shift(&[failed; 3]).unwrap().value, failed);
+        assert_eq!(paired_shift(&[failed, -failed]).unwrap().value, 0.0);
     }
 
     #[test]

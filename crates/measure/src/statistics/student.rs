@@ -26,6 +26,14 @@ pub(super) fn quantile(p: f64, freedom: u64) -> f64 {
     f64::midpoint(low, high)
 }
 
+/// P(|T| ≥ |`t`|) of a t variable with `freedom` degrees of freedom (at least 1).
+pub(super) fn beyond(t: f64, freedom: u64) -> f64 {
+    if freedom >= NORMAL_FROM || t.is_infinite() {
+        return (2.0 * normal::above(t.abs())).min(1.0);
+    }
+    (1.0 - within(t.abs(), freedom)).clamp(0.0, 1.0)
+}
+
 /// P(|T| ≤ `t`): the finite series for whole degrees of freedom, M. Abramowitz and I. A. Stegun, "Handbook of Mathematical
 /// Functions" (1964), 26.7.3 and 26.7.4, with θ = arctan(t / √ν).
 fn within(t: f64, freedom: u64) -> f64 {
@@ -73,6 +81,15 @@ mod tests {
             let found = quantile(p, freedom);
             assert!((found - published).abs() < 6e-4, "{p}, {freedom} degrees: {found}, not {published}");
         }
+    }
+
+    #[test]
+    fn what_lies_beyond_a_quantile_is_the_rest() {
+        for freedom in [1, 2, 10, 999, 5000] {
+            let p = beyond(quantile(0.975, freedom), freedom);
+            assert!((p - 0.05).abs() < 1e-6, "{freedom} degrees: {p}");
+        }
+        assert_eq!((beyond(0.0, 3), beyond(f64::INFINITY, 3)), (1.0, 0.0));
     }
 
     #[test]

@@ -11,8 +11,7 @@ pub use alike::{Unusable, unlike, unlike_loads, unusable};
 pub use figure::Figure;
 
 use measure::Enumerated;
-use measure::statistics::difference::{Conclusion, Difference};
-use measure::statistics::ranks::holm;
+use measure::statistics::difference::{Compared, Conclusion, Difference, Scale, conclude_all};
 use measure::statistics::{Windows, median, runs_needed};
 use store::SavedRun;
 
@@ -67,6 +66,12 @@ pub struct Row {
     pub conclusion: Conclusion,
 }
 
+impl Row {
+    fn compared(&self) -> Compared {
+        Compared { difference: self.difference, margin: self.margin, improves: self.figure.improves() }
+    }
+}
+
 /// What a comparison came to.
 #[derive(Clone, Debug)]
 pub struct Comparison<'a> {
@@ -94,13 +99,9 @@ impl<'a> Comparison<'a> {
         let scope = if one_each { Scope::WithinRuns } else { Scope::AcrossRuns };
         let mut rows: Vec<Row> =
             Figure::ALL.iter().filter_map(|figure| row(*figure, base, new, scope, margin)).collect();
-        let tested: Vec<f64> = rows.iter().filter_map(|row| row.difference?.p).collect();
-        let mut adjusted = holm(&tested).into_iter();
-        for row in &mut rows {
-            row.p = row.difference.and_then(|difference| difference.p).and_then(|_| adjusted.next());
-            if let Some(difference) = row.difference {
-                row.conclusion = difference.conclude(row.p, row.margin, row.figure.improves());
-            }
+        let compared: Vec<Compared> = rows.iter().map(Row::compared).collect();
+        for (row, (p, conclusion)) in rows.iter_mut().zip(conclude_all(&compared)) {
+            (row.p, row.conclusion) = (p, conclusion);
         }
         Self { base, new, sides, scope, margin, rows, unlike: unlike_each(base, new) }
     }
@@ -146,7 +147,7 @@ fn row(figure: Figure, base: &[ComparedRun], new: &[ComparedRun], scope: Scope, 
     let difference = match scope {
         // A run without the figure can not be left out: it may be the one that was too slow for it.
         Scope::AcrossRuns if base_values.len() < base.len() || new_values.len() < new.len() => None,
-        Scope::AcrossRuns => Difference::of_runs(&base_values, &new_values),
+        Scope::AcrossRuns => Difference::of_runs(&base_values, &new_values, Scale::Relative),
         Scope::WithinRuns => within(figure, base, new),
     };
     Some(Row {
