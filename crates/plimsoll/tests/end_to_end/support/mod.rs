@@ -2,6 +2,7 @@
 //! access log, and the two cores shared out between them.
 
 pub mod chromium;
+mod clients;
 #[path = "../../../../engine/tests/support/cores.rs"]
 mod cores;
 mod minio;
@@ -12,6 +13,7 @@ mod report;
 mod sshd;
 pub mod versitygw;
 
+pub use clients::{pythons_with_boto3, s3cmds};
 pub use minio::Minio;
 pub use nginx::{Nginx, Request, Setup};
 pub use peers::{peer, skip};

@@ -1,0 +1,63 @@
+//! Python clients of S3, in several versions: those of the system, and the oldest and the newest that `.ci/clients` lists, each in
+//! a virtual environment that `.ci/clients/install` has made.
+
+use super::peer;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The lists of versions, one for each environment.
+const LISTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/clients");
+/// Debian's Python first: it has Debian's boto3.
+const PYTHONS: [&str; 2] = ["/usr/bin/python3", "python3"];
+const S3CMDS: [&str; 2] = ["/usr/bin/s3cmd", "/usr/local/bin/s3cmd"];
+
+/// Every Python at hand that has boto3, in one version or another.
+pub fn pythons_with_boto3() -> Vec<PathBuf> {
+    let mut found: Vec<(String, PathBuf)> = Vec::new();
+    let environments = environments("boto3-").into_iter().map(|place| place.join("bin/python"));
+    for python in PYTHONS.iter().map(PathBuf::from).chain(environments) {
+        let Some(version) = boto3_version(&python) else { continue };
+        if found.iter().all(|(other, _)| *other != version) {
+            found.push((version, python));
+        }
+    }
+    let found: Vec<_> = found.into_iter().map(|(_, python)| python).collect();
+    peer("boto3", (!found.is_empty()).then_some(found)).unwrap_or_default()
+}
+
+/// Every s3cmd at hand.
+pub fn s3cmds() -> Vec<PathBuf> {
+    let environments = environments("s3cmd-").into_iter().map(|place| place.join("bin/s3cmd"));
+    let found: Vec<_> = S3CMDS.iter().map(PathBuf::from).chain(environments).filter(|path| path.exists()).collect();
+    peer("s3cmd", (!found.is_empty()).then_some(found)).unwrap_or_default()
+}
+
+fn boto3_version(python: &Path) -> Option<String> {
+    let mut command = Command::new(python);
+    command.args(["-c", "import boto3; print(boto3.__version__)"]).env_remove("PYTHONHOME").env_remove("PYTHONPATH");
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// The environments that exist of those that are listed. Each that is absent is named as skipped, or a failure where
+/// `REQUIRE_PEERS=1`.
+fn environments(prefix: &str) -> Vec<PathBuf> {
+    let mut names: Vec<String> = std::fs::read_dir(LISTS)
+        .expect(".ci/clients can be read")
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter_map(|file| file.strip_suffix(".txt").filter(|name| name.starts_with(prefix)).map(str::to_owned))
+        .collect();
+    names.sort();
+    assert!(names.len() >= 2, "the oldest and the newest version are listed: {names:?}");
+    let environment = |name: &String| {
+        let found = cache().map(|cache| cache.join(name)).filter(|place| place.join("installed.txt").exists());
+        peer(&format!("{name} (`.ci/clients/install`)"), found)
+    };
+    names.iter().filter_map(environment).collect()
+}
+
+fn cache() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
+    Some(cache.join("plimsoll/clients"))
+}
