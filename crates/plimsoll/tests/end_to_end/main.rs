@@ -26,6 +26,7 @@ mod merge;
 mod minio;
 mod outcomes;
 mod output;
+mod readme;
 mod redirects;
 mod repeats;
 mod requests;

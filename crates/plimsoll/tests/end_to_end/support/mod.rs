@@ -76,3 +76,8 @@ pub fn signal(process: u32, name: &str) {
     let sent = std::process::Command::new("sh").args(["-c", &format!("kill -s {name} {process}")]).status();
     assert!(sent.is_ok_and(|status| status.success()), "SIG{name} could not be sent to {process}");
 }
+
+/// Sends a signal to a process group by name, if it still exists.
+pub fn signal_group(leader: u32, name: &str) {
+    let _ = std::process::Command::new("sh").args(["-c", &format!("kill -s {name} -- -{leader} 2>/dev/null")]).status();
+}

@@ -102,6 +102,11 @@ impl Running {
         Self { child, stdout, stderr }
     }
 
+    /// The number of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&self, name: &str) {
         signal(self.child.id(), name);
     }

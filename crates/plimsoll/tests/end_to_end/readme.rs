@@ -1,0 +1,163 @@
+//! The commands of README, run in order as a reader would paste them.
+//!
+//! A block that cannot be run has a comment above it with the reason: `<!-- not run by tests: … -->`. Ports are replaced by free
+//! ones; nothing else is changed.
+
+use crate::support::{Ended, Place, Running, peer, shared_cores, signal_group};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+const README: &str = include_str!("../../../../README.md");
+const NOT_RUN: &str = "<!-- not run by tests: ";
+/// All blocks together.
+const LIMIT: Duration = Duration::from_secs(420);
+/// A cluster takes consecutive ports from the one that it is given.
+const PORTS_IN_A_ROW: u16 = 4;
+/// Below those that the kernel gives to clients.
+const LOWEST_PORT: u16 = 20_000;
+/// What is printed after each command, with its number and its exit code.
+const MARK: &str = "::ended";
+
+/// Commands whose result depends on what else this machine does, with the exit codes that are right for them. All others must
+/// end with 0.
+const DEPENDING: [(&str, &[i32]); 5] = [
+    // A host may be unfit to make load.
+    ("plimsoll doctor", &[0, 1]),
+    // Busy cores make a run unusable.
+    ("plimsoll get -R", &[0, 3]),
+    ("plimsoll report tour", &[0, 3]),
+    ("plimsoll line", &[0, 3]),
+    // Noise may make one of two equal sets worse.
+    ("plimsoll compare", &[0, 1, 3]),
+];
+
+/// A block of README.
+struct Block {
+    /// Its lines.
+    commands: Vec<&'static str>,
+    /// Why it is not run, where a comment above it says so.
+    not_run: Option<&'static str>,
+}
+
+fn blocks() -> Vec<Block> {
+    let (mut blocks, mut above, mut open) = (Vec::new(), "", None::<Block>);
+    for line in README.lines() {
+        match (&mut open, line) {
+            (Some(_), "```") => blocks.extend(open.take()),
+            (Some(block), line) => block.commands.push(line),
+            (None, "```console") => {
+                let not_run = above.strip_prefix(NOT_RUN).and_then(|rest| rest.strip_suffix(" -->"));
+                open = Some(Block { commands: Vec::new(), not_run });
+            }
+            (None, line) => above = line,
+        }
+    }
+    assert!(open.is_none(), "the last block of README has no end");
+    blocks
+}
+
+/// The commands of all blocks that are run, without the prompt.
+fn commands() -> Vec<&'static str> {
+    let run = blocks().into_iter().filter(|block| block.not_run.is_none()).flat_map(|block| block.commands);
+    run.map(|line| line.strip_prefix("$ ").unwrap_or_else(|| panic!("not a command of README: {line}"))).collect()
+}
+
+#[test]
+fn each_block_of_the_readme_is_run_or_says_why_not() {
+    let blocks = blocks();
+    let not_run: Vec<_> = blocks.iter().filter_map(|block| block.not_run.map(|reason| (block, reason))).collect();
+    for (block, reason) in &not_run {
+        assert!(reason.len() > 10, "no reason for {:?}", block.commands);
+        // What a user does with the program itself is run.
+        assert!(block.commands.iter().all(|line| line.starts_with("$ cargo ")), "{:?}", block.commands);
+    }
+    assert!(blocks.len() >= not_run.len() + 6, "{} of {} are not run", not_run.len(), blocks.len());
+    assert!(commands().len() >= 25);
+}
+
+#[test]
+fn the_commands_of_the_readme_work_in_order() {
+    let _cores = shared_cores();
+    for program in ["bash", "curl"] {
+        if peer(program, Command::new(program).arg("--version").output().ok()).is_none() {
+            return;
+        }
+    }
+    let (place, commands) = (Place::new(), commands());
+    let ended = run(&place, &script(&commands));
+    let codes = codes(&ended.stdout);
+    for (number, command) in commands.iter().enumerate() {
+        let right = DEPENDING.iter().find(|(start, _)| command.starts_with(start)).map_or(&[0][..], |(_, codes)| codes);
+        let code = codes.get(number);
+        assert!(code.is_some_and(|code| right.contains(code)), "{command}: exit code {code:?}\n{ended:#?}");
+    }
+    for made in ["tour/report.html", "tour.csv", "run.json", "ca.pem", "owners", "set", "before", "after"] {
+        assert!(place.path(made).exists(), "{made} was not written");
+    }
+    // A reader who pastes these sees no failure, except where the result depends on the machine.
+    for alarm in ["Address already in use", "No such file", "not those of their objects"] {
+        assert!(!ended.stderr.contains(alarm) && !ended.stdout.contains(alarm), "{alarm}: {ended:#?}");
+    }
+}
+
+/// The commands with free ports, and a mark after each.
+fn script(commands: &[&str]) -> String {
+    let mut from = LOWEST_PORT + (std::process::id() % 500) as u16 * PORTS_IN_A_ROW;
+    let ports = [8080, 8443, 9000].map(|port| {
+        let free = free_ports(from);
+        from = free + PORTS_IN_A_ROW;
+        (format!("127.0.0.1:{port}"), format!("127.0.0.1:{free}"))
+    });
+    let mut script = String::new();
+    for (number, command) in commands.iter().enumerate() {
+        let command = ports.iter().fold((*command).to_owned(), |text, (ours, free)| text.replace(ours, free));
+        assert!(!command.contains("serve") || command.contains("--listen"), "its port cannot be replaced: {command}");
+        script.push_str(&format!("{command}\nprintf '\\n{MARK} %d %d\\n' {number} $?\n"));
+    }
+    // A server that is left would keep the output open.
+    script.push_str("kill -KILL $(jobs -p) 2>/dev/null\ntrue\n");
+    script
+}
+
+/// The first of some ports that were free a moment ago.
+fn free_ports(from: u16) -> u16 {
+    let are_free = |first: &u16| {
+        let row = *first..first + PORTS_IN_A_ROW;
+        let held: Vec<_> = row.map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port))).collect();
+        held.iter().all(Result::is_ok)
+    };
+    (from..30_000).step_by(usize::from(PORTS_IN_A_ROW)).find(are_free).expect("there are free ports")
+}
+
+fn codes(output: &str) -> Vec<i32> {
+    let marks = output.lines().filter_map(|line| line.strip_prefix(MARK));
+    marks.map(|mark| mark.split_whitespace().nth(1).and_then(|code| code.parse().ok()).expect("a code")).collect()
+}
+
+/// Runs a script in a process group of its own, of which nothing is left afterwards.
+fn run(place: &Place, script: &str) -> Ended {
+    let mut command = Command::new("bash");
+    command.arg(place.write("readme.sh", script)).current_dir(place.path("")).process_group(0);
+    let programs = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().expect("the program lies in a directory");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::iter::once(programs.to_owned()).chain(std::env::split_paths(&path));
+    command.env("PATH", std::env::join_paths(path).expect("PATH can be extended"));
+    for name in ["AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION"] {
+        command.env_remove(name);
+    }
+    let shell = Running::of(command);
+    let _leftovers = Leftovers(shell.id());
+    shell.end_within(LIMIT)
+}
+
+/// Kills a process group when it goes away.
+struct Leftovers(u32);
+
+impl Drop for Leftovers {
+    fn drop(&mut self) {
+        signal_group(self.0, "KILL");
+    }
+}
