@@ -1,11 +1,14 @@
 //! What ends an upload before all of it is sent, on simulated time: which is noticed first is then no matter of luck.
 
+#[path = "support/frames.rs"]
+mod frames;
 mod support;
 
 use engine::plan::*;
 use engine::sim::{Reply, SimNetwork, simulate};
-use measure::{AttemptClass, Cause, Instant, Summary, Verdict};
-use std::num::NonZeroU64;
+use frames::*;
+use measure::{AttemptClass, AttemptOutcome, Cause, Instant, OpKind, Phase, Summary, Verdict};
+use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 use support::*;
 
@@ -47,6 +50,28 @@ fn the_reply_is_read_though_the_connection_broke() {
     }
 }
 
+/// A success that comes before the body is no success. What notices it must not matter: a failed send, or a read.
+#[test]
+fn a_success_before_all_of_the_body_was_sent_is_answered_early() {
+    let created =
+        |length: u64| Reply::Bytes(format!("HTTP/1.1 201 Created\r\nContent-Length: {length}\r\n\r\n").into_bytes());
+    let until_close = Reply::Bytes(b"HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n".to_vec());
+    let early = (AttemptClass::Protocol, Cause::AnsweredEarly);
+    for then in [
+        vec![created(0)],
+        vec![created(0), Reply::Reset],
+        vec![created(0), Reply::End],
+        vec![created(100), Reply::Filler(50), Reply::Reset],
+        vec![created(100), Reply::Filler(50), Reply::End],
+        vec![until_close.clone(), Reply::Reset],
+        vec![until_close, Reply::End],
+    ] {
+        let (summary, op) = upload(&then);
+        assert_eq!((op.outcome.class, op.outcome.cause), early, "{then:?}");
+        assert_eq!((summary.stats.measured.ok, op.status), (0, Some(201)), "{then:?}");
+    }
+}
+
 #[test]
 fn a_broken_upload_without_a_reply_could_not_be_sent() {
     for reply in [&[Reply::Reset][..], &[Reply::Bytes(b"HTTP/1.1 4".to_vec()), Reply::Reset]] {
@@ -66,4 +91,34 @@ fn the_end_of_the_stream_ends_an_upload_at_once() {
     let (summary, op) = upload(&[Reply::End]);
     assert_eq!((op.outcome.class, op.outcome.cause), (AttemptClass::Incomplete, Cause::HeadCutShort));
     assert!(summary.stats.measured.failed == 1);
+}
+
+/// Over HTTP/2 as well: what notices the early success must not matter, a failed send or a read.
+#[test]
+fn a_success_on_a_stream_before_all_of_the_body_was_sent_is_answered_early() {
+    for then in [vec![], vec![Reply::Reset], vec![Reply::End]] {
+        let mut plan = Plan { log_ops: true, ..plan() };
+        plan.stop = StopAfter { ops: NonZeroU64::new(1), ..StopAfter::default() };
+        plan.connections.http2 = Some(Http2Plan { streams: NonZeroU32::MIN });
+        let body = Some(BodyPlan::of_bytes(vec![b'x'; BODY].into()));
+        plan.mix = Mix::one(RequestPlan { body, ..RequestPlan::new("PUT", OpKind::Put) });
+        let (intervals, ops) = simulate(&plan, |_| {
+            let then = then.clone();
+            let server = Frames::new(move |asked: Asked| {
+                let room = [window_update(0, 1 << 30), window_update(asked.stream, 1 << 30)].concat();
+                let mut replies = vec![(asked.now, Reply::Bytes(room))];
+                replies.push((asked.now + ms(2), Reply::Bytes(head(asked.stream, 201, true))));
+                replies.extend(then.iter().map(|reply| (asked.now + ms(2), reply.clone())));
+                replies
+            });
+            SimNetwork::new(server).with_send_cost(Duration::from_micros(100))
+        });
+        let sent = summary(&plan, &intervals).stats.measured.sent_body;
+        assert!((1 << 16..BODY as u64).contains(&sent), "{sent} bytes were sent");
+        assert_eq!(
+            ops[0].outcome,
+            AttemptOutcome::failed(AttemptClass::Protocol, Cause::AnsweredEarly, Phase::Send),
+            "{then:?}"
+        );
+    }
 }

@@ -48,7 +48,6 @@ pub(super) struct Carrier {
 pub(super) struct Lost {
     pub class: AttemptClass,
     pub cause: Option<Cause>,
-    pub phase: Option<Phase>,
     pub detail: String,
 }
 

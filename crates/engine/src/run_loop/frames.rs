@@ -52,7 +52,7 @@ impl<N: Network> RunLoop<'_, N> {
                 ReadStep::Over
             }
             Got::Broken(error) => {
-                self.lose(net, token, broken(&error, None), *now);
+                self.lose(net, token, broken(&error), *now);
                 ReadStep::Over
             }
         }
@@ -103,7 +103,7 @@ impl<N: Network> RunLoop<'_, N> {
                 let unanswered = self.carrier_mut(token).is_some_and(|carrier| carrier.answered == 0);
                 let found = outcome::of_record(&error, Phase::Head, unanswered);
                 let (class, cause, detail) = (found.class, Some(found.cause), outcome::detail(&error));
-                self.lose(net, token, Lost { class, cause, phase: None, detail }, now);
+                self.lose(net, token, Lost { class, cause, detail }, now);
                 ReadStep::Over
             }
             Ok(()) if over => {
@@ -360,9 +360,9 @@ impl<N: Network> RunLoop<'_, N> {
                 (None, Phase::Head) => Cause::ResetInHead,
                 (None, _) => Cause::ResetInBody,
             };
-            let outcome = AttemptOutcome::failed(lost.class, cause, lost.phase.unwrap_or(phase));
-            let detail = lost.detail.clone();
+            let (outcome, detail) = (AttemptOutcome::failed(lost.class, cause, phase), lost.detail.clone());
             self.note_detail(detail.as_bytes());
+            let outcome = self.of_lost(seat, outcome);
             return self.cut_or_resend(net, seat, outcome, now);
         }
         self.note_detail(failure.detail().unwrap_or_default().as_bytes());
@@ -432,7 +432,7 @@ impl<N: Network> RunLoop<'_, N> {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return read_on,
                 Err(error) => {
-                    self.lose(net, token, broken(&error, Some((Cause::SendFailed, Phase::Send))), now);
+                    self.sending_failed(net, token, &error, now);
                     return false;
                 }
             }
@@ -440,6 +440,20 @@ impl<N: Network> RunLoop<'_, N> {
         // The others have their turn.
         self.queue(token);
         read_on
+    }
+
+    /// Frames could not be sent. What came before the connection broke is read first, so that it does not matter whether
+    /// this or a failed read is noticed first.
+    fn sending_failed(&mut self, net: &mut N, token: Token, error: &io::Error, now: Instant) {
+        let Some(connection) = self.connections.get_mut(token) else { return };
+        connection.closing = true;
+        let Some(carrier) = &mut connection.carrier else { return };
+        carrier.lost.get_or_insert(broken(error));
+        self.readable(net, token, now);
+        // There may be more to read.
+        if self.connections.get(token).is_some_and(|connection| !connection.queued) {
+            self.abort(net, token, now);
+        }
     }
 
     /// Requests that are about to be handed to the kernel count as sent now.
@@ -469,7 +483,6 @@ impl<N: Network> RunLoop<'_, N> {
     }
 }
 
-fn broken(error: &io::Error, at: Option<(Cause, Phase)>) -> Lost {
-    let (cause, phase) = at.unzip();
-    Lost { class: AttemptClass::Reset, cause, phase, detail: error.to_string() }
+fn broken(error: &io::Error) -> Lost {
+    Lost { class: AttemptClass::Reset, cause: None, detail: error.to_string() }
 }

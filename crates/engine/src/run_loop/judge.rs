@@ -68,13 +68,14 @@ impl<N: Network> RunLoop<'_, N> {
         let judged = checks::at_head(head, &asked, checks);
         let mut at_head = words::at_head(judged, request, head, || seen.differs(subject, origin, head, heard));
         if let Some(upload) = &mut connection.upload
-            && upload.is_under_way()
+            && !upload.is_sent()
         {
-            // Whatever it is, the rest of the body can not change it.
+            // Nothing that is sent from now on can change the response. Whether sending had failed before it was read is
+            // a matter of timing, and must not decide.
             upload.stop();
             connection.unsent.clear();
             if at_head == AtHead::Read {
-                at_head = AtHead::Doomed(ANSWERED_EARLY);
+                at_head = AtHead::Cut(ANSWERED_EARLY);
             }
         }
         if at_head == AtHead::Read && head.status == 206 {

@@ -177,6 +177,7 @@ impl<N: Network> RunLoop<'_, N> {
             Ok(()) => AttemptOutcome::failed(AttemptClass::Incomplete, Cause::BodyCutShort, Phase::Body),
             Err(error) => checks::of_truncated(error),
         };
+        let outcome = self.of_lost(token, outcome);
         self.cut_or_resend(net, token, outcome, *now);
         ReadStep::Over
     }

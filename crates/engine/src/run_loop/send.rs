@@ -96,9 +96,10 @@ impl<N: Network> RunLoop<'_, N> {
             template.write(parts, signing, &mut self.scratch)?;
             return Ok(None);
         };
-        let asks = body.expect_continue && !op.unasked;
         let mut maker = op.maker(plan, body, &mut self.key);
         let bytes = maker.size();
+        // There is nothing to agree to in an empty body (RFC 9110 §10.1.1).
+        let asks = body.expect_continue && !op.unasked && bytes > 0;
         let mut whole = || {
             let mut upload = Upload::new(bytes, Frame::Length, None);
             digest(|piece| upload.next_piece(&mut maker, piece))
@@ -318,17 +319,23 @@ impl<N: Network> RunLoop<'_, N> {
         }
         // What was read may have ended the attempt, and there may be more to read.
         if self.connections.get(token).is_some_and(|connection| !connection.queued) {
-            self.cut_or_resend(net, token, SEND_FAILED, now);
+            let outcome = self.of_lost(token, SEND_FAILED);
+            self.cut_or_resend(net, token, outcome, now);
         }
     }
 
-    /// What an attempt ends in whose connection is lost: when not all of the request could be sent and nothing of an answer
-    /// has come, that is what happened, whichever way it was noticed.
+    /// Returns how an attempt ends whose connection was lost, whichever way that was noticed: with the request when not all
+    /// of it could be sent and no response has come, with the response when its head has come.
     pub(super) fn of_lost(&self, token: Token, outcome: AttemptOutcome) -> AttemptOutcome {
         let Some(connection) = self.connections.get(token) else { return outcome };
         let Some(upload) = &connection.upload else { return outcome };
         let unsent = upload.is_broken() || (upload.is_under_way() && outcome.class == AttemptClass::Reset);
-        if unsent && connection.reader.head().is_none() { SEND_FAILED } else { outcome }
+        match connection.reader.head() {
+            None if unsent => SEND_FAILED,
+            // After a failed send the kernel reports the end of the stream instead of the reset.
+            Some(_) if upload.is_broken() => RESET_IN_BODY,
+            _ => outcome,
+        }
     }
 
     /// The request can not be made: a file is gone or shorter than it was, or there is no room for a signature.
@@ -344,4 +351,5 @@ impl<N: Network> RunLoop<'_, N> {
     }
 }
 
+const RESET_IN_BODY: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Reset, Cause::ResetInBody, Phase::Body);
 const SEND_FAILED: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Reset, Cause::SendFailed, Phase::Send);

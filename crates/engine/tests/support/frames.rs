@@ -1,4 +1,5 @@
 //! A simulated server that speaks HTTP/2 in frames written by hand.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use engine::sim::{Accept, Reply, SimServer};
 use measure::Instant;
@@ -104,6 +105,19 @@ pub fn head(stream: u32, status: u16, end: bool) -> Vec<u8> {
     let digits = status.to_string();
     let field = [&[0x08, digits.len() as u8], digits.as_bytes()].concat();
     frame(HEADERS, 0x4 | u8::from(end), stream, &field)
+}
+
+/// A head that leads elsewhere.
+pub fn redirect(stream: u32, status: u16, location: &str) -> Vec<u8> {
+    let digits = status.to_string();
+    let field =
+        [&[0x08, digits.len() as u8], digits.as_bytes(), &[0x0f, 0x1f, location.len() as u8], location.as_bytes()];
+    frame(HEADERS, 0x4, stream, &field.concat())
+}
+
+/// More room for what the client sends, on the connection (0) or on a stream.
+pub fn window_update(stream: u32, bytes: u32) -> Vec<u8> {
+    frame(8, 0, stream, &bytes.to_be_bytes())
 }
 
 pub fn data(stream: u32, bytes: usize, end: bool) -> Vec<u8> {

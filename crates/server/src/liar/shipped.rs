@@ -66,6 +66,7 @@ const SHIPPED: &[(&str, &str)] = cases![
     "31-refused-without-reading"
     "31-reset"
     "31-stalls"
+    "31-success-and-closed"
     "31-success-too-early"
     "32-status-099"
     "32-status-1000"
