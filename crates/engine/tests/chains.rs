@@ -1,16 +1,19 @@
 //! Redirected operations, request by request: every time, byte and connection is counted at its host, and together they are
 //! the whole.
 
+#[path = "support/frames.rs"]
+mod frames;
 mod support;
 
 use engine::plan::*;
 use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
+use frames::*;
 use measure::chains::{Chains, HopStats};
 use measure::units::ByteSize;
 use measure::{Instant, OpKind, Summary, Verdict};
 use server::{Alluxio, Cluster, ClusterConfig, Config, Elsewhere, Server, StandIn};
 use std::net::SocketAddr;
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 use support::*;
 
@@ -201,4 +204,66 @@ fn without_redirects_there_are_no_chains() {
     let summary = summary(&plan, &intervals);
     assert!(summary.stats.chains.is_none());
     assert_eq!(summary.stats.connections.hosts.len(), 1);
+}
+
+/// Takes as long as `Frames` to be reached, and redirects `/object` to another host.
+struct Redirecting;
+
+const OWNER: &str = "http://owner:81/owned";
+
+impl SimServer for Redirecting {
+    fn connect(&mut self, _: Instant) -> Accept {
+        Accept::After(Duration::from_micros(50))
+    }
+
+    fn request(&mut self, now: Instant, request: &str) -> Vec<(Instant, Reply)> {
+        if !request.starts_with("GET /object ") {
+            return answer_at(now + ms(5), 100);
+        }
+        let text = format!("HTTP/1.1 307 There\r\nLocation: {OWNER}\r\nContent-Length: 4\r\n\r\nmore");
+        vec![(now + ms(2), Reply::Bytes(text.into_bytes()))]
+    }
+}
+
+#[test]
+fn redirected_operations_have_the_same_figures_as_over_http1() {
+    let plain = Plan { stop: counted(20), log_ops: true, ..plan() };
+    let mut plan = plain.clone();
+    plan.connections.http2 = Some(Http2Plan { streams: NonZeroU32::MIN });
+    let streams = |asked: Asked| {
+        if asked.before % 2 == 1 {
+            return page(asked, ms(5), 100);
+        }
+        let moved = [redirect(asked.stream, 307, OWNER), data(asked.stream, 4, true)].concat();
+        vec![(asked.now + ms(2), Reply::Bytes(moved))]
+    };
+    let (intervals, ops2) = simulate(&plan, |_| SimNetwork::new(Frames::new(streams)));
+    let over2 = summary(&plan, &intervals);
+    let (intervals, ops1) = simulate(&plain, |_| SimNetwork::new(Redirecting));
+    let over1 = summary(&plain, &intervals);
+    assert_eq!((over1.stats.measured.ok, over1.stats.measured.hops), (20, 20));
+
+    let op = |op: &engine::OpEntry| {
+        let instants = (op.intended, op.started, op.sent, op.first_byte, op.end);
+        let chain: Vec<_> = op.chain.iter().map(|hop| (hop.host.clone(), hop.sent, hop.end, hop.status)).collect();
+        (instants, chain, op.connect_nanos, (op.attempts, op.hops), op.outcome, op.status, op.body_bytes)
+    };
+    assert_eq!(ops2.iter().map(op).collect::<Vec<_>>(), ops1.iter().map(op).collect::<Vec<_>>());
+    let times = |summary: &Summary| {
+        let all = &summary.all;
+        [&all.response, &all.service, &all.ttfb, &all.transfer, &all.connect].map(|times| *times.moments())
+    };
+    assert_eq!(times(&over2), times(&over1));
+    let cut = |summary: &Summary| {
+        let chains = chains(summary);
+        let row = |row: &HopStats| {
+            let counts = (row.position, row.host.clone(), row.attempts, row.redirects, row.opened, row.body_bytes);
+            (counts, row.until_sent_nanos, *row.service.moments())
+        };
+        let sums = [*chains.response.moments(), *chains.service.moments()];
+        let times = (chains.redirect_nanos, chains.reach_nanos, sums);
+        (times, chains.redirect_body_bytes, chains.rows.iter().map(row).collect::<Vec<_>>())
+    };
+    assert_eq!(cut(&over2), cut(&over1));
+    assert_eq!(cut(&over2).0.0, 20 * 2_000_000, "20 redirects of 2 ms");
 }

@@ -465,7 +465,7 @@ impl<N: Network> RunLoop<'_, N> {
             if let Some(connection) = self.connections.get(seat).filter(|it| it.state == State::Active)
                 && let Some(op) = &mut self.slots[connection.slot as usize].op
             {
-                op.sent.get_or_insert(now);
+                op.note_sent(now);
             }
         }
         if let Some(carrier) = self.carrier_mut(token) {

@@ -275,6 +275,14 @@ pub(super) struct Parts {
 }
 
 impl<'p> Op<'p> {
+    /// The first byte of the running attempt's request is handed to the kernel. The only place for that instant, whichever
+    /// version of HTTP is spoken.
+    #[inline]
+    pub fn note_sent(&mut self, now: Instant) {
+        self.attempt.sent = Some(now);
+        self.sent.get_or_insert(now);
+    }
+
     /// The wait for the server to agree to a body is over.
     pub fn note_agreement(&mut self, now: Instant) {
         let waited = self.attempt.sent.or(self.sent).map_or(0, |sent| now.nanos_since(sent));

@@ -47,8 +47,7 @@ impl<N: Network> RunLoop<'_, N> {
         connection.unsent.clear();
         connection.upload = body;
         op.attempt.connection = Some(token);
-        op.attempt.sent = Some(now);
-        op.sent.get_or_insert(now);
+        op.note_sent(now);
         if connection.upload.is_some() {
             self.begin_body(net, token, now);
         } else {

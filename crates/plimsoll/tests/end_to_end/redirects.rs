@@ -1,6 +1,6 @@
 //! Clusters that redirect: whose object is where, and what the way there costs.
 
-use crate::support::{Place, Report, Running, shared_cores, wait_for};
+use crate::support::{Nginx, Place, Report, Running, Setup, shared_cores, wait_for};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
@@ -173,4 +173,30 @@ fn failed_operations_are_why_the_exit_code_is_not_0() {
     let refused = place.run(["run", "a.yaml", "--resume", "cost/00/1-entry"]);
     refused.expect(2);
     assert!(refused.stderr.starts_with("plimsoll: --resume: cost/00/1-entry is not a study: "), "{}", refused.stderr);
+}
+
+#[test]
+fn redirects_cost_no_more_over_http2_and_the_hops_say_so() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    place.write("names", "1m\n");
+    for http2 in [false, true] {
+        let Some(owner) = Nginx::start(Setup { http2, ..Setup::default() }) else { return };
+        let moved = format!("location ~ ^/way/(.*)$ {{ return 307 {}$1; }}", owner.url("/f/"));
+        let Some(entry) = Nginx::start(Setup { http2, server: moved.leak(), ..Setup::default() }) else { return };
+        let (url, out) = (entry.url("/way"), if http2 { "http2" } else { "http1" });
+        let words =
+            ["redirects", &url, "--names", "names", "-d", "500ms", "--warmup", "100ms", "--pairs", "1", "-c", "2"];
+        let flag = if http2 { &["--http2"][..] } else { &[] };
+        place.run(words.iter().chain(&["--out", out]).chain(flag)).expect(0);
+        let (_, report) = place.report(&place.path(&format!("{out}/00/1-entry")));
+        let share = |name: &str| report.at(&format!("/redirects/{name}")).as_f64().expect("a share");
+        let cost = share("redirect_share") + share("reach_share");
+        // The object takes far longer than the redirect; only what is stamped wrongly makes it nearly all of the time.
+        assert!(cost > 0.0 && cost < 0.6, "{out}: {cost}");
+        for log in [owner.quit(), entry.quit()] {
+            let spoken = if http2 { "HTTP/2.0" } else { "HTTP/1.1" };
+            assert!(!log.is_empty() && log.iter().all(|request| request.protocol == spoken), "{out}");
+        }
+    }
 }

@@ -47,6 +47,9 @@ pub struct Reach {
     /// Do not check the server's certificate.
     #[arg(long)]
     pub insecure: bool,
+    /// Speak HTTP/2: asked for by ALPN with https, where the server may choose HTTP/1.1; with http the server must know it.
+    #[arg(long)]
+    pub http2: bool,
     /// Follow redirects from https:// to http:// too.
     #[arg(long)]
     pub allow_downgrade: bool,
@@ -68,6 +71,7 @@ impl Reach {
         flag("--connect-to", &self.connect_to);
         for (name, is_on) in [
             ("--insecure", self.insecure),
+            ("--http2", self.http2),
             ("--allow-downgrade", self.allow_downgrade),
             ("--allow-private-redirects", self.allow_private_redirects),
         ] {
