@@ -237,6 +237,12 @@ impl ResponseReader {
         self.message.as_ref().map_or(Reading::Head, |(_, body)| body.reading())
     }
 
+    /// Whether a head, interim or final, has begun to arrive and is not complete.
+    #[inline]
+    pub fn is_within_head(&self) -> bool {
+        self.message.is_none() && !self.collector.is_empty()
+    }
+
     /// Bytes received so far that are not body: all heads, chunk framing, trailers.
     #[inline]
     pub fn head_bytes(&self) -> u64 {

@@ -115,6 +115,9 @@ pub struct Checks {
     pub etag_is_name: bool,
 }
 
+/// Header fields that can be expected of a response: no head has more of them.
+pub const EXPECTED_HEADERS_MAX: usize = wire::response::MAX_HEADERS;
+
 impl Checks {
     /// How many header fields a good answer has to have.
     pub(crate) fn fields(&self) -> usize {

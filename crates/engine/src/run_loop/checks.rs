@@ -15,7 +15,7 @@ pub(super) struct Asked {
     /// Size of the whole object, when known and the whole object was asked for.
     pub size: Option<u64>,
     /// One bit for each header field that had to be there and was.
-    pub headers_matched: u64,
+    pub headers_matched: u128,
 }
 
 /// What to do once the head is known.

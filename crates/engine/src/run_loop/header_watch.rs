@@ -1,13 +1,17 @@
 //! Of all that a head says, what a run asks about.
 
 use super::words::Heard;
-use crate::plan::{Checks, Plan, Subject};
+use crate::plan::{Checks, EXPECTED_HEADERS_MAX, Plan, Subject};
 
 /// Bytes of a `Server` header that are kept.
 const SOFTWARE_BYTES_MAX: usize = 256;
 
 /// A tag of an object is never longer; others are taken for none.
 const ETAG_BYTES_MAX: usize = 1024;
+
+/// The bit for an object's name.
+const NAME_BIT: u128 = 1 << (u128::BITS - 1);
+const _: () = assert!(EXPECTED_HEADERS_MAX < u128::BITS as usize, "each field has a bit, and the name has one");
 
 /// Looks for the few header fields that something depends on.
 pub(super) struct HeaderWatch<'a> {
@@ -21,8 +25,8 @@ pub(super) struct HeaderWatch<'a> {
     wanted: &'a [wire::header::Header],
     /// The object's name, where `ETag` has to tell it, and whether it may be that of an encoded body.
     named: Option<(&'a str, bool)>,
-    /// One bit for each wanted field.
-    pub matched: u64,
+    /// One bit for each wanted field, and the last one for the name.
+    pub matched: u128,
     /// Nothing but what [`Heard`] looks for is of interest.
     heard_only: bool,
 }
@@ -69,16 +73,16 @@ impl<'a> HeaderWatch<'a> {
             self.group_value.clear();
             self.group_value.extend_from_slice(value);
         }
-        for (index, header) in self.wanted.iter().enumerate() {
+        for (index, header) in self.wanted.iter().enumerate().take(EXPECTED_HEADERS_MAX) {
             if header.name.as_str().as_bytes().eq_ignore_ascii_case(name) && value == header.value.as_str().as_bytes() {
-                self.matched |= 1 << index.min(63);
+                self.matched |= 1 << index;
             }
         }
         if let Some((wanted, encoded)) = self.named
             && name.eq_ignore_ascii_case(b"etag")
             && is_tag_of(value, wanted, encoded)
         {
-            self.matched |= 1 << 63;
+            self.matched |= NAME_BIT;
         }
     }
 }

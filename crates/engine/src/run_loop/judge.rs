@@ -40,7 +40,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Judges the head that was just read; an outcome means that the body is not wanted.
-    pub(super) fn head_known(&mut self, token: Token, headers_matched: u64) -> Option<AttemptOutcome> {
+    pub(super) fn head_known(&mut self, token: Token, headers_matched: u128) -> Option<AttemptOutcome> {
         let connection = self.connections.get_mut(token)?;
         let head = connection.reader.head()?;
         let op = self.slots[connection.slot as usize].op.as_mut()?;

@@ -96,9 +96,7 @@ pub(super) struct Attempt {
     /// Known once the head is.
     pub at_head: AtHead,
     /// One bit for each header field that had to be there and was.
-    pub headers_matched: u64,
-    /// Interim heads that came before what was read last.
-    pub interim_seen: u32,
+    pub headers_matched: u128,
     /// The tag of the object that the answer names; kept for parts.
     pub etag: Option<Box<str>>,
     /// It has ended and was recorded.
@@ -124,7 +122,6 @@ impl Attempt {
             first_address: 0,
             at_head: AtHead::Read,
             headers_matched: 0,
-            interim_seen: 0,
             etag: None,
             over: false,
             refusal: Refusal::default(),

@@ -233,10 +233,13 @@ impl<N: Network> RunLoop<'_, N> {
     pub(super) fn read_piece(&mut self, token: Token, piece: &[u8], parsed: &mut Parsed, now: Instant) {
         match &mut parsed.end {
             ParseEnd::NeedMore => {
-                self.note_first_byte(token, now);
+                let before = self.heads_so_far(token);
                 if let Some(read) = self.read_events(token, piece) {
                     parsed.body += read.body;
                     parsed.end = read.end;
+                }
+                if let Some(before) = before {
+                    self.note_first_byte(token, before, now);
                 }
                 if matches!(parsed.end, ParseEnd::Cut(_)) && self.mismatch.is_none() {
                     self.note_detail(piece);
@@ -275,17 +278,23 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// The first byte of an answer is that of its final head: interim ones are passed over, and that of a redirect makes
-    /// room for the next.
+    /// Interim heads read so far, and whether a head has begun without being complete; `None` once the final head is known.
     #[inline]
-    fn note_first_byte(&mut self, token: Token, now: Instant) {
+    fn heads_so_far(&self, token: Token) -> Option<(u32, bool)> {
+        let Reader::Http1(reader) = &self.connections.get(token)?.reader else { return None };
+        reader.head().is_none().then(|| (reader.interim(), reader.is_within_head()))
+    }
+
+    /// Notes when the first byte of the response came, from what was known `before` the piece that has just been read. It is
+    /// that of the final head, in however many pieces this comes: interim heads are passed over, and that of a redirect
+    /// makes room for the next.
+    #[inline]
+    fn note_first_byte(&mut self, token: Token, before: (u32, bool), now: Instant) {
         let Some(connection) = self.connections.get(token) else { return };
         let Some(op) = &mut self.slots[connection.slot as usize].op else { return };
-        let reader = &connection.reader;
-        let begins = reader.is_untouched() || reader.interim() != op.attempt.interim_seen;
-        if begins && reader.head().is_none() {
+        let (interim, within_head) = before;
+        if !within_head || connection.reader.interim() != interim {
             op.first_byte = Some(now);
-            op.attempt.interim_seen = reader.interim();
         }
     }
 

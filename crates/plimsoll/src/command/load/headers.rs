@@ -14,6 +14,10 @@ pub const BASE64: GeneralPurpose = base64::engine::general_purpose::STANDARD;
 
 /// What a good answer is, to a request with these header fields.
 pub fn checks(flags: &Checks, headers: &[Header]) -> Result<plan::Checks, Failure> {
+    let (expected, most) = (flags.expect_header.len(), plan::EXPECTED_HEADERS_MAX);
+    if expected > most {
+        return Err(Failure::usage(format!("--expect-header is given {expected} times: at most {most}")));
+    }
     Ok(plan::Checks {
         statuses: flags.expect_status.clone(),
         size: flags.expect_size.map(|size| size.0),
