@@ -63,7 +63,8 @@ pub struct DeleteError {
 impl DeleteResult {
     /// Reads a message.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
-        let root = Element::parse_named(bytes, "DeleteResult")?;
+        // Where all went well a quiet response has no children, and only its name shows what it is.
+        let root = Element::parse_response(bytes, "DeleteResult", &["Deleted", "Error"])?;
         let deleted = root.children("Deleted").map(|element| element.required("Key").map(Into::into));
         let error = |element: &Element| -> Result<DeleteError, XmlError> {
             let ErrorBody { code, message, .. } = ErrorBody::of(element)?;

@@ -169,7 +169,13 @@ impl ErrorBody {
 
     /// Reads a message.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
-        Self::of(&Element::parse_named(bytes, "Error")?)
+        let root = Element::parse(bytes)?;
+        // Some servers put the error into an `ErrorResponse`, as other services of Amazon's do.
+        match root.is("Error") {
+            true => Self::of(&root),
+            false if root.is("ErrorResponse") => Self::of(root.children("Error").next().unwrap_or(&root)),
+            false => Err(XmlError::NotA("Error")),
+        }
     }
 
     pub(super) fn of(element: &Element) -> Result<Self, XmlError> {
@@ -225,6 +231,8 @@ mod tests {
         assert_eq!(error.resource.as_deref(), Some("/mybucket/myfoto.jpg"));
         assert_eq!(error.request_id.as_deref(), Some("4442587FB7D0A2F9"));
         assert_eq!(ErrorBody::parse(b"<Error/>"), Err(XmlError::Missing("Code")));
+        let wrapped = b"<ErrorResponse><Error><Code>SlowDown</Code></Error></ErrorResponse>";
+        assert_eq!(ErrorBody::parse(wrapped).map(|error| error.code), Ok(ErrorCode::SlowDown));
         let long = format!("<Error><Code>SlowDown</Code><Message>{}</Message></Error>", "m".repeat(9000));
         assert_eq!(ErrorBody::parse(long.as_bytes()).unwrap().message.len(), MAX_TEXT_BYTES);
     }

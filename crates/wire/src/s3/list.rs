@@ -41,7 +41,7 @@ pub struct ListedObject {
 impl ListResult {
     /// Reads a message.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
-        let root = Element::parse_named(bytes, "ListBucketResult")?;
+        let root = Element::parse_response(bytes, "ListBucketResult", &["Contents", "IsTruncated", "KeyCount"])?;
         let url_encoded = match root.text("EncodingType").map(str::trim_ascii) {
             None | Some("") => false,
             Some("url") => true,

@@ -8,6 +8,7 @@ mod error;
 mod list;
 mod location;
 mod multipart;
+mod uploads;
 mod xml;
 
 pub use delete::{DeleteError, DeleteRequest, DeleteResult, MAX_DELETED};
@@ -16,4 +17,5 @@ pub use list::{ListResult, ListedObject};
 pub use location::{Addressing, AddressingError, Bucket, LocationError, MAX_KEY_BYTES, S3Location};
 pub use multipart::read_complete;
 pub use multipart::{Completed, CompletedPart, CompletedUpload, InitiatedUpload, MAX_PARTS, write_complete};
+pub use uploads::{OpenUpload, OpenUploads, UploadMarker};
 pub use xml::{MAX_XML_BYTES, XmlError};

@@ -20,7 +20,7 @@ pub struct InitiatedUpload {
 impl InitiatedUpload {
     /// Reads a message.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
-        let root = Element::parse_named(bytes, "InitiateMultipartUploadResult")?;
+        let root = Element::parse_response(bytes, "InitiateMultipartUploadResult", &["UploadId"])?;
         let upload_id = root.required("UploadId")?;
         if upload_id.is_empty() {
             return Err(XmlError::BadValue("UploadId"));
@@ -100,11 +100,10 @@ pub enum Completed {
 impl Completed {
     /// Reads the body of an answer with a status of 200.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
-        let root = Element::parse(bytes)?;
-        if root.is("Error") {
-            return ErrorBody::of(&root).map(Self::Failed);
+        if let Ok(error) = ErrorBody::parse(bytes) {
+            return Ok(Self::Failed(error));
         }
-        let root = root.named("CompleteMultipartUploadResult")?;
+        let root = Element::parse_response(bytes, "CompleteMultipartUploadResult", &["ETag"])?;
         let text = |name| root.text(name).map(Into::into);
         Ok(Self::Done(CompletedUpload {
             location: text("Location"),
@@ -158,6 +157,22 @@ mod tests {
         }
         assert_eq!(read(&part("1").repeat(10_000)).unwrap().len(), 10_000);
         assert_eq!(read(&part("1").repeat(10_001)), Err(XmlError::TooMany));
+    }
+
+    /// As gofakes3 (rclone, renterd) and others name them.
+    #[test]
+    fn the_name_of_the_outermost_element_does_not_matter() {
+        for root in ["InitiateMultipartUpload", "InitiateMultipartUploadResult", "Other"] {
+            let text = format!("<{root}><Bucket>b</Bucket><Key>k</Key><UploadId>7</UploadId></{root}>");
+            assert_eq!(InitiatedUpload::parse(text.as_bytes()).map(|begun| begun.upload_id), Ok("7".into()));
+        }
+        let error = b"<Error><Code>AccessDenied</Code><UploadId>7</UploadId></Error>";
+        assert_eq!(InitiatedUpload::parse(error), Err(XmlError::NotA("InitiateMultipartUploadResult")));
+        let done = Completed::parse(b"<CompleteMultipartUpload><ETag>e</ETag></CompleteMultipartUpload>");
+        assert!(matches!(done, Ok(Completed::Done(upload)) if &*upload.etag == "e"));
+        let html = b"<html><body>sign in</body></html>";
+        assert_eq!(Completed::parse(html), Err(XmlError::NotA("CompleteMultipartUploadResult")));
+        assert_eq!(InitiatedUpload::parse(html), Err(XmlError::NotA("InitiateMultipartUploadResult")));
     }
 
     #[test]
