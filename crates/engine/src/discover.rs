@@ -5,7 +5,7 @@
 
 use crate::control::Control;
 use crate::exchange::counted;
-use crate::plan::{Plan, RangeChoice, RequestPlan, Subject};
+use crate::plan::{Checks, Plan, RangeChoice, RangeStatus, RequestPlan, Subject};
 use crate::run::{Observer, RunError, run};
 use crate::run_loop::log::OpEntry;
 use measure::{AttemptOutcome, Instant, Interval, OpKind};
@@ -88,6 +88,7 @@ pub fn discover_sizes(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Insta
         method: "GET".into(),
         kind: OpKind::GetRange,
         range: first_byte.map(RangeChoice::Fixed),
+        checks: Checks { ranges: RangeStatus::Also200, ..Checks::default() },
         ..head.clone()
     };
     let mut last = None;

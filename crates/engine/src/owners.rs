@@ -96,7 +96,7 @@ impl Asking<'_> {
     fn owner(&mut self, op: &OpEntry) -> Result<Owner, AttemptOutcome> {
         match op.outcome.cause {
             // An empty object has no first byte, and who ignores ranges still has what it sends.
-            Cause::None | Cause::RangeBeyondEnd | Cause::RangeIgnored => Ok(Owner::Entry),
+            Cause::None | Cause::RangeBeyondEnd | Cause::RangeIgnored | Cause::RangeBy200 => Ok(Owner::Entry),
             Cause::NotFollowed => self.named(op),
             _ => Err(op.outcome),
         }

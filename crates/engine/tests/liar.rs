@@ -152,3 +152,17 @@ fn every_case_ends_as_it_must() {
     let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
+
+#[test]
+fn a_range_by_200_succeeds_where_the_user_accepts_it() {
+    for (name, succeeds) in
+        [("49-range-by-200", true), ("49-range-ignored-same-length", false), ("49-range-ignored", false)]
+    {
+        let case = Case::named(name).unwrap();
+        let liar = Liar::start(case.clone()).unwrap();
+        let mut plan = plan_for(&case, liar.address());
+        plan.mix.requests_mut()[0].checks.ranges = RangeStatus::Also200;
+        let tally = summary(&plan, &run(&plan).intervals).stats.measured;
+        assert_eq!((tally.ok, tally.failed), if succeeds { (1, 0) } else { (0, 1) }, "{name}");
+    }
+}

@@ -118,6 +118,7 @@ enumerated! {
         TotalTimedOut => "total_timed_out", "not complete within the total timeout";
         ResetInBody => "reset_in_body", "reset inside the body";
         RangeIgnored => "range_ignored", "200 with the whole object to a range request";
+        RangeBy200 => "range_by_200", "200 instead of 206, with the Content-Range and the length of the range (--accept-200-ranges)";
         WrongContentRange => "wrong_content_range", "206 with a range other than the one asked for";
         NoContentRange => "no_content_range", "206 without a valid Content-Range";
         UnaskedPartial => "unasked_partial", "206 to a request without a range";

@@ -21,6 +21,8 @@ pub enum Auth {
         /// How bodies are covered by it.
         payload: S3Payload,
     },
+    /// By nothing, of S3: its error messages are read as those of signed requests are.
+    S3Anonymous,
     /// By a session, or one for each slot, opened before the run.
     Session(Box<Sessions>),
 }

@@ -14,7 +14,7 @@ pub use batch::{Batch, BatchSize, Lot};
 pub use connections::{ConnectTo, ConnectionPlan, Http2Plan, Route, Spread};
 pub use request::{
     Answers, BodyPlan, Checks, EXPECTED_HEADERS_MAX, Framing, MESSAGE_BYTES_MAX, Mix, Multipart, Pick, RangeChoice,
-    RequestPlan, Source, Then, Wanted,
+    RangeStatus, RequestPlan, Source, Then, Wanted,
 };
 pub use targets::{Area, Item, Members, ORIGINS_MAX, Subject, Targets, fresh_number, fresh_prefix};
 

@@ -99,11 +99,23 @@ impl BodyPlan {
     }
 }
 
+/// Status codes that a range may come with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RangeStatus {
+    /// 206 only (RFC 9110 §14.2).
+    #[default]
+    Only206,
+    /// Also 200, as gofakes3 and what is built on it send it, where `Content-Range` and length are those of the range.
+    Also200,
+}
+
 /// What an answer is checked for.
 #[derive(Clone, Debug, Default)]
 pub struct Checks {
     /// Status codes that are a success; empty: any 2xx (206 for ranges).
     pub statuses: Vec<u16>,
+    /// Status codes that a range may come with.
+    pub ranges: RangeStatus,
     /// Size of the body in bytes.
     pub size: Option<u64>,
     /// Header fields that must be there with that value.

@@ -1,7 +1,7 @@
 //! What an answer amounts to: pure functions from what was asked and what came to an outcome.
 
 use crate::http2::Failure;
-use crate::plan::{Checks, Follow};
+use crate::plan::{Checks, Follow, RangeStatus};
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 use wire::message::Truncated;
 use wire::range::ByteRange;
@@ -47,6 +47,11 @@ pub(super) fn at_head(head: &Head, asked: &Asked, checks: &Checks) -> AtHead {
     }
     let range = |cause| failed(AttemptClass::Range, cause, Phase::Head);
     match (status, asked.range) {
+        (200, Some(wanted)) if holds_range(head, wanted) => {
+            if checks.ranges == RangeStatus::Only206 {
+                return Doomed(range(Cause::RangeBy200));
+            }
+        }
         (200, Some(_)) => return Cut(range(Cause::RangeIgnored)),
         (206, None) => return Doomed(range(Cause::UnaskedPartial)),
         (206, Some(_)) if head.content_type_multipart_byteranges => return Doomed(range(Cause::MultipartRange)),
@@ -78,6 +83,14 @@ pub(super) fn at_head(head: &Head, asked: &Asked, checks: &Checks) -> AtHead {
         return Doomed(failed(AttemptClass::Unexpected, Cause::HeaderDiffers, Phase::Head));
     }
     Read
+}
+
+/// Whether a response has the `Content-Range` that was asked for and, as far as it declares a length, the range's bytes alone.
+fn holds_range(head: &Head, wanted: ByteRange) -> bool {
+    let expected = expected_range(wanted, head);
+    let has_its_length = head.declared_length.is_none_or(|length| length == expected.len());
+    let has_its_place = matches!(&head.content_range, RangeField::Valid(found) if found.range == Some(expected));
+    has_its_length && has_its_place
 }
 
 /// Size of the whole object, as a `Content-Range` tells it.

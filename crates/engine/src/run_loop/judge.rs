@@ -78,7 +78,7 @@ impl<N: Network> RunLoop<'_, N> {
                 at_head = AtHead::Cut(ANSWERED_EARLY);
             }
         }
-        if at_head == AtHead::Read && head.status == 206 {
+        if at_head == AtHead::Read && matches!(head.status, 200 | 206) {
             op.range = op.range.map(|wanted| checks::expected_range(wanted, head));
         }
         if at_head == AtHead::Redirect {

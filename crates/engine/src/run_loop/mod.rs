@@ -178,7 +178,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         (start, wall): (Instant, Timestamp),
     ) -> Self {
         let (signer, sessions) = match &plan.auth {
-            Auth::None => (None, Box::default()),
+            Auth::None | Auth::S3Anonymous => (None, Box::default()),
             Auth::S3 { signer, .. } => (Some(Signer::clone(signer)), Box::default()),
             Auth::Session(sessions) => (None, sessions.lines_of(share.thread, share.threads)),
         };

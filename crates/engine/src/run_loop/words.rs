@@ -93,7 +93,7 @@ fn announced(value: &[u8]) -> Option<Algorithm> {
 
 /// Whether requests are those of S3.
 pub(super) fn speaks_s3(plan: &Plan) -> bool {
-    matches!(plan.auth, Auth::S3 { .. })
+    matches!(plan.auth, Auth::S3 { .. } | Auth::S3Anonymous)
 }
 
 /// What a refusal said in its head.
@@ -146,7 +146,9 @@ pub(super) fn at_head(judged: AtHead, request: &RequestPlan, head: &Head, change
         {
             AtHead::Doomed(ACKED_LOST)
         }
-        AtHead::Read if head.status == 206 && changed() => AtHead::Doomed(OBJECT_CHANGED),
+        AtHead::Read if request.range.is_some() && matches!(head.status, 200 | 206) && changed() => {
+            AtHead::Doomed(OBJECT_CHANGED)
+        }
         _ => judged,
     }
 }

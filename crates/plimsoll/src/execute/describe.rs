@@ -3,8 +3,8 @@
 use super::{Output, host};
 use crate::redact;
 use engine::plan::{
-    Answers, Auth, BodyPlan, Choice, Follow, Framing, LoadModel, Pick, Plan, RangeChoice, RequestPlan, Route, Shared,
-    Source, Subject, Trap, Wanted,
+    Answers, Auth, BodyPlan, Choice, Follow, Framing, LoadModel, Pick, Plan, RangeChoice, RangeStatus, RequestPlan,
+    Route, Shared, Source, Subject, Trap, Wanted,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::Enumerated;
@@ -209,6 +209,9 @@ fn request_settings(request: &RequestPlan) -> Vec<(String, String)> {
         set("delete_batch", batch.most.get().to_string());
     }
     let checks = &request.checks;
+    if checks.ranges == RangeStatus::Also200 {
+        set("accept_200_ranges", true.to_string());
+    }
     if !checks.statuses.is_empty() {
         set("expect_status", checks.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(","));
     }

@@ -124,6 +124,7 @@ const SHIPPED: &[(&str, &str)] = cases![
     "48-endless-body-of-known-size"
     "48-endless-chunks-of-known-size"
     "49-range-ignored"
+    "49-range-by-200"
     "49-range-ignored-endless"
     "49-range-ignored-same-length"
     "50-body-longer-than-range"

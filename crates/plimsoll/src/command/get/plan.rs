@@ -97,7 +97,7 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
         }
     }
     let mut headers = load::headers(&args.common.requests, credentials)?;
-    if args.expect == Some(Wanted::Told) && matches!(auth, Auth::S3 { .. }) {
+    if args.expect == Some(Wanted::Told) && matches!(auth, Auth::S3 { .. } | Auth::S3Anonymous) {
         // Without it, S3 tells no checksum.
         headers.extend(Header::parse("x-amz-checksum-mode: ENABLED"));
     }

@@ -214,6 +214,9 @@ pub struct Checks {
     /// Take only these status codes for a success, like 200,206.
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = status)]
     pub expect_status: Vec<u16>,
+    /// Count a range that comes with 200 instead of 206 as a success, if its Content-Range and its length are those asked for.
+    #[arg(long, help_heading = "Checks and figures", hide_short_help = true)]
+    pub accept_200_ranges: bool,
     /// Body size that every answer must have.
     #[arg(long, value_name = "SIZE", help_heading = "Checks and figures", hide_short_help = true)]
     pub expect_size: Option<ByteSize>,

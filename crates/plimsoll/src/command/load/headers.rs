@@ -20,6 +20,7 @@ pub fn checks(flags: &Checks, headers: &[Header]) -> Result<plan::Checks, Failur
     }
     Ok(plan::Checks {
         statuses: flags.expect_status.clone(),
+        ranges: if flags.accept_200_ranges { plan::RangeStatus::Also200 } else { plan::RangeStatus::Only206 },
         size: flags.expect_size.map(|size| size.0),
         headers: flags.expect_header.iter().map(|line| header(line, "--expect-header")).collect::<Result<_, _>>()?,
         encoding_asked: headers

@@ -157,7 +157,7 @@ impl Args {
             None => Addressing::Path,
         };
         let auth = match (found, self.anonymous) {
-            (_, true) => Auth::None,
+            (_, true) => Auth::S3Anonymous,
             (Some(found), false) => Auth::S3 {
                 signer: Box::new(Signer::new(found.keys, &region, "s3")),
                 carried: self.presign.map_or(Carried::Header, Carried::Query),
