@@ -1,8 +1,11 @@
 //! Where the keys for S3 come from: typed, a named profile, the environment, the default profile, or the machine's own
 //! role. The first place that has any is taken whole; places are never mixed. What was found is never shown, only where.
 
+mod endpoint;
 mod imds;
 mod profile;
+
+pub use endpoint::configured;
 
 use crate::failure::Failure;
 use crate::typed;

@@ -15,8 +15,42 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 const ELSEWHERE: [&str; 6] =
     ["source_profile", "credential_source", "role_arn", "credential_process", "sso_session", "sso_start_url"];
 
-/// The settings of one profile in one file.
-type Settings = HashMap<String, String>;
+/// The settings of one section.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    plain: HashMap<String, String>,
+    /// Indented lines below a setting without a value, by its name and theirs.
+    nested: HashMap<(String, String), String>,
+}
+
+impl Settings {
+    /// The value of a setting that is there and not empty.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.plain.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// As [`Self::get`], of a setting below another one.
+    pub(super) fn nested(&self, above: &str, name: &str) -> Option<&str> {
+        let value = self.nested.get(&(above.to_owned(), name.to_owned()));
+        value.map(String::as_str).filter(|value| !value.is_empty())
+    }
+}
+
+/// What one file says of a profile.
+pub(super) struct Sections {
+    /// The file.
+    pub(super) path: PathBuf,
+    /// The profile's own section.
+    pub(super) profile: Settings,
+    text: String,
+}
+
+impl Sections {
+    /// Another section of the same file, if it is there.
+    pub(super) fn other(&self, name: &str) -> Option<Settings> {
+        section_of(&self.text, name)
+    }
+}
 
 /// The profile that was asked for by name; that it is not there is the user's mistake.
 pub fn named(name: &str, around: &Surroundings) -> Result<Credentials, Failure> {
@@ -41,20 +75,29 @@ fn places(around: &Surroundings) -> Vec<(PathBuf, bool)> {
     credentials.map(|path| (path, false)).into_iter().chain(config.map(|path| (path, true))).collect()
 }
 
-fn find(name: &str, around: &Surroundings) -> Result<Option<Credentials>, Failure> {
-    let (mut found, mut region, mut elsewhere) = (None, None, None);
+/// What the files say of a profile, in the order in which they are asked.
+pub(super) fn sections(name: &str, around: &Surroundings) -> Result<Vec<Sections>, Failure> {
+    let mut found = Vec::new();
     for (path, is_config) in places(around) {
         let Some(text) = read(&path)? else { continue };
         let section = if is_config && name != "default" { format!("profile {name}") } else { name.to_owned() };
-        let settings = section_of(&text, &section);
+        let profile = section_of(&text, &section).unwrap_or_default();
+        found.push(Sections { path, profile, text });
+    }
+    Ok(found)
+}
+
+fn find(name: &str, around: &Surroundings) -> Result<Option<Credentials>, Failure> {
+    let (mut found, mut region, mut elsewhere) = (None, None, None);
+    for Sections { path, profile: settings, .. } in sections(name, around)? {
         if found.is_none() {
             found = keys(name, &path, &settings)?;
         }
+        region = region.or_else(|| settings.get("region").map(str::to_owned));
         if elsewhere.is_none() {
-            elsewhere =
-                ELSEWHERE.iter().find(|setting| settings.contains_key(**setting)).map(|setting| (*setting, path));
+            let setting = ELSEWHERE.iter().find(|setting| settings.plain.contains_key(**setting));
+            elsewhere = setting.map(|setting| (*setting, path));
         }
-        region = region.or_else(|| settings.get("region").cloned());
     }
     if let (None, Some((setting, path))) = (&found, elsewhere) {
         return Err(Failure::usage(format!(
@@ -68,7 +111,7 @@ fn find(name: &str, around: &Surroundings) -> Result<Option<Credentials>, Failur
 }
 
 fn keys(name: &str, path: &Path, settings: &Settings) -> Result<Option<Credentials>, Failure> {
-    let get = |setting| settings.get(setting).filter(|value: &&String| !value.is_empty());
+    let get = |setting| settings.get(setting);
     let source = || Source::Profile(name.to_owned(), path.to_owned());
     match (get("aws_access_key_id"), get("aws_secret_access_key")) {
         (Some(access_key), Some(secret)) => {
@@ -97,19 +140,32 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
-/// The settings of a section. Later ones replace earlier ones; indented lines belong to a setting with parts of its
-/// own, none of which is needed.
-fn section_of(text: &str, wanted: &str) -> Settings {
-    let mut settings = Settings::new();
+/// The settings of a section, if it is there. Later ones replace earlier ones. Indented lines belong to the setting above
+/// them where it has no value; otherwise they continue a value that nothing here needs.
+fn section_of(text: &str, wanted: &str) -> Option<Settings> {
+    let mut settings = None;
     let mut inside = false;
+    let mut above = None;
     for line in text.lines() {
         if let Some(name) = line.trim().strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             inside = name.0.split_whitespace().eq(wanted.split_whitespace());
-        } else if inside
-            && !line.starts_with([' ', '\t', '#', ';'])
-            && let Some((name, value)) = line.split_once('=')
-        {
-            settings.insert(name.trim().to_ascii_lowercase(), value.trim().to_owned());
+            above = None;
+            if inside {
+                settings.get_or_insert_with(Settings::default);
+            }
+            continue;
+        }
+        let is_comment = line.trim_start().starts_with(['#', ';']);
+        let Some(settings) = settings.as_mut().filter(|_| inside && !is_comment) else { continue };
+        let Some((name, value)) = line.split_once('=') else { continue };
+        let (name, value) = (name.trim().to_ascii_lowercase(), value.trim().to_owned());
+        if line.starts_with([' ', '\t']) {
+            if let Some(above) = &above {
+                settings.nested.insert((String::clone(above), name), value);
+            }
+        } else {
+            above = Some(name.clone()).filter(|_| value.is_empty());
+            settings.plain.insert(name, value);
         }
     }
     settings
@@ -120,16 +176,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn indented_lines_belong_to_the_setting_without_a_value_above_them() {
+        let text = "[services a]\ns3 =\n  # endpoint_url = comment\n\n\tendpoint_url = http://one\nec2=\n endpoint_url = x\n\
+                    other = value\n  endpoint_url = continued\n[services b]\n  endpoint_url = orphan\n";
+        let section = section_of(text, "services a").unwrap();
+        assert_eq!(section.nested("s3", "endpoint_url"), Some("http://one"));
+        assert_eq!(section.nested("ec2", "endpoint_url"), Some("x"));
+        assert_eq!(section.nested.len(), 2);
+        assert_eq!(section.get("endpoint_url"), None);
+        assert!(section_of(text, "services b").unwrap().nested.is_empty());
+    }
+
+    #[test]
     fn sections_are_read_as_other_tools_do() {
         let text = "aws_access_key_id = outside\n[default]\nAWS_Access_Key_Id=one\n# comment = x\ns3 =\n  region = inner\n\
                     region = r1 \n[ profile  two ]\r\nregion=r2\r\naws_secret_access_key = a=b\n[default]\nregion = r3\n";
-        let default = section_of(text, "default");
-        assert_eq!(default["aws_access_key_id"], "one");
-        assert_eq!(default["region"], "r3");
-        assert_eq!(default["s3"], "");
-        assert_eq!(default.len(), 3);
-        let two = section_of(text, "profile two");
-        assert_eq!((two["region"].as_str(), two["aws_secret_access_key"].as_str()), ("r2", "a=b"));
-        assert!(section_of(text, "two").is_empty());
+        let default = section_of(text, "default").unwrap();
+        assert_eq!(default.get("aws_access_key_id"), Some("one"));
+        assert_eq!(default.get("region"), Some("r3"));
+        assert_eq!(default.plain["s3"], "");
+        assert_eq!(default.plain.len(), 3);
+        assert_eq!((default.nested("s3", "region"), default.nested.len()), (Some("inner"), 1));
+        let two = section_of(text, "profile two").unwrap();
+        assert_eq!((two.get("region"), two.get("aws_secret_access_key")), (Some("r2"), Some("a=b")));
+        assert!(section_of(text, "two").is_none());
     }
 }

@@ -113,6 +113,56 @@ fn mistakes_are_told_with_their_mend_and_without_secrets() {
     assert!(error(&place, &Args::default()).contains("can not be read"));
 }
 
+/// The configured server, and which source named it.
+fn configured_in(place: &Place, args: &Args) -> Result<Option<(String, String)>, String> {
+    let variable = |name: &str| place.variables.get(name).cloned();
+    let found = configured(args, &Surroundings::new(&variable)).map_err(Failure::into_message)?;
+    Ok(found.map(|(url, named_by)| (url, named_by.to_string())))
+}
+
+const ENDPOINTS: &str = "[default]\nendpoint_url = http://default\nregion = r\n\
+                         [profile both]\nservices = local\nendpoint_url = http://both\n\
+                         [profile other-service]\nservices = ec2-only\nendpoint_url = http://fallback\n\
+                         [profile dangling]\nservices = missing\nendpoint_url = http://dangling\n\
+                         [profile off]\nignore_configured_endpoint_urls = true\nendpoint_url = http://off\n\
+                         [services local]\ns3 =\n  endpoint_url = http://services\nec2 =\n  endpoint_url = http://ec2\n\
+                         [services ec2-only]\nec2 =\n  endpoint_url = http://ec2\n";
+
+#[test]
+fn the_configured_server_follows_the_order_of_the_aws_sdks() {
+    let expect = |variables: &[(&str, &str)], args: &Args, url: &str, source: &str| {
+        let place = Place::new(variables).with(".aws/config", ENDPOINTS);
+        let (found, named_by) = configured_in(&place, args).unwrap().unwrap_or_default();
+        assert_eq!(found, url, "{variables:?}");
+        assert!(named_by.contains(source), "{named_by}");
+    };
+    let general = ("AWS_ENDPOINT_URL", "http://general");
+    let specific = ("AWS_ENDPOINT_URL_S3", "http://specific");
+    expect(&[general, specific], &profile("both"), "http://specific", "AWS_ENDPOINT_URL_S3");
+    expect(&[general], &profile("both"), "http://general", "AWS_ENDPOINT_URL");
+    expect(&[], &profile("both"), "http://services", "[services local]");
+    expect(&[], &profile("other-service"), "http://fallback", "profile other-service");
+    expect(&[], &Args::default(), "http://default", "profile default");
+    expect(&[("AWS_PROFILE", "both")], &Args::default(), "http://services", "[services local]");
+    // The server of a profile holds whoever asks.
+    expect(&ENVIRONMENT, &Args::default(), "http://default", "profile default");
+    let expect_none = |variables: &[(&str, &str)], args: &Args| {
+        let place = Place::new(variables).with(".aws/config", ENDPOINTS);
+        assert_eq!(configured_in(&place, args), Ok(None), "{variables:?}");
+    };
+    expect_none(&[general, ("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "True")], &profile("both"));
+    expect_none(&[general], &profile("off"));
+    expect_none(&[], &profile("unknown"));
+    expect(&[("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "false")], &profile("off"), "http://off", "profile off");
+}
+
+#[test]
+fn a_services_section_that_is_missing_is_a_mistake() {
+    let place = Place::new(&[]).with(".aws/config", ENDPOINTS);
+    let error = configured_in(&place, &profile("dangling")).expect_err("the section is missing");
+    assert!(error.contains("no section [services missing]") && error.contains("--endpoint"), "{error}");
+}
+
 /// First line and token of each request.
 type Asked = Vec<(String, String)>;
 

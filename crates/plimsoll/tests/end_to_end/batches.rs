@@ -158,5 +158,8 @@ fn batches_are_of_s3_and_have_a_size() {
     refused("mix s3://bucket/x --delete-batch 0", "is not a count");
     refused("mix s3://bucket/x --delete-batch 1001", "one request deletes 1000 objects at most");
     refused("mix http://127.0.0.1:9/x --delete-batch 2", "--delete-batch is for s3:// locations");
-    refused("mix s3://bucket/x --anonymous --put 1 --delete-batch 2", "--delete-batch: nothing is deleted");
+    refused(
+        "mix s3://bucket/x --endpoint http://127.0.0.1:9 --anonymous --put 1 --delete-batch 2",
+        "--delete-batch: nothing is deleted",
+    );
 }

@@ -31,6 +31,7 @@ mod redirects;
 mod repeats;
 mod requests;
 mod s3;
+mod s3_endpoint;
 mod s3_http2;
 mod scenarios;
 mod secrets;

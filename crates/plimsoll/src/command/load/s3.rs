@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use clap::ValueEnum;
 use engine::plan::{Auth, Carried, S3Payload, Spread};
 use measure::units::parse_span;
+use std::fmt::Display;
 use std::time::Duration;
 use wire::checksum::Algorithm;
 use wire::s3::Addressing;
@@ -16,13 +17,15 @@ use wire::{Origin, Url};
 #[group(skip)]
 #[command(next_help_heading = "S3")]
 pub struct Args {
-    /// Server of s3:// locations, like http://host:9000; several with commas [default: AWS_ENDPOINT_URL, or Amazon's].
+    /// Server of s3:// locations, like http://host:9000; several with commas; aws for Amazon's [default: AWS_ENDPOINT_URL, or
+    /// that of the AWS profile].
     #[arg(long, value_name = "URL", value_delimiter = ',', hide_short_help = true)]
     pub endpoint: Vec<String>,
-    /// Region to sign for [default: AWS_REGION, the profile's, or us-east-1].
+    /// Region to sign for; without any endpoint, Amazon's servers of this region [default: AWS_REGION, the profile's, or
+    /// us-east-1].
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub region: Option<String>,
-    /// Where the bucket stands: path, or host as in bucket.server [default: path, for Amazon host].
+    /// Where the bucket stands: path, or host as in bucket.server [default: path; for --endpoint aws host].
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true, hide_short_help = true)]
     pub bucket_in: Option<BucketIn>,
     /// How bodies are signed: unsigned, signed, chunks (each signed), chunks-trailer, unsigned-trailer (checksum only).
@@ -95,6 +98,15 @@ pub enum SpreadOver {
 }
 
 const DEFAULT_REGION: &str = "us-east-1";
+/// What `--endpoint` says for Amazon's servers.
+const AMAZON: &str = "aws";
+
+/// Servers that the user has named.
+enum Server {
+    Named(Vec<Origin>),
+    /// Amazon's, of the region to sign for.
+    Amazon,
+}
 
 fn trailer(text: &str) -> Result<Trailer, String> {
     let known = Algorithm::ALL.into_iter().filter_map(Trailer::new);
@@ -131,30 +143,28 @@ impl Args {
         }
     }
 
-    /// What the flags, the environment and the files of credentials come to.
+    /// Resolves flags, environment and profile to servers and keys.
+    ///
+    /// # Errors
+    /// No server is named, no keys are found, or one of the values is not valid.
     pub fn service(&self) -> Result<Service, Failure> {
         let around = Surroundings::new(&credentials::process_variable);
+        // First of all: keys may be asked of a metadata service, which would be in vain.
+        let server = self.server(&around)?;
         let found = match self.anonymous {
             true => None,
             false => Credentials::find(&self.credentials, &around)?,
         };
-        let variable = |name: &str| credentials::process_variable(name).filter(|value| !value.is_empty());
-        let region = self.region.clone().or_else(|| found.as_ref()?.region.clone());
-        let region = region.or_else(|| around.region()).unwrap_or_else(|| DEFAULT_REGION.to_owned());
-        let mut typed = self.endpoint.clone();
-        if typed.is_empty() {
-            typed.extend(variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL")));
-        }
-        let amazon = typed.is_empty();
-        if amazon {
-            typed.push(format!("https://s3.{region}.amazonaws.com"));
-        }
-        let endpoints = typed.iter().map(|text| endpoint(text)).collect::<Result<Vec<_>, _>>()?;
+        let region = self.region.clone().or_else(|| found.as_ref()?.region.clone()).or_else(|| around.region());
+        let (endpoints, usual) = match server {
+            Server::Named(origins) => (origins, Addressing::Path),
+            Server::Amazon => (vec![amazon(region.as_deref())?], Addressing::VirtualHost),
+        };
+        let region = region.unwrap_or_else(|| DEFAULT_REGION.to_owned());
         let addressing = match self.bucket_in {
             Some(BucketIn::Host) => Addressing::VirtualHost,
             Some(BucketIn::Path) => Addressing::Path,
-            None if amazon => Addressing::VirtualHost,
-            None => Addressing::Path,
+            None => usual,
         };
         let auth = match (found, self.anonymous) {
             (_, true) => Auth::S3Anonymous,
@@ -170,6 +180,30 @@ impl Args {
             }
         };
         Ok(Service { endpoints, addressing, auth })
+    }
+
+    /// The servers that the user has named. Amazon's are named by `--endpoint aws` or `--region` alone: a region that the
+    /// environment or a profile happens to have must not send load to the internet.
+    fn server(&self, around: &Surroundings) -> Result<Server, Failure> {
+        if !self.endpoint.is_empty() {
+            return match self.endpoint.iter().any(|text| text == AMAZON) {
+                true if self.endpoint.len() > 1 => {
+                    Err(Failure::usage(format!("--endpoint {AMAZON} stands alone: leave out the other servers")))
+                }
+                true => Ok(Server::Amazon),
+                false => {
+                    let origins = self.endpoint.iter().map(|text| endpoint(text, &"--endpoint"));
+                    origins.collect::<Result<_, _>>().map(Server::Named)
+                }
+            };
+        }
+        match (credentials::configured(&self.credentials, around)?, &self.region) {
+            (Some((url, named_by)), _) => Ok(Server::Named(vec![endpoint(&url, &named_by)?])),
+            (None, Some(_)) => Ok(Server::Amazon),
+            (None, None) => Err(Failure::usage(
+                "which S3 server? Write --endpoint http://host:9000, or --endpoint aws --region NAME for Amazon S3",
+            )),
+        }
     }
 
     /// Whether a checksum follows each body.
@@ -188,8 +222,24 @@ impl Args {
     }
 }
 
-fn endpoint(text: &str) -> Result<Origin, Failure> {
-    let refused = |why: &str| Failure::usage(format!("--endpoint `{}`: {why}", crate::redact::url_text(text)));
+/// Amazon's server of a region.
+fn amazon(region: Option<&str>) -> Result<Origin, Failure> {
+    let region = region.ok_or_else(|| {
+        Failure::usage(format!("--endpoint {AMAZON} needs a region: write --region NAME, like --region eu-central-1"))
+    })?;
+    // Whatever else it held could name another host.
+    if region.is_empty() || !region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+        let region = region.escape_debug();
+        return Err(Failure::usage(format!(
+            "`{region}` is no region of Amazon's: write --region NAME, or --endpoint URL"
+        )));
+    }
+    let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
+    endpoint(&format!("https://s3.{region}.{domain}"), &"--region")
+}
+
+fn endpoint(text: &str, named_by: &dyn Display) -> Result<Origin, Failure> {
+    let refused = |why: &str| Failure::usage(format!("{named_by} `{}`: {why}", crate::redact::url_text(text)));
     let url = Url::parse(text).map_err(|error| refused(&error.to_string()))?;
     if url.credentials().is_some() {
         return Err(refused("keys do not belong there: write --access-key, or set AWS_ACCESS_KEY_ID"));
@@ -198,4 +248,53 @@ fn endpoint(text: &str) -> Result<Origin, Failure> {
         return Err(refused("write the server alone, like http://host:9000; the bucket stands in s3://BUCKET"));
     }
     Ok(url.origin().clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// The server that is chosen, with these flags and variables.
+    fn server(words: &[&str], variables: &[(&str, &str)]) -> Result<String, String> {
+        let args = Words::parse_from(["x"].iter().chain(words)).args;
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(variable, _)| *variable == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let around = Surroundings::new(&variable);
+        let region = args.region.clone().or_else(|| around.region());
+        let origin = match args.server(&around).map_err(Failure::into_message)? {
+            Server::Named(origins) => origins[0].clone(),
+            Server::Amazon => amazon(region.as_deref()).map_err(Failure::into_message)?,
+        };
+        Ok(origin.to_string())
+    }
+
+    #[test]
+    fn amazon_is_asked_only_when_the_user_says_so() {
+        const REGION: [(&str, &str); 1] = [("AWS_REGION", "eu-central-1")];
+        let amazon = |host: &str| Ok(format!("https://{host}"));
+        assert!(server(&[], &REGION).unwrap_err().contains("which S3 server?"));
+        assert!(server(&[], &[]).unwrap_err().contains("--endpoint aws"));
+        assert_eq!(server(&["--region", "us-west-2"], &REGION), amazon("s3.us-west-2.amazonaws.com"));
+        assert_eq!(server(&["--endpoint", "aws"], &REGION), amazon("s3.eu-central-1.amazonaws.com"));
+        assert_eq!(
+            server(&["--endpoint", "aws", "--region", "cn-north-1"], &[]),
+            amazon("s3.cn-north-1.amazonaws.com.cn")
+        );
+        assert!(server(&["--endpoint", "aws"], &[]).unwrap_err().contains("needs a region"));
+        let configured = [REGION[0], ("AWS_ENDPOINT_URL", "http://near:9000")];
+        assert_eq!(server(&["--region", "us-west-2"], &configured), Ok("http://near:9000".to_owned()));
+        for region in ["evil.example#", "x@evil.example/", "a.b", ""] {
+            let refused = server(&["--endpoint", "aws", "--region", region], &[]).unwrap_err();
+            assert!(refused.contains("is no region"), "{region}: {refused}");
+        }
+    }
 }

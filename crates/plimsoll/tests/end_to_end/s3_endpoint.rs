@@ -1,0 +1,86 @@
+//! Which server requests for `s3://` locations go to: one that the user has named, or none.
+
+use super::s3::serve;
+use crate::support::versitygw::{ACCESS_KEY, SECRET_KEY};
+use crate::support::{Ended, Place, Running, shared_cores};
+
+const LOCATION: &str = "s3://bucket/set";
+
+/// Carries out a command with keys, a region, these variables and this `~/.aws/config`.
+fn run(place: &Place, config: &str, variables: &[(&str, &str)], words: &[&str]) -> Ended {
+    std::fs::create_dir_all(place.path(".aws")).unwrap();
+    place.write(".aws/config", config);
+    let mut command = place.command(words);
+    let others = ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_PROFILE", "AWS_CONFIG_FILE"];
+    others.iter().for_each(|name| {
+        command.env_remove(name);
+    });
+    command.env("HOME", place.path("")).env("AWS_REGION", "eu-central-1");
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    command.envs(variables.iter().copied());
+    Running::of(command).end()
+}
+
+/// Every command that takes `s3://`. None may send a request for a region that the environment happens to have.
+#[test]
+fn without_a_server_no_request_leaves() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    place.write("study.yaml", "name: s\ncommand: get s3://bucket/key -n 1\n");
+    let dataset = ["--count", "2", "--size", "1KiB"];
+    let with_dataset = |words: &[&'static str]| [words, &dataset[..]].concat();
+    let commands = [
+        vec!["get", "s3://bucket/key", "-n", "1"],
+        vec!["get", "s3://bucket/key", "-n", "1", "--anonymous"],
+        with_dataset(&["get", LOCATION, "-n", "1"]),
+        with_dataset(&["put", LOCATION]),
+        with_dataset(&["mix", LOCATION, "-n", "1"]),
+        vec!["mix", LOCATION, "-n", "1"],
+        with_dataset(&["prepare", LOCATION]),
+        vec!["cleanup", LOCATION],
+        vec!["line", "s3://bucket/key"],
+    ];
+    let config = "[default]\nregion = us-west-2\n";
+    for words in commands {
+        let ended = run(&place, config, &[], &words);
+        let named = ended.stderr.contains("which S3 server?") && ended.stderr.contains("--endpoint http://");
+        assert!(named && ended.code == Some(2) && ended.stderr.lines().count() == 1, "{words:?}: {ended:?}");
+        assert!(ended.stdout.is_empty(), "{words:?}: {ended:?}");
+    }
+    let ended =
+        run(&place, config, &[], &["get", "s3://bucket/key", "-n", "1", "--endpoint", "aws,http://127.0.0.1:9"]);
+    assert!(ended.code == Some(2) && ended.stderr.contains("stands alone"), "{ended:?}");
+    // What knows no S3 refuses the location.
+    for words in [&["redirects", LOCATION, "--names", "study.yaml"][..], &["owners", LOCATION, "--names", "study.yaml"]]
+    {
+        let ended = run(&place, config, &[], words);
+        assert!(ended.code == Some(2) && ended.stderr.contains("S3"), "{words:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn the_server_of_a_profile_or_its_services_is_asked() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, endpoint) = serve(&place, &[]);
+    let nowhere = "http://127.0.0.1:1";
+    let config = format!(
+        "[default]\nendpoint_url = {endpoint}\n[profile by-services]\nservices = here\nendpoint_url = {nowhere}\n\
+         [services here]\ns3 =\n  endpoint_url = {endpoint}\n[profile nowhere]\nendpoint_url = {nowhere}\n"
+    );
+    let dataset = ["--count", "3", "--size", "1KiB", "--print", "none"];
+    let put = [&["put", LOCATION][..], &dataset].concat();
+    let made = [&["prepare", LOCATION, "--make-bucket"][..], &dataset].concat();
+    run(&place, &config, &[], &made).expect(0);
+    run(&place, &config, &[("AWS_PROFILE", "by-services")], &put).expect(0);
+    run(&place, &config, &[("AWS_PROFILE", "nowhere"), ("AWS_ENDPOINT_URL", &endpoint)], &put).expect(0);
+    let flag = [&put[..], &["--endpoint", &endpoint]].concat();
+    run(&place, &config, &[("AWS_PROFILE", "nowhere")], &flag).expect(0);
+    let ended = run(&place, &config, &[("AWS_PROFILE", "nowhere")], &put);
+    assert!(ended.code == Some(4) && ended.stderr.contains("127.0.0.1:1"), "{ended:?}");
+    let ended = run(&place, &config, &[("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true")], &put);
+    assert!(ended.code == Some(2) && ended.stderr.contains("which S3 server?"), "{ended:?}");
+    let ended = run(&place, "[default]\nendpoint_url = localhost\n", &[], &put);
+    assert!(ended.code == Some(2) && ended.stderr.contains("endpoint_url of profile default"), "{ended:?}");
+    server.stop();
+}
