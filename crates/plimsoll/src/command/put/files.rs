@@ -1,22 +1,37 @@
 //! Files to be sent: all below a directory, or one.
+//!
+//! Symbolic links are followed everywhere, as `aws s3 cp --recursive` does. What cannot be sent is counted and reported: links
+//! that lead nowhere or back to a directory that they are in, and what is neither a file nor a directory.
 
 use crate::command::load::place::Place;
 use crate::failure::Failure;
+use crate::say;
 use engine::plan::{ORIGINS_MAX, Source, Targets};
+use report::number::plural;
 use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use wire::Url;
 
-/// Files of a run, at most.
+/// Files of a run, at most; also files and directories that are looked at, since links can lead to one directory many times.
 const FILES_MAX: usize = 10_000_000;
+/// Linux's number of "too many levels of symbolic links", which `ErrorKind` has no stable name for.
+const ELOOP: i32 = 40;
+/// Directories in one another, at most.
+const DEPTH_MAX: usize = 256;
 
 /// The files below `path`, each with its name below it as its key.
 pub fn targets(path: &Path, place: &Place) -> Result<(Targets, Source), Failure> {
     let refused =
         |path: &Path, why: &dyn std::fmt::Display| Failure::usage(format!("--from {}: {why}", path.display()));
     let base = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
-    let mut files = Vec::new();
-    collect(path, &mut files).map_err(|(path, error)| refused(&path, &error))?;
+    let mut found = Found::default();
+    found.collect(path, &mut Vec::new()).map_err(|(path, error)| refused(&path, &error))?;
+    if let Some(skipped) = found.skipped.told() {
+        say::note(&format!("--from {}: {skipped}", path.display()));
+    }
+    let mut files = found.files;
     if files.is_empty() {
         return Err(refused(path, &"there is no file below it"));
     }
@@ -40,19 +55,143 @@ pub fn targets(path: &Path, place: &Place) -> Result<(Targets, Source), Failure>
     Ok((targets, Source::Files(files.into())))
 }
 
-/// Regular files below a path; links are not followed, so that no circle has to be feared.
-fn collect(path: &Path, files: &mut Vec<(PathBuf, u64)>) -> Result<(), (PathBuf, String)> {
-    let failed = |error: std::io::Error| (path.to_owned(), error.to_string());
-    let about = if files.is_empty() { fs::metadata(path) } else { fs::symlink_metadata(path) }.map_err(failed)?;
-    if about.is_file() {
-        if files.len() >= FILES_MAX {
+/// What lies below a path.
+#[derive(Debug, Default)]
+struct Found {
+    /// Regular files with their sizes.
+    files: Vec<(PathBuf, u64)>,
+    skipped: Skipped,
+    /// Files, directories and others that were looked at.
+    looked_at: usize,
+}
+
+/// What is not sent.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Skipped {
+    /// Links whose target does not exist, or that lead to each other.
+    broken: u64,
+    /// Links to a directory that they are in.
+    circles: u64,
+    /// Sockets, pipes and devices.
+    special: u64,
+    /// The first of all of these.
+    first: Option<PathBuf>,
+}
+
+impl Skipped {
+    /// What is reported of it; `None` when nothing was skipped.
+    fn told(&self) -> Option<String> {
+        let first = self.first.as_ref()?;
+        let kinds = [
+            (self.broken, "link that leads nowhere", "links that lead nowhere"),
+            (self.circles, "link to a directory that it is in", "links to a directory that they are in"),
+            (self.special, "socket, pipe or device", "sockets, pipes or devices"),
+        ];
+        let some = kinds.iter().filter(|(count, ..)| *count > 0);
+        let some = some.map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }));
+        let all = self.broken + self.circles + self.special;
+        let all = plural(all, "entry");
+        Some(format!("skipped {all}: {} (first: {})", some.collect::<Vec<_>>().join(", "), first.display()))
+    }
+}
+
+/// What makes a directory the same wherever it is reached from.
+type Identity = (u64, u64);
+
+impl Found {
+    /// Adds what is at `path` and below; `above` are the directories that it is in.
+    fn collect(&mut self, path: &Path, above: &mut Vec<Identity>) -> Result<(), (PathBuf, String)> {
+        let failed = |error: std::io::Error| (path.to_owned(), error.to_string());
+        let about = match fs::metadata(path) {
+            Ok(about) => about,
+            Err(error) if !above.is_empty() && leads_nowhere(path, &error) => {
+                self.skip(path, |skipped| &mut skipped.broken);
+                return Ok(());
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        self.looked_at += 1;
+        if self.looked_at > FILES_MAX {
             return Err((path.to_owned(), format!("more than {FILES_MAX} files: name a smaller directory")));
         }
-        files.push((path.to_owned(), about.len()));
-    } else if about.is_dir() {
-        for entry in fs::read_dir(path).map_err(failed)? {
-            collect(&entry.map_err(failed)?.path(), files)?;
+        if about.is_file() {
+            self.files.push((path.to_owned(), about.len()));
+        } else if about.is_dir() {
+            let identity = (about.dev(), about.ino());
+            if above.contains(&identity) {
+                self.skip(path, |skipped| &mut skipped.circles);
+                return Ok(());
+            }
+            if above.len() >= DEPTH_MAX {
+                return Err((path.to_owned(), format!("more than {DEPTH_MAX} directories in one another")));
+            }
+            above.push(identity);
+            for entry in fs::read_dir(path).map_err(failed)? {
+                self.collect(&entry.map_err(failed)?.path(), above)?;
+            }
+            above.pop();
+        } else {
+            self.skip(path, |skipped| &mut skipped.special);
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, path: &Path, count: impl Fn(&mut Skipped) -> &mut u64) {
+        *count(&mut self.skipped) += 1;
+        self.skipped.first.get_or_insert_with(|| path.to_owned());
+    }
+}
+
+/// Whether a path could not be followed because it is a link without a target.
+fn leads_nowhere(path: &Path, error: &std::io::Error) -> bool {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
+    let is_circle = error.raw_os_error() == Some(ELOOP);
+    is_link && (is_circle || matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn links_are_followed_and_what_is_skipped_is_counted() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::create_dir_all(at("tree/sub")).unwrap();
+        fs::write(at("outside"), "four").unwrap();
+        fs::write(at("tree/sub/file"), "x").unwrap();
+        symlink("../outside", at("tree/link")).unwrap();
+        symlink("sub", at("tree/to-sub")).unwrap();
+        symlink("..", at("tree/sub/circle")).unwrap();
+        symlink("missing", at("tree/broken")).unwrap();
+        symlink("itself", at("tree/itself")).unwrap();
+        let _socket = UnixListener::bind(at("tree/socket")).unwrap();
+        symlink("tree", at("top")).unwrap();
+        for top in ["tree", "top"] {
+            let mut found = Found::default();
+            found.collect(&at(top), &mut Vec::new()).unwrap();
+            found.files.sort();
+            let names =
+                found.files.iter().map(|(path, size)| (path.strip_prefix(at(top)).unwrap().to_str().unwrap(), *size));
+            assert_eq!(names.collect::<Vec<_>>(), [("link", 4), ("sub/file", 1), ("to-sub/file", 1)], "{top}");
+            let Skipped { broken, circles, special, .. } = found.skipped;
+            // The circle is met below `sub` and below `to-sub`.
+            assert_eq!((broken, circles, special), (2, 2, 1), "{top}");
+            let told = found.skipped.told().unwrap();
+            assert!(told.starts_with("skipped 5 entries: 2 links that lead nowhere, 2 links to a directory"), "{told}");
         }
     }
-    Ok(())
+
+    #[test]
+    fn a_path_that_was_typed_must_exist() {
+        let place = tempfile::tempdir().unwrap();
+        symlink("missing", place.path().join("broken")).unwrap();
+        assert!(Found::default().collect(&place.path().join("broken"), &mut Vec::new()).is_err());
+        fs::write(place.path().join("file"), "x").unwrap();
+        let mut found = Found::default();
+        found.collect(&place.path().join("file"), &mut Vec::new()).unwrap();
+        assert_eq!((found.files.len(), found.skipped.told()), (1, None));
+    }
 }
