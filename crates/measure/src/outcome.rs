@@ -152,6 +152,16 @@ enumerated! {
         HashDiffers => "hash_differs", "the checksum of the body is not the expected one";
         NoHash => "no_hash", "the answer has no checksum of its whole body to compare with";
         ObjectChanged => "object_changed", "ETag or length differ from those of an earlier range of the object";
+        NotACar => "not_a_car", "the body is not a CAR (CARv1)";
+        OtherRoot => "other_root", "the header of the CAR names another root than the CID that was asked for";
+        BadCar => "bad_car", "a block's length or CID in the CAR is not valid, or a block cannot be decoded";
+        CarCutShort => "car_cut_short", "the CAR ends inside a block, although the HTTP body is complete";
+        RootMissing => "root_missing", "the CAR has no block for the CID that was asked for";
+        BlockMissing => "block_missing", "the CAR lacks blocks of the DAG that was asked for";
+        PathMissing => "path_missing", "the CAR does not lead to the path that was asked for";
+        BlockDiffers => "block_differs", "the bytes of a block do not have the hash in its CID";
+        UnrelatedBlock => "unrelated_block", "the CAR has blocks that are not part of the DAG that was asked for";
+        Unverifiable => "unverifiable", "the blocks cannot be checked: hash, codec, size, number or order is not supported";
         BadMessage => "bad_message", "a message of the server can not be understood";
         MessageTooLarge => "message_too_large", "a message of the server is larger than any that it should send";
         SizeDiffers => "size_differs", "the body has not the expected size";

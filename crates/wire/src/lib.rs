@@ -11,6 +11,7 @@ mod chunked;
 mod collector;
 pub mod date;
 mod fields;
+pub mod gateway;
 pub mod header;
 mod hex;
 pub mod message;

@@ -1,16 +1,19 @@
 //! Trustless gateways of IPFS: `/ipfs/CID[/path]` as a CAR or as a raw block.
 //!
-//! A CAR has no length. A gateway that fails on the way can only close without the end of the chunks: the reader of
-//! answers counts that as cut short.
+//! A CAR has no length, and the end of the chunks proves nothing: kubo ends them properly when blocks are missing. So CARs are
+//! always read as blocks (`wire::gateway`), and with `--verify` each block is checked.
 
-use super::{Ask, BadName, Dialect, Form, check_cid};
+use super::{Ask, BadName, Dialect, Form};
 use measure::OpKind;
+use wire::gateway::{Asked, Depth, Scope};
 
 /// Blocks and CARs, named by their CIDs; a path and a query may follow.
 #[derive(Clone, Copy, Debug)]
 pub struct Gateway {
     /// What is asked for where a name does not say.
     pub format: Format,
+    /// How closely responses are looked at.
+    pub depth: Depth,
 }
 
 /// What a gateway sends.
@@ -23,16 +26,30 @@ pub enum Format {
     Raw,
 }
 
+/// Whether the response to a request can be checked block by block.
+fn can_be_verified(asked: &Asked) -> Result<(), BadName> {
+    use wire::gateway::Format;
+    match asked.format {
+        Format::Raw if !asked.path.is_empty() => Err(BadName::PathOfBlock),
+        Format::Other => Err(BadName::NotVerifiable),
+        Format::Car if asked.entity_bytes && asked.scope == Scope::Entity => Err(BadName::PartOfFile),
+        Format::Raw | Format::Car => Ok(()),
+    }
+}
+
 impl Dialect for Gateway {
     fn form(&self, ask: Ask) -> Option<Form> {
         let ranges = self.format == Format::Raw;
-        (ask == Ask::Read).then(|| Form { ranges, ..Form::plain("GET", OpKind::Get) })
+        let blocks = Some(self.depth);
+        (ask == Ask::Read).then(|| Form { ranges, blocks, ..Form::plain("GET", OpKind::Get) })
     }
 
     fn target(&self, _: Ask, base: &str, name: &str) -> Result<String, BadName> {
         let (path, query) = name.split_once('?').unwrap_or((name, ""));
         let (cid, rest) = path.split_once('/').map_or((path, None), |(cid, rest)| (cid, Some(rest)));
-        check_cid(cid)?;
+        if cid.is_empty() {
+            return Err(BadName::Empty);
+        }
         let mut target = format!("{base}/ipfs/{cid}");
         if let Some(rest) = rest {
             target.push('/');
@@ -47,6 +64,10 @@ impl Dialect for Gateway {
         let parts: Vec<&str> = [query, format].into_iter().filter(|part| !part.is_empty()).collect();
         target.push('?');
         target.push_str(&parts.join("&"));
+        let asked = Asked::of_target(&target).ok_or(BadName::NotCid)?;
+        if self.depth == Depth::Blocks {
+            can_be_verified(&asked)?;
+        }
         Ok(target)
     }
 

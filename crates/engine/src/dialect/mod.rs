@@ -18,6 +18,7 @@ pub use piece::Piece;
 
 use crate::plan::Opening;
 use measure::OpKind;
+use wire::gateway::Depth;
 
 /// What is asked of a thing that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +46,15 @@ pub struct Form {
     pub etag_is_name: bool,
     /// Whether a slice may be asked for.
     pub ranges: bool,
+    /// How closely bodies are looked at that are CARs or blocks of a gateway.
+    pub blocks: Option<Depth>,
 }
 
 impl Form {
     /// A request that nothing is to be said about but its method.
     pub(crate) const fn plain(method: &'static str, kind: OpKind) -> Self {
-        Self { method, kind, headers: &[], expected: &[], etag_is_name: false, ranges: matches!(kind, OpKind::Get) }
+        let ranges = matches!(kind, OpKind::Get);
+        Self { method, kind, headers: &[], expected: &[], etag_is_name: false, ranges, blocks: None }
     }
 }
 
@@ -63,6 +67,15 @@ pub enum BadName {
     /// A CID was needed.
     #[error("this is no CID: write it alone, like baga6ea4seaq… or bafybei…")]
     NotCid,
+    /// A block is verified by its own CID.
+    #[error("--verify of a single block needs the CID of that block, not a path to it")]
+    PathOfBlock,
+    /// Only CARs and blocks can be verified.
+    #[error("--verify checks CARs and single blocks: write format=car or format=raw")]
+    NotVerifiable,
+    /// Which blocks hold a range of a file is not known here.
+    #[error("--verify cannot check that an entity-bytes range is complete: leave out one of the two")]
+    PartOfFile,
 }
 
 /// How a system is asked.
@@ -110,10 +123,14 @@ mod tests {
 
     const CID: &str = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi";
 
+    fn gateway(format: Format, depth: Depth) -> Gateway {
+        Gateway { format, depth }
+    }
+
     #[test]
     fn names_become_targets() {
-        let car = Gateway { format: Format::Car };
-        let raw = Gateway { format: Format::Raw };
+        let car = gateway(Format::Car, Depth::Structure);
+        let raw = gateway(Format::Raw, Depth::Structure);
         let filestash = Filestash::new(None);
         let cases: [(&dyn Dialect, Ask, &str, &str, &str); 12] = [
             (&Http, Ask::Read, "", "a b/c", "/a%20b/c"),
@@ -137,13 +154,19 @@ mod tests {
 
     #[test]
     fn what_is_no_name_is_refused() {
-        let car = Gateway { format: Format::Car };
+        let car = gateway(Format::Car, Depth::Structure);
+        let verified = gateway(Format::Car, Depth::Blocks);
+        let named = |rest: &str| format!("{CID}{rest}");
         for (dialect, name, why) in [
             (&Piece as &dyn Dialect, "", BadName::Empty),
             (&Piece, "a/b", BadName::NotCid),
             (&Piece, "http://host/piece/a", BadName::NotCid),
             (&car, "?format=car", BadName::Empty),
             (&car, "a b/c", BadName::NotCid),
+            (&car, "bafyabc", BadName::NotCid),
+            (&verified, &named("?format=tar"), BadName::NotVerifiable),
+            (&verified, &named("/a?format=raw"), BadName::PathOfBlock),
+            (&verified, &named("?dag-scope=entity&entity-bytes=0:9"), BadName::PartOfFile),
             (&Http, "/", BadName::Empty),
         ] {
             assert_eq!(dialect.target(Ask::Read, "", name), Err(why), "{dialect:?} {name}");
@@ -152,7 +175,7 @@ mod tests {
 
     #[test]
     fn systems_have_the_requests_they_have() {
-        let car = Gateway { format: Format::Car };
+        let car = gateway(Format::Car, Depth::Structure);
         assert!(Piece.form(Ask::Write).is_none() && car.form(Ask::List).is_none() && Alluxio.form(Ask::List).is_none());
         assert!(!car.form(Ask::Read).unwrap().ranges, "a CAR has no ranges");
         assert!(Piece.form(Ask::Read).unwrap().ranges);

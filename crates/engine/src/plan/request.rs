@@ -8,6 +8,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::sync::Arc;
 use wire::checksum::Checksum;
+use wire::gateway::Depth;
 use wire::header::Header;
 use wire::range::ByteRange;
 
@@ -147,6 +148,9 @@ pub enum Answers {
     Compared(Arc<Content>),
     /// They go through a hash, whose result must be the wanted one. For whole objects.
     Digested(Wanted),
+    /// They are CARs or blocks of an IPFS gateway, checked to this depth while they arrive. For the targets of a list, whose
+    /// paths name what is asked for.
+    Gateway(Depth),
     /// They are messages that are read when they are complete, up to [`MESSAGE_BYTES_MAX`].
     Kept,
 }

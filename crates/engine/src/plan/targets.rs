@@ -180,6 +180,13 @@ impl Targets {
         }
     }
 
+    /// Path and query of a target of a list.
+    #[must_use]
+    pub fn target(&self, subject: Subject) -> Option<&str> {
+        let Subject::Target(index) = subject else { return None };
+        self.items().get(usize::try_from(index).ok()?).map(|item| item.target.as_ref())
+    }
+
     /// The URLs of a list, for filling in sizes.
     pub fn items_mut(&mut self) -> &mut [Item] {
         match &mut self.objects {

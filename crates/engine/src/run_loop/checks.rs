@@ -3,6 +3,7 @@
 use crate::http2::Failure;
 use crate::plan::{Checks, Follow, RangeStatus};
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
+use wire::gateway::Fault;
 use wire::message::Truncated;
 use wire::range::ByteRange;
 use wire::response::{Head, Malformed, RangeField};
@@ -144,6 +145,25 @@ pub(super) fn of_malformed(error: Malformed, phase: Phase, tls: bool) -> Attempt
         Malformed::TrailersTooLarge => Cause::TrailersTooLarge,
     };
     failed(AttemptClass::Protocol, cause, phase)
+}
+
+/// The outcome of a body that is not what was asked of a gateway.
+pub(super) fn of_gateway(fault: &Fault) -> AttemptOutcome {
+    use AttemptClass::{Incomplete, Integrity, Unexpected};
+    let (class, cause) = match fault {
+        Fault::NotCar(_) => (Integrity, Cause::NotACar),
+        Fault::OtherRoot { .. } => (Integrity, Cause::OtherRoot),
+        Fault::BadFraming { .. } | Fault::BadNode(_) => (Integrity, Cause::BadCar),
+        Fault::CutShort { .. } => (Incomplete, Cause::CarCutShort),
+        Fault::RootMissing => (Integrity, Cause::RootMissing),
+        Fault::BlockMissing { .. } => (Integrity, Cause::BlockMissing),
+        Fault::PathMissing(_) => (Integrity, Cause::PathMissing),
+        Fault::BlockDiffers(_) => (Integrity, Cause::BlockDiffers),
+        Fault::Unrelated { .. } => (Integrity, Cause::UnrelatedBlock),
+        // Nothing is known to be wrong, but a success would claim a check that did not happen.
+        Fault::Unsupported { .. } => (Unexpected, Cause::Unverifiable),
+    };
+    failed(class, cause, Phase::Body)
 }
 
 /// The outcome of an answer that the server cut short by closing.

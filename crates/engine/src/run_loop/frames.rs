@@ -299,7 +299,7 @@ impl<N: Network> RunLoop<'_, N> {
         let taken = self.slots[slot].op.as_mut().map_or(Ok(()), |op| op.body.take(piece));
         self.arrived(seat, piece.len(), piece.len(), now);
         if let Err(unwanted) = taken {
-            let outcome = of_unwanted(unwanted, &mut self.mismatch);
+            let outcome = of_unwanted(unwanted, &mut self.mismatch, &mut self.said);
             self.cut(net, seat, outcome, now);
         } else if self.is_too_long(seat) {
             self.cut_too_long(net, seat, now);

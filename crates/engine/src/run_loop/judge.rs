@@ -9,6 +9,7 @@ use crate::network::{Network, Token};
 use crate::plan::{Answers, Plan};
 use content::Mismatch;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase};
+use wire::gateway::{Asked, Check, Depth};
 use wire::message::Version;
 use wire::range::ByteRange;
 use wire::response::Encoding;
@@ -78,6 +79,7 @@ impl<N: Network> RunLoop<'_, N> {
                 at_head = AtHead::Cut(ANSWERED_EARLY);
             }
         }
+        let encoded = head.encoding == Encoding::Other && checks.encoding_asked;
         if at_head == AtHead::Read && matches!(head.status, 200 | 206) {
             op.range = op.range.map(|wanted| checks::expected_range(wanted, head));
         }
@@ -86,7 +88,7 @@ impl<N: Network> RunLoop<'_, N> {
             self.software = None;
         }
         match at_head {
-            AtHead::Read => match body_of(self.plan, op, &self.heard, &mut self.key) {
+            AtHead::Read => match body_of(self.plan, op, &self.heard, encoded, &mut self.key) {
                 Ok(body) => op.body = body,
                 Err(outcome) => at_head = AtHead::Doomed(outcome),
             },
@@ -94,7 +96,7 @@ impl<N: Network> RunLoop<'_, N> {
                 let sent = op.attempt.sent.or(op.sent).map_or(0, |sent| sent.nanos_since(Instant::ZERO));
                 let wall = self.wall.unix_seconds() + sent / 1_000_000_000;
                 op.attempt.refusal = words::Refusal::of(&self.heard, wall);
-                if words::speaks_s3(self.plan) {
+                if words::speaks_s3(self.plan) || matches!(request.answers, Answers::Kept) {
                     op.body = Body::Said(Vec::new());
                 }
             }
@@ -138,9 +140,23 @@ impl<N: Network> RunLoop<'_, N> {
     }
 }
 
+/// The check of what a gateway sends for the operation's target.
+fn gateway_body<'p>(plan: &Plan, op: &Op<'_>, depth: Depth) -> Result<Body<'p>, AttemptOutcome> {
+    const UNVERIFIABLE: AttemptOutcome =
+        AttemptOutcome::failed(AttemptClass::Unexpected, Cause::Unverifiable, Phase::Head);
+    let asked = plan.targets.target(op.subject).and_then(Asked::of_target).ok_or(UNVERIFIABLE)?;
+    let check = Check::new(asked, depth).map_err(|fault| checks::of_gateway(&fault))?;
+    Ok(check.map_or(Body::Dropped, |check| Body::Gateway(Box::new(check))))
+}
+
 /// The outcome of a body that is not what it should be; keeps where it differs.
-pub(super) fn of_unwanted(unwanted: Unwanted, differs: &mut Option<Mismatch>) -> AttemptOutcome {
+/// `said` gets what an example shows.
+pub(super) fn of_unwanted(unwanted: Unwanted, differs: &mut Option<Mismatch>, said: &mut String) -> AttemptOutcome {
     match unwanted {
+        Unwanted::Fault(fault) => {
+            *said = fault.to_string();
+            checks::of_gateway(&fault)
+        }
         Unwanted::Differs(mismatch) => {
             *differs = Some(mismatch);
             CONTENT_DIFFERS
@@ -151,16 +167,26 @@ pub(super) fn of_unwanted(unwanted: Unwanted, differs: &mut Option<Mismatch>) ->
 
 /// What becomes of the body of a good answer.
 ///
+/// `encoded` says that the bytes are not those of the object, because the user asked for an encoding.
+///
 /// # Errors
 /// There is nothing that it could be compared with.
 #[inline]
-fn body_of<'p>(plan: &'p Plan, op: &Op<'_>, heard: &Heard, key: &mut String) -> Result<Body<'p>, AttemptOutcome> {
+fn body_of<'p>(
+    plan: &'p Plan,
+    op: &Op<'_>,
+    heard: &Heard,
+    encoded: bool,
+    key: &mut String,
+) -> Result<Body<'p>, AttemptOutcome> {
     let request = &plan.mix.requests()[op.request];
     Ok(match &request.answers {
         // After all, S3 may say in the body of a 200 that something has failed.
         Answers::Dropped if !request.is_safe() && words::speaks_s3(plan) => Body::Said(Vec::new()),
         Answers::Dropped => Body::Dropped,
         Answers::Digested(wanted) => Body::Digested(Box::new(Digesting::begin(wanted, heard)?)),
+        Answers::Gateway(_) if encoded || op.range.is_some() => Body::Dropped,
+        Answers::Gateway(depth) => gateway_body(plan, op, *depth)?,
         Answers::Kept => Body::Kept(Vec::new()),
         Answers::Compared(content) => {
             let known = plan.targets.area().and_then(|area| area.read_key(op.subject, key));

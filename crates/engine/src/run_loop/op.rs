@@ -11,6 +11,7 @@ use content::{Mismatch, Verifier};
 use measure::chains::HopSample;
 use measure::sample::{AttemptKind, LabelId, Moved};
 use measure::{AttemptOutcome, Flags, Instant, OpKind, OpOutcome, OpSample};
+use wire::gateway;
 use wire::range::ByteRange;
 use wire::response::Location;
 use wire::url::Url;
@@ -139,6 +140,8 @@ pub(super) enum Body<'p> {
     /// The beginning of what a server says about a failure.
     Said(Vec<u8>),
     Digested(Box<Digesting>),
+    /// A CAR or block of a gateway.
+    Gateway(Box<gateway::Check>),
 }
 
 impl Body<'_> {
@@ -165,6 +168,7 @@ impl Body<'_> {
                 digesting.update(piece);
                 Ok(())
             }
+            Self::Gateway(check) => check.take(piece).map_err(Unwanted::Fault),
             Self::Kept(kept) if kept.len() + piece.len() > MESSAGE_BYTES_MAX => Err(Unwanted::TooLarge),
             Self::Kept(kept) => {
                 kept.extend_from_slice(piece);
@@ -185,9 +189,11 @@ pub(super) struct Pages {
 }
 
 /// Why a body is not read any further.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Unwanted {
     Differs(Mismatch),
+    /// It is not what was asked of a gateway.
+    Fault(gateway::Fault),
     TooLarge,
 }
 

@@ -340,7 +340,7 @@ impl<N: Network> RunLoop<'_, N> {
                 (Event::Body(range), _) => {
                     body += range.len();
                     if let Err(unwanted) = op.body.take(&piece[range]) {
-                        let outcome = of_unwanted(unwanted, &mut self.mismatch);
+                        let outcome = of_unwanted(unwanted, &mut self.mismatch, &mut self.said);
                         return Some(Parsed { body, end: ParseEnd::Cut(outcome) });
                     }
                 }

@@ -3,7 +3,7 @@
 //!
 //! Whatever a server says decides by a closed set of codes and values, never by its text, which is only shown.
 
-use super::checks::AtHead;
+use super::checks::{self, AtHead};
 use super::op::Body;
 use crate::plan::{Answers, Auth, Plan, RequestPlan, Subject, Wanted};
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
@@ -245,6 +245,16 @@ pub(super) fn of_success<'t>(
     match body {
         Body::Digested(_) => match std::mem::take(body) {
             Body::Digested(digesting) => digesting.judge(trailers, said),
+            _ => AttemptOutcome::OK,
+        },
+        Body::Gateway(_) => match std::mem::take(body) {
+            Body::Gateway(check) => match check.end() {
+                Ok(()) => AttemptOutcome::OK,
+                Err(fault) => {
+                    *said = fault.to_string();
+                    checks::of_gateway(&fault)
+                }
+            },
             _ => AttemptOutcome::OK,
         },
         Body::Said(message) | Body::Kept(message) if s3 => match ErrorBody::parse(message) {

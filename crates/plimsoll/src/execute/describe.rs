@@ -11,6 +11,7 @@ use measure::Enumerated;
 use measure::units::{ByteSize, format_span};
 use report::number::{count, plural};
 use store::{Begin, FORMAT, LevelStage, Levels};
+use wire::gateway::Depth;
 use wire::{Scheme, Version};
 
 /// Targets that are named in the record.
@@ -226,6 +227,11 @@ fn request_settings(request: &RequestPlan) -> Vec<(String, String)> {
     }
     if matches!(request.answers, Answers::Compared(_)) {
         set("verify", "every byte".to_owned());
+    }
+    match &request.answers {
+        Answers::Gateway(Depth::Structure) => set("verify", "framing of CARs".to_owned()),
+        Answers::Gateway(Depth::Blocks) => set("verify", "every block, and that none is missing".to_owned()),
+        _ => {}
     }
     if let Answers::Digested(wanted) = &request.answers {
         let expected = match wanted {

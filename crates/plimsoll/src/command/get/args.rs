@@ -49,7 +49,8 @@ pub struct Args {
     /// How URLs are taken.
     #[arg(long, value_enum, default_value = "round-robin", value_name = "ORDER")]
     pub order: Order,
-    /// Compare every byte with what the dataset's objects hold; what differs fails the run.
+    /// Compare every byte with what the dataset's objects hold; with --as gateway, check the hash of every block and that
+    /// none is missing. What differs fails the run.
     #[arg(long)]
     pub verify: bool,
     /// Checksum that each whole body must have: sha256:HEX (also md5, sha1, crc32, crc32c, crc64nvme; or base64) for one

@@ -2,7 +2,11 @@
 
 use super::args::{Args, Do, Order};
 use super::{read, urls};
-use crate::command::load::{self, dialect, place::Place};
+use crate::command::load::{
+    self,
+    dialect::{self, Beside},
+    place::Place,
+};
 use crate::failure::Failure;
 use content::Content;
 use engine::dialect::{Ask, Form};
@@ -10,6 +14,7 @@ use engine::plan::{Answers, Auth, BodyPlan, Choice, Mix, Plan, RangeChoice, Requ
 use measure::OpKind;
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use wire::gateway::Depth;
 use wire::s3::S3Location;
 use wire::{ByteRange, Header};
 
@@ -51,7 +56,9 @@ fn of_system(args: &Args) -> Result<What, Failure> {
     let (servers, names): (Vec<_>, Vec<_>) = args.urls.iter().partition(|word| word.contains("://"));
     let servers: Vec<String> = servers.into_iter().cloned().collect();
     let ask = if args.call == Some(Do::Ls) { Ask::List } else { Ask::Read };
-    let Some(spoken) = args.dialect.spoken(ask, &servers, &args.s3, load::beside(&args.common))? else {
+    let depth = if args.verify { Depth::Blocks } else { Depth::Structure };
+    let beside = Beside { depth, ..load::beside(&args.common) };
+    let Some(spoken) = args.dialect.spoken(ask, &servers, &args.s3, beside)? else {
         return Err(Failure::usage("--as: name a system"));
     };
     let (targets, place, form) = if args.objects.is_given() {
@@ -65,7 +72,7 @@ fn of_system(args: &Args) -> Result<What, Failure> {
 }
 
 /// What becomes of the bodies of answers.
-fn answers(args: &Args, targets: &Targets) -> Result<Answers, Failure> {
+fn answers(args: &Args, targets: &Targets, form: Option<Form>, encoded: bool) -> Result<Answers, Failure> {
     if let Some(wanted) = &args.expect {
         if matches!(wanted, Wanted::Given(_)) && targets.count() != 1 {
             return Err(Failure::usage(
@@ -73,6 +80,15 @@ fn answers(args: &Args, targets: &Targets) -> Result<Answers, Failure> {
             ));
         }
         return Ok(Answers::Digested(wanted.clone()));
+    }
+    if let Some(depth) = form.and_then(|form| form.blocks) {
+        if args.verify && args.range.is_some() {
+            return Err(Failure::usage("--verify checks whole blocks: leave out --range"));
+        }
+        if args.verify && encoded {
+            return Err(Failure::usage("--verify reads blocks as they are: leave out Accept-Encoding"));
+        }
+        return Ok(Answers::Gateway(depth));
     }
     match targets.area() {
         _ if !args.verify => Ok(Answers::Dropped),
@@ -107,7 +123,8 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
         dialect::add_headers(form.expected, &mut checks.headers)?;
         checks.etag_is_name = form.etag_is_name;
     }
-    let request = RequestPlan { checks, answers: answers(args, &targets)?, ..request(args, headers, range, form)? };
+    let answers = answers(args, &targets, form, checks.encoding_asked)?;
+    let request = RequestPlan { checks, answers, ..request(args, headers, range, form)? };
     let asked = load::Asked {
         targets,
         choice: if args.order == Order::Random { Choice::Random } else { Choice::RoundRobin },

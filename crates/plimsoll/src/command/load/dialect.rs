@@ -12,6 +12,7 @@ use engine::plan::{Auth, SESSIONS_MAX, Sessions, Shared, Targets};
 use std::fmt::Display;
 use std::num::NonZeroU64;
 use std::path::Path;
+use wire::gateway::Depth;
 use wire::s3::S3Location;
 use wire::{Header, HeaderName, HeaderValue, Url};
 
@@ -88,6 +89,8 @@ pub struct Beside {
     pub identified: bool,
     /// Slots, where there is a fixed number of them.
     pub slots: Option<NonZeroU64>,
+    /// How closely the blocks of a gateway are looked at.
+    pub depth: Depth,
 }
 
 impl Args {
@@ -151,7 +154,7 @@ impl Args {
             System::Alluxio => Box::new(Alluxio),
             System::Gateway => {
                 let format = if self.format == Some(FormatOf::Raw) { Format::Raw } else { Format::Car };
-                Box::new(Gateway { format })
+                Box::new(Gateway { format, depth: beside.depth })
             }
             System::Filestash => {
                 let connection = match (&self.connection, beside.identified) {

@@ -19,6 +19,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 use study::decision::SLICE;
+use wire::gateway::Depth;
 use wire::{Header, HeaderName, Scheme, Url, Version};
 
 const DEFAULT_CONCURRENCY: f64 = 10.0;
@@ -112,7 +113,7 @@ pub fn beside(args: &Args) -> Beside {
     let identified = !requests.cookies.is_empty() || requests.user.is_some() || requests.headers.iter().any(header);
     let fixed = load.rate.is_none() && load.stages.is_empty();
     let slots = load.concurrency.or(NonZeroU64::new(DEFAULT_CONCURRENCY as u64));
-    Beside { identified, slots: slots.filter(|_| fixed) }
+    Beside { identified, slots: slots.filter(|_| fixed), depth: Depth::Structure }
 }
 
 /// Where the result goes, as the flags say.

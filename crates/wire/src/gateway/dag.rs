@@ -1,0 +1,207 @@
+//! Whether a CAR holds all of the DAG that was asked for, and nothing else.
+//!
+//! Each block is looked at once. It answers for links that were open, and opens those that it has itself, as far as they are
+//! in scope. Blocks may come in any order: those that come before a link to them wait, within limits.
+
+use super::node::{self, Kind, PbNode};
+use super::{Asked, Fault, Scope, Unsupported, codec, hash, normal};
+use cid::Cid;
+use std::collections::{HashMap, HashSet};
+
+/// Blocks of a DAG: 24 bytes are kept for each. A piece of 64 GiB in blocks of 256 KiB has 262,144.
+const BLOCKS_MAX: usize = 1 << 20;
+/// Links that are open at once.
+const OPEN_MAX: usize = 1 << 17;
+/// Bytes of blocks with links that wait for a link to them.
+const WAITING_BYTES_MAX: usize = 4 << 20;
+
+/// What a block is known by: the beginning of its hash, and its codec. 128 bits of a hash are enough, since each block's whole
+/// hash is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key([u8; 16], u64);
+
+impl Key {
+    fn of(cid: &Cid) -> Self {
+        let mut start = [0; 16];
+        let digest = cid.hash().digest();
+        let length = digest.len().min(start.len());
+        start[..length].copy_from_slice(&digest[..length]);
+        Self(start, cid.codec())
+    }
+}
+
+/// Why a block is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// So many names of the path have been followed.
+    Path(usize),
+    /// Part of the file or directory that was asked for.
+    Entity,
+    /// Below what was asked for, with everything that is below it.
+    Below,
+}
+
+/// What is known of the DAG so far.
+#[derive(Debug)]
+pub(super) struct Dag {
+    asked: Asked,
+    /// Blocks that must come.
+    open: HashMap<Key, (Cid, Role)>,
+    /// Parts of a large directory, one of which may lead on along the path.
+    possible: HashMap<Key, Role>,
+    seen: HashSet<Key>,
+    /// Blocks that nothing has linked to yet.
+    waiting: HashMap<Key, (Cid, Vec<u8>)>,
+    waiting_bytes: usize,
+    /// Whether the end of the path was found.
+    reached: bool,
+}
+
+impl Dag {
+    pub(super) fn new(asked: Asked) -> Result<Self, Fault> {
+        let root = normal(&asked.root);
+        let mut dag = Self {
+            asked,
+            open: HashMap::new(),
+            possible: HashMap::new(),
+            seen: HashSet::new(),
+            waiting: HashMap::new(),
+            waiting_bytes: 0,
+            reached: false,
+        };
+        dag.follow(vec![(root, Role::Path(0))])?;
+        Ok(dag)
+    }
+
+    /// Takes a block whose hash is right. `data` is empty where there can be no links.
+    pub(super) fn block(&mut self, cid: &Cid, data: Vec<u8>) -> Result<(), Fault> {
+        let key = Key::of(cid);
+        if self.seen.contains(&key) || self.waiting.contains_key(&key) {
+            return Ok(());
+        }
+        if self.seen.len() + self.waiting.len() >= BLOCKS_MAX {
+            return Err(Fault::Unsupported { cid: *cid, what: Unsupported::Blocks });
+        }
+        let role = self.open.remove(&key).map(|(_, role)| role).or_else(|| self.possible.remove(&key));
+        let Some(role) = role else {
+            self.waiting_bytes += data.len();
+            if self.waiting_bytes > WAITING_BYTES_MAX {
+                return Err(Fault::Unsupported { cid: *cid, what: Unsupported::Order });
+            }
+            self.waiting.insert(key, (*cid, data));
+            return Ok(());
+        };
+        self.seen.insert(key);
+        let links = self.expand(cid, &data, role)?;
+        self.follow(links)
+    }
+
+    /// Opens links, and goes on with blocks that are there already.
+    fn follow(&mut self, mut links: Vec<(Cid, Role)>) -> Result<(), Fault> {
+        while let Some((cid, role)) = links.pop() {
+            let key = Key::of(&cid);
+            if hash::is_inline(&cid) {
+                links.extend(self.expand(&cid, cid.hash().digest(), role)?);
+            } else if let Some((_, data)) = self.waiting.remove(&key) {
+                self.waiting_bytes -= data.len();
+                self.seen.insert(key);
+                links.extend(self.expand(&cid, &data, role)?);
+            } else if !self.seen.contains(&key) {
+                if self.open.len() >= OPEN_MAX {
+                    return Err(Fault::Unsupported { cid, what: Unsupported::Blocks });
+                }
+                self.open.insert(key, (cid, role));
+            }
+        }
+        Ok(())
+    }
+
+    /// The links of a block that are in scope.
+    fn expand(&mut self, cid: &Cid, data: &[u8], role: Role) -> Result<Vec<(Cid, Role)>, Fault> {
+        match role {
+            Role::Path(depth) if depth < self.asked.path.len() => self.along_path(cid, data, depth),
+            Role::Path(_) => {
+                self.reached = true;
+                match self.asked.scope {
+                    Scope::Block => Ok(Vec::new()),
+                    Scope::Entity => entity(cid, data),
+                    Scope::All => below(cid, data),
+                }
+            }
+            Role::Entity => entity(cid, data),
+            Role::Below => below(cid, data),
+        }
+    }
+
+    /// The link to the next name of the path.
+    fn along_path(&mut self, cid: &Cid, data: &[u8], depth: usize) -> Result<Vec<(Cid, Role)>, Fault> {
+        let name = self.asked.path.get(depth).map_or("", AsRef::as_ref);
+        if cid.codec() != codec::DAG_PB {
+            let is_leaf = cid.codec() == codec::RAW;
+            return Err(match is_leaf {
+                true => Fault::PathMissing(name.into()),
+                false => Fault::Unsupported { cid: *cid, what: Unsupported::Path },
+            });
+        }
+        let node = PbNode::decode(data).ok_or(Fault::BadNode(*cid))?;
+        let prefix = if let Kind::Shard { prefix } = node.kind { prefix } else { 0 };
+        let is_next = |link: &&node::Link<'_>| link.name.get(prefix..) == Some(name.as_bytes());
+        if let Some(next) = node.links.iter().find(is_next).filter(|_| node.kind != Kind::File) {
+            return Ok(vec![(normal(&next.cid), Role::Path(depth + 1))]);
+        }
+        if prefix == 0 {
+            return Err(Fault::PathMissing(name.into()));
+        }
+        // Which part is the right one depends on a hash of the name. The CAR has that one alone.
+        let mut here = Vec::new();
+        for link in node.links.iter().filter(|link| link.name.len() == prefix) {
+            let (next, role) = (normal(&link.cid), Role::Path(depth));
+            let key = Key::of(&next);
+            if self.waiting.contains_key(&key) {
+                here.push((next, role));
+            } else if !self.seen.contains(&key) {
+                self.possible.insert(key, role);
+            }
+        }
+        Ok(here)
+    }
+
+    /// The CAR is complete.
+    pub(super) fn end(self) -> Result<(), Fault> {
+        // The least one, so that the same body always gives the same example.
+        if let Some(cid) = self.open.values().map(|(cid, _)| *cid).min() {
+            return Err(Fault::BlockMissing { count: self.open.len(), cid });
+        }
+        if !self.reached {
+            return Err(Fault::PathMissing(self.asked.path.last().cloned().unwrap_or_default()));
+        }
+        match self.waiting.values().map(|(cid, _)| *cid).min() {
+            Some(cid) => Err(Fault::Unrelated { count: self.waiting.len(), cid }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What belongs to the file or directory of which this block is a part.
+fn entity(cid: &Cid, data: &[u8]) -> Result<Vec<(Cid, Role)>, Fault> {
+    if cid.codec() != codec::DAG_PB {
+        return Ok(Vec::new());
+    }
+    let node = PbNode::decode(data).ok_or(Fault::BadNode(*cid))?;
+    let belongs = |link: &&node::Link<'_>| match node.kind {
+        Kind::File => true,
+        Kind::Shard { prefix } => link.name.len() == prefix,
+        Kind::Directory | Kind::Other => false,
+    };
+    Ok(node.links.iter().filter(belongs).map(|link| (normal(&link.cid), Role::Entity)).collect())
+}
+
+/// Everything that a block links to.
+fn below(cid: &Cid, data: &[u8]) -> Result<Vec<(Cid, Role)>, Fault> {
+    match cid.codec() {
+        codec::RAW | codec::DAG_PB | codec::DAG_CBOR | codec::CBOR | codec::JSON => {}
+        _ => return Err(Fault::Unsupported { cid: *cid, what: Unsupported::Codec }),
+    }
+    let links = node::links(cid.codec(), data).ok_or(Fault::BadNode(*cid))?;
+    Ok(links.iter().map(|link| (normal(link), Role::Below)).collect())
+}

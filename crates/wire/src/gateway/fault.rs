@@ -1,0 +1,92 @@
+//! What can be wrong with the response of a gateway.
+
+use cid::Cid;
+
+/// Why a body is not what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The body does not begin with the header of a CARv1.
+    #[error("no CARv1 header: {0}")]
+    NotCar(&'static str),
+    /// The header lists other roots than the requested one.
+    #[error("the CAR's header names {}", found.map_or("no root".to_owned(), |cid| format!("the root {cid}")))]
+    OtherRoot {
+        /// The first root in the header.
+        found: Option<Cid>,
+    },
+    /// A block's length or CID is not valid.
+    #[error("at byte {at}: {what}")]
+    BadFraming {
+        /// Offset of the block in the body.
+        at: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The body ends inside a block or inside the header.
+    #[error("the body ends inside {within}, {missing} bytes before its end")]
+    CutShort {
+        /// The part that is cut.
+        within: &'static str,
+        /// Bytes that are missing.
+        missing: u64,
+    },
+    /// The requested block is not in the CAR.
+    #[error("the CAR has no block of the root that was asked for")]
+    RootMissing,
+    /// Blocks that others link to are not in the CAR.
+    #[error("{count} linked {} missing, such as {cid}", if *.count == 1 { "block is" } else { "blocks are" })]
+    BlockMissing {
+        /// Number of blocks that are known to be missing.
+        count: usize,
+        /// One of them.
+        cid: Cid,
+    },
+    /// The requested path leads nowhere in the DAG.
+    #[error("the path ends before `{0}`")]
+    PathMissing(Box<str>),
+    /// The bytes of a block do not have the hash in its CID.
+    #[error("the bytes of {0} have another hash")]
+    BlockDiffers(Cid),
+    /// Blocks are not part of what was asked for.
+    #[error("{count} unrelated {}, such as {cid}", if *.count == 1 { "block" } else { "blocks" })]
+    Unrelated {
+        /// Number of such blocks.
+        count: usize,
+        /// One of them.
+        cid: Cid,
+    },
+    /// A block with links cannot be decoded, although its hash is right.
+    #[error("the block {0} is not valid for its codec")]
+    BadNode(Cid),
+    /// The response may be right, but cannot be checked.
+    #[error("{cid}: {what}")]
+    Unsupported {
+        /// The block.
+        cid: Cid,
+        /// What is not supported.
+        what: Unsupported,
+    },
+}
+
+/// What cannot be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsupported {
+    /// The hash function of a CID.
+    #[error("hash functions other than sha1, sha2-256, sha2-512, blake2b-256 and identity are not supported")]
+    Hash,
+    /// The codec of a block whose links are needed.
+    #[error("the links of blocks with codecs other than raw, dag-pb, dag-cbor, cbor and json are not supported")]
+    Codec,
+    /// A path through a block that is not dag-pb.
+    #[error("paths through blocks other than dag-pb are not supported")]
+    Path,
+    /// A block with links that is too large to be held.
+    #[error("blocks with links above 2 MiB are not supported")]
+    NodeSize,
+    /// More blocks than are kept track of.
+    #[error("the DAG has more than 1,048,576 blocks, or more than 131,072 links are open at once")]
+    Blocks,
+    /// Blocks that come long before the links to them.
+    #[error("more than 4 MiB of blocks come before the links to them")]
+    Order,
+}

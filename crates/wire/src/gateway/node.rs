@@ -1,0 +1,148 @@
+//! Links of blocks: dag-pb (with what UnixFS says about the node) and DAG-CBOR.
+//!
+//! Of protobuf, only the few fields that matter are read: a library would decode all of a block's bytes into memory of its own.
+
+use super::codec;
+use super::frames::{CID_TAG, Read, cid_in_cbor, read_cid};
+use cid::Cid;
+use minicbor::data::Token;
+use minicbor::decode::Tokenizer;
+use unsigned_varint::decode;
+
+/// The largest block with links: no IPFS node sends or takes larger ones.
+pub(super) const BYTES_MAX: u64 = 2 << 20;
+
+/// Whether blocks of a codec can have links that are read here.
+pub(super) fn can_have_links(codec: u64) -> bool {
+    matches!(codec, codec::DAG_PB | codec::DAG_CBOR)
+}
+
+/// What UnixFS says a dag-pb block is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A file, or a part of one: links lead to its bytes.
+    File,
+    /// A directory: links lead to its entries.
+    Directory,
+    /// A part of a large directory. Links with a name of so many characters lead to further parts, others to entries, whose
+    /// names stand behind as many characters.
+    Shard { prefix: usize },
+    /// A symlink, or no UnixFS at all.
+    #[default]
+    Other,
+}
+
+/// A link of a dag-pb block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link<'a> {
+    pub(super) name: &'a [u8],
+    pub(super) cid: Cid,
+}
+
+/// A dag-pb block.
+#[derive(Debug, Default)]
+pub(super) struct PbNode<'a> {
+    pub(super) kind: Kind,
+    pub(super) links: Vec<Link<'a>>,
+}
+
+/// A field of a protobuf message.
+enum Field<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+/// Splits the next field off: its number and value.
+fn field<'a>(message: &mut &'a [u8]) -> Option<(u64, Field<'a>)> {
+    let (key, rest) = decode::u64(message).ok()?;
+    let (value, rest) = match key & 7 {
+        0 => {
+            let (number, rest) = decode::u64(rest).ok()?;
+            (Field::Number(number), rest)
+        }
+        2 => {
+            let (length, rest) = decode::u64(rest).ok()?;
+            let (bytes, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+            (Field::Bytes(bytes), rest)
+        }
+        // Neither dag-pb nor UnixFS has other types.
+        _ => return None,
+    };
+    *message = rest;
+    Some((key >> 3, value))
+}
+
+impl<'a> PbNode<'a> {
+    /// Decodes a block; `None` if it is not valid.
+    pub(super) fn decode(mut block: &'a [u8]) -> Option<Self> {
+        let mut node = Self::default();
+        while !block.is_empty() {
+            match field(&mut block)? {
+                (1, Field::Bytes(data)) => node.kind = kind(data),
+                (2, Field::Bytes(bytes)) => node.links.push(link(bytes)?),
+                _ => return None,
+            }
+        }
+        Some(node)
+    }
+}
+
+fn link(mut message: &[u8]) -> Option<Link<'_>> {
+    let (mut name, mut cid) = (&[][..], None);
+    while !message.is_empty() {
+        match field(&mut message)? {
+            (1, Field::Bytes(bytes)) => match read_cid(bytes) {
+                Read::Cid(found, length) if length == bytes.len() => cid = Some(found),
+                _ => return None,
+            },
+            (2, Field::Bytes(bytes)) => name = bytes,
+            _ => {}
+        }
+    }
+    Some(Link { name, cid: cid? })
+}
+
+/// What the data of a dag-pb block say; they may be anything.
+fn kind(mut data: &[u8]) -> Kind {
+    let (mut kind, mut fanout) = (None, 256_u64);
+    while !data.is_empty() {
+        match field(&mut data) {
+            Some((1, Field::Number(number))) => kind = Some(number),
+            Some((6, Field::Number(number))) => fanout = number,
+            Some(_) => {}
+            None => return Kind::Other,
+        }
+    }
+    match kind {
+        Some(0 | 2) => Kind::File,
+        Some(1) => Kind::Directory,
+        Some(5) => Kind::Shard { prefix: format!("{:X}", fanout.saturating_sub(1)).len() },
+        _ => Kind::Other,
+    }
+}
+
+/// All links of a block, whatever they mean. `None` if the block is not valid.
+pub(super) fn links(codec: u64, block: &[u8]) -> Option<Vec<Cid>> {
+    match codec {
+        codec::DAG_PB => Some(PbNode::decode(block)?.links.iter().map(|link| link.cid).collect()),
+        codec::DAG_CBOR => cbor_links(block),
+        _ => Some(Vec::new()),
+    }
+}
+
+fn cbor_links(block: &[u8]) -> Option<Vec<Cid>> {
+    let mut links = Vec::new();
+    let mut is_link = false;
+    for token in Tokenizer::new(block) {
+        match token.ok()? {
+            Token::Bytes(bytes) if is_link => links.push(cid_in_cbor(bytes)?),
+            _ if is_link => return None,
+            token => {
+                is_link = matches!(token, Token::Tag(tag) if tag.as_u64() == CID_TAG);
+                continue;
+            }
+        }
+        is_link = false;
+    }
+    (!is_link).then_some(links)
+}

@@ -1,0 +1,31 @@
+//! CARs of gateways: no body makes the check panic or hold much, and how it is cut into pieces does not matter.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use wire::gateway::{Asked, Check, Depth};
+
+/// Targets whose roots are in the seeds: a directory, a path below it, a file.
+const TARGETS: [&str; 4] = [
+    "/ipfs/bafybeiebg3duo6yo32wpuoqlnnr74vexgcscppadpswyt63vkbui7cn6li",
+    "/ipfs/bafybeiebg3duo6yo32wpuoqlnnr74vexgcscppadpswyt63vkbui7cn6li/nope",
+    "/ipfs/bafkreiacgqvox2b47pugujb2zol35lrl7dtefxadvcg2yepulnacpzxbpa",
+    "/ipfs/bafybeiebg3duo6yo32wpuoqlnnr74vexgcscppadpswyt63vkbui7cn6li?dag-scope=entity",
+];
+
+fuzz_target!(|data: &[u8]| {
+    let [target, piece, body @ ..] = data else { return };
+    let text = TARGETS[usize::from(*target) % TARGETS.len()];
+    let asked = Asked::of_target(text).expect("the targets are valid");
+    let judge = |size: usize, depth| {
+        let mut check = Check::new(asked.clone(), depth)?.expect("CARs are checked");
+        for piece in body.chunks(size) {
+            check.take(piece)?;
+        }
+        check.end()
+    };
+    for depth in [Depth::Structure, Depth::Blocks] {
+        assert_eq!(judge(usize::from(*piece) + 1, depth), judge(usize::MAX, depth));
+    }
+    // A target is a peer's redirect or a user's line.
+    let _ = std::str::from_utf8(body).map(Asked::of_target);
+});
