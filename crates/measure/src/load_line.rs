@@ -11,7 +11,62 @@ enumerated! {
     }
 }
 
-/// What a search for the line has found. Levels are in the unit of the search.
+impl LoadUnit {
+    /// Levels of a search are whole numbers of steps: so many steps make one operation in flight, or one per second. A line at 5/s
+    /// is found to a few percent only with steps that are smaller than one per second.
+    #[must_use]
+    pub fn steps(self) -> u64 {
+        match self {
+            Self::Concurrency => 1,
+            Self::Rate => 100,
+        }
+    }
+}
+
+/// The result of a level.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "outcome")]
+pub enum Outcome {
+    /// It met all objectives, and its backlog did not grow.
+    Passed,
+    /// It did not.
+    Failed {
+        /// The first objective missed, or that the backlog grew.
+        #[serde(deserialize_with = "crate::bounded::text::<_, 1024>")]
+        why: String,
+    },
+    /// Its time did not suffice to decide it.
+    NotDecided {
+        /// What was not decided.
+        #[serde(deserialize_with = "crate::bounded::text::<_, 1024>")]
+        why: String,
+    },
+    /// It did not pass, and the cause lies with this client or its host.
+    ClientLimited {
+        /// What the client's limit was.
+        #[serde(deserialize_with = "crate::bounded::text::<_, 1024>")]
+        why: String,
+    },
+}
+
+impl Outcome {
+    /// Whether it is [`Outcome::Passed`].
+    #[must_use]
+    pub fn is_passed(&self) -> bool {
+        matches!(self, Self::Passed)
+    }
+
+    /// Why it did not pass.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Self::Passed => None,
+            Self::Failed { why } | Self::NotDecided { why } | Self::ClientLimited { why } => Some(why),
+        }
+    }
+}
+
+/// What a search for the line has found. Levels are in the steps of its unit, [`LoadUnit::steps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "found")]
 pub enum Found {

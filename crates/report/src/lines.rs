@@ -31,7 +31,8 @@ pub(crate) fn sorted<'s>(lines: &'s [LineTrial], order: &Order<'s>) -> Vec<&'s L
 }
 
 /// Titles of what is shown of a search.
-pub(crate) const COLUMNS: [&str; 6] = ["cell", "target", "load line", "fails at", "beside", "first to break"];
+pub(crate) const COLUMNS: [&str; 6] =
+    ["cell", "target", "load line", "fails at", "vs. first", "first objective missed"];
 
 /// The load lines of a study as a table; nothing where there are none.
 #[must_use]
@@ -65,7 +66,7 @@ pub(crate) fn rows(lines: &[&LineTrial]) -> Vec<[String; 6]> {
     rows
 }
 
-/// The highest load that held.
+/// The highest load that passed.
 fn held(line: &LoadLine) -> String {
     let passed = line.passed.map(|passed| line.shown(passed));
     match (line.found, passed) {
@@ -74,17 +75,17 @@ fn held(line: &LoadLine) -> String {
         (FoundWord::AtLeast, Some(passed)) => format!("at least {passed}"),
         (FoundWord::Below, _) => "none".to_owned(),
         (FoundWord::Unsteady, _) => "none: unsteady".to_owned(),
-        (FoundWord::NotRecovered, Some(passed)) => format!("{passed}, then did not recover"),
+        (FoundWord::NotRecovered, Some(passed)) => format!("at least {passed}, then did not recover"),
         (_, Some(passed)) => format!("{passed} so far"),
         (_, None) => "–".to_owned(),
     }
 }
 
-/// How much of the first target's load held.
+/// The load as a multiple of the first target's.
 fn beside(line: &LoadLine, first: &LoadLine) -> String {
     let found = |line: &LoadLine| line.passed.filter(|_| line.found == FoundWord::Line && !line.limited_by_client);
     match (found(line), found(first)) {
-        (Some(passed), Some(first)) if first > 0 => format!("{:.2} ×", passed as f64 / first as f64),
+        (Some(passed), Some(first)) if first > 0.0 => format!("{:.2} ×", passed / first),
         _ => "–".to_owned(),
     }
 }
@@ -100,7 +101,7 @@ mod tests {
             target: target.to_owned(),
             repeat: 1,
             directory: String::new(),
-            line: LoadLine::of(LoadUnit::Concurrency, None, Some(found), Vec::new()),
+            line: LoadLine::of((LoadUnit::Concurrency, 1), None, Some(found), Vec::new()),
         }
     }
 

@@ -2,30 +2,73 @@
 
 use crate::Style;
 use crate::escape::escape;
-use crate::measured::Measured;
+use crate::measured::{Held, Measured};
 use crate::number::{byte_rate, count, rate, share, time};
 use crate::text::table;
-use measure::load_line::{Found, LoadUnit};
+use measure::load_line::{Found, LoadUnit, Outcome};
+use measure::objective::{Metric, Timed};
+use measure::{Enumerated, Objective};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use store::{EndReason, SavedRun};
 
 /// A level that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Level {
     /// Operations in flight, or per second.
-    pub level: u64,
-    /// Whether all objectives were met.
+    #[serde(serialize_with = "whole")]
+    pub level: f64,
+    /// Whether it passed: all objectives were met, and on a rate the backlog did not grow.
     pub passed: bool,
+    /// Its result.
+    pub outcome: OutcomeWord,
+    /// Why it did not pass.
+    pub why: Option<String>,
     /// Whether the client's side set the limit.
     pub limited_by_client: bool,
     /// For how long it was measured, in seconds.
     pub seconds: f64,
-    /// Whether its objectives were decided at the confidence that was asked for; else by what was measured when its time was over.
+    /// Whether its result is certain at the confidence that was asked for; else by what was measured until its end.
     pub decided: bool,
     /// What its run came to.
     #[serde(flatten)]
     pub measured: Measured,
+}
+
+/// The result of a level, as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeWord {
+    /// It passed.
+    Passed,
+    /// An objective was missed, or the backlog grew.
+    Failed,
+    /// Its time did not suffice to decide it.
+    NotDecided,
+    /// It did not pass, and the cause lies with the client or its host.
+    ClientLimited,
+}
+
+impl OutcomeWord {
+    fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Passed => Self::Passed,
+            Outcome::Failed { .. } => Self::Failed,
+            Outcome::NotDecided { .. } => Self::NotDecided,
+            Outcome::ClientLimited { .. } => Self::ClientLimited,
+        }
+    }
+
+    /// As reports write it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "FAILED",
+            Self::NotDecided => "not decided",
+            Self::ClientLimited => "client limited",
+        }
+    }
 }
 
 /// What a load line is measured in.
@@ -70,9 +113,11 @@ pub struct LoadLine {
     /// What the search has come to.
     pub found: FoundWord,
     /// The highest level that passed, and passed again at the end.
-    pub passed: Option<u64>,
+    #[serde(serialize_with = "whole_or_none")]
+    pub passed: Option<f64>,
     /// The lowest level above it that failed.
-    pub failed: Option<u64>,
+    #[serde(serialize_with = "whole_or_none")]
+    pub failed: Option<f64>,
     /// The objective that broke first at that level.
     pub broke: Option<String>,
     /// Whether the client's side set the limit of the highest level: the target may carry more.
@@ -81,26 +126,63 @@ pub struct LoadLine {
     pub levels: Vec<Level>,
 }
 
+/// A level of so many steps, in operations in flight or per second.
+#[must_use]
+pub fn load(level: u64, steps: u64) -> f64 {
+    level as f64 / steps.max(1) as f64
+}
+
+/// Whole numbers are written as such, as always.
+fn whole<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if value.fract() == 0.0 { serializer.serialize_u64(*value as u64) } else { serializer.serialize_f64(*value) }
+}
+
+fn whole_or_none<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => whole(value, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
 impl Level {
-    /// What the saved run of a level says.
+    /// What the saved run of a level shows. Without an outcome, as in logs of older versions, its objectives decide.
     #[must_use]
-    pub fn of(level: u64, directory: &str, run: &SavedRun) -> Self {
+    pub fn of(level: f64, directory: &str, run: &SavedRun, outcome: Option<Outcome>, certain: bool) -> Self {
         let measured = Measured::of(directory, run);
-        let limited_by_client = run.summary().limited_by(&run.begin.model).is_client();
-        // What was decided may look otherwise when what was in flight has ended.
-        let decided = match run.end.as_ref().map(|end| &end.reason) {
-            Some(EndReason::Decided { broke }) => broke.is_some() == measured.broke.is_some(),
-            _ => false,
+        let outcome = outcome.unwrap_or_else(|| match &measured.broke {
+            None => Outcome::Passed,
+            Some(broke) => Outcome::Failed { why: broke.clone() },
+        });
+        let limited_by_client = match outcome {
+            Outcome::Passed => run.summary().limited_by(&run.begin.model).is_client(),
+            Outcome::ClientLimited { .. } => true,
+            Outcome::Failed { .. } | Outcome::NotDecided { .. } => false,
         };
-        let seconds = run.summary().measured.seconds;
-        Self { level, passed: measured.broke.is_none(), limited_by_client, seconds, decided, measured }
+        // A level that failed for certain was ended by that; one that passes seldom can be.
+        let ended = matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::Decided { broke: Some(_) }));
+        Self {
+            level,
+            passed: outcome.is_passed(),
+            outcome: OutcomeWord::of(&outcome),
+            why: outcome.why().map(escape),
+            limited_by_client,
+            seconds: run.summary().measured.seconds,
+            decided: certain || ended,
+            measured,
+        }
     }
 }
 
 impl LoadLine {
-    /// What a search came to; `found` is `None` while it goes on, or when it was killed.
+    /// What a search came to; `found` is `None` while it goes on, or when it was killed, and has levels in so many steps for each of
+    /// the unit.
     #[must_use]
-    pub fn of(unit: LoadUnit, begin: Option<&store::Begin>, found: Option<Found>, levels: Vec<Level>) -> Self {
+    pub fn of(
+        (unit, steps): (LoadUnit, u64),
+        begin: Option<&store::Begin>,
+        found: Option<Found>,
+        levels: Vec<Level>,
+    ) -> Self {
         let (word, passed, failed) = match found {
             Some(Found::Line { passed, failed }) => (FoundWord::Line, Some(passed), Some(failed)),
             Some(Found::AtLeast { passed }) => (FoundWord::AtLeast, Some(passed), None),
@@ -110,8 +192,10 @@ impl LoadLine {
             Some(Found::Interrupted { passed }) => (FoundWord::Interrupted, passed, None),
             None => (FoundWord::Unfinished, None, None),
         };
-        let last = |level: Option<u64>| levels.iter().rev().find(|known| Some(known.level) == level);
-        let broke = last(failed).and_then(|level| level.measured.broke.clone());
+        let load = |level: u64| load(level, steps);
+        let (passed, failed) = (passed.map(load), failed.map(load));
+        let last = |level: Option<f64>| levels.iter().rev().find(|known| Some(known.level) == level);
+        let broke = last(failed).and_then(|level| level.why.clone());
         let edge = last(failed).or_else(|| last(passed));
         Self {
             unit: match unit {
@@ -132,87 +216,143 @@ impl LoadLine {
     }
 
     /// A level in the unit of the line.
-    pub(crate) fn shown(&self, level: u64) -> String {
+    pub(crate) fn shown(&self, level: f64) -> String {
+        let number = if level.fract() == 0.0 { count(level as u64) } else { format!("{level}") };
         match self.unit {
-            UnitWord::Rate => format!("{}/s", count(level)),
-            UnitWord::Concurrency => format!("{} in flight", count(level)),
+            UnitWord::Rate => format!("{number}/s"),
+            UnitWord::Concurrency => format!("{number} in flight"),
         }
     }
 
-    /// What is shown of a level, under [`COLUMNS`].
+    /// Titles of what is shown of a level. The objectives' own percentiles are shown, and the 99th of the response time where
+    /// there are none.
+    pub(crate) fn columns(&self) -> [String; 10] {
+        let bounded: Vec<String> = self.bounded().map(|held| bounded_title(&held.objective)).collect();
+        let bounded = if bounded.is_empty() { "p99".to_owned() } else { bounded.join(" · ") };
+        let titles = ["", "level", "", "ok", "goodput", "p50", &bounded, "success", "measured", "limited by"];
+        titles.map(str::to_owned)
+    }
+
+    /// Objectives on a percentile, as the first level has them, but those on the median response time, which is always shown.
+    fn bounded(&self) -> impl Iterator<Item = &Held> {
+        let shown = |held: &&Held| match held.objective.metric() {
+            Metric::Time(Timed::Response, q) => q != 0.5 || held.objective.kind().is_some(),
+            Metric::Time(..) | Metric::Speed(_) => true,
+            Metric::Success | Metric::Rate | Metric::Goodput => false,
+        };
+        self.levels.first().into_iter().flat_map(|level| &level.measured.objectives).filter(shown)
+    }
+
+    /// The values of a level for [`Self::columns`].
+    fn values(&self, level: &Level) -> String {
+        let dash = || "–".to_owned();
+        let value = |objective: &Objective| {
+            let held = level.measured.objectives.iter().find(|held| held.objective == *objective)?;
+            held.value.map(|value| match objective.metric() {
+                Metric::Speed(_) => byte_rate(value),
+                _ => time(value),
+            })
+        };
+        let values: Vec<String> = self.bounded().map(|held| value(&held.objective).unwrap_or_else(dash)).collect();
+        match values.is_empty() {
+            true => level.measured.response_p99_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
+            false => values.join(" · "),
+        }
+    }
+
+    /// What is shown of a level, under [`Self::columns`].
     pub(crate) fn row(&self, level: &Level) -> [String; 10] {
         let dash = || "–".to_owned();
         let edge = if Some(level.level) == self.passed { ">" } else { "" };
         let measured = &level.measured;
+        let why = level.why.as_ref();
         [
             edge.to_owned(),
             self.shown(level.level),
-            if level.passed { "held".to_owned() } else { "FAILED".to_owned() },
+            level.outcome.word().to_owned(),
             measured.ok_per_second.map_or_else(dash, rate),
             measured.goodput.map_or_else(dash, byte_rate),
             measured.response_p50_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
-            measured.response_p99_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
+            self.values(level),
             measured.success.map_or_else(dash, share),
             format!("{:.1} s{}", level.seconds, if level.decided { "" } else { " ≈" }),
-            measured
-                .broke
-                .as_ref()
-                .map_or_else(|| measured.limited_by.clone(), |broke| format!("{} · {broke}", measured.limited_by)),
+            why.map_or_else(|| measured.limited_by.clone(), |why| format!("{} · {why}", measured.limited_by)),
         ]
+    }
+
+    /// The result of the level at which the search found its upper end: "800/s failed (the backlog grows)".
+    fn edge(&self, failed: &str) -> String {
+        let level = self.levels.iter().rev().find(|level| Some(level.level) == self.failed && !level.passed);
+        let why = level.and_then(|level| level.why.as_ref()).map(|why| format!(" ({why})")).unwrap_or_default();
+        match level.map(|level| level.outcome) {
+            Some(OutcomeWord::NotDecided) => format!("{failed} was not decided{why}"),
+            Some(OutcomeWord::ClientLimited) => format!("at {failed} this client was the limit{why}"),
+            _ => format!("{failed} failed{why}"),
+        }
     }
 
     /// Where the line lies, in a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
-        let because = self.broke.as_ref().map(|broke| format!(" (first to break: {broke})")).unwrap_or_default();
         let passed = self.passed.map(|level| self.shown(level));
-        let failed = self.failed.map(|level| self.shown(level));
-        match (self.found, passed, failed) {
-            (FoundWord::Line, Some(passed), Some(failed)) if self.limited_by_client => {
-                format!("LOAD LINE at least {passed}; at {failed} this client was the limit")
+        let edge = self.failed.map(|level| self.edge(&self.shown(level)));
+        match (self.found, passed, edge) {
+            (FoundWord::Line, Some(passed), Some(edge)) if self.limited_by_client => {
+                format!("LOAD LINE at least {passed}; {edge}")
             }
-            (FoundWord::Line, Some(passed), Some(failed)) => {
-                format!("LOAD LINE {passed} hold; {failed} do not{because}; run again, {passed} held")
+            (FoundWord::Line, Some(passed), Some(edge)) => {
+                format!("LOAD LINE {passed} passed; {edge}; run again, {passed} passed")
             }
             (FoundWord::AtLeast, Some(passed), _) if self.limited_by_client => {
-                format!("LOAD LINE at least {passed}: this client was the limit")
+                let client = self.levels.last().map(|level| level.measured.limited_by.clone()).unwrap_or_default();
+                format!("LOAD LINE at least {passed}: no level failed, and this client was the limit ({client})")
             }
             (FoundWord::AtLeast, Some(passed), _) => {
                 format!("LOAD LINE at least {passed}: no level failed; --to looks further")
             }
-            (FoundWord::Below, _, Some(failed)) => format!("NO LOAD LINE: {failed} do not hold{because}"),
-            (FoundWord::Unsteady, _, Some(failed)) => {
-                format!(
-                    "NO LOAD LINE: what had held did not hold again, down to {failed}{because}: the target does not recover"
-                )
+            (FoundWord::Below, _, Some(edge)) => format!("NO LOAD LINE: {edge}{}", self.once()),
+            (FoundWord::Unsteady, _, Some(edge)) => format!(
+                "NO LOAD LINE: levels that had passed failed when they were run again; at last {edge}: the target sustains \
+                 less than before"
+            ),
+            (FoundWord::NotRecovered, Some(passed), Some(edge)) => format!(
+                "LOAD LINE at least {passed}; {edge}, and the target was not as fast as before in the time of --recovery"
+            ),
+            (FoundWord::NotRecovered, None, Some(edge)) => {
+                format!("NO LOAD LINE: {edge}, and the target was not as fast as before in the time of --recovery")
             }
-            (FoundWord::NotRecovered, passed, Some(failed)) => {
-                let held = passed.map(|passed| format!("; {passed} had held")).unwrap_or_default();
-                format!(
-                    "NO LOAD LINE: after {failed}{because} the target did not recover{held}; --recovery waits longer"
-                )
-            }
-            (_, Some(passed), _) => format!("unfinished: {passed} held so far"),
-            _ => "unfinished: no level has held yet".to_owned(),
+            (_, Some(passed), _) => format!("unfinished: {passed} passed so far"),
+            _ => "unfinished: no level has passed yet".to_owned(),
         }
+    }
+
+    /// The highest level that had passed before all failed.
+    fn once(&self) -> String {
+        let most = self.levels.iter().filter(|level| level.passed).map(|level| level.level).reduce(f64::max);
+        most.map(|most| format!("; {} had passed before", self.shown(most))).unwrap_or_default()
     }
 }
 
-/// What is said below levels that were not decided.
-pub(crate) const ESTIMATED: &str =
-    "≈ not sure when its time was over: held or failed by what was measured until then\n";
+/// `p99` for the response time of all operations, and otherwise as the objective names it.
+fn bounded_title(objective: &Objective) -> String {
+    let metric = objective.metric().to_string();
+    match (objective.kind(), metric.strip_prefix("response ")) {
+        (None, Some(percentile)) => percentile.to_owned(),
+        (None, None) => metric,
+        (Some(kind), _) => format!("{} {metric}", kind.name()),
+    }
+}
 
-/// Titles of what is shown of a level.
-pub(crate) const COLUMNS: [&str; 10] =
-    ["", "level", "", "ok", "goodput", "p50", "p99", "success", "measured", "limited by"];
+/// The note below levels whose result is not certain.
+pub(crate) const ESTIMATED: &str = "≈ not decided at the confidence asked for; judged on the data so far\n";
 
 /// The report for people.
 #[must_use]
 pub fn text(line: &LoadLine, style: &Style) -> String {
     let mut levels: Vec<&Level> = line.levels.iter().collect();
-    levels.sort_by_key(|level| level.level);
+    levels.sort_by(|one, other| one.level.total_cmp(&other.level));
     let rows = levels.into_iter().map(|level| line.row(level));
-    let rows: Vec<[String; 10]> = std::iter::once(COLUMNS.map(str::to_owned)).chain(rows).collect();
+    let rows: Vec<[String; 10]> = std::iter::once(line.columns()).chain(rows).collect();
     let bold = |text: &str| if style.color { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() };
     let objectives = line.objectives.join(", ");
     format!(

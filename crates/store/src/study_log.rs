@@ -4,11 +4,12 @@
 //! what each is; it is appended to when a run has ended, so that a study that was killed goes on where it was.
 
 use crate::error::{StoreError, StoreErrorKind};
-use measure::load_line::{Found, LoadUnit};
+use measure::load_line::{Found, LoadUnit, Outcome};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 /// Name of the file.
@@ -46,13 +47,22 @@ pub enum StudyRecord {
         unit: LoadUnit,
         /// The width that the bracket may have, as a share of its lower end.
         precision: f64,
+        /// Steps of levels that make one of the unit; 1 in older logs.
+        #[serde(default = "one")]
+        steps: NonZeroU64,
     },
     /// A level of a search was run.
     Level {
-        /// Which.
+        /// Which, in steps of the unit.
         level: u64,
         /// Name of the run's directory.
         directory: String,
+        /// Its result; `None` in older logs, where the objectives of the run decide.
+        #[serde(default)]
+        outcome: Option<Outcome>,
+        /// Whether the result is certain at the confidence that was asked for, not by what was measured until its time was over.
+        #[serde(default)]
+        certain: bool,
     },
     /// A trial of a study was run.
     Trial {
@@ -80,8 +90,13 @@ impl StudyRecord {
     /// The beginning of a search.
     #[must_use]
     pub fn line(unit: LoadUnit, precision: f64) -> Self {
-        Self::Line { format: FORMAT, version: env!("CARGO_PKG_VERSION").to_owned(), unit, precision }
+        let steps = NonZeroU64::new(unit.steps()).unwrap_or(NonZeroU64::MIN);
+        Self::Line { format: FORMAT, version: env!("CARGO_PKG_VERSION").to_owned(), unit, precision, steps }
     }
+}
+
+fn one() -> NonZeroU64 {
+    NonZeroU64::MIN
 }
 
 /// Appends to the log of a study.

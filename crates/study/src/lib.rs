@@ -8,6 +8,7 @@ pub mod decision;
 pub mod document;
 mod hidden;
 pub mod hooks;
+pub mod level;
 pub mod line;
 pub mod matrix;
 pub mod scenario;

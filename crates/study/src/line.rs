@@ -5,7 +5,7 @@
 //! run again at the end, since a target that was pushed over it may not come back. The search never runs anything: it says which
 //! level is next and is told what became of it.
 
-use measure::load_line::Found;
+use measure::load_line::{Found, Outcome};
 use std::num::NonZeroU64;
 
 /// How often in a row a level must fail.
@@ -16,12 +16,27 @@ const LOWERED_MAX: u32 = 3;
 /// Where a search looks, and how closely.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
+    /// The lowest level that is tried.
+    pub least: NonZeroU64,
     /// The first level.
     pub from: NonZeroU64,
     /// The highest level that is tried.
     pub to: NonZeroU64,
     /// How wide the bracket may be, as a share of its lower end.
     pub precision: f64,
+}
+
+impl Bounds {
+    /// How many levels pass and fail in a search: of a line near the first level, and at worst.
+    #[must_use]
+    pub fn levels_expected(&self) -> ((f64, f64), (f64, f64)) {
+        let doublings = (self.to.get() as f64 / self.from.get() as f64).max(1.0).log2().ceil() + 1.0;
+        let halvings = (1.0 / self.precision).log2().ceil().max(1.0);
+        let twice = f64::from(FAILURES);
+        // About half of the halvings pass, and the line is run again.
+        let few = (2.0 + halvings / 2.0, (1.0 + halvings / 2.0) * twice);
+        (few, (doublings + halvings / 2.0 + 1.0, few.1))
+    }
 }
 
 /// What to do next.
@@ -43,6 +58,8 @@ pub struct Search {
     level: u64,
     /// How often in a row it has failed.
     failures: u32,
+    /// All levels that have passed, in the order in which they did.
+    passes: Vec<u64>,
     /// The line was found and is being run again.
     confirming: bool,
     /// How often the line did not hold then.
@@ -55,7 +72,8 @@ impl Search {
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
         let level = bounds.from.min(bounds.to).get();
-        Self { bounds, passed: None, failed: None, level, failures: 0, confirming: false, lowered: 0, over: None }
+        let (passed, failed, passes) = (None, None, Vec::new());
+        Self { bounds, passed, failed, level, failures: 0, passes, confirming: false, lowered: 0, over: None }
     }
 
     /// What to do next.
@@ -82,20 +100,26 @@ impl Search {
         self.lowered
     }
 
-    /// The level that was to be tried has passed, or not.
-    pub fn tell(&mut self, passed: bool) {
-        if self.over.is_some() {
-            return;
-        }
-        if !passed {
-            self.failures += 1;
-            if self.failures >= FAILURES {
-                self.fail();
+    /// Takes the result of the level that was to be tried. One that was not decided had all the time that there is, so it is not
+    /// tried again, and the line is looked for below.
+    pub fn tell(&mut self, outcome: &Outcome) {
+        match outcome {
+            _ if self.over.is_some() => {}
+            Outcome::Passed => self.pass(),
+            Outcome::NotDecided { .. } => self.fail(),
+            Outcome::Failed { .. } | Outcome::ClientLimited { .. } => {
+                self.failures += 1;
+                if self.failures >= FAILURES {
+                    self.fail();
+                }
             }
-            return;
         }
+    }
+
+    fn pass(&mut self) {
         self.failures = 0;
         self.passed = Some(self.level);
+        self.passes.push(self.level);
         match (self.confirming, self.failed) {
             (true, Some(failed)) => self.over = Some(Found::Line { passed: self.level, failed }),
             (true, None) => self.over = Some(Found::AtLeast { passed: self.level }),
@@ -111,7 +135,10 @@ impl Search {
         if self.confirming {
             self.confirming = false;
             self.lowered += 1;
-            self.passed = None;
+            // Once, another level that has passed is close. After that the target sustains less than before, and nothing that
+            // passed still holds.
+            let below = self.passes.iter().copied().filter(|passed| *passed < self.level).max();
+            self.passed = below.filter(|_| self.lowered == 1);
             if self.lowered > LOWERED_MAX {
                 self.over = Some(Found::Unsteady { failed: self.level });
                 return;
@@ -119,8 +146,8 @@ impl Search {
         }
         match self.passed {
             Some(_) => self.narrow(),
-            None if self.level == 1 => self.over = Some(Found::Below { failed: 1 }),
-            None => self.level = (self.level / 2).max(1),
+            None if self.level <= self.bounds.least.get() => self.over = Some(Found::Below { failed: self.level }),
+            None => self.level = (self.level / 2).max(self.bounds.least.get()),
         }
     }
 
@@ -143,7 +170,16 @@ mod tests {
     use proptest::prelude::*;
 
     fn bounds(from: u64, to: u64, precision: f64) -> Bounds {
-        Bounds { from: NonZeroU64::new(from).unwrap(), to: NonZeroU64::new(to).unwrap(), precision }
+        Bounds {
+            least: NonZeroU64::MIN,
+            from: NonZeroU64::new(from).unwrap(),
+            to: NonZeroU64::new(to).unwrap(),
+            precision,
+        }
+    }
+
+    fn outcome(holds: bool) -> Outcome {
+        if holds { Outcome::Passed } else { Outcome::Failed { why: "slow".into() } }
     }
 
     /// Runs a search against a target; answers what it found, and every level it tried.
@@ -155,7 +191,7 @@ mod tests {
                 Step::Try(level) => {
                     levels.push(level);
                     assert!(levels.len() < 200, "{levels:?}");
-                    search.tell(holds(level));
+                    search.tell(&outcome(holds(level)));
                 }
             }
         }
@@ -212,5 +248,36 @@ mod tests {
             carried <= 6 && level <= 40
         });
         assert!(matches!(found, Found::Below { .. } | Found::Unsteady { .. }), "{found:?}");
+    }
+
+    /// Above 100, every level takes all its time and is not decided.
+    #[test]
+    fn what_is_not_decided_is_not_tried_again_and_bounds_the_line() {
+        let (mut search, mut levels) = (Search::new(bounds(50, 1000, 0.05)), Vec::new());
+        let found = loop {
+            match search.next() {
+                Step::Done(found) => break found,
+                Step::Try(level) => {
+                    levels.push(level);
+                    let undecided = Outcome::NotDecided { why: "its backlog".into() };
+                    search.tell(&if level > 100 { undecided } else { Outcome::Passed });
+                }
+            }
+        };
+        let Found::Line { passed, failed } = found else { panic!("{found:?}") };
+        assert!(passed <= 100 && failed > 100 && failed - passed <= 5, "{found:?}");
+        assert_eq!(levels.iter().filter(|level| **level == 200).count(), 1, "{levels:?}");
+    }
+
+    /// The line itself was disturbed when it was run again: what passed below is run again, not searched.
+    #[test]
+    fn one_disturbed_confirmation_costs_little() {
+        let mut at_line = 0;
+        let (found, levels) = search(bounds(1, 4096, 0.05), |level| {
+            at_line += u32::from(level == 296);
+            level <= 300 && !(2..=3).contains(&at_line) || level < 290
+        });
+        let Found::Line { passed, .. } = found else { panic!("{found:?} {levels:?}") };
+        assert!((280..=300).contains(&passed), "{found:?} {levels:?}");
     }
 }

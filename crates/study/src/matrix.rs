@@ -1,6 +1,6 @@
 //! Cells: every combination of the values of a part's axes, and the command that each of them is for each target.
 
-use crate::document::{Fault, Position};
+use crate::document::Position;
 use crate::hooks::{Hooks, STATE};
 use crate::scenario::{AxisValue, Scenario, Setting, Target};
 
@@ -21,7 +21,7 @@ pub struct Cell {
 pub struct Words {
     /// `get`, `put`, `mix`, or `line` where the load is to be found.
     pub command: String,
-    /// Flags with their values, then URLs.
+    /// What is searched where it is not `get`, flags with their values, then URLs.
     pub words: Vec<String>,
     /// Where the flag of that name stands, for messages.
     pub places: Vec<(String, Position)>,
@@ -31,14 +31,14 @@ pub struct Words {
 
 /// What is run where nothing is said.
 const DEFAULT_COMMAND: &str = "get";
-/// What searches for the load line of what [`DEFAULT_COMMAND`] loads.
+/// What searches for the load line.
 const SEARCH: &str = "line";
 /// The value of a load that is to be found.
 const FOUND: &str = "line";
 /// Settings that can be found.
 const LOADS: [&str; 2] = ["concurrency", "rate"];
 /// Settings that only a search has: other cells of the same axis do without.
-const OF_SEARCH: [&str; 6] = ["from", "to", "precision", "confidence", "rest", "recovery"];
+const OF_SEARCH: [&str; 7] = ["from", "to", "precision", "confidence", "rest", "recovery", "level-max"];
 
 /// All cells, part by part; the last axis moves first. `None` when there are more than [`CELLS_MAX`].
 #[must_use]
@@ -114,23 +114,6 @@ impl Cell {
     }
 }
 
-impl Words {
-    /// What is wrong with a load that is to be found, where the command is one whose load line is not searched.
-    #[must_use]
-    pub fn unsearched(&self) -> Option<Fault> {
-        if [DEFAULT_COMMAND, SEARCH].contains(&self.command.as_str()) {
-            return None;
-        }
-        let load = LOADS.into_iter().find(|load| self.words.contains(&format!("--{load}={FOUND}")))?;
-        let at = self.places.iter().rev().find(|(name, _)| name == load).map_or(Position::START, |(_, at)| *at);
-        let why = format!(
-            "only `{DEFAULT_COMMAND}` can be searched for its load line: give `{load}` of `{}` as a number",
-            self.command
-        );
-        Some(Fault::new(at, why))
-    }
-}
-
 /// A name with letters that every file system takes, and no more than 80 of them.
 #[must_use]
 pub fn directory_name(text: &str) -> String {
@@ -156,14 +139,12 @@ fn words_of(settings: &[Setting], hooks: Hooks) -> Words {
             }
         }
     }
-    match searched {
-        Some(on) if made.command == DEFAULT_COMMAND => {
-            made.command = SEARCH.to_owned();
-            made.words.push(format!("--on={on}"));
+    if let Some(on) = searched {
+        let loaded = std::mem::replace(&mut made.command, SEARCH.to_owned());
+        if ![DEFAULT_COMMAND, SEARCH].contains(&loaded.as_str()) {
+            made.words.insert(0, loaded);
         }
-        // The line of other commands is not searched: `Words::unsearched` tells.
-        Some(load) => made.words.push(format!("--{load}={FOUND}")),
-        None => {}
+        made.words.push(format!("--on={on}"));
     }
     made.words.extend(urls);
     made
@@ -227,12 +208,10 @@ parts:
         assert_eq!((words.command.as_str(), words.words.join("|").as_str()), ("line", shown));
         let measured = cells[0].words(&scenario, &scenario.targets[0]);
         assert_eq!((measured.command.as_str(), measured.words.len()), ("get", 4), "{measured:?}");
-        assert_eq!((words.unsearched(), measured.unsearched()), (None, None));
         let mix = Scenario::parse(&text.replace("to: 64", "command: mix"), &[], &|_| None).unwrap();
         let words = cells[1].words(&mix, &mix.targets[0]);
-        let fault = words.unsearched().unwrap();
-        assert_eq!(fault.at, Position { line: 4, column: 27 });
-        assert!(fault.message.contains("only `get` can be searched for its load line"), "{fault}");
+        let shown = "mix|--duration=2s|--range=1MiB|--on=concurrency|http://a/";
+        assert_eq!((words.command.as_str(), words.words.join("|").as_str()), ("line", shown));
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod support;
 
 use engine::plan::StopAfter;
 use engine::sim::{Reply, SimNetwork, simulate};
-use measure::load_line::Found;
+use measure::load_line::{Found, Outcome};
 use measure::objective::Judgement;
 use measure::{Instant, Objective};
 use std::cell::RefCell;
@@ -47,11 +47,12 @@ fn twenty_planted_lines_are_found() {
     for number in 0..20_u64 {
         let line = 3 + number * number;
         let to = NonZeroU64::new(4096).unwrap();
-        let mut search = Search::new(Bounds { from: NonZeroU64::MIN, to, precision: 0.05 });
+        let mut search = Search::new(Bounds { least: NonZeroU64::MIN, from: NonZeroU64::MIN, to, precision: 0.05 });
         let found = loop {
             match search.next() {
                 Step::Done(found) => break found,
-                Step::Try(level) => search.tell(holds(line, level, &objective)),
+                Step::Try(level) if holds(line, level, &objective) => search.tell(&Outcome::Passed),
+                Step::Try(_) => search.tell(&Outcome::Failed { why: objective.to_string() }),
             }
         };
         let Found::Line { passed, failed } = found else { panic!("line {line}: {found:?}") };

@@ -1,10 +1,12 @@
 //! The benchmarks: each measures one of the numbers that Plimsoll must reach, and says whether it does.
 
 mod content;
+mod line;
 mod memory;
 mod pacing;
 mod peers;
 mod peers_table;
+mod sequential;
 mod sign;
 mod start;
 
@@ -31,6 +33,10 @@ pub enum Bench {
     Content(content::Args),
     /// Signing a request for S3: the client's CPU time.
     Sign(sign::Args),
+    /// The search for the load line on a rate: does it find lines that were planted in a server of another code base.
+    Line(line::Args),
+    /// The test that ends levels of a search early, under bursts: how often it is wrong. On simulated time.
+    Sequential(sequential::Args),
 }
 
 /// Carries it out.
@@ -42,6 +48,8 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Start(args) => start::run(args),
         Bench::Content(args) => content::run(args),
         Bench::Sign(args) => sign::run(args),
+        Bench::Line(args) => line::run(args),
+        Bench::Sequential(args) => sequential::run(args),
     }
 }
 

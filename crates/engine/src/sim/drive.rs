@@ -1,7 +1,7 @@
 //! Carries out a plan on simulated time.
 
 use super::{SimNetwork, SimServer};
-use crate::control::Control;
+use crate::control::{Control, StopReason};
 use crate::plan::Plan;
 use crate::run_loop::log::OpEntry;
 use crate::run_loop::{RunLoop, Share, budget};
@@ -12,10 +12,30 @@ use wire::sigv4::Timestamp;
 /// Carries out a plan, each thread on a network of its own, and gives all threads' intervals, merged by their start,
 /// and operations. Threads of a simulation run one after the other; they share nothing but the budget.
 pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S>) -> (Vec<Interval>, Vec<OpEntry>) {
+    let mut merged: BTreeMap<(Instant, usize), Interval> = BTreeMap::new();
+    let ops = simulate_until(plan, network, |interval| {
+        let key = (interval.start, measure::Enumerated::index(interval.stage));
+        match merged.get_mut(&key) {
+            Some(whole) => whole.merge(&interval),
+            None => {
+                merged.insert(key, interval);
+            }
+        }
+        false
+    });
+    (merged.into_values().collect(), ops)
+}
+
+/// As [`simulate`], handing on the intervals of one thread after the other, and keeping none. The window ends when `decided` says
+/// so, as a controller ends it.
+pub fn simulate_until<S: SimServer>(
+    plan: &Plan,
+    network: impl Fn(u32) -> SimNetwork<S>,
+    mut decided: impl FnMut(Interval) -> bool,
+) -> Vec<OpEntry> {
     let threads = plan.threads_used();
     let control = Control::new(plan.stop.bytes.map(std::num::NonZeroU64::get));
     let budget = budget(&plan.stop, &plan.load, threads);
-    let mut merged: BTreeMap<(Instant, usize), Interval> = BTreeMap::new();
     let mut all_ops = Vec::new();
     for thread in 0..threads {
         let mut net = network(thread);
@@ -24,17 +44,14 @@ pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S
             RunLoop::new(plan, &control, share, budget.clone(), (Instant::ZERO, Timestamp::from_unix_seconds(0)));
         let driven = run_loop.drive(&mut net, |intervals, ops| {
             for interval in intervals {
-                let key = (interval.start, measure::Enumerated::index(interval.stage));
-                match merged.get_mut(&key) {
-                    Some(whole) => whole.merge(&interval),
-                    None => {
-                        merged.insert(key, interval);
-                    }
+                let end = interval.end;
+                if decided(interval) {
+                    control.stop(end, StopReason::Decided);
                 }
             }
             all_ops.extend(ops);
         });
         driven.expect("a simulated network has no poller that could fail");
     }
-    (merged.into_values().collect(), all_ops)
+    all_ops
 }

@@ -6,7 +6,7 @@
 
 mod drive;
 
-pub use drive::simulate;
+pub use drive::{simulate, simulate_until};
 
 use crate::network::{Address, Connecting, NameError, Network, Ready, Resolution, ThreadUse, Token, Waited};
 use measure::Instant;

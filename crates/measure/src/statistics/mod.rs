@@ -9,6 +9,7 @@ pub mod batch_means;
 pub mod binomial;
 pub mod bootstrap;
 pub mod difference;
+pub mod drift;
 pub mod normal;
 pub mod ranks;
 mod recorded;

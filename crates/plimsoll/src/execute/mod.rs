@@ -89,7 +89,7 @@ pub fn carry_out(mut plan: Plan, output: &Output) -> Result<(Vec<SavedRun>, Exit
     let mut exit = Exit::Good;
     for number in 1..=output.repeat {
         let directory = if output.repeat > 1 { repeats::directory(&base, number) } else { base.clone() };
-        let saved = run_once(&plan, output, &directory)?;
+        let (saved, _) = run_once(&plan, output, &directory)?;
         if let Some(failure) = unreachable(&plan, &saved) {
             return Err(failure);
         }
@@ -119,6 +119,11 @@ pub fn measure(plan: &Plan, output: &Output) -> Result<SavedRun, Failure> {
 
 /// The same of a target that may be down: that it can not be reached is a result then.
 pub fn measure_down(plan: &Plan, output: &Output) -> Result<SavedRun, Failure> {
+    measure_level(plan, output).map(|(saved, _)| saved)
+}
+
+/// The same, with what its decision has seen.
+pub fn measure_level(plan: &Plan, output: &Output) -> Result<(SavedRun, Option<Decision>), Failure> {
     run_once(plan, output, &directory(plan, output))
 }
 
@@ -144,7 +149,7 @@ fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<SavedRun, Failure> {
+fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun, Option<Decision>), Failure> {
     let begin = describe::begin(plan, output, unix_ms());
     let writer = store::RunWriter::create(directory, &begin).map_err(|error| cannot_save("the run", &error))?;
     let writer = writer.giving_way(engine::give_way);
@@ -180,8 +185,9 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<SavedRun, 
         peak_memory_bytes: sys::limits::peak_memory_bytes().unwrap_or(0),
         cpu_nanos: u64::try_from((sys::clock::process_cpu_time() - cpu_before).as_nanos()).unwrap_or(u64::MAX),
     };
+    let decision = recording.take_decision();
     recording.end(end).map_err(|errors| not_all_saved(&errors, directory))?;
-    SavedRun::read(directory).map_err(|error| unread_again(&error))
+    SavedRun::read(directory).map(|saved| (saved, decision)).map_err(|error| unread_again(&error))
 }
 
 /// That something can not be saved where --out says.

@@ -11,7 +11,7 @@ use measure::{Instant, Interval};
 use std::borrow::Cow;
 use std::time::Duration;
 use store::{End, EndReason, HOPS_KEPT_MAX, HopRecord, OpLogWriter, OpRecord, RunWriter, Slice, StoreError};
-use study::decision::{Decided, Decision};
+use study::decision::{Decided, Decision, Missed};
 
 /// Saves and shows a run.
 pub struct Recording {
@@ -69,6 +69,11 @@ impl Recording {
         self.ended.as_ref()
     }
 
+    /// What the decision has seen, when the run is over.
+    pub fn take_decision(&mut self) -> Option<Decision> {
+        self.decision.take()
+    }
+
     /// Writes the end of the run. Its own records come first: whatever becomes of the log, the run has its end.
     ///
     /// # Errors
@@ -114,11 +119,13 @@ impl Recording {
 impl Observer for Recording {
     fn slice(&mut self, slice: &Interval, control: &Control, now: Instant) {
         let aborted = self.abort.slice(slice).and_then(|decided| match decided {
-            Decided::Broken(objective) => Some(EndReason::Aborted { condition: objective.condition() }),
-            Decided::Met => None,
+            Decided::Broken(Missed::Objective(objective)) => {
+                Some(EndReason::Aborted { condition: objective.condition() })
+            }
+            Decided::Broken(Missed::Backlog) | Decided::Met => None,
         });
         let decided = self.decision.as_mut().and_then(|decision| decision.slice(slice)).map(|decided| match decided {
-            Decided::Broken(objective) => EndReason::Decided { broke: Some(objective.to_string()) },
+            Decided::Broken(missed) => EndReason::Decided { broke: Some(missed.to_string()) },
             Decided::Met => EndReason::Decided { broke: None },
         });
         if let Some(reason) = aborted.or(decided).filter(|_| self.ended.is_none()) {

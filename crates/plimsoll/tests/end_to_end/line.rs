@@ -4,8 +4,9 @@ use crate::support::{Ended, Place, all_cores};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn search(place: &Place, url: &str, words: &[&str]) -> (Ended, Value) {
     let usual = ["line", "--json", "--out", "found", "--objective", "response p99 <= 25ms", url];
@@ -39,7 +40,9 @@ fn a_planted_line_is_found_and_shown_again() {
     assert_eq!(ended["end"]["reason"], "decided", "no level goes on once it is decided: {over:#}");
     let text = place.run(["report", "found"]);
     assert!(
-        text.stdout.starts_with(&format!("LOAD LINE {passed} in flight hold; {failed} in flight do not")),
+        text.stdout.starts_with(&format!(
+            "LOAD LINE {passed} in flight passed; {failed} in flight failed (response p99 <= 25ms)"
+        )),
         "{}",
         text.stdout
     );
@@ -105,7 +108,79 @@ fn a_target_that_does_not_recover_is_said_not_to() {
         (&"not_recovered".into(), &16.into(), &32.into())
     );
     let text = place.run(["report", "found"]);
-    assert!(text.stdout.starts_with("NO LOAD LINE: after 32 in flight"), "{}", text.stdout);
+    assert!(text.stdout.starts_with("LOAD LINE at least 16 in flight; 32 in flight failed"), "{}", text.stdout);
+}
+
+/// A server that works through its requests one after the other, at 200 a second.
+fn queue() -> String {
+    static FREE: Mutex<Option<Instant>> = Mutex::new(None);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                while let Some(Ok(line)) = lines.next() {
+                    if line.is_empty() {
+                        let passes = {
+                            let (mut free, now) = (FREE.lock().unwrap(), Instant::now());
+                            let passes = free.map_or(now, |free| free.max(now));
+                            *free = Some(passes + Duration::from_millis(5));
+                            passes
+                        };
+                        std::thread::sleep(passes.saturating_duration_since(Instant::now()));
+                        let _ = (&stream).write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                    }
+                }
+            });
+        }
+    });
+    url
+}
+
+/// Beyond its line the server is healthy and only has a queue: no level above the line passes, whatever the objective, and the search
+/// waits for the queue.
+#[test]
+fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
+    let _cores = all_cores();
+    let place = Place::new();
+    let url = queue();
+    let words = ["line", "--json", "--out", "found", "--on", "rate", "--from", "100", "--to", "800", "-d", "2s"];
+    let ended = place.run(words.iter().chain(&["--precision", "10%", &url]));
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
+    let levels = found["levels"].as_array().unwrap();
+    assert!(
+        levels.iter().all(|level| level["level"].as_u64().unwrap() <= 204 || level["passed"] == false),
+        "{found:#}"
+    );
+    let over = levels.iter().find(|level| level["level"] == 400).unwrap();
+    assert_eq!((&over["outcome"], &over["why"]), (&"failed".into(), &"the backlog grows".into()), "{over:#}");
+    assert!(over["seconds"].as_f64().unwrap() < 2.0, "it ends once it is certain: {over:#}");
+    assert!(found["found"] == "line" && found["passed"].as_u64().unwrap() >= 150, "{found:#}");
+    assert!(ended.stderr.contains("expected"), "the time is announced: {}", ended.stderr);
+    let text = place.run(["report", "found"]);
+    assert!(text.stdout.starts_with("LOAD LINE 1") || text.stdout.starts_with("LOAD LINE 20"), "{}", text.stdout);
+}
+
+#[test]
+fn the_line_of_writes_and_mixes_is_searched_too() {
+    let _cores = all_cores();
+    let place = Place::new();
+    let (server, url) = place.serve(&["--store-max", "64MiB"]);
+    let root = url.split("/blackhole").next().unwrap().to_owned();
+    let objects = format!("{root}/objects");
+    let usual = ["-d", "300ms", "--from", "1", "--to", "2", "--json"];
+    let put = ["line", "put", "--count", "20", "--size", "1KiB", "--out", "put", "--objective", "put speed p5 >= 1B/s"];
+    let ended = place.run(put.iter().chain(&usual).chain(&[objects.as_str()]));
+    ended.expect(0);
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&found["found"], &found["passed"]), (&"at_least".into(), &2.into()), "{found:#}");
+    let text = place.run(["report", "put"]);
+    assert!(text.stdout.contains("put speed p5"), "the table has what was asked for: {}", text.stdout);
+    let mix = ["line", "mix", "--count", "20", "--size", "1KiB", "--get", "1", "--put", "1", "--out", "mix"];
+    let ended = place.run(mix.iter().chain(&usual).chain(&[objects.as_str()]));
+    ended.expect(0);
+    server.stop();
 }
 
 #[test]

@@ -91,10 +91,15 @@ fn a_cell_can_be_a_load_line() {
     assert!(text.stdout.contains("load line") && text.stdout.contains("in flight"), "{}", text.stdout);
     place
         .write("put.yaml", "name: p\ntargets: {a: {url: http://127.0.0.1:1/}}\nsettings: {command: put, rate: line}\n");
-    let put = place.run(["run", "put.yaml"]);
+    let put = place.run(["run", "put.yaml", "--dry-run"]);
     put.expect(2);
-    assert!(put.stderr.contains("put.yaml:3:"), "{}", put.stderr);
-    assert!(put.stderr.contains("only `get` can be searched for its load line"), "{}", put.stderr);
+    assert!(put.stderr.contains("put.yaml:3:"), "what is written is missing: {}", put.stderr);
+    let writes = "name: p\ntargets: {a: {url: http://127.0.0.1:1/}}\n\
+                  settings: {command: put, count: 1, size: 1KiB, rate: line}\n";
+    place.write("put.yaml", writes);
+    let put = place.run(["run", "put.yaml", "--dry-run"]);
+    put.expect(0);
+    assert!(put.stdout.contains("plimsoll line put --count=1 --size=1KiB --on=rate"), "{}", put.stdout);
 }
 
 #[test]

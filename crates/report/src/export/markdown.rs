@@ -5,7 +5,7 @@
 
 use crate::escape::escape;
 use crate::lines;
-use crate::load_line::{COLUMNS, ESTIMATED, LoadLine};
+use crate::load_line::{ESTIMATED, LoadLine};
 use crate::measured::Measured;
 use crate::number::{bit_rate, byte_rate, count, rate, seconds, share, time};
 use crate::percentile::{self, Percentile};
@@ -110,9 +110,9 @@ pub fn study(study: &Study) -> String {
 #[must_use]
 pub fn line(line: &LoadLine) -> String {
     let mut levels: Vec<_> = line.levels.iter().collect();
-    levels.sort_by_key(|level| level.level);
+    levels.sort_by(|one, other| one.level.total_cmp(&other.level));
     let rows = levels.into_iter().map(|level| line.row(level));
-    let rows = std::iter::once(COLUMNS.map(str::to_owned)).chain(rows).collect();
+    let rows = std::iter::once(line.columns()).chain(rows).collect();
     let objectives: Vec<String> = line.objectives.iter().map(|objective| cell(objective)).collect();
     let (target, objectives) = (cell(&line.target), objectives.join(", "));
     let estimated = if line.levels.iter().all(|level| level.decided) { "" } else { ESTIMATED };

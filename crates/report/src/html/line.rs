@@ -3,7 +3,7 @@
 use super::data::{Block, Document, Figure, Section, Times, Tone, Verdict};
 use super::{document, load_curve, sections};
 use crate::escape::escape;
-use crate::load_line::{COLUMNS, ESTIMATED, FoundWord, Level, LoadLine};
+use crate::load_line::{ESTIMATED, FoundWord, Level, LoadLine};
 use crate::measured::Held;
 use crate::number::{bit_rate, byte_rate, count, plural, rate, share, time};
 use crate::text;
@@ -47,19 +47,18 @@ fn headline(line: &LoadLine) -> Vec<Figure> {
     let figure = |label: &str, value: String, detail: String| Figure { label: label.into(), value, detail };
     let mut figures = Vec::new();
     if let Some(passed) = line.passed {
-        let detail =
-            line.failed.map_or("no level failed".to_owned(), |failed| format!("{} do not", line.shown(failed)));
-        figures.push(figure("held", line.shown(passed), detail));
+        let detail = line.failed.map_or("no level failed".to_owned(), |failed| format!("not {}", line.shown(failed)));
+        figures.push(figure("passed", line.shown(passed), detail));
     }
     let first_to_break = line.levels.iter().rev().find(|level| Some(level.level) == line.failed && !level.passed);
     let broken = first_to_break.and_then(|level| {
-        let seen_first = |held: &&Held| level.measured.broke == Some(held.objective.to_string());
+        let seen_first = |held: &&Held| level.why == Some(held.objective.to_string());
         let objectives = &level.measured.objectives;
         objectives.iter().find(seen_first).or_else(|| objectives.iter().find(|held| !held.met))
     });
     if let Some(objective) = broken.map(|held| held.objective) {
         let at = line.failed.map(|failed| line.shown(failed)).unwrap_or_default();
-        figures.push(figure("first to break", objective.metric().to_string(), format!("{objective}, at {at}")));
+        figures.push(figure("first objective missed", objective.metric().to_string(), format!("{objective}, at {at}")));
     }
     let at =
         line.passed.and_then(|passed| line.levels.iter().rev().find(|level| level.level == passed && level.passed));
@@ -85,8 +84,8 @@ fn at_the_line(level: &Level) -> Vec<Figure> {
 
 /// All levels in the order in which they were tried.
 fn levels(line: &LoadLine) -> Section {
-    let texts = COLUMNS.len() - 1;
-    let mut head: Vec<String> = COLUMNS.map(str::to_owned).to_vec();
+    let mut head = line.columns().to_vec();
+    let texts = head.len() - 1;
     head[0] = "tried".into();
     head.push("directory".into());
     let row = |(number, level): (u64, &Level)| {

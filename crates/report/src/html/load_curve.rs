@@ -146,7 +146,7 @@ fn chart(figure: &Figure, prefix: &str, curves: &[Curve]) -> Chart {
 /// What the band is, where there is one.
 fn band(curves: &[Curve]) -> &'static str {
     if curves.iter().any(|curve| bracket(curve).is_some_and(|bracket| bracket.failed.is_some())) {
-        " The band is the load line: it lies between the highest level that held and the lowest that did not."
+        " The band is the load line: it lies between the highest level that passed and the lowest above it that did not."
     } else {
         ""
     }
@@ -159,9 +159,9 @@ fn objectives(line: &LoadLine) -> impl Iterator<Item = measure::Objective> {
 /// A figure of all levels, the lowest first; those of one level in the order in which they were tried.
 fn marks(line: &LoadLine, label: &str, order: usize, of: impl Fn(&Level) -> Option<f64>) -> Marks {
     let mut levels: Vec<&Level> = line.levels.iter().collect();
-    levels.sort_by_key(|level| level.level);
+    levels.sort_by(|one, other| one.level.total_cmp(&other.level));
     let mark = |level: &&Level| Mark {
-        x: level.level as f64,
+        x: level.level,
         y: of(level),
         range: None,
         shape: if level.passed { Shape::Held } else { Shape::Failed },
@@ -171,15 +171,15 @@ fn marks(line: &LoadLine, label: &str, order: usize, of: impl Fn(&Level) -> Opti
 
 /// What the levels of rates ask for.
 fn offered(curves: &[Curve]) -> Marks {
-    let mut levels: Vec<u64> = curves.iter().flat_map(|curve| &curve.line.levels).map(|level| level.level).collect();
-    levels.sort_unstable();
+    let mut levels: Vec<f64> = curves.iter().flat_map(|curve| &curve.line.levels).map(|level| level.level).collect();
+    levels.sort_by(f64::total_cmp);
     levels.dedup();
-    let point = |level: u64| Mark { x: level as f64, y: Some(level as f64), range: None, shape: Shape::Plain };
+    let point = |level: f64| Mark { x: level, y: Some(level), range: None, shape: Shape::Plain };
     Marks { label: "offered".into(), order: curves.len(), points: levels.into_iter().map(point).collect() }
 }
 
 fn across(curves: &[Curve]) -> Across {
-    let levels = curves.iter().flat_map(|curve| &curve.line.levels).map(|level| level.level.max(1) as f64);
+    let levels = curves.iter().flat_map(|curve| &curve.line.levels).map(|level| level.level.max(0.01));
     let (least, most) =
         levels.fold((f64::INFINITY, 0.0_f64), |(least, most), level| (least.min(level), most.max(level)));
     let unit = curves.first().map_or(UnitWord::Concurrency, |curve| curve.line.unit);
@@ -197,5 +197,5 @@ fn bracket(curve: &Curve) -> Option<Bracket> {
         "" => "load line".to_owned(),
         whose => format!("load line of {whose}"),
     };
-    Some(Bracket { label, order: curve.order, held: held as f64, failed: line.failed.map(|level| level as f64) })
+    Some(Bracket { label, order: curve.order, held, failed: line.failed })
 }

@@ -1,8 +1,9 @@
 //! Whether a target is as fast as before, after a level that was too much for it.
 //!
-//! A target that was pushed over its line may still be busy with what it was asked. The next level would then measure that, not
-//! the target. A few operations, one after the other, tell how fast it is when nothing else is asked; the search goes on when
-//! they are about as fast as they were before the first level.
+//! A target that was pushed over its line may still be busy with its backlog. The next level would then measure that, not the
+//! target. A few operations, one after the other, show how fast it is when nothing else is asked. The search goes on when they
+//! are about as fast as they were before the first level. The time for that is bounded and announced: it follows from the
+//! backlog and from the rate at which the target has worked.
 
 use crate::execute::{self, Output};
 use crate::failure::Failure;
@@ -16,14 +17,20 @@ use std::time::{Duration, Instant};
 use store::SavedRun;
 
 /// Operations that are asked for.
-const OPS: NonZeroU64 = NonZeroU64::new(3).unwrap();
+const OPS: NonZeroU64 = NonZeroU64::new(5).unwrap();
 /// How long they may take together.
 const TIME: Duration = Duration::from_secs(5);
-/// They are as fast as before when they take at most so many times as long, and this on top.
+/// They are as fast as before when their median is at most so many times the longest of those before, and this on top.
 const SLOWER_MAX: f64 = 2.0;
 const SLACK: Duration = Duration::from_millis(20);
 /// Rest between two tries.
 const PAUSE: Duration = Duration::from_millis(100);
+/// The backlog of a target may take so many times as long as it should.
+const BACKLOG_SLOWER: f64 = 3.0;
+/// A backlog that takes longer is announced.
+const ANNOUNCED: Duration = Duration::from_secs(2);
+/// The longest time that is waited for a backlog.
+const BACKLOG_MAX: Duration = Duration::from_secs(600);
 /// Where the run is saved that was last made for this.
 const DIRECTORY: &str = "recovery";
 
@@ -32,7 +39,7 @@ pub struct Recovery {
     plan: Plan,
     output: Output,
     directory: PathBuf,
-    /// The median of the service times then, in nanoseconds; `None` when no operation ended.
+    /// The longest of the service times then, in nanoseconds; `None` when no operation ended.
     before: Option<u64>,
 }
 
@@ -51,13 +58,16 @@ impl Recovery {
             ..output.clone()
         };
         let mut recovery = Self { plan, output, directory, before: None };
-        recovery.before = execute::measure(&recovery.plan, &recovery.output)?.summary().all.service.quantile(0.5);
+        recovery.before = execute::measure(&recovery.plan, &recovery.output)?.summary().all.service.max();
         Ok(recovery)
     }
 
-    /// Asks until the target is as fast as before. False when it still is not after so long.
-    pub fn wait(&self, most: Duration) -> Result<bool, Failure> {
+    /// Asks until the target is as fast as before. False when it still is not after so long, and after the time that the
+    /// backlog of `level` should take, three times over.
+    pub fn wait(&self, most: Duration, level: &SavedRun) -> Result<bool, Failure> {
         let Some(before) = self.before else { return Ok(true) };
+        let most = most.max(backlog_time(level).mul_f64(BACKLOG_SLOWER).min(BACKLOG_MAX));
+        announce(level, most);
         let allowed = Duration::from_nanos(before).mul_f64(SLOWER_MAX) + SLACK;
         let begun = Instant::now();
         loop {
@@ -80,5 +90,24 @@ impl Recovery {
         execute::make_room(&self.directory)?;
         // It may have gone down under its load, and come up again.
         execute::measure_down(&self.plan, &self.output)
+    }
+}
+
+/// How long a target needs for what it was asked and has not answered, at the rate at which it has worked.
+fn backlog_time(level: &SavedRun) -> Duration {
+    let left = level.summary().stats.measured.unfinished as f64;
+    let rate = level.summary().completed_rate().filter(|rate| *rate > 0.0);
+    rate.and_then(|rate| Duration::try_from_secs_f64(left / rate).ok()).unwrap_or_default().min(BACKLOG_MAX)
+}
+
+fn announce(level: &SavedRun, most: Duration) {
+    let (left, time) = (level.summary().stats.measured.unfinished, backlog_time(level));
+    if time >= ANNOUNCED {
+        let seconds = |time: Duration| format_span(Duration::from_secs(time.as_secs()));
+        say::note(&format!(
+            "          the target has a backlog of about {left} operations, some {} of work; waiting up to {}",
+            seconds(time),
+            seconds(most)
+        ));
     }
 }

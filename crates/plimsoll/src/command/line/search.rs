@@ -1,38 +1,43 @@
 //! Runs levels, as the search asks for them, until the line is found.
 
 use super::recovery::Recovery;
-use super::{Args, LEVEL_TIME, On};
-use crate::command::{get, load};
+use super::{Args, LEVEL_TIME, Load, On, SearchArgs};
+use crate::command::load;
 use crate::execute::{self, Output};
 use crate::failure::Failure;
 use crate::say;
 use engine::plan::Plan;
 use measure::Enumerated;
-use measure::load_line::Found;
+use measure::load_line::{Found, Outcome};
 use measure::units::{Rate, format_span};
 use report::load_line::Level;
+use report::standing::{self, Fault};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use store::{StoreError, StudyLog, StudyRecord};
-use study::decision::{Decision, SLICE};
-use study::line::{Search, Step};
+use store::{EndReason, SavedRun, StoreError, StudyLog, StudyRecord};
+use study::decision::{Decision, Evidence, Offered, SLICE};
+use study::level::{self, Shown, Times};
+use study::line::{Bounds, Search, Step};
 
 /// Where the runs of the levels are.
 const LEVELS: &str = "levels";
+/// A level that fails takes about this share of the time of one that passes.
+const FAILING: f64 = 0.3;
 
 /// Searches, and saves all levels below `base`.
 ///
 /// # Errors
 /// When a level can not be run or saved. That no line is found is a result.
-pub fn search(mut args: Args, base: &Path) -> Result<Found, Failure> {
-    let time = *args.get.common.load.duration.get_or_insert(LEVEL_TIME);
-    let output = load::output(&args.get.common);
+pub fn search(args: Args, base: &Path) -> Result<Found, Failure> {
+    let (mut load, args) = args.parts();
+    let held = *load.common().load.duration.get_or_insert(LEVEL_TIME);
+    let output = load::output(load.common());
     let bounds = args.on.bounds(&args);
-    let begin = StudyRecord::line(args.on.unit(), args.precision);
+    let begin = StudyRecord::line(args.on.unit(), bounds.precision);
     let log = StudyLog::create(base, &begin).map_err(|error| cannot_save(&error))?;
-    let mut levels = Levels { args, time, output, base: base.to_owned(), log, levels: Vec::new() };
-    say::note(&format!("searching the load line on {}", levels.args.on.unit().name()));
+    let mut levels = Levels { load, args, held, output, base: base.to_owned(), log, levels: Vec::new() };
+    levels.announce(&bounds);
     let found = levels.search(&mut Search::new(bounds))?;
     levels.log.append(&StudyRecord::Found(found)).map_err(|error| cannot_save(&error))?;
     Ok(found)
@@ -40,89 +45,167 @@ pub fn search(mut args: Args, base: &Path) -> Result<Found, Failure> {
 
 /// The levels that were run.
 struct Levels {
-    args: Args,
+    load: Load,
+    args: SearchArgs,
     /// How long each is held.
-    time: Duration,
+    held: Duration,
     output: Output,
     base: PathBuf,
     log: StudyLog,
-    levels: Vec<Level>,
+    /// With their steps.
+    levels: Vec<(u64, Level)>,
 }
 
 impl Levels {
+    /// Says how long the search is likely to take.
+    fn announce(&self, bounds: &Bounds) {
+        let (few, many) = bounds.levels_expected();
+        let least = self.times(bounds.from.get()).least.as_secs_f64();
+        // A level at a high rate has its samples soon: only the first ones are longer than asked for.
+        let held = self.held.as_secs_f64();
+        let time = |(passing, failing): (f64, f64)| {
+            let seconds = passing * held + failing * held * FAILING + 2.0 * (least - held);
+            format_span(Duration::from_secs(seconds.round() as u64))
+        };
+        let longer = match self.args.on {
+            On::Concurrency => String::new(),
+            On::Rate => format!(
+                "; close to the line a level lasts longer, up to {}, until its backlog is known to be steady or to grow",
+                format_span(self.args.level_max.max(self.held))
+            ),
+        };
+        say::note(&format!(
+            "searching the load line on {}: {} to {} expected, levels of {}{longer}",
+            self.args.on.unit().name(),
+            time(few),
+            time(many),
+            format_span(self.held)
+        ));
+    }
+
     fn search(&mut self, search: &mut Search) -> Result<Found, Failure> {
-        let recovery = Recovery::before(&self.plan(1)?, &self.output, &self.base)?;
+        let recovery = Recovery::before(&self.plan(self.args.on.unit().steps())?, &self.output, &self.base)?;
         loop {
             let level = match search.next() {
                 Step::Done(found) => return Ok(found),
                 Step::Try(level) => level,
             };
-            let Some(run) = self.run(level, search.is_confirming())? else {
+            let Some((outcome, saved)) = self.run(level, search.is_confirming())? else {
                 return Ok(Found::Interrupted { passed: search.passed() });
             };
-            search.tell(run.passed);
-            let below = search.passed().filter(|passed| *passed < level);
+            search.tell(&outcome);
             if self.is_beyond_client(level) {
-                return Ok(match below {
+                return Ok(match self.passed_below(level) {
                     Some(passed) => Found::Line { passed, failed: level },
                     None => Found::Below { failed: level },
                 });
             }
-            if !run.passed && !recovery.wait(self.args.recovery)? {
-                return Ok(Found::NotRecovered { passed: below, failed: level });
+            if !outcome.is_passed() && !recovery.wait(self.args.recovery, &saved)? {
+                return Ok(Found::NotRecovered { passed: self.passed_below(level), failed: level });
             }
             rest(self.args.rest);
         }
     }
 
-    /// Whether a rate has failed twice because this client can not offer it: more would only measure the client.
+    /// The highest level below that one that has passed, and did not fail since.
+    fn passed_below(&self, level: u64) -> Option<u64> {
+        let last = |(step, run): &&(u64, Level)| {
+            let again = self.levels.iter().rev().find(|(other, _)| other == step);
+            run.passed && again.is_some_and(|(_, again)| again.passed)
+        };
+        self.levels.iter().filter(|(step, _)| *step < level).filter(last).map(|(step, _)| *step).max()
+    }
+
+    /// Whether a rate has failed twice because this client cannot offer it: more would only measure the client.
     fn is_beyond_client(&self, level: u64) -> bool {
         let last = self.levels.iter().rev().take(2);
-        let mine = last.filter(|run| run.level == level && !run.passed && run.limited_by_client);
+        let mine = last.filter(|(step, run)| *step == level && !run.passed && run.limited_by_client);
         self.args.on == On::Rate && mine.count() == 2
     }
 
     /// The plan of a level.
     fn plan(&mut self, level: u64) -> Result<Plan, Failure> {
-        let load = &mut self.args.get.common.load;
+        let load = &mut self.load.common().load;
         match self.args.on {
             On::Concurrency => load.concurrency = NonZeroU64::new(level),
-            On::Rate => load.rate = Rate::per_second(level as f64),
+            On::Rate => load.rate = Rate::per_second(self.args.on.load(level)),
         }
-        let mut plan = get::plan::of(&self.args.get)?;
+        let mut plan = self.load.plan()?;
         execute::prepare(&mut plan)?;
         Ok(plan)
     }
 
-    /// Runs a level; `None` when the user has interrupted. When the line is run again, all of its time is.
-    fn run(&mut self, level: u64, confirming: bool) -> Result<Option<Level>, Failure> {
-        let name = format!("{LEVELS}/{:02}-{level}", self.levels.len() + 1);
-        let mut plan = self.plan(level)?;
-        plan.slices = Some(SLICE);
-        let held = if confirming { self.time } else { self.time / 2 };
-        let decision = Decision::new(&self.output.objectives, 1.0 - self.args.confidence).or_met_after(held);
-        let decision = match self.args.on {
-            On::Concurrency => decision,
-            // How many arrive is a matter of chance.
-            On::Rate if self.args.get.common.load.poisson => decision,
-            On::Rate => decision.of_at_most(level as f64 * self.time.as_secs_f64()),
-        };
-        let output = Output { directory: Some(self.base.join(&name)), decision: Some(decision), ..self.output.clone() };
-        let saved = execute::measure_down(&plan, &output)?;
-        let record = StudyRecord::Level { level, directory: name.clone() };
-        self.log.append(&record).map_err(|error| cannot_save(&error))?;
-        if execute::was_interrupted(&saved) {
-            return Ok(None);
-        }
-        let run = Level::of(level, &name, &saved);
-        let again = if confirming { ", the line once more" } else { "" };
-        let outcome = run.measured.broke.as_ref().map_or("held".to_owned(), |broke| format!("failed, {broke}"));
-        let time = format_span(Duration::from_millis((run.seconds * 10.0).round() as u64 * 100));
-        let sure = if run.decided { "" } else { ", by estimate" };
-        say::note(&format!("  {level:>7}{again}: {outcome} ({time}{sure})"));
-        self.levels.push(run.clone());
-        Ok(Some(run))
+    /// How long a level lasts.
+    fn times(&self, level: u64) -> Times {
+        let rate = (self.args.on == On::Rate).then(|| self.args.on.load(level));
+        level::times(&self.output.objectives, rate, self.held, self.args.level_max)
     }
+
+    /// What a level offers; `None` in the closed model.
+    fn offered(&mut self, level: u64, plan: &Plan) -> Option<Offered> {
+        let regular = !self.load.common().load.poisson;
+        let in_flight_max = plan.load.in_flight_max();
+        let rate = self.args.on.load(level);
+        (self.args.on == On::Rate).then_some(Offered { rate, regular, in_flight_max })
+    }
+
+    /// Runs a level; `None` when the user has interrupted. When the line is run again, all of its time is.
+    fn run(&mut self, level: u64, confirming: bool) -> Result<Option<(Outcome, SavedRun)>, Failure> {
+        let load = self.args.on.load(level);
+        let name = format!("{LEVELS}/{:02}-{load}", self.levels.len() + 1);
+        let mut plan = self.plan(level)?;
+        let times = self.times(level);
+        plan.slices = Some(SLICE);
+        plan.stop.time = Some(times.most);
+        if times.least > self.held {
+            let least = format_span(Duration::from_secs(times.least.as_secs()));
+            say::note(&format!("  {load:>7}: takes {least}, until its percentiles have the operations that they need"));
+        }
+        let hold = times.hold(self.offered(level, &plan), confirming);
+        let decision = Decision::new(&self.output.objectives, 1.0 - self.args.confidence).holding(hold);
+        let output = Output { directory: Some(self.base.join(&name)), decision: Some(decision), ..self.output.clone() };
+        let (saved, decision) = execute::measure_level(&plan, &output)?;
+        let evidence = decision.map(|decision| decision.evidence());
+        let outcome = evidence.map(|evidence| outcome(evidence, &saved));
+        let certain = evidence.is_some_and(|evidence| evidence.certain);
+        let record = StudyRecord::Level { level, directory: name.clone(), outcome: outcome.clone(), certain };
+        self.log.append(&record).map_err(|error| cannot_save(&error))?;
+        let Some(outcome) = outcome.filter(|_| !execute::was_interrupted(&saved)) else { return Ok(None) };
+        let run = Level::of(load, &name, &saved, Some(outcome.clone()), certain);
+        note(&run, confirming);
+        self.levels.push((level, run));
+        Ok(Some((outcome, saved)))
+    }
+}
+
+/// Shows the result of a level.
+fn note(run: &Level, confirming: bool) {
+    let again = if confirming { ", the line once more" } else { "" };
+    let why = run.why.as_ref().map(|why| format!(", {why}")).unwrap_or_default();
+    let time = format_span(Duration::from_millis((run.seconds * 10.0).round() as u64 * 100));
+    say::note(&format!("  {:>7}{again}: {}{why} ({time})", run.level, run.outcome.word()));
+}
+
+/// The result of a level whose run is over.
+fn outcome(evidence: Evidence, saved: &SavedRun) -> Outcome {
+    let summary = saved.summary();
+    let judged: Vec<_> =
+        saved.begin.objectives.iter().map(|objective| (*objective, objective.judge(summary))).collect();
+    let ended = match saved.end.as_ref().map(|end| &end.reason) {
+        Some(EndReason::Decided { broke }) => broke.as_deref(),
+        Some(EndReason::Aborted { condition }) => Some(condition.as_str()),
+        _ => None,
+    };
+    let limited_by = summary.limited_by(&saved.begin.model);
+    let client = limited_by.is_client().then(|| limited_by.to_string());
+    level::outcome(&Shown {
+        evidence,
+        judged: &judged,
+        ended,
+        fault: standing::faults(saved).into_iter().next().map(Fault::broken),
+        client: client.as_deref(),
+        any_ended: summary.stats.measured.completed() > 0,
+    })
 }
 
 /// Rests, unless the user has interrupted.

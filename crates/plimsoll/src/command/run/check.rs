@@ -75,12 +75,6 @@ pub fn settings(planned: &[Planned]) -> Vec<Fault> {
     let mut faults: Vec<Fault> = Vec::new();
     // All repeats of a cell are the same command.
     for trial in planned.iter().filter(|trial| trial.repeat == 0) {
-        if let Some(fault) = trial.words.unsearched() {
-            if !faults.contains(&fault) {
-                faults.push(fault);
-            }
-            continue;
-        }
         let checked = command(&trial.words).and_then(|command| command.check());
         let Err(failure) = checked else { continue };
         // The command tells its first mistake; each flag alone tells its own.
@@ -104,7 +98,10 @@ fn one_by_one(words: &Words) -> Vec<Fault> {
         let name = flag.split('=').next().unwrap_or(flag);
         let before = seen.iter().filter(|known| **known == name).count();
         seen.push(name);
-        let typed = ["plimsoll", &words.command, word, "http://127.0.0.1/"];
+        // What a search loads stands before all flags.
+        let loaded = words.words.first().filter(|word| !word.starts_with("--") && words.command == "line");
+        let loaded = loaded.filter(|word| !word.contains("://")).map(String::as_str);
+        let typed = ["plimsoll", &words.command].into_iter().chain(loaded).chain([word.as_str(), "http://127.0.0.1/"]);
         let Err(failure) = cli::parse(typed.map(Into::into)) else { continue };
         let message = failure.into_message();
         let place = words.places.iter().filter(|(known, _)| known == name).nth(before);

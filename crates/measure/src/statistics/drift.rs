@@ -1,0 +1,248 @@
+//! Whether the backlog of a target grows while operations arrive on a schedule.
+//!
+//! The backlog is what was scheduled and has not ended, be it in flight or still waiting in this client. A target that sustains
+//! the rate has a backlog that fluctuates around a level. One that does not has a backlog that grows by what it falls short.
+//! The beginning is left out, since every backlog grows until the first operations have had their response time. The growth of
+//! the rest is compared with its own fluctuation between batches: increments of consecutive batches, whose variance, times their
+//! number, is that of the sum (batch means, A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3). A queue that
+//! comes back has increments that cancel each other, so this errs on the side of "not decided".
+
+use super::series::variance;
+use super::student;
+use crate::enumerated;
+
+enumerated! {
+    /// What a backlog does.
+    pub enum Drift {
+        Steady => "steady", "it does not grow by more than 1.5 % of what arrives";
+        Growing => "growing", "it grows";
+        Undecided => "undecided", "its growth cannot be told from its fluctuation yet";
+    }
+}
+
+/// Growth, as a share of the offered operations, that a steady backlog has at most.
+const STEADY_MAX: f64 = 0.015;
+/// Growth below which a backlog does not count as growing, however certain it is.
+const GROWING_MIN: f64 = 0.005;
+/// A backlog that approaches its level grows less and less: one that grows for good grows in its last half at least by this share
+/// of what it grew in the half before.
+const STILL_GROWING: f64 = 0.6;
+/// Probability that one look is not wrong in one direction.
+const CONFIDENCE: f64 = 0.975;
+/// Growth in operations that the moments of looking can add or hide.
+const ROUNDING: f64 = 2.0;
+/// Batches of which the fluctuation is estimated.
+const BATCHES: (usize, usize) = (4, 8);
+/// Slices before the first look.
+const SLICES_MIN: u64 = 8;
+/// Two looks are so many times as many slices apart, so that their number stays small.
+const NEXT_LOOK: f64 = 1.2;
+/// Times the mean time in the system that is left out at the beginning.
+const FILL: f64 = 3.0;
+/// Points that are kept; every second one is dropped when there are more.
+const POINTS_MAX: usize = 1024;
+
+/// The backlog of a run, looked at while it grows.
+#[derive(Clone, Debug)]
+pub struct Backlog {
+    /// Operations that were offered until then, and the backlog then.
+    points: Vec<(f64, f64)>,
+    /// Slices between two points.
+    stride: u64,
+    slices: u64,
+    next_look: u64,
+    offered: f64,
+    ended: f64,
+    /// Slices until the first operation ended.
+    first: Option<u64>,
+    drift: Drift,
+}
+
+impl Default for Backlog {
+    fn default() -> Self {
+        Self {
+            points: vec![(0.0, 0.0)],
+            stride: 1,
+            slices: 0,
+            next_look: SLICES_MIN,
+            offered: 0.0,
+            ended: 0.0,
+            first: None,
+            drift: Drift::Undecided,
+        }
+    }
+}
+
+impl Backlog {
+    /// Adds a slice, in which so many operations were offered and so many ended. All slices have the same length.
+    pub fn add(&mut self, offered: u64, ended: u64) {
+        self.offered += offered as f64;
+        self.ended += ended as f64;
+        self.slices += 1;
+        if ended > 0 {
+            self.first.get_or_insert(self.slices);
+        }
+        if self.slices.is_multiple_of(self.stride) {
+            self.points.push((self.offered, self.now()));
+        }
+        if self.points.len() > POINTS_MAX {
+            self.points = self.points.iter().step_by(2).copied().collect();
+            self.stride *= 2;
+        }
+        if self.slices >= self.next_look {
+            self.next_look = (self.slices as f64 * NEXT_LOOK).ceil() as u64;
+            self.drift = self.look().unwrap_or(Drift::Undecided);
+        }
+    }
+
+    /// Operations that were offered and have not ended.
+    #[must_use]
+    pub fn now(&self) -> f64 {
+        self.offered - self.ended
+    }
+
+    /// What it did at the last look.
+    #[must_use]
+    pub fn drift(&self) -> Drift {
+        self.drift
+    }
+
+    fn look(&self) -> Option<Drift> {
+        // Until operations have ended for as long as the first one took, a backlog only fills.
+        if self.first.is_none_or(|first| self.slices < 2 * first) {
+            return None;
+        }
+        let last = self.points.len() - 1;
+        let start = self.filled(last);
+        let count = (last - start).clamp(BATCHES.0, BATCHES.1);
+        let bounds: Vec<f64> = (0..=count)
+            .map(|batch| self.points.get(start + (last - start) * batch / count).map(|point| point.1))
+            .collect::<Option<_>>()?;
+        let increments: Vec<f64> = bounds.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let growth = self.points[last].1 - self.points[start].1;
+        let offered = self.points[last].0 - self.points[start].0;
+        let error = (count as f64 * variance(&increments)).sqrt();
+        let margin = student::quantile(CONFIDENCE, count as u64 - 1) * error + ROUNDING;
+        let late: f64 = increments[count / 2..].iter().sum();
+        let early: f64 = increments[..count / 2].iter().sum();
+        let goes_on = late >= STILL_GROWING * early;
+        if growth - margin > 0.0 && growth >= GROWING_MIN * offered && goes_on {
+            Some(Drift::Growing)
+        } else if growth + margin <= STEADY_MAX * offered {
+            Some(Drift::Steady)
+        } else {
+            None
+        }
+    }
+
+    /// The point from which on the target is full: after some times the mean time in the system, by Little's law.
+    fn filled(&self, last: usize) -> usize {
+        let waited: f64 = self.points.iter().map(|point| point.1).sum();
+        let mean = if self.ended > 0.0 { waited / self.ended } else { f64::INFINITY };
+        ((FILL * mean).ceil().min(last as f64) as usize).clamp(last / 4, last / 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// A gate that lets operations pass at `capacity` a second, regularly or at exponential intervals, each `delay` seconds
+    /// before it ends; operations arrive regularly. The decisions of so many seconds, at each look.
+    fn drift(rate: f64, capacity: f64, random: Option<&mut Random>, delay: f64, seconds: f64) -> (Drift, f64) {
+        let mut random = random;
+        let slices = (seconds * 10.0) as usize;
+        let (mut offered, mut ended) = (vec![0_u64; slices], vec![0_u64; slices]);
+        let mut free = 0.0_f64;
+        for number in 0..(rate * seconds) as u64 {
+            let at = number as f64 / rate;
+            offered[((at * 10.0) as usize).min(slices - 1)] += 1;
+            let passes = free.max(at);
+            let wait = random.as_mut().map_or(1.0, |random| -random.unit().ln());
+            free = passes + wait / capacity;
+            if let Some(slice) = ended.get_mut(((passes + delay) * 10.0) as usize) {
+                *slice += 1;
+            }
+        }
+        let mut backlog = Backlog::default();
+        for (slice, (offered, ended)) in offered.into_iter().zip(ended).enumerate() {
+            backlog.add(offered, ended);
+            if backlog.drift() != Drift::Undecided {
+                return (backlog.drift(), (slice + 1) as f64 / 10.0);
+            }
+        }
+        (Drift::Undecided, seconds)
+    }
+
+    #[test]
+    fn regular_servers_are_decided_close_to_their_capacity() {
+        for capacity in [5.0, 50.0, 800.0, 5000.0] {
+            let most = 4000.0 / capacity + 10.0;
+            for (times, expected) in [
+                (0.5, Drift::Steady),
+                (0.95, Drift::Steady),
+                (1.0, Drift::Steady),
+                (1.02, Drift::Growing),
+                (1.1, Drift::Growing),
+                (2.0, Drift::Growing),
+                (20.0, Drift::Growing),
+            ] {
+                let (found, after) = drift(times * capacity, capacity, None, 0.001, most);
+                assert_eq!(found, expected, "{times} × {capacity}/s, after {after} s");
+            }
+            let (_, after) = drift(4.0 * capacity, capacity, None, 0.001, most);
+            assert!(after <= 1.5, "overload of {capacity}/s takes {after} s to show");
+        }
+    }
+
+    #[test]
+    fn a_long_response_time_is_no_drift() {
+        for delay in [0.5, 1.0, 2.0] {
+            let (found, after) = drift(100.0, 800.0, None, delay, 30.0);
+            assert_eq!(found, Drift::Steady, "{delay} s, after {after} s");
+        }
+    }
+
+    #[test]
+    fn random_servers_do_not_pass_above_their_capacity() {
+        for (times, seed) in [(1.02, 5), (1.05, 6), (1.2, 7)] {
+            let mut random = Random::new(seed);
+            let found: Vec<Drift> =
+                (0..200).map(|_| drift(times * 800.0, 800.0, Some(&mut random), 0.001, 60.0).0).collect();
+            let steady = found.iter().filter(|drift| **drift == Drift::Steady).count();
+            assert!(steady <= 10, "{times}: {steady} of 200 steady");
+        }
+        let mut random = Random::new(8);
+        let found: Vec<Drift> =
+            (0..100).map(|_| drift(0.95 * 800.0, 800.0, Some(&mut random), 0.001, 60.0).0).collect();
+        let steady = found.iter().filter(|drift| **drift == Drift::Steady).count();
+        assert!(steady >= 90, "{steady} of 100 steady");
+    }
+
+    #[test]
+    fn a_stall_is_no_drift() {
+        let mut backlog = Backlog::default();
+        for slice in 0..1500 {
+            // 300 ms without an end, which are made up for within a second.
+            let ended = match slice {
+                50..53 => 0,
+                53..63 => 13,
+                _ => 10,
+            };
+            backlog.add(10, ended);
+            assert_ne!(backlog.drift(), Drift::Growing, "{slice}");
+        }
+        assert_eq!(backlog.drift(), Drift::Steady);
+    }
+
+    #[test]
+    fn a_long_run_is_kept_in_few_points() {
+        let mut backlog = Backlog::default();
+        for _ in 0..20_000 {
+            backlog.add(10, 9);
+            assert!(backlog.points.len() <= POINTS_MAX);
+        }
+        assert_eq!((backlog.drift(), backlog.now()), (Drift::Growing, 20_000.0));
+    }
+}

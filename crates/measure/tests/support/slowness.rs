@@ -1,0 +1,159 @@
+//! Simulated targets whose operations are slow in ways that depend on each other, with a known share of slow ones.
+
+use measure::random::Random;
+use measure::statistics::sequential::{Decision, Sequential};
+use std::time::Duration;
+
+/// The share that may be slow: an objective on p95.
+pub const TOLERATED: f64 = 0.05;
+/// Length of a level: a target at its bound has 30 of the longest spells in it.
+pub const LEVEL_SECONDS: f64 = 30.0 * 2.0 / TOLERATED;
+/// Operations in a slice of 100 ms.
+const OPS: u64 = 20;
+const SLICE: f64 = 0.1;
+/// Exponent of the Pareto distributions: their variance is infinite.
+const PARETO: f64 = 1.5;
+
+/// How slowness comes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Process {
+    /// Everything is slow for so many seconds, then nothing for an exponentially distributed time.
+    Bursts(f64),
+    /// A pause every 5 s, with a random phase.
+    Pauses,
+    /// The share rises in proportion to time, from 0 to twice the mean over the level.
+    Drift,
+    /// Independent times of a Pareto distribution, slow where they exceed the bound.
+    HeavyTimes,
+    /// Spells of a Pareto-distributed length from 50 ms on, cut off at 2 s.
+    HeavySpells,
+}
+
+impl Process {
+    /// All that are simulated.
+    pub const ALL: [Self; 7] = [
+        Self::Bursts(0.1),
+        Self::Bursts(0.5),
+        Self::Bursts(2.0),
+        Self::Pauses,
+        Self::Drift,
+        Self::HeavyTimes,
+        Self::HeavySpells,
+    ];
+}
+
+/// A level of a process: operations that are slow, slice by slice.
+pub struct Level<'r> {
+    process: Process,
+    share: f64,
+    slices: u64,
+    random: &'r mut Random,
+    number: u64,
+    /// When the current spell, or the gap before the next one, ends; in seconds.
+    until: f64,
+    slow: bool,
+}
+
+impl<'r> Level<'r> {
+    /// A level of so many slices with that share of slow operations.
+    pub fn new(process: Process, share: f64, slices: u64, random: &'r mut Random) -> Self {
+        let mut level = Self { process, share, slices, random, number: 0, until: 0.0, slow: false };
+        if level.mean_spell().is_some() {
+            level.slow = level.random.unit() < share;
+            let whole = level.length();
+            level.until = if level.slow { whole * level.random.unit() } else { whole };
+        } else {
+            level.until = 5.0 * level.random.unit();
+        }
+        level
+    }
+
+    fn mean_spell(&self) -> Option<f64> {
+        match self.process {
+            Process::Bursts(seconds) => Some(seconds),
+            // ∫ min(x, 2) of a Pareto distribution from 0.05 on.
+            Process::HeavySpells => {
+                let (least, most): (f64, f64) = (0.05, 2.0);
+                Some((PARETO * least - least.powf(PARETO) * most.powf(1.0 - PARETO)) / (PARETO - 1.0))
+            }
+            _ => None,
+        }
+    }
+
+    /// Length of the spell or gap that begins.
+    fn length(&mut self) -> f64 {
+        let mean = self.mean_spell().unwrap_or_default();
+        match (self.slow, self.process) {
+            (true, Process::HeavySpells) => (0.05 * self.random.unit().powf(-1.0 / PARETO)).min(2.0),
+            (true, _) => mean,
+            (false, _) => -self.random.unit().ln() * mean * (1.0 - self.share) / self.share,
+        }
+    }
+
+    fn is_slow(&mut self, time: f64) -> bool {
+        match self.process {
+            Process::Pauses => (time + self.until) % 5.0 < 5.0 * self.share,
+            Process::Drift => {
+                let share = 2.0 * self.share * time / (self.slices as f64 * SLICE);
+                self.random.unit() < share
+            }
+            Process::HeavyTimes => {
+                let bound = self.share.powf(-1.0 / PARETO);
+                self.random.unit().powf(-1.0 / PARETO) > bound
+            }
+            Process::Bursts(_) | Process::HeavySpells => {
+                while time >= self.until {
+                    self.slow = !self.slow;
+                    self.until += self.length();
+                }
+                self.slow
+            }
+        }
+    }
+
+    /// The decision of the sequential test, and the seconds until then.
+    pub fn decided(mut self, tolerated: f64, alpha: f64) -> Option<(Decision, f64)> {
+        let mut test = Sequential::new(tolerated, alpha).over(Duration::from_secs_f64(self.slices as f64 * SLICE));
+        while self.number < self.slices {
+            let begin = self.number as f64 * SLICE;
+            let slow = (0..OPS).filter(|op| self.is_slow(begin + SLICE * *op as f64 / OPS as f64)).count();
+            test.add(slow as u64, OPS);
+            self.number += 1;
+            if let Some(decision) = test.decision() {
+                return Some((decision, self.number as f64 * SLICE));
+            }
+        }
+        None
+    }
+}
+
+/// What became of many levels of one process and share.
+#[derive(Clone, Debug, Default)]
+pub struct Outcomes {
+    /// Levels that were decided to be within their bound.
+    pub within: usize,
+    /// Levels that were decided to be beyond it.
+    pub beyond: usize,
+    /// Levels that were not decided in time.
+    pub open: usize,
+    /// Seconds that the decisions took, ascending.
+    pub seconds: Vec<f64>,
+}
+
+/// Simulates so many levels of so many seconds.
+pub fn outcomes(process: Process, share: f64, tolerated: f64, seconds: f64, levels: usize, seed: u64) -> Outcomes {
+    let slices = (seconds / SLICE).round() as u64;
+    let mut random = Random::new(seed);
+    let mut outcomes = Outcomes::default();
+    for _ in 0..levels {
+        let decided = Level::new(process, share, slices, &mut random).decided(tolerated, 0.05);
+        match decided {
+            Some((Decision::Within, _)) => outcomes.within += 1,
+            Some((Decision::Beyond, _)) => outcomes.beyond += 1,
+            None => outcomes.open += 1,
+        }
+        outcomes.seconds.extend(decided.map(|(_, seconds)| seconds));
+    }
+    outcomes.seconds.sort_by(f64::total_cmp);
+    outcomes
+}
