@@ -4,6 +4,7 @@
 //! loop. A stop is set a little ahead of the present, so that every thread has seen it before it comes and the window
 //! ends at the same instant for all of them.
 
+use crate::stalls::Stalls;
 use measure::{AttemptOutcome, Instant};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -50,6 +51,7 @@ pub struct Control {
     first_failure: Mutex<Option<AttemptOutcome>>,
     bytes_left: AtomicU64,
     first_length: OnceLock<u64>,
+    stalls: Stalls,
 }
 
 impl Default for Control {
@@ -72,7 +74,14 @@ impl Control {
             first_failure: Mutex::new(None),
             bytes_left: AtomicU64::new(bytes.unwrap_or(u64::MAX)),
             first_length: OnceLock::new(),
+            stalls: Stalls::default(),
         }
+    }
+
+    /// What the threads know of client stalls.
+    #[inline]
+    pub(crate) fn stalls(&self) -> &Stalls {
+        &self.stalls
     }
 
     /// Ends the window shortly after `now` and lets operations in flight drain. The first reason stays.

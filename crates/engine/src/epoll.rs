@@ -4,12 +4,13 @@
 //! it need not look again at what was read; large bodies are dropped inside
 //! the kernel (`MSG_TRUNC`). io_uring was measured and gains nothing for this pattern.
 
+use crate::dating::Dating;
 use crate::network::{Address, Connecting, Network, Ready, Resolution, ThreadUse, Token, Waited};
 use crate::resolver::Resolver;
 use crate::wakefulness::Wakefulness;
 use crate::watch::{RunDelay, cpu_nanos};
 use measure::recorder::Pacing;
-use measure::{Clock, Instant, MonotonicClock};
+use measure::{Clock, Instant, MonotonicClock, ReadSample};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -44,6 +45,7 @@ pub struct EpollNetwork {
     resolver: Arc<Resolver>,
     wakefulness: Wakefulness,
     run_delay: RunDelay,
+    dating: Dating,
 }
 
 impl EpollNetwork {
@@ -78,24 +80,27 @@ impl EpollNetwork {
             resolver,
             wakefulness: Wakefulness::new(pacing == Pacing::Scheduled, clock.now(), &mut run_delay),
             run_delay,
+            dating: Dating::start(&clock),
         })
     }
 
-    /// Waits until something is ready, or until it may be time: who calls looks and waits again.
-    fn poll(&mut self, before: Instant, until: Instant) -> io::Result<()> {
+    /// Waits until something is ready, or until it may be time: who calls looks and waits again. Returns the longest time
+    /// for which the thread was awake and did not come to look.
+    fn poll(&mut self, before: Instant, until: Instant) -> io::Result<u64> {
         let awake_from = self.wakefulness.awake_from(before, until, &mut self.run_delay);
         if awake_from.is_none_or(|from| before < from) {
             let timeout = self.timeout(before, awake_from.unwrap_or(until))?;
-            return self.poller.wait(&mut self.events, timeout);
+            return self.poller.wait(&mut self.events, timeout).map(|()| 0);
         }
-        let mut now = before;
+        let (mut now, mut kept) = (before, 0);
         loop {
             self.poller.wait(&mut self.events, Some(Duration::ZERO))?;
             if self.events.iter().next().is_some() || now >= until {
-                return Ok(());
+                return Ok(kept);
             }
             let looked = self.clock.now();
             self.wakefulness.spun_nanos += looked.nanos_since(now);
+            kept = kept.max(looked.nanos_since(now));
             now = looked;
         }
     }
@@ -111,6 +116,13 @@ impl EpollNetwork {
             self.timer_at = until;
         }
         Ok(None)
+    }
+
+    #[cold]
+    fn recv_dated(&mut self, socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+        let (bytes, came) = socket.recv_dated(room)?;
+        self.dating.read(came, &self.clock);
+        Ok(bytes)
     }
 
     fn local_address(&mut self, wanted: &Address) -> Option<IpAddr> {
@@ -182,7 +194,12 @@ impl Network for EpollNetwork {
 
     #[inline]
     fn recv(&mut self, socket: &mut Socket, room: &mut [u8]) -> io::Result<usize> {
-        socket.recv(room)
+        if self.dating.is_due() { self.recv_dated(socket, room) } else { socket.recv(room) }
+    }
+
+    #[inline]
+    fn take_sample(&mut self) -> Option<ReadSample> {
+        self.dating.take()
     }
 
     #[inline]
@@ -204,7 +221,7 @@ impl Network for EpollNetwork {
 
     fn wait(&mut self, until: Instant, ready: &mut Vec<Ready>) -> io::Result<Waited> {
         let before = self.clock.now();
-        self.poll(before, until)?;
+        let kept_nanos = self.poll(before, until)?;
         let now = self.clock.now();
         ready.clear();
         let sockets = self.events.iter().filter(|event| event.token != TIMER);
@@ -214,7 +231,7 @@ impl Network for EpollNetwork {
             writable: event.writable || event.error,
             closing: event.closing,
         }));
-        Ok(Waited { now, at_once: !ready.is_empty() && now.since(before) <= AT_ONCE })
+        Ok(Waited { began: before, now, kept_nanos, at_once: !ready.is_empty() && now.since(before) <= AT_ONCE })
     }
 
     fn thread_use(&mut self) -> ThreadUse {

@@ -9,6 +9,7 @@
 //! The engine prints nothing, reads no flags and holds no body in memory.
 
 pub mod control;
+mod dating;
 pub mod dialect;
 pub mod discover;
 pub mod epoll;
@@ -20,12 +21,13 @@ pub mod owners;
 pub mod plan;
 mod proc_file;
 mod random;
-mod resolver;
+pub mod resolver;
 mod run;
 pub mod run_loop;
 pub mod schedule;
 pub mod sessions;
 pub mod sim;
+mod stalls;
 pub mod tls;
 mod wakefulness;
 mod watch;

@@ -4,7 +4,7 @@
 //! simulated time. The loop is generic over it, so the same machine code path that is measured is the one that is
 //! tested. Errors are `std::io::Error` in both, so that they are classified in one place.
 
-use measure::Instant;
+use measure::{Instant, ReadSample};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -83,8 +83,12 @@ pub enum Resolution {
 /// How one wait went.
 #[derive(Clone, Copy, Debug)]
 pub struct Waited {
+    /// The instant before the wait.
+    pub began: Instant,
     /// The instant after the wait.
     pub now: Instant,
+    /// The longest time, in nanoseconds, for which the thread was awake in the wait and did not come to look.
+    pub kept_nanos: u64,
     /// Whether something was ready without having been waited for.
     pub at_once: bool,
 }
@@ -129,6 +133,11 @@ pub trait Network {
     /// # Errors
     /// `WouldBlock` when nothing is there; else why the connection is broken.
     fn recv(&mut self, socket: &mut Self::Socket, room: &mut [u8]) -> io::Result<usize>;
+
+    /// For how long the newest byte of the last read had waited unread, where that read was one of a sample.
+    fn take_sample(&mut self) -> Option<ReadSample> {
+        None
+    }
 
     /// Drops what is there, up to `max` bytes, without looking at it; 0 is the end of the stream.
     ///

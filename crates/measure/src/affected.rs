@@ -81,6 +81,9 @@ pub struct QuantileRange {
 const WIDE_SHARE: f64 = 0.1;
 const WIDE_NANOS: u64 = 200_000;
 
+/// Where fewer are unaffected, they are one short stretch of the run, which says nothing of the rest.
+const UNAFFECTED_SHARE_MIN: f64 = 0.1;
+
 impl QuantileRange {
     /// The range of quantile `q` of `all`, of which a client stall affected `part`. `None` without values.
     ///
@@ -93,7 +96,8 @@ impl QuantileRange {
             return Some(Self { low: high, high });
         }
         let unaffected = all.without(part);
-        let enough = unaffected.count() >= samples_needed(q);
+        let share = unaffected.count() as f64 / all.count() as f64;
+        let enough = unaffected.count() >= samples_needed(q) && share >= UNAFFECTED_SHARE_MIN;
         let low = if enough { unaffected.quantile(q) } else { Some(0) };
         Some(Self { low: low.unwrap_or(high).min(high), high })
     }
@@ -159,6 +163,10 @@ mod tests {
         let (mut all, part) = (of(&[MS; 298]), of(&[50 * MS; 10]));
         all.merge(&part);
         assert_eq!(QuantileRange::of(&all, &part, 0.99).unwrap().low, 0, "298 samples are not enough for p99");
+        let (mut all, part) = (of(&[2 * MS; 990]), of(&[50 * MS; 9000]));
+        all.merge(&of(&[MS]));
+        all.merge(&part);
+        assert_eq!(QuantileRange::of(&all, &part, 0.5).unwrap().low, 0, "less than a tenth is unaffected");
         assert_eq!(QuantileRange::of(&part, &part, 0.5).unwrap().low, 0, "nothing was unaffected");
     }
 

@@ -122,12 +122,21 @@ impl Distribution {
         histogram.record(value).expect(GROWS);
     }
 
+    /// Records a value that stands for `count` alike.
+    pub fn record_many(&mut self, value: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let (each, n) = (u128::from(value), u128::from(count));
+        let (sum, sum_of_squares) = (each.saturating_mul(n), (each * each).saturating_mul(n));
+        self.moments = self.moments.merged(Moments { count, sum, sum_of_squares, min: value, max: value });
+        let histogram = self.histogram.get_or_insert_with(|| Box::new(new_histogram(value)));
+        histogram.record_n(value, count).expect(GROWS);
+    }
+
     /// Records `count` times zero: what an operation that needed no connection waited for one.
     pub fn record_zeros(&mut self, count: u64) {
-        if count > 0 {
-            self.moments = self.moments.merged(Moments { count, ..Moments::default() });
-            self.histogram.get_or_insert_with(|| Box::new(new_histogram(0))).record_n(0, count).expect(GROWS);
-        }
+        self.record_many(0, count);
     }
 
     /// Adds all values of `other`.

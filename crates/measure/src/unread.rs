@@ -11,8 +11,13 @@ use serde::{Deserialize, Serialize};
 /// A read that ended a response, with the time for which the end had waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadSample {
-    /// The end of the response had waited for this many nanoseconds.
-    Dated(u64),
+    /// The end of the response had waited for this many nanoseconds. It stands for so many reads, this one among them.
+    Dated {
+        /// Nanoseconds.
+        nanos: u64,
+        /// One of how many reads was looked at.
+        stands_for: u32,
+    },
     /// The clock was stepped, or showed an arrival after its read.
     Discarded,
 }
@@ -25,13 +30,14 @@ pub struct Unread {
     /// Those among them that fitted one segment, so that the kernel's date is that of the whole response. The others had
     /// waited for at least the time recorded.
     pub exact: u64,
-    /// Sum of the times for which the ends of the sampled responses waited, in nanoseconds.
+    /// Sum of the times for which the ends of the sampled responses waited, in nanoseconds. Each counts as often as the
+    /// reads that it stands for, since fewer are looked at where there are many.
     pub nanos: u64,
-    /// Sum of the service times of the sampled responses, in nanoseconds.
+    /// Sum of the service times of the sampled responses, in nanoseconds, counted in the same way.
     pub service_nanos: u64,
     /// Reads that were not used, because the system clock was stepped.
     pub discarded: u64,
-    /// Times for which the ends of the sampled responses waited, in nanoseconds.
+    /// Times for which the ends of the sampled responses waited, in nanoseconds, counted in the same way.
     #[serde(default)]
     pub waits: Distribution,
 }
@@ -47,14 +53,15 @@ impl Unread {
     pub(crate) fn add(&mut self, sample: ReadSample, service_nanos: u64, exact: bool) {
         match sample {
             ReadSample::Discarded => self.discarded += 1,
-            ReadSample::Dated(nanos) => {
+            ReadSample::Dated { nanos, stands_for } => {
                 // What came before the request was sent is no part of the service time.
                 let nanos = nanos.min(service_nanos);
                 self.sampled += 1;
                 self.exact += u64::from(exact);
-                self.nanos = self.nanos.saturating_add(nanos);
-                self.service_nanos = self.service_nanos.saturating_add(service_nanos);
-                self.waits.record(nanos);
+                let weighed = |nanos: u64| nanos.saturating_mul(u64::from(stands_for));
+                self.nanos = self.nanos.saturating_add(weighed(nanos));
+                self.service_nanos = self.service_nanos.saturating_add(weighed(service_nanos));
+                self.waits.record_many(nanos, stands_for.into());
             }
         }
     }
@@ -108,14 +115,15 @@ mod tests {
     fn the_share_is_the_waits_among_the_service_times() {
         let mut unread = Unread::default();
         assert_eq!(unread.share(), None);
-        unread.add(ReadSample::Dated(200), 1000, true);
-        unread.add(ReadSample::Dated(9000), 1000, true);
+        let dated = |nanos, stands_for| ReadSample::Dated { nanos, stands_for };
+        unread.add(dated(200, 1), 1000, true);
+        unread.add(dated(9000, 1), 1000, true);
         unread.add(ReadSample::Discarded, 1000, true);
         assert_eq!(unread.share(), Some(ClientShare { share: 0.6, at_least: false, samples: 2 }));
         let mut whole = Unread::default();
-        whole.add(ReadSample::Dated(0), 2000, false);
+        whole.add(dated(0, 2), 1000, false);
         whole.merge(&unread);
         assert_eq!(whole.share(), Some(ClientShare { share: 0.3, at_least: true, samples: 3 }));
-        assert_eq!((whole.discarded, whole.waits.count(), whole.waits.max()), (1, 3, Some(1000)));
+        assert_eq!((whole.discarded, whole.waits.count(), whole.waits.max()), (1, 4, Some(1000)));
     }
 }

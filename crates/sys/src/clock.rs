@@ -11,6 +11,11 @@ pub fn monotonic() -> Duration {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// Wall time since 1970 (`CLOCK_REALTIME`). It can be stepped.
+pub fn realtime() -> Duration {
+    read(libc::CLOCK_REALTIME)
+}
+
 /// CPU time that the calling thread has used, in user and kernel mode.
 pub fn thread_cpu_time() -> Duration {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
@@ -23,7 +28,7 @@ pub fn process_cpu_time() -> Duration {
 
 fn read(clock: libc::clockid_t) -> Duration {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is valid for writing. The call cannot fail: these four clocks exist in every supported kernel.
+    // SAFETY: `now` is valid for writing. The call cannot fail: these clocks exist in every supported kernel.
     unsafe { libc::clock_gettime(clock, &raw mut now) };
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }

@@ -10,6 +10,7 @@
 compile_error!("Plimsoll's system call layer is written for Linux");
 
 mod address;
+pub mod arrival;
 pub mod clock;
 pub mod file;
 pub mod limits;

@@ -8,8 +8,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::ptr;
+use std::time::Duration;
 
 use crate::address::{RawAddress, receive_ip};
+use crate::arrival;
 use crate::{check, check_size, own};
 
 /// Whether a connection stands already.
@@ -145,6 +147,15 @@ impl Socket {
     pub fn recv(&self, room: &mut [u8]) -> io::Result<usize> {
         // SAFETY: pointer and length describe `room`, which is ours alone.
         check_size(unsafe { transfer(libc::SYS_recvfrom, self, room.as_mut_ptr(), room.len(), 0) })
+    }
+
+    /// As [`Socket::recv`], with the wall time (since 1970) at which the newest byte read came to this host, where the
+    /// kernel knows it: on TCP, while an [`crate::arrival::ArrivalDates`] lives.
+    pub fn recv_dated(&self, room: &mut [u8]) -> io::Result<(usize, Option<Duration>)> {
+        if self.kind != Kind::Tcp || arrival::ask(self).is_err() {
+            return self.recv(room).map(|bytes| (bytes, None));
+        }
+        arrival::receive(self, room)
     }
 
     /// Drops up to `max` received bytes inside the kernel, without copying them; answers how many there were, 0 being

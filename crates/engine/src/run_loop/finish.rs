@@ -44,6 +44,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// An answer is complete; `excess` bytes came after it.
     pub(super) fn complete(&mut self, net: &mut N, token: Token, excess: usize, now: Instant) {
+        self.note_unread(net, token, now);
         let Some(connection) = self.connections.get(token) else { return };
         let slot = connection.slot;
         let Some(op) = &mut self.slots[slot as usize].op else { return };
@@ -324,6 +325,7 @@ impl<N: Network> RunLoop<'_, N> {
         if let Some(parts) = &op.parts {
             sample.window.sent += parts.window.sent;
         }
+        sample.affected = self.control.stalls().touch(op.intended);
         self.recorder.ended(&sample);
         self.in_flight -= 1;
         if let Some(chain) = &op.chain {

@@ -15,6 +15,7 @@
 //! - `finish`: attempts and operations end and are recorded;
 //! - `redirect`: where a redirect leads, and which ones are traps;
 //! - `steps`: operations of several requests go on;
+//! - `stall`: times in which this client stood in the way;
 //! - `batch`: several objects are deleted with one request;
 //! - `checks`, `words`: what an answer amounts to, by its form and by what it says.
 
@@ -38,6 +39,7 @@ mod redirect;
 mod request;
 mod secure;
 mod send;
+mod stall;
 mod start;
 mod steps;
 mod transport;
@@ -61,6 +63,7 @@ use log::OpEntry;
 use measure::{Instant, Interval, Recorder};
 use op::Slot;
 use pacer::Pacer;
+use stall::StallWatch;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -166,6 +169,7 @@ pub struct RunLoop<'p, N: Network> {
     stepped: Instant,
     /// Time for which finished work could not be handed over, since the interval began.
     held_up_nanos: u64,
+    stall_watch: StallWatch,
 }
 
 impl<'p, N: Network> RunLoop<'p, N> {
@@ -189,6 +193,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             OriginState::new(plan, origin.clone(), true, label)
         });
         let origins = origins.collect();
+        let stall_watch = StallWatch::new(plan, share, start);
         let slots = match &pacer {
             Pacer::Closed(closed) => closed.waiting.len(),
             Pacer::Open(_) => 0,
@@ -235,6 +240,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             used: ThreadUse::default(),
             stepped: start,
             held_up_nanos: 0,
+            stall_watch,
         }
     }
 
@@ -260,6 +266,9 @@ impl<'p, N: Network> RunLoop<'p, N> {
                 Step::WaitUntil(until) => {
                     let waited = net.wait(until, &mut ready)?;
                     self.note_wait(waited);
+                    if !ready.is_empty() {
+                        self.note_stall(net, until, waited);
+                    }
                     now = waited.now;
                 }
                 Step::Done => return Ok(()),
@@ -297,6 +306,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             self.sweep(net, now);
             now = self.start_due(net, now);
         }
+        self.watch_stall(now);
         if self.is_over(net, now) { Step::Done } else { Step::WaitUntil(self.next_due(now)) }
     }
 
@@ -321,6 +331,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
     fn note_gap(&mut self, now: Instant) {
         if now.since(self.stepped) > FROZEN_MIN {
             self.recorder.frozen(self.stepped, now);
+            self.stalled(self.stepped, now);
         }
         self.stepped = now;
     }
@@ -330,6 +341,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         self.note_gap(now);
         self.offer(now);
         self.stamp_load(net, now);
+        self.weigh_stalls();
         self.recorder.advance(now);
     }
 

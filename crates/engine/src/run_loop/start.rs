@@ -14,6 +14,7 @@ use crate::random::{Stream, below};
 use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase, Stage};
 use std::io;
+use std::time::Duration;
 use wire::range::ByteRange;
 
 impl<N: Network> RunLoop<'_, N> {
@@ -77,6 +78,7 @@ impl<N: Network> RunLoop<'_, N> {
             };
             self.slots[slot as usize].taken += u64::from(measured);
             self.recorder.scheduled(since, 1);
+            self.note_start(since, now);
             self.start_op(net, slot, number, (since, 0), now);
         }
         now
@@ -107,6 +109,7 @@ impl<N: Network> RunLoop<'_, N> {
             let number = open.take(at, &timeline);
             open.started(now);
             self.offer(now);
+            self.note_start(at + Duration::from_nanos(slot_wait), now);
             self.start_op(net, slot, number, (at, slot_wait), now);
         }
         now

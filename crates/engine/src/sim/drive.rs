@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use wire::sigv4::Timestamp;
 
 /// Carries out a plan, each thread on a network of its own, and gives all threads' intervals, merged by their start,
-/// and operations. Threads of a simulation run one after the other; they share nothing but the budget.
+/// and operations. Threads of a simulation run one after the other; they share nothing but the budget, and know of no
+/// stalls of each other.
 pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S>) -> (Vec<Interval>, Vec<OpEntry>) {
     let mut merged: BTreeMap<(Instant, usize), Interval> = BTreeMap::new();
     let ops = simulate_until(plan, network, |interval| {
@@ -39,6 +40,7 @@ pub fn simulate_until<S: SimServer>(
     let mut all_ops = Vec::new();
     for thread in 0..threads {
         let mut net = network(thread);
+        control.stalls().forget();
         let share = Share { thread, threads };
         let mut run_loop =
             RunLoop::new(plan, &control, share, budget.clone(), (Instant::ZERO, Timestamp::from_unix_seconds(0)));

@@ -9,7 +9,7 @@ mod drive;
 pub use drive::{simulate, simulate_until};
 
 use crate::network::{Address, Connecting, NameError, Network, Ready, Resolution, ThreadUse, Token, Waited};
-use measure::Instant;
+use measure::{Instant, ReadSample};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
@@ -112,6 +112,10 @@ pub struct SimNetwork<S> {
     busy_nanos: u64,
     /// Connections that can be open at once.
     descriptors: usize,
+    /// When the client is kept from running, in order: from and to.
+    stalls: Vec<(Instant, Instant)>,
+    /// When the newest byte of the last read came.
+    newest: Option<Instant>,
 }
 
 impl<S: SimServer> SimNetwork<S> {
@@ -124,7 +128,16 @@ impl<S: SimServer> SimNetwork<S> {
             send_cost: Duration::ZERO,
             busy_nanos: 0,
             descriptors: usize::MAX,
+            stalls: Vec::new(),
+            newest: None,
         }
+    }
+
+    /// Keeps the client from running at times: from and to, in order, without overlaps.
+    #[must_use]
+    pub fn with_stalls(mut self, stalls: Vec<(Instant, Instant)>) -> Self {
+        self.stalls = stalls;
+        self
     }
 
     /// Gives the client no more than so many descriptors.
@@ -144,6 +157,12 @@ impl<S: SimServer> SimNetwork<S> {
     /// The server.
     pub fn server(&self) -> &S {
         &self.server
+    }
+
+    /// When a client runs that wants to at that instant.
+    fn awake(&self, at: Instant) -> Instant {
+        let begun = self.stalls.partition_point(|(from, _)| *from <= at);
+        begun.checked_sub(1).map_or(at, |last| at.max(self.stalls[last].1))
     }
 
     fn next_event(&self) -> Option<Instant> {
@@ -184,7 +203,7 @@ impl<S: SimServer> Network for SimNetwork<S> {
     }
 
     fn send(&mut self, socket: &mut SimSocket, bytes: &[u8]) -> io::Result<usize> {
-        let now = self.now() + self.send_cost;
+        let now = self.awake(self.now() + self.send_cost);
         self.busy_nanos += self.send_cost.as_nanos() as u64;
         self.now.set(now);
         let pipe = &mut self.pipes[socket.id];
@@ -202,11 +221,15 @@ impl<S: SimServer> Network for SimNetwork<S> {
 
     fn recv(&mut self, socket: &mut SimSocket, room: &mut [u8]) -> io::Result<usize> {
         let now = self.now();
+        self.newest = None;
         let pipe = &mut self.pipes[socket.id];
         let mut filled = 0;
         while filled < room.len() {
-            let Some((_, reply)) = pipe.arriving.front_mut().filter(|(at, _)| *at <= now) else { break };
+            let Some((at, reply)) = pipe.arriving.front_mut().filter(|(at, _)| *at <= now) else { break };
             let left = room.len() - filled;
+            if matches!(reply, Reply::Bytes(_) | Reply::Filler(_)) {
+                self.newest = Some(*at);
+            }
             match reply {
                 Reply::Bytes(bytes) => {
                     let taken = bytes.len().min(left);
@@ -234,6 +257,11 @@ impl<S: SimServer> Network for SimNetwork<S> {
         if filled == 0 { Err(would_block()) } else { Ok(filled) }
     }
 
+    fn take_sample(&mut self) -> Option<ReadSample> {
+        let nanos = self.now().nanos_since(self.newest.take()?);
+        Some(ReadSample::Dated { nanos, stands_for: 1 })
+    }
+
     fn discard(&mut self, socket: &mut SimSocket, max: usize) -> io::Result<usize> {
         crate::epoll::read_away(max, |room| self.recv(socket, room))
     }
@@ -251,7 +279,7 @@ impl<S: SimServer> Network for SimNetwork<S> {
     fn wait(&mut self, until: Instant, ready: &mut Vec<Ready>) -> io::Result<Waited> {
         let before = self.now();
         let next = self.next_event().unwrap_or(Instant::NEVER);
-        let now = until.min(next).max(before);
+        let now = self.awake(until.min(next).max(before));
         self.now.set(now);
         ready.clear();
         for pipe in self.pipes.iter_mut().filter(|pipe| pipe.open && pipe.next_news().is_some_and(|at| at <= now)) {
@@ -263,7 +291,7 @@ impl<S: SimServer> Network for SimNetwork<S> {
             let closing = pipe.arriving.iter().take(pipe.told).any(ends);
             ready.push(Ready { token: pipe.token, readable: !establishes, writable: establishes, closing });
         }
-        Ok(Waited { now, at_once: !ready.is_empty() && now == before })
+        Ok(Waited { began: before, now, kept_nanos: 0, at_once: !ready.is_empty() && now == before })
     }
 
     fn closed(&mut self, socket: SimSocket) {

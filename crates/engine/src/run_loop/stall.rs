@@ -1,0 +1,175 @@
+//! Times in which this client stood in the way: a thread acted later than it meant to.
+//!
+//! In the open model, and with think time, lateness shows a stall: of an operation that starts, of a wait that ends, of a
+//! step that takes long while answers wait. What is late by less than [`LATE_MIN`] changes no percentile by more than
+//! that, since a target that takes requests in order delays none by more than the client did. A closed loop starts nothing
+//! by a schedule: there a thread must have been kept from running.
+
+use super::RunLoop;
+use super::pacer::{Pacer, Share};
+use crate::network::{Network, Token, Waited};
+use crate::plan::{LoadModel, Plan};
+use crate::stalls::{LevelGauge, stretch};
+use measure::recorder::Pacing;
+use measure::{Instant, ReadSample};
+use std::time::Duration;
+
+/// Lateness below this is no stall.
+const LATE_MIN: Duration = Duration::from_micros(100);
+/// Nor is that below this share of the median response time: percentiles from the median up change by no more.
+const LATE_SHARE: f64 = 0.05;
+/// In the closed model, for how long a thread must have been kept from running.
+const KEPT_MIN: Duration = Duration::from_millis(10);
+/// A response up to this length fits one segment, on any common link.
+const SEGMENT_BYTES: u64 = 1400;
+/// So many operations of a kind make a median.
+const MEDIAN_OF: u64 = 20;
+
+/// One thread's view of stalls.
+#[derive(Debug)]
+pub(super) struct StallWatch {
+    share: Share,
+    pacing: Pacing,
+    /// Lateness from which on there is a stall.
+    late: Duration,
+    level: LevelGauge,
+    /// What the other threads know to be in flight on this one.
+    published: u64,
+    stretch: Duration,
+    cpu_nanos: u64,
+}
+
+impl StallWatch {
+    pub fn new(plan: &Plan, share: Share, start: Instant) -> Self {
+        let pacing = plan.load.pacing();
+        let late = if pacing == Pacing::Scheduled { LATE_MIN } else { KEPT_MIN };
+        let (level, stretch) = (LevelGauge::new(start), stretch(rate_at(plan, 0.0)));
+        Self { share, pacing, late, level, published: 0, stretch, cpu_nanos: 0 }
+    }
+}
+
+/// Arrivals a second of all threads; 0 where nothing says so.
+fn rate_at(plan: &Plan, seconds: f64) -> f64 {
+    match &plan.load {
+        LoadModel::Open { rate, .. } => rate.level(seconds),
+        LoadModel::Closed { .. } => 0.0,
+    }
+}
+
+impl<N: Network> RunLoop<'_, N> {
+    /// An operation starts at `now` that could have started at `due`.
+    #[inline]
+    pub(super) fn note_start(&mut self, due: Instant, now: Instant) {
+        if now.since(due) > self.stall_watch.late && self.stall_watch.pacing == Pacing::Scheduled {
+            self.stalled(due, now);
+        }
+    }
+
+    /// A wait has ended with something to read, which was to last until `until` at most.
+    #[inline]
+    pub(super) fn note_stall(&mut self, net: &mut N, until: Instant, waited: Waited) {
+        let late = self.stall_watch.late;
+        let overslept = waited.now.since(until.max(waited.began));
+        let kept = Duration::from_nanos(waited.kept_nanos);
+        if overslept > late || kept > late {
+            self.stalled(waited.now - overslept.max(kept), waited.now);
+        }
+        // What comes while the thread waits has not waited for the last step.
+        if waited.began.since(self.stepped) > late && waited.now.since(waited.began) < late {
+            self.note_long_step(net, waited);
+        }
+    }
+
+    /// The last step took long. With a schedule, answers have waited meanwhile; in a closed loop that is its work, unless
+    /// the thread was kept from doing it.
+    #[cold]
+    fn note_long_step(&mut self, net: &mut N, waited: Waited) {
+        let took = waited.began.since(self.stepped);
+        let working = match self.stall_watch.pacing {
+            Pacing::Scheduled => Duration::ZERO,
+            Pacing::Immediate => {
+                let used = net.thread_use().cpu_nanos;
+                Duration::from_nanos(used.saturating_sub(std::mem::replace(&mut self.stall_watch.cpu_nanos, used)))
+            }
+        };
+        if took > working * 2 {
+            self.stalled(self.stepped, waited.now);
+        }
+    }
+
+    /// A response has ended with what was read last. Notes for how long its end had waited, if that is known.
+    #[inline]
+    pub(super) fn note_unread(&mut self, net: &mut N, token: Token, now: Instant) {
+        if let Some(sample) = net.take_sample() {
+            self.add_sample(token, sample, now);
+        }
+    }
+
+    #[cold]
+    fn add_sample(&mut self, token: Token, sample: ReadSample, now: Instant) {
+        let Some(connection) = self.connections.get(token) else { return };
+        let Some(op) = &self.slots[connection.slot as usize].op else { return };
+        let Some(sent) = op.attempt.sent.or(op.sent) else { return };
+        // On a connection with streams, what was read last may be another one's.
+        let exact = connection.transport.carrier().is_none() && op.attempt.received_bytes <= SEGMENT_BYTES;
+        self.recorder.unread(sample, now.nanos_since(sent), exact);
+        if let ReadSample::Dated { nanos, .. } = sample
+            && Duration::from_nanos(nanos) > self.stall_watch.late
+        {
+            self.stalled((now - Duration::from_nanos(nanos)).max(sent), now);
+        }
+    }
+
+    /// This client stood in the way from `from` to `now`.
+    #[cold]
+    pub(super) fn stalled(&mut self, from: Instant, now: Instant) {
+        self.control.stalls().note(from, now, self.stall_watch.level.level());
+    }
+
+    /// Looks whether what a stall has done is over; learns what is in flight when there is none.
+    #[inline]
+    pub(super) fn watch_stall(&mut self, now: Instant) {
+        let watch = &mut self.stall_watch;
+        let stalls = self.control.stalls();
+        let in_flight = self.in_flight as u64;
+        if in_flight != watch.published {
+            stalls.publish(watch.share.thread, watch.published, in_flight);
+            watch.published = in_flight;
+        }
+        if watch.level.is_due(now, watch.stretch) || (in_flight == 0 && stalls.is_open()) {
+            self.look_at_stall(now);
+        }
+    }
+
+    fn look_at_stall(&mut self, now: Instant) {
+        let watch = &mut self.stall_watch;
+        let stalls = self.control.stalls();
+        let in_flight = stalls.in_flight(watch.share.threads);
+        let ended = watch.level.see(now, in_flight, watch.stretch);
+        if stalls.is_open() {
+            let late = matches!(&self.pacer, Pacer::Open(open) if !open.starved
+                && open.next(self.recorder.timeline()).is_some_and(|at| at + watch.late < now));
+            if !late {
+                let (from, mean) = ended.map_or((now, None), |(from, mean)| (from, Some(mean)));
+                stalls.look(from, now, mean, in_flight == 0);
+            }
+        } else if let Some((from, mean)) = ended {
+            watch.level.learn(mean, now.since(from));
+        }
+        if ended.is_some() {
+            watch.stretch = stretch(rate_at(self.plan, now.as_secs_f64()));
+        }
+    }
+
+    /// What counts as late follows from how long operations take: the median of those of the interval that ends.
+    pub(super) fn weigh_stalls(&mut self) {
+        let stats = &self.recorder.current_mut().stats;
+        let median =
+            |response: &measure::Distribution| response.quantile(0.5).filter(|_| response.count() >= MEDIAN_OF);
+        let shortest = stats.kinds.iter().filter_map(|(_, kind)| median(&kind.response)).min();
+        let least = if self.stall_watch.pacing == Pacing::Scheduled { LATE_MIN } else { KEPT_MIN };
+        if let Some(shortest) = shortest {
+            self.stall_watch.late = least.max(Duration::from_nanos((shortest as f64 * LATE_SHARE) as u64));
+        }
+    }
+}

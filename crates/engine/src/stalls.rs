@@ -1,0 +1,269 @@
+//! When the client itself stood in the way, as all threads of a run know it.
+//!
+//! A client stall is a time for which a thread acted later than it meant to. Operations are affected from the start of a
+//! stall until the number in flight is back at its level from before: the burst with which a thread catches up queues at
+//! the target, and slows the operations of the other threads as well (docs/measurement.md). So stalls are shared: a few
+//! atomics, read when an operation ends and once per turn of a loop.
+
+use measure::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Recovery from a stall takes no longer than so many times the stall, for a target that keeps up with 99 % of its
+/// capacity. When more time has passed, the target's own state keeps operations in flight.
+const RECOVERY_MAX: u64 = 100;
+/// In flight is back at its level when it is above it by no more than this factor.
+const LEVEL_SLACK: f64 = 1.05;
+/// No stall is open.
+const NONE: u64 = u64::MAX;
+/// Counters of operations in flight. Beyond so many threads, some share one.
+const GAUGES: usize = 64;
+
+/// One thread's operations in flight, on a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Gauge(AtomicU64);
+
+/// What the threads of one run know of client stalls.
+#[derive(Debug)]
+pub(crate) struct Stalls {
+    /// Start of the open stall or of the first of those that ran into each other, or [`NONE`].
+    since: AtomicU64,
+    /// End of the last recovery.
+    recovered: AtomicU64,
+    /// Until when a thread is known to have been late.
+    late_until: AtomicU64,
+    /// Time for which threads stood still, overlaps counted once, since the open stall began.
+    stood_still: AtomicU64,
+    /// Operations in flight before the open stall, a time average, as the bits of a float; infinite when not known.
+    level: AtomicU64,
+    in_flight: Box<[Gauge]>,
+}
+
+impl Default for Stalls {
+    fn default() -> Self {
+        Self {
+            since: AtomicU64::new(NONE),
+            recovered: AtomicU64::new(0),
+            late_until: AtomicU64::new(0),
+            stood_still: AtomicU64::new(0),
+            level: AtomicU64::new(0),
+            in_flight: (0..GAUGES).map(|_| Gauge::default()).collect(),
+        }
+    }
+}
+
+impl Stalls {
+    /// A thread acted at `now` on what it meant to do at `from`. `level` is the number of operations in flight before, as
+    /// far as it is known: at the start of a run there is none to return to.
+    #[cold]
+    pub fn note(&self, from: Instant, now: Instant, level: Option<f64>) {
+        let late_until = self.late_until.fetch_max(now.as_nanos(), Ordering::Relaxed);
+        let more = now.as_nanos().saturating_sub(from.as_nanos().max(late_until));
+        if self.is_open() {
+            self.stood_still.fetch_add(more, Ordering::Relaxed);
+        } else {
+            self.stood_still.store(more, Ordering::Relaxed);
+            self.level.store(level.unwrap_or(f64::INFINITY).to_bits(), Ordering::Relaxed);
+        }
+        // Threads that stall together store about the same.
+        self.since.fetch_min(from.as_nanos(), Ordering::AcqRel);
+    }
+
+    /// Whether a stall has begun and its recovery has not ended.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.since.load(Ordering::Acquire) != NONE
+    }
+
+    /// Whether a stall touched an operation that was due at `intended` and ends now.
+    #[inline]
+    pub fn touch(&self, intended: Instant) -> bool {
+        self.is_open() || self.recovered.load(Ordering::Relaxed) > intended.as_nanos()
+    }
+
+    /// Ends the open stall if the client has caught up and the target as well. `average` is the mean number of operations
+    /// in flight since `from`, and `none` tells that there is none at all now.
+    pub fn look(&self, from: Instant, now: Instant, average: Option<f64>, none: bool) {
+        let since = self.since.load(Ordering::Acquire);
+        let late_until = self.late_until.load(Ordering::Relaxed);
+        if since == NONE || now.as_nanos() < late_until {
+            return;
+        }
+        let level = f64::from_bits(self.level.load(Ordering::Relaxed));
+        let back = average.is_some_and(|average| from.as_nanos() >= late_until && average <= level * LEVEL_SLACK);
+        let stood_still = self.stood_still.load(Ordering::Relaxed);
+        let over = now.as_nanos() - late_until > stood_still.saturating_mul(RECOVERY_MAX);
+        if none || back || over {
+            self.recovered.fetch_max(now.as_nanos(), Ordering::Relaxed);
+            // Unless another thread has noted an earlier start meanwhile.
+            let _ = self.since.compare_exchange(since, NONE, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
+    /// A thread has that many operations in flight.
+    #[inline]
+    pub fn publish(&self, thread: u32, before: u64, in_flight: u64) {
+        let gauge = &self.in_flight[thread as usize % GAUGES].0;
+        gauge.fetch_add(in_flight.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    /// Operations in flight, of all of so many threads.
+    pub fn in_flight(&self, threads: u32) -> u64 {
+        let gauges = &self.in_flight[..(threads as usize).min(GAUGES)];
+        gauges.iter().fold(0, |sum, gauge| sum.wrapping_add(gauge.0.load(Ordering::Relaxed)))
+    }
+
+    /// Forgets all stalls: simulated threads run one after the other, each from the start of time.
+    pub fn forget(&self) {
+        self.since.store(NONE, Ordering::Relaxed);
+        for instant in [&self.recovered, &self.late_until] {
+            instant.store(0, Ordering::Relaxed);
+        }
+        self.in_flight.iter().for_each(|gauge| gauge.0.store(0, Ordering::Relaxed));
+    }
+}
+
+/// The mean number of operations in flight over the last full stretch of time, and before a stall.
+#[derive(Debug)]
+pub(crate) struct LevelGauge {
+    /// What one stretch begins with.
+    from: Instant,
+    /// Since then, in operations times nanoseconds.
+    area: f64,
+    looked: Instant,
+    seen: u64,
+    level: Option<f64>,
+}
+
+/// The level before a stall is that of about the last so many nanoseconds.
+const MEMORY_NANOS: f64 = 1e8;
+/// A stretch is as long as so many operations take to arrive, within these bounds.
+const STRETCH_ARRIVALS: f64 = 16.0;
+const STRETCH_MIN: Duration = Duration::from_micros(200);
+const STRETCH_MAX: Duration = Duration::from_millis(20);
+
+/// How long a stretch is at that many arrivals a second.
+pub(crate) fn stretch(rate: f64) -> Duration {
+    let nanos = if rate > 0.0 { STRETCH_ARRIVALS * 1e9 / rate } else { f64::INFINITY };
+    Duration::from_nanos(nanos.min(STRETCH_MAX.as_nanos() as f64) as u64).max(STRETCH_MIN)
+}
+
+impl LevelGauge {
+    pub fn new(now: Instant) -> Self {
+        Self { from: now, area: 0.0, looked: now, seen: 0, level: None }
+    }
+
+    /// The level so far, if one is known.
+    pub fn level(&self) -> Option<f64> {
+        self.level
+    }
+
+    /// Whether it is time to look.
+    #[inline]
+    pub fn is_due(&self, now: Instant, stretch: Duration) -> bool {
+        now.since(self.looked) * STRETCH_ARRIVALS as u32 >= stretch
+    }
+
+    /// So many operations are in flight at `now`. The mean of the stretch that has ended, if one has, and its begin.
+    pub fn see(&mut self, now: Instant, in_flight: u64, stretch: Duration) -> Option<(Instant, f64)> {
+        self.area += self.seen as f64 * now.nanos_since(self.looked) as f64;
+        (self.looked, self.seen) = (now, in_flight);
+        let nanos = now.nanos_since(self.from);
+        if now.since(self.from) < stretch || nanos == 0 {
+            return None;
+        }
+        let ended = (self.from, self.area / nanos as f64);
+        (self.from, self.area) = (now, 0.0);
+        Some(ended)
+    }
+
+    /// A stretch without a stall had that mean and that length.
+    pub fn learn(&mut self, mean: f64, length: Duration) {
+        let weight = (length.as_nanos() as f64 / MEMORY_NANOS).min(1.0);
+        self.level = Some(self.level.map_or(mean, |level| level + weight * (mean - level)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn a_stall_lasts_until_in_flight_is_back_at_its_level() {
+        let stalls = Stalls::default();
+        assert!(!stalls.touch(at(0)));
+        stalls.note(at(100), at(150), Some(2.0));
+        assert!(stalls.touch(at(140)) && stalls.is_open());
+        stalls.look(at(140), at(160), Some(1.0), false);
+        assert!(stalls.is_open(), "the mean of a time in which the client was late is none");
+        stalls.look(at(150), at(160), Some(2.2), false);
+        assert!(stalls.is_open());
+        stalls.look(at(160), at(170), Some(2.05), false);
+        assert!(!stalls.is_open());
+        assert!(stalls.touch(at(169)), "it was in flight");
+        assert!(!stalls.touch(at(170)));
+    }
+
+    #[test]
+    fn nothing_in_flight_is_a_recovery_once_the_client_has_caught_up() {
+        let stalls = Stalls::default();
+        stalls.note(at(100), at(150), Some(0.0));
+        stalls.look(at(100), at(149), None, true);
+        assert!(stalls.is_open());
+        stalls.look(at(100), at(151), None, true);
+        assert!(!stalls.is_open());
+    }
+
+    #[test]
+    fn where_no_level_is_known_catching_up_is_enough() {
+        let stalls = Stalls::default();
+        stalls.note(at(1), at(2), None);
+        stalls.look(at(1), at(3), Some(7.0), false);
+        assert!(stalls.is_open());
+        stalls.look(at(2), at(3), Some(7.0), false);
+        assert!(!stalls.is_open());
+    }
+
+    #[test]
+    fn a_short_stall_does_not_mark_a_target_that_never_recovers() {
+        let stalls = Stalls::default();
+        // Three operations are late, of one stall of 2 ms.
+        for (from, now) in [(100, 102), (101, 102), (101, 103)] {
+            stalls.note(at(from), at(now), Some(10.0));
+        }
+        stalls.look(at(400), at(402), Some(1000.0), false);
+        assert!(stalls.is_open(), "3 ms in all");
+        stalls.look(at(400), at(404), Some(1001.0), false);
+        assert!(!stalls.is_open());
+    }
+
+    #[test]
+    fn the_level_is_a_mean_over_time() {
+        let ms = Duration::from_millis;
+        let mut gauge = LevelGauge::new(at(0));
+        assert_eq!(gauge.see(at(0), 4, ms(10)), None);
+        assert_eq!(gauge.see(at(5), 2, ms(10)), None);
+        assert_eq!(gauge.see(at(10), 0, ms(10)), Some((at(0), 3.0)));
+        gauge.learn(3.0, ms(10));
+        gauge.learn(13.0, ms(10));
+        assert_eq!(gauge.level(), Some(4.0), "100 ms are remembered");
+        assert_eq!(stretch(1000.0), ms(16));
+        assert_eq!((stretch(0.0), stretch(1e9)), (STRETCH_MAX, STRETCH_MIN));
+    }
+
+    #[test]
+    fn threads_add_what_they_have_in_flight() {
+        let stalls = Stalls::default();
+        stalls.publish(0, 0, 7);
+        stalls.publish(1, 0, 5);
+        stalls.publish(0, 7, 1);
+        assert_eq!((stalls.in_flight(2), stalls.in_flight(1)), (6, 1));
+        stalls.publish(64, 0, 3);
+        assert_eq!(stalls.in_flight(65), 9, "more threads than gauges share them");
+    }
+}

@@ -1,0 +1,239 @@
+//! A client that is kept from running, against servers whose every delay is known, on simulated time: what is reported of
+//! percentiles must hold what they are without the stalls.
+
+mod support;
+
+use engine::plan::*;
+use engine::sim::{Reply, SimNetwork, SimServer, simulate};
+use measure::{Instant, QuantileRange, Summary, Timed, Verdict};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::num::NonZeroU64;
+use std::time::Duration;
+use support::*;
+
+/// How long a server takes for a request, once it has come to it.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    Constant,
+    Exponential,
+}
+
+/// Servers with one queue: a request is answered when one of them has come to it and worked for its time.
+struct Queue {
+    work: Work,
+    mean: Duration,
+    free: BinaryHeap<Reverse<Instant>>,
+    random: u64,
+}
+
+impl Queue {
+    fn new(work: Work, mean: Duration, servers: usize) -> Self {
+        let free = std::iter::repeat_n(Reverse(Instant::ZERO), servers).collect();
+        Self { work, mean, free, random: 0x9E37_79B9_7F4A_7C15 }
+    }
+
+    /// xorshift64*: the same times in each run, request by request.
+    fn draw(&mut self) -> f64 {
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        (self.random.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+impl SimServer for Queue {
+    fn request(&mut self, now: Instant, _: &str) -> Vec<(Instant, Reply)> {
+        let took = match self.work {
+            Work::Constant => self.mean,
+            Work::Exponential => self.mean.mul_f64(-(1.0 - self.draw()).ln()),
+        };
+        let Reverse(free) = self.free.pop().expect("there is a server");
+        let done = free.max(now) + took;
+        self.free.push(Reverse(done));
+        answer_at(done, 10)
+    }
+}
+
+/// From and to of each time for which the client stands still: about one each `every`, for `length`.
+fn stalls(every: Duration, length: Duration, until: Duration) -> Vec<(Instant, Instant)> {
+    let place = |n: u32| every.mul_f64(f64::from(n) + 0.3 + 0.4 * f64::from(n * 7919 % 101) / 101.0);
+    let starts = (0..).map(place).take_while(|at| *at < until);
+    starts.map(|at| (Instant::ZERO + at, Instant::ZERO + at + length)).collect()
+}
+
+fn seconds(seconds: u64) -> StopAfter {
+    StopAfter { time: Some(Duration::from_secs(seconds)), ..StopAfter::default() }
+}
+
+fn measured<S: SimServer>(plan: &Plan, server: impl Fn() -> S, stalls: &[(Instant, Instant)]) -> Summary {
+    let network = |_| SimNetwork::new(server()).with_stalls(stalls.to_vec());
+    let (intervals, _) = simulate(plan, network);
+    let summary = summary(plan, &intervals);
+    assert_eq!(summary.verdict(true), Verdict::Valid);
+    summary
+}
+
+fn millis(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+/// Lateness below this is no stall.
+const LATE_MIN: f64 = 100e3;
+
+/// Whether the range holds the truth, which is known to that part of it.
+fn holds(range: QuantileRange, truth: u64, noise: f64) -> bool {
+    let truth = truth as f64;
+    range.low as f64 <= truth * (1.0 + noise) + LATE_MIN && range.high as f64 >= truth * (1.0 - noise)
+}
+
+#[test]
+fn a_range_holds_what_a_percentile_is_without_stalls() {
+    let us = Duration::from_micros;
+    let loads = [
+        (950.0, Work::Constant, us(1000), 1),
+        (950.0, Work::Exponential, us(1000), 1),
+        (800.0, Work::Exponential, us(1000), 1),
+        (500.0, Work::Constant, us(1000), 1),
+        (500.0, Work::Exponential, us(1000), 1),
+        (900.0, Work::Exponential, ms(10), 10),
+        (100.0, Work::Exponential, us(1000), 1),
+        (20.0, Work::Constant, ms(8), 1),
+        (1000.0, Work::Exponential, ms(100), 1000),
+        (1000.0, Work::Constant, ms(20), 1000),
+    ];
+    let patterns = [(1000, 50_000), (200, 10_000), (50, 2_000), (5000, 1_000_000), (10, 1000), (7, 300)];
+    let mut wrong = Vec::new();
+    for (rate, work, mean, servers) in loads {
+        let plan = Plan { load: open(rate, 100_000), stop: seconds(30), ..plan() };
+        let server = || Queue::new(work, mean, servers);
+        let truth = measured(&plan, server, &[]);
+        assert_eq!(truth.all.affected.ok, 0, "{rate} {work:?}: nothing stood still");
+        assert_eq!(truth.client_share().unwrap().share, 0.0);
+        for (every, length) in patterns {
+            let found = measured(&plan, server, &stalls(ms(every), us(length), Duration::from_secs(30)));
+            let part = found.all.affected.ok as f64 / found.all.ok as f64;
+            let noise = match work {
+                // Stalls below 5 % of the median are none.
+                Work::Constant => 0.05,
+                // The unaffected operations are fewer, and hang together.
+                Work::Exponential => 0.12,
+            };
+            for timed in [Timed::Response, Timed::Service, Timed::Ttfb] {
+                for q in [0.5, 0.9, 0.99] {
+                    let truth = truth.all.timed(timed).0.quantile(q).unwrap();
+                    let range = found.quantile_range(timed, q).unwrap();
+                    let line = format!(
+                        "{rate}/s {work:?} {mean:?}, {length} µs each {every} ms, affected {part:.2}: {timed} p{}: {:.2} <= {:.2} <= {:.2} ms",
+                        q * 100.0,
+                        millis(range.low),
+                        millis(truth),
+                        millis(range.high),
+                    );
+                    if holds(range, truth, noise) {
+                        println!("{line}");
+                    } else {
+                        wrong.push(line);
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_catch_up_burst_that_queues_at_the_target_is_the_clients() {
+    // 95 % of what the server can do; 50 ms of each second the client stands still, and the rest of it the queue drains.
+    let plan = Plan { load: open(950.0, 10_000), ..plan() };
+    let server = || Queue::new(Work::Constant, ms(1), 1);
+    let found = measured(&plan, server, &stalls(ms(1000), ms(50), Duration::from_secs(10)));
+    let range = found.quantile_range(Timed::Response, 0.5).unwrap();
+    assert!(range.high > 20_000_000, "{range:?}");
+    assert!(range.low <= 1_010_000, "{range:?}");
+    assert!(range.is_wide());
+    let late = found.all.lateness.quantile(0.9).unwrap();
+    assert!(late < 5_000_000, "lateness tells next to nothing of it: {late}");
+}
+
+#[test]
+fn a_hiccup_does_not_mark_an_overloaded_run() {
+    // Asked for twice what the server can do, with in flight growing from the first second to the last.
+    let plan = Plan { load: open(1600.0, 100_000), stop: seconds(5), ..plan() };
+    let server = || Queue::new(Work::Constant, Duration::from_micros(1250), 1);
+    let hiccup = [(Instant::ZERO + ms(1500), Instant::ZERO + ms(1501))];
+    let found = measured(&plan, server, &hiccup);
+    let part = found.all.affected.ok as f64 / found.all.ok as f64;
+    assert!(part < 0.2, "{part}");
+    let early = [(Instant::ZERO + ms(50), Instant::ZERO + ms(51))];
+    let found = measured(&plan, server, &early);
+    let part = found.all.affected.ok as f64 / found.all.ok as f64;
+    assert!(part > 0.0 && part < 0.2, "{part}");
+}
+
+#[test]
+fn where_nothing_was_in_flight_little_is_affected() {
+    let plan = Plan { load: open(10.0, 100), ..plan() };
+    let server = || Queue::new(Work::Constant, ms(5), 1);
+    // The second arrival and the third are late, and the response of the fourth is.
+    let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+    let found =
+        measured(&plan, server, &[(at(99), at(102)), (at(199), at(220)), (at(303), at(330)), (at(450), at(480))]);
+    assert_eq!((found.all.ok, found.all.affected.ok), (100, 3));
+    let low = found.quantile_range(Timed::Response, 0.5).unwrap().low;
+    assert!(low.abs_diff(5_000_000) < 10_000, "{low}");
+}
+
+#[test]
+fn a_client_with_a_hundredth_of_a_core_shows_in_a_second_and_a_half() {
+    let sliver: Vec<_> =
+        (0..16).map(|n| (Instant::ZERO + ms(100 * n + 1), Instant::ZERO + ms(100 * n + 100))).collect();
+    let server = || Queue::new(Work::Exponential, ms(1), 8);
+    let stop = StopAfter { time: Some(ms(1500)), ..StopAfter::default() };
+    let open = Plan { load: open(500.0, 10_000), stop, ..plan() };
+    let found = measured(&open, server, &sliver);
+    assert!(found.all.affected.ok as f64 > 0.95 * found.all.ok as f64, "{} of {}", found.all.affected.ok, found.all.ok);
+    assert!(found.quantile_range(Timed::Response, 0.9).unwrap().is_wide());
+    assert!(found.client_share().unwrap().share > 0.5);
+    let closed = Plan { load: closed(8), ..open };
+    let found = measured(&closed, server, &sliver);
+    assert!(found.client_share().unwrap().share > 0.9, "{:?}", found.client_share());
+}
+
+#[test]
+fn what_was_due_and_not_taken_when_the_window_ends_is_the_clients_miss() {
+    // Stands still over the last 20 ms of the window.
+    let stop = StopAfter { time: Some(ms(1500)), ..StopAfter::default() };
+    let plan = Plan { load: open(1000.0, 1000), stop, ..plan() };
+    let still = [(Instant::ZERO + ms(1480), Instant::ZERO + ms(1510))];
+    let found = measured(&plan, || Queue::new(Work::Constant, ms(1), 4), &still);
+    let tally = &found.stats.measured;
+    assert_eq!((tally.dropped, tally.missed_by_client), (20, 20));
+    // A target that leaves no slot free: what waits for one waits for the target.
+    let plan = Plan { load: open(1000.0, 10), ..plan };
+    let found = measured(&plan, || Queue::new(Work::Constant, ms(10), 1), &[]);
+    let tally = &found.stats.measured;
+    assert!(tally.dropped > 1000 && tally.missed_by_client == 0, "{tally:?}");
+}
+
+#[test]
+fn responses_that_wait_unread_show_as_the_clients_share() {
+    let server = || Queue::new(Work::Constant, ms(10), 64);
+    // A client that reads for 30 ms and stands still for 70: a response of 10 ms waits until then.
+    let still: Vec<_> =
+        (0..100).map(|n| (Instant::ZERO + ms(100 * n + 30), Instant::ZERO + ms(100 * n + 100))).collect();
+    for slots in [1, 16] {
+        let plan = Plan { load: closed(slots), stop: seconds(10), ..plan() };
+        let found = measured(&plan, server, &still);
+        let share = found.client_share().unwrap();
+        // Each 100 ms: three of 10 ms, the third of which is begun at 20 ms and read at 30; one begun then waits for 60.
+        let service = found.all.service.moments().sum as f64;
+        let truth = 1.0 - found.all.ok as f64 * 10e6 / service;
+        assert!((share.share - truth).abs() < 0.01 && truth > 0.5, "{share:?}, truth {truth}");
+        assert!(!share.at_least && share.samples >= found.all.ok);
+    }
+    let large =
+        Plan { stop: StopAfter { ops: NonZeroU64::new(10), ..StopAfter::default() }, load: closed(1), ..plan() };
+    let found = measured(&large, || |now: Instant, _: &str| answer_at(now + ms(1), 1_000_000), &[]);
+    assert!(found.client_share().unwrap().at_least, "longer than a segment");
+}
