@@ -62,8 +62,8 @@ pub struct Shown<'a> {
 /// The result of a level. This is the only place that decides it.
 #[must_use]
 pub fn outcome(shown: &Shown) -> Outcome {
-    let missed = shown.judged.iter().find(|(_, judgement)| *judgement == Judgement::Broken);
-    let open = shown.judged.iter().find(|(_, judgement)| *judgement == Judgement::NotJudged);
+    let missed = shown.judged.iter().find(|(_, judgement)| *judgement == Judgement::Missed);
+    let open = shown.judged.iter().find(|(_, judgement)| *judgement == Judgement::NotEnoughData);
     let failed = |why: String| Outcome::Failed { why };
     if let Some(fault) = shown.fault {
         return failed(fault.to_owned());
@@ -80,6 +80,10 @@ pub fn outcome(shown: &Shown) -> Outcome {
         (Some(missed), None) => return failed(missed),
         (None, _) if !shown.any_ended => return failed("no operation ended".to_owned()),
         (None, _) => {}
+    }
+    let by_client = shown.judged.iter().find(|(_, judgement)| *judgement == Judgement::ClientLimited);
+    if let Some((objective, _)) = by_client {
+        return Outcome::ClientLimited { why: format!("{objective} depends on delays of this client") };
     }
     if let Some((objective, have, needed)) = shown.evidence.too_few {
         return Outcome::NotDecided { why: format!("{objective}: {have} of the {needed} operations it needs") };
@@ -114,15 +118,16 @@ mod tests {
         assert_eq!(result(STEADY, Judgement::Met, None), Outcome::Passed);
         assert_eq!(result(STEADY, Judgement::Met, Some("client CPU")), Outcome::Passed, "it has passed all the same");
         let why = || "response p99 <= 50ms".to_owned();
-        assert_eq!(result(STEADY, Judgement::Broken, None), Outcome::Failed { why: why() });
-        assert!(matches!(result(STEADY, Judgement::Broken, Some("client CPU")), Outcome::ClientLimited { .. }));
+        assert_eq!(result(STEADY, Judgement::Missed, None), Outcome::Failed { why: why() });
+        assert!(matches!(result(STEADY, Judgement::Missed, Some("client CPU")), Outcome::ClientLimited { .. }));
         assert!(matches!(result(growing, Judgement::Met, Some("shared host")), Outcome::Failed { .. }));
         let behind = Evidence { client_behind: true, ..growing };
         assert!(matches!(result(behind, Judgement::Met, None), Outcome::ClientLimited { .. }));
         assert!(matches!(result(undecided, Judgement::Met, None), Outcome::NotDecided { .. }));
         let few = result(few, Judgement::Met, None);
         assert_eq!(few.why(), Some("response p99 <= 50ms: 5 of the 299 operations it needs"));
-        assert_eq!(result(STEADY, Judgement::NotJudged, None), Outcome::NotDecided { why: why() });
+        assert_eq!(result(STEADY, Judgement::NotEnoughData, None), Outcome::NotDecided { why: why() });
+        assert!(matches!(result(STEADY, Judgement::ClientLimited, None), Outcome::ClientLimited { .. }));
     }
 
     #[test]

@@ -57,7 +57,8 @@ fn level(gate: Gate, rate: f64, objectives: &[Objective], times: Times, seed: u6
         },
     );
     summary.all = summary.stats.all_kinds();
-    let judged: Vec<_> = objectives.iter().map(|objective| (*objective, objective.judge(&summary))).collect();
+    let judge = |objective: &Objective| (*objective, objective.judge(&summary, &plan.load.model()).judgement);
+    let judged: Vec<_> = objectives.iter().map(judge).collect();
     study::level::outcome(&Shown {
         evidence: decision.evidence(),
         judged: &judged,

@@ -197,7 +197,7 @@ fn a_run_ends_when_the_condition_is_met_that_aborts_it() {
         (&"aborted".into(), &"response p95 > 10ms".into())
     );
     let text = place.run(["report", "run"]);
-    assert!(text.stdout.contains("ended since response p95 > 10ms"), "{}", text.stdout);
+    assert!(text.stdout.contains("ended early because response p95 > 10ms"), "{}", text.stdout);
     let held = ["get", "-c", "20", "-d", "1500ms", "--abort-when", "p95 > 10s", "--print", "none", &url];
     place.run(held).expect(0);
     server.stop();

@@ -31,7 +31,7 @@ fn two_runs_at_once_are_one_with_the_operations_of_both() {
     );
     let merged = place.run(["merge", "a", "b", "--out", "both"]);
     merged.expect_no_panic();
-    assert!(merged.stdout.contains("merged of 2 runs: the time that all of them measured"), "{}", merged.stdout);
+    assert!(merged.stdout.contains("merged from 2 runs: the time that all of them measured"), "{}", merged.stdout);
     let (_, report) = place.report(&place.path("both"));
     let seconds = report.at("/operations/window_seconds").as_f64().unwrap();
     assert!((3.0..=4.0).contains(&seconds), "{seconds}");
@@ -81,7 +81,7 @@ fn what_is_no_run_of_one_load_is_refused_in_one_line() {
         (["a", "other"], "other is of another load, load: "),
         (["a", "later"], "no whole second in common: a measured from "),
         (["a", "a"], "a is named twice"),
-        (["a", "cut"], "cut is PARTIAL"),
+        (["a", "cut"], "cut is not whole"),
         (["a", "none"], "none"),
     ] {
         let ended = place.run(["merge", runs[0], runs[1], "--out", "x"]);

@@ -230,7 +230,7 @@ fn missing_objects_are_failures_and_the_objective_is_broken() {
     ended.expect(1);
     assert_eq!(report.violations(), 0, "failures of the target do not spoil the figures");
     assert_eq!((report.number("/operations/failed"), report.class("http_4xx")), (100, 100));
-    assert_eq!(report.text("/objectives/0/judgement"), "broken");
+    assert_eq!(report.text("/objectives/0/judgement"), "missed");
     assert_eq!(report.number("/failures/statuses/0/status"), 404);
     let log = nginx.quit();
     report.expect_joins(&log);

@@ -9,9 +9,9 @@ use crate::say;
 use engine::plan::Plan;
 use measure::Enumerated;
 use measure::load_line::{Found, Outcome};
+use measure::result::Reason;
 use measure::units::{Rate, format_span};
 use report::load_line::Level;
-use report::standing::{self, Fault};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -189,8 +189,10 @@ fn note(run: &Level, confirming: bool) {
 /// The result of a level whose run is over.
 fn outcome(evidence: Evidence, saved: &SavedRun) -> Outcome {
     let summary = saved.summary();
-    let judged: Vec<_> =
-        saved.begin.objectives.iter().map(|objective| (*objective, objective.judge(summary))).collect();
+    let result = report::result::of(saved);
+    let judged: Vec<_> = result.objectives.iter().map(|judged| (judged.objective, judged.judgement)).collect();
+    let is_fault = |reason: &&Reason| matches!(reason, Reason::WrongContent { .. } | Reason::Outage { .. });
+    let fault = result.reasons.iter().find(is_fault).map(report::result::text);
     let ended = match saved.end.as_ref().map(|end| &end.reason) {
         Some(EndReason::Decided { broke }) => broke.as_deref(),
         Some(EndReason::Aborted { condition }) => Some(condition.as_str()),
@@ -202,7 +204,7 @@ fn outcome(evidence: Evidence, saved: &SavedRun) -> Outcome {
         evidence,
         judged: &judged,
         ended,
-        fault: standing::faults(saved).into_iter().next().map(Fault::broken),
+        fault: fault.as_deref(),
         client: client.as_deref(),
         any_ended: summary.stats.measured.completed() > 0,
     })
