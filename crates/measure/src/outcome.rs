@@ -24,7 +24,7 @@ enumerated! {
     /// The one class in which an attempt ends.
     pub enum AttemptClass {
         Ok => "ok", "the answer was complete and as asked";
-        Http3xx => "http_3xx", "a redirect that was not followed";
+        Http3xx => "http_3xx", "a 3xx status: a redirect that was not followed, or 304";
         Http4xx => "http_4xx", "refused with a 4xx status";
         Http5xx => "http_5xx", "failed with a 5xx status";
         Throttled => "throttled", "told to slow down (429 or 503)";
@@ -127,6 +127,7 @@ enumerated! {
         RangeBeyondEnd => "range_beyond_end", "416: the range that was asked for begins behind the object's end";
         WrongRangeLength => "wrong_range_length", "the body is not as long as its Content-Range";
         NotFollowed => "not_followed", "a redirect, and following is off";
+        NotModified => "not_modified", "304: the object is the one that the request names, so its body was not sent (--expect-status 304 counts it as a success)";
         MethodChange => "method_change", "301, 302 or 303 to a method that following it would turn into GET";
         TooManyRedirects => "too_many_redirects", "more redirects in a row than allowed";
         RedirectLoop => "redirect_loop", "redirects lead back to a URL of the same operation, up to the number allowed";

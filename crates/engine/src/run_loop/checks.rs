@@ -74,6 +74,7 @@ pub(super) fn at_head(head: &Head, asked: &Asked, checks: &Checks) -> AtHead {
         return match status {
             429 | 503 => by_status(AttemptClass::Throttled),
             401 | 407 => by_status(AttemptClass::Auth),
+            304 => Doomed(failed(AttemptClass::Http3xx, Cause::NotModified, Phase::Head)),
             300..400 => by_status(AttemptClass::Http3xx),
             400..500 => by_status(AttemptClass::Http4xx),
             500..600 => by_status(AttemptClass::Http5xx),

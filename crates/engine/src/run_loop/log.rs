@@ -36,7 +36,7 @@ pub struct OpEntry {
     /// Attempts made.
     pub attempts: u16,
     /// Redirects followed.
-    pub hops: u8,
+    pub hops: u16,
     /// Its requests in order, when it was redirected; empty otherwise.
     pub chain: Vec<HopEntry>,
     /// How its last attempt ended.

@@ -53,7 +53,7 @@ impl Chain {
     }
 
     /// Adds an attempt at a position; a resend stands at that of what it repeats.
-    pub fn add(&mut self, position: u8, mut hop: HopSample) {
+    pub fn add(&mut self, position: u16, mut hop: HopSample) {
         match self.hops.get_mut(usize::from(position)) {
             Some(before) => {
                 hop.sent = before.sent.or(hop.sent);
@@ -222,7 +222,7 @@ pub(super) struct Op<'p> {
     pub handshake_nanos: Option<u64>,
     pub origin: usize,
     pub hop: Option<Box<Hop>>,
-    pub hops: u8,
+    pub hops: u16,
     /// Its requests so far, once it was redirected.
     pub chain: Option<Box<Chain>>,
     pub attempts: u16,

@@ -46,7 +46,8 @@ impl<N: Network> RunLoop<'_, N> {
         let url = redirected_to(&base, &head.location)?;
         let mut visited = op.hop.as_ref().map_or_else(Vec::new, |hop| hop.visited.clone());
         visited.push(hash(&base));
-        if op.hops >= most {
+        // Each request of an operation has the whole limit, as each page of a listing: `visited` is of this one alone.
+        if visited.len() > usize::from(most) {
             // A second visit may end elsewhere than the first; only one too many is known to lead nowhere.
             let loops = visited.contains(&hash(&url));
             return Err(refused(if loops { Cause::RedirectLoop } else { Cause::TooManyRedirects }));
