@@ -102,7 +102,7 @@ fn play(case: &Case) -> Vec<String> {
     if let Some(bytes) = expected.body_bytes {
         must("body bytes", last.body_bytes.to_string(), bytes.to_string());
     }
-    for flag in Flag::ALL.iter().filter(|flag| **flag != Flag::KeptAlive) {
+    for flag in Flag::ALL.iter().filter(|flag| !matches!(flag, Flag::KeptAlive | Flag::Persistent)) {
         let wanted = expected.flags.iter().any(|name| name.as_ref() == flag.name());
         let found = tally.flags.get(*flag) > 0;
         // Of several operations the earlier ones may carry flags of their own.
@@ -127,7 +127,7 @@ fn play(case: &Case) -> Vec<String> {
         must("connections counted", summary.stats.connections.opened.to_string(), connections.to_string());
     }
     if case.client.requests == 1 && expected.earlier.is_empty() {
-        must("kept alive", (tally.flags.get(Flag::KeptAlive) > 0).to_string(), expected.reused.to_string());
+        must("persistent", (tally.flags.get(Flag::Persistent) > 0).to_string(), expected.reused.to_string());
     }
     wrong
 }

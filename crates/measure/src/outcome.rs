@@ -186,9 +186,10 @@ enumerated! {
         Resent => "resent", "sent again after a stale kept connection, because it was not processed (HTTP/2), or without Expect after 417";
         Followed => "followed", "a redirect that was followed";
         LengthDiffers => "length_differs", "a body that is not as long as the first one";
-        KeptAlive => "kept_alive", "the connection could be used again";
+        KeptAlive => "kept_alive", "the connection stayed open: it was used again, or was open when the run ended";
         Interim => "interim", "1xx answers before the final one";
         UncleanTls => "unclean_tls", "TLS closed without close_notify";
+        Persistent => "persistent", "the response allows its connection to be used again; ab counts these";
         Unprocessed => "unprocessed", "HTTP/2: the server said that it has not processed the request";
     }
 }

@@ -10,7 +10,7 @@ use crate::clock::Instant;
 use crate::enumerated;
 use crate::interval::Interval;
 use crate::labels::{Groups, Label};
-use crate::outcome::{Cause, OpOutcome};
+use crate::outcome::{Cause, Flag, OpOutcome};
 use crate::sample::{AttemptKind, AttemptSample, Example, LabelId, Moved, OpSample};
 use crate::stats::{Dimension, Stats, Tally};
 use crate::timeline::{Stage, Timeline};
@@ -323,6 +323,13 @@ impl Recorder {
         tally.overhead_bytes += sample.overhead_bytes;
         tally.sent_bytes += sample.sent_bytes;
         tally.sent_body += sample.sent_body;
+    }
+
+    /// The connection of an attempt that ended earlier has stayed open: it carried another response, or the run is over.
+    /// `op_intended` is the intended start of that attempt's operation.
+    #[inline]
+    pub fn kept_alive(&mut self, op_intended: Instant) {
+        self.tally(op_intended).flags.add(Flag::KeptAlive);
     }
 
     /// Whether an example of that cause is still wanted.

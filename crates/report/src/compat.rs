@@ -17,6 +17,12 @@ pub(crate) fn non_2xx(tally: &Tally) -> u64 {
     sum(tally.statuses.sorted().iter().filter(|(status, _)| !(200..300).contains(status)).map(|(_, count)| *count))
 }
 
+/// ab's "Keep-Alive requests": complete responses that allow their connection to be used again, whatever becomes of it.
+/// Runs that were saved by earlier versions counted these under the other flag.
+pub(crate) fn keep_alive(tally: &Tally) -> u64 {
+    tally.flags.get(Flag::Persistent).max(tally.flags.get(Flag::KeptAlive))
+}
+
 /// Bytes received in the window, heads included: ab's "Total transferred".
 pub(crate) fn received(summary: &Summary) -> u64 {
     summary.measured.traffic.body.saturating_add(summary.measured.traffic.overhead)
@@ -97,7 +103,7 @@ fn count_lines(run: &SavedRun) -> String {
          Requests per second:    {:.2} [#/sec] (mean)\nTime per request:       {:.3} [ms] (mean)\n\
          Time per request:       {:.3} [ms] (mean, across all concurrent requests)\n\
          Transfer rate:          {:.2} [Kbytes/sec] received\n",
-        tally.flags.get(Flag::KeptAlive),
+        keep_alive(tally),
         or_zero(formula::requests_per_second(done, seconds)),
         or_zero(formula::time_per_request_ms(concurrency, seconds, done)),
         or_zero(formula::time_across_all_ms(seconds, done)),

@@ -48,6 +48,8 @@ pub(super) struct Connection<S> {
     /// The peer has closed its side, or the connection is broken: what is still to be read is the last.
     pub closing: bool,
     pub requests: u64,
+    /// Intended start of the operation whose response it was left open after, until it is known whether it has stayed so.
+    pub kept_for: Option<Instant>,
     pub opened: Instant,
     /// When it was established, without TLS.
     pub connected: Instant,
@@ -80,6 +82,7 @@ impl<S> Connection<S> {
             upload: None,
             closing: false,
             requests: 0,
+            kept_for: None,
             opened,
             connected: opened,
             deadline: Instant::NEVER,

@@ -1,7 +1,7 @@
 //! Attempts and operations end here, and are recorded.
 
 use super::checks::{self, AtHead};
-use super::connections::State;
+use super::connections::{Connection, State};
 use super::log::HopEntry;
 use super::op::{Answer, Body, Chain, Op};
 use super::pacer::Pacer;
@@ -53,12 +53,15 @@ impl<N: Network> RunLoop<'_, N> {
             && connection.transport.is_flushed()
             && connection.upload.as_ref().is_none_or(|upload| upload.is_sent());
         let may_repeat = self.plan.connections.requests_max.is_none_or(|most| connection.requests < most.get());
-        let kept = connection.reader.reusable() && request_sent && self.plan.http.keep_alive && !connection.closing;
+        // HTTP/2 has no word for it in a response: GOAWAY says that the connection takes no more.
+        let gone_away = connection.closing && connection.transport.carrier().is_some();
+        let persistent = connection.reader.reusable() && request_sent && self.plan.http.keep_alive && !gone_away;
         if excess > 0 {
             op.attempt.flags.set(Flag::ExcessBytes);
-        } else if kept {
-            op.attempt.flags.set(Flag::KeptAlive);
+        } else if persistent {
+            op.attempt.flags.set(Flag::Persistent);
         }
+        let kept = persistent && !connection.closing && may_repeat && excess == 0;
         let body_bytes = connection.reader.body_bytes();
         let request = &self.plan.mix.requests()[op.request];
         let has_body = request.method.as_ref() != "HEAD" && !matches!(head.status, 204 | 304);
@@ -96,8 +99,36 @@ impl<N: Network> RunLoop<'_, N> {
         if outcome == AttemptOutcome::OK && op.attempt.at_head == AtHead::Read && self.first_answer.is_none() {
             self.keep_first_answer(token, body_bytes);
         }
-        let after = if kept && may_repeat && excess == 0 { After::Keep } else { After::Close };
+        let after = if kept { After::Keep } else { After::Close };
+        self.note_kept(token, kept);
         self.end_attempt(net, slot, outcome, after, now);
+    }
+
+    /// A response is complete on a connection, which has thus stayed open after the one before; `kept` says that it is left
+    /// open again.
+    #[inline]
+    fn note_kept(&mut self, token: Token, kept: bool) {
+        let Some(connection) = self.connections.get_mut(token) else { return };
+        let Some(op) = &self.slots[connection.slot as usize].op else { return };
+        let before = std::mem::replace(&mut connection.kept_for, kept.then_some(op.intended));
+        if let Some(before) = before {
+            self.recorder.kept_alive(before);
+        }
+    }
+
+    /// The run is over: counts the connections that are still open after their last response.
+    pub(super) fn count_kept(&mut self, net: &mut N) {
+        let idle = |(token, it): (Token, &Connection<N::Socket>)| {
+            (it.state == State::Idle && it.kept_for.is_some()).then_some(token)
+        };
+        let idle: Vec<Token> = self.connections.iter().filter_map(idle).collect();
+        for token in idle {
+            // The server may have closed it meanwhile.
+            self.closed_while_idle(net, token);
+            if let Some(before) = self.connections.get_mut(token).and_then(|connection| connection.kept_for.take()) {
+                self.recorder.kept_alive(before);
+            }
+        }
     }
 
     /// Keeps what the first good answer says of the server.
@@ -246,6 +277,11 @@ impl<N: Network> RunLoop<'_, N> {
     pub(super) fn close(&mut self, net: &mut N, token: Token) {
         self.made(token, None);
         if let Some(mut connection) = self.connections.remove(token) {
+            // It carried a part of another response.
+            let used = connection.state == State::Active && !connection.reader.is_untouched();
+            if let Some(before) = connection.kept_for.filter(|_| used) {
+                self.recorder.kept_alive(before);
+            }
             if !connection.closing {
                 let carrier = connection.carrier.as_deref_mut();
                 let last = carrier.map_or(0, |carrier| carrier.say_goodbye(net, &mut connection.transport));

@@ -454,6 +454,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             self.abandon_all(net, now);
         }
         if done || cut {
+            self.count_kept(net);
             self.offer(now);
             self.stamp_load(net, now);
             self.recorder.finish(now);

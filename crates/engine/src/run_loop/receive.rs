@@ -139,7 +139,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// A free connection has something to say: its end, or bytes that nobody asked for, and either way it is of no use;
     /// or nothing at all, when what was told has been read already.
-    fn closed_while_idle(&mut self, net: &mut N, token: Token) {
+    pub(super) fn closed_while_idle(&mut self, net: &mut N, token: Token) {
         let Some(connection) = self.connections.get_mut(token) else { return };
         let of_no_use = if connection.transport.is_tls() {
             self.spoken_while_idle(net, token)

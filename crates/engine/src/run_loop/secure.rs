@@ -232,7 +232,12 @@ impl<N: Network> RunLoop<'_, N> {
     pub(super) fn spoken_while_idle(&mut self, net: &mut N, token: Token) -> bool {
         let Some(connection) = self.connections.get_mut(token) else { return false };
         loop {
-            let Got::Bytes(bytes) = got(connection.transport.recv(net, &mut self.buffer)) else { return true };
+            let bytes = match got(connection.transport.recv(net, &mut self.buffer)) {
+                Got::Bytes(bytes) => bytes,
+                // What it became ready for was read together with the last response.
+                Got::Nothing => return false,
+                Got::End | Got::Broken(_) => return true,
+            };
             let Some(session) = connection.transport.tls_mut() else { return true };
             session.received(bytes);
             let mut unasked = false;

@@ -252,6 +252,20 @@ fn every_byte_is_counted_by_both_sides() {
     }
 }
 
+/// A body that takes several turns to read may end in the turn before the last event about it is looked at. Then nothing is
+/// left to read on a connection that is free by now, and as good as before.
+#[test]
+fn a_free_connection_with_nothing_to_read_is_kept() {
+    const BYTES: usize = 24 << 20;
+    let authority = Authority::new();
+    let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), BYTES));
+    let mut plan = plan_for(&endpoint, "https", &trusting(&authority));
+    (plan.load, plan.threads, plan.stop.ops) = (closed(1), 1, NonZeroU64::new(24));
+    let (summary, _) = carry_out(&plan);
+    assert_eq!((summary.stats.measured.ok, summary.stats.connections.opened), (24, 1));
+    assert_eq!(summary.stats.measured.flags.get(Flag::KeptAlive), 24);
+}
+
 #[test]
 fn sessions_are_taken_up_again_unless_that_is_off() {
     let authority = Authority::new();

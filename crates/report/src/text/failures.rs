@@ -62,11 +62,16 @@ fn example_line(example: &Example) -> String {
     pieces.join(" · ")
 }
 
+/// Whether a flag is about anything out of the ordinary.
+fn is_odd(flag: Flag) -> bool {
+    !matches!(flag, Flag::KeptAlive | Flag::Persistent)
+}
+
 fn oddities(page: &mut Page, run: &SavedRun) {
     let tally = &run.summary().stats.measured;
     let mut table = Table::with_text_from(3);
     let mut any = false;
-    for (flag, number) in tally.flags.nonzero().filter(|(flag, _)| *flag != Flag::KeptAlive) {
+    for (flag, number) in tally.flags.nonzero().filter(|(flag, _)| is_odd(*flag)) {
         let part = share(number as f64 / tally.attempts.max(1) as f64);
         table.row([flag.name(), &count(number), &part, flag.about()]);
         any = true;

@@ -47,7 +47,7 @@ impl Op {
             host: "localhost:8080",
             header: None,
             connect: None,
-            flags: &[Flag::KeptAlive],
+            flags: &[Flag::KeptAlive, Flag::Persistent],
             moved: None,
         }
     }
