@@ -82,6 +82,10 @@ pub struct Interval {
     pub stats: Stats,
     /// Operations in flight at its end.
     pub in_flight: u64,
+    /// The most operations in flight at any instant of it. Exact for one thread. Peaks of several threads, which need not
+    /// fall on the same instant, are added: then it is an upper bound.
+    #[serde(default)]
+    pub in_flight_peak: u64,
     /// How loaded the client was.
     pub client: ClientLoad,
 }
@@ -90,7 +94,15 @@ impl Interval {
     /// An empty interval.
     #[must_use]
     pub fn new(stage: Stage, start: Instant, end: Instant) -> Self {
-        Self { stage, start, end, stats: Stats::default(), in_flight: 0, client: ClientLoad::default() }
+        Self {
+            stage,
+            start,
+            end,
+            stats: Stats::default(),
+            in_flight: 0,
+            in_flight_peak: 0,
+            client: ClientLoad::default(),
+        }
     }
 
     /// Its length in seconds.
@@ -105,6 +117,7 @@ impl Interval {
         self.end = self.end.max(other.end);
         self.stats.merge(&other.stats);
         self.in_flight = self.in_flight.saturating_add(other.in_flight);
+        self.in_flight_peak = self.in_flight_peak.saturating_add(other.in_flight_peak);
         self.client = self.client.merged(other.client);
     }
 
@@ -114,6 +127,7 @@ impl Interval {
         self.end = later.end;
         self.stats.merge(&later.stats);
         self.in_flight = later.in_flight;
+        self.in_flight_peak = self.in_flight_peak.max(later.in_flight_peak);
     }
 }
 

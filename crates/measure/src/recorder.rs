@@ -163,6 +163,7 @@ impl Recorder {
         let frozen = at.min(self.frozen.1).nanos_since(interval.start.max(self.frozen.0));
         interval.client.frozen = frozen as f64 / interval.end.nanos_since(interval.start).max(1) as f64;
         interval.in_flight = self.in_flight;
+        self.current.in_flight_peak = self.in_flight;
         interval.stats.groups.extend(self.hosts.take(Dimension::Host));
         interval.stats.groups.extend(self.sizes.take(Dimension::Size));
         interval.stats.groups.extend(self.headers.take(Dimension::Header));
@@ -226,6 +227,7 @@ impl Recorder {
     pub fn started(&mut self, now: Instant, intended: Instant) {
         self.gauge(now);
         self.in_flight += 1;
+        self.current.in_flight_peak = self.current.in_flight_peak.max(self.in_flight);
         self.tally(intended).started += 1;
     }
 

@@ -43,7 +43,7 @@ pub struct Summary {
     pub window_failed: u64,
     /// Operations in flight when the last interval ended.
     pub in_flight_at_end: u64,
-    /// Largest number of operations in flight at the end of a measured interval.
+    /// Largest number of operations in flight in the window: [`Interval::in_flight_peak`].
     pub in_flight_peak: u64,
     /// Seconds in which the client was at one of its limits.
     pub limits: LimitTally,
@@ -80,7 +80,8 @@ impl Summary {
                 self.window_ok = self.window_ok.saturating_add(tally.ok);
                 self.window_failed = self.window_failed.saturating_add(tally.failed);
             }
-            self.in_flight_peak = self.in_flight_peak.max(interval.in_flight);
+            // Runs that were saved by earlier versions have only the number at the end.
+            self.in_flight_peak = self.in_flight_peak.max(interval.in_flight_peak).max(interval.in_flight);
             self.limits.add(model, interval);
         }
     }

@@ -40,7 +40,7 @@ pub struct Operations {
     pub success_share: Option<f64>,
     /// Operations in flight on average over the window.
     pub in_flight_mean: Option<f64>,
-    /// Operations in flight at the end of an interval, at most.
+    /// Operations in flight at any instant of the window, at most; with several threads an upper bound.
     pub in_flight_peak: u64,
 }
 
