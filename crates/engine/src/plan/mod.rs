@@ -215,6 +215,12 @@ impl Plan {
         self.slices.map_or(timeline, |length| timeline.in_slices(length))
     }
 
+    /// The most requests that can be on their way at once: parts of one object go out in parallel.
+    #[must_use]
+    pub fn requests_in_flight_max(&self) -> u64 {
+        self.load.in_flight_max().saturating_mul(self.mix.parallel_max())
+    }
+
     /// Threads that have something to do: no more than operations can be in flight.
     #[must_use]
     pub fn threads_used(&self) -> u32 {

@@ -310,6 +310,16 @@ impl Mix {
         &mut self.requests
     }
 
+    /// The most requests of one operation that can be on their way at once.
+    #[must_use]
+    pub fn parallel_max(&self) -> u64 {
+        let parallel = self.requests.iter().filter_map(|request| match request.then {
+            Then::Parts(plan) => Some(u64::from(plan.parallel.get())),
+            Then::End | Then::Pages { .. } => None,
+        });
+        parallel.max().unwrap_or(1)
+    }
+
     /// The share of each in all operations.
     pub fn shares(&self) -> impl Iterator<Item = (f64, &RequestPlan)> {
         let sum = self.bounds.last().copied().unwrap_or(1) as f64;

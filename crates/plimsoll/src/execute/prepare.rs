@@ -12,12 +12,19 @@ use wire::Scheme;
 /// What must be there before load can be made: descriptors, addresses, sizes.
 pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
     let own = own_descriptors(plan.threads_used());
-    let needed = plan.load.in_flight_max() + own;
+    let parallel = plan.mix.parallel_max();
+    let needed = plan.requests_in_flight_max().saturating_add(own);
     let limit = sys::limits::raise_descriptor_limit().map_or(u64::MAX, |limits| limits.soft);
     if needed > limit {
-        let lower = if plan.load.in_flight_max() > 1 { ", or lower -c" } else { "" };
+        let lower = match (plan.load.in_flight_max(), parallel) {
+            (1, 1) => "",
+            (_, 1) => ", or lower -c",
+            (1, _) => ", or lower --parts",
+            (_, _) => ", or lower -c or --parts",
+        };
+        let parts = if parallel > 1 { format!(" of {parallel} parts at once") } else { String::new() };
         return Err(Failure::could_not_run(format!(
-            "{needed} file descriptors are needed for {} in flight and the limit is {limit}: raise it with `ulimit -n {needed}` as root{lower}",
+            "{needed} file descriptors are needed for {}{parts} in flight and the limit is {limit}: raise it with `ulimit -n {needed}` as root{lower}",
             plural(plan.load.in_flight_max(), "operation")
         )));
     }

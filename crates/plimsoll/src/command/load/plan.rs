@@ -70,7 +70,7 @@ pub fn aside(args: &Args, asked: Asked) -> Result<Plan, Failure> {
         return Err(Failure::usage(format!("--threads {threads}: at most {THREADS_MAX}")));
     }
     let threads = threads as u32;
-    let load = load(flags, threads)?;
+    let load = load(flags, threads, mix.parallel_max())?;
     let repeat = args.shown.repeat;
     if repeat.get() > REPEAT_MAX {
         return Err(Failure::usage(format!("--repeat {repeat}: at most {REPEAT_MAX}")));
@@ -161,7 +161,8 @@ fn for_https(flags: &Connections, targets: &Targets) -> Result<(), Failure> {
     Ok(())
 }
 
-fn load(flags: &Load, threads: u32) -> Result<LoadModel, Failure> {
+/// `parallel` is how many requests of an operation can be on their way at once.
+fn load(flags: &Load, threads: u32, parallel: u64) -> Result<LoadModel, Failure> {
     let stages: Vec<StagePlan> =
         flags.stages.iter().map(|(length, level)| StagePlan { length: *length, level: *level }).collect();
     let profile = |level: f64| {
@@ -188,7 +189,8 @@ fn load(flags: &Load, threads: u32) -> Result<LoadModel, Failure> {
     match flags.rate {
         Some(rate) => {
             let limits = sys::limits::descriptor_limits().map_or(u64::MAX, |limits| limits.hard);
-            let default = DEFAULT_IN_FLIGHT_MAX.min(limits.saturating_sub(own_descriptors(threads))).max(1);
+            let spare = limits.saturating_sub(own_descriptors(threads)) / parallel.max(1);
+            let default = DEFAULT_IN_FLIGHT_MAX.min(spare).max(1);
             let in_flight_max = flags.in_flight_max.or(flags.concurrency);
             Ok(LoadModel::Open {
                 rate: profile(rate.as_f64())?,
