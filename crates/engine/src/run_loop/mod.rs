@@ -130,6 +130,10 @@ pub struct RunLoop<'p, N: Network> {
     tls: Option<Arc<rustls::ClientConfig>>,
     /// Slots whose attempt waits for a name.
     resolving: Vec<u32>,
+    /// Slots whose attempt waits for room in the queue of a listener.
+    knocking: Vec<u32>,
+    /// They are not tried again before this instant.
+    next_knock: Instant,
     /// Attempts that wait for a connection, at all origins.
     waiting: usize,
     openings: Openings,
@@ -214,6 +218,8 @@ impl<'p, N: Network> RunLoop<'p, N> {
             part_slots: Vec::new(),
             tls: None,
             resolving: Vec::new(),
+            knocking: Vec::new(),
+            next_knock: start,
             waiting: 0,
             openings: Openings::new(start),
             unfinished: Vec::new(),
@@ -301,6 +307,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             closed.wake(now);
         }
         self.retry_names(net, now);
+        self.knock_again(net, now);
         now = self.start_due(net, now);
         if now >= self.next_sweep {
             self.sweep(net, now);
@@ -376,7 +383,8 @@ impl<'p, N: Network> RunLoop<'p, N> {
         };
         let names = if self.resolving.is_empty() { Instant::NEVER } else { now + NAME_POLL };
         let openings = if self.waiting == 0 { Instant::NEVER } else { self.openings.next() };
-        own.min(names).min(openings).min(self.next_sweep).min(self.recorder.boundary()).min(now + TURN_MAX)
+        let knocks = if self.knocking.is_empty() { Instant::NEVER } else { self.next_knock };
+        own.min(names).min(knocks).min(openings).min(self.next_sweep).min(self.recorder.boundary()).min(now + TURN_MAX)
     }
 
     fn on_ready(&mut self, net: &mut N, event: Ready, now: Instant) -> Instant {

@@ -80,6 +80,8 @@ pub(super) struct Attempt {
     pub started: Instant,
     /// When its first byte was handed to the kernel.
     pub sent: Option<Instant>,
+    /// Since when it has waited for room in the queue of a listener.
+    pub knocked: Option<Instant>,
     /// Whether a connection was opened for it.
     pub opened: bool,
     pub flags: Flags,
@@ -113,6 +115,7 @@ impl Attempt {
             connection: None,
             started,
             sent: None,
+            knocked: None,
             opened: false,
             flags: Flags::default(),
             sent_bytes: 0,

@@ -8,7 +8,7 @@ use super::op::{Attempt, Body, Op, Pages, Slot};
 use super::pacer::Pacer;
 use super::transport::Transport;
 use super::{BURST, RunLoop, checks, redirect};
-use crate::network::{Connecting, NameError, Network, Token};
+use crate::network::{Address, Connecting, NameError, Network, Token};
 use crate::plan::{Choice, Lot, Pick, RangeChoice, Spread, Subject};
 use crate::random::{Stream, below};
 use measure::sample::AttemptKind;
@@ -16,6 +16,9 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase, Stage};
 use std::io;
 use std::time::Duration;
 use wire::range::ByteRange;
+
+/// How often a listener whose queue is full is tried again.
+const KNOCK_EVERY: Duration = Duration::from_millis(1);
 
 impl<N: Network> RunLoop<'_, N> {
     /// Serves the attempts that wait for a connection, then starts the operations that are due, a bounded number of them:
@@ -345,22 +348,60 @@ impl<N: Network> RunLoop<'_, N> {
             self.deny(net, slot, now);
             return;
         }
+        if matches!(address, Address::Unix(_)) && !self.knocking.is_empty() {
+            return self.wait_for_room(slot, now);
+        }
         self.make_room(net);
         let Some(op) = &mut self.slots[slot as usize].op else { return };
         let token = self.connections.reserve();
         match net.connect(token, &address) {
             Ok((socket, connecting)) => {
                 op.attempt.connection = Some(token);
-                let connection = Connection::new(Transport::plain(socket), origin, address, slot, now);
+                let opened = op.attempt.knocked.take().unwrap_or(now);
+                let connection = Connection::new(Transport::plain(socket), origin, address, slot, opened);
                 self.connections.insert(token, connection);
                 self.note_making(token);
-                self.set_deadline(token, now + self.plan.timeouts.connect);
+                self.set_deadline(token, opened + self.plan.timeouts.connect);
                 if connecting == Connecting::Done {
                     self.established(net, token, now);
                 }
             }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && matches!(address, Address::Unix(_)) => {
+                self.next_knock = now + KNOCK_EVERY;
+                self.wait_for_room(slot, now);
+            }
             Err(error) => self.connect_failed(net, slot, &error, now),
         }
+    }
+
+    /// The queue of a unix socket is full: the slot's attempt waits until it is tried again.
+    fn wait_for_room(&mut self, slot: u32, now: Instant) {
+        let Some(op) = &mut self.slots[slot as usize].op else { return };
+        op.attempt.addresses_tried -= 1;
+        op.attempt.knocked.get_or_insert(now);
+        self.knocking.push(slot);
+    }
+
+    /// Tries the unix sockets again whose queue of connections was full, for as long as opening a connection may take.
+    pub(super) fn knock_again(&mut self, net: &mut N, now: Instant) {
+        if self.knocking.is_empty() || now < self.next_knock {
+            return;
+        }
+        let mut full = false;
+        for slot in std::mem::take(&mut self.knocking) {
+            let Some(op) = &self.slots[slot as usize].op else { continue };
+            let since = op.attempt.knocked.unwrap_or(now);
+            if now.since(since) >= self.plan.timeouts.connect {
+                let (class, cause) = (AttemptClass::ConnectTimeout, Cause::ConnectTimedOut);
+                self.unreached(net, slot, AttemptOutcome::failed(class, cause, Phase::Connect), now);
+            } else if full {
+                self.knocking.push(slot);
+            } else {
+                self.open(net, slot, now);
+                full = self.knocking.last() == Some(&slot);
+            }
+        }
+        self.next_knock = now + KNOCK_EVERY;
     }
 
     /// Closes a free connection when so many are open that a new one could find no descriptor: the one that has been free

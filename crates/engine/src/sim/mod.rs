@@ -39,6 +39,8 @@ pub enum Accept {
     Refuse,
     /// Never.
     Ignore,
+    /// Not now: the queue of the listener, a unix socket, is full.
+    Full,
 }
 
 /// The other side.
@@ -190,6 +192,7 @@ impl<S: SimServer> Network for SimNetwork<S> {
             Accept::After(span) => Some((now + span, true)),
             Accept::Refuse => Some((now, false)),
             Accept::Ignore => Some((Instant::NEVER, false)),
+            Accept::Full => return Err(would_block()),
         };
         self.pipes.push(Pipe { token, open: true, establishes, sent: Vec::new(), arriving: VecDeque::new(), told: 0 });
         Ok((SimSocket { id: self.pipes.len() - 1 }, Connecting::Pending))
