@@ -34,6 +34,8 @@ pub enum StopReason {
     ResultsFull,
     /// A controller knows what it wanted to know.
     Decided,
+    /// A thread of the run has failed.
+    ThreadLost,
 }
 
 /// Commands to the threads of one run.
@@ -86,20 +88,32 @@ impl Control {
 
     /// Ends the window shortly after `now` and lets operations in flight drain. The first reason stays.
     pub fn stop(&self, now: Instant, reason: StopReason) {
+        self.end_at(now + NOTICE, reason);
+    }
+
+    /// Ends the window at `at`. The first reason stays.
+    fn end_at(&self, at: Instant, reason: StopReason) {
         let code = match reason {
             StopReason::Interrupted => 1,
             StopReason::BytesReached => 2,
             StopReason::Unreachable => 3,
             StopReason::ResultsFull => 4,
             StopReason::Decided => 5,
+            StopReason::ThreadLost => 6,
         };
         let _ = self.reason.compare_exchange(0, code, Ordering::AcqRel, Ordering::Acquire);
-        self.stop_at.fetch_min((now + NOTICE).as_nanos(), Ordering::AcqRel);
+        self.stop_at.fetch_min(at.as_nanos(), Ordering::AcqRel);
     }
 
     /// Ends the run at once: operations in flight are left unfinished.
     pub fn abandon(&self, now: Instant) {
         self.stop(now, StopReason::Interrupted);
+        self.abandon.store(true, Ordering::Release);
+    }
+
+    /// Ends the run at once, since one of its threads has failed.
+    pub(crate) fn thread_lost(&self, now: Instant) {
+        self.stop(now, StopReason::ThreadLost);
         self.abandon.store(true, Ordering::Release);
     }
 
@@ -129,6 +143,7 @@ impl Control {
             3 => Some(StopReason::Unreachable),
             4 => Some(StopReason::ResultsFull),
             5 => Some(StopReason::Decided),
+            6 => Some(StopReason::ThreadLost),
             _ => None,
         }
     }

@@ -83,26 +83,60 @@ pub fn run(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Resul
     let clock = MonotonicClock::start();
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let wall = Timestamp::from_unix_seconds(since_1970.as_secs());
+    let work = |share, sender: &SyncSender<Parcel>| {
+        make_load(plan, control, share, budget.clone(), (clock, wall), Arc::clone(&resolver), sender)
+    };
+    let gatherer = Gatherer::new(threads as usize, HostWatch::start(), plan.slices.is_some());
+    carry_out(threads, control, &clock, gatherer, observer, &work)
+}
+
+/// Does `work` in each of so many threads, and gathers what they measure. When one of them fails, the others end at once.
+fn carry_out(
+    threads: u32,
+    control: &Control,
+    clock: &MonotonicClock,
+    mut gatherer: Gatherer,
+    observer: &mut dyn Observer,
+    work: &(impl Fn(Share, &SyncSender<Parcel>) -> io::Result<Option<FirstAnswer>> + Sync),
+) -> Result<Ending, RunError> {
     let (sender, parcels) = sync_channel(PARCELS_MAX);
-    // Before the load takes the last descriptor.
-    let watch = HostWatch::start();
-    std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads)
-            .map(|thread| {
-                let share = Share { thread, threads };
-                let (budget, resolver, sender) = (budget.clone(), Arc::clone(&resolver), sender.clone());
-                scope.spawn(move || make_load(plan, control, share, budget, (clock, wall), resolver, &sender))
+    // What is moved in here is dropped before the threads are awaited, should the gathering itself fail: none of them
+    // waits then for its parcels to be taken.
+    std::thread::scope(move |scope| {
+        let spawn = |thread| {
+            let sender = sender.clone();
+            scope.spawn(move || {
+                let mut done = SayDone { thread: thread as usize, first_answer: None, sender: &sender };
+                let mut lost = EndsIfLost(Some((control, clock)));
+                done.first_answer = work(Share { thread, threads }, &sender)?;
+                lost.0 = None;
+                Ok::<_, io::Error>(())
             })
-            .collect();
+        };
+        let handles: Vec<_> = (0..threads).map(spawn).collect();
         drop(sender);
-        let mut gatherer = Gatherer::new(threads as usize, watch, plan.slices.is_some());
+        let mut lost = EndsIfLost(Some((control, clock)));
         // Who makes load has a schedule to keep; what is gathered may wait a little, within `PARCELS_MAX`.
-        let first_answer = sys::scheduling::behind_others(|| gatherer.gather(&parcels, &clock, control, observer));
-        for handle in handles {
-            handle.join().map_err(|_| RunError::ThreadLost)??;
+        let first_answer = sys::scheduling::behind_others(|| gatherer.gather(&parcels, clock, control, observer));
+        lost.0 = None;
+        // All are joined before one of them is reported.
+        let ends: Vec<_> = handles.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        for end in ends {
+            end.map_err(|_| RunError::ThreadLost)??;
         }
         Ok(Ending { at: clock.now(), first_answer })
     })
+}
+
+/// Ends the run when it is dropped while it holds something: on the way out of a thread that has failed.
+struct EndsIfLost<'c>(Option<(&'c Control, &'c MonotonicClock)>);
+
+impl Drop for EndsIfLost<'_> {
+    fn drop(&mut self) {
+        if let Some((control, clock)) = self.0 {
+            control.thread_lost(clock.now());
+        }
+    }
 }
 
 fn make_load(
@@ -113,15 +147,13 @@ fn make_load(
     (clock, wall): (MonotonicClock, Timestamp),
     resolver: Arc<Resolver>,
     sender: &SyncSender<Parcel>,
-) -> io::Result<()> {
-    let mut done = SayDone { thread: share.thread as usize, first_answer: None, sender };
+) -> io::Result<Option<FirstAnswer>> {
     let mut net = EpollNetwork::new(clock, Arc::clone(&plan.connections.from), resolver, plan.load.pacing())?;
     let mut run_loop = RunLoop::new(plan, control, share, budget, (Instant::ZERO, wall));
     run_loop.drive(&mut net, |intervals, ops| {
         let _ = sender.send(Parcel::Intervals { thread: share.thread as usize, intervals, ops });
     })?;
-    done.first_answer = run_loop.first_answer().cloned();
-    Ok(())
+    Ok(run_loop.first_answer().cloned())
 }
 
 /// Says that a thread is done however it ends, so that nobody waits for the intervals of one that is lost.
@@ -247,4 +279,47 @@ pub fn resolve_all(plan: &mut Plan) -> Result<(), (String, NameError)> {
         plan.connections.known.insert((host, port), Arc::from(addresses));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nobody;
+
+    impl Observer for Nobody {
+        fn interval(&mut self, _: &Interval, _: &Control, _: Instant) {}
+        fn ops(&mut self, _: &[OpEntry]) {}
+        fn tick(&mut self, _: &Control, _: Instant) {}
+    }
+
+    /// Two threads, of which the second goes on until it is told to leave, but not for ever.
+    fn with_first(first: impl Fn() -> io::Result<Option<FirstAnswer>> + Sync) -> (Result<Ending, RunError>, bool) {
+        let (control, clock) = (Control::default(), MonotonicClock::start());
+        let left = std::sync::atomic::AtomicBool::new(false);
+        let work = |share: Share, _: &SyncSender<Parcel>| {
+            if share.thread == 0 {
+                return first();
+            }
+            for _ in 0..1000 {
+                if control.is_abandoned() {
+                    left.store(true, std::sync::atomic::Ordering::Relaxed);
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Ok(None)
+        };
+        let gatherer = Gatherer::new(2, HostWatch::start(), false);
+        let ending = carry_out(2, &control, &clock, gatherer, &mut Nobody, &work);
+        (ending, left.into_inner())
+    }
+
+    #[test]
+    fn a_thread_that_fails_ends_the_run() {
+        let (ending, left) = with_first(|| Err(io::ErrorKind::OutOfMemory.into()));
+        assert!(matches!(ending, Err(RunError::Poller(_))) && left);
+        let (ending, left) = with_first(|| panic!("on purpose"));
+        assert!(matches!(ending, Err(RunError::ThreadLost)) && left);
+    }
 }

@@ -20,7 +20,7 @@ use engine::plan::{Plan, Route};
 use engine::{Control, StopReason};
 use live::LiveLine;
 use measure::result::{CutOff, Reason};
-use measure::{Objective, Phase};
+use measure::{Instant, Objective, Phase};
 pub use prepare::prepare;
 use recording::Recording;
 use report::Style;
@@ -161,13 +161,20 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun,
     let live = LiveLine::new(output.live && output.print != Print::None && io::stderr().is_terminal());
     let cpu_before = sys::clock::process_cpu_time();
     let mut recording = Recording::new(plan, output, writer, log, live);
-    let ending = engine::run(plan, &control, &mut recording);
-    let ending = ending
-        .map_err(|error| Failure::could_not_run(format!("{error}; what was measured is in {}", directory.display())))?;
+    let begun = std::time::Instant::now();
+    let ran = engine::run(plan, &control, &mut recording);
+    let (at, first_answer, failed) = match ran {
+        Ok(ending) => (ending.at, ending.first_answer, None),
+        // What was measured until then is closed all the same.
+        Err(error) => (Instant::ZERO + begun.elapsed(), None, Some(error)),
+    };
     let end = End {
-        reason: reason(&control, &recording),
-        at: ending.at,
-        server: ending.first_answer.map(|first| Server {
+        reason: match &failed {
+            Some(error) => EndReason::Failed { detail: error.to_string() },
+            None => reason(&control, &recording),
+        },
+        at,
+        server: first_answer.map(|first| Server {
             http_version: first.version_text().to_owned(),
             software: first.software,
             address: first.address,
@@ -187,6 +194,10 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun,
     };
     let decision = recording.take_decision();
     recording.end(end).map_err(|errors| not_all_saved(&errors, directory))?;
+    if let Some(error) = failed {
+        let directory = directory.display();
+        return Err(Failure::could_not_run(format!("{error}; what was measured until then is in {directory}")));
+    }
     SavedRun::read(directory).map(|saved| (saved, decision)).map_err(|error| unread_again(&error))
 }
 
