@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The longest that a thread waits before it looks at the commands again.
 pub const TURN_MAX: Duration = Duration::from_millis(50);
 /// How far ahead a stop is set.
-const NOTICE: Duration = Duration::from_millis(120);
+pub(crate) const NOTICE: Duration = Duration::from_millis(120);
 /// So many attempts that all fail before one has reached the target end the run (docs/measurement.md).
 const UNREACHED_MAX: u64 = 100;
 /// Fewer do when they have failed for so long: a slot that is refused waits ever longer before it tries again.
@@ -186,12 +186,12 @@ impl Control {
         self.bytes_left.load(Ordering::Relaxed) == 0
     }
 
-    /// Body bytes have arrived; stops the run when they are enough.
-    pub(crate) fn note_bytes(&self, now: Instant, bytes: u64) {
+    /// Body bytes have arrived; ends the window at `end` when they are enough.
+    pub(crate) fn note_bytes(&self, end: Instant, bytes: u64) {
         let before =
             self.bytes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(bytes)));
         if before.is_ok_and(|left| left <= bytes) {
-            self.stop(now, StopReason::BytesReached);
+            self.end_at(end, StopReason::BytesReached);
         }
     }
 }

@@ -169,6 +169,7 @@ enumerated! {
         StatusDiffers => "status_differs", "the status is not an expected one";
         HeaderDiffers => "header_differs", "a header is not as expected";
         RunEnded => "run_ended", "the drain at the end of the run was over";
+        BytesReached => "bytes_reached", "cut off when as many bytes as asked for had come";
         UserInterrupt => "user_interrupt", "interrupted";
         Defect => "defect", "a defect in this program";
     }
@@ -260,6 +261,8 @@ pub enum OpOutcome {
     Failed(AttemptOutcome),
     /// Was in flight when the drain was over; healthy, and censored at what it has waited.
     Unfinished,
+    /// Was in flight when as many bytes as asked for had come, and was ended by this client. It says nothing of the target.
+    CutOff,
 }
 
 #[cfg(test)]

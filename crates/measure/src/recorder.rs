@@ -15,6 +15,7 @@ use crate::sample::{AttemptKind, AttemptSample, Example, LabelId, Moved, OpSampl
 use crate::stats::{Dimension, Stats, Tally};
 use crate::timeline::{Stage, Timeline};
 use crate::unread::ReadSample;
+use std::time::Duration;
 
 enumerated! {
     /// Whether lateness means anything for this run.
@@ -58,6 +59,8 @@ pub struct Recorder {
     in_flight: u64,
     /// Until when the gauge is integrated.
     gauged: Instant,
+    /// Just after the last intended start that was told.
+    scheduled_until: Instant,
     hosts: Groups,
     sizes: Groups,
     headers: Groups,
@@ -88,6 +91,7 @@ impl Recorder {
             boundary,
             in_flight: 0,
             gauged: start,
+            scheduled_until: start,
             hosts: Groups::default(),
             sizes,
             headers: Groups::default(),
@@ -105,9 +109,10 @@ impl Recorder {
         &self.timeline
     }
 
-    /// Brings the end of the window forward to `at`, which must not be before the last instant told.
+    /// Brings the end of the window forward to `at`, or to just after the last operation that was scheduled, so that none
+    /// leaves the window that was counted in it.
     pub fn end_window(&mut self, at: Instant) {
-        self.timeline.end_window(at);
+        self.timeline.end_window(at.max(self.scheduled_until));
         self.boundary = self.timeline.interval_end(self.current.start).max(self.gauged);
     }
 
@@ -220,6 +225,7 @@ impl Recorder {
     #[inline]
     pub fn scheduled(&mut self, intended: Instant, count: u64) {
         self.tally(intended).scheduled += count;
+        self.scheduled_until = self.scheduled_until.max(intended + Duration::from_nanos(1));
     }
 
     /// An operation was taken at `now`.
@@ -362,6 +368,7 @@ impl Recorder {
                 tally.unfinished += 1;
                 tally.unanswered += u64::from(sample.first_byte.is_none());
             }
+            OpOutcome::CutOff => tally.unfinished += 1,
         }
         if matches!(sample.outcome, OpOutcome::Failed(_)) {
             self.wasted(sample.window);
@@ -419,11 +426,13 @@ impl Recorder {
                 kind.failed_response.record(sample.response_nanos());
                 sample.ttfb_nanos().into_iter().for_each(|nanos| kind.failed_ttfb.record(nanos));
             }
-            OpOutcome::Unfinished => {
+            OpOutcome::Unfinished | OpOutcome::CutOff => {
                 kind.unfinished += 1;
                 kind.unfinished_wait.record(sample.response_nanos());
                 match sample.first_byte {
                     Some(_) => sample.ttfb_nanos().into_iter().for_each(|nanos| kind.unfinished_ttfb.record(nanos)),
+                    // What this client cut off says nothing about the target.
+                    None if sample.outcome == OpOutcome::CutOff => {}
                     None => kind.unanswered_wait.record(sample.response_nanos()),
                 }
             }
@@ -443,7 +452,6 @@ mod tests {
     use crate::outcome::{AttemptClass, AttemptOutcome, Phase};
     use crate::sample::OpKind;
     use proptest::prelude::*;
-    use std::time::Duration;
 
     fn ms(ms: u64) -> Instant {
         Instant::from_nanos(ms * 1_000_000)

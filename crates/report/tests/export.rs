@@ -51,7 +51,7 @@ fn logged(number: u64, op: &Op) -> OpRecord {
     let class = match op.outcome {
         OpOutcome::Ok => AttemptClass::Ok,
         OpOutcome::Failed(outcome) => outcome.class,
-        OpOutcome::Unfinished => AttemptClass::InflightAtEnd,
+        OpOutcome::Unfinished | OpOutcome::CutOff => AttemptClass::InflightAtEnd,
     };
     OpRecord {
         op: number,

@@ -3,7 +3,9 @@
 use super::RunLoop;
 use super::connections::State;
 use super::finish::After;
+use crate::control::StopReason;
 use crate::network::{Network, Token};
+use crate::plan::RequestPlan;
 use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase};
 use std::io;
@@ -114,6 +116,54 @@ impl<N: Network> RunLoop<'_, N> {
             let outcome = self.of_unanswered(token, outcome);
             self.doubt(net, token, begun);
             self.end_attempt(net, slot, outcome, After::Close, now);
+        }
+    }
+
+    /// The drain is over: everything in flight is left as it is.
+    pub(super) fn abandon_all(&mut self, net: &mut N, now: Instant) {
+        let by_user = self.control.is_abandoned() && self.control.reason() != Some(StopReason::ThreadLost);
+        let (class, cause) = if by_user {
+            (AttemptClass::Interrupted, Cause::UserInterrupt)
+        } else {
+            (AttemptClass::InflightAtEnd, Cause::RunEnded)
+        };
+        self.leave_all(net, class, cause, |_| true, now);
+    }
+
+    /// As many bytes have come as were asked for: reads in flight would only bring more. Writes may end, since a part of an
+    /// object is of no use to anybody.
+    pub(super) fn cut_reads(&mut self, net: &mut N, now: Instant) {
+        self.leave_all(net, AttemptClass::InflightAtEnd, Cause::BytesReached, RequestPlan::is_safe, now);
+        for origin in &mut self.origins {
+            origin.waiting.retain(|slot| self.slots[*slot as usize].op.is_some());
+        }
+        self.waiting = self.origins.iter().map(|origin| origin.waiting.len()).sum();
+    }
+
+    /// Ends the operations in flight whose request is one of those.
+    fn leave_all(
+        &mut self,
+        net: &mut N,
+        class: AttemptClass,
+        cause: Cause,
+        which: impl Fn(&RequestPlan) -> bool,
+        now: Instant,
+    ) {
+        for slot in 0..self.slots.len() as u32 {
+            let Some(op) = &self.slots[slot as usize].op else { continue };
+            if !which(&self.plan.mix.requests()[op.request]) {
+                continue;
+            }
+            let connection = op.attempt.connection.and_then(|token| self.connections.get(token));
+            let phase = match connection.map(|connection| (connection.state, connection.reader.phase())) {
+                None if self.resolving.contains(&slot) => Phase::Resolve,
+                None => Phase::Connect,
+                Some((State::Opening, _)) => Phase::Connect,
+                Some((State::Handshaking, _)) => Phase::Tls,
+                Some((_, Reading::Head)) => Phase::Head,
+                Some(_) => Phase::Body,
+            };
+            self.end_op(net, slot, AttemptOutcome::failed(class, cause, phase), After::Close, now);
         }
     }
 }

@@ -16,7 +16,7 @@ use measure::sample::{AttemptKind, AttemptSample, LabelId, Moved};
 use measure::{AttemptClass, AttemptOutcome, Cause, Example, Flag, Instant, OpOutcome, Phase};
 use std::collections::VecDeque;
 use std::time::Duration;
-use wire::message::{Reading, Version};
+use wire::message::Version;
 use wire::response::{Location, RangeField};
 
 /// After connections have failed, slots wait before they try again: 5 ms, doubled with each failure in a row, up to
@@ -336,6 +336,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
         let verdict = match outcome.class {
             AttemptClass::Ok => OpOutcome::Ok,
+            AttemptClass::InflightAtEnd if outcome.cause == Cause::BytesReached => OpOutcome::CutOff,
             AttemptClass::InflightAtEnd | AttemptClass::Interrupted => OpOutcome::Unfinished,
             _ => OpOutcome::Failed(outcome),
         };
@@ -422,28 +423,6 @@ impl<N: Network> RunLoop<'_, N> {
                     closed.pause(slot, now + pause);
                 }
             }
-        }
-    }
-
-    /// The drain is over: everything in flight is left as it is.
-    pub(super) fn abandon_all(&mut self, net: &mut N, now: Instant) {
-        let (class, cause) = if self.control.is_abandoned() {
-            (AttemptClass::Interrupted, Cause::UserInterrupt)
-        } else {
-            (AttemptClass::InflightAtEnd, Cause::RunEnded)
-        };
-        for slot in 0..self.slots.len() as u32 {
-            let Some(op) = &self.slots[slot as usize].op else { continue };
-            let connection = op.attempt.connection.and_then(|token| self.connections.get(token));
-            let phase = match connection.map(|connection| (connection.state, connection.reader.phase())) {
-                None if self.resolving.contains(&slot) => Phase::Resolve,
-                None => Phase::Connect,
-                Some((State::Opening, _)) => Phase::Connect,
-                Some((State::Handshaking, _)) => Phase::Tls,
-                Some((_, Reading::Head)) => Phase::Head,
-                Some(_) => Phase::Body,
-            };
-            self.end_op(net, slot, AttemptOutcome::failed(class, cause, phase), After::Close, now);
         }
     }
 }

@@ -51,7 +51,7 @@ pub use connections::connects_to;
 pub use pacer::{Share, budget};
 pub(crate) use redirect::{beyond_tls, redirected_to};
 
-use crate::control::{Control, TURN_MAX};
+use crate::control::{Control, NOTICE, StopReason, TURN_MAX};
 use crate::network::{Network, Ready, ThreadUse, Token, Waited};
 use crate::plan::{Auth, Plan};
 use crate::schedule::Budget;
@@ -321,7 +321,22 @@ impl<'p, N: Network> RunLoop<'p, N> {
     fn obey(&mut self, now: Instant) {
         let stop_at = self.control.stop_at();
         if stop_at < self.recorder.timeline().window_end() {
-            self.recorder.end_window(stop_at.max(now));
+            self.recorder.end_window(if self.ends_at_once() { stop_at } else { stop_at.max(now) });
+        }
+    }
+
+    /// Whether as many bytes have come as an open run was asked for, which ends it at once: otherwise its arrivals and what is
+    /// in flight would go on to move bytes. A closed run starts nothing more and lets what is in flight end.
+    fn ends_at_once(&self) -> bool {
+        matches!(self.pacer, Pacer::Open(_)) && self.control.reason() == Some(StopReason::BytesReached)
+    }
+
+    /// Counts body bytes of the window, for a run that ends with so many.
+    #[inline]
+    fn note_bytes(&self, bytes: u64, now: Instant) {
+        if self.plan.stop.bytes.is_some() {
+            let end = if matches!(self.pacer, Pacer::Open(_)) { now } else { now + NOTICE };
+            self.control.note_bytes(end, bytes);
         }
     }
 
@@ -447,10 +462,17 @@ impl<'p, N: Network> RunLoop<'p, N> {
         if self.control.is_abandoned() {
             self.recorder.end_window(now);
         }
+        if self.plan.stop.bytes.is_some() {
+            // They may have come in this step.
+            self.obey(now);
+        }
         let timeline = *self.recorder.timeline();
         let window_over = now >= timeline.window_end();
         if window_over && !self.dropped_rest {
             self.drop_rest(now);
+            if self.ends_at_once() {
+                self.cut_reads(net, now);
+            }
         }
         let exhausted = match &self.pacer {
             Pacer::Closed(closed) => closed.exhausted,

@@ -207,9 +207,7 @@ impl<N: Network> RunLoop<'_, N> {
         op.attempt.received_bytes += total as u64;
         if self.recorder.timeline().stage(now) == Stage::Measured {
             op.attempt.window.received += body as u64;
-            if self.plan.stop.bytes.is_some() {
-                self.control.note_bytes(now, body as u64);
-            }
+            self.note_bytes(body as u64, now);
         }
     }
 

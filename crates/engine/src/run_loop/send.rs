@@ -211,8 +211,8 @@ impl<N: Network> RunLoop<'_, N> {
     pub(super) fn note_uploaded(&mut self, slot: u32, data: u64, now: Instant) {
         self.recorder.uploaded(data);
         let measured = self.recorder.timeline().stage(now) == Stage::Measured;
-        if measured && self.plan.stop.bytes.is_some() {
-            self.control.note_bytes(now, data);
+        if measured {
+            self.note_bytes(data, now);
         }
         if let Some(op) = &mut self.slots[slot as usize].op {
             op.attempt.sent_body += data;

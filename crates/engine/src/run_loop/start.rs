@@ -90,6 +90,9 @@ impl<N: Network> RunLoop<'_, N> {
     fn start_arrived(&mut self, net: &mut N, mut now: Instant) -> Instant {
         for started in 0..BURST {
             now = self.present(net, started, now);
+            if self.control.is_spent() {
+                return now;
+            }
             let timeline = *self.recorder.timeline();
             let Pacer::Open(open) = &mut self.pacer else { return now };
             let Some(at) = open.next(&timeline).filter(|at| *at <= now && now < timeline.window_end()) else {

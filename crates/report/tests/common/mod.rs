@@ -104,7 +104,9 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
     let outcome = match op.outcome {
         OpOutcome::Ok => AttemptOutcome::OK,
         OpOutcome::Failed(outcome) => outcome,
-        OpOutcome::Unfinished => AttemptOutcome::failed(AttemptClass::InflightAtEnd, Cause::RunEnded, Phase::Head),
+        OpOutcome::Unfinished | OpOutcome::CutOff => {
+            AttemptOutcome::failed(AttemptClass::InflightAtEnd, Cause::RunEnded, Phase::Head)
+        }
     };
     let overhead = if op.status.is_some() { 160 } else { 0 };
     recorder.received(op.bytes, overhead);
