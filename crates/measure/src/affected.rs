@@ -45,7 +45,7 @@ impl Affected {
                 sample.ttfb_nanos().into_iter().for_each(|nanos| self.ttfb.record(nanos));
             }
             OpOutcome::Failed(_) => self.failed += 1,
-            OpOutcome::Unfinished => {}
+            OpOutcome::Unfinished | OpOutcome::CutOff => {}
         }
     }
 
