@@ -326,6 +326,36 @@ fn too_few_descriptors_are_told_with_the_mend() {
     command.args(["get", &refused(), "-c", "1000", "-n", "1000"]).current_dir(place.path(""));
     let ended = Running::of(command).end();
     expect_refusal("descriptors", &ended, 4, &["1,000", "100", "ulimit -n", "-c"]);
+
+    // Two uploads need eight connections each.
+    let url = refused();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 78; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_plimsoll")]);
+    command.args([
+        "put",
+        "s3://bucket/p",
+        "--endpoint",
+        &url,
+        "--access-key",
+        "k",
+        "--secret-key",
+        "s",
+        "--count",
+        "4",
+    ]);
+    command.args(["--size", "10MiB", "--multipart", "5MiB", "--parts", "8", "-c", "2", "--threads", "1"]);
+    command.current_dir(place.path(""));
+    let ended = Running::of(command).end();
+    expect_refusal("descriptors", &ended, 4, &["83", "78", "8 parts", "lower -c or --parts"]);
+}
+
+#[test]
+fn more_expected_headers_than_a_head_can_have_are_refused() {
+    let (place, url) = (Place::new(), refused());
+    let expected: Vec<String> = (0..=100).flat_map(|n| ["--expect-header".to_owned(), format!("X-{n}: a")]).collect();
+    let words = ["get", &url].into_iter().chain(expected.iter().map(String::as_str));
+    let ended = place.run(words);
+    expect_refusal("--expect-header", &ended, 2, &["101 times", "at most 100"]);
 }
 
 #[test]
