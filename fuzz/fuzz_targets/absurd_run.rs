@@ -19,6 +19,9 @@ static RECORDS: LazyLock<Vec<Value>> = LazyLock::new(|| {
         server: Some(store::Server::default()),
         peak_memory_bytes: 0,
         cpu_nanos: 0,
+        uploads: Some(store::Uploads::default()),
+        damaged: Some(store::Damaged::default()),
+        fresh_below: 0,
     };
     vec![
         json!({"begin": saved::begin()}),

@@ -1,12 +1,13 @@
 //! Requests before or after a run: one with its answer, or one for each object. Both are runs of the one loop.
 
 use crate::control::{Control, StopReason};
-use crate::plan::{Answers, BatchSize, Choice, LoadModel, Mix, Pick, Plan, RequestPlan, StopAfter};
+use crate::plan::{Answers, BatchSize, Choice, LoadModel, Mix, Pick, Plan, RequestPlan, StopAfter, Subject, Targets};
 use crate::run::{Observer, RunError, run};
 use crate::run_loop::log::OpEntry;
 use crate::schedule::Profile;
 use measure::{AttemptOutcome, Cause, Instant, Interval};
 use std::num::NonZeroU64;
+use std::sync::Arc;
 use std::time::Duration;
 use wire::s3::{DeleteResult, ErrorCode};
 
@@ -142,6 +143,85 @@ pub fn each(
     run(&counted(plan, request, requests, concurrency), &control, &mut counting)?;
     let interrupted = control.reason() == Some(StopReason::Interrupted);
     Ok(Ended { interrupted, ..counting.ended })
+}
+
+/// How the request for one object ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// How its last attempt ended.
+    pub outcome: AttemptOutcome,
+    /// Status of the response, if there was one.
+    pub status: Option<u16>,
+}
+
+/// How the requests for all objects of a plan ended, one by one.
+#[derive(Clone, Debug, Default)]
+pub struct Tried {
+    /// By the index of the target; `None` for one whose request did not end.
+    pub outcomes: Vec<Option<Answered>>,
+    /// The last request that failed.
+    pub example: Option<OpEntry>,
+    /// The user has interrupted.
+    pub interrupted: bool,
+}
+
+struct Trying<'a> {
+    tried: Tried,
+    ended: u64,
+    tick: &'a mut dyn FnMut(u64, &Control, Instant),
+}
+
+impl Observer for Trying<'_> {
+    fn interval(&mut self, _: &Interval, _: &Control, _: Instant) {}
+
+    fn ops(&mut self, ops: &[OpEntry]) {
+        for op in ops {
+            if let Subject::Target(index) = op.subject
+                && let Some(place) = self.tried.outcomes.get_mut(index as usize)
+            {
+                *place = Some(Answered { outcome: op.outcome, status: op.status });
+                self.ended += 1;
+            }
+        }
+        let failed = ops.iter().rfind(|op| op.outcome != AttemptOutcome::OK);
+        self.tried.example = failed.cloned().or(self.tried.example.take());
+    }
+
+    fn tick(&mut self, control: &Control, now: Instant) {
+        (self.tick)(self.ended, control, now);
+    }
+}
+
+/// Sends `request` once for each object of the plan, as [`each`] does, and keeps how each of them ended. For so few objects
+/// that a list of them is small.
+///
+/// # Errors
+/// When requests can not be made at all.
+pub fn try_each(
+    plan: &Plan,
+    request: RequestPlan,
+    concurrency: NonZeroU64,
+    tick: &mut dyn FnMut(u64, &Control, Instant),
+) -> Result<Tried, RunError> {
+    let count = plan.targets.count();
+    let Some(requests) = NonZeroU64::new(count) else { return Ok(Tried::default()) };
+    let control = Control::new(None);
+    let tried = Tried { outcomes: vec![None; count as usize], ..Tried::default() };
+    let mut trying = Trying { tried, ended: 0, tick };
+    run(&counted(plan, request, requests, concurrency), &control, &mut trying)?;
+    let interrupted = control.reason() == Some(StopReason::Interrupted);
+    Ok(Tried { interrupted, ..trying.tried })
+}
+
+/// A plan that aborts multipart uploads, each named by the index of its origin, the path of its object as it is sent, and its
+/// ID. To be carried out by [`each`] with a request whose method is DELETE; 404 means that there is no such upload any more.
+#[must_use]
+pub fn aborting<'u>(plan: &Plan, uploads: impl IntoIterator<Item = (usize, String, &'u str)>) -> Plan {
+    let path = |(origin, path, id): (usize, String, &str)| {
+        (origin, format!("{path}?uploadId={}", wire::percent::parameter(id)).into())
+    };
+    let targets = Targets::of_paths(plan.targets.origins().to_vec(), uploads.into_iter().map(path));
+    Plan { targets: Arc::new(targets), ..plan.clone() }
 }
 
 /// So many operations of one kind, in the order of the objects.

@@ -10,6 +10,7 @@ use crate::network::NameError;
 use crate::plan::Plan;
 use crate::resolver::Resolver;
 use crate::run_loop::log::OpEntry;
+use crate::run_loop::open_uploads::Left;
 use crate::run_loop::{FirstAnswer, RunLoop, Share, budget};
 use crate::watch::HostWatch;
 use measure::interval::Whole;
@@ -41,7 +42,7 @@ pub trait Observer {
     fn slice(&mut self, _slice: &Interval, _control: &Control, _now: Instant) {}
     /// An interval is over: all threads of the same second together.
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant);
-    /// Operations have ended. Only when the plan asks for it.
+    /// Operations have ended: all of them when the plan asks for it, otherwise those that found damaged objects.
     fn ops(&mut self, ops: &[OpEntry]);
     /// Called about every 50 ms.
     fn tick(&mut self, control: &Control, now: Instant);
@@ -54,6 +55,8 @@ pub struct Ending {
     pub at: Instant,
     /// What the first good answer said about the server.
     pub first_answer: Option<FirstAnswer>,
+    /// What it leaves at the server.
+    pub left: Left,
 }
 
 /// Why a run could not be carried out.
@@ -69,7 +72,7 @@ pub enum RunError {
 
 enum Parcel {
     Intervals { thread: usize, intervals: Vec<Interval>, ops: Vec<OpEntry> },
-    Done { thread: usize, first_answer: Option<FirstAnswer> },
+    Done { thread: usize, first_answer: Option<FirstAnswer>, left: Left },
 }
 
 /// Carries out a plan.
@@ -97,7 +100,7 @@ fn carry_out(
     clock: &MonotonicClock,
     mut gatherer: Gatherer,
     observer: &mut dyn Observer,
-    work: &(impl Fn(Share, &SyncSender<Parcel>) -> io::Result<Option<FirstAnswer>> + Sync),
+    work: &(impl Fn(Share, &SyncSender<Parcel>) -> io::Result<(Option<FirstAnswer>, Left)> + Sync),
 ) -> Result<Ending, RunError> {
     let (sender, parcels) = sync_channel(PARCELS_MAX);
     // What is moved in here is dropped before the threads are awaited, should the gathering itself fail: none of them
@@ -106,9 +109,10 @@ fn carry_out(
         let spawn = |thread| {
             let sender = sender.clone();
             scope.spawn(move || {
-                let mut done = SayDone { thread: thread as usize, first_answer: None, sender: &sender };
+                let mut done =
+                    SayDone { thread: thread as usize, first_answer: None, left: Left::default(), sender: &sender };
                 let mut lost = EndsIfLost(Some((control, clock)));
-                done.first_answer = work(Share { thread, threads }, &sender)?;
+                (done.first_answer, done.left) = work(Share { thread, threads }, &sender)?;
                 lost.0 = None;
                 Ok::<_, io::Error>(())
             })
@@ -117,14 +121,15 @@ fn carry_out(
         drop(sender);
         let mut lost = EndsIfLost(Some((control, clock)));
         // Who makes load has a schedule to keep; what is gathered may wait a little, within `PARCELS_MAX`.
-        let first_answer = sys::scheduling::behind_others(|| gatherer.gather(&parcels, clock, control, observer));
+        let (first_answer, left) =
+            sys::scheduling::behind_others(|| gatherer.gather(&parcels, clock, control, observer));
         lost.0 = None;
         // All are joined before one of them is reported.
         let ends: Vec<_> = handles.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         for end in ends {
             end.map_err(|_| RunError::ThreadLost)??;
         }
-        Ok(Ending { at: clock.now(), first_answer })
+        Ok(Ending { at: clock.now(), first_answer, left })
     })
 }
 
@@ -147,25 +152,27 @@ fn make_load(
     (clock, wall): (MonotonicClock, Timestamp),
     resolver: Arc<Resolver>,
     sender: &SyncSender<Parcel>,
-) -> io::Result<Option<FirstAnswer>> {
+) -> io::Result<(Option<FirstAnswer>, Left)> {
     let mut net = EpollNetwork::new(clock, Arc::clone(&plan.connections.from), resolver, plan.load.pacing())?;
     let mut run_loop = RunLoop::new(plan, control, share, budget, (Instant::ZERO, wall));
     run_loop.drive(&mut net, |intervals, ops| {
         let _ = sender.send(Parcel::Intervals { thread: share.thread as usize, intervals, ops });
     })?;
-    Ok(run_loop.first_answer().cloned())
+    Ok((run_loop.first_answer().cloned(), run_loop.left()))
 }
 
 /// Says that a thread is done however it ends, so that nobody waits for the intervals of one that is lost.
 struct SayDone<'s> {
     thread: usize,
     first_answer: Option<FirstAnswer>,
+    left: Left,
     sender: &'s SyncSender<Parcel>,
 }
 
 impl Drop for SayDone<'_> {
     fn drop(&mut self) {
-        let _ = self.sender.send(Parcel::Done { thread: self.thread, first_answer: self.first_answer.take() });
+        let (first_answer, left) = (self.first_answer.take(), std::mem::take(&mut self.left));
+        let _ = self.sender.send(Parcel::Done { thread: self.thread, first_answer, left });
     }
 }
 
@@ -190,8 +197,8 @@ impl Gatherer {
         clock: &MonotonicClock,
         control: &Control,
         observer: &mut dyn Observer,
-    ) -> Option<FirstAnswer> {
-        let mut first = None;
+    ) -> (Option<FirstAnswer>, Left) {
+        let (mut first, mut all) = (None, Left::default());
         loop {
             match parcels.recv_timeout(TURN_MAX) {
                 Ok(Parcel::Intervals { thread, intervals, ops }) => {
@@ -200,8 +207,9 @@ impl Gatherer {
                     }
                     self.queues[thread].extend(intervals);
                 }
-                Ok(Parcel::Done { thread, first_answer }) => {
+                Ok(Parcel::Done { thread, first_answer, left }) => {
                     self.done[thread] = true;
+                    all.merge(left);
                     first = first.or(first_answer);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -213,7 +221,7 @@ impl Gatherer {
                         self.watch.stamp(&mut rest);
                         observer.interval(&rest, control, clock.now());
                     }
-                    return first;
+                    return (first, all);
                 }
             }
             self.hand_out(clock, control, observer);
@@ -308,7 +316,7 @@ mod tests {
                 }
                 std::thread::sleep(Duration::from_millis(10));
             }
-            Ok(None)
+            Ok((None, Left::default()))
         };
         let gatherer = Gatherer::new(2, HostWatch::start(), false);
         let ending = carry_out(2, &control, &clock, gatherer, &mut Nobody, &work);

@@ -31,8 +31,8 @@ mod text;
 
 pub use html::{SavedStudy, StudyCell, html, html_line, html_study};
 pub use json::{
-    JsonComparison, JsonRepeats, JsonReport, comparison_schema, json, json_comparison, json_repeats, repeats_schema,
-    schema,
+    JsonAborted, JsonCleaned, JsonComparison, JsonPrepared, JsonRepeats, JsonReport, cleaned_schema, comparison_schema,
+    json, json_comparison, json_repeats, prepared_schema, repeats_schema, schema,
 };
 pub use standing::{Note, notes};
-pub use text::{Style, comparison, repeats, text};
+pub use text::{Style, comparison, repeats, text, uploads};

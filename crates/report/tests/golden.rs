@@ -63,6 +63,8 @@ fn the_published_schema_is_the_one_in_use() {
         ("comparison", comparison_schema()),
         ("line", report::load_line::schema()),
         ("study", report::study::schema()),
+        ("prepare", report::prepared_schema()),
+        ("cleanup", report::cleaned_schema()),
     ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/{name}.schema.json"));
         check(&path, &(serde_json::to_string_pretty(&schema).unwrap() + "\n"));

@@ -1,7 +1,7 @@
 //! The records of a run, besides the intervals, which are `measure`'s.
 
 use measure::limits::Model;
-use measure::{Instant, Interval, Objective, bounded};
+use measure::{Cause, Instant, Interval, Objective, bounded};
 use serde::{Deserialize, Serialize};
 
 /// Version of the format of saved runs. A reader refuses any other.
@@ -107,6 +107,87 @@ pub struct End {
     pub peak_memory_bytes: u64,
     /// CPU time of the client over the whole run, in nanoseconds.
     pub cpu_nanos: u64,
+    /// What became of multipart uploads that were open when the load ended; `None` when there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uploads: Option<Uploads>,
+    /// Damaged objects that were found; `None` when there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damaged: Option<Damaged>,
+    /// Every object that the run wrote beside those of its dataset has a number below this.
+    #[serde(default)]
+    pub fresh_below: u64,
+}
+
+/// Multipart uploads that were neither completed nor aborted when the load ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Uploads {
+    /// Those that were aborted then.
+    pub aborted: u64,
+    /// Those that could not be aborted and stay at the server.
+    pub left: u64,
+    /// Those that may be open as well: the server did not say their ID.
+    pub unknown: u64,
+}
+
+impl Uploads {
+    /// Those of two runs together.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            aborted: self.aborted.saturating_add(other.aborted),
+            left: self.left.saturating_add(other.left),
+            unknown: self.unknown.saturating_add(other.unknown),
+        }
+    }
+}
+
+impl Damaged {
+    /// Those of two runs together. Each run keeps its own file.
+    #[must_use]
+    pub fn with(mut self, other: Self) -> Self {
+        self.operations = self.operations.saturating_add(other.operations);
+        self.listed = self.listed.saturating_add(other.listed);
+        self.beyond = self.beyond.saturating_add(other.beyond);
+        self.first.extend(other.first);
+        self.first.truncate(DAMAGED_SHOWN_MAX);
+        self
+    }
+}
+
+/// Damaged objects that a run shows itself; [`DAMAGED_FILE`] has all.
+pub const DAMAGED_SHOWN_MAX: usize = 20;
+/// Damaged objects that are listed in [`DAMAGED_FILE`], at most.
+pub const DAMAGED_LISTED_MAX: usize = 100_000;
+/// Name of the file of damaged objects, one JSON object a line.
+pub const DAMAGED_FILE: &str = "damaged.jsonl";
+
+/// Objects whose content was wrong or missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Damaged {
+    /// Operations that found one, each time.
+    pub operations: u64,
+    /// Different damages in [`DAMAGED_FILE`]: an object may have several, at different offsets.
+    pub listed: u64,
+    /// Operations whose damage is not in the file since the file is full.
+    pub beyond: u64,
+    /// The first ones.
+    #[serde(deserialize_with = "bounded::list::<_, _, DAMAGED_SHOWN_MAX>")]
+    pub first: Vec<DamagedObject>,
+}
+
+/// One damage of an object. Its name may be a server's or a user's text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DamagedObject {
+    /// Key in its bucket, or URL.
+    pub object: String,
+    /// Offset of the first byte that differs, where bytes were compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// What was found.
+    pub cause: Cause,
+    /// Status of the response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
 }
 
 /// Why a run ended.

@@ -204,7 +204,16 @@ pub(crate) mod tests {
     }
 
     fn end() -> End {
-        End { reason: EndReason::DiskFull, at: Instant::ZERO, server: None, peak_memory_bytes: 1, cpu_nanos: 2 }
+        End {
+            reason: EndReason::DiskFull,
+            at: Instant::ZERO,
+            server: None,
+            peak_memory_bytes: 1,
+            cpu_nanos: 2,
+            uploads: None,
+            damaged: None,
+            fresh_below: 0,
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use store::{
     Begin, DamageKind, End, EndReason, FORMAT, Host, LevelStage, Levels, OPS_FILE, OpLogReader, OpLogWriter, OpRecord,
-    RECORDS_FILE, Record, RunWriter, SavedRun, Server, Slice, StoreErrorKind, for_each_record,
+    RECORDS_FILE, Record, RunWriter, SavedRun, Server, Slice, StoreErrorKind, Uploads, for_each_record,
 };
 
 const INTERVALS: u64 = 12;
@@ -78,6 +78,9 @@ fn end() -> End {
         server: Some(server),
         peak_memory_bytes: 9,
         cpu_nanos: 8,
+        uploads: Some(Uploads { aborted: 1, left: 2, unknown: 3 }),
+        damaged: None,
+        fresh_below: 0,
     }
 }
 

@@ -57,6 +57,8 @@ pub struct Area {
 pub enum Members {
     /// Those of the dataset.
     Dataset,
+    /// Those of the dataset with these numbers.
+    Chosen(Box<[u64]>),
     /// Of those that runs wrote beside it, the ones with these numbers.
     Fresh(Box<[u64]>),
 }
@@ -77,7 +79,7 @@ impl Area {
     fn count(&self) -> u64 {
         match &self.objects {
             Members::Dataset => self.dataset.count(),
-            Members::Fresh(numbers) => numbers.len() as u64,
+            Members::Chosen(numbers) | Members::Fresh(numbers) => numbers.len() as u64,
         }
     }
 
@@ -86,6 +88,9 @@ impl Area {
     pub fn read_key(&self, subject: Subject, key: &mut String) -> Option<u64> {
         match (subject, &self.objects) {
             (Subject::Target(index), Members::Dataset) => Some(self.dataset.read(index, key)?.0),
+            (Subject::Target(index), Members::Chosen(numbers)) => {
+                Some(self.dataset.read(*numbers.get(usize::try_from(index).ok()?)?, key)?.0)
+            }
             (Subject::Target(index), Members::Fresh(numbers)) => {
                 self.read_key(Subject::Fresh(*numbers.get(usize::try_from(index).ok()?)?), key)
             }
@@ -102,7 +107,8 @@ impl Area {
     }
 
     /// The object's key in its bucket, in plain text. `key` is overwritten.
-    pub(crate) fn key_in_bucket(&self, subject: Subject, key: &mut String) -> Option<Box<str>> {
+    #[must_use]
+    pub fn key_in_bucket(&self, subject: Subject, key: &mut String) -> Option<Box<str>> {
         self.read_key(subject, key)?;
         Some([self.prefix.as_ref(), key].concat().into())
     }
@@ -152,6 +158,13 @@ impl Targets {
     #[must_use]
     pub fn at(origins: Vec<Origin>) -> Self {
         Self { origins, objects: Objects::default() }
+    }
+
+    /// A list of paths with their queries, in the form in which they are sent, each at the origin of that index.
+    #[must_use]
+    pub fn of_paths(origins: Vec<Origin>, paths: impl IntoIterator<Item = (usize, Box<str>)>) -> Self {
+        let item = |(origin, target)| Item { origin: origin as u32, target, size: None };
+        Self { origins, objects: Objects::Listed(paths.into_iter().map(item).collect()) }
     }
 
     /// Adds a URL; `false` when there are too many different origins, or this is no list.

@@ -368,13 +368,18 @@ impl<N: Network> RunLoop<'_, N> {
         if let Some(chain) = &op.chain {
             self.recorder.chain(&sample, u64::from(op.attempts), &chain.hops);
         }
-        if self.plan.log_ops {
+        if self.plan.log_ops || outcome.class == AttemptClass::Integrity {
             let mut entry = op.entry(slot, &sample, outcome, answer);
+            entry.differs_at =
+                self.mismatch.filter(|_| outcome.cause == Cause::ContentDiffers).map(|found| found.offset);
             entry.chain = self.hop_entries(op);
-            if let Some(Body::Kept(message)) = body {
+            if let Some(Body::Kept(message) | Body::Said(message)) = body {
                 entry.message = Some(message.into_boxed_slice());
             }
             self.log.push(entry);
+        }
+        if verdict != OpOutcome::Ok {
+            self.note_open_upload(slot, outcome);
         }
         self.slots[slot as usize].op = None;
         let unreached =

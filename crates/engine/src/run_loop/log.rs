@@ -51,6 +51,8 @@ pub struct OpEntry {
     pub received_bytes: u64,
     /// Size of the whole object, as the final answer tells it.
     pub object_bytes: Option<u64>,
+    /// Offset in the object of the first byte that differs from its content.
+    pub differs_at: Option<u64>,
     /// The body of the final answer, where bodies are kept.
     pub message: Option<Box<[u8]>>,
 }

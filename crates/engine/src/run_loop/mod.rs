@@ -32,6 +32,7 @@ mod judge;
 mod lengths;
 pub mod log;
 mod op;
+pub mod open_uploads;
 mod pacer;
 mod reader;
 mod receive;
@@ -62,6 +63,7 @@ use lengths::FirstLength;
 use log::OpEntry;
 use measure::{Instant, Interval, Recorder};
 use op::Slot;
+use open_uploads::OpenUploads;
 use pacer::Pacer;
 use stall::StallWatch;
 use std::collections::VecDeque;
@@ -165,6 +167,9 @@ pub struct RunLoop<'p, N: Network> {
     first_length: FirstLength<'p>,
     connect_failures_in_a_row: u32,
     log: Vec<OpEntry>,
+    open_uploads: OpenUploads,
+    /// Every object that this thread made beside those of the dataset has a number below this.
+    fresh_below: u64,
     dropped_rest: bool,
     polls: u64,
     polls_at_once: u64,
@@ -240,6 +245,8 @@ impl<'p, N: Network> RunLoop<'p, N> {
             first_length: FirstLength::new(plan, control),
             connect_failures_in_a_row: 0,
             log: Vec::new(),
+            open_uploads: OpenUploads::default(),
+            fresh_below: 0,
             dropped_rest: false,
             polls: 0,
             polls_at_once: 0,

@@ -273,6 +273,8 @@ pub(super) struct Parts {
     pub next: u32,
     pub running: u32,
     pub failed: Option<AttemptOutcome>,
+    /// The server has confirmed that it keeps none of the parts.
+    pub aborted: bool,
     /// Body bytes of parts, and those of them that left inside the window.
     pub sent_body: u64,
     pub window: Moved,
@@ -403,6 +405,7 @@ impl<'p> Op<'p> {
             body_bytes: sample.body_bytes,
             received_bytes: self.received_before + self.attempt.received_bytes,
             object_bytes: answer.object_bytes,
+            differs_at: None,
             message: None,
         }
     }

@@ -132,6 +132,9 @@ impl<N: Network> RunLoop<'_, N> {
         self.recorder.started(now, intended);
         self.in_flight += 1;
         let (request, subject, message) = self.choose(number);
+        if let Subject::Fresh(made) = subject {
+            self.fresh_below = self.fresh_below.max(made.saturating_add(1));
+        }
         let origin = self.choose_origin(subject, number);
         let plan = &self.plan.mix.requests()[request];
         let reads = plan.is_safe() && plan.body.is_none();

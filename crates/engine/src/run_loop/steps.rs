@@ -151,8 +151,11 @@ impl<N: Network> RunLoop<'_, N> {
         after: After,
         now: Instant,
     ) -> bool {
-        let parts = self.slots[slot as usize].op.as_ref().and_then(|op| op.parts.as_ref());
-        let Some(failed) = parts.and_then(|parts| parts.failed) else { return false };
+        let parts = self.slots[slot as usize].op.as_mut().and_then(|op| op.parts.as_mut());
+        let Some((parts, failed)) = parts.and_then(|parts| parts.failed.map(|failed| (parts, failed))) else {
+            return false;
+        };
+        parts.aborted = outcome == AttemptOutcome::OK;
         self.record_attempt(net, slot, outcome, after, now);
         self.end_op(net, slot, failed, After::Close, now);
         true
@@ -172,6 +175,7 @@ impl Parts {
             next: 0,
             running: 0,
             failed: None,
+            aborted: false,
             sent_body: 0,
             window: Moved::default(),
             completion: Vec::new(),

@@ -1,6 +1,7 @@
 //! Carries out a plan: prepares the host, runs it, saves what is measured as it is measured, and shows the report that
 //! is made from what was saved.
 
+mod damaged;
 pub mod describe;
 mod host;
 pub mod html;
@@ -11,6 +12,7 @@ mod recording;
 pub mod repeats;
 pub mod sets;
 pub mod sink;
+mod uploads;
 pub mod watched;
 
 use crate::failure::{Exit, Failure};
@@ -160,13 +162,13 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun,
     let control = Control::new(plan.stop.bytes.map(NonZeroU64::get));
     let live = LiveLine::new(output.live && output.print != Print::None && io::stderr().is_terminal());
     let cpu_before = sys::clock::process_cpu_time();
-    let mut recording = Recording::new(plan, output, writer, log, live);
+    let mut recording = Recording::new(plan, output, directory, (writer, log), live);
     let begun = std::time::Instant::now();
     let ran = engine::run(plan, &control, &mut recording);
-    let (at, first_answer, failed) = match ran {
-        Ok(ending) => (ending.at, ending.first_answer, None),
+    let (at, first_answer, left, failed) = match ran {
+        Ok(ending) => (ending.at, ending.first_answer, ending.left, None),
         // What was measured until then is closed all the same.
-        Err(error) => (Instant::ZERO + begun.elapsed(), None, Some(error)),
+        Err(error) => (Instant::ZERO + begun.elapsed(), None, engine::Left::default(), Some(error)),
     };
     let end = End {
         reason: match &failed {
@@ -191,6 +193,9 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun,
         }),
         peak_memory_bytes: sys::limits::peak_memory_bytes().unwrap_or(0),
         cpu_nanos: u64::try_from((sys::clock::process_cpu_time() - cpu_before).as_nanos()).unwrap_or(u64::MAX),
+        uploads: uploads::abort(plan, &left.uploads),
+        damaged: None,
+        fresh_below: left.fresh_below,
     };
     let decision = recording.take_decision();
     recording.end(end).map_err(|errors| not_all_saved(&errors, directory))?;

@@ -1,22 +1,29 @@
 //! What happens while a run goes on: every interval is saved and shown, every interrupt obeyed.
 
 use super::Output;
+use super::damaged;
 use super::interrupts::Interrupts;
 use super::live::LiveLine;
 use crate::redact;
-use engine::plan::{Plan, StopAfter, Subject};
+use engine::plan::{Plan, StopAfter, Subject, Targets};
 use engine::run_loop::log::{HopEntry, OpEntry};
 use engine::{Control, Observer, StopReason};
 use measure::{Instant, Interval};
 use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
-use store::{End, EndReason, HOPS_KEPT_MAX, HopRecord, OpLogWriter, OpRecord, RunWriter, Slice, StoreError};
+use store::{
+    DamagedWriter, End, EndReason, HOPS_KEPT_MAX, HopRecord, OpLogWriter, OpRecord, RunWriter, Slice, StoreError,
+};
 use study::decision::{Decided, Decision, Missed};
 
 /// Saves and shows a run.
 pub struct Recording {
     writer: RunWriter,
     log: Option<OpLogWriter>,
+    damaged: DamagedWriter,
+    targets: Arc<Targets>,
     lines: Vec<u8>,
     live: LiveLine,
     stop: StopAfter,
@@ -36,10 +43,18 @@ const ABORTED_WRONGLY: f64 = 0.01;
 
 impl Recording {
     /// A recording into the run directory that the writers belong to.
-    pub fn new(plan: &Plan, output: &Output, writer: RunWriter, log: Option<OpLogWriter>, live: LiveLine) -> Self {
+    pub fn new(
+        plan: &Plan,
+        output: &Output,
+        directory: &Path,
+        (writer, log): (RunWriter, Option<OpLogWriter>),
+        live: LiveLine,
+    ) -> Self {
         Self {
             writer,
             log,
+            damaged: DamagedWriter::new(directory),
+            targets: Arc::clone(&plan.targets),
             lines: Vec::new(),
             live,
             stop: plan.stop,
@@ -78,8 +93,12 @@ impl Recording {
     ///
     /// # Errors
     /// Everything that could not be saved, the first one first.
-    pub fn end(self, mut end: End) -> Result<(), Vec<StoreError>> {
+    pub fn end(mut self, mut end: End) -> Result<(), Vec<StoreError>> {
         self.live.clear();
+        end.damaged = self.damaged.counts();
+        if let Err(error) = self.damaged.flush() {
+            self.lost(error);
+        }
         if let Some(error) = &self.failed {
             end.reason = EndReason::Failed { detail: error.to_string() };
         }
@@ -94,9 +113,25 @@ impl Recording {
 
     /// What was logged of the second that is over is with the system too, whatever becomes of this process.
     fn flush_log(&mut self) {
+        if let Err(error) = self.damaged.flush() {
+            self.lost(error);
+        }
         let Some(log) = self.log.as_mut().filter(|_| !self.full && self.failed.is_none()) else { return };
         if let Err(error) = log.flush() {
             self.lost(error);
+        }
+    }
+
+    /// Lists the damaged objects that operations found.
+    fn list_damaged(&mut self, ops: &[OpEntry]) {
+        let found: Vec<_> = ops.iter().filter_map(|op| damaged::found_by(op, &self.targets)).collect();
+        for damage in found {
+            if !self.full
+                && self.failed.is_none()
+                && let Err(error) = self.damaged.add(damage)
+            {
+                self.lost(error);
+            }
         }
     }
 
@@ -146,6 +181,7 @@ impl Observer for Recording {
     }
 
     fn ops(&mut self, ops: &[OpEntry]) {
+        self.list_damaged(ops);
         let Some(log) = self.log.as_mut().filter(|_| !self.full && self.failed.is_none()) else { return };
         self.lines.clear();
         for op in ops {

@@ -365,6 +365,8 @@ fn failures(run: &SavedRun) -> Failures {
             .into_iter()
             .map(|(status, attempts)| StatusCount { status, attempts })
             .collect(),
+        damaged: run.end.as_ref().and_then(|end| end.damaged.as_ref()).map(Into::into),
+        open_uploads: run.end.as_ref().and_then(|end| end.uploads.as_ref()).map(Into::into),
         flags: tally
             .flags
             .nonzero()

@@ -1,5 +1,6 @@
 //! How attempts failed, in a [`JsonReport`](super::JsonReport).
 
+use super::{DamagedObjects, UploadsAtEnd};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,10 @@ pub struct Failures {
     pub statuses: Vec<StatusCount>,
     /// Attempts with something odd that does not change their class.
     pub flags: Vec<FlagCount>,
+    /// Objects whose content was wrong or missing; null when there were none.
+    pub damaged: Option<DamagedObjects>,
+    /// Multipart uploads that were open when the load ended; null when there were none.
+    pub open_uploads: Option<UploadsAtEnd>,
 }
 
 /// Attempts of one class.

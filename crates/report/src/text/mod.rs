@@ -13,6 +13,7 @@ mod headline;
 mod hops;
 mod kinds;
 mod layout;
+mod leftovers;
 mod page;
 mod repeats;
 mod times;
@@ -20,6 +21,7 @@ mod times;
 pub use compare::comparison;
 pub(crate) use compare::{comparison_notes, noise_floor};
 pub(crate) use headline::paint;
+pub use leftovers::uploads_line as uploads;
 pub use repeats::repeats;
 
 pub(crate) use page::{Block, Paint};
@@ -55,7 +57,7 @@ pub fn text(run: &SavedRun, style: &Style) -> String {
 }
 
 /// The sections of figures, in order.
-const FIGURES: [fn(&mut Page, &SavedRun); 9] = [
+const FIGURES: [fn(&mut Page, &SavedRun); 10] = [
     counts::write,
     kinds::write,
     times::write,
@@ -63,6 +65,7 @@ const FIGURES: [fn(&mut Page, &SavedRun); 9] = [
     bytes::write,
     hops::write,
     failures::write,
+    leftovers::write,
     groups::write,
     client::write,
 ];

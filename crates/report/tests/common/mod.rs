@@ -254,6 +254,9 @@ pub fn ended(reason: EndReason, at: u64) -> End {
         server: Some(server),
         peak_memory_bytes: 12_582_912,
         cpu_nanos: 2 * SECOND,
+        uploads: None,
+        damaged: None,
+        fresh_below: 0,
     }
 }
 

@@ -1,0 +1,76 @@
+//! Aborts the multipart uploads that a run leaves open, so that no parts stay at the server unnoticed.
+
+use crate::say;
+use engine::exchange::{Answered, aborting, try_each};
+use engine::plan::{Checks, Plan, RequestPlan, Then};
+use engine::{OpenUpload, OpenUploads};
+use measure::OpKind;
+use std::num::NonZeroU64;
+use std::time::{Duration, Instant};
+use store::Uploads;
+
+/// How long aborting may take in all.
+const LIMIT: Duration = Duration::from_secs(10);
+/// The same after the user has interrupted the run twice, to leave at once.
+const HURRIED_LIMIT: Duration = Duration::from_secs(2);
+/// The pause before uploads are tried again.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Requests at once.
+const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
+
+/// Aborts what a run of this plan leaves open, and reports it. `None` when it leaves nothing.
+pub fn abort(plan: &Plan, open: &OpenUploads) -> Option<Uploads> {
+    if open.known.is_empty() && open.unknown == 0 {
+        return None;
+    }
+    let left = abort_all(plan, open.known.iter().collect());
+    let uploads = Uploads { aborted: open.known.len() as u64 - left, left, unknown: open.unknown };
+    let more = if left + open.unknown > 0 { "; `plimsoll cleanup` finds what is left" } else { "" };
+    say::note(&format!("{}{more}", report::uploads(&uploads)));
+    Some(uploads)
+}
+
+/// Aborts uploads, and answers how many are left. A server may still be busy with a part that was cut off, and refuse for the
+/// moment: it is asked again until the time is over.
+fn abort_all(plan: &Plan, mut open: Vec<&OpenUpload>) -> u64 {
+    let interrupts = sys::signals::interrupts().count;
+    let limit = if interrupts > 1 { HURRIED_LIMIT } else { LIMIT };
+    let begun = Instant::now();
+    // One more interrupt leaves at once.
+    let is_over = || begun.elapsed() > limit || sys::signals::interrupts().count > interrupts;
+    let request = RequestPlan { checks: Checks::default(), ..abort_request(plan) };
+    while !open.is_empty() {
+        let aborting = aborting(plan, open.iter().map(|upload| path(plan, upload)));
+        let tried = try_each(&aborting, request.clone(), CONCURRENCY, &mut |_, control, now| {
+            if is_over() {
+                control.abandon(now);
+            }
+        });
+        // Whatever went wrong: what is not known to be gone is left.
+        let Ok(tried) = tried else { break };
+        let is_gone =
+            |answered: &Option<Answered>| matches!(answered, Some(Answered { status: Some(200..300 | 404), .. }));
+        open = open.into_iter().zip(&tried.outcomes).filter(|(_, it)| !is_gone(it)).map(|(upload, _)| upload).collect();
+        if open.is_empty() || is_over() {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    open.len() as u64
+}
+
+/// The request that gives up an upload, with the header fields of the run's own.
+fn abort_request(plan: &Plan) -> RequestPlan {
+    let requests = plan.mix.requests();
+    let own = requests.iter().find_map(|request| match request.then {
+        Then::Parts(parts) => requests.get(parts.abort).cloned(),
+        Then::End | Then::Pages { .. } => None,
+    });
+    own.unwrap_or_else(|| RequestPlan::new("DELETE", OpKind::Delete))
+}
+
+fn path<'u>(plan: &Plan, upload: &'u OpenUpload) -> (usize, String, &'u str) {
+    let mut path = String::new();
+    plan.targets.write_path(upload.subject, &mut String::new(), &mut path);
+    (upload.origin, path, &upload.upload_id)
+}
