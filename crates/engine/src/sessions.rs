@@ -4,7 +4,9 @@
 //! as arrivals at a rate that those limits bear.
 
 use crate::control::{Control, StopReason};
-use crate::plan::{Answers, Auth, Choice, Follow, LoadModel, Mix, Plan, RequestPlan, Shared, StopAfter, Targets};
+use crate::plan::{
+    Answers, Auth, Choice, Follow, LoadModel, Mix, Opening, Plan, RequestPlan, Shared, StopAfter, Targets,
+};
 use crate::run::{Observer, RunError, run};
 use crate::run_loop::log::OpEntry;
 use crate::schedule::{Profile, Spacing};
@@ -18,6 +20,8 @@ use wire::url::Url;
 const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
 /// Logins per second once the server has refused some.
 const RATE: f64 = 10.0;
+/// Characters of a server's message that are shown.
+const REASON_CHARACTERS_MAX: usize = 200;
 /// Rounds in a row without any new session, after which no more are tried.
 const VAIN_ROUNDS_MAX: u32 = 2;
 
@@ -31,7 +35,7 @@ pub enum SessionError {
     #[error("no session can be opened at {0}")]
     NoUrl(String),
     /// The server refused.
-    #[error("no session was opened at {url}: {why}", why = describe(*status, outcome))]
+    #[error("no session was opened at {url}: {why}", why = describe(*status, outcome, reason.as_deref()))]
     Refused {
         /// What was asked.
         url: String,
@@ -39,6 +43,8 @@ pub enum SessionError {
         status: Option<u16>,
         /// How the request ended.
         outcome: AttemptOutcome,
+        /// The server's message, at most 200 characters of it, without values that are secret. Foreign text.
+        reason: Option<String>,
     },
     /// The answer was good and told of no session.
     #[error("{0} answered without a session: is it that system?")]
@@ -58,10 +64,11 @@ pub enum SessionError {
     Interrupted,
 }
 
-fn describe(status: Option<u16>, outcome: &AttemptOutcome) -> String {
-    match status {
-        Some(status) => format!("status {status}"),
-        None => outcome.cause.about().to_owned(),
+fn describe(status: Option<u16>, outcome: &AttemptOutcome, reason: Option<&str>) -> String {
+    match (status, reason) {
+        (Some(status), Some(reason)) => format!("status {status}, `{reason}`"),
+        (Some(status), None) => format!("status {status}"),
+        (None, _) => outcome.cause.about().to_owned(),
     }
 }
 
@@ -69,7 +76,7 @@ fn describe(status: Option<u16>, outcome: &AttemptOutcome) -> String {
 struct Logins<'a> {
     read: fn(&[u8]) -> Option<String>,
     lines: Vec<Box<str>>,
-    failed: Option<(Option<u16>, AttemptOutcome)>,
+    failed: Option<(Option<u16>, AttemptOutcome, Option<Box<[u8]>>)>,
     tick: &'a mut dyn FnMut(u64, &Control, Instant),
 }
 
@@ -82,7 +89,7 @@ impl Observer for Logins<'_> {
             match line {
                 Some(line) => self.lines.push(line.into()),
                 None if op.outcome.class == AttemptClass::Throttled => {}
-                None => self.failed = Some((op.status, op.outcome)),
+                None => self.failed = Some((op.status, op.outcome, op.message.clone())),
             }
         }
     }
@@ -117,9 +124,12 @@ pub fn open_sessions(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instan
         if control.reason() == Some(StopReason::Interrupted) {
             return Err(SessionError::Interrupted);
         }
-        match logins.failed {
-            Some((_, AttemptOutcome::OK)) => return Err(SessionError::NoToken(url)),
-            Some((status, outcome)) => return Err(SessionError::Refused { url, status, outcome }),
+        match logins.failed.take() {
+            Some((_, AttemptOutcome::OK, _)) => return Err(SessionError::NoToken(url)),
+            Some((status, outcome, message)) => {
+                let reason = message.and_then(|message| shown(&sessions.opening, &message));
+                return Err(SessionError::Refused { url, status, outcome, reason });
+            }
             None => {}
         }
         rounds += 1;
@@ -133,6 +143,16 @@ pub fn open_sessions(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instan
         sessions.lines = lines;
     }
     Ok(())
+}
+
+/// The message of a refusal, bounded and without secrets.
+fn shown(opening: &Opening, message: &[u8]) -> Option<String> {
+    let mut reason = (opening.reason)(message)?;
+    // Shorter ones would hide half of every message, and are no secrets.
+    for value in opening.hidden.iter().filter(|value| value.len() >= 4) {
+        reason = reason.replace(value.as_ref(), "***");
+    }
+    Some(reason.chars().take(REASON_CHARACTERS_MAX).collect())
 }
 
 /// The URL at which sessions are opened: that of the first server.

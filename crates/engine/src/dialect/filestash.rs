@@ -103,7 +103,9 @@ impl Dialect for Filestash {
             ..RequestPlan::new("POST", OpKind::Request)
         };
         let about = format!("filestash, {}", connection.kind);
-        Some(Opening { about, target: format!("{base}/api/session"), request, read: cookies })
+        let hidden = connection.parameters.iter().filter(|(name, _)| wire::is_secret_name(name));
+        let hidden = hidden.map(|(_, value)| value.as_str().into()).collect();
+        Some(Opening { about, target: format!("{base}/api/session"), request, read: cookies, reason, hidden })
     }
 }
 
@@ -133,6 +135,14 @@ fn cookies(answer: &[u8]) -> Option<String> {
     Some(line)
 }
 
+/// The message of a refused login: Filestash answers in JSON, proxies in front of it in plain text.
+fn reason(answer: &[u8]) -> Option<String> {
+    let message = |answer: serde_json::Value| Some(answer.get("message")?.as_str()?.to_owned());
+    let text = || String::from_utf8_lossy(answer).into_owned();
+    let reason = serde_json::from_slice(answer).ok().and_then(message).unwrap_or_else(text);
+    Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +155,19 @@ mod tests {
         let filestash = Filestash::new(Some(connection));
         let shown = format!("{filestash:?} {:?}", filestash.opening(""));
         assert!(!shown.contains("a\\\"b") && !shown.contains("97, "), "{shown}");
+    }
+
+    #[test]
+    fn refusals_say_why() {
+        let cases: [(&[u8], Option<&str>); 4] = [
+            (br#"{"status":"error","message":"Not authorised"}"#, Some("Not authorised")),
+            (b"<h1>Bad gateway</h1>\n", Some("<h1>Bad gateway</h1>")),
+            (b"{}", Some("{}")),
+            (b"", None),
+        ];
+        for (body, expected) in cases {
+            assert_eq!(reason(body).as_deref(), expected);
+        }
     }
 
     #[test]

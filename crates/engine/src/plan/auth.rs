@@ -62,6 +62,10 @@ pub struct Opening {
     pub request: RequestPlan,
     /// The header line that stands for the session, from the body of a good answer.
     pub read: fn(&[u8]) -> Option<String>,
+    /// The reason that the body of a refusal gives.
+    pub reason: fn(&[u8]) -> Option<String>,
+    /// Values that no message may repeat, even when the server does.
+    pub hidden: Vec<Box<str>>,
 }
 
 /// Without the tokens.

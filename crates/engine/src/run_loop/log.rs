@@ -53,7 +53,7 @@ pub struct OpEntry {
     pub object_bytes: Option<u64>,
     /// Offset in the object of the first byte that differs from its content.
     pub differs_at: Option<u64>,
-    /// The body of the final answer, where bodies are kept.
+    /// The body of the final answer, where bodies are kept; of a refusal, its first 64 KiB.
     pub message: Option<Box<[u8]>>,
 }
 

@@ -6,8 +6,13 @@ use super::watched::{failed, watched};
 use crate::failure::Failure;
 use engine::network::NameError;
 use engine::plan::{Auth, Plan, RangeChoice, Route, Shared};
+use engine::sessions::SessionError;
+use report::escape::bounded;
 use report::number::plural;
 use wire::Scheme;
+
+/// Characters of a message with a server's own words in it.
+const REFUSAL_CHARACTERS_MAX: usize = 600;
 
 /// What must be there before load can be made: descriptors, addresses, sizes.
 pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
@@ -58,7 +63,10 @@ fn open_sessions(plan: &mut Plan) -> Result<(), Failure> {
         Shared::PerSlot(slots) => slots.get(),
     };
     let describe = |seen, _| format!("opening sessions: {seen} of {total}");
-    watched(describe, |tick| engine::sessions::open_sessions(plan, tick)).map_err(failed)
+    watched(describe, |tick| engine::sessions::open_sessions(plan, tick)).map_err(|error| match error {
+        SessionError::Refused { .. } => Failure::could_not_run(bounded(&error.to_string(), REFUSAL_CHARACTERS_MAX)),
+        error => failed(error),
+    })
 }
 
 /// Places on this host that the user named and that must be there.
