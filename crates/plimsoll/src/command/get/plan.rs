@@ -28,6 +28,8 @@ struct What {
     spread: Spread,
     /// How a system is asked, when one is named.
     form: Option<Form>,
+    /// What every request for an object of a dataset has behind its path.
+    query: Option<Box<str>>,
 }
 
 /// The URLs of a list, one object of S3, a dataset, or what is named to a system.
@@ -38,17 +40,18 @@ fn what(args: &Args) -> Result<What, Failure> {
     let in_s3 = args.urls.iter().any(|text| S3Location::is_meant(text));
     if !in_s3 && !args.objects.is_given() {
         let (targets, credentials) = urls::targets(args)?;
-        return Ok(What { targets, credentials, auth: Auth::None, spread: Spread::Own, form: None });
+        return Ok(What { targets, credentials, auth: Auth::None, spread: Spread::Own, form: None, query: None });
     }
     if args.url_file.is_some() {
         return Err(Failure::usage("--url-file lists whole URLs: it goes neither with s3:// nor with a dataset"));
     }
-    let place = Place::of(&args.urls, &args.s3)?;
+    let place = Place::with_query(&args.urls, &args.s3)?;
     let targets = match args.objects.is_given() {
         true => place.targets(args.objects.dataset(args.dataset_seed)?),
         false => place.one_object()?,
     };
-    Ok(What { targets, credentials: place.credentials, auth: place.auth, spread: place.spread, form: None })
+    let Place { credentials, auth, spread, query, .. } = place;
+    Ok(What { targets, credentials, auth, spread, form: None, query })
 }
 
 /// What is named to a system: words without a scheme, and the lines of a list; or a dataset.
@@ -68,7 +71,8 @@ fn of_system(args: &Args) -> Result<What, Failure> {
         let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
         (spoken.targets(&names, args.url_file.as_deref())?, spoken.place, spoken.form)
     };
-    Ok(What { targets, credentials: place.credentials, auth: place.auth, spread: place.spread, form: Some(form) })
+    let Place { credentials, auth, spread, query, .. } = place;
+    Ok(What { targets, credentials, auth, spread, form: Some(form), query })
 }
 
 /// What becomes of the bodies of answers.
@@ -105,7 +109,7 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
     if args.call.is_some() && args.dialect.system != Some(dialect::System::Filestash) {
         return Err(Failure::usage("--do needs --as filestash"));
     }
-    let What { mut targets, credentials, auth, spread, form } = what(args)?;
+    let What { mut targets, credentials, auth, spread, form, query } = what(args)?;
     let range = range(args)?;
     if let Some(size) = args.object_size {
         for item in targets.items_mut() {
@@ -124,7 +128,7 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
         checks.etag_is_name = form.etag_is_name;
     }
     let answers = answers(args, &targets, form, checks.encoding_asked)?;
-    let request = RequestPlan { checks, answers, ..request(args, headers, range, form)? };
+    let request = RequestPlan { checks, answers, query, ..request(args, headers, range, form)? };
     let asked = load::Asked {
         targets,
         choice: if args.order == Order::Random { Choice::Random } else { Choice::RoundRobin },

@@ -15,6 +15,8 @@ pub struct Place {
     pub origins: Vec<Origin>,
     /// Path of the bucket or folder, as it is sent, without a slash at its end.
     pub container: String,
+    /// What stands behind the path of every object, without the question mark.
+    pub query: Option<Box<str>>,
     /// What goes before every key: empty, or with a slash at its end.
     pub prefix: String,
     /// Who asks.
@@ -30,6 +32,15 @@ pub struct Place {
 impl Place {
     /// The place that one `s3://BUCKET/PREFIX` names, or one or several URLs of the same path.
     pub fn of(typed: &[String], s3: &s3::Args) -> Result<Self, Failure> {
+        let place = Self::with_query(typed, s3)?;
+        match (&place.query, typed) {
+            (Some(_), [text, ..]) => Err(refused(text, &"objects lie below a path: leave the query out")),
+            _ => Ok(place),
+        }
+    }
+
+    /// The same, where URLs may have a query, which then belongs to every request: keys go into the path before it.
+    pub fn with_query(typed: &[String], s3: &s3::Args) -> Result<Self, Failure> {
         match typed {
             [] => {
                 Err(Failure::usage("where to? Write http://host:port/path, or s3://BUCKET/PREFIX with --endpoint URL"))
@@ -51,6 +62,7 @@ impl Place {
         Ok(Self {
             origins,
             container: container.trim_end_matches('/').to_owned(),
+            query: None,
             prefix: folder(&location.key),
             auth: service.auth,
             credentials: None,
@@ -60,20 +72,16 @@ impl Place {
     }
 
     fn of_urls(typed: &[String], spread: Spread) -> Result<Self, Failure> {
-        let refused =
-            |text: &str, why: &dyn std::fmt::Display| Failure::usage(format!("`{}`: {why}", redact::url_text(text)));
         let (mut origins, mut container, mut credentials) = (Vec::new(), None, None);
         for text in typed {
             if S3Location::is_meant(text) {
                 return Err(refused(text, &"one s3:// location alone; several servers are --endpoint URL,URL"));
             }
             let url = Url::parse(text).map_err(|error| refused(text, &error))?;
-            if url.target().contains('?') {
-                return Err(refused(text, &"objects lie below a path: leave the query out"));
-            }
-            let path = url.target().trim_end_matches('/').to_owned();
-            if container.get_or_insert_with(|| path.clone()) != &path {
-                return Err(refused(text, &"several servers have to have the same path"));
+            let (path, query) = url.target().split_once('?').unwrap_or((url.target(), ""));
+            let place = (path.trim_end_matches('/').to_owned(), query.to_owned());
+            if container.get_or_insert_with(|| place.clone()) != &place {
+                return Err(refused(text, &"several servers have to have the same path and query"));
             }
             let found = url.credentials().map(|found| format!("{}:{}", found.user(), found.password()));
             if let Some(found) = found
@@ -83,8 +91,10 @@ impl Place {
             }
             origins.push(url.origin().clone());
         }
-        let container = container.unwrap_or_default();
-        Ok(Self { origins, container, prefix: String::new(), auth: Auth::None, credentials, spread, can_list: false })
+        let (container, query) = container.unwrap_or_default();
+        let query = Some(query).filter(|query| !query.is_empty()).map(Into::into);
+        let prefix = String::new();
+        Ok(Self { origins, container, query, prefix, auth: Auth::None, credentials, spread, can_list: false })
     }
 
     /// The one object that an S3 location names.
@@ -141,6 +151,10 @@ impl Place {
         let (container, prefix) = (self.container.as_str().into(), self.prefix.as_str().into());
         Targets::of_dataset(self.origins.clone(), Area { dataset, objects, container, prefix })
     }
+}
+
+fn refused(text: &str, why: &dyn std::fmt::Display) -> Failure {
+    Failure::usage(format!("`{}`: {why}", redact::url_text(text)))
 }
 
 /// A prefix as a folder.

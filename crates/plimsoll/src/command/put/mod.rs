@@ -22,7 +22,8 @@ use std::sync::Arc;
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER)]
 pub struct Args {
-    /// Where objects go: http://host:port/path (several for several servers), or s3://BUCKET/PREFIX.
+    /// Where objects go: http://host:port/path (several for several servers; keys go behind the path, and
+    /// a query stays), or s3://BUCKET/PREFIX.
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
     /// The objects.
@@ -81,7 +82,7 @@ pub fn plan(args: &Args) -> Result<Plan, Failure> {
     args.dialect.check()?;
     let spoken = args.dialect.spoken(Ask::Write, &args.urls, &args.s3, load::beside(&args.common))?;
     let (place, form) = match spoken {
-        None => (Place::of(&args.urls, &args.s3)?, None),
+        None => (Place::with_query(&args.urls, &args.s3)?, None),
         Some(spoken) => spoken.area().map(|(place, form)| (place, Some(form)))?,
     };
     if args.chunked && args.common.requests.http10 {
@@ -98,7 +99,13 @@ pub fn plan(args: &Args) -> Result<Plan, Failure> {
         Some(Method::Post) => "POST",
     };
     let body = BodyPlan { source, framing, expect_continue: args.expect_continue };
-    let request = RequestPlan { headers, body: Some(body), checks, ..RequestPlan::new(method, OpKind::Put) };
+    let request = RequestPlan {
+        headers,
+        body: Some(body),
+        checks,
+        query: place.query.clone(),
+        ..RequestPlan::new(method, OpKind::Put)
+    };
     let mix = match args.multipart {
         None => Mix::one(request),
         Some(_) if args.s3.has_trailer() => {
