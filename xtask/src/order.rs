@@ -17,6 +17,11 @@ impl Shuffler {
         }
     }
 
+    /// The next number.
+    pub fn number(&mut self) -> u64 {
+        self.next()
+    }
+
     /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

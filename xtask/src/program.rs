@@ -18,7 +18,7 @@ pub const EXTRA: Duration = Duration::from_secs(60);
 #[derive(clap::Args, Debug)]
 pub struct Choice {
     /// Measure this program instead of building one.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, visible_alias = "program", value_name = "FILE")]
     plimsoll: Option<PathBuf>,
 }
 

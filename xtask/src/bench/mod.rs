@@ -9,6 +9,7 @@ mod peers_table;
 mod sequential;
 mod sign;
 mod start;
+mod verdict;
 
 use crate::failure::Result;
 use crate::host;
@@ -37,6 +38,8 @@ pub enum Bench {
     Line(line::Args),
     /// The test that ends levels of a search early, under bursts: how often it is wrong. On simulated time.
     Sequential(sequential::Args),
+    /// Causes planted against limits named: whether results and limits are right.
+    Verdict(verdict::Args),
 }
 
 /// Carries it out.
@@ -50,6 +53,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Sign(args) => sign::run(args),
         Bench::Line(args) => line::run(args),
         Bench::Sequential(args) => sequential::run(args),
+        Bench::Verdict(args) => verdict::run(args),
     }
 }
 

@@ -1,0 +1,225 @@
+//! What is done to the client: CPU quotas, stops, neighbors, networks with limits. Everything ends with its value.
+
+use super::causes::Cause;
+use crate::failure::{Result, While, failure};
+use crate::process::{CLIENT, Place, Running, SERVER, start};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const CPU: &str = "/sys/fs/cgroup/cpu";
+const FREEZER: &str = "/sys/fs/cgroup/freezer";
+/// CPU time of the client's group in each period of 100 ms.
+const QUOTA_US: u32 = 4_000;
+/// Descriptors of a client with too few.
+const DESCRIPTORS: &str = "100";
+/// Local ports of a client with too few.
+const PORTS: &str = "40000 40063";
+const LINK: &str = "tbf rate 40mbit burst 64kb latency 100ms";
+const SERVER_SIDE: &str = "10.99.0.1";
+const CLIENT_SIDE: &str = "10.99.0.2";
+
+/// What surrounds one run.
+#[derive(Default)]
+pub struct Surroundings {
+    /// Goes before the command of the target.
+    pub server_prefix: Vec<String>,
+    /// Goes before the command of the client.
+    pub client_prefix: Vec<String>,
+    /// Where the target listens.
+    pub address: Option<&'static str>,
+    group: Option<Group>,
+    /// Processes that hold networks or spin.
+    helpers: Vec<Running>,
+}
+
+/// A control group of this harness.
+struct Group(PathBuf);
+
+impl Group {
+    fn make(controller: &str) -> Result<Self> {
+        if !Path::new(controller).join("tasks").exists() {
+            return Err(failure(format_args!("not run: {controller} is no control group of version 1")));
+        }
+        let path = Path::new(controller).join(format!("plimsoll-verdict-{}", std::process::id()));
+        fs::create_dir(&path).cannot(format_args!("make {} (not root?)", path.display()))?;
+        Ok(Self(path))
+    }
+
+    fn write(&self, file: &str, value: &str) -> Result<()> {
+        fs::write(self.0.join(file), value).cannot(format_args!("write {file} of a control group"))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::write(self.0.join("freezer.state"), "THAWED");
+        // The kernel needs a moment after the last member has ended.
+        for _ in 0..100 {
+            if fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Surroundings {
+    /// What is there before client and target start.
+    pub fn of(cause: Cause) -> Result<Self> {
+        let mut all = Self::default();
+        match cause {
+            Cause::ClientQuota => {
+                let group = Group::make(CPU)?;
+                group.write("cpu.cfs_quota_us", &QUOTA_US.to_string())?;
+                let join = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.0.display());
+                all.client_prefix = words(&["sh", "-c", &join, "sh"]);
+                all.group = Some(group);
+            }
+            Cause::ClientThreadStopped => all.group = Some(Group::make(FREEZER)?),
+            Cause::ClientNeighbor => all.helpers.push(spin(CLIENT)?),
+            Cause::SharedHost | Cause::SharedHostLowRate => all.helpers.extend([spin(SERVER)?, spin(CLIENT)?]),
+            Cause::Descriptors => {
+                all.client_prefix = words(&["prlimit", &format!("--nofile={DESCRIPTORS}:{DESCRIPTORS}")]);
+            }
+            Cause::Ports => all.few_ports()?,
+            Cause::LinkFull => all.slow_link()?,
+            _ => {}
+        }
+        Ok(all)
+    }
+
+    /// Client and target in a network of their own with few local ports, which are not used again soon.
+    fn few_ports(&mut self) -> Result<()> {
+        let network = network()?;
+        let inside = enter(network.id());
+        let script = format!(
+            "ip link set lo up && echo {PORTS} > /proc/sys/net/ipv4/ip_local_port_range && echo 0 > /proc/sys/net/ipv4/tcp_tw_reuse"
+        );
+        shell(&inside, &script)?;
+        (self.server_prefix, self.client_prefix) = (inside.clone(), inside);
+        self.helpers.push(network);
+        Ok(())
+    }
+
+    /// Client and target in two networks with a slow pair of devices in between.
+    fn slow_link(&mut self) -> Result<()> {
+        let (server, client) = (network()?, network()?);
+        let (at_server, at_client) = (enter(server.id()), enter(client.id()));
+        shell(&at_server, &format!("ip link add name va type veth peer name vb netns {}", client.id()))?;
+        for (inside, device, address) in [(&at_server, "va", SERVER_SIDE), (&at_client, "vb", CLIENT_SIDE)] {
+            let script = format!(
+                "ip address add {address}/24 dev {device} && ip link set {device} up && tc qdisc add dev {device} root {LINK}"
+            );
+            shell(inside, &script)?;
+        }
+        (self.server_prefix, self.client_prefix, self.address) = (at_server, at_client, Some(SERVER_SIDE));
+        self.helpers.extend([server, client]);
+        Ok(())
+    }
+
+    /// What is done to the client while it runs. Ends when the client is over.
+    pub fn disturb(&mut self, cause: Cause, client: u32, length: Duration) -> Result<()> {
+        match cause {
+            Cause::ClientDutyCycle => self.helpers.push(stops(client, "0", "0.080", "0.020")?),
+            Cause::ClientStopped => self.helpers.push(stops(client, "1", "1", "20")?),
+            Cause::ClientBursts => self.helpers.push(stops(client, "0.5", "0.050", "0.950")?),
+            Cause::ClientThreadStopped => self.freeze_thread(client, length)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Freezes the busiest thread of the client for a second.
+    fn freeze_thread(&self, client: u32, length: Duration) -> Result<()> {
+        let Some(group) = &self.group else { return Ok(()) };
+        std::thread::sleep(Duration::from_secs(1).min(length / 3));
+        let thread = busiest_thread(client).ok_or_else(|| failure("the client has no threads: it has ended"))?;
+        group.write("tasks", &thread.to_string())?;
+        group.write("freezer.state", "FROZEN")?;
+        std::thread::sleep(Duration::from_secs(1));
+        group.write("freezer.state", "THAWED")
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+fn quiet(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn spin(place: Place) -> Result<Running> {
+    start(quiet("sh").args(["-c", "while :; do :; done"]), place)
+}
+
+/// Stops a process and lets it continue, again and again. All times in seconds.
+fn stops(process: u32, first: &str, stopped: &str, running: &str) -> Result<Running> {
+    let script = format!(
+        "sleep {first}; while kill -STOP {process}; do sleep {stopped}; kill -CONT {process} || exit; sleep {running}; done"
+    );
+    start(quiet("sh").args(["-c", &script]), Place::AllCores)
+}
+
+/// A process in a network of its own.
+fn network() -> Result<Running> {
+    let running = start(quiet("unshare").args(["--net", "sleep", "3600"]), Place::AllCores)?;
+    let own = fs::read_link("/proc/self/ns/net").cannot("read this network's name")?;
+    let begun = Instant::now();
+    while fs::read_link(format!("/proc/{}/ns/net", running.id())).is_ok_and(|network| network == own) {
+        if begun.elapsed() > Duration::from_secs(5) {
+            return Err(failure("not run: no network of its own can be made (not root?)"));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(running)
+}
+
+fn enter(process: u32) -> Vec<String> {
+    words(&["nsenter", "--net", "--target", &process.to_string(), "--"])
+}
+
+fn shell(prefix: &[String], script: &str) -> Result<()> {
+    let (program, rest) = prefix.split_first().ok_or_else(|| failure("no command"))?;
+    let output = Command::new(program).args(rest).args(["sh", "-c", script]).stdin(Stdio::null()).output();
+    let output = output.cannot("prepare a network")?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let reason = String::from_utf8_lossy(&output.stderr);
+    Err(failure(format_args!("not run: no such network can be made here: {}", reason.trim())))
+}
+
+fn busiest_thread(process: u32) -> Option<u32> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let used = threads.filter_map(|thread| {
+        let path = thread.ok()?.path();
+        let nanos: u64 = fs::read_to_string(path.join("schedstat")).ok()?.split(' ').next()?.parse().ok()?;
+        Some((nanos, path.file_name()?.to_str()?.parse().ok()?))
+    });
+    used.max().map(|(_, thread)| thread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_stopped_and_continued() {
+        let victim = start(quiet("sh").args(["-c", "while :; do :; done"]), Place::AllCores).unwrap();
+        assert_eq!(busiest_thread(victim.id()), Some(victim.id()));
+        let _stops = stops(victim.id(), "0", "0.01", "0.01").unwrap();
+        let begun = Instant::now();
+        let state = || fs::read_to_string(format!("/proc/{}/stat", victim.id())).unwrap().contains(") T ");
+        for wanted in [true, false, true] {
+            while state() != wanted {
+                assert!(begun.elapsed() < Duration::from_secs(20), "it is never stopped: {wanted}");
+                std::thread::yield_now();
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A small version of the whole: one row against the Go server, with a shell script in the place of the program.
+
+use super::*;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Whether `go` is there. Where it is absent the test is skipped, or fails where `REQUIRE_PEERS=1`.
+fn has_go() -> bool {
+    let found = Command::new("go").arg("version").output().is_ok();
+    let required = std::env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1");
+    assert!(found || !required, "go is not installed, and REQUIRE_PEERS=1");
+    if !found {
+        say::note("skipped: go is not installed");
+    }
+    found
+}
+
+/// A program that sends a few requests with a shell's means and prints a report with these percentiles.
+fn stand_in(directory: &Path, limit: &str, p50_nanos: u64) -> PathBuf {
+    let report = json!({"limited_by": limit, "operations": {"offered": 3, "ok": 3}, "asked": {"model": "open"},
+        "times": {"response": {"quantiles": [{"q": 0.5, "nanos": p50_nanos}]}}});
+    let script = format!(
+        "#!/bin/bash
+for url; do :; done
+rest=${{url#http://}}; host=${{rest%%/*}}
+for number in 1 2 3; do
+    exec 3<>/dev/tcp/${{host%%:*}}/${{host##*:}}
+    printf 'GET /object HTTP/1.0\\r\\n\\r\\n' >&3
+    cat <&3 >/dev/null
+done
+echo '{report}'
+"
+    );
+    let path = directory.join("stand-in");
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+fn trial() -> Trial {
+    Trial { cause: Cause::TargetDelay, variant: Cause::TargetDelay.variant(0), seconds: 1, seed: 1 }
+}
+
+#[test]
+fn a_run_is_judged_by_the_log_of_the_target() {
+    if !has_go() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    // A service takes 20 ms and what timers add; a busy machine may add more.
+    for (limit, p50_nanos, right, spoiled) in [("rate", 21_000_000, true, false), ("target", 5_000_000, false, true)] {
+        let bench = Bench::new(stand_in(directory.path(), limit, p50_nanos)).unwrap();
+        let tries = (0..5).map(|_| bench.carry_out(trial()).unwrap().judged());
+        let wanted = |run: &Judged| run.named_right == right && run.spoiled == Some(spoiled) && run.word == Word::Pass;
+        let runs: Vec<Judged> = tries.collect();
+        assert!(runs.iter().any(wanted), "{runs:?}");
+    }
+}
+
+#[test]
+fn seeds_differ_and_fit_the_target() {
+    let runs = Cause::value_variants().iter().flat_map(|&cause| (0..20).map(move |repeat| seed_of(7, cause, repeat)));
+    let seeds: Vec<u64> = runs.collect();
+    assert!(seeds.iter().all(|&seed| i64::try_from(seed).is_ok()));
+    assert_eq!(seeds.iter().collect::<std::collections::HashSet<_>>().len(), seeds.len());
+}
+
+#[test]
+fn command_lines_follow_the_variant() {
+    let words = |cause: Cause, repeat| {
+        words(Trial { cause, variant: cause.variant(repeat), seconds: 5, seed: 1 }, "URL").join(" ")
+    };
+    assert_eq!(words(Cause::TargetQueue, 0), "get --json --quiet --insecure -d 5s -R 380 URL");
+    assert_eq!(words(Cause::TargetQueue, 1), "get --json --quiet --insecure -d 5s -c 16 URL");
+    assert_eq!(
+        words(Cause::TargetQueue, 2),
+        "put --json --quiet --insecure -d 5s -R 380 --http2 --count 1000 --size 1024 URL"
+    );
+    assert!(words(Cause::ClientSignedUpload, 0).ends_with("--payload signed s3://bucket/objects URL"));
+    assert!(words(Cause::Ports, 0).contains("--no-keepalive"));
+}
