@@ -200,8 +200,8 @@ impl Cause {
         match self {
             Self::TargetDelay => Discipline { service: ms(20), ..FAST },
             Self::TargetExponential => Discipline { service: ms(20), exponential: true, ..FAST },
-            // Far from a share that is itself printed as a percentile.
-            Self::TargetStall => Discipline { service: ms(5), stall: Some((ms(1500), ms(1000))), ..FAST },
+            // 16 % of 5 s: not a share that is itself printed as a percentile, where one operation more or less decides.
+            Self::TargetStall => Discipline { service: ms(5), stall: Some((ms(1500), ms(800))), ..FAST },
             Self::TargetQueue => queue,
             Self::TargetQueueExponential => Discipline { exponential: true, ..queue },
             Self::TargetRateCap => Discipline { servers: 1, rate: 10_000_000, size: 50_000, ..FAST },

@@ -68,6 +68,7 @@ pub fn run(args: &Args) -> Result<()> {
     let seed = args.seed.unwrap_or_else(seed_from_clock);
     say::line(format_args!("seed      {seed} (--seed repeats the service times)"));
     let causes = if args.only.is_empty() { Cause::value_variants() } else { &args.only };
+    announce(causes, args);
     let (mut runs, mut lines) = (Vec::new(), Vec::new());
     for &cause in causes {
         for repeat in 0..args.repeats {
@@ -96,6 +97,15 @@ pub fn run(args: &Args) -> Result<()> {
         fs::write(path, format!("{all:#}\n")).cannot(format_args!("write {}", path.display()))?;
     }
     Ok(())
+}
+
+/// Prints how much there is to do.
+fn announce(causes: &[Cause], args: &Args) {
+    // Start and end of target and client, and what a backlog takes to drain.
+    const BESIDE: u64 = 2;
+    let each = causes.iter().map(|cause| cause.seconds().unwrap_or(args.seconds) + BESIDE);
+    let minutes = (each.sum::<u64>() * u64::from(args.repeats)).div_ceil(60);
+    say::line(format_args!("runs      {} rows, {} of each, about {minutes} min", causes.len(), args.repeats));
 }
 
 fn print(runs: &[Judged]) {

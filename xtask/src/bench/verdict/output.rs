@@ -133,7 +133,8 @@ fn limit(report: &Value) -> Result<Limit, String> {
 
 fn printed(report: &Value) -> Vec<Printed> {
     let quantiles = report.pointer("/times/response/quantiles").and_then(Value::as_array);
-    quantiles.into_iter().flatten().filter_map(one).collect()
+    // The maximum is one operation, not a percentile.
+    quantiles.into_iter().flatten().filter_map(one).filter(|printed| printed.q < 1.0).collect()
 }
 
 fn one(quantile: &Value) -> Option<Printed> {
@@ -164,7 +165,7 @@ mod tests {
     fn a_report_is_read_with_and_without_a_result_word() {
         let old = json!({"verdict": "valid", "limited_by": "shared_host", "operations": {"offered": 9, "ok": 9},
             "asked": {"model": "open"}, "notes": [{"name": "rate_not_made"}],
-            "times": {"response": {"quantiles": [{"q": 0.5, "nanos": 2_000_000}, {"q": 0.999, "nanos": null}]}}});
+            "times": {"response": {"quantiles": [{"q": 0.5, "nanos": 2_000_000}, {"q": 0.999, "nanos": null}, {"q": 1.0, "nanos": 9_000_000}]}}});
         let output = read(&old, 3);
         assert_eq!((output.word, output.limit, output.offered, output.ok), (Word::Unusable, Limit::SharedHost, 9, 9));
         assert_eq!(output.printed, [Printed { q: 0.5, low: 0.002, high: 0.002 }]);
