@@ -397,6 +397,8 @@ impl<'p, N: Network> RunLoop<'p, N> {
         let own = match &self.pacer {
             Pacer::Closed(closed) => closed.next_wake(),
             Pacer::Open(open) if open.starved && open.free_slots.is_empty() => Instant::NEVER,
+            // Nothing starts any more, whatever is due.
+            Pacer::Open(_) if self.control.is_spent() => Instant::NEVER,
             Pacer::Open(open) => {
                 let timeline = self.recorder.timeline();
                 let last = || open.exhausted_at(timeline).filter(|_| self.in_flight == 0);
