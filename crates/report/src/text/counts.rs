@@ -46,12 +46,8 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     }
     if let Some(mean) = summary.mean_in_flight() {
         let peak = summary.in_flight_peak;
-        // In a run of less than a second the ends of intervals say nothing about the peak.
-        let most = if peak as f64 >= mean {
-            format!(", {} at most at the end of a second", count(peak))
-        } else {
-            String::new()
-        };
+        // Runs that were saved by earlier versions know no more than the number at the end of each second.
+        let most = if peak as f64 >= mean { format!(", {} at most", count(peak)) } else { String::new() };
         page.item("in flight", &format!("{mean:.1} on average{most}"));
     }
     for judged in &result::of(run).objectives {
