@@ -59,11 +59,11 @@ impl Stalls {
     #[cold]
     pub fn note(&self, from: Instant, now: Instant, level: Option<f64>) {
         let late_until = self.late_until.fetch_max(now.as_nanos(), Ordering::Relaxed);
-        let more = now.as_nanos().saturating_sub(from.as_nanos().max(late_until));
         if self.is_open() {
+            let more = now.as_nanos().saturating_sub(from.as_nanos().max(late_until));
             self.stood_still.fetch_add(more, Ordering::Relaxed);
         } else {
-            self.stood_still.store(more, Ordering::Relaxed);
+            self.stood_still.store(now.nanos_since(from), Ordering::Relaxed);
             self.level.store(level.unwrap_or(f64::INFINITY).to_bits(), Ordering::Relaxed);
         }
         // Threads that stall together store about the same.
@@ -134,6 +134,8 @@ pub(crate) struct LevelGauge {
     looked: Instant,
     seen: u64,
     level: Option<f64>,
+    /// Stretches that can still not be learned from.
+    unsettled: u32,
 }
 
 /// The level before a stall is that of about the last so many nanoseconds.
@@ -151,7 +153,8 @@ pub(crate) fn stretch(rate: f64) -> Duration {
 
 impl LevelGauge {
     pub fn new(now: Instant) -> Self {
-        Self { from: now, area: 0.0, looked: now, seen: 0, level: None }
+        // A run begins with nothing in flight, which is no level to return to.
+        Self { from: now, area: 0.0, looked: now, seen: 0, level: None, unsettled: 1 }
     }
 
     /// The level so far, if one is known.
@@ -180,6 +183,10 @@ impl LevelGauge {
 
     /// A stretch without a stall had that mean and that length.
     pub fn learn(&mut self, mean: f64, length: Duration) {
+        if self.unsettled > 0 {
+            self.unsettled -= 1;
+            return;
+        }
         let weight = (length.as_nanos() as f64 / MEMORY_NANOS).min(1.0);
         self.level = Some(self.level.map_or(mean, |level| level + weight * (mean - level)));
     }
@@ -249,6 +256,8 @@ mod tests {
         assert_eq!(gauge.see(at(0), 4, ms(10)), None);
         assert_eq!(gauge.see(at(5), 2, ms(10)), None);
         assert_eq!(gauge.see(at(10), 0, ms(10)), Some((at(0), 3.0)));
+        gauge.learn(1.0, ms(10));
+        assert_eq!(gauge.level(), None, "it began with nothing in flight");
         gauge.learn(3.0, ms(10));
         gauge.learn(13.0, ms(10));
         assert_eq!(gauge.level(), Some(4.0), "100 ms are remembered");

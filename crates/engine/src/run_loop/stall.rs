@@ -123,7 +123,10 @@ impl<N: Network> RunLoop<'_, N> {
     /// This client stood in the way from `from` to `now`.
     #[cold]
     pub(super) fn stalled(&mut self, from: Instant, now: Instant) {
-        self.control.stalls().note(from, now, self.stall_watch.level.level());
+        // The slots of a closed loop are always in flight: once its thread runs again, nothing has piled up.
+        let scheduled = self.stall_watch.pacing == Pacing::Scheduled;
+        let level = self.stall_watch.level.level().filter(|_| scheduled);
+        self.control.stalls().note(from, now, level);
     }
 
     /// Looks whether what a stall has done is over; learns what is in flight when there is none.
