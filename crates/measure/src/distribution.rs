@@ -183,6 +183,8 @@ impl Distribution {
             self.moments.min = histogram.lowest_equivalent(highest).max(from.min);
         }
         self.moments.max = highest.min(from.max);
+        // A damaged record can have a minimum above some of its values.
+        self.moments.min = self.moments.min.min(self.moments.max);
         self.moments.count = self.moments.count.saturating_add(count);
     }
 
@@ -376,6 +378,16 @@ mod tests {
 
     fn close(found: u64, truth: u64) -> bool {
         found.abs_diff(truth) as f64 <= (truth as f64 * 1e-3).max(RESOLUTION as f64)
+    }
+
+    #[test]
+    fn a_minimum_that_is_a_lie_does_no_harm() {
+        let text = serde_json::to_string(&of(&[10_000, 1_000_000])).unwrap();
+        let lies = text.replace("\"min\":10000", "\"min\":900000");
+        assert_ne!(text, lies);
+        let whole: Distribution = serde_json::from_str(&lies).unwrap();
+        let left = whole.without(&of(&[1_000_000]));
+        assert_eq!((left.count(), left.quantile(0.1), left.quantile(1.0)), (1, left.max(), left.max()));
     }
 
     proptest! {

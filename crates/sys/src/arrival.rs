@@ -30,9 +30,9 @@ impl ArrivalDates {
     }
 }
 
-/// Asks for the dates of what is read from `socket`.
-pub(crate) fn ask(socket: &Socket) -> io::Result<()> {
-    set(socket.as_raw_fd(), SHOW)
+/// Has the dates of what is read from `socket` shown, or no longer: each read pays a little for it.
+pub(crate) fn show(socket: &Socket, on: bool) -> io::Result<()> {
+    set(socket.as_raw_fd(), if on { SHOW } else { 0 })
 }
 
 fn set(fd: RawFd, flags: libc::c_int) -> io::Result<()> {
@@ -67,8 +67,10 @@ fn date(message: &libc::msghdr) -> Option<Duration> {
     // SAFETY: a header that the macros find is inside that buffer, or null.
     while let Some(found) = unsafe { header.as_ref() } {
         if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) {
+            // SAFETY: the header is one that the macros found.
+            let times = unsafe { libc::CMSG_DATA(header) }.cast::<libc::timespec>();
             // SAFETY: the data of this kind of message is three times, the first of which is that of the software.
-            let time = unsafe { ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::timespec>()) };
+            let time = unsafe { ptr::read_unaligned(times) };
             let (seconds, nanos) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
             return Some(Duration::new(seconds, nanos)).filter(|date| !date.is_zero());
         }

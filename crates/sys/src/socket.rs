@@ -152,10 +152,12 @@ impl Socket {
     /// As [`Socket::recv`], with the wall time (since 1970) at which the newest byte read came to this host, where the
     /// kernel knows it: on TCP, while an [`crate::arrival::ArrivalDates`] lives.
     pub fn recv_dated(&self, room: &mut [u8]) -> io::Result<(usize, Option<Duration>)> {
-        if self.kind != Kind::Tcp || arrival::ask(self).is_err() {
+        if self.kind != Kind::Tcp || arrival::show(self, true).is_err() {
             return self.recv(room).map(|bytes| (bytes, None));
         }
-        arrival::receive(self, room)
+        let received = arrival::receive(self, room);
+        let _ = arrival::show(self, false);
+        received
     }
 
     /// Drops up to `max` received bytes inside the kernel, without copying them; answers how many there were, 0 being

@@ -4,6 +4,8 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use sys::arrival::ArrivalDates;
+use sys::clock::realtime;
 use sys::{Connected, Events, Interest, Poller, Socket};
 
 const ANY_PORT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
@@ -198,4 +200,47 @@ fn a_blocking_read_ends_at_its_timeout() {
         }
     };
     assert_eq!(full.kind(), ErrorKind::WouldBlock, "after {sent} bytes that nobody read");
+}
+
+#[test]
+fn what_comes_is_dated() {
+    let _dates = ArrivalDates::start().unwrap();
+    let (client, server) = tcp_pair();
+    let mut room = [0; 100];
+    // The kernel takes a while until it dates what comes.
+    for _ in 0..500 {
+        let before = realtime();
+        send_all(&server, b"123");
+        wait_for(&client, Interest::Read);
+        let sent = realtime();
+        std::thread::sleep(Duration::from_millis(5));
+        let (bytes, came) = client.recv_dated(&mut room).unwrap();
+        assert_eq!(&room[..bytes], b"123");
+        if let Some(came) = came {
+            assert!(before <= came && came <= sent, "{before:?}, {came:?}, {sent:?}");
+            let nothing = client.recv_dated(&mut room).unwrap_err();
+            assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
+            return;
+        }
+    }
+    panic!("nothing was dated");
+}
+
+#[test]
+fn the_newest_byte_is_dated() {
+    let _dates = ArrivalDates::start().unwrap();
+    let (client, server) = tcp_pair();
+    let mut room = [0; 100];
+    for _ in 0..100 {
+        send_all(&server, b"1");
+        std::thread::sleep(Duration::from_millis(5));
+        let between = realtime();
+        send_all(&server, b"2");
+        std::thread::sleep(Duration::from_millis(2));
+        match client.recv_dated(&mut room).unwrap() {
+            (2, Some(came)) => return assert!(came >= between, "{came:?}, {between:?}"),
+            (_, _) => continue,
+        }
+    }
+    panic!("nothing was dated");
 }

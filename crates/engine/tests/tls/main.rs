@@ -267,6 +267,17 @@ fn a_free_connection_with_nothing_to_read_is_kept() {
 }
 
 #[test]
+fn what_comes_inside_tls_is_dated() {
+    let authority = Authority::new();
+    let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), 1000));
+    let mut plan = plan_for(&endpoint, "https", &trusting(&authority));
+    (plan.load, plan.stop.time, plan.stop.ops) = (closed(4), Some(ms(400)), None);
+    // The kernel takes a while until it dates what comes.
+    let share = (0..10).find_map(|_| carry_out(&plan).0.client_share()).expect("the kernel dates what comes");
+    assert!(!share.at_least && share.samples > 0, "a response fits one segment: {share:?}");
+}
+
+#[test]
 fn sessions_are_taken_up_again_unless_that_is_off() {
     let authority = Authority::new();
     let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), 10));

@@ -34,9 +34,9 @@ use store::{End, EndReason, SavedRun, Server, StoreError, StoreErrorKind};
 use study::decision::Decision;
 
 /// Descriptors that the program needs besides its connections: for files and the resolver, and for each thread that makes load a
-/// poller, a timer and the kernel's account of it.
+/// poller, a timer, the kernel's account of it, and a socket for which the kernel dates what comes.
 pub fn own_descriptors(threads: u32) -> u64 {
-    64 + 3 * u64::from(threads)
+    64 + 4 * u64::from(threads)
 }
 
 /// How the result is printed.
