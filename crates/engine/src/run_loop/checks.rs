@@ -48,11 +48,10 @@ pub(super) fn at_head(head: &Head, asked: &Asked, checks: &Checks) -> AtHead {
     }
     let range = |cause| failed(AttemptClass::Range, cause, Phase::Head);
     match (status, asked.range) {
-        (200, Some(wanted)) if holds_range(head, wanted) => {
-            if checks.ranges == RangeStatus::Only206 {
-                return Doomed(range(Cause::RangeBy200));
-            }
-        }
+        (200, Some(wanted)) if holds_range(head, wanted) => match checks.ranges {
+            RangeStatus::Only206 => return Doomed(range(Cause::RangeBy200)),
+            RangeStatus::Also200 => {}
+        },
         (200, Some(_)) => return Cut(range(Cause::RangeIgnored)),
         (206, None) => return Doomed(range(Cause::UnaskedPartial)),
         (206, Some(_)) if head.content_type_multipart_byteranges => return Doomed(range(Cause::MultipartRange)),

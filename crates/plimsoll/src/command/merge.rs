@@ -300,9 +300,9 @@ fn write(parts: &[Part], overlap: &Overlap, begin: &Begin, out: &Path) -> Result
         server: ends().find_map(|end| end.server.clone()),
         peak_memory_bytes: ends().map(|end| end.peak_memory_bytes).fold(0, u64::saturating_add),
         cpu_nanos: ends().map(|end| end.cpu_nanos).fold(0, u64::saturating_add),
-        uploads: ends().filter_map(|end| end.uploads).reduce(|all, one| all.with(one)),
+        uploads: ends().filter_map(|end| end.uploads).reduce(store::Uploads::with),
         fresh_below: ends().map(|end| end.fresh_below).max().unwrap_or(0),
-        damaged: ends().filter_map(|end| end.damaged.clone()).reduce(|all, one| all.with(one)),
+        damaged: ends().filter_map(|end| end.damaged.clone()).reduce(store::Damaged::with),
     };
     writer.end(&end).map_err(|error| execute::cannot_save("the merged run", &error))
 }
