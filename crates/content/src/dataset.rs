@@ -134,6 +134,13 @@ impl Dataset {
         Some(size)
     }
 
+    /// The number of the object with that key; `None` for a key that is not one of this dataset.
+    #[must_use]
+    pub fn index_of(&self, key: &str) -> Option<u64> {
+        let index = self.description.names.number(key)?;
+        self.object(index).is_some_and(|object| object.key == key).then_some(index)
+    }
+
     /// The size of object `index`.
     #[must_use]
     pub fn size(&self, index: u64) -> Option<ByteSize> {
@@ -220,6 +227,28 @@ mod tests {
 
     fn brute_force(dataset: &Dataset) -> u128 {
         dataset.objects().map(|object| u128::from(object.size.0)).sum()
+    }
+
+    #[test]
+    fn keys_are_known_again() {
+        let named = |prefix: &str, directories: Option<u32>| {
+            let names = Names::new(prefix, 3, ".bin", directories.and_then(std::num::NonZeroU32::new)).unwrap();
+            let sizes = "1KiB".parse().unwrap();
+            Dataset::new(Description { seed: Seed(1), count: 1200, sizes, names, last_bytes: None })
+        };
+        for dataset in [named("o-", None), named("a/b7", None), named("a/b7", Some(16)), named("", Some(3))] {
+            for index in [0, 7, 999, 1000, 1199] {
+                let key = dataset.object(index).unwrap().key;
+                assert_eq!(dataset.index_of(&key), Some(index), "{key}");
+                for other in
+                    [format!("x/{key}"), format!("{key}x"), key.replace(".bin", "0.bin"), key.replace('0', "00")]
+                {
+                    assert!(other == key || dataset.index_of(&other) != Some(index), "{other}");
+                }
+            }
+            assert_eq!(dataset.index_of("o-1200.bin"), None);
+        }
+        assert_eq!(named("o-", None).index_of("o-1.bin"), None);
     }
 
     /// The dummy file generator's own example: 250 MiB in files of 50 MiB.

@@ -66,6 +66,14 @@ impl Names {
         let _ = write!(key, "{stem}{index:0width$}{}", self.parts.extension, width = usize::from(self.parts.digits));
     }
 
+    /// The number in a key, if it is one of these names but for its directory.
+    pub(crate) fn number(&self, key: &str) -> Option<u64> {
+        let last = key.rsplit('/').next()?;
+        let digits = last.strip_prefix(&self.parts.prefix[self.folder..])?.strip_suffix(&self.parts.extension)?;
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then(|| digits.parse().ok())?
+    }
+
     /// The longest key there can be.
     fn longest(&self) -> String {
         let mut key = String::new();

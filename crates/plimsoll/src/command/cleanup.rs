@@ -2,15 +2,17 @@
 //! that is deleted is one that follows from the dataset.
 
 use super::dataset;
-use super::load::{self, place::Place, s3, stored, stored::Stored};
+use super::load::stored::{Patience, Stored, Upload, s3_error};
+use super::load::{self, place::Place, s3, stored};
+use super::prepare::show;
 use crate::execute::watched::{interrupted, watched};
 use crate::failure::Failure;
-use crate::say;
 use content::Dataset;
-use engine::exchange::{Ended, each};
-use engine::plan::{Batch, BatchSize, Lot, Plan, RequestPlan, Targets};
+use engine::exchange::{Ended, aborting, each};
+use engine::plan::{Batch, BatchSize, Checks, Lot, Plan, RequestPlan, Targets, fresh_number, fresh_prefix};
 use measure::OpKind;
 use report::number::plural;
+use report::{JsonAborted, JsonCleaned};
 use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -38,16 +40,18 @@ pub struct Args {
 }
 
 const AFTER: &str =
-    "Deletes the objects of the dataset that was prepared there, those that `mix` wrote beside them (in S3, where they
-can be listed), and the description. --help-all prints every flag.";
+    "Deletes the objects of the dataset that was prepared there, those that `mix` wrote beside them, and the description;
+in S3 it also aborts open multipart uploads of these objects. --help-all prints every flag.";
 
 const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
+/// Objects that are named at once where they cannot be listed.
+const CHUNK: u64 = 1 << 16;
 
 /// Carries it out.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
     let place = Place::of(&args.urls, &args.s3)?;
-    let stored = Stored::reach(&args.common, &place)?;
+    let stored = Stored::reach(&args.common, &place, Patience::Repeat)?;
     let dataset = match args.objects.is_given() {
         true => args.objects.dataset(args.dataset_seed)?,
         false => stored.dataset()?.ok_or_else(|| {
@@ -57,11 +61,49 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         })?,
     };
     let mut delete = Delete::new(args, &place)?;
+    let mut cleaned = JsonCleaned::new();
+    let (aborted, uploads) = delete.uploads(&stored, &place, &dataset)?;
+    cleaned.uploads = uploads;
     let objects = delete.all(stored.plan(), place.targets(dataset.clone()))?;
-    let fresh = delete.fresh(&stored, &place, &dataset)?;
+    (cleaned.dataset_objects, cleaned.missing) = (objects.count(), objects.missing());
+    let mixed = delete.mixed(&stored, &place, &dataset)?;
+    cleaned.mixed_objects = mixed.deleted();
     stored.forget()?;
-    say::out(&format!("{}; and {} that runs had written\n", objects.told(), plural(fresh, "object")))?;
-    Ok(ExitCode::SUCCESS)
+    let told = format!("{}; {}{aborted}", objects.told(), mixed.told());
+    if let Mixed::Unknown = mixed {
+        let all = fresh_prefix(dataset.description().seed.0);
+        return Err(Failure::could_not_run(format!(
+            "{told}: a run of `mix` did not end, and plain HTTP can not list what it wrote: delete {all}* at the server"
+        )));
+    }
+    show(&args.common, &told, serde_json::to_string_pretty(&cleaned))
+}
+
+/// What became of the objects that runs of `mix` wrote next to the dataset.
+enum Mixed {
+    /// So many are gone.
+    Deleted(u64),
+    /// No run is known to have written any, and there is no way to ask.
+    NoneKnown,
+    /// A run has written some, and it is not known which.
+    Unknown,
+}
+
+impl Mixed {
+    fn told(&self) -> String {
+        match *self {
+            Self::Deleted(count) => format!("and {} that runs had written", plural(count, "object")),
+            Self::NoneKnown => "no run of `mix` is known to have written more".to_owned(),
+            Self::Unknown => "what runs had written is left".to_owned(),
+        }
+    }
+
+    fn deleted(&self) -> u64 {
+        match *self {
+            Self::Deleted(count) => count,
+            Self::NoneKnown | Self::Unknown => 0,
+        }
+    }
 }
 
 /// How objects are deleted.
@@ -97,6 +139,13 @@ impl Gone {
         match *self {
             Self::OneByOne { deleted, .. } => deleted,
             Self::InBatches(gone) => gone,
+        }
+    }
+
+    fn missing(&self) -> Option<u64> {
+        match *self {
+            Self::OneByOne { missing, .. } => Some(missing),
+            Self::InBatches(_) => None,
         }
     }
 }
@@ -135,11 +184,26 @@ impl Delete {
         Ok(ended)
     }
 
-    /// Deletes what runs wrote beside the dataset: found by listing, since nobody else knows which there are.
-    fn fresh(&mut self, stored: &Stored<'_>, place: &Place, dataset: &Dataset) -> Result<u64, Failure> {
-        if !place.can_list {
-            return Ok(0);
+    /// Deletes what runs wrote next to the dataset.
+    fn mixed(&mut self, stored: &Stored<'_>, place: &Place, dataset: &Dataset) -> Result<Mixed, Failure> {
+        if place.can_list {
+            return self.listed(stored, place, dataset).map(Mixed::Deleted);
         }
+        let Some(mixed) = stored.mixed()? else { return Ok(Mixed::NoneKnown) };
+        let mut deleted = 0;
+        let mut first = 0;
+        let below = mixed.below.unwrap_or(0);
+        while first < below {
+            let end = below.min(first.saturating_add(CHUNK));
+            deleted += self.all(stored.plan(), place.fresh(dataset.clone(), (first..end).collect()))?.count();
+            first = end;
+        }
+        stored.forget_mixed()?;
+        Ok(mixed.below.map_or(Mixed::Unknown, |_| Mixed::Deleted(deleted)))
+    }
+
+    /// Deletes what runs wrote and a listing shows.
+    fn listed(&mut self, stored: &Stored<'_>, place: &Place, dataset: &Dataset) -> Result<u64, Failure> {
         let mut deleted = 0;
         let mut before = Vec::new();
         loop {
@@ -156,6 +220,45 @@ impl Delete {
             before = numbers;
         }
     }
+
+    /// Aborts open multipart uploads of the objects that are deleted here. What is said of it, with the counts.
+    fn uploads(
+        &self,
+        stored: &Stored<'_>,
+        place: &Place,
+        dataset: &Dataset,
+    ) -> Result<(String, Option<JsonAborted>), Failure> {
+        if !place.can_list {
+            return Ok((String::new(), None));
+        }
+        let open = match stored.open_uploads() {
+            Ok(open) => open,
+            // Not every server knows them, and objects can be deleted all the same.
+            Err(why) => {
+                let why = why.into_message();
+                return Ok((format!("; open multipart uploads can not be listed ({why})"), None));
+            }
+        };
+        let seed = dataset.description().seed.0;
+        let is_ours = |upload: &&Upload| {
+            let key = upload.key.strip_prefix(place.prefix.as_str());
+            key.is_some_and(|key| dataset.index_of(key).is_some() || fresh_number(seed, key).is_some())
+        };
+        let ours: Vec<_> = open.iter().filter(is_ours).collect();
+        let others = (open.len() - ours.len()) as u64;
+        let plan = aborting(stored.plan(), ours.iter().map(|upload| (0, place.path(&upload.key), &*upload.id)));
+        let ended = self.each(&plan, &RequestPlan { checks: Checks::default(), ..self.one.clone() })?;
+        judged(&ended).map_err(|failure| failure.and("open multipart uploads are left"))?;
+        let aborted = ended.good + ended.missing;
+        let mut told = String::new();
+        if aborted > 0 {
+            told = format!("; aborted {}", plural(aborted, "open multipart upload"));
+        }
+        if others > 0 {
+            told += &format!("; {} of other objects left alone", plural(others, "open multipart upload"));
+        }
+        Ok((told, Some(JsonAborted { aborted, others })))
+    }
 }
 
 /// Whether a server has refused batches as such, and not what was in one.
@@ -167,12 +270,13 @@ fn knows_no_batches(ended: &Ended) -> bool {
 fn judged(ended: &Ended) -> Result<(), Failure> {
     let Some(example) = &ended.example else { return Ok(()) };
     let status = example.status.map_or(String::new(), |status| format!(", status {status}"));
-    let said = example.message.as_deref().and_then(|message| DeleteResult::parse(message).ok());
+    let message = example.message.as_deref().unwrap_or_default();
+    let said = DeleteResult::parse(message).ok();
     let code = said.as_ref().and_then(|said| said.errors.first()).map(|error| format!(", {}", error.code));
     Err(Failure::could_not_run(format!(
         "{} could not be deleted ({}{status}{}); the same command goes on",
         plural(ended.failed, "object"),
         example.outcome.cause.about(),
-        code.unwrap_or_default(),
+        code.unwrap_or_else(|| s3_error(message)),
     )))
 }

@@ -33,6 +33,7 @@ mod requests;
 mod s3;
 mod s3_endpoint;
 mod s3_http2;
+mod s3_leftovers;
 mod scenarios;
 mod secrets;
 mod stand_ins;

@@ -3,6 +3,7 @@
 
 use super::support::versitygw::run;
 use super::support::{Ended, Place, Report, Versitygw, shared_cores};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 const DATASET: [&str; 4] = ["--count", "40", "--size", "10..200KiB"];
@@ -17,7 +18,7 @@ pub fn good(ended: Ended) -> Ended {
 /// Operations that ended well, by kind, and their bytes.
 pub fn kinds(report: &Report) -> BTreeMap<String, (u64, u64)> {
     let figures = report.list("/kinds").iter();
-    let read = |kind: &serde_json::Value| {
+    let read = |kind: &Value| {
         let number = |name: &str| kind[name].as_u64().unwrap();
         assert_eq!((number("failed"), number("unfinished")), (0, 0), "{kind}");
         (kind["kind"].as_str().unwrap().to_owned(), (number("ok"), number("ok_body_bytes")))
@@ -34,6 +35,15 @@ pub fn gone(cleaned: &Ended) -> (u64, u64) {
     dataset.zip(fresh.and_then(number)).unwrap_or_else(|| panic!("{}", cleaned.stdout))
 }
 
+/// Objects and bytes that `prepare --json` has written.
+pub fn prepared(ended: &Ended) -> (u64, u64) {
+    let json: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
+    assert_eq!((&json["format"], &json["repeated"]), (&1.into(), &Value::Object(Default::default())), "{json:#}");
+    let number = |name: &str| json[name].as_u64().unwrap_or_else(|| panic!("no {name}: {json:#}"));
+    assert_eq!(number("written"), number("objects"));
+    (number("written"), number("object_bytes"))
+}
+
 #[test]
 fn a_mix_on_a_prepared_dataset_is_counted_as_the_server_counts_it_and_cleaned_up() {
     // Its log does not escape blanks.
@@ -42,8 +52,7 @@ fn a_mix_on_a_prepared_dataset_is_counted_as_the_server_counts_it_and_cleaned_up
     let Some(server) = Versitygw::start() else { return };
     let place = Place::new();
     let prepare = [&["prepare", LOCATION, "--make-bucket", "-c", "4", "--json"][..], &DATASET].concat();
-    let prepared = Report::read(&good(run(&place, &server.endpoint(), &prepare)));
-    let (objects, written) = kinds(&prepared)["put"];
+    let (objects, written) = prepared(&good(run(&place, &server.endpoint(), &prepare)));
     assert_eq!(objects, 40);
     let again = good(run(&place, &server.endpoint(), &[&["prepare", LOCATION, "-c", "4"][..], &DATASET].concat()));
     assert!(again.stdout.contains("nothing was written"), "{}", again.stdout);

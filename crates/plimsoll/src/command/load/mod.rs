@@ -5,6 +5,7 @@ pub mod dialect;
 mod headers;
 pub mod place;
 mod plan;
+pub mod retry;
 pub mod s3;
 pub mod stored;
 

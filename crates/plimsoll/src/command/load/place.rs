@@ -142,6 +142,18 @@ impl Place {
         self.area(dataset, Members::Dataset)
     }
 
+    /// Of the objects of a dataset in this place, those with these numbers.
+    pub fn chosen(&self, dataset: Dataset, numbers: &[u64]) -> Targets {
+        self.area(dataset, Members::Chosen(numbers.into()))
+    }
+
+    /// The path of a key in the bucket or folder, in the form in which it is sent.
+    pub fn path(&self, key: &str) -> String {
+        let mut path = format!("{}/", self.container);
+        wire::percent::push_path(key, &mut path);
+        path
+    }
+
     /// Of the objects that runs wrote beside a dataset in this place, those with these numbers.
     pub fn fresh(&self, dataset: Dataset, numbers: Vec<u64>) -> Targets {
         self.area(dataset, Members::Fresh(numbers.into()))

@@ -2,6 +2,7 @@
 //! that later commands need not be told, and none deletes what this one did not make.
 
 use super::place::Place;
+use super::retry::{Retries, is_transient};
 use super::{Args, Asked, aside, checks, headers};
 use crate::execute;
 use crate::failure::Failure;
@@ -9,21 +10,77 @@ use content::Dataset;
 use engine::exchange::exchange;
 use engine::plan::{BodyPlan, Choice, Mix, Plan, RequestPlan, fresh_number, fresh_prefix};
 use measure::{AttemptOutcome, OpKind};
+use report::escape::escape;
+use std::cell::Cell;
 use std::sync::Arc;
-use wire::s3::ListResult;
+use wire::s3::{ErrorBody, ErrorCode, ListResult, OpenUploads};
 
 /// The object that describes the others, below their prefix.
 pub const DESCRIPTION_KEY: &str = ".plimsoll-dataset.json";
+/// The object that says what `mix` wrote next to them, where they cannot be listed.
+pub const MIXED_KEY: &str = ".plimsoll-mixed.json";
+/// Pages of open uploads that are read, at most: each has up to 1000.
+const UPLOAD_PAGES_MAX: usize = 1000;
 
 /// A place, and how requests get there that belong to no run.
 pub struct Stored<'a> {
     place: &'a Place,
     plan: Plan,
+    /// Whether requests are repeated that fail for the moment.
+    patience: Patience,
+    /// A response has come, so that the address is right.
+    reached: Cell<bool>,
+}
+
+/// Whether requests are repeated that fail for the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// They are not.
+    Once,
+    /// They are, with pauses.
+    Repeat,
+}
+
+/// What `mix` wrote next to a dataset, as [`MIXED_KEY`] says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mixed {
+    /// The numbers of all objects are below this; `None` while a run goes on, and after one that did not end.
+    pub below: Option<u64>,
+}
+
+/// A multipart upload that is open in the bucket.
+pub struct Upload {
+    /// Key in the bucket.
+    pub key: Box<str>,
+    /// By which the server knows it.
+    pub id: Box<str>,
+}
+
+/// The response to one request.
+struct Reply {
+    status: u16,
+    message: Box<[u8]>,
+}
+
+impl Reply {
+    /// Status, and S3's code and message where there are any.
+    fn told(&self) -> String {
+        format!("status {}{}", self.status, s3_error(&self.message))
+    }
+}
+
+/// Code and message of S3's error, for the end of a sentence; empty where a response has none.
+pub fn s3_error(message: &[u8]) -> String {
+    match ErrorBody::parse(message) {
+        Ok(error) if error.message.is_empty() => format!(", {}", escape(error.code.as_str())),
+        Ok(error) => format!(", {}: {}", escape(error.code.as_str()), escape(&error.message)),
+        Err(_) => String::new(),
+    }
 }
 
 impl<'a> Stored<'a> {
     /// Reaches the place as the flags say.
-    pub fn reach(args: &Args, place: &'a Place) -> Result<Self, Failure> {
+    pub fn reach(args: &Args, place: &'a Place, patience: Patience) -> Result<Self, Failure> {
         let request = RequestPlan { headers: headers(&args.requests, place.credentials.clone())?, ..get() };
         let asked = Asked {
             targets: place.one(DESCRIPTION_KEY)?,
@@ -35,7 +92,7 @@ impl<'a> Stored<'a> {
         };
         let mut plan = aside(args, asked)?;
         execute::prepare(&mut plan)?;
-        Ok(Self { place, plan })
+        Ok(Self { place, plan, patience, reached: Cell::new(false) })
     }
 
     /// How requests get there.
@@ -47,85 +104,149 @@ impl<'a> Stored<'a> {
     pub fn fresh(&self, dataset: &Dataset) -> Result<Vec<u64>, Failure> {
         let prefix = format!("{}{}", self.place.prefix, fresh_prefix(dataset.description().seed.0));
         let query = format!("list-type=2&max-keys=1000&prefix={}", wire::percent::parameter(&prefix));
-        let (status, message) = self.ask(RequestPlan { query: Some(query.into()), ..get() }, "")?;
-        if status != 200 {
-            return Err(Failure::could_not_run(format!("listing was answered with status {status}")));
+        let reply = self.ask(&RequestPlan { query: Some(query.into()), ..get() }, "")?;
+        if reply.status != 200 {
+            return Err(Failure::could_not_run(format!("listing was answered with {}", reply.told())));
         }
-        let page = ListResult::parse(&message)
+        let page = ListResult::parse(&reply.message)
             .map_err(|error| Failure::could_not_run(format!("the listing can not be understood: {error}")))?;
         let seed = dataset.description().seed.0;
         let below = page.objects.iter().filter_map(|object| object.key.strip_prefix(self.place.prefix.as_str()));
         Ok(below.filter_map(|key| fresh_number(seed, key)).collect())
     }
 
+    /// The multipart uploads that are open below the prefix. The error says why they are not known, which need not end what
+    /// else is done: not every server lists them.
+    pub fn open_uploads(&self) -> Result<Vec<Upload>, Failure> {
+        let prefix = wire::percent::parameter(&self.place.prefix);
+        let mut uploads = Vec::new();
+        let mut from = String::new();
+        for _ in 0..UPLOAD_PAGES_MAX {
+            let query = format!("uploads=&max-uploads=1000&prefix={prefix}{from}");
+            let reply = self.ask(&RequestPlan { query: Some(query.into()), ..get() }, "")?;
+            if reply.status != 200 {
+                return Err(Failure::could_not_run(reply.told()));
+            }
+            let page = OpenUploads::parse(&reply.message).map_err(Failure::could_not_run)?;
+            uploads.extend(page.uploads.into_iter().map(|upload| Upload { key: upload.key, id: upload.upload_id }));
+            let Some(next) = page.next else { return Ok(uploads) };
+            from = format!("&key-marker={}", wire::percent::parameter(&next.key));
+            if !next.upload_id.is_empty() {
+                from += &format!("&upload-id-marker={}", wire::percent::parameter(&next.upload_id));
+            }
+        }
+        Err(Failure::could_not_run(format!("there are more than {} of them", UPLOAD_PAGES_MAX * 1000)))
+    }
+
     /// The dataset that was prepared there, if any was.
     pub fn dataset(&self) -> Result<Option<Dataset>, Failure> {
-        let (status, message) = self.ask(get(), DESCRIPTION_KEY)?;
-        match status {
-            200 => {
-                let damaged = |why: String| {
-                    Failure::could_not_run(format!(
-                        "{DESCRIPTION_KEY} can not be read: {why}; describe the dataset, like --count 100 --size 1MiB"
-                    ))
-                };
-                let dataset = serde_json::from_slice(&message).map_err(|error| damaged(error.to_string()))?;
-                Ok(Some(dataset))
-            }
-            404 => Ok(None),
-            other => Err(Failure::could_not_run(format!(
-                "asking for {DESCRIPTION_KEY} was answered with status {other}: check keys, bucket and server"
-            ))),
-        }
+        let Some(json) = self.read(DESCRIPTION_KEY)? else { return Ok(None) };
+        serde_json::from_slice(&json).map(Some).map_err(|error| {
+            Failure::could_not_run(format!(
+                "{DESCRIPTION_KEY} can not be read: {error}; describe the dataset, like --count 100 --size 1MiB"
+            ))
+        })
     }
 
     /// Remembers the dataset.
     pub fn keep(&self, dataset: &Dataset) -> Result<(), Failure> {
-        let json = serde_json::to_vec(dataset).map_err(|error| Failure::could_not_run(error.to_string()))?;
-        let body = Some(BodyPlan::of_bytes(Arc::from(json)));
-        self.change(RequestPlan { body, ..RequestPlan::new("PUT", OpKind::Put) }, DESCRIPTION_KEY)
+        self.write(DESCRIPTION_KEY, serde_json::to_vec(dataset))
     }
 
     /// Forgets it.
     pub fn forget(&self) -> Result<(), Failure> {
-        self.change(RequestPlan::new("DELETE", OpKind::Delete), DESCRIPTION_KEY)
+        self.change(&RequestPlan::new("DELETE", OpKind::Delete), DESCRIPTION_KEY)
+    }
+
+    /// What `mix` wrote next to the dataset, where that is remembered.
+    pub fn mixed(&self) -> Result<Option<Mixed>, Failure> {
+        let Some(json) = self.read(MIXED_KEY)? else { return Ok(None) };
+        let json: serde_json::Value = serde_json::from_slice(&json)
+            .map_err(|error| Failure::could_not_run(format!("{MIXED_KEY} can not be read: {error}")))?;
+        Ok(Some(Mixed { below: json["below"].as_u64() }))
+    }
+
+    /// Remembers what `mix` wrote.
+    pub fn keep_mixed(&self, mixed: Mixed) -> Result<(), Failure> {
+        self.write(MIXED_KEY, serde_json::to_vec(&serde_json::json!({ "below": mixed.below })))
+    }
+
+    /// Forgets it.
+    pub fn forget_mixed(&self) -> Result<(), Failure> {
+        self.change(&RequestPlan::new("DELETE", OpKind::Delete), MIXED_KEY)
     }
 
     /// Makes the bucket, unless it is there.
     pub fn make_bucket(&self) -> Result<(), Failure> {
         let body = Some(BodyPlan::of_bytes(Arc::from([])));
-        let (status, _) = self.ask(RequestPlan { body, ..RequestPlan::new("PUT", OpKind::Request) }, "")?;
-        match status {
+        let reply = self.ask(&RequestPlan { body, ..RequestPlan::new("PUT", OpKind::Request) }, "")?;
+        match reply.status {
             200..300 | 409 => Ok(()),
-            other => Err(Failure::could_not_run(format!("the bucket could not be made: status {other}"))),
+            _ => Err(Failure::could_not_run(format!("the bucket could not be made: {}", reply.told()))),
         }
     }
 
-    fn change(&self, request: RequestPlan, key: &str) -> Result<(), Failure> {
-        let method = request.method.clone();
-        match self.ask(request, key)?.0 {
+    /// The content of a small object; `None` where there is none.
+    fn read(&self, key: &str) -> Result<Option<Box<[u8]>>, Failure> {
+        let reply = self.ask(&get(), key)?;
+        match reply.status {
+            200 => Ok(Some(reply.message)),
+            404 if is_about_the_key(&reply) => Ok(None),
+            _ => Err(Failure::could_not_run(format!(
+                "asking for {key} was answered with {}: check keys, bucket and server",
+                reply.told()
+            ))),
+        }
+    }
+
+    fn write(&self, key: &str, json: serde_json::Result<Vec<u8>>) -> Result<(), Failure> {
+        let json = json.map_err(|error| Failure::could_not_run(error.to_string()))?;
+        let body = Some(BodyPlan::of_bytes(Arc::from(json)));
+        self.change(&RequestPlan { body, ..RequestPlan::new("PUT", OpKind::Put) }, key)
+    }
+
+    fn change(&self, request: &RequestPlan, key: &str) -> Result<(), Failure> {
+        let reply = self.ask(request, key)?;
+        match reply.status {
             200..300 => Ok(()),
-            other => Err(Failure::could_not_run(format!("{method} of {key} was answered with status {other}"))),
+            _ => {
+                let method = &request.method;
+                Err(Failure::could_not_run(format!("{method} of {key} was answered with {}", reply.told())))
+            }
         }
     }
 
-    /// Sends one request for the object of that key, or for the bucket; the status, and the body of a good answer.
-    fn ask(&self, request: RequestPlan, key: &str) -> Result<(u16, Box<[u8]>), Failure> {
+    /// Sends a request for the object of that key, or for the bucket, and again where that may help.
+    fn ask(&self, request: &RequestPlan, key: &str) -> Result<Reply, Failure> {
         let targets = if key.is_empty() { self.place.bucket()? } else { self.place.one(key)? };
         let own = self.plan.mix.requests().first();
         let headers = own.map(|own| own.headers.clone()).unwrap_or_default();
         let plan = Plan { targets: Arc::new(targets), ..self.plan.clone() };
-        let entry = exchange(&plan, RequestPlan { headers, ..request })
-            .map_err(|error| Failure::could_not_run(error.to_string()))?;
-        let Some(entry) = entry else { return Err(Failure::could_not_run("interrupted")) };
-        match entry.status {
-            Some(status) => Ok((status, entry.message.unwrap_or_default())),
-            None => {
-                let AttemptOutcome { cause, .. } = entry.outcome;
-                let url = crate::redact::url_text(&plan.targets.url(engine::plan::Subject::Target(0)));
-                Err(Failure::could_not_run(format!("{url} could not be asked: {}", cause.about())))
+        let request = RequestPlan { headers, ..request.clone() };
+        let mut retries = Retries::default();
+        loop {
+            let entry = exchange(&plan, request.clone()).map_err(|error| Failure::could_not_run(error.to_string()))?;
+            let Some(entry) = entry else { return Err(Failure::could_not_run("interrupted")) };
+            self.reached.set(self.reached.get() || entry.status.is_some());
+            let may_pass = self.patience == Patience::Repeat && is_transient(entry.outcome, entry.status);
+            if may_pass && self.reached.get() && retries.pause() {
+                continue;
             }
+            return match entry.status {
+                Some(status) => Ok(Reply { status, message: entry.message.unwrap_or_default() }),
+                None => {
+                    let AttemptOutcome { cause, .. } = entry.outcome;
+                    let url = crate::redact::url_text(&plan.targets.url(engine::plan::Subject::Target(0)));
+                    Err(Failure::could_not_run(format!("{url} could not be asked: {}", cause.about())))
+                }
+            };
         }
     }
+}
+
+/// Whether a 404 says that the object is missing, and not its bucket.
+fn is_about_the_key(reply: &Reply) -> bool {
+    ErrorBody::parse(&reply.message).map_or(true, |error| error.code != ErrorCode::NoSuchBucket)
 }
 
 fn get() -> RequestPlan {
@@ -142,7 +263,7 @@ pub fn dataset(
     if objects.is_given() {
         return objects.dataset(seed);
     }
-    Stored::reach(args, place)?.dataset()?.ok_or_else(|| {
+    Stored::reach(args, place, Patience::Once)?.dataset()?.ok_or_else(|| {
         Failure::usage(
             "no dataset was prepared there: run `plimsoll prepare` with the same location first, or describe one, like --count 100 --size 1MiB",
         )

@@ -21,6 +21,10 @@ pub enum What {
     Line,
     /// What `run --json` prints.
     Study,
+    /// What `prepare --json` prints.
+    Prepare,
+    /// What `cleanup --json` prints.
+    Cleanup,
     /// What a scenario file holds.
     Scenario,
 }
@@ -41,6 +45,8 @@ pub fn run(args: &Args, command: &clap::Command) -> Result<ExitCode, Failure> {
         What::Comparison => report::comparison_schema(),
         What::Line => report::load_line::schema(),
         What::Study => report::study::schema(),
+        What::Prepare => report::prepared_schema(),
+        What::Cleanup => report::cleaned_schema(),
         What::Scenario => scenario::schema(command),
     };
     let schema = serde_json::to_string_pretty(&schema)

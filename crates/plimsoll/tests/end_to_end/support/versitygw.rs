@@ -69,6 +69,11 @@ impl Versitygw {
         format!("http://127.0.0.1:{}", self.port)
     }
 
+    /// The directory that it stores buckets in.
+    pub fn store(&self) -> PathBuf {
+        self.directory.path().join("store")
+    }
+
     /// Ends it, and reads its log.
     pub fn stop(mut self) -> BTreeMap<String, Logged> {
         signal(self.child.id(), "TERM");

@@ -1,0 +1,248 @@
+//! What commands leave on a target and say of it: uploads that were cut off, objects that a mix wrote, damaged objects; and
+//! what a server refuses.
+
+use super::s3::serve;
+use crate::support::versitygw::run;
+use crate::support::{Ended, Place, Report, Running, Versitygw, shared_cores, wait_for};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+fn json(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
+}
+
+#[test]
+fn preparing_repeats_what_fails_for_the_moment_and_counts_it() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, endpoint) = serve(&place, &["--error-every", "3"]);
+    let words = ["prepare", "s3://bbb/p", "--make-bucket", "--count", "30", "--size", "1KiB", "--json"];
+    let ended = run(&place, &endpoint, &words);
+    ended.expect(0);
+    let made = json(&ended);
+    assert_eq!((&made["objects"], &made["written"], &made["object_bytes"]), (&30.into(), &30.into(), &30_720.into()));
+    assert!(made["repeated"]["slow_down"].as_u64() >= Some(10), "{made:#}");
+    let again = run(&place, &endpoint, &words);
+    assert_eq!(json(again.expect(0))["written"], 0);
+    let ledger = server.stop();
+    assert!(ledger.contains("PutObject"), "{ledger}");
+    let (server, endpoint) = serve(&place, &["--error-every", "1"]);
+    drop(server);
+    let ended = run(&place, &endpoint, &["prepare", "s3://bbb/p", "--count", "3", "--size", "1KiB"]);
+    assert!(ended.code == Some(4) && ended.stderr.contains("could not be asked"), "{ended:?}");
+}
+
+#[test]
+fn what_s3_refuses_is_told_with_its_code_and_message() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, endpoint) = serve(&place, &[]);
+    let prepare = ["prepare", "s3://bbb/p", "--count", "3", "--size", "1KiB"];
+    let ended = run(&place, &endpoint, &prepare);
+    assert!(ended.code == Some(4) && ended.stderr.contains("status 404, NoSuchBucket: "), "{ended:?}");
+    let wrong = ["--access-key", "plimsoll", "--secret-key", "another", "--make-bucket"];
+    let ended = run(&place, &endpoint, &[&prepare[..], &wrong].concat());
+    assert!(ended.code == Some(4) && ended.stderr.contains("status 403, SignatureDoesNotMatch"), "{ended:?}");
+    run(&place, &endpoint, &[&prepare[..], &["--make-bucket", "--print", "none"]].concat()).expect(0);
+    let ended = run(&place, &endpoint, &["get", "s3://bbb/x", "-n", "3", "-c", "1", "--json", "--anonymous"]);
+    let report = Report::read(&ended);
+    assert_eq!((report.class("auth"), report.cause("access_denied")), (3, 3), "{}", report.at("/failures"));
+    server.stop();
+}
+
+/// Uploads that VersityGW keeps parts of.
+fn uploads_on_disk(store: &Path) -> usize {
+    fn below(directory: &Path, depth: u32) -> usize {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let directories = entries.filter(|entry| entry.path().is_dir());
+        directories.map(|entry| if depth == 0 { 1 } else { below(&entry.path(), depth - 1) }).sum()
+    }
+    // One directory for each object, with one for each upload.
+    below(&store.join("bucket/.sgwtmp/multipart"), 1)
+}
+
+const PARTS: [&str; 8] = ["--count", "40", "--size", "15MiB", "--multipart", "5MiB", "-c", "2"];
+
+#[test]
+fn uploads_that_the_end_of_a_run_cuts_off_are_aborted() {
+    let _cores = shared_cores();
+    let Some(server) = Versitygw::start() else { return };
+    let place = Place::new();
+    let bucket = ["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--size", "1", "--print", "none"];
+    run(&place, &server.endpoint(), &bucket).expect(0);
+    let cut = [&["put", "s3://bucket/m", "--json", "-d", "700ms", "--drain", "0s"][..], &PARTS].concat();
+    let ended = run(&place, &server.endpoint(), &cut);
+    let report = Report::read(&ended);
+    let uploads = report.at("/failures/open_uploads");
+    assert!(uploads["aborted"].as_u64() > Some(0), "{uploads}: {}", ended.stderr);
+    assert_eq!((&uploads["left"], uploads_on_disk(&server.store())), (&0.into(), 0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("aborted"), "{}", ended.stderr);
+    server.stop();
+}
+
+#[test]
+fn uploads_that_a_killed_run_leaves_are_found_and_aborted_by_cleanup() {
+    let _cores = shared_cores();
+    let Some(server) = Versitygw::start() else { return };
+    let place = Place::new();
+    let bucket = ["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--size", "1", "--print", "none"];
+    run(&place, &server.endpoint(), &bucket).expect(0);
+    let put = |location: &str| {
+        let words = [&["put", location, "--print", "none"][..], &PARTS].concat();
+        let mut command = place.command(words);
+        command.env("AWS_ACCESS_KEY_ID", "plimsoll").env("AWS_SECRET_ACCESS_KEY", "plimsoll-secret");
+        command.env("AWS_ENDPOINT_URL", server.endpoint());
+        let before = uploads_on_disk(&server.store());
+        let running = Running::of(command);
+        wait_for("an upload", || (uploads_on_disk(&server.store()) > before).then_some(()));
+        // Killed at once.
+        drop(running);
+    };
+    put("s3://bucket/m");
+    put("s3://bucket/m/others");
+    let open = uploads_on_disk(&server.store());
+    assert!(open >= 2);
+    let cleanup = ["cleanup", "s3://bucket/m", "--count", "40", "--size", "15MiB", "--json"];
+    let cleaned = json(run(&place, &server.endpoint(), &cleanup).expect(0));
+    let (aborted, others) = (cleaned["uploads"]["aborted"].as_u64(), cleaned["uploads"]["others"].as_u64());
+    assert!(aborted > Some(0) && others > Some(0), "{cleaned:#}");
+    assert_eq!(aborted.zip(others).map(|(aborted, others)| aborted + others), Some(open as u64));
+    assert_eq!(uploads_on_disk(&server.store()) as u64, others.unwrap());
+    server.stop();
+}
+
+#[test]
+fn all_damaged_objects_are_listed() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, endpoint) = serve(&place, &["--store", "objects"]);
+    let bucket = ["prepare", "s3://bbb/p", "--make-bucket", "--count", "1", "--print", "none"];
+    run(&place, &endpoint, &bucket).expect(0);
+    server.stop();
+    let (server, endpoint) = serve(&place, &["--store", "objects", "--lose-every", "4"]);
+    let set = ["s3://bbb/q", "--count", "120", "--size", "1KiB", "-c", "1"];
+    run(&place, &endpoint, &[&["put", "--print", "none"][..], &set].concat()).expect(0);
+    let get = [&["get", "--verify", "--order", "once", "--out", "out"][..], &set].concat();
+    let ended = run(&place, &endpoint, &get);
+    assert!(ended.stdout.contains("Damaged objects"), "{}", ended.stdout);
+    assert_eq!(ended.stdout.matches(" · acked_lost · status 404").count(), 20, "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("30 in all") && ended.stdout.contains("10 more in damaged.jsonl"),
+        "{}",
+        ended.stdout
+    );
+    let list = std::fs::read_to_string(place.path("out/damaged.jsonl")).unwrap();
+    let objects: BTreeSet<String> = list
+        .lines()
+        .map(|line| {
+            let line: Value = serde_json::from_str(line).unwrap();
+            line["object"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert!(objects.len() == 30 && objects.iter().all(|key| key.starts_with("q/object-")), "{list}");
+    let (_, report) = place.report(&place.path("out"));
+    let damaged = report.at("/failures/damaged");
+    assert_eq!((&damaged["listed"], &damaged["operations"], &damaged["beyond"]), (&30.into(), &30.into(), &0.into()));
+    assert_eq!(damaged["first"].as_array().map(Vec::len), Some(20));
+    server.stop();
+    let (server, endpoint) = serve(&place, &["--store", "objects", "--flip", "1:77"]);
+    let flipped = ["get", "s3://bbb/p", "--count", "1", "--verify", "-n", "3", "-c", "1", "--json"];
+    let report = Report::read(&run(&place, &endpoint, &flipped));
+    let damaged = report.at("/failures/damaged");
+    assert_eq!((&damaged["listed"], &damaged["operations"]), (&1.into(), &3.into()), "{damaged:#}");
+    assert_eq!(
+        (&damaged["first"][0]["offset"], &damaged["first"][0]["object"]),
+        (&77.into(), &"p/object-00000000.bin".into())
+    );
+    server.stop();
+}
+
+type Objects = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
+
+/// A server of plain HTTP that keeps what is put, and deletes what is there.
+fn plain() -> (String, Objects) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+    let url = format!("http://{}/files", listener.local_addr().expect("it has an address"));
+    let objects = Objects::default();
+    let kept = Arc::clone(&objects);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let kept = Arc::clone(&kept);
+            std::thread::spawn(move || keep(&stream, &kept));
+        }
+    });
+    (url, objects)
+}
+
+fn keep(stream: &TcpStream, objects: &Mutex<BTreeMap<String, Vec<u8>>>) -> Option<()> {
+    let mut lines = BufReader::new(stream);
+    loop {
+        let (mut request, mut line, mut length) = (String::new(), String::new(), 0);
+        lines.read_line(&mut request).ok().filter(|read| *read > 0)?;
+        while lines.read_line(&mut line).ok()? > 2 {
+            let told = line.strip_prefix("Content-Length: ").and_then(|value| value.trim().parse().ok());
+            length = told.unwrap_or(length);
+            line.clear();
+        }
+        let mut body = vec![0; length];
+        lines.read_exact(&mut body).ok()?;
+        let mut words = request.split(' ');
+        let (method, path) = (words.next()?, words.next()?.to_owned());
+        let mut objects = objects.lock().ok()?;
+        let (status, answer) = match method {
+            "PUT" => {
+                objects.insert(path, body);
+                ("201 Created", Vec::new())
+            }
+            "DELETE" if objects.remove(&path).is_some() => ("200 OK", Vec::new()),
+            "GET" | "HEAD" if objects.contains_key(&path) => ("200 OK", objects[&path].clone()),
+            _ => ("404 Not Found", Vec::new()),
+        };
+        drop(objects);
+        let mut out = stream;
+        out.write_all(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", answer.len()).as_bytes()).ok()?;
+        out.write_all(if method == "HEAD" { &[] } else { &answer }).ok()?;
+    }
+}
+
+#[test]
+fn cleanup_over_plain_http_deletes_what_a_mix_wrote() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (url, objects) = plain();
+    place.run(["prepare", &url, "--count", "10", "--size", "1KiB"]).expect(0);
+    let mix = ["mix", &url, "--put", "3", "--get", "1", "--delete", "1", "-n", "60", "-c", "3", "--print", "none"];
+    place.run(mix).expect(0);
+    let fresh = || objects.lock().unwrap().keys().filter(|key| key.contains("plimsoll-fresh-")).count() as u64;
+    let left = fresh();
+    assert!(left > 5);
+    objects.lock().unwrap().insert("/files/of-others".to_owned(), Vec::new());
+    let cleaned = place.run(["cleanup", &url, "--json"]);
+    let counts = json(cleaned.expect(0));
+    assert_eq!((&counts["dataset_objects"], &counts["mixed_objects"]), (&10.into(), &left.into()), "{counts:#}");
+    assert_eq!((&counts["missing"], &counts["uploads"]), (&0.into(), &Value::Null));
+    assert_eq!(objects.lock().unwrap().keys().collect::<Vec<_>>(), ["/files/of-others"]);
+}
+
+#[test]
+fn cleanup_over_plain_http_says_so_where_a_mix_did_not_end() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (url, objects) = plain();
+    place.run(["prepare", &url, "--count", "3", "--size", "1KiB"]).expect(0);
+    let running = place.start(["mix", &url, "--put", "1", "--get", "1", "-d", "60s", "-R", "50", "--print", "none"]);
+    wait_for("a mixed object", || {
+        objects.lock().unwrap().keys().any(|key| key.contains("plimsoll-fresh-")).then_some(())
+    });
+    drop(running);
+    let ended = place.run(["cleanup", &url]);
+    let named =
+        ended.stderr.contains("deleted 3 objects") && ended.stderr.contains("plimsoll-fresh-0000000000000001-*");
+    assert!(ended.code == Some(4) && named && ended.stderr.lines().count() == 1, "{ended:?}");
+    let left: Vec<_> = objects.lock().unwrap().keys().filter(|key| !key.contains("plimsoll-fresh-")).cloned().collect();
+    assert_eq!(left, Vec::<String>::new());
+}
