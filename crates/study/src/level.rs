@@ -7,8 +7,8 @@ use measure::objective::Judgement;
 use measure::statistics::drift::Drift;
 use std::time::Duration;
 
-/// Operations of a schedule after which the drift of a backlog is decided, unless the target is within some percent of its
-/// capacity: a random server at 96 % of it needs 10,000.
+/// Operations of a schedule after which the drift of a backlog is decided, for all but levels within a percent or two of the
+/// capacity of the target: with exponential service times, a level at 95 % of it needs 5,000, and one that exceeds it by 2 % 30,000.
 const OPS_MOST: f64 = 60_000.0;
 /// A level on a rate may always last so long: pauses of client and host do not become shorter as the rate grows.
 const MOST_AT_LEAST: Duration = Duration::from_secs(30);

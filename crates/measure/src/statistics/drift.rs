@@ -55,6 +55,8 @@ pub struct Backlog {
     ended: f64,
     /// Slices until the first operation ended.
     first: Option<u64>,
+    /// What the last look saw.
+    seen: Drift,
     drift: Drift,
 }
 
@@ -68,6 +70,7 @@ impl Default for Backlog {
             offered: 0.0,
             ended: 0.0,
             first: None,
+            seen: Drift::Undecided,
             drift: Drift::Undecided,
         }
     }
@@ -91,7 +94,11 @@ impl Backlog {
         }
         if self.slices >= self.next_look {
             self.next_look = (self.slices as f64 * NEXT_LOOK).ceil() as u64;
-            self.drift = self.look().unwrap_or(Drift::Undecided);
+            let seen = self.look().unwrap_or(Drift::Undecided);
+            // A stall looks like a backlog that grows, until the next look.
+            let first_sight = seen == Drift::Growing && self.seen != Drift::Growing;
+            self.drift = if first_sight { Drift::Undecided } else { seen };
+            self.seen = seen;
         }
     }
 
@@ -101,7 +108,7 @@ impl Backlog {
         self.offered - self.ended
     }
 
-    /// What it did at the last look.
+    /// What it did at the last look; [`Drift::Growing`] only when it did so at the look before, too.
     #[must_use]
     pub fn drift(&self) -> Drift {
         self.drift

@@ -56,7 +56,7 @@ impl Set {
                 _ => Kind::Line,
             };
             for record in &set.records {
-                set.places.extend(places(base, record)?);
+                set.places.extend(places(base, &set.records, record)?);
             }
         } else {
             // Its reader says what is wrong.
@@ -99,16 +99,16 @@ fn below(base: &Path, depth: usize) -> Option<PathBuf> {
 }
 
 /// The runs that a line of the log of a study or a search speaks of. A trial may be a search with levels of its own.
-fn places(base: &Path, record: &StudyRecord) -> Result<Vec<Place>, Failure> {
-    let level = |record: &StudyRecord, of: &Place| match record {
+fn places(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Vec<Place>, Failure> {
+    let level = |record: &StudyRecord, steps: u64, of: &Place| match record {
         StudyRecord::Level { level, directory, .. } => {
             let directory = Path::new(&of.directory).join(directory).display().to_string();
-            Some(Place { directory, level: Some(*level), ..of.clone() })
+            Some(Place { directory, level: Some(report::load_line::load(*level, steps)), ..of.clone() })
         }
         _ => None,
     };
     let StudyRecord::Trial { cell, target, repeat, directory, .. } = record else {
-        return Ok(level(record, &Place::default()).into_iter().collect());
+        return Ok(level(record, steps(of), &Place::default()).into_iter().collect());
     };
     let trial = Place {
         directory: directory.clone(),
@@ -122,5 +122,14 @@ fn places(base: &Path, record: &StudyRecord) -> Result<Vec<Place>, Failure> {
         return Ok(vec![trial]);
     }
     let records = store::read_study(&base.join(directory)).map_err(|error| unread_again(&error))?;
-    Ok(records.iter().filter_map(|record| level(record, &trial)).collect())
+    Ok(records.iter().filter_map(|record| level(record, steps(&records), &trial)).collect())
+}
+
+/// Steps of the levels of a search that make one of its unit.
+fn steps(records: &[StudyRecord]) -> u64 {
+    let of = |record: &StudyRecord| match record {
+        StudyRecord::Line { steps, .. } => Some(steps.get()),
+        _ => None,
+    };
+    records.iter().find_map(of).unwrap_or(1)
 }

@@ -11,7 +11,7 @@ use measure::{Distribution, Model, Summary};
 use store::SavedRun;
 
 /// What a run is among others.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Place {
     /// Its directory, below that of them all.
     pub directory: String,
@@ -21,8 +21,8 @@ pub struct Place {
     pub target: Option<String>,
     /// Which repeat of the same it is, counted from 1.
     pub repeat: Option<u64>,
-    /// The level of a search.
-    pub level: Option<u64>,
+    /// The level of a search: operations in flight, or per second.
+    pub level: Option<f64>,
 }
 
 /// A run among others.
@@ -61,7 +61,7 @@ pub const COLUMNS: &[Column<Row>] = &[
     text("cell", |row| row.place.cell.clone()),
     text("target", |row| row.place.target.clone()),
     count("repeat", |row| row.place.repeat),
-    count("level", |row| row.place.level),
+    number("level", |row| row.place.level),
     text("url", |row| row.run.begin.targets.first().cloned()),
     count("started_unix_ms", |row| Some(row.run.begin.started_unix_ms)),
     text("load", |row| Some(row.run.begin.load.clone())),

@@ -37,6 +37,7 @@ pub enum On {
 #[command(
     disable_help_flag = true,
     args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
     after_help = AFTER,
     mut_arg("concurrency", |flag| flag.hide(true)),
     mut_arg("requests", |flag| flag.hide(true)),
