@@ -51,6 +51,12 @@ pub fn of_all(stats: &KindStats, dropped: u64, q: f64) -> Percentile {
     judged(&stats.response, &stats.unfinished_wait, sum([stats.failed, dropped]), q)
 }
 
+/// Quantile `q` of the times to the first byte of all operations: those that failed, were dropped or never ended are beyond any.
+#[must_use]
+pub fn ttfb_of_all(stats: &KindStats, dropped: u64, q: f64) -> Percentile {
+    judged(&stats.ttfb, &Distribution::default(), sum([stats.failed, dropped, stats.unfinished]), q)
+}
+
 fn judged(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> Percentile {
     let needed = samples_needed(q);
     let all = sum([values.count(), waits.count(), failed]);

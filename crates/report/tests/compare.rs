@@ -9,8 +9,8 @@ use measure::random::Random;
 use measure::recorder::Pacing;
 use measure::statistics::difference::Conclusion;
 use measure::statistics::{Windows, normal};
-use measure::{Instant, Model, Timeline};
-use report::compare::{ComparedRun, Comparison, Figure, Scope, Sides, Unusable, unlike, unusable};
+use measure::{AttemptClass, Cause, Instant, Model, Phase, Timeline};
+use report::compare::{ComparedRun, Comparison, Figure, Reason, Scope, Sides, is_usable, unlike, unlike_each};
 use report::{JsonComparison, Style, comparison, comparison_schema, json_comparison};
 use std::fs;
 use std::path::Path;
@@ -31,9 +31,15 @@ fn run(name: &str, seed: u64, seconds: u64, slower: f64) -> ComparedRun {
             now += length + 1000;
         }
     }
+    made(name, seconds, &ops)
+}
+
+/// A closed run of these operations.
+fn made(name: &str, seconds: u64, ops: &[Op]) -> ComparedRun {
+    let mut random = Random::new(ops.len() as u64);
     let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(seconds)));
     let texts = Texts { url: "http://localhost:8080/object", detail: "" };
-    let mut intervals = simulate(timeline, Pacing::Immediate, &ops, &[], &texts);
+    let mut intervals = simulate(timeline, Pacing::Immediate, ops, &[], &texts);
     for interval in &mut intervals {
         interval.client.cpu_nanos = 9000 * interval.stats.measured.ok + random.bits() % 100_000;
     }
@@ -121,15 +127,15 @@ fn short_runs_have_no_interval() {
 }
 
 #[test]
-fn unlike_and_unusable_runs_are_told() {
+fn unlike_and_unusable_runs_are_named() {
     let one = run("one", 31, 1, 1.0).run;
-    assert_eq!((unlike(&one, &one), unusable(&one)), (Vec::new(), None));
+    assert_eq!((unlike(&one, &one), is_usable(&one)), (Vec::new(), Ok(())));
     let differs = |change: fn(&mut store::Begin)| {
         let mut other = one.clone();
         change(&mut other.begin);
         unlike(&one, &other)
     };
-    let elsewhere = differs(|begin| begin.targets = vec!["https://other:1/object".into()]);
+    let elsewhere = differs(|begin| begin.targets = vec!["http://other:1/object".into()]);
     assert!(elsewhere.is_empty(), "{elsewhere:?}");
     assert!(differs(|begin| begin.version = "9.9.9".into()).is_empty());
     assert!(differs(|begin| begin.settings.push(("proxy".into(), "http://p".into()))).is_empty());
@@ -140,7 +146,143 @@ fn unlike_and_unusable_runs_are_told() {
     let method = differs(|begin| begin.settings.push(("method".into(), "PUT\u{1b}[2J".into())));
     assert!(method.len() == 1 && method[0].starts_with("method: none and `PUT") && !method[0].contains('\u{1b}'));
     assert!(!differs(|begin| begin.model = Model::Open { in_flight_max: 4 }).is_empty());
-    assert_eq!(unusable(&common::invalid()), Some(Unusable::Invalid));
-    assert!(matches!(unusable(&common::client_limited()), Some(Unusable::Limited(_))));
-    assert_eq!(unusable(&common::begin_only()), Some(Unusable::NoWindow));
+    let named = |change: fn(&mut store::Begin)| differs(change).join("; ");
+    assert_eq!(named(|begin| begin.seed = 7), "seed: `42` and `7`");
+    assert_eq!(
+        named(|begin| begin.targets = vec!["https://localhost:8080/object".into()]),
+        "protocol: `http` and `https`"
+    );
+    assert_eq!(named(|begin| begin.loopback = !begin.loopback), "target on: `this host` and `another host`");
+    assert_eq!(named(|begin| begin.insecure = true), "certificates: `checked` and `not checked`");
+    assert_eq!(named(|begin| begin.settings.push(("url_list".into(), "x".into()))), "url_list: none and `x`");
+    assert_eq!(is_usable(&common::invalid()), Err(Reason::Accounting));
+    assert!(matches!(is_usable(&common::open_late()), Err(Reason::RateNotMade(_))));
+    assert_eq!(is_usable(&common::begin_only()), Err(Reason::NoWindow));
+    assert_eq!(is_usable(&common::client_limited()), Ok(()), "a closed run that its client limits is a finding");
+}
+
+/// A closed run of `seconds` in which every operation failed.
+fn dead(name: &str, seconds: u64) -> ComparedRun {
+    let fail = |op: Op| op.failed(AttemptClass::Http5xx, Cause::Status, Phase::Head, Some(503));
+    let ops: Vec<Op> = (0..seconds * 100).map(|at| fail(Op::ok(at * 10 * MS, at * 10 * MS + MS, 0))).collect();
+    made(name, seconds, &ops)
+}
+
+#[test]
+fn all_well_before_and_nothing_after_is_worse_with_any_number_of_runs() {
+    for (count, seconds) in [(1, 3), (1, 30), (2, 3), (6, 3)] {
+        let base: Vec<ComparedRun> = (0..count).map(|number| run("base", 40 + number, seconds, 1.0)).collect();
+        let new: Vec<ComparedRun> = (0..count).map(|number| dead(&format!("new/{number}"), seconds)).collect();
+        let compared = Comparison::of(&base, &new, Sides::BaseAndNew, 0.02);
+        assert_eq!(compared.conclusion(), Conclusion::Worse, "{count} of {seconds} s: {:?}", compared.rows);
+        assert_eq!((compared.rows[0].figure, compared.rows[0].conclusion), (Figure::Success, Conclusion::Worse));
+        let text = shown(&compared);
+        assert!(text.contains("nothing succeeded in") && text.contains("new/0: nothing succeeded (0 of"), "{text}");
+        if seconds == 30 || count == 6 {
+            assert_eq!(conclusion(&compared, Figure::ResponseP99), Conclusion::Worse, "{text}");
+            assert_eq!(conclusion(&compared, Figure::Rate), Conclusion::Worse, "{text}");
+        }
+        let back = Comparison::of(&new, &base, Sides::BaseAndNew, 0.02);
+        assert_eq!(back.conclusion(), Conclusion::Better, "{count} of {seconds} s: {:?}", back.rows);
+        let none = Comparison::of(&new, &new, Sides::BaseAndNew, 0.02);
+        assert_eq!(none.count(Conclusion::Worse) + none.count(Conclusion::Better), 0, "{:?}", none.rows);
+        shown(&none);
+    }
+}
+
+#[test]
+fn one_dead_run_in_six_is_named_and_counted() {
+    let (base, mut new) = (runs("base", 51, 6, 1.0), runs("new", 52, 6, 1.0));
+    let same = Comparison::of(&base, &new, Sides::BaseAndNew, 0.02);
+    assert_eq!((same.rows[0].conclusion, same.count(Conclusion::Worse)), (Conclusion::Equivalent, 0));
+    new[3] = dead("new/4", 3);
+    let compared = Comparison::of(&base, &new, Sides::BaseAndNew, 0.02);
+    assert_eq!(compared.conclusion(), Conclusion::Inconclusive, "{:?}", compared.rows);
+    let success = &compared.rows[0];
+    assert!(success.new.is_some_and(|share| (0.8..0.95).contains(&share)), "{success:?}");
+    let p99 = compared.rows.iter().find(|row| row.figure == Figure::ResponseP99).unwrap();
+    assert_eq!((p99.failed, p99.difference.unwrap().interval.unwrap().1), ([0, 1], f64::INFINITY), "{p99:?}");
+    let text = shown(&compared);
+    assert!(text.contains("nothing succeeded in 1 of 6 new runs"), "{text}");
+    assert!(text.contains("new/4: nothing succeeded (0 of 300 operations)"), "{text}");
+    check("compare_dead.txt", &text);
+    // Faster by a fifth, but one of many runs is dead: nothing to call better.
+    let mut faster = runs("new", 53, 12, 0.8);
+    assert_eq!(Comparison::of(&base, &faster, Sides::BaseAndNew, 0.02).conclusion(), Conclusion::Better);
+    faster[3] = dead("new/4", 3);
+    let compared = Comparison::of(&base, &faster, Sides::BaseAndNew, 0.02);
+    assert_eq!(compared.conclusion(), Conclusion::Inconclusive, "{:?}", compared.rows);
+    let five: Vec<ComparedRun> = (0..6).map(|n| if n < 5 { dead("new", 3) } else { run("new", n, 3, 1.0) }).collect();
+    let compared = Comparison::of(&base, &five, Sides::BaseAndNew, 0.02);
+    assert_eq!(compared.conclusion(), Conclusion::Worse, "{:?}", compared.rows);
+}
+
+#[test]
+fn pairs_find_what_sets_of_runs_cannot() {
+    let level = |n: u64| 1.0 + 0.1 * (n % 5) as f64;
+    let side = |name: &str, seed: u64, slower: f64| -> Vec<ComparedRun> {
+        (0..9).map(|n| run(&format!("{name}/{n}"), seed + n, 3, slower * level(n))).collect()
+    };
+    let (base, new) = (side("base", 60, 1.0), side("new", 80, 1.05));
+    let apart = Comparison::of(&base, &new, Sides::BaseAndNew, 0.02);
+    assert_eq!(conclusion(&apart, Figure::ResponseP50), Conclusion::Inconclusive, "{:?}", apart.rows);
+    let pairs = Comparison::of(&base, &new, Sides::Pairs, 0.02);
+    assert_eq!((pairs.scope, conclusion(&pairs, Figure::ResponseP50)), (Scope::AcrossPairs, Conclusion::Worse));
+    assert!(shown(&pairs).starts_with("WORSE · ") && shown(&pairs).contains(" · 9 pairs"), "{}", shown(&pairs));
+    let few = Comparison::of(&base[..4], &new[..4], Sides::Pairs, 0.02);
+    assert!(shown(&few).contains("too few pairs"), "{}", shown(&few));
+}
+
+#[test]
+fn the_same_target_is_told_apart_at_most_once_in_twenty() {
+    // Runs of equal targets in which single operations fail at random, a few more in some runs than in others.
+    let mut random = Random::new(91);
+    let mut side = |name: &str| -> Vec<ComparedRun> {
+        let one = |number: u64| {
+            let (level, failing) = (0.02 * normal::quantile(random.unit()), 0.03 * random.unit());
+            let op = |at: u64, random: &mut Random| {
+                let length = (5e6 * (level + 0.1 * normal::quantile(random.unit())).exp()) as u64;
+                let op = Op::ok(at * 10 * MS, at * 10 * MS + length, 1000);
+                let fails = random.unit() < failing;
+                if fails { op.failed(AttemptClass::Http5xx, Cause::Status, Phase::Head, Some(503)) } else { op }
+            };
+            let ops: Vec<Op> = (0..100).map(|at| op(at, &mut random)).collect();
+            made(&format!("{name}/{number}"), 1, &ops)
+        };
+        (0..6).map(one).collect()
+    };
+    let told = (0..100).filter(|_| {
+        let (base, new) = (side("base"), side("new"));
+        let compared = Comparison::of(&base, &new, Sides::BaseAndNew, 0.0);
+        compared.count(Conclusion::Worse) + compared.count(Conclusion::Better) > 0
+    });
+    let told = told.count();
+    assert!(told <= 9, "{told} of 100, seed 91");
+}
+
+#[test]
+fn runs_that_were_cut_off_and_marks_are_named() {
+    let cut = |name: &str, reason: Option<EndReason>| {
+        let mut one = run(name, 33, 2, 1.0);
+        one.run.begin.duration_ms = Some(10_000);
+        one.run.end = reason.map(|reason| ended(reason, 2 * SECOND));
+        one
+    };
+    let base = vec![run("base/1", 31, 3, 1.0), run("base/2", 32, 3, 1.0)];
+    let interrupted = EndReason::Interrupted { signal: 2 };
+    let new = vec![cut("new/1", None), cut("new/2", Some(interrupted))];
+    let text = shown(&Comparison::of(&base, &new, Sides::BaseAndNew, 0.02)).replace("\n    ", " ");
+    assert!(text.contains("new/1: it was cut off after 2 s of 10 s"), "{text}");
+    assert!(text.contains("new/2: it was interrupted after 2 s of 10 s") && !text.contains("base/1:"), "{text}");
+    let marks = text.contains("both sides carry the same marks: client and target share one host");
+    assert!(marks, "{text}");
+    // A client's limit is a mark as well: most runs of both sides, or of neither.
+    let limited =
+        |name: &str| ComparedRun { name: name.into(), run: common::client_limited(), windows: Windows::default() };
+    let (one, other) = (vec![limited("a")], vec![limited("b")]);
+    assert!(unlike_each(&one, &other).is_empty(), "{:?}", unlike_each(&one, &other));
+    let text = shown(&Comparison::of(&one, &other, Sides::BaseAndNew, 0.02)).replace("\n    ", " ");
+    assert!(text.contains("the client limited 1 of 1 and 1 of 1 runs, whose rates are \"at least\""), "{text}");
+    let unlimited = vec![run("c", 34, 3, 1.0)];
+    assert!(unlike_each(&one, &unlimited).iter().any(|unlike| unlike.starts_with("runs that the client limited")));
 }

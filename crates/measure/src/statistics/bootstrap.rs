@@ -9,7 +9,7 @@
 //! length of the run.
 
 use super::series::Dependence;
-use super::{CONFIDENCE, Estimate, Recorded, normal, samples_needed, student};
+use super::{BEYOND, CONFIDENCE, Estimate, Recorded, normal, samples_needed, student};
 use crate::random::Random;
 
 /// Blocks below which no interval is given.
@@ -50,8 +50,9 @@ fn interval(windows: &[&Recorded], q: f64, seed: u64, resamples: usize) -> Optio
     let outside = normal::above(few * dependence.beyond_blocks);
     // The same number of drawn values lies beyond either end.
     let beyond = ((outside * (resamples + 1) as f64) as usize).clamp(1, resamples);
-    let (low, high) = (drawn[beyond - 1] as f64, drawn[resamples - beyond] as f64);
-    let value = value as f64;
+    let finite = |value: u64| if value == BEYOND { f64::INFINITY } else { value as f64 };
+    let (low, high) = (finite(drawn[beyond - 1]), finite(drawn[resamples - beyond]));
+    let value = finite(value);
     Some(Estimate { value, low: low.min(value), high: high.max(value) })
 }
 
@@ -199,6 +200,14 @@ mod tests {
         assert_eq!(percentile(&windows, 0.9, 1), percentile(&windows, 0.9, 1));
         let seeds = [1, 2, 3, 4].map(|seed| percentile(&windows, 0.9, seed).unwrap());
         assert!(seeds.iter().any(|other| *other != seeds[0]), "{seeds:?}");
+    }
+
+    #[test]
+    fn a_percentile_among_failures_is_beyond_every_time() {
+        let mut windows = vec![Recorded::exactly([1_000_000; 50]); 30];
+        windows.iter_mut().for_each(|window| window.merge(&Recorded::beyond(10)));
+        let (median, last) = (percentile_of(&windows, 0.5, 100).unwrap(), percentile_of(&windows, 0.9, 100).unwrap());
+        assert_eq!((median.high, last.low), (1e6, f64::INFINITY));
     }
 
     #[test]

@@ -21,8 +21,8 @@ pub mod steadiness;
 mod student;
 pub mod windows;
 
-pub use recorded::Recorded;
-pub use sample_size::{runs_needed, samples_needed};
+pub use recorded::{BEYOND, Recorded};
+pub use sample_size::{pairs_needed, runs_needed, samples_needed};
 pub use series::median;
 pub use windows::{Window, Windows};
 
@@ -32,7 +32,8 @@ pub const CONFIDENCE: f64 = 0.95;
 /// How often two figures that do not differ may be told apart.
 pub const ALPHA: f64 = 1.0 - CONFIDENCE;
 
-/// A figure, and the interval that holds its true value with [`CONFIDENCE`]. All three are finite.
+/// A metric, and the interval that holds its true value with [`CONFIDENCE`]. A time is infinite where it lies among operations that
+/// failed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The figure.

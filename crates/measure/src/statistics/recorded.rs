@@ -2,6 +2,9 @@
 
 use crate::distribution::Distribution;
 
+/// What stands for a value that is larger than any, like the time of an operation that failed.
+pub const BEYOND: u64 = u64::MAX;
+
 /// Values and how often each was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded(Vec<(u64, u64)>);
@@ -11,6 +14,12 @@ impl Recorded {
     #[must_use]
     pub fn of(distribution: &Distribution) -> Self {
         Self(distribution.recorded().collect())
+    }
+
+    /// So many values that are [`BEYOND`] all others.
+    #[must_use]
+    pub fn beyond(count: u64) -> Self {
+        if count > 0 { Self(vec![(BEYOND, count)]) } else { Self::default() }
     }
 
     /// All of them together.

@@ -24,6 +24,13 @@ pub fn runs_needed(figures: usize) -> u64 {
     runs
 }
 
+/// The same of pairs: the smallest n for which the smallest p-value of the signed-rank test, 2 / 2ⁿ, is not above α / `figures`.
+#[must_use]
+pub fn pairs_needed(figures: usize) -> u64 {
+    let asked = super::ALPHA / figures.max(1) as f64;
+    (2.0 / asked).log2().ceil() as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,6 +39,12 @@ mod tests {
     fn the_samples_needed_are_those_of_the_formula() {
         let needed = [0.99, 0.999, 0.9999, 0.5, 1.0, 0.0].map(samples_needed);
         assert_eq!(needed, [299, 2_995, 29_956, 5, 1, 1]);
+    }
+
+    #[test]
+    fn the_pairs_needed_are_those_with_so_small_a_p_value() {
+        // 2 / 2ⁿ is 0.031 for 6 pairs, 0.0156 for 7, 0.0039 for 9.
+        assert_eq!([0, 1, 2, 3, 9, 12].map(pairs_needed), [6, 6, 7, 7, 9, 9]);
     }
 
     #[test]

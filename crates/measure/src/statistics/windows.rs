@@ -31,7 +31,7 @@ pub struct Window {
     pub good_sent_bytes: f64,
     /// CPU time of the client, in nanoseconds.
     pub cpu_nanos: f64,
-    /// Response times of operations that ended well, in nanoseconds.
+    /// Response times in nanoseconds. Operations that failed, were dropped or never ended are [`super::BEYOND`] every time.
     pub response: Recorded,
 }
 
@@ -55,6 +55,8 @@ impl Window {
         for (_, kind) in &stats.kinds {
             self.response.merge(&Recorded::of(&kind.response));
         }
+        let without_time = tally.failed.saturating_add(tally.dropped).saturating_add(tally.unfinished);
+        self.response.merge(&Recorded::beyond(without_time));
     }
 
     fn merge(&mut self, other: &Self) {

@@ -1,4 +1,4 @@
-//! `plimsoll compare`: two sets of saved runs, figure by figure: worse, better, equivalent, or inconclusive.
+//! `plimsoll compare`: two sets of saved runs, metric by metric: worse, better, equivalent, or inconclusive.
 
 use super::load::percent;
 use crate::execute::{self, repeats};
@@ -6,8 +6,9 @@ use crate::failure::{Exit, Failure};
 use measure::statistics::Windows;
 use measure::statistics::difference::Conclusion;
 use measure::statistics::ranks::RUNS_MAX;
-use report::compare::{ComparedRun, Comparison, Sides, unlike_each, unusable};
+use report::compare::{ComparedRun, Comparison, Sides, is_usable, unlike_each};
 use report::escape::escape;
+use report::number::{count, plural};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use store::SavedRun;
@@ -19,7 +20,7 @@ pub struct Args {
     /// Saved runs to compare with. Of a repeated run (--repeat), each run counts.
     #[arg(long, value_name = "DIR", num_args = 1.., required_unless_present = "aa")]
     pub base: Vec<PathBuf>,
-    /// Saved runs that are held against them.
+    /// Saved runs that are compared with them.
     #[arg(long, value_name = "DIR", num_args = 1.., required_unless_present = "aa")]
     pub new: Vec<PathBuf>,
     /// Instead of both: runs of one target, compared in two halves, which shows how far noise goes.
@@ -28,9 +29,15 @@ pub struct Args {
     /// Differences up to this many percent do not matter (for success: 0.1 at most).
     #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = percent)]
     pub margin: f64,
-    /// Compare runs although they asked different things of their targets.
+    /// Compare pairs: the n-th run of --new with the n-th of --base, which were made in turn.
+    #[arg(long, conflicts_with = "aa")]
+    pub paired: bool,
+    /// Compare runs even if they asked different things of their targets, or under different conditions.
     #[arg(long)]
     pub unlike: bool,
+    /// Compare runs even if their result is UNUSABLE.
+    #[arg(long)]
+    pub unusable: bool,
     /// Print as JSON.
     #[arg(long)]
     pub json: bool,
@@ -39,49 +46,79 @@ pub struct Args {
 const USAGE: &str = "plimsoll compare --base <DIR>... --new <DIR>... [OPTIONS]
        plimsoll compare --aa <DIR>... [OPTIONS]";
 
-const AFTER: &str = "worse, better   told apart at 5 % over all figures together
+const AFTER: &str = "worse, better   told apart at 5 % over all metrics together
 equivalent      the change, with its 95 % interval, lies inside the margin
 inconclusive    neither: more runs, or longer ones, may tell
 
-Several runs a side count once each (Mann-Whitney, Hodges-Lehmann; 6 a side can tell any of the usual figures).
+Several runs a side count once each (Mann-Whitney, Hodges-Lehmann; 6 a side can tell any of the usual metrics apart),
+pairs too (--paired: Wilcoxon's signed ranks; 9 pairs). Success is pooled over all operations, and 2 runs a side can
+decide it. A run in which everything failed counts as slower than any other.
 One run a side is judged by its seconds, from 20 s on, and says nothing about further runs.
 
   plimsoll get URL -d 10s --repeat 6 --out before     (the same again, --out after)
   plimsoll compare --base before --new after
 
 Exit codes: 0 nothing got worse · 1 something did · 2 bad usage, unlike runs
-            3 a run is INVALID or was limited by the client's side";
+            3 the result of a run is UNUSABLE (--unusable compares it all the same)";
+
+/// Differences that a refusal lists.
+const DIFFERENCES_MAX: usize = 10;
 
 /// Carries it out.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let (sides, base, new) = if args.aa.is_empty() {
-        (Sides::BaseAndNew, directories(&args.base)?, directories(&args.new)?)
+        let sides = if args.paired { Sides::Pairs } else { Sides::BaseAndNew };
+        (sides, directories(&args.base)?, directories(&args.new)?)
     } else {
         let (first, second) = halves(directories(&args.aa)?)?;
         (Sides::Halves, first, second)
     };
     refuse_twice(&base, &new)?;
-    let within = base.len() == 1 && new.len() == 1;
-    let (base, new) = (read(&base, within)?, read(&new, within)?);
-    if let Some((name, why)) = base.iter().chain(&new).find_map(|run| Some((&run.name, unusable(&run.run)?))) {
-        let message = format!("{name} can not be compared: {why} (exit code 3)");
-        return Err(Failure::Message(Exit::Unusable, message));
-    }
-    let unlike = unlike_each(&base, &new);
-    if let Some(first) = unlike.first().filter(|_| !args.unlike) {
-        let more = if unlike.len() > 1 { format!(", and {} more", unlike.len() - 1) } else { String::new() };
+    if sides == Sides::Pairs && base.len() != new.len() {
+        let (base, new) = (plural(base.len() as u64, "run"), count(new.len() as u64));
         return Err(Failure::usage(format!(
-            "the runs are unlike, {first}{more}: compare runs of the same load, or all the same with --unlike"
+            "--paired: {base} of --base and {new} of --new cannot be paired: name as many"
         )));
     }
+    let within = base.len() == 1 && new.len() == 1;
+    let (base, new) = (read(&base, within)?, read(&new, within)?);
+    refuse_unusable(args, &base, &new)?;
+    refuse_unlike(args, &base, &new)?;
     let comparison = Comparison::of(&base, &new, sides, args.margin / 100.0);
     if args.json {
         execute::print_json(serde_json::to_string_pretty(&report::json_comparison(&comparison)))?;
     } else {
         execute::print(&report::comparison(&comparison, &execute::style()))?;
     }
-    let worse = sides == Sides::BaseAndNew && comparison.conclusion() == Conclusion::Worse;
+    let worse = sides != Sides::Halves && comparison.conclusion() == Conclusion::Worse;
     Ok(if worse { Exit::Objectives } else { Exit::Good }.into())
+}
+
+/// What is UNUSABLE must not decide.
+fn refuse_unusable(args: &Args, base: &[ComparedRun], new: &[ComparedRun]) -> Result<(), Failure> {
+    let unusable = base.iter().chain(new).find_map(|run| Some((&run.name, is_usable(&run.run).err()?)));
+    match unusable.filter(|_| !args.unusable) {
+        Some((name, why)) => {
+            let message = format!("{name} is UNUSABLE: {why}; --unusable compares it all the same (exit code 3)");
+            Err(Failure::Message(Exit::Unusable, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Runs of different loads, or under different conditions, differ by more than the target.
+fn refuse_unlike(args: &Args, base: &[ComparedRun], new: &[ComparedRun]) -> Result<(), Failure> {
+    let mut unlike = unlike_each(base, new);
+    if unlike.is_empty() || args.unlike {
+        return Ok(());
+    }
+    let more = unlike.len().saturating_sub(DIFFERENCES_MAX);
+    unlike.truncate(DIFFERENCES_MAX);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    Err(Failure::usage(format!(
+        "the runs are unlike, {}{more}: compare runs of the same load, or all the same with --unlike",
+        unlike.join(", ")
+    )))
 }
 
 /// The directories of single runs: those of a repeated run are below its own.

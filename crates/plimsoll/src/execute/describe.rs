@@ -4,12 +4,13 @@ use super::{Output, host};
 use crate::redact;
 use engine::plan::{
     Answers, Auth, BodyPlan, Choice, Follow, Framing, LoadModel, Pick, Plan, RangeChoice, RangeStatus, RequestPlan,
-    Route, Shared, Source, Subject, Trap, Wanted,
+    Route, Shared, Source, Subject, Targets, Trap, Wanted,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::Enumerated;
 use measure::units::{ByteSize, format_span};
 use report::number::{count, plural};
+use sha2::{Digest, Sha256};
 use store::{Begin, FORMAT, LevelStage, Levels};
 use wire::gateway::Depth;
 use wire::{Scheme, Version};
@@ -115,6 +116,7 @@ fn load(plan: &Plan) -> String {
 fn settings(plan: &Plan) -> Vec<(String, String)> {
     let (timeouts, connections) = (&plan.timeouts, &plan.connections);
     let mut settings = requests(plan);
+    settings.extend(objects(&plan.targets));
     let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
     let version = match (&connections.http2, plan.http.version) {
         (Some(_), _) => "2",
@@ -173,6 +175,38 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
     }
     settings
 }
+
+/// The objects, when they are more than the targets that are named.
+fn objects(targets: &Targets) -> Option<(String, String)> {
+    if let Some(area) = targets.area() {
+        let description = area.dataset.description();
+        let (count, last) = (plural(description.count, "object"), description.last_bytes);
+        let last = last.map(|size| format!(", the last of {size}")).unwrap_or_default();
+        let (sizes, seed) = (&description.sizes, description.seed.0);
+        return Some(("dataset".to_owned(), format!("{count}, sizes {sizes}{last}, seed {seed}")));
+    }
+    (targets.count() > TARGETS_MAX).then(|| ("url_list".to_owned(), list_digest(targets)))
+}
+
+/// A digest of the paths and queries of a list, in order, without secrets and addresses: two runs of the same list are alike.
+fn list_digest(targets: &Targets) -> String {
+    let (mut digest, mut path) = (Sha256::new(), String::new());
+    for index in 0..targets.count() {
+        path.clear();
+        targets.write_path(Subject::Target(index), &mut String::new(), &mut path);
+        let has_query = path.contains('?');
+        let line =
+            if has_query { redact::url_text(&format!("http://list{path}")) } else { format!("http://list{path}") };
+        digest.update(line.as_bytes());
+        digest.update(b"\n");
+    }
+    let hex: String = digest.finalize().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect();
+    let servers = plural(targets.origins().len() as u64, "server");
+    format!("{} on {servers}, sha256 {hex}", plural(targets.count(), "path"))
+}
+
+/// Bytes of a digest that are shown.
+const DIGEST_BYTES: usize = 16;
 
 /// What is asked, in the words of the flags; of a mix, each request with its share.
 fn requests(plan: &Plan) -> Vec<(String, String)> {

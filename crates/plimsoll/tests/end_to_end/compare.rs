@@ -3,6 +3,7 @@
 use crate::support::{Ended, Place, Report, all_cores, shared_cores, skip};
 use serde_json::Value;
 use server::{Config, Delay, Faults, Server};
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::time::Duration;
 
@@ -119,7 +120,77 @@ fn what_can_not_be_compared_is_refused_in_one_line() {
     assert!(within.stdout.contains("INCONCLUSIVE") && within.stdout.contains("unlike: paths"), "{}", within.stdout);
 
     invalid(&place.path("one"));
-    refused(&["--base", "one", "--new", "two"], 3, &["one", "books do not balance"]);
+    refused(&["--base", "one", "--new", "two"], 3, &["one is UNUSABLE: its counters disagree", "--unusable"]);
+    let forced = place.run(["compare", "--base", "one", "--new", "two", "--unusable"]);
+    assert!(forced.code != Some(3) && forced.stdout.contains("one is UNUSABLE"), "{}{}", forced.stdout, forced.stderr);
+}
+
+#[test]
+fn a_target_that_fails_altogether_is_worse_and_a_single_dead_run_is_named() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let faults = Faults { error_every: NonZeroU64::new(1), ..Faults::default() };
+    let failing = Server::start(&Config { faults, ..Config::default() }).expect("a server starts");
+    let well = Server::start(&Config::default()).expect("a server starts");
+    for side in ["before", "after", "mixed"] {
+        std::fs::create_dir(place.path(side)).expect("a directory can be made");
+    }
+    let run = |server: &Server, code: i32, out: &str| {
+        let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
+        place.run(["get", &url, "-n", "60", "-c", "2", "--out", out, "--print", "none"]).expect(code);
+    };
+    for number in 1..=6 {
+        run(&well, 0, &format!("before/{number}"));
+        let (server, code) = if number == 4 { (&failing, 1) } else { (&well, 0) };
+        run(server, code, &format!("mixed/{number}"));
+        run(&failing, 1, &format!("after/{number}"));
+    }
+    // Others may take the cores of some runs: --unlike, so that this is no reason to refuse them.
+    for (base, new) in [("before", "after"), ("before/1", "after/1")] {
+        let ended = place.run(["compare", "--base", base, "--new", new, "--unlike"]);
+        ended.expect(1);
+        assert!(ended.stdout.starts_with("WORSE · "), "{}", ended.stdout);
+        assert!(ended.stdout.contains("after/1: nothing succeeded (0 of 60 operations)"), "{}", ended.stdout);
+        let found = json(&place.run(["compare", "--base", base, "--new", new, "--unlike", "--json"]));
+        assert_eq!(figure(&found, "success")["conclusion"], "worse", "{found}");
+    }
+    let two = ["compare", "--base", "before/1", "before/2", "--new", "after/1", "after/2", "--unlike"];
+    place.run(two).expect(1);
+    place.run(["compare", "--base", "after", "--new", "before", "--unlike"]).expect(0);
+    let mixed = place.run(["compare", "--base", "before", "--new", "mixed", "--unlike"]);
+    mixed.expect(0);
+    assert!(!mixed.stdout.starts_with("EQUIVALENT") && !mixed.stdout.starts_with("BETTER"), "{}", mixed.stdout);
+    assert!(mixed.stdout.contains("nothing succeeded in 1 of 6 new runs"), "{}", mixed.stdout);
+    assert!(mixed.stdout.contains("mixed/4: nothing succeeded"), "{}", mixed.stdout);
+    let found = json(&place.run(["compare", "--base", "before", "--new", "mixed", "--unlike", "--json"]));
+    assert_eq!(found["dead"], serde_json::json!(["mixed/4"]), "{found}");
+    assert_eq!(figure(&found, "response_p50")["new_failed_runs"], 1, "{found}");
+    let success = figure(&found, "success")["new"].as_f64().expect("there is a share");
+    assert!((success - 5.0 / 6.0).abs() < 1e-9, "{found}");
+    let pairs = place.run(["compare", "--base", "before", "--new", "after", "--paired", "--unlike"]);
+    pairs.expect(1);
+    assert!(pairs.stdout.contains(" · 6 pairs"), "{}", pairs.stdout);
+    place.run(["compare", "--base", "before", "--new", "after/1", "after/2", "--paired"]).expect(2);
+}
+
+#[test]
+fn likeness_covers_every_url_of_a_list() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let server = Server::start(&Config::default()).expect("a server starts");
+    let run = |last: u64, out: &str| {
+        let url = |number: u64| format!("http://{}/blackhole/1KiB?n={number}\n", server.addresses()[0]);
+        place.write("list.txt", (0..14).chain([last]).map(url).collect::<String>());
+        place.run(["get", "--url-file", "list.txt", "-n", "40", "--out", out, "--print", "none"]).expect(0);
+    };
+    run(20, "one");
+    run(20, "same");
+    run(21, "other");
+    let alike = place.run(["compare", "--base", "one", "--new", "same"]);
+    assert!(!alike.stderr.contains("url_list"), "{}", alike.stderr);
+    let refused = place.run(["compare", "--base", "one", "--new", "other"]);
+    refused.expect(2);
+    assert!(refused.stderr.contains("url_list: `15 paths on 1 server, sha256 "), "{}", refused.stderr);
 }
 
 /// Makes a run's books wrong: one more operation was started than ended.

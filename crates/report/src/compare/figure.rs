@@ -1,24 +1,33 @@
 //! What runs are compared by.
 
-use crate::number::{byte_rate, rate, share, time};
-use crate::repeated::response;
-use measure::Summary;
+use super::ComparedRun;
+use super::usable::is_dead;
+use crate::number::{byte_rate, decimal, rate, share, time};
+use crate::percentile::{self, Percentile};
 use measure::enumerated;
-use measure::statistics::difference::Improves;
-use measure::statistics::{Estimate, Window, Windows, batch_means, bootstrap};
+use measure::statistics::difference::{Improves, Scale};
+use measure::statistics::shares::Share;
+use measure::statistics::{Estimate, Window, batch_means, bootstrap};
+use measure::{KindStats, Summary};
 use store::SavedRun;
 
 enumerated! {
-    /// One figure of a run.
+    /// One metric of a run.
     pub enum Figure {
-        Rate => "rate", "operations that ended well per second";
+        Success => "success", "share of operations that succeeded";
+        Rate => "rate", "operations that succeeded per second";
         Goodput => "goodput", "body bytes received per second, of attempts that were good";
         GoodputSent => "goodput_sent", "body bytes sent per second, of attempts that were good";
-        ResponseP50 => "response_p50", "median response time of successes";
-        ResponseP90 => "response_p90", "p90 of response time of successes";
-        ResponseP99 => "response_p99", "p99 of response time of successes";
-        ResponseP999 => "response_p99_9", "p99.9 of response time of successes";
-        Success => "success", "share of operations that ended well";
+        TtfbP50 => "ttfb_p50", "median TTFB, failures beyond any time";
+        TtfbP90 => "ttfb_p90", "p90 of TTFB, failures beyond any time";
+        TtfbP95 => "ttfb_p95", "p95 of TTFB, failures beyond any time";
+        TtfbP99 => "ttfb_p99", "p99 of TTFB, failures beyond any time";
+        TtfbP999 => "ttfb_p99_9", "p99.9 of TTFB, failures beyond any time";
+        ResponseP50 => "response_p50", "median response time, failures beyond any time";
+        ResponseP90 => "response_p90", "p90 of response time, failures beyond any time";
+        ResponseP95 => "response_p95", "p95 of response time, failures beyond any time";
+        ResponseP99 => "response_p99", "p99 of response time, failures beyond any time";
+        ResponseP999 => "response_p99_9", "p99.9 of response time, failures beyond any time";
         CpuPerOp => "cpu_per_op", "CPU time of the client for each operation that ended";
     }
 }
@@ -27,9 +36,13 @@ enumerated! {
 /// for failures.
 const SUCCESS_MARGIN_MAX: f64 = 0.001;
 
-/// What a figure is computed from.
+/// What a metric is computed from.
 enum Source {
-    /// That quantile of the response times of successes.
+    /// Operations by how they ended.
+    Success,
+    /// That quantile of the times to the first byte.
+    Ttfb(f64),
+    /// That quantile of the response times.
     Response(f64),
     /// A ratio of two sums.
     Ratio {
@@ -41,8 +54,22 @@ enum Source {
 }
 
 impl Figure {
+    /// Those by which sets of runs are compared, in order.
+    pub const COMPARED: [Self; 9] = [
+        Self::Success,
+        Self::Rate,
+        Self::Goodput,
+        Self::GoodputSent,
+        Self::ResponseP50,
+        Self::ResponseP90,
+        Self::ResponseP99,
+        Self::ResponseP999,
+        Self::CpuPerOp,
+    ];
+
     fn source(self) -> Source {
         match self {
+            Self::Success => Source::Success,
             Self::Rate => {
                 Source::Ratio { run: Summary::ok_rate, window: |part| (part.ended_well as f64, part.seconds) }
             }
@@ -50,49 +77,74 @@ impl Figure {
             Self::GoodputSent => {
                 Source::Ratio { run: Summary::good_sending, window: |part| (part.good_sent_bytes, part.seconds) }
             }
+            Self::TtfbP50 => Source::Ttfb(0.5),
+            Self::TtfbP90 => Source::Ttfb(0.9),
+            Self::TtfbP95 => Source::Ttfb(0.95),
+            Self::TtfbP99 => Source::Ttfb(0.99),
+            Self::TtfbP999 => Source::Ttfb(0.999),
             Self::ResponseP50 => Source::Response(0.5),
             Self::ResponseP90 => Source::Response(0.9),
+            Self::ResponseP95 => Source::Response(0.95),
             Self::ResponseP99 => Source::Response(0.99),
             Self::ResponseP999 => Source::Response(0.999),
-            Self::Success => {
-                Source::Ratio { run: Summary::success, window: |part| (part.ok as f64, part.judged as f64) }
-            }
             Self::CpuPerOp => Source::Ratio { run: cpu_per_op, window: |part| (part.cpu_nanos, part.completed as f64) },
         }
     }
 
-    /// Its value; `None` when the run has too little for it.
+    /// Its value; `None` when the run has too little for it. A time that lies among operations that failed is infinite.
     #[must_use]
     pub fn of(self, run: &SavedRun) -> Option<f64> {
         match self.source() {
-            Source::Response(q) => response(run, q),
+            Source::Success => run.summary().success(),
+            Source::Ttfb(q) => beyond_failures(run, q, percentile::ttfb_of_all),
+            Source::Response(q) => beyond_failures(run, q, percentile::of_all),
+            // What failures cost the client says nothing of what successes cost it.
+            Source::Ratio { .. } if self == Self::CpuPerOp && is_dead(run) => None,
             Source::Ratio { run: of, .. } => of(run.summary()),
         }
     }
 
     /// Its value with the interval that the windows of one run give it.
-    pub(super) fn estimate(self, windows: &Windows, seed: u64) -> Option<Estimate> {
-        let windows = windows.list().iter();
+    pub(super) fn estimate(self, run: &ComparedRun, seed: u64) -> Option<Estimate> {
+        self.of(&run.run)?;
+        let windows = run.windows.list().iter();
         match self.source() {
             Source::Response(q) => {
                 bootstrap::percentile(&windows.map(|window| &window.response).collect::<Vec<_>>(), q, seed)
             }
             Source::Ratio { window: parts, .. } => batch_means::ratio(&windows.map(parts).collect::<Vec<_>>()),
+            // Shares have a rule of their own; windows hold no times to the first byte.
+            Source::Success | Source::Ttfb(_) => None,
         }
     }
 
     /// Which way is better.
     #[must_use]
     pub fn improves(self) -> Improves {
-        match self {
-            Self::Rate | Self::Goodput | Self::GoodputSent | Self::Success => Improves::Upwards,
-            Self::ResponseP50 | Self::ResponseP90 | Self::ResponseP99 | Self::ResponseP999 | Self::CpuPerOp => {
-                Improves::Downwards
-            }
+        match self.source() {
+            Source::Success => Improves::Upwards,
+            Source::Ttfb(_) | Source::Response(_) => Improves::Downwards,
+            Source::Ratio { .. } if self == Self::CpuPerOp => Improves::Downwards,
+            Source::Ratio { .. } => Improves::Upwards,
         }
     }
 
-    /// The margin of this figure where `asked` was asked for.
+    /// What its difference is, where sets of runs are compared.
+    #[must_use]
+    pub fn scale(self) -> Scale {
+        if self == Self::Success { Scale::Absolute } else { Scale::Relative }
+    }
+
+    /// What its difference is, where two cells of a study are subtracted.
+    #[must_use]
+    pub fn scale_of_pairs(self) -> Scale {
+        match self.source() {
+            Source::Success | Source::Ttfb(_) | Source::Response(_) => Scale::Absolute,
+            Source::Ratio { .. } => Scale::Relative,
+        }
+    }
+
+    /// The margin of this metric where `asked` was asked for.
     #[must_use]
     pub fn margin(self, asked: f64) -> f64 {
         if self == Self::Success { asked.min(SUCCESS_MARGIN_MAX) } else { asked }
@@ -105,8 +157,14 @@ impl Figure {
             Self::Rate => "rate",
             Self::Goodput => "goodput",
             Self::GoodputSent => "goodput sent",
+            Self::TtfbP50 => "TTFB p50",
+            Self::TtfbP90 => "TTFB p90",
+            Self::TtfbP95 => "TTFB p95",
+            Self::TtfbP99 => "TTFB p99",
+            Self::TtfbP999 => "TTFB p99.9",
             Self::ResponseP50 => "response p50",
             Self::ResponseP90 => "response p90",
+            Self::ResponseP95 => "response p95",
             Self::ResponseP99 => "response p99",
             Self::ResponseP999 => "response p99.9",
             Self::Success => "success",
@@ -117,14 +175,51 @@ impl Figure {
     /// How a value is written for people.
     #[must_use]
     pub fn show(self, value: f64) -> String {
-        match self {
-            Self::Rate => rate(value),
-            Self::Goodput | Self::GoodputSent => byte_rate(value),
-            Self::Success => share(value),
-            Self::ResponseP50 | Self::ResponseP90 | Self::ResponseP99 | Self::ResponseP999 | Self::CpuPerOp => {
-                time(value)
-            }
+        match self.source() {
+            _ if value.is_infinite() => "failed".to_owned(),
+            Source::Success => share(value),
+            Source::Ttfb(_) | Source::Response(_) => time(value),
+            Source::Ratio { .. } => match self {
+                Self::Rate => rate(value),
+                Self::CpuPerOp => time(value),
+                _ => byte_rate(value),
+            },
         }
+    }
+
+    /// How a difference is written for people, with its sign: `+1.20 %`, `-0.12 ms`, `-16.67 pp` (percentage points).
+    #[must_use]
+    pub fn show_difference(self, value: f64, scale: Scale) -> String {
+        let sign = if value > 0.0 { "+" } else { "" };
+        match (scale, self) {
+            _ if value.is_infinite() => if value > 0.0 { "+∞" } else { "-∞" }.to_owned(),
+            (Scale::Relative, _) => format!("{sign}{} %", decimal(value * 100.0, 2)),
+            (Scale::Absolute, Self::Success) => format!("{sign}{} pp", decimal(value * 100.0, 2)),
+            (Scale::Absolute, _) if value < 0.0 => format!("-{}", self.show(-value)),
+            (Scale::Absolute, _) => format!("{sign}{}", self.show(value)),
+        }
+    }
+}
+
+/// Operations of a run as the rule for success takes them: those that succeeded, and those that are judged.
+#[must_use]
+pub fn counts(run: &SavedRun) -> Share {
+    let tally = &run.summary().stats.measured;
+    let judged = tally.completed().saturating_add(tally.dropped).saturating_add(tally.unanswered);
+    Share { ok: tally.ok as f64, of: judged as f64 }
+}
+
+/// A percentile of all operations. A run in which nothing succeeded has failed at each, however little it tried.
+fn beyond_failures(run: &SavedRun, q: f64, of: fn(&KindStats, u64, f64) -> Percentile) -> Option<f64> {
+    let tally = &run.summary().stats.measured;
+    let Share { ok, of: judged } = counts(run);
+    if ok == 0.0 && judged > 0.0 {
+        return Some(f64::INFINITY);
+    }
+    match of(&run.summary().all, tally.dropped, q) {
+        Percentile::Value(nanos) => Some(nanos as f64),
+        Percentile::Failed | Percentile::LongerThan(_) => Some(f64::INFINITY),
+        Percentile::TooFew { .. } | Percentile::Empty => None,
     }
 }
 

@@ -1,18 +1,22 @@
-//! Two sets of saved runs, figure by figure: worse, better, equivalent, or inconclusive.
+//! Two sets of saved runs, metric by metric: worse, better, equivalent, or inconclusive.
 //!
-//! Several runs a side are compared by ranks, each run as one observation. One run a side has only the seconds inside it to tell
-//! chance from change, which says nothing about further runs. The statistics are `measure`'s ([`measure::statistics`]);
-//! the formulas stand in docs/measurement.md.
+//! Several runs a side are compared by ranks, each run as one observation, or pair by pair. One run a side has only the seconds
+//! inside it to tell chance from change, which says nothing about further runs. Success comes first and has a test of its own,
+//! and runs in which everything failed count as slower than any other. The statistics are `measure`'s
+//! ([`measure::statistics`]); the formulas are in docs/measurement.md.
 
 mod alike;
 mod figure;
+mod usable;
 
-pub use alike::{Unusable, unlike, unlike_loads, unusable};
-pub use figure::Figure;
+pub use alike::{marks, unlike, unlike_each, unlike_loads, unusable_each};
+pub use figure::{Figure, counts};
+pub(crate) use usable::dead;
+pub use usable::{Reason, cut_off, is_dead, is_usable};
 
-use measure::Enumerated;
-use measure::statistics::difference::{Compared, Conclusion, Difference, Scale, conclude_all};
-use measure::statistics::{Windows, median, runs_needed};
+use measure::statistics::difference::{Compared, Conclusion, Difference, conclude_all};
+use measure::statistics::shares::{self, Share, Units};
+use measure::statistics::{Windows, median, pairs_needed, runs_needed};
 use store::SavedRun;
 
 /// Seed of what is drawn again, unless told otherwise.
@@ -36,32 +40,39 @@ pub enum Scope {
     WithinRuns,
     /// Several runs, each of which counts once.
     AcrossRuns,
+    /// Pairs of runs made in turn, each of which counts once.
+    AcrossPairs,
 }
 
 /// What the sets are to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sides {
-    /// A base, and something new to hold against it.
+    /// A base, and something new to compare with it.
     BaseAndNew,
+    /// The same, as pairs: the n-th run of one side was made next to the n-th of the other. Both have as many.
+    Pairs,
     /// Two halves of the runs of one target, which differ by noise alone.
     Halves,
 }
 
-/// One figure of both sets.
+/// One metric of both sets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The figure.
+    /// The metric.
     pub figure: Figure,
-    /// The median over the runs of the base that have it.
+    /// The median over the runs of the base that have it, infinite where it lies among failures; of success, the share of all
+    /// operations.
     pub base: Option<f64>,
     /// The same of the new runs.
     pub new: Option<f64>,
-    /// The difference; `None` where it can not be computed.
+    /// The difference; `None` where it cannot be computed.
     pub difference: Option<Difference>,
-    /// The p-value after Holm's correction over all figures; `None` where nothing was tested.
+    /// The p-value after Holm's correction over all metrics; `None` where nothing was tested.
     pub p: Option<f64>,
     /// The margin that applies, as a share.
     pub margin: f64,
+    /// Runs of both sides whose time lies among failures.
+    pub failed: [u64; 2],
     /// What it comes to.
     pub conclusion: Conclusion,
 }
@@ -95,10 +106,13 @@ impl<'a> Comparison<'a> {
     /// Compares them. `margin` is a share, at least 0; neither set is empty.
     #[must_use]
     pub fn of(base: &'a [ComparedRun], new: &'a [ComparedRun], sides: Sides, margin: f64) -> Self {
-        let one_each = base.len() == 1 && new.len() == 1;
-        let scope = if one_each { Scope::WithinRuns } else { Scope::AcrossRuns };
+        let scope = match sides {
+            _ if base.len() == 1 && new.len() == 1 => Scope::WithinRuns,
+            Sides::Pairs => Scope::AcrossPairs,
+            Sides::BaseAndNew | Sides::Halves => Scope::AcrossRuns,
+        };
         let mut rows: Vec<Row> =
-            Figure::ALL.iter().filter_map(|figure| row(*figure, base, new, scope, margin)).collect();
+            Figure::COMPARED.into_iter().filter_map(|figure| row(figure, base, new, scope, margin)).collect();
         let compared: Vec<Compared> = rows.iter().map(Row::compared).collect();
         for (row, (p, conclusion)) in rows.iter_mut().zip(conclude_all(&compared)) {
             (row.p, row.conclusion) = (p, conclusion);
@@ -112,13 +126,14 @@ impl<'a> Comparison<'a> {
         self.rows.iter().filter(|row| row.conclusion == conclusion).count()
     }
 
-    /// What all figures come to: worse when any is, better when any is and none worse, equivalent when all are.
+    /// What all metrics come to: worse when any is, better when any is and none worse, equivalent when all are. Nothing is better
+    /// as long as fewer operations succeeded and that may not be chance.
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
         let one_of = |conclusion| self.count(conclusion) > 0;
         if one_of(Conclusion::Worse) {
             Conclusion::Worse
-        } else if one_of(Conclusion::Better) {
+        } else if one_of(Conclusion::Better) && !self.may_fail_more() {
             Conclusion::Better
         } else if one_of(Conclusion::Equivalent) && self.count(Conclusion::Equivalent) == self.rows.len() {
             Conclusion::Equivalent
@@ -127,60 +142,82 @@ impl<'a> Comparison<'a> {
         }
     }
 
+    /// Whether fewer operations of the new runs succeeded, by more than the margin, and chance is not excluded.
+    fn may_fail_more(&self) -> bool {
+        let lost = |row: &Row| row.difference.is_some_and(|difference| difference.change < -row.margin);
+        let success = self.rows.iter().filter(|row| row.figure == Figure::Success);
+        success.into_iter().any(|row| row.conclusion == Conclusion::Inconclusive && lost(row))
+    }
+
     /// Runs a side that are needed to tell a difference in as many figures as were tested, when there are fewer.
     #[must_use]
     pub fn runs_missing(&self) -> Option<u64> {
         let tested = self.rows.iter().filter(|row| row.p.is_some()).count();
-        let needed = runs_needed(tested);
+        let needed = match self.scope {
+            Scope::WithinRuns => return None,
+            Scope::AcrossRuns => runs_needed(tested),
+            Scope::AcrossPairs => pairs_needed(tested),
+        };
         let have = self.base.len().min(self.new.len()) as u64;
-        (self.scope == Scope::AcrossRuns && have < needed).then_some(needed)
+        (have < needed).then_some(needed)
     }
 }
 
 fn row(figure: Figure, base: &[ComparedRun], new: &[ComparedRun], scope: Scope, margin: f64) -> Option<Row> {
     let values = |runs: &[ComparedRun]| runs.iter().filter_map(|run| figure.of(&run.run)).collect::<Vec<f64>>();
     let (base_values, new_values) = (values(base), values(new));
-    if base_values.iter().chain(&new_values).all(|value| *value == 0.0) {
-        // Nothing was read, or nothing written: not a figure of such runs.
+    let is_nothing = |value: &f64| *value == 0.0 || value.is_infinite();
+    if base_values.iter().chain(&new_values).all(is_nothing) && figure != Figure::Success {
+        // Nothing was read, nothing written, or nothing succeeded on either side: not a metric of such runs.
         return None;
     }
+    let whole = base_values.len() == base.len() && new_values.len() == new.len();
     let difference = match scope {
-        // A run without the figure can not be left out: it may be the one that was too slow for it.
-        Scope::AcrossRuns if base_values.len() < base.len() || new_values.len() < new.len() => None,
-        Scope::AcrossRuns => Difference::of_runs(&base_values, &new_values, Scale::Relative),
+        _ if figure == Figure::Success => success(base, new, scope),
         Scope::WithinRuns => within(figure, base, new),
+        // A run without the metric cannot be left out: it may be the one that was too slow for it.
+        Scope::AcrossRuns | Scope::AcrossPairs if !whole => None,
+        Scope::AcrossRuns => Difference::of_runs(&base_values, &new_values, figure.scale()),
+        Scope::AcrossPairs => Difference::of_pairs(&base_values, &new_values, figure.scale()),
+    };
+    let failed = |values: &[f64]| values.iter().filter(|value| value.is_infinite()).count() as u64;
+    let failed = [failed(&base_values), failed(&new_values)];
+    let (base, new) = match figure {
+        Figure::Success => (shares::share(&by_run(base)), shares::share(&by_run(new))),
+        _ => (median(base_values), median(new_values)),
     };
     Some(Row {
         figure,
-        base: median(base_values),
-        new: median(new_values),
+        base,
+        new,
         difference,
         p: None,
         margin: figure.margin(margin),
+        failed,
         conclusion: Conclusion::Inconclusive,
     })
+}
+
+fn by_run(runs: &[ComparedRun]) -> Vec<Share> {
+    runs.iter().map(|run| counts(&run.run)).collect()
+}
+
+/// The difference in success: runs are the observations, or the seconds of single runs.
+fn success(base: &[ComparedRun], new: &[ComparedRun], scope: Scope) -> Option<Difference> {
+    let by_second = |runs: &[ComparedRun]| -> Vec<Share> {
+        let windows = runs.iter().flat_map(|run| run.windows.list());
+        windows.map(|window| Share { ok: window.ok as f64, of: window.judged as f64 }).collect()
+    };
+    match scope {
+        Scope::WithinRuns => shares::difference(&by_second(base), &by_second(new), Units::Consecutive),
+        Scope::AcrossRuns | Scope::AcrossPairs => shares::difference(&by_run(base), &by_run(new), Units::Independent),
+    }
 }
 
 fn within(figure: Figure, base: &[ComparedRun], new: &[ComparedRun]) -> Option<Difference> {
     let (base, new) = (base.first()?, new.first()?);
     // Both are drawn from the same seed, from streams of their own.
-    let base = figure.estimate(&base.windows, measure::random::mix(SEED))?;
-    let new = figure.estimate(&new.windows, measure::random::mix(SEED + 1))?;
+    let base = figure.estimate(base, measure::random::mix(SEED))?;
+    let new = figure.estimate(new, measure::random::mix(SEED + 1))?;
     Difference::of_estimates(base, new)
-}
-
-/// What any of the runs differs by from the first: see [`unlike`].
-#[must_use]
-pub fn unlike_each(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String> {
-    let mut runs = base.iter().chain(new);
-    let Some(first) = runs.next() else { return Vec::new() };
-    let mut all: Vec<String> = Vec::new();
-    for other in runs {
-        for difference in unlike(&first.run, &other.run) {
-            if !all.contains(&difference) {
-                all.push(difference);
-            }
-        }
-    }
-    all
 }

@@ -1,11 +1,11 @@
-//! Two sets of runs beside each other.
+//! Two sets of runs, metric by metric.
 
 use super::Style;
 use super::page::{Page, Paint, Table};
-use crate::compare::{ComparedRun, Comparison, Row, Scope, Sides};
+use crate::compare::{
+    ComparedRun, Comparison, Figure, Row, Scope, Sides, cut_off, dead, is_dead, marks, unusable_each,
+};
 use crate::number::{count, decimal, plural};
-use crate::result;
-use measure::ResultWord;
 use measure::statistics::batch_means::BATCHES_MIN;
 use measure::statistics::difference::Conclusion;
 
@@ -19,7 +19,8 @@ pub fn comparison(comparison: &Comparison<'_>, style: &Style) -> String {
     page.table(table(comparison));
     page.gap();
     page.line(&format!(
-        "interval: of the change, 95 %; p: chance of such a difference without one, corrected for all figures (Holm); margin ±{}",
+        "interval: of the change, 95 %; p: chance of such a difference without one, corrected for all metrics (Holm); margin ±{}; \
+         pp: percentage points; response times of all operations, those that failed beyond any",
         percent(comparison.margin)
     ));
     page.finish()
@@ -29,14 +30,23 @@ fn headline(page: &mut Page, comparison: &Comparison<'_>) {
     let conclusion = comparison.conclusion();
     let runs = [comparison.base.len(), comparison.new.len()].map(|runs| runs as u64);
     let mut pieces: Vec<String> = match comparison.sides {
-        Sides::BaseAndNew => vec![conclusion.to_string().to_uppercase()],
+        Sides::BaseAndNew | Sides::Pairs => vec![conclusion.to_string().to_uppercase()],
         Sides::Halves => vec!["NOISE".to_owned()],
     };
     let named = [Conclusion::Worse, Conclusion::Better, Conclusion::Equivalent, Conclusion::Inconclusive];
     let counted = named.map(|named| (comparison.count(named) as u64, named));
     pieces
         .extend(counted.iter().filter(|(figures, _)| *figures > 0).map(|(n, named)| format!("{} {named}", count(*n))));
-    pieces.push(format!("{} against {}", plural(runs[0], "run"), count(runs[1])));
+    pieces.push(match comparison.scope {
+        Scope::AcrossPairs => plural(runs[0], "pair"),
+        Scope::WithinRuns | Scope::AcrossRuns => format!("{} against {}", plural(runs[0], "run"), count(runs[1])),
+    });
+    let dead = |runs: &[ComparedRun]| runs.iter().filter(|run| is_dead(&run.run)).count() as u64;
+    let dead = [(comparison.base, "base"), (comparison.new, "new")].map(|(runs, side)| (dead(runs), runs.len(), side));
+    for (dead, of, side) in dead.into_iter().filter(|(dead, ..)| *dead > 0) {
+        let runs = plural(of as u64, &format!("{side} run"));
+        pieces.push(format!("nothing succeeded in {} of {runs}", count(dead)));
+    }
     let paint = match conclusion {
         Conclusion::Worse => Paint::Red,
         Conclusion::Better | Conclusion::Equivalent => Paint::Green,
@@ -51,35 +61,31 @@ fn notes(page: &mut Page, comparison: &Comparison<'_>) {
     }
 }
 
-/// What must be known beside the figures of a comparison, as sentences.
+/// Runs that are named for one reason; of more, their number.
+const NAMED_MAX: usize = 10;
+
+/// What must be known about a comparison, as sentences.
 pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
     let mut notes = Vec::new();
+    notes.extend(about_runs(comparison, |run| {
+        dead(run).map(|why| format!("{why}; it counts as slower than any other"))
+    }));
+    notes.extend(about_runs(comparison, cut_off));
+    notes.extend(bounded(unusable_each(comparison.base).into_iter().chain(unusable_each(comparison.new)).collect()));
     if comparison.sides == Sides::Halves {
         notes.push(
             "the same runs in two halves: a change smaller than the noise floor is noise with so many runs".to_owned(),
         );
         if comparison.count(Conclusion::Worse) + comparison.count(Conclusion::Better) > 0 {
-            notes
-                .push("the halves differ: something changed between these runs that was not to be measured".to_owned());
+            notes.push("the halves differ: something changed between these runs that should not have".to_owned());
         }
     }
-    if comparison.scope == Scope::WithinRuns {
-        notes.push(
-            "one run a side: this holds within these runs only, further runs may differ by more; `--repeat 6` makes several"
-                .to_owned(),
-        );
-        if comparison.rows.iter().any(|row| row.difference.is_none()) {
-            notes.push(format!(
-                "n/a: an interval needs {BATCHES_MIN} s of the window at least, and more where seconds hang together"
-            ));
-        }
+    notes.extend(scope_notes(comparison));
+    let marks = marks(comparison.base, comparison.new);
+    if !marks.is_empty() {
+        notes.push(format!("both sides carry the same marks: {}", marks.join("; ")));
     }
-    if let Some(needed) = comparison.runs_missing() {
-        notes
-            .push(format!("too few runs to tell a difference in so many figures: {} a side are needed", count(needed)));
-    }
-    notes.extend(comparison.unlike.iter().map(|unlike| format!("the runs are unlike: {unlike}")));
-    notes.extend(comparison.base.iter().chain(comparison.new).filter_map(cut_short));
+    notes.extend(bounded(comparison.unlike.iter().map(|unlike| format!("the runs are unlike: {unlike}")).collect()));
     let versions = |run: &ComparedRun| run.run.begin.version.clone();
     let mut known: Vec<String> = comparison.base.iter().chain(comparison.new).map(versions).collect();
     known.sort();
@@ -91,9 +97,44 @@ pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
     notes
 }
 
-fn cut_short(run: &ComparedRun) -> Option<String> {
-    let word = result::of(&run.run).word;
-    (word != ResultWord::Pass).then(|| format!("{} is {}", run.name, word.text()))
+/// What the number of runs lets be said.
+fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if comparison.scope == Scope::WithinRuns {
+        notes.push(
+            "one run a side: this holds within these runs only, further runs may differ by more; `--repeat 6` makes several"
+                .to_owned(),
+        );
+        if comparison.rows.iter().any(|row| row.difference.is_none()) {
+            notes.push(format!(
+                "n/a: an interval needs {BATCHES_MIN} s of the window at least, and more where neighboring seconds are alike"
+            ));
+        }
+    }
+    if let Some(needed) = comparison.runs_missing() {
+        let what = if comparison.scope == Scope::AcrossPairs { "pairs" } else { "runs" };
+        let needed = match what {
+            "pairs" => format!("{} are needed", count(needed)),
+            _ => format!("{} a side are needed", count(needed)),
+        };
+        notes.push(format!("too few {what} to find a difference in so many metrics (success aside): {needed}"));
+    }
+    notes
+}
+
+/// A sentence for each run of which there is something to say.
+fn about_runs(comparison: &Comparison<'_>, say: impl Fn(&store::SavedRun) -> Option<String>) -> Vec<String> {
+    let runs = comparison.base.iter().chain(comparison.new);
+    bounded(runs.filter_map(|run| Some(format!("{}: {}", run.name, say(&run.run)?))).collect())
+}
+
+fn bounded(mut sentences: Vec<String>) -> Vec<String> {
+    if sentences.len() > NAMED_MAX {
+        let more = sentences.len() - NAMED_MAX;
+        sentences.truncate(NAMED_MAX);
+        sentences.push(format!("and {} more like these", count(more as u64)));
+    }
+    sentences
 }
 
 fn table(comparison: &Comparison<'_>) -> Table {
@@ -104,6 +145,7 @@ fn table(comparison: &Comparison<'_>) -> Table {
     table.head(["", names[0], names[1], "change", "interval", "p", last]);
     for row in &comparison.rows {
         let shown = |value: Option<f64>| value.map_or_else(|| "n/a".to_owned(), |value| row.figure.show(value));
+        let signed = |change: f64| row.figure.show_difference(change, row.figure.scale());
         let interval = row.difference.and_then(|difference| difference.interval);
         table.row([
             row.figure.title().to_owned(),
@@ -113,7 +155,7 @@ fn table(comparison: &Comparison<'_>) -> Table {
             interval.map_or_else(|| "n/a".to_owned(), |(low, high)| format!("{} to {}", signed(low), signed(high))),
             row.p.map_or_else(|| "–".to_owned(), p_value),
             if halves {
-                noise_floor(row).map_or_else(|| "n/a".to_owned(), |floor| format!("±{}", percent(floor)))
+                noise_floor(row).map_or_else(|| "n/a".to_owned(), |floor| format!("±{}", unsigned(row.figure, floor)))
             } else {
                 row.conclusion.to_string()
             },
@@ -136,7 +178,6 @@ fn percent(share: f64) -> String {
     format!("{} %", decimal(share * 100.0, 2))
 }
 
-fn signed(share: f64) -> String {
-    let text = percent(share);
-    if share > 0.0 { format!("+{text}") } else { text }
+fn unsigned(figure: Figure, change: f64) -> String {
+    figure.show_difference(change, figure.scale()).trim_start_matches('+').to_owned()
 }

@@ -1,0 +1,82 @@
+//! Which runs may be compared, and what must be known of those that may.
+
+use crate::number::{count, seconds};
+use crate::standing::{self, Standing, limited_by};
+use measure::LimitedBy;
+use measure::statistics::shares::Share;
+use std::fmt;
+use std::time::Duration;
+use store::{EndReason, SavedRun};
+
+use super::figure::counts;
+
+/// Why the result of a run cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The counters disagree.
+    Accounting,
+    /// The client did not offer the rate asked for.
+    RateNotMade(LimitedBy),
+    /// The measured window was never reached.
+    NoWindow,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Accounting => f.write_str("its counters disagree"),
+            Self::RateNotMade(by) => write!(f, "the client did not offer the rate asked for (limited by: {by})"),
+            Self::NoWindow => f.write_str("its measured window was never reached"),
+        }
+    }
+}
+
+/// Whether the result of a run can be used.
+///
+/// # Errors
+/// Why it cannot.
+pub fn is_usable(run: &SavedRun) -> Result<(), Reason> {
+    if matches!(Standing::of(run), Standing::Invalid(_)) {
+        Err(Reason::Accounting)
+    } else if run.summary().measured.seconds <= 0.0 {
+        Err(Reason::NoWindow)
+    } else if standing::rate_not_made(run) {
+        Err(Reason::RateNotMade(limited_by(run)))
+    } else {
+        Ok(())
+    }
+}
+
+/// How a run was cut off, as a phrase; `None` when it did what was asked.
+#[must_use]
+pub fn cut_off(run: &SavedRun) -> Option<String> {
+    let how = match run.end.as_ref().map(|end| &end.reason) {
+        None => "it was cut off",
+        Some(EndReason::Interrupted { .. }) => "it was interrupted",
+        Some(EndReason::Decided { .. }) => "it was stopped early: its objectives were certain",
+        Some(EndReason::Aborted { .. }) => "it was aborted by its own condition",
+        Some(EndReason::DiskFull) => "it was cut off: the disk was full",
+        Some(EndReason::Unreachable { .. }) => "it was given up: the target could not be reached",
+        Some(EndReason::Failed { .. }) => "it could not go on",
+        Some(EndReason::Completed | EndReason::Merged { .. }) if run.damage.is_some() => "its records are damaged",
+        Some(EndReason::Completed | EndReason::Merged { .. }) => return None,
+    };
+    let lasted = seconds(run.summary().measured.seconds);
+    let asked = run.begin.duration_ms.map(|asked| seconds(Duration::from_millis(asked).as_secs_f64()));
+    Some(match asked {
+        Some(asked) => format!("{how} after {lasted} of {asked}"),
+        None => format!("{how} after {lasted}"),
+    })
+}
+
+/// Whether operations of a run were judged and none succeeded.
+#[must_use]
+pub fn is_dead(run: &SavedRun) -> bool {
+    let Share { ok, of } = counts(run);
+    ok == 0.0 && of > 0.0
+}
+
+/// That nothing in a run succeeded, as a phrase.
+pub(crate) fn dead(run: &SavedRun) -> Option<String> {
+    is_dead(run).then(|| format!("nothing succeeded (0 of {} operations)", count(counts(run).of as u64)))
+}
