@@ -3,6 +3,7 @@
 use crate::number::{byte_rate, count, plural, rate, share};
 use crate::repeated::median;
 use crate::text::table;
+use measure::statistics::difference::{Difference, Scale, range_of_pairs};
 use store::SavedRun;
 
 /// A run of each way, one right after the other.
@@ -50,27 +51,47 @@ impl Pair {
                 .and_then(|chains| chains.share(u128::from(chains.redirect_nanos) + u128::from(chains.reach_nanos))),
         }
     }
+}
 
-    /// What redirects cost: the part of the owners' goodput that is missing through one server. Below 0 when nothing is.
-    #[must_use]
-    pub fn cost(&self) -> Option<f64> {
-        (self.owners > 0.0).then(|| 1.0 - self.entry / self.owners)
+/// What redirects cost: the part of the owners' goodput that is missing through one server. Below 0 when nothing is. By the rule of
+/// all pairs ([`measure::statistics::difference`]), so a pair with a dead run counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cost {
+    /// The median of the pairs (Hodges-Lehmann).
+    value: f64,
+    /// Its 95 % interval from 6 pairs on, else the range of the pairs.
+    from: f64,
+    /// The other end.
+    to: f64,
+    /// Whether the ends are an interval.
+    is_interval: bool,
+}
+
+impl Cost {
+    fn of(pairs: &[Pair]) -> Option<Self> {
+        let owners: Vec<f64> = pairs.iter().map(|pair| pair.owners).collect();
+        let entry: Vec<f64> = pairs.iter().map(|pair| pair.entry).collect();
+        let difference = Difference::of_pairs(&owners, &entry, Scale::Relative)?;
+        let (low, high) = difference.interval.or_else(|| range_of_pairs(&owners, &entry, Scale::Relative))?;
+        Some(Self { value: -difference.change, from: -high, to: -low, is_interval: difference.interval.is_some() })
     }
 }
 
 /// The comparison as a table.
 #[must_use]
 pub fn text(lists: &[Paired]) -> String {
-    let head = ["", "redirected", "through one", "at the owners", "cost", "of pairs", "in redirects"];
+    let head = ["", "redirected", "through one", "at the owners", "cost", "interval", "in redirects"];
     let rows = lists.iter().flat_map(|list| {
         let of = |figure: fn(&Pair) -> f64| median(list.pairs.iter().map(figure).collect());
         let shown = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "–".to_owned(), show);
-        let costs: Vec<f64> = list.pairs.iter().filter_map(Pair::cost).collect();
-        let least = costs.iter().copied().reduce(f64::min);
-        let most = costs.iter().copied().reduce(f64::max);
-        let range = least
-            .zip(most)
-            .map_or_else(|| "–".to_owned(), |(least, most)| format!("{} to {}", share_of(least), share_of(most)));
+        let cost = Cost::of(&list.pairs);
+        let range = cost.map_or_else(
+            || "–".to_owned(),
+            |cost| {
+                let ends = format!("{} to {}", share_of(cost.from), share_of(cost.to));
+                if cost.is_interval { ends } else { format!("({ends})") }
+            },
+        );
         let refetch = median(list.pairs.iter().filter_map(|pair| pair.refetch).collect());
         [
             [
@@ -78,7 +99,7 @@ pub fn text(lists: &[Paired]) -> String {
                 share(list.share),
                 shown(of(|pair| pair.entry), byte_rate),
                 shown(of(|pair| pair.owners), byte_rate),
-                shown(median(costs), share_of),
+                shown(cost.map(|cost| cost.value), share_of),
                 range,
                 shown(refetch, share),
             ],
@@ -94,7 +115,7 @@ pub fn text(lists: &[Paired]) -> String {
         ]
     });
     let rows: Vec<[String; 7]> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
-    let about = "cost: goodput that is missing through one server (median, range of the pairs)\n\
+    let about = "cost: goodput that is missing through one server, with its 95 % interval (range of the pairs, below 6)\n\
                  in redirects: part of the response time of redirected operations before their last request was sent\n";
     let limited: u64 = lists.iter().flat_map(|list| &list.pairs).map(|pair| pair.limited).sum();
     let runs = 2 * lists.iter().map(|list| list.pairs.len()).sum::<usize>() as u64;
@@ -107,7 +128,7 @@ pub fn text(lists: &[Paired]) -> String {
 
 /// A share that may be below 0.
 fn share_of(value: f64) -> String {
-    format!("{:.1} %", value * 100.0 + 0.0)
+    if value.is_infinite() { "-∞".to_owned() } else { format!("{:.1} %", value * 100.0 + 0.0) }
 }
 
 #[cfg(test)]
@@ -120,9 +141,13 @@ mod tests {
             let rates = [entry / 1e5, owners / 1e5];
             Pair { entry, owners, rates, refetch: Some(0.5), limited: 1 }
         };
-        assert_eq!(pair(5e8, 1e9).cost(), Some(0.5));
-        assert_eq!(pair(1e9, 1e9).cost(), Some(0.0));
-        assert_eq!(pair(1.0, 0.0).cost(), None);
+        let cost = |pairs: &[Pair]| Cost::of(pairs).map(|cost| (cost.value * 1e6).round() / 1e6);
+        assert_eq!(cost(&[pair(5e8, 1e9)]), Some(0.5));
+        assert_eq!(cost(&[pair(1e9, 1e9)]), Some(0.0));
+        assert_eq!(cost(&[pair(0.0, 1e9); 3]), Some(1.0));
+        assert_eq!((cost(&[pair(1.0, 0.0)]), cost(&[])), (Some(f64::NEG_INFINITY), None));
+        let six = Cost::of(&[pair(5e8, 1e9); 6]);
+        assert!(six.is_some_and(|cost| cost.is_interval && (cost.to - 0.5).abs() < 1e-9), "{six:?}");
         let pairs = vec![pair(5e8, 1e9), pair(6e8, 1e9), pair(5.5e8, 1e9)];
         let shown = text(&[
             Paired { name: "small.txt".into(), share: 0.75, pairs },
@@ -131,7 +156,7 @@ mod tests {
         let lines: Vec<&str> = shown.lines().collect();
         assert!(shown.contains("3 runs of 6 were limited by the client's side"), "{shown}");
         assert!(lines[1].contains("75.00 %") && lines[1].contains("550.00 MB/s"), "{shown}");
-        assert!(lines[1].contains("45.0 %") && lines[1].contains("40.0 % to 50.0 %"), "{shown}");
+        assert!(lines[1].contains("45.1 %") && lines[1].contains("(40.0 % to 50.0 %)"), "{shown}");
         assert!(lines[3].contains('–') && lines.iter().all(|line| line.chars().count() <= 110), "{shown}");
     }
 }

@@ -48,8 +48,8 @@ pub struct Args {
 }
 
 const AFTER: &str =
-    "Cost is 1 - goodput through one server / goodput at the owners, of each pair; the table shows the median and
-the range. `plimsoll report DIR/…` shows each run, with the time of every hop.";
+    "Cost is 1 - goodput through one server / goodput at the owners, of each pair; the table shows the median with its
+95 % interval, or the range below 6 pairs. `plimsoll report DIR/…` shows each run, with the time of every hop.";
 
 fn span(text: &str) -> Result<Duration, String> {
     parse_span(text).map_err(|error| error.to_string())
