@@ -25,8 +25,10 @@ pub mod pairs;
 pub mod percentile;
 mod repeated;
 pub mod result;
+mod selection;
 pub mod standing;
 pub mod study;
+pub mod subtraction;
 mod text;
 
 pub use html::{SavedStudy, StudyCell, html, html_line, html_study};

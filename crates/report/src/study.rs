@@ -8,10 +8,9 @@ use crate::number::{byte_rate, count, plural, rate, share, time};
 use crate::repeated::median;
 use crate::result;
 use crate::standing;
+use crate::subtraction::{Subtraction, Values};
 use crate::text::{failures, table};
 use measure::{AttemptClass, ResultWord};
-use measure::statistics::Estimate;
-use measure::statistics::difference::{Difference, Scale};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -26,6 +25,8 @@ pub struct Study {
     pub trials: Vec<Trial>,
     /// Those that searched for the load line.
     pub lines: Vec<LineTrial>,
+    /// Differences of cells, pair by pair of trials: each target minus the first one of its cell, or what was asked for.
+    pub differences: Vec<Subtraction>,
     /// Objects that end well on one target and fail on another, where operations were logged.
     pub discrepancies: Vec<Discrepancy>,
 }
@@ -99,6 +100,10 @@ pub struct Trial {
     pub failures: Vec<Failed>,
     /// What must be known beside the figures.
     pub notes: Vec<String>,
+    /// What it is compared by.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub values: Values,
 }
 
 /// Attempts that failed in one way.
@@ -127,16 +132,13 @@ impl Trial {
             attempts: tally.attempts,
             failures: failures::failed(&tally.classes).map(failed).collect(),
             notes: standing::notes(run).iter().map(ToString::to_string).collect(),
+            values: Values::of(run),
         }
     }
 
-    /// What is compared: goodput, or operations where objects have no bodies.
+    /// What is compared: goodput, or operations where objects have no bodies. 0 of a trial in which nothing succeeded.
     fn carried(&self) -> Option<f64> {
-        self.measured
-            .goodput
-            .filter(|goodput| *goodput > 0.0)
-            .or(self.measured.ok_per_second)
-            .filter(|carried| *carried > 0.0)
+        self.measured.goodput.filter(|goodput| *goodput > 0.0).or(self.measured.ok_per_second)
     }
 }
 
@@ -185,22 +187,14 @@ impl Row<'_> {
         self.spread(of).map_or_else(|| "–".to_owned(), |spread| form(spread.middle))
     }
 
-    /// How much it carried beside `first`, repeat by repeat.
+    /// How much it carried compared with `first`, repeat by repeat. A pair of which only the other is dead is infinite; one of which
+    /// both are has no ratio.
     pub fn beside(&self, first: &Row<'_>) -> Option<Spread> {
         let pair = |trial: &&Trial| {
             let other = first.trials.iter().find(|other| other.repeat == trial.repeat)?;
-            Some(trial.carried()? / other.carried()?)
+            Some(trial.carried()? / other.carried()?).filter(|ratio| !ratio.is_nan())
         };
         Spread::of(self.trials.iter().filter_map(pair).collect())
-    }
-
-    /// How much its runs carried beside those of `first`, each run counted once, with the interval that holds it; `None`
-    /// below four runs a side.
-    pub fn interval_beside(&self, first: &Row<'_>) -> Option<Estimate> {
-        let carried = |row: &Row| row.trials.iter().filter_map(|trial| trial.carried()).collect::<Vec<f64>>();
-        let difference = Difference::of_runs(&carried(first), &carried(self), Scale::Relative)?;
-        let (low, high) = difference.interval?;
-        Some(Estimate { value: 1.0 + difference.change, low: 1.0 + low, high: 1.0 + high })
     }
 
     /// How the objectives stand, and what set the limit.
@@ -285,10 +279,17 @@ pub(crate) fn cells(row: &Row<'_>, first: Option<&Row<'_>>) -> [String; 10] {
 /// The median of pairs, and the range where there are several.
 pub(crate) fn beside(ratio: Option<Spread>) -> String {
     match ratio {
-        Some(Spread { middle, count: 1, .. }) => format!("{middle:.2} ×"),
-        Some(Spread { middle, least, most, .. }) => format!("{middle:.2} × ({least:.2} … {most:.2})"),
+        Some(Spread { middle, count: 1, .. }) => format!("{} ×", times(middle)),
+        Some(Spread { middle, least, most, .. }) => {
+            format!("{} × ({} … {})", times(middle), times(least), times(most))
+        }
         None => "–".to_owned(),
     }
+}
+
+/// How many times, in two digits behind the point.
+pub(crate) fn times(ratio: f64) -> String {
+    if ratio.is_infinite() { "∞".to_owned() } else { format!("{ratio:.2}") }
 }
 
 /// The trials of a study as a table.
@@ -342,6 +343,7 @@ mod tests {
             attempts: 100,
             failures: vec![Failed { class: AttemptClass::Http5xx, attempts: u64::from(repeat - 1) }],
             notes: Vec::new(),
+            values: Values::default(),
         }
     }
 
@@ -364,20 +366,16 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_needs_four_runs_a_side() {
-        let of = |repeats: u32| {
-            let both = (1..=repeats).flat_map(|repeat| {
-                let base = 100.0 + f64::from(repeat);
-                [trial("a", repeat, base), trial("b", repeat, base * 0.5)]
-            });
-            both.collect::<Vec<Trial>>()
-        };
-        let interval = |trials: &[Trial]| {
-            let rows = rows(trials, &Order::default());
-            rows[1].interval_beside(&rows[0])
-        };
-        assert_eq!(interval(&of(3)), None);
-        let found = interval(&of(4)).unwrap();
-        assert!(found.low < found.value && found.value < found.high && (found.value - 0.5).abs() < 0.02, "{found:?}");
+    fn a_dead_trial_stays_in_its_pair() {
+        let mut dead = trial("b", 2, 0.0);
+        (dead.measured.goodput, dead.measured.ok_per_second) = (Some(0.0), Some(0.0));
+        let trials = [trial("a", 1, 100.0), trial("b", 1, 50.0), dead.clone(), trial("a", 2, 200.0)];
+        assert!(
+            text(&trials, &Order::default()).contains("0.25 × (0.00 … 0.50)"),
+            "{}",
+            text(&trials, &Order::default())
+        );
+        let order = Order { cells: Vec::new(), targets: vec!["b", "a"] };
+        assert!(text(&trials, &order).contains("∞ × (2.00 … ∞)"), "{}", text(&trials, &order));
     }
 }

@@ -145,6 +145,73 @@ fn targets_take_turns_and_a_study_goes_on_where_it_was() {
 }
 
 #[test]
+fn cells_are_subtracted_pair_by_pair_and_dead_trials_stay() {
+    let _cores = all_cores();
+    let place = Place::new();
+    let (server, base) = server(&place);
+    place.write(
+        "three.yaml",
+        format!(
+            "name: three\ntargets:\n  near: {{url: '{base}/blackhole/1KiB'}}\n  far: {{url: '{base}/blackhole/1KiB?delay=40ms'}}\n  \
+             dead: {{url: '{base}/nothing'}}\nsettings: {{requests: 20}}\nmatrix: {{concurrency: [1, 2]}}\nrepeats: 2\n"
+        ),
+    );
+    let study = place.run(["run", "three.yaml", "--out", "study", "--json"]);
+    study.expect(1);
+    let of = |words: &[&str]| -> Vec<Value> {
+        let ended = place.run(["report", "study", "--json"].iter().chain(words));
+        ended.expect(1);
+        let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+        found["differences"].as_array().unwrap().clone()
+    };
+    let metric = |one: &Value, name: &str| -> Value {
+        let metrics = one["metrics"].as_array().unwrap();
+        metrics.iter().find(|metric| metric["metric"] == name).unwrap_or_else(|| panic!("no {name}: {one:#}")).clone()
+    };
+    let all = of(&[]);
+    let sides: Vec<(&str, &str)> = all
+        .iter()
+        .map(|one| (one["of"]["target"].as_str().unwrap(), one["minus"]["target"].as_str().unwrap()))
+        .collect();
+    assert_eq!(sides, [("far", "near"), ("dead", "near"), ("far", "near"), ("dead", "near")]);
+    for one in &all {
+        assert_eq!(one["pairs"], 2, "{one:#}");
+        let (success, ttfb) = (metric(one, "success"), metric(one, "ttfb_p50"));
+        assert_eq!(ttfb["unit"], "nanoseconds");
+        if one["of"]["target"] == "dead" {
+            assert_eq!((&one["dead_pairs"], &one["conclusion"]), (&2.into(), &"worse".into()), "{one:#}");
+            assert_eq!((&success["difference"], &success["conclusion"]), (&(-1.0).into(), &"worse".into()));
+            assert_eq!((&ttfb["of"], &ttfb["difference"]), (&Value::Null, &Value::Null));
+        } else {
+            assert_eq!((&one["dead_pairs"], &success["difference"]), (&0.into(), &0.0.into()), "{one:#}");
+            for name in ["ttfb_p50", "response_p50"] {
+                let least = metric(one, name)["least"].as_f64().unwrap();
+                assert!(least > 20e6, "{name}: {one:#}");
+            }
+        }
+    }
+    let text = place.run(["report", "study", "--subtract", "concurrency=2", "concurrency=1"]);
+    assert!(text.stdout.contains("near: (concurrency 2) − (concurrency 1) · 2 pairs"), "{}", text.stdout);
+    assert_eq!(of(&["--subtract", "concurrency=2", "concurrency=1"]).len(), 3);
+    assert_eq!(of(&["--subtract", "concurrency 2", "concurrency 1"]).len(), 3);
+    assert_eq!(of(&["--subtract", "target=far,concurrency=1", "target=near"]).len(), 1);
+    for words in [["target=far", "target=elsewhere"], ["concurrency=7", "concurrency=1"], ["near", "far"]] {
+        let ended = place.run(["report", "study", "--subtract"].iter().chain(&words));
+        ended.expect(2);
+        assert!(ended.stderr.contains("target (near, far, dead), concurrency (1, 2)"), "{}", ended.stderr);
+    }
+    let schema: Value = serde_json::from_str(&place.run(["schema", "study"]).stdout).unwrap();
+    let whole = place.run(["report", "study", "--json"]);
+    let errors: Vec<String> = jsonschema::validator_for(&schema)
+        .unwrap()
+        .iter_errors(&serde_json::from_str(&whole.stdout).unwrap())
+        .map(|error| error.to_string())
+        .collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    server.stop();
+}
+
+#[test]
 fn hooks_run_around_each_trial_and_a_failing_one_ends_the_study() {
     let _cores = all_cores();
     let place = Place::new();

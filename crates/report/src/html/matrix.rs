@@ -246,7 +246,8 @@ fn bounds(table: &Table, frame: &Frame, figure: &Figure) -> Vec<Bound> {
 fn beside(table: &Table, id: &str, frames: &[Frame]) -> Option<Choice> {
     let first = table.targets.first().filter(|_| table.targets.len() > 1)?;
     let label = format!("beside {first}");
-    let ratio = |row: &Row| row.beside(table.rows.get(row.first?)?);
+    // A pair whose other side is dead has no place in the chart; the tables name it.
+    let ratio = |row: &Row| row.beside(table.rows.get(row.first?)?).filter(|ratio| ratio.most.is_finite());
     let chart = |frame: &Frame| {
         let plot = Plot::Points {
             across: frame.across.clone(),

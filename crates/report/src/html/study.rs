@@ -8,9 +8,10 @@ use crate::escape::{bounded, escape};
 use crate::lines::{self, LineTrial};
 use crate::number::{byte_rate, count, plural, rate, share, time};
 use crate::study::Study;
-use crate::study::{self, Order, Row, Trial, rows};
+use crate::study::{self, Order, Row, Trial, rows, times};
+use crate::subtraction::{self, Subtraction};
 use crate::text;
-use measure::statistics::{Estimate, median};
+use measure::statistics::median;
 use measure::{AttemptClass, Enumerated};
 use store::SavedRun;
 
@@ -74,7 +75,7 @@ pub fn document(study: &SavedStudy) -> Document {
     let mut all = Vec::new();
     if !rows.is_empty() {
         all.extend([targets(study, &rows), cells(&rows)]);
-        all.extend(beside(&rows));
+        all.extend(differences(&study.measured.differences));
     }
     all.extend(load_lines(study));
     all.extend(failures(study));
@@ -170,7 +171,7 @@ impl Standing<'_> {
     fn ratio(&self) -> Option<(f64, String)> {
         let least = self.beside.iter().copied().fold(f64::INFINITY, f64::min);
         let most = self.beside.iter().copied().fold(0.0, f64::max);
-        median(self.beside.clone()).map(|middle| (middle, format!("{least:.2} … {most:.2}")))
+        median(self.beside.clone()).map(|middle| (middle, format!("{} … {}", times(least), times(most))))
     }
 }
 
@@ -182,7 +183,7 @@ fn headline(study: &SavedStudy, rows: &[Row<'_>]) -> Vec<Figure> {
         let (value, detail) = match standing.ratio() {
             Some((ratio, range)) => {
                 let cells = plural(standing.beside.len() as u64, "cell");
-                (format!("{ratio:.2} × {first}"), format!("median of {cells} ({range}); {met}"))
+                (format!("{} × {first}", times(ratio)), format!("median of {cells} ({range}); {met}"))
             }
             None => (standing.met(), "met the objectives".to_owned()),
         };
@@ -205,7 +206,7 @@ fn targets(study: &SavedStudy, rows: &[Row<'_>]) -> Section {
         let failed =
             measure::books::sum(standing.trials.iter().flat_map(|trial| &trial.failures).map(|one| one.attempts));
         let (ratio, range) = match standing.ratio() {
-            Some((ratio, range)) => (format!("{ratio:.2} ×"), range),
+            Some((ratio, range)) => (format!("{} ×", times(ratio)), range),
             None if standing.target == first => ("1".to_owned(), String::new()),
             None => ("–".to_owned(), String::new()),
         };
@@ -234,41 +235,22 @@ fn cells(rows: &[Row<'_>]) -> Section {
     section
 }
 
-/// What stands beside the first target, pair by pair, and as sets of runs where there are enough of them.
-fn beside(rows: &[Row<'_>]) -> Option<Section> {
-    let pairs = |row: &Row| {
-        let first = rows.get(row.first?)?;
-        let pairs = row.beside(first)?;
-        let shown = vec![
-            row.cell.to_owned(),
-            row.target.to_owned(),
-            format!("{:.3} ×", pairs.middle),
-            format!("{:.3} … {:.3}", pairs.least, pairs.most),
-            count(pairs.count as u64),
-        ];
-        Some((shown, row.interval_beside(first)))
-    };
-    let mut found: Vec<(Vec<String>, Option<Estimate>)> = rows.iter().filter_map(pairs).collect();
-    let first = rows.first().map(|row| row.target).filter(|_| !found.is_empty())?;
-    let mut head = vec!["cell", "target", "median of pairs", "range of pairs", "pairs"];
-    let mut about = String::from("A pair is the same repeat of the same cell on both targets. ");
-    if found.iter().any(|(_, interval)| interval.is_some()) {
-        head.extend(["of runs", "95 % interval"]);
-        about.push_str(
-            "“of runs” takes the runs of both as two sets, each run counted once: the Hodges-Lehmann estimate with the \
-             interval of the Mann-Whitney test.",
-        );
-        for (shown, interval) in &mut found {
-            shown.push(interval.map_or_else(|| "n/a".to_owned(), |of| format!("{:.3} ×", of.value)));
-            shown.push(interval.map_or_else(|| "n/a".to_owned(), |of| format!("{:.3} … {:.3}", of.low, of.high)));
-        }
-    } else {
-        about.push_str("The range is that of the pairs, no interval: below four repeats there is none to rely on.");
+/// The differences of cells, pair by pair.
+fn differences(list: &[Subtraction]) -> Option<Section> {
+    let head = ["metric", "subtracted", "from", "difference", "interval", "conclusion"];
+    let mut blocks = vec![Block::Line { text: subtraction::about(list) }];
+    for one in list {
+        blocks.push(Block::Line { text: format!("{} · {}", one.title(), one.remarks().join(" · ")) });
+        let row = |metric: &subtraction::Subtracted| {
+            let shown = &metric.shown;
+            let title = metric.metric.title().to_owned();
+            let texts = [&shown.minus, &shown.of, &shown.difference, &shown.interval].map(Clone::clone);
+            std::iter::once(title).chain(texts).chain([metric.conclusion().to_owned()]).collect()
+        };
+        let rows = one.metrics.iter().map(row).collect();
+        blocks.extend(table("", &head, &[0, 5], rows).blocks);
     }
-    let lines = found.into_iter().map(|(shown, _)| shown).collect();
-    let mut section = table(&format!("Beside {first}"), &head, &[0, 1], lines);
-    section.blocks.insert(0, Block::Line { text: about });
-    Some(section)
+    (!list.is_empty()).then(|| Section { title: "Differences".into(), blocks })
 }
 
 /// What a search is called beside others of its cell.

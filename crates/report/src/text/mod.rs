@@ -95,6 +95,13 @@ pub(crate) fn asked_for_targets(run: &SavedRun) -> Vec<Block> {
     page.into_blocks()
 }
 
+/// A paragraph, without a report around it.
+pub(crate) fn paragraph(text: &str) -> String {
+    let mut page = Page::new(Style::default());
+    page.line(text);
+    page.finish()
+}
+
 /// Rows of cells under each other, without a report around them.
 pub(crate) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let mut table = Table::new();

@@ -6,6 +6,7 @@ use super::{line, run};
 use crate::execute::sets::{Kind, Set};
 use crate::execute::{self, Print, html, repeats};
 use crate::failure::Failure;
+use report::SavedStudy;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use store::SavedRun;
@@ -25,6 +26,10 @@ pub struct Args {
     /// Print as text, or as ab or httpbench would.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM")]
     pub print: Print,
+    /// Of a study: the difference of two cells, pair by pair, instead of each target from the first one. A cell is named by
+    /// its name, or by values like connection=sftp or target=mine,concurrency=8; the second is subtracted from the first.
+    #[arg(long, num_args = 2, value_names = ["CELL", "CELL"])]
+    pub subtract: Vec<String>,
     /// Write a JUnit file for CI: a test case for each objective of each run, one for a search.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
@@ -40,12 +45,28 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(exit)
 }
 
+/// Replaces the differences of a study by those that were asked for.
+fn subtract(study: &mut SavedStudy, asked: &[String]) -> Result<(), Failure> {
+    let mut found = Vec::new();
+    for pair in asked.chunks_exact(2) {
+        let differences = study.subtract(&pair[0], &pair[1]);
+        found.extend(differences.map_err(|why| Failure::usage(format!("--subtract: {why}")))?);
+    }
+    if !asked.is_empty() {
+        study.measured.differences = found;
+    }
+    Ok(())
+}
+
 fn show(args: &Args) -> Result<ExitCode, Failure> {
     let form = if args.json { Print::Json } else { args.print };
     let (here, page) = (args.directory.as_path(), args.html.as_ref());
     let set = Set::of(here)?;
     if matches!((set.kind, form), (Kind::Study | Kind::Line, Print::Ab | Print::Httpbench)) {
         return Err(Failure::usage("--print: ab and httpbench print one run: name the directory of one"));
+    }
+    if !matches!(set.kind, Kind::Study) && !args.subtract.is_empty() {
+        return Err(Failure::usage("--subtract: cells are those of a study: name the directory of one"));
     }
     let exit = match set.kind {
         Kind::One => {
@@ -65,7 +86,8 @@ fn show(args: &Args) -> Result<ExitCode, Failure> {
             repeats::judge(&runs)
         }
         Kind::Study => {
-            let (study, exit) = run::saved::read(here, &set.records)?;
+            let (mut study, exit) = run::saved::read(here, &set.records)?;
+            subtract(&mut study, &args.subtract)?;
             match page {
                 None => run::show(&study, form)?,
                 Some(file) => run::write_html(&study, here, file.as_deref())?,

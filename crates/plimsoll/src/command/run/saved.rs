@@ -85,6 +85,7 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), 
             }
         }
     }
+    study.measured.differences = study.beside_first();
     study.measured.discrepancies = differing::differing(base, records);
     Ok((study, exit))
 }

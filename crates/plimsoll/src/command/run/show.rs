@@ -16,7 +16,8 @@ pub fn show(study: &SavedStudy, form: Print) -> Result<(), Failure> {
             let both = if trials.is_empty() || lines.is_empty() { "" } else { "\n" };
             let differing = report::discrepancy::text(&study.measured.discrepancies);
             let lines = report::lines::text(lines, &study.order());
-            execute::print(&(study.measured.headline() + &cells + both + &lines + &differing))
+            let differences = report::subtraction::text(&study.measured.differences);
+            execute::print(&(study.measured.headline() + &cells + both + &lines + &differences + &differing))
         }
     }
 }
