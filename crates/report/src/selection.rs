@@ -29,7 +29,7 @@ impl SavedStudy {
     }
 
     /// The cells that `of` names minus those that `minus` names: the name of a cell, or values like `connection=sftp` or
-    /// `target=mine,concurrency=8`. Where they name several, those are subtracted that agree in everything that is not named.
+    /// `target=mine,concurrency=8`. Where they name several, those are subtracted that agree in everything that is not named by both.
     ///
     /// # Errors
     /// When a name is unknown, or nothing remains to be subtracted.
@@ -135,12 +135,12 @@ impl Selector<'_> {
     }
 }
 
-/// Whether two rows agree in everything that neither selector names.
+/// Whether two rows agree in everything that is not named by both selectors.
 fn agree(one: &Place<'_>, other: &Place<'_>, selectors: [&Selector<'_>; 2]) -> bool {
     let value = |place: &Place<'_>, axis: &str| {
         place.iter().find(|(name, _)| *name == axis).map(|(_, value)| (*value).to_owned())
     };
     let axes = one.iter().chain(other).map(|(name, _)| *name);
-    let mut free = axes.filter(|axis| !selectors.iter().any(|selector| selector.names(axis)));
+    let mut free = axes.filter(|axis| !selectors.iter().all(|selector| selector.names(axis)));
     free.all(|axis| value(one, axis) == value(other, axis))
 }
