@@ -1,6 +1,7 @@
 //! An immutable slice of a run: at most one second of one stage.
 
 use crate::clock::Instant;
+use crate::evidence::Evidence;
 use crate::stats::Stats;
 use crate::timeline::{INTERVAL, Stage};
 use serde::{Deserialize, Serialize};
@@ -19,11 +20,15 @@ pub struct ClientLoad {
     pub run_delay: f64,
     /// Time that the hypervisor gave to others, as a share of the interval.
     pub steal: f64,
+    /// Time for which the quota of this client's control group kept it from running, as a share of the interval. It is a
+    /// part of the time for which threads had no core.
+    #[serde(default)]
+    pub throttled: f64,
     /// Traffic of the busiest network card as a share of its speed; 0 where the speed is not known (loopback).
     pub nic: f64,
     /// Open file descriptors as a share of the limit.
     pub descriptors: f64,
-    /// Local ports in use as a share of the range.
+    /// Local ports that this client uses for one destination at most, those in TIME_WAIT among them, as a share of the range.
     pub ports: f64,
     /// Time for which a thread of the run loop was kept from running altogether, though it had asked to be woken: a
     /// stopped process, a paused machine. As a share of the interval.
@@ -43,6 +48,7 @@ impl ClientLoad {
             unread: busier.unread,
             run_delay: self.run_delay.max(other.run_delay),
             steal: self.steal.max(other.steal),
+            throttled: self.throttled.max(other.throttled),
             nic: self.nic.max(other.nic),
             descriptors: self.descriptors.max(other.descriptors),
             ports: self.ports.max(other.ports),
@@ -60,6 +66,7 @@ impl ClientLoad {
             unread: weighed(self.unread, later.unread),
             run_delay: weighed(self.run_delay, later.run_delay),
             steal: weighed(self.steal, later.steal),
+            throttled: weighed(self.throttled, later.throttled),
             nic: weighed(self.nic, later.nic),
             descriptors: self.descriptors.max(later.descriptors),
             ports: self.ports.max(later.ports),
@@ -88,21 +95,17 @@ pub struct Interval {
     pub in_flight_peak: u64,
     /// How loaded the client was.
     pub client: ClientLoad,
+    /// Evidence of queues.
+    #[serde(default)]
+    pub evidence: Evidence,
 }
 
 impl Interval {
     /// An empty interval.
     #[must_use]
     pub fn new(stage: Stage, start: Instant, end: Instant) -> Self {
-        Self {
-            stage,
-            start,
-            end,
-            stats: Stats::default(),
-            in_flight: 0,
-            in_flight_peak: 0,
-            client: ClientLoad::default(),
-        }
+        let (stats, client, evidence) = (Stats::default(), ClientLoad::default(), Evidence::default());
+        Self { stage, start, end, stats, in_flight: 0, in_flight_peak: 0, client, evidence }
     }
 
     /// Its length in seconds.
@@ -119,6 +122,7 @@ impl Interval {
         self.in_flight = self.in_flight.saturating_add(other.in_flight);
         self.in_flight_peak = self.in_flight_peak.saturating_add(other.in_flight_peak);
         self.client = self.client.merged(other.client);
+        self.evidence.merge(&other.evidence);
     }
 
     /// Adds the slice that follows it.
@@ -128,6 +132,7 @@ impl Interval {
         self.stats.merge(&later.stats);
         self.in_flight = later.in_flight;
         self.in_flight_peak = self.in_flight_peak.max(later.in_flight_peak);
+        self.evidence.merge(&later.evidence);
     }
 }
 

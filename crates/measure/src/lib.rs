@@ -24,6 +24,7 @@ pub mod chains;
 pub mod clock;
 pub mod distribution;
 pub mod enumerated;
+pub mod evidence;
 pub mod heat;
 pub mod interval;
 pub mod labels;

@@ -1,10 +1,16 @@
 //! What set the limit: the target, this client, its host, or what was asked for.
 //!
-//! The client is named only when at least two seconds and more than 5 % of all show it at a limit (docs/measurement.md).
+//! A limit is named for its effect: the part of the missing operations, or of the time, that it explains
+//! (docs/measurement.md). Where a run leaves two explanations, none is named.
 
+use crate::evidence::queueing::{Load, Odds, Queueing};
+use crate::evidence::{Growth, Sort, order};
 use crate::limits::{Model, offered_too_much};
 use crate::outcome::AttemptClass;
+use crate::recorder::size_label;
+use crate::stats::Dimension;
 use crate::summary::Summary;
+use crate::{Distribution, Label};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -12,7 +18,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
-    /// The target answered as fast as it could.
+    /// The target responded as fast as it could.
     Target,
     /// A thread of this client had no time left.
     ClientCpu,
@@ -22,16 +28,18 @@ pub enum LimitedBy {
     ClientResources,
     /// Client and others compete for this host's cores.
     SharedHost,
-    /// The target would have answered more: more concurrency would carry more.
+    /// Operations did not wait for each other: more concurrency reaches a higher rate.
     Concurrency,
-    /// The target carried all that was offered.
+    /// The target sustained all that was offered.
     Rate,
-    /// Too little ended to tell.
+    /// One closed level does not show whether the target or the concurrency set the limit.
+    NotDetermined,
+    /// Too few operations ended.
     Unknown,
 }
 
 impl LimitedBy {
-    /// Whether the limit lies on the client's side, so that the figures say "at least".
+    /// Whether the limit lies on the client's side, so that the rates are lower bounds.
     #[must_use]
     pub fn is_client(self) -> bool {
         matches!(self, Self::ClientCpu | Self::ClientNic | Self::ClientResources | Self::SharedHost)
@@ -48,17 +56,39 @@ impl fmt::Display for LimitedBy {
             Self::SharedHost => "shared host",
             Self::Concurrency => "your concurrency",
             Self::Rate => "the rate asked for",
+            Self::NotDetermined => "not determined",
             Self::Unknown => "unknown",
         })
     }
 }
 
+/// What is known of the client's part in the times of operations; `None` where it was not measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClientPart {
+    /// Share of service time for which responses waited unread.
+    pub service_share: Option<f64>,
+    /// Share of the operations that a stall of the client delayed, themselves or by the queue it left behind.
+    pub affected_share: Option<f64>,
+}
+
 /// Share of the offered operations that may be missing.
 const MISSED_MAX: f64 = 0.01;
-/// A median service time of so many times the fastest shows that requests queue.
-const QUEUEING_FACTOR: f64 = 2.0;
+/// Fewer operations than this have not piled up.
+const PILED_UP_MIN: u64 = 10;
+/// Part of the time, or of a time, that the client may take before it is named.
+const CLIENT_MAX: f64 = 0.1;
+/// Lateness that is never named, in nanoseconds.
+const LATENESS_MIN: f64 = 200_000.0;
+/// Share of what is missing that a limit has to explain.
+const MOST: f64 = 0.5;
+/// Share of its time for which a client that could not do its work was kept from it by others.
+const TAKEN_MIN: f64 = 0.05;
+/// Share of operations, or of the slots' time, that may go to operations that fail.
+const FAILED_MAX: f64 = 0.1;
 /// Slots of which less than this share is in flight on average wait for their next operation, not for the target.
 const IDLE_SHARE: f64 = 0.25;
+/// Spread of service times (`evidence/order.rs`) up to which transfers are even.
+const EVEN_SPREAD: f64 = 0.02;
 /// Below so many operations nothing is said about queueing.
 const OPERATIONS_MIN: u64 = 20;
 
@@ -66,37 +96,128 @@ impl Summary {
     /// What set the limit.
     #[must_use]
     pub fn limited_by(&self, model: &Model) -> LimitedBy {
+        self.limited_by_given(model, ClientPart::default())
+    }
+
+    /// What set the limit, given what else is known of the client.
+    #[must_use]
+    pub fn limited_by_given(&self, model: &Model, client: ClientPart) -> LimitedBy {
         let (limits, tally) = (&self.limits, &self.stats.measured);
-        let missed = self.not_carried() as f64 > MISSED_MAX * tally.scheduled as f64;
-        let (cpu, nic, host) = (limits.counts(limits.cpu), limits.counts(limits.nic), limits.counts(limits.host));
-        if nic {
+        if limits.share(limits.nic) > CLIENT_MAX {
             return LimitedBy::ClientNic;
         }
-        let starved = tally.classes.get(AttemptClass::ClientResource);
-        if limits.counts(limits.resources) || starved as f64 > MISSED_MAX * tally.attempts as f64 {
+        let missed = model.is_open() && self.misses();
+        let refused = tally.classes.get(AttemptClass::ClientResource) as f64;
+        let short = limits.share(limits.resources) > CLIENT_MAX;
+        if refused > MISSED_MAX * tally.attempts as f64 || (missed && short) {
             return LimitedBy::ClientResources;
         }
-        match model {
-            // Whatever the host took: the threads' whole cores would not have done.
-            Model::Open { .. } if missed && offered_too_much(limits.mean_busy(), tally) => LimitedBy::ClientCpu,
-            Model::Open { .. } if limits.counts(limits.late) || (missed && (cpu || host)) => {
-                // A thread that had time to spare and started late was kept from its core.
-                if cpu { LimitedBy::ClientCpu } else { LimitedBy::SharedHost }
-            }
-            Model::Open { .. } if missed => LimitedBy::Target,
+        match *model {
+            Model::Open { in_flight_max } if missed => self.of_the_missed(in_flight_max, client),
+            Model::Open { .. } if self.is_late(client) => self.of_the_client(),
+            Model::Open { .. } if self.fails() => LimitedBy::Target,
             Model::Open { .. } => LimitedBy::Rate,
-            Model::Closed { .. } if cpu && !host => LimitedBy::ClientCpu,
-            Model::Closed { .. } if host => LimitedBy::SharedHost,
-            Model::Closed { concurrency } => self.queueing(*concurrency),
+            Model::Closed { .. } if self.is_slowed(client) => self.of_the_client(),
+            Model::Closed { .. } if self.fails() => LimitedBy::Target,
+            Model::Closed { concurrency } => self.queueing(concurrency),
         }
     }
 
-    /// Measured operations that the target did not carry: those that were dropped, and those that had piled up when the
-    /// window ended, even if the drain still took them.
+    /// Measured operations that the target did not sustain: those that were dropped, and those that had piled up when the
+    /// schedule ended, even if the drain still took them.
     #[must_use]
     pub fn not_carried(&self) -> u64 {
+        let piled_up = self.growth().map_or(0, |growth| growth.piled_up);
+        let piled_up = if piled_up < PILED_UP_MIN { 0 } else { piled_up };
+        self.stats.measured.dropped.saturating_add(self.overdue().max(piled_up))
+    }
+
+    /// Whether so many operations of an open run were not sustained that its rate was not reached.
+    #[must_use]
+    pub fn misses(&self) -> bool {
+        self.not_carried() as f64 > MISSED_MAX * self.stats.measured.scheduled as f64
+    }
+
+    /// How response times grew over the window; `None` when they did not, or in a closed run.
+    #[must_use]
+    pub fn growth(&self) -> Option<Growth> {
+        Growth::of(&self.evidence.cohorts, self.schedule_seconds())
+    }
+
+    /// Unfinished operations that had waited longer than any that ends well usually takes.
+    fn overdue(&self) -> u64 {
+        let healthy = self.all.response.quantile(0.99).map_or(0, |usual| {
+            let (above, _) = self.all.unfinished_wait.beyond(2.0 * usual as f64);
+            self.all.unfinished_wait.count() - above
+        });
+        self.stats.measured.unfinished.saturating_sub(healthy)
+    }
+
+    /// Who kept operations of an open run from ending.
+    fn of_the_missed(&self, in_flight_max: u64, client: ClientPart) -> LimitedBy {
+        let (limits, tally) = (&self.limits, &self.stats.measured);
+        // Whatever the host took: the threads' whole cores would not have done.
+        if offered_too_much(limits.mean_busy(), tally) {
+            return LimitedBy::ClientCpu;
+        }
+        let growth = self.growth().unwrap_or_default();
+        let late = growth.response > 0.0 && growth.lateness > MOST * growth.response;
+        // What is due and not taken, with slots to spare, waits for the client.
+        let slots_full = self.all.slot_wait.count() > 0 || self.in_flight_peak >= in_flight_max;
+        let not_taken = !slots_full && tally.dropped as f64 > MOST * self.not_carried() as f64;
+        let unread = client.service_share.unwrap_or_else(|| limits.share(limits.cpu)) > MOST;
+        if late || not_taken || unread { self.of_the_client() } else { LimitedBy::Target }
+    }
+
+    /// What kept a client from its work that it was not fast enough for.
+    fn of_the_client(&self) -> LimitedBy {
+        let limits = &self.limits;
+        if limits.share(limits.host_delay) > TAKEN_MIN && limits.host_delay > limits.throttled {
+            return LimitedBy::SharedHost;
+        }
+        let full = limits.share(limits.cpu) > CLIENT_MAX || limits.share(limits.throttled) > TAKEN_MIN;
+        // A thread that had time to spare and started late was kept from its core.
+        if full { LimitedBy::ClientCpu } else { LimitedBy::SharedHost }
+    }
+
+    /// Whether operations of an open run were started so late that it shows in their response times.
+    fn is_late(&self, client: ClientPart) -> bool {
+        let all = &self.all;
+        let shows = |q: f64| {
+            let (Some(lateness), Some(response)) = (all.lateness.quantile(q), all.response.quantile(q)) else {
+                return false;
+            };
+            let service = all.service.quantile(q).unwrap_or(response);
+            let allowed = LATENESS_MIN.max(CLIENT_MAX * response as f64);
+            lateness as f64 > allowed && response.saturating_sub(service) as f64 > allowed
+        };
+        match client.affected_share {
+            Some(share) => share > CLIENT_MAX,
+            None => all.response.count() >= OPERATIONS_MIN && [0.5, 0.9, 0.99].into_iter().any(shows),
+        }
+    }
+
+    /// Whether the client took so much of a closed run's time that the slots did less.
+    fn is_slowed(&self, client: ClientPart) -> bool {
+        let limits = &self.limits;
+        let sends = self.measured.traffic.sent_body > self.measured.traffic.body;
+        let stopped = limits.share(limits.frozen.max(limits.throttled));
+        match client.service_share {
+            Some(share) if !sends => share.max(stopped) > CLIENT_MAX,
+            _ => limits.share(limits.cpu.max(limits.taken)).max(stopped) > CLIENT_MAX,
+        }
+    }
+
+    /// Whether operations that fail take much of the run: a dead endpoint among others sets the limit, whatever the others
+    /// do.
+    #[must_use]
+    pub fn fails(&self) -> bool {
         let tally = &self.stats.measured;
-        tally.dropped.saturating_add(tally.unfinished.max(self.limits.backlog.piled_up()))
+        let failed = tally.failed.saturating_add(self.overdue());
+        let ended = tally.completed().saturating_add(self.overdue());
+        let time = self.all.failed_response.moments().sum.saturating_add(self.all.unfinished_wait.moments().sum);
+        let all = time.saturating_add(self.all.response.moments().sum);
+        failed as f64 > FAILED_MAX * ended as f64 || (failed > 0 && time as f64 > MOST * all as f64)
     }
 
     /// Whether the slots paused for most of the time, as they were asked to: then nothing queued.
@@ -106,17 +227,51 @@ impl Summary {
 
     /// With slots to spare on the client's side, either the target makes requests queue, or there are too few of them.
     fn queueing(&self, concurrency: u64) -> LimitedBy {
-        let service = &self.all.service;
-        match (service.quantile(0.5), service.min()) {
-            (Some(median), Some(fastest)) if service.count() >= OPERATIONS_MIN => {
-                if median as f64 > QUEUEING_FACTOR * fastest as f64 && !self.is_idle(concurrency) {
-                    LimitedBy::Target
-                } else {
-                    LimitedBy::Concurrency
-                }
-            }
-            _ => LimitedBy::Unknown,
+        if self.all.service.count() < OPERATIONS_MIN {
+            return LimitedBy::Unknown;
         }
+        if self.is_idle(concurrency) {
+            return LimitedBy::Concurrency;
+        }
+        let own = self.ok_rate().unwrap_or_default();
+        match self.probes.and_then(|probes| probes.more_is_faster(concurrency, own)) {
+            Some(true) => return LimitedBy::Concurrency,
+            Some(false) => return LimitedBy::Target,
+            None => {}
+        }
+        match self.queueing_odds().conclusion() {
+            Queueing::Queued => LimitedBy::Target,
+            Queueing::Independent => LimitedBy::Concurrency,
+            Queueing::Unknown => LimitedBy::NotDetermined,
+        }
+    }
+
+    /// How likely it is that operations of a closed run waited for each other.
+    #[must_use]
+    pub fn queueing_odds(&self) -> Odds {
+        let total = |of: &Distribution| of.moments().sum as f64;
+        let moved = total(&self.all.transfer).max(total(&self.all.sending));
+        let load = Load {
+            in_flight: self.mean_in_flight().unwrap_or_default(),
+            per_second: self.completed_rate().unwrap_or_default(),
+            // Connections that share a link are never as even as those of which each has its own speed.
+            transfers: moved > MOST * total(&self.all.service)
+                && order::spread(&self.all.service).is_none_or(|spread| spread > EVEN_SPREAD),
+            overtaking: self.overtaking_expected,
+        };
+        Odds::of(&self.evidence, &load, |sort| self.law(sort))
+    }
+
+    /// Times of operations like those: of the same class of sizes where there are several, else of the same kind.
+    fn law(&self, sort: Sort) -> Option<Distribution> {
+        let sizes = self.stats.groups.iter().filter(|group| group.dimension == Dimension::Size && group.stats.ok > 0);
+        if sizes.clone().count() > 1 {
+            let label = size_label(sort.size)?;
+            let mut same = sizes.filter(|group| matches!(&group.label, Label::Value(value) if value == label));
+            return same.next().map(|group| group.stats.response.clone());
+        }
+        let mut kinds = self.stats.kinds.iter().filter(|(kind, _)| *kind == sort.kind);
+        kinds.next().map(|(_, stats)| stats.service.clone())
     }
 }
 
@@ -162,6 +317,7 @@ mod tests {
         unread: 0.9,
         run_delay: 0.0,
         steal: 0.0,
+        throttled: 0.0,
         nic: 0.0,
         descriptors: 0.0,
         ports: 0.0,
@@ -169,11 +325,21 @@ mod tests {
         cpu_nanos: 0,
     };
 
+    /// A run of so many seconds in which nothing but the client's load tells anything.
+    fn loaded(client: ClientLoad) -> LimitedBy {
+        judge(CLOSED, &seconds(10, client, |interval| answers(interval, 110_000)))
+    }
+
     #[test]
-    fn a_busy_thread_is_the_limit_only_while_answers_wait() {
-        assert_eq!(judge(CLOSED, &seconds(10, SATURATED, |_| ())), LimitedBy::ClientCpu);
-        let reading_promptly = ClientLoad { unread: 0.1, ..SATURATED };
-        assert_eq!(judge(CLOSED, &seconds(10, reading_promptly, |i| answers(i, 900_000))), LimitedBy::Target);
+    fn a_busy_thread_is_the_limit_only_while_responses_wait() {
+        assert_eq!(loaded(SATURATED), LimitedBy::ClientCpu);
+        assert_eq!(loaded(ClientLoad { unread: 0.1, ..SATURATED }), LimitedBy::NotDetermined);
+        let sends = |interval: &mut Interval| {
+            answers(interval, 110_000);
+            interval.stats.traffic.sent_body = 1_000_000;
+        };
+        let prompt = ClientLoad { unread: 0.1, ..SATURATED };
+        assert_eq!(judge(CLOSED, &seconds(10, prompt, sends)), LimitedBy::ClientCpu, "sends have nothing to read");
     }
 
     #[test]
@@ -186,23 +352,38 @@ mod tests {
             judge(CLOSED, &run)
         };
         assert_eq!((slots(0.1), slots(2.4)), (LimitedBy::Concurrency, LimitedBy::Concurrency));
-        assert_eq!((slots(2.6), slots(10.0)), (LimitedBy::Target, LimitedBy::Target));
+        assert_eq!((slots(2.6), slots(10.0)), (LimitedBy::NotDetermined, LimitedBy::NotDetermined));
     }
 
     #[test]
-    fn one_flagged_second_is_not_enough() {
-        let mut run = seconds(10, ClientLoad::default(), |i| answers(i, 110_000));
-        run[3].client = SATURATED;
-        assert_eq!(judge(CLOSED, &run), LimitedBy::Concurrency);
-        run[4].client = SATURATED;
-        assert_eq!(judge(CLOSED, &run), LimitedBy::ClientCpu);
+    fn the_client_is_named_for_more_than_a_tenth_of_the_time_however_short_the_run() {
+        for (length, flagged, named) in [(10, 1, false), (10, 2, true), (1, 1, true), (100, 10, false), (100, 11, true)]
+        {
+            let mut run = seconds(length, ClientLoad::default(), |i| answers(i, 110_000));
+            run.iter_mut().take(flagged).for_each(|interval| interval.client = SATURATED);
+            assert_eq!(judge(CLOSED, &run) == LimitedBy::ClientCpu, named, "{flagged} of {length}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_the_client_that_is_measured_is_taken_instead() {
+        let run = seconds(10, SATURATED, |i| answers(i, 110_000));
+        let summary = Summary::of(&CLOSED, &run);
+        let given = |share| {
+            summary.limited_by_given(&CLOSED, ClientPart { service_share: Some(share), ..ClientPart::default() })
+        };
+        assert_eq!((given(0.05), given(0.2)), (LimitedBy::NotDetermined, LimitedBy::ClientCpu));
     }
 
     #[test]
     fn an_open_run_is_limited_by_lateness_not_by_slot_wait() {
         let late = |interval: &mut Interval| {
-            answers(interval, 200_000);
-            interval.stats.kind_mut(OpKind::Get).lateness.record(5_000_000);
+            let kind = interval.stats.kind_mut(OpKind::Get);
+            for _ in 0..30 {
+                kind.service.record(200_000);
+                kind.response.record(5_200_000);
+                kind.lateness.record(5_000_000);
+            }
         };
         assert_eq!(judge(OPEN, &seconds(5, SATURATED, late)), LimitedBy::ClientCpu);
         assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), late)), LimitedBy::SharedHost);
@@ -227,7 +408,46 @@ mod tests {
         assert_eq!(judge(OPEN, &seconds(5, at(0.4), half_started)), LimitedBy::Target);
         assert_eq!(judge(OPEN, &seconds(5, SATURATED, waiting)), LimitedBy::ClientCpu);
         let crowded = ClientLoad { run_delay: 0.4, ..ClientLoad::default() };
-        assert_eq!(judge(OPEN, &seconds(5, crowded, waiting)), LimitedBy::SharedHost);
+        assert_eq!(
+            judge(OPEN, &seconds(5, crowded, waiting)),
+            LimitedBy::Target,
+            "slots were full, the host idle for us"
+        );
+    }
+
+    #[test]
+    fn a_busy_host_that_delayed_nothing_is_no_limit() {
+        let busy = ClientLoad { run_delay: 0.3, steal: 0.05, ..ClientLoad::default() };
+        let run = seconds(12, busy, |interval| {
+            let kind = interval.stats.kind_mut(OpKind::Get);
+            for _ in 0..500 {
+                kind.service.record(3_440_000);
+                kind.response.record(3_470_000);
+                kind.lateness.record(1_200_000);
+            }
+            let tally = &mut interval.stats.measured;
+            (tally.scheduled, tally.started, tally.ok) = (500, 500, 500);
+        });
+        assert_eq!(judge(OPEN, &run), LimitedBy::Rate);
+    }
+
+    #[test]
+    fn a_quota_is_a_shortage_of_the_clients_cpu() {
+        let throttled = ClientLoad { busy: 0.2, run_delay: 0.8, throttled: 0.8, unread: 0.9, ..ClientLoad::default() };
+        assert_eq!(loaded(throttled), LimitedBy::ClientCpu);
+        assert_eq!(loaded(ClientLoad { throttled: 0.0, ..throttled }), LimitedBy::SharedHost);
+    }
+
+    #[test]
+    fn operations_that_fail_or_hang_are_the_targets_limit() {
+        let failing = |failed: u64| {
+            let run = seconds(10, ClientLoad::default(), |interval| {
+                answers(interval, 110_000);
+                (interval.stats.measured.ok, interval.stats.measured.failed) = (100 - failed, failed);
+            });
+            judge(CLOSED, &run)
+        };
+        assert_eq!((failing(5), failing(50)), (LimitedBy::NotDetermined, LimitedBy::Target));
     }
 
     #[test]
@@ -255,30 +475,13 @@ mod tests {
     }
 
     #[test]
-    fn a_backlog_that_the_drain_takes_was_not_carried() {
-        let in_flight = |of: fn(u64) -> u64| {
-            let mut run = seconds(10, ClientLoad::default(), |i| i.stats.measured.scheduled = 1000);
-            for (second, interval) in (1..).zip(&mut run) {
-                interval.in_flight = of(second);
-            }
-            judge(OPEN, &run)
-        };
-        assert_eq!(in_flight(|second| 500 * second), LimitedBy::Target, "half of what was offered piles up");
-        assert_eq!(in_flight(|second| 50 * second), LimitedBy::Target, "5 % of it");
-        assert_eq!(in_flight(|second| 2000 + second % 3), LimitedBy::Rate, "two seconds' worth throughout");
-        assert_eq!(in_flight(|second| second), LimitedBy::Rate, "a handful");
-        // A ramp has more in flight as more is offered.
-        let mut ramp = seconds(10, ClientLoad::default(), |_| ());
-        for (second, interval) in (1..).zip(&mut ramp) {
-            (interval.stats.measured.scheduled, interval.in_flight) = (100 * second, 50 * second);
-        }
-        assert_eq!(judge(OPEN, &ramp), LimitedBy::Rate);
-    }
-
-    #[test]
     fn too_few_descriptors_or_ports_are_the_clients_fault() {
         let full = ClientLoad { ports: 0.97, ..ClientLoad::default() };
-        assert_eq!(judge(CLOSED, &seconds(5, full, |i| answers(i, 110_000))), LimitedBy::ClientResources);
+        assert_eq!(judge(OPEN, &seconds(5, full, |i| answers(i, 110_000))), LimitedBy::Rate, "nothing was refused");
+        let dropped = |interval: &mut Interval| {
+            (interval.stats.measured.scheduled, interval.stats.measured.dropped) = (100, 50);
+        };
+        assert_eq!(judge(OPEN, &seconds(5, full, dropped)), LimitedBy::ClientResources);
         let refused = |interval: &mut Interval| {
             interval.stats.measured.attempts = 100;
             for _ in 0..2 {

@@ -1,7 +1,8 @@
-//! Seconds in which the client was at one of its limits.
+//! How much of the measured window the client was at one of its limits.
 //!
-//! The client watches itself in every interval ([`crate::ClientLoad`]); here each interval is judged by the rules of
-//! docs/measurement.md, and the flagged seconds are counted. What follows from them is [`crate::limited_by`]'s to say.
+//! The client watches itself in every interval ([`crate::ClientLoad`]). Here each interval is looked at by the rules of
+//! docs/measurement.md, and added up by how much of the time each limit took. What follows is decided in
+//! [`crate::limited_by`].
 
 use crate::interval::Interval;
 use crate::stats::Tally;
@@ -53,13 +54,6 @@ const SECONDS_MIN: f64 = 0.2;
 const RESOURCES_MAX: f64 = 0.95;
 /// Share of an interval for which a thread was kept from running altogether.
 const FROZEN_MAX: f64 = 0.1;
-/// A backlog is judged from so many intervals and operations in flight on, and from that share of what was offered.
-const BACKLOG_INTERVALS_MIN: u32 = 5;
-const BACKLOG_MIN: u64 = 10;
-const BACKLOG_SHARE_MIN: f64 = 0.01;
-/// Flagged seconds, and share of all seconds, from which the client is named.
-const FLAGGED_SECONDS_MIN: f64 = 2.0;
-const FLAGGED_SHARE_MIN: f64 = 0.05;
 
 /// Whether a thread could not have made what was offered in an open run, even with a core to itself and a target that takes
 /// everything: what the operations that were started cost it, put to all that were scheduled, is more than all of its time.
@@ -69,54 +63,6 @@ const FLAGGED_SHARE_MIN: f64 = 0.05;
 pub(crate) fn offered_too_much(busy: f64, tally: &Tally) -> bool {
     let cost = (busy - IDLE_COST_MAX).max(0.0);
     cost * tally.scheduled as f64 > tally.started as f64 && tally.started > 0
-}
-
-/// Whether operations pile up: the straight line through what is in flight, in seconds' worth of arrivals, against time.
-///
-/// A target that keeps up has the same number of seconds in flight throughout, whatever they are (Little's law); behind one
-/// that does not, they grow for as long as the run lasts. Ordinary least squares, as sums that can be added to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Backlog {
-    intervals: u32,
-    time: f64,
-    time_squared: f64,
-    waiting: f64,
-    time_waiting: f64,
-    scheduled: u64,
-    in_flight: u64,
-}
-
-impl Backlog {
-    fn add(&mut self, end: f64, seconds: f64, interval: &Interval) {
-        let scheduled = interval.stats.measured.scheduled;
-        self.scheduled = self.scheduled.saturating_add(scheduled);
-        if scheduled == 0 {
-            return;
-        }
-        let waiting = interval.in_flight as f64 * seconds / scheduled as f64;
-        self.intervals = self.intervals.saturating_add(1);
-        self.time += end;
-        self.time_squared += end * end;
-        self.waiting += waiting;
-        self.time_waiting += end * waiting;
-        self.in_flight = interval.in_flight;
-    }
-
-    /// Operations that were still in flight at the end of the window because more and more had piled up; 0 when the
-    /// target kept up.
-    #[must_use]
-    pub fn piled_up(&self) -> u64 {
-        let count = f64::from(self.intervals);
-        let spread = count * self.time_squared - self.time * self.time;
-        if self.intervals < BACKLOG_INTERVALS_MIN || spread <= 0.0 {
-            return 0;
-        }
-        let slope = (count * self.time_waiting - self.time * self.waiting) / spread;
-        // From nothing to the last value along a line, the growth is twice the mean; half of that is taken for growth.
-        let grows = slope * (12.0 * spread).sqrt() / count > self.waiting / count;
-        let many = self.in_flight >= BACKLOG_MIN && self.in_flight as f64 > BACKLOG_SHARE_MIN * self.scheduled as f64;
-        if grows && many { self.in_flight } else { 0 }
-    }
 }
 
 /// Seconds of the measured window in which the client was at a limit.
@@ -136,8 +82,12 @@ pub struct LimitTally {
     pub resources: f64,
     /// A thread was kept from running altogether: a stopped process, a paused machine.
     pub frozen: f64,
-    /// Operations in flight against time.
-    pub backlog: Backlog,
+    /// Time that others took of this client: its cores, or the whole process, as far as operations were delayed by it.
+    pub taken: f64,
+    /// Time for which a thread waited for a core that others had, or machines: whether it delayed operations or not.
+    pub host_delay: f64,
+    /// Time that the quota of its control group took.
+    pub throttled: f64,
     /// Seconds of CPU time of the busiest thread.
     pub busy: f64,
     /// Highest busy share of a thread.
@@ -162,7 +112,11 @@ impl LimitTally {
             stats.lateness.quantile(0.99).is_some_and(|p99| p99 as f64 > allowed.max(LATENESS_MAX_NANOS as f64))
         };
         self.seconds += seconds;
-        let full = load.busy > BUSY_MAX && load.unread > UNREAD_MAX;
+        // Waiting for a core leaves no more time than work does. Requests that are sent have no responses that could wait
+        // unread: there, no time left is enough.
+        let traffic = &interval.stats.traffic;
+        let filled = load.busy + load.run_delay > BUSY_MAX;
+        let full = filled && (load.unread > UNREAD_MAX || traffic.sent_body > traffic.body);
         let overfull = model.is_open() && offered_too_much(load.busy, &interval.stats.measured);
         self.cpu += seconds * f64::from(full || overfull);
         self.late += seconds * f64::from(late);
@@ -170,10 +124,18 @@ impl LimitTally {
         let frozen = load.frozen > FROZEN_MAX;
         self.host += seconds * f64::from(load.run_delay > RUN_DELAY_MAX || load.steal > STEAL_MAX || frozen);
         self.frozen += seconds * load.frozen;
+        self.throttled += seconds * load.throttled;
+        // A thread with time to spare delays what is waiting when it gets its core late: all operations where a full round of
+        // responses waits, one of them where they come one by one.
+        let delayed = match *model {
+            _ if full => 1.0,
+            Model::Closed { concurrency } => load.unread.max(1.0 / concurrency.max(1) as f64),
+            Model::Open { .. } => load.unread,
+        };
+        let others = (load.run_delay - load.throttled).max(load.steal).max(0.0);
+        self.host_delay += seconds * others.max(load.frozen);
+        self.taken += seconds * load.frozen.max(others * delayed);
         self.resources += seconds * f64::from(load.descriptors.max(load.ports) > RESOURCES_MAX);
-        if model.is_open() {
-            self.backlog.add(self.seconds, seconds, interval);
-        }
         self.busy += seconds * load.busy;
         self.busy_max = self.busy_max.max(load.busy);
         self.run_delay_max = self.run_delay_max.max(load.run_delay);
@@ -183,11 +145,12 @@ impl LimitTally {
     /// Busy share of the busiest thread over all seconds; 0 when nothing was looked at.
     #[must_use]
     pub fn mean_busy(&self) -> f64 {
-        if self.seconds > 0.0 { self.busy / self.seconds } else { 0.0 }
+        self.share(self.busy)
     }
 
-    /// Whether so many flagged seconds are enough to name the client.
-    pub(crate) fn counts(&self, flagged: f64) -> bool {
-        flagged >= FLAGGED_SECONDS_MIN - SECONDS_MIN && flagged > FLAGGED_SHARE_MIN * self.seconds
+    /// Seconds as a share of those that were looked at.
+    #[must_use]
+    pub fn share(&self, seconds: f64) -> f64 {
+        if self.seconds > 0.0 { seconds / self.seconds } else { 0.0 }
     }
 }

@@ -10,6 +10,7 @@
 //! "of all". That of a run which went on belongs to another time.
 
 use crate::clock::Instant;
+use crate::evidence::Edges;
 use crate::interval::Interval;
 use crate::timeline::{INTERVAL, Stage};
 
@@ -164,6 +165,8 @@ impl Overlap {
     pub fn take(&self, run: usize, mut interval: Interval) -> Option<Interval> {
         let placed = self.place(run, Span::of(&interval))?;
         let zero = self.members.get(run)?.zero;
+        // Its instants are those of one run's clock, and the edges of one run are no edges of all.
+        (interval.evidence.edges, interval.evidence.schedule_end) = (Edges::default(), None);
         for example in &mut interval.stats.examples {
             let wall = zero.saturating_add(example.at.as_nanos());
             example.at = Instant::from_nanos(wall.saturating_sub(self.origin));

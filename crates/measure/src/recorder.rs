@@ -8,6 +8,7 @@
 use crate::chains::{ChainTable, HopSample};
 use crate::clock::Instant;
 use crate::enumerated;
+use crate::evidence::Collector;
 use crate::interval::Interval;
 use crate::labels::{Groups, Label};
 use crate::outcome::{Cause, Flag, OpOutcome};
@@ -48,6 +49,16 @@ const SIZE_CLASSES: [(u64, &str); 10] = [
     (u64::MAX, "over 10 GiB"),
 ];
 
+/// Index of the class that a size belongs to.
+fn size_class(bytes: u64) -> u8 {
+    SIZE_CLASSES.iter().position(|(bound, _)| bytes <= *bound).unwrap_or(0) as u8
+}
+
+/// The label of a class of sizes.
+pub(crate) fn size_label(class: u8) -> Option<&'static str> {
+    SIZE_CLASSES.get(usize::from(class)).map(|(_, label)| *label)
+}
+
 /// The bookkeeper of one thread.
 #[derive(Debug)]
 pub struct Recorder {
@@ -72,6 +83,7 @@ pub struct Recorder {
     finished: Vec<Interval>,
     /// Begin and end of the last time for which the thread was kept from running.
     frozen: (Instant, Instant),
+    evidence: Collector,
 }
 
 impl Recorder {
@@ -100,7 +112,25 @@ impl Recorder {
             seen_causes: Vec::new(),
             finished: Vec::new(),
             frozen: (start, start),
+            evidence: Collector::new(pacing == Pacing::Scheduled),
         }
+    }
+
+    /// The operations are those of slots, not of a schedule.
+    #[must_use]
+    pub fn of_slots(mut self) -> Self {
+        self.evidence.of_slots();
+        self
+    }
+
+    /// The slots find no more to start: a budget is used up.
+    pub fn exhausted(&mut self, now: Instant) {
+        self.evidence.exhausted(now);
+    }
+
+    /// The schedule of a fixed number of operations has no more to ask for since `at`.
+    pub fn schedule_ended(&mut self, at: Instant) {
+        self.current.evidence.schedule_end = Some(at);
     }
 
     /// The run's timeline.
@@ -226,12 +256,14 @@ impl Recorder {
     pub fn scheduled(&mut self, intended: Instant, count: u64) {
         self.tally(intended).scheduled += count;
         self.scheduled_until = self.scheduled_until.max(intended + Duration::from_nanos(1));
+        self.evidence.scheduled(&mut self.current.evidence, &self.timeline, intended, count);
     }
 
     /// An operation was taken at `now`.
     #[inline]
     pub fn started(&mut self, now: Instant, intended: Instant) {
         self.gauge(now);
+        self.evidence.started(now, self.in_flight);
         self.in_flight += 1;
         self.current.in_flight_peak = self.current.in_flight_peak.max(self.in_flight);
         self.tally(intended).started += 1;
@@ -373,8 +405,10 @@ impl Recorder {
         if matches!(sample.outcome, OpOutcome::Failed(_)) {
             self.wasted(sample.window);
         }
+        let size = size_class(sample.body_bytes);
+        self.evidence.ended(&mut self.current.evidence, &self.timeline, sample, size);
         if self.timeline.measures(sample.intended) {
-            self.time(sample);
+            self.time(sample, size);
         }
     }
 
@@ -386,7 +420,7 @@ impl Recorder {
         }
     }
 
-    fn time(&mut self, sample: &OpSample) {
+    fn time(&mut self, sample: &OpSample, size: u8) {
         let paced = self.pacing == Pacing::Scheduled;
         let kind = self.current.stats.kind_mut(sample.kind);
         if paced {
@@ -438,8 +472,7 @@ impl Recorder {
             }
         }
         self.hosts.count(sample.host, sample);
-        let class = SIZE_CLASSES.iter().position(|(bound, _)| sample.body_bytes <= *bound).unwrap_or(0);
-        self.sizes.count(LabelId(class as u16), sample);
+        self.sizes.count(LabelId(size.into()), sample);
         if let Some(header) = sample.header {
             self.headers.count(header, sample);
         }

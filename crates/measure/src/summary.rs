@@ -6,6 +6,7 @@
 use crate::affected::{QuantileRange, Timed};
 use crate::clock::Instant;
 use crate::distribution::Distribution;
+use crate::evidence::{Evidence, Probes, order};
 use crate::interval::Interval;
 use crate::limits::{LimitTally, Model};
 use crate::stats::{KindStats, Stats, Traffic};
@@ -47,6 +48,12 @@ pub struct Summary {
     pub in_flight_peak: u64,
     /// Seconds in which the client was at one of its limits.
     pub limits: LimitTally,
+    /// Evidence of queues.
+    pub evidence: Evidence,
+    /// Operations that marked ones would have overtaken had they been independent (`evidence/order.rs`).
+    pub overtaking_expected: f64,
+    /// What other numbers of slots reached after the run; `None` unless that was asked for.
+    pub probes: Option<Probes>,
 }
 
 impl Summary {
@@ -84,6 +91,31 @@ impl Summary {
             self.in_flight_peak = self.in_flight_peak.max(interval.in_flight_peak).max(interval.in_flight);
             self.limits.add(model, interval);
         }
+        self.add_evidence(interval);
+    }
+
+    fn add_evidence(&mut self, interval: &Interval) {
+        // What is expected of an order follows from service times that are only kept of measured operations.
+        let order = interval.evidence.order;
+        let spread = if order.ahead > 0 { order::spread(&interval.stats.all_kinds().service) } else { None };
+        self.overtaking_expected += spread.map_or(0.0, |spread| spread * order.ahead as f64);
+        let mut evidence = interval.evidence.clone();
+        if spread.is_none() {
+            evidence.order = order::Order::default();
+        }
+        self.evidence.merge(&evidence);
+    }
+
+    /// Seconds for which the schedule asked for operations: the window, without the tail of a run of N operations in which
+    /// the last ones end.
+    #[must_use]
+    pub fn schedule_seconds(&self) -> f64 {
+        match (self.evidence.schedule_end, self.window) {
+            (Some(end), Some((start, _))) if end > start => {
+                (end.nanos_since(start) as f64 / 1e9).min(self.measured.seconds)
+            }
+            _ => self.measured.seconds,
+        }
     }
 
     /// Body bytes per second that arrived in the window; `None` without a window.
@@ -110,10 +142,11 @@ impl Summary {
         self.per_second(self.measured.traffic.sent_body.saturating_sub(self.stats.traffic.wasted_sent))
     }
 
-    /// Operations that the schedule asked for, by second of the window.
+    /// Operations that the schedule asked for, by second of its time.
     #[must_use]
     pub fn offered_rate(&self) -> Option<f64> {
-        self.per_second(self.stats.measured.scheduled)
+        let seconds = self.schedule_seconds();
+        (seconds > 0.0).then(|| self.stats.measured.scheduled as f64 / seconds)
     }
 
     /// Operations that were started, by second of the window.

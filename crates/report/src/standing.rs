@@ -1,9 +1,10 @@
 //! What limited a run, and what a reader must know next to its numbers.
 
-use crate::number::{count, plural, seconds, share, were};
+use crate::escape::escape;
+use crate::number::{count, plural, rate, seconds, share, were};
 use crate::result::whole_seconds;
+use measure::evidence::Probe;
 use measure::labels::VALUES_OF_A_THREAD;
-use measure::limits::LimitTally;
 use measure::statistics::steadiness::{self, Steadiness};
 use measure::stats::Dimension;
 use measure::{Label, LimitedBy, Model};
@@ -41,50 +42,121 @@ pub fn in_flight_limit(run: &SavedRun) -> Option<InFlightLimit> {
     (waited > 0 || summary.in_flight_peak >= limit).then_some(InFlightLimit { limit, waited, dropped })
 }
 
-/// Why the limit is what [`limited_by`] says, as a phrase with the figures that say so.
+/// Why the limit is what [`limited_by`] says, as a phrase with the numbers that show it.
 #[must_use]
 pub fn because(run: &SavedRun) -> String {
-    let (open, tally) = (run.begin.model.is_open(), &run.summary().stats.measured);
-    let reached = in_flight_limit(run).map(|reached| {
-        let (limit, waited) = (count(reached.limit), plural(reached.waited, "operation"));
-        format!("the in-flight limit of {limit} was reached, where {waited} waited for one in flight to end")
-    });
-    match (limited_by(run), reached) {
-        (LimitedBy::Target, Some(reached)) => {
-            format!("{reached} and {} never started; the target answers slower than asked", were(tally.dropped))
+    let (open, limits) = (run.begin.model.is_open(), &run.summary().limits);
+    match limited_by(run) {
+        LimitedBy::Target => because_of_the_target(run),
+        LimitedBy::ClientCpu if limits.share(limits.throttled) > THROTTLED_SHARE_MIN => format!(
+            "the CPU quota of its control group kept this client from running for {} of the time: `plimsoll doctor` shows it",
+            share(limits.share(limits.throttled))
+        ),
+        LimitedBy::ClientCpu if open => "this client had no time to start all that was asked for in time".into(),
+        LimitedBy::ClientCpu => "a thread of this client had no time left".into(),
+        LimitedBy::ClientNic => "this client's network card was full".into(),
+        LimitedBy::ClientResources => {
+            "this client ran out of descriptors or local ports: `plimsoll doctor` shows how to raise them".into()
         }
-        (LimitedBy::Target, None) if open => {
-            let missing = plural(run.summary().not_carried(), "operation");
+        LimitedBy::SharedHost if limits.frozen >= FROZEN_SECONDS_MIN => {
+            format!("this client was stopped for {}: its process, or the machine under it", seconds(limits.frozen))
+        }
+        LimitedBy::SharedHost => "this client waited for cores that others used".into(),
+        LimitedBy::Concurrency => match run.summary().probes.and_then(|probes| probes.higher) {
+            Some(higher) => probed(run, "so more slots reach a higher rate", higher),
+            None => "operations did not wait for each other at the target; more slots reach a higher rate".into(),
+        },
+        LimitedBy::Rate => match reached(run) {
+            Some(reached) => format!("the schedule asked for no more, but {reached}"),
+            None => "the schedule asked for no more".into(),
+        },
+        LimitedBy::NotDetermined => {
+            let Model::Closed { concurrency } = run.begin.model else { return "nothing shows it".into() };
             format!(
-                "the client had time to spare, and {missing} of {} offered did not end in time",
-                count(tally.scheduled)
+                "one level of {} does not show whether operations waited for each other at the target; run again with \
+                 `-c {}`, or with `--probe`: a target that is the limit is no faster then",
+                plural(concurrency, "slot"),
+                concurrency.saturating_mul(2)
             )
         }
-        (LimitedBy::Target, None) => match run.summary().limits {
-            // Too short a time to name the client by, and too long to say that it had time to spare.
-            LimitTally { cpu, host, .. } if cpu.max(host) > 0.0 => format!(
-                "requests queued at the target; this client was at a limit of its own for {}",
-                seconds(cpu.max(host))
-            ),
-            _ => "the client had time to spare, and requests queued at the target".into(),
-        },
-        (LimitedBy::ClientCpu, _) if open => "this client had no time to start all that was asked for in time".into(),
-        (LimitedBy::ClientCpu, _) => "a thread of this client had no time left".into(),
-        (LimitedBy::ClientNic, _) => "this client's network card was full".into(),
-        (LimitedBy::ClientResources, _) => {
-            "this client ran out of descriptors or local ports: `plimsoll doctor` says how to raise them".into()
-        }
-        (LimitedBy::SharedHost, _) if run.summary().limits.frozen >= FROZEN_SECONDS_MIN => {
-            let frozen = seconds(run.summary().limits.frozen);
-            format!("this client was stopped for {frozen}: its process, or the machine under it")
-        }
-        (LimitedBy::SharedHost, _) => "this client waited for cores that others used".into(),
-        (LimitedBy::Concurrency, _) => "the target answered without queueing; more slots may carry more".into(),
-        (LimitedBy::Rate, Some(reached)) => format!("the schedule asked for no more; but {reached}"),
-        (LimitedBy::Rate, None) => "the schedule asked for no more".into(),
-        (LimitedBy::Unknown, _) => "too little ended to tell".into(),
+        LimitedBy::Unknown => "too few operations ended".into(),
     }
 }
+
+/// What the limit of operations in flight did, as a phrase.
+fn reached(run: &SavedRun) -> Option<String> {
+    let reached = in_flight_limit(run)?;
+    let (limit, waited) = (count(reached.limit), plural(reached.waited, "operation"));
+    Some(format!("the in-flight limit of {limit} was reached, where {waited} waited for one in flight to end"))
+}
+
+fn because_of_the_target(run: &SavedRun) -> String {
+    let (summary, tally) = (run.summary(), &run.summary().stats.measured);
+    let missing = summary.not_carried();
+    match (run.begin.model.is_open(), reached(run)) {
+        (true, _) if !summary.misses() => failures(run),
+        (false, _) if summary.fails() => failures(run),
+        (true, Some(reached)) => {
+            format!("{reached} and {} never started; the target answers slower than asked", were(tally.dropped))
+        }
+        (true, None) => match summary.growth() {
+            Some(growth) => format!(
+                "response times grew by {} over the run, and {} of {} offered had piled up at its end",
+                seconds(growth.response),
+                plural(missing, "operation"),
+                count(tally.scheduled)
+            ),
+            None => {
+                format!("{} of {} offered did not end in time", plural(missing, "operation"), count(tally.scheduled))
+            }
+        },
+        (false, _) => match summary.probes.and_then(|probes| probes.higher) {
+            Some(higher) => probed(run, "so operations waited for each other at the target", higher),
+            None => "operations waited for each other at the target; the client had time to spare".into(),
+        },
+    }
+}
+
+/// The result of the probe with more slots.
+fn probed(run: &SavedRun, conclusion: &str, higher: Probe) -> String {
+    let own = run.summary().ok_rate().unwrap_or_default();
+    format!(
+        "a probe with {} reached {} operations/s, this run {}, {conclusion}",
+        plural(higher.slots, "slot"),
+        rate(higher.per_second),
+        rate(own)
+    )
+}
+
+/// Failures with the hosts that have most of them.
+fn failures(run: &SavedRun) -> String {
+    let summary = run.summary();
+    let hosts = summary.stats.groups.iter().filter(|group| group.dimension == Dimension::Host);
+    let mut hosts: Vec<(&Label, u64, u64)> = hosts
+        .map(|group| (&group.label, group.stats.failed, group.stats.ok.saturating_add(group.stats.failed)))
+        .collect();
+    hosts.sort_by_key(|(_, failed, _)| std::cmp::Reverse(*failed));
+    let name = |label: &Label| match label {
+        Label::Value(value) => escape(value),
+        Label::Absent | Label::Other => OTHER.to_owned(),
+    };
+    let shown = hosts.iter().filter(|(_, failed, _)| *failed > 0).take(HOSTS_SHOWN);
+    let of_hosts: Vec<String> =
+        shown.map(|(label, failed, all)| format!("{} of {} at {}", count(*failed), count(*all), name(label))).collect();
+    match (hosts.len(), of_hosts.is_empty()) {
+        (0 | 1, _) | (_, true) => {
+            let tally = &summary.stats.measured;
+            let failed = tally.failed.saturating_add(tally.unfinished);
+            format!("{} failed or did not end, of {}", plural(failed, "operation"), count(tally.started))
+        }
+        _ => format!("operations failed or did not end: {}", of_hosts.join(", ")),
+    }
+}
+
+/// Share of the time for which a quota stopped the client, from which it is the reason.
+const THROTTLED_SHARE_MIN: f64 = 0.05;
+/// Hosts named with their failures.
+const HOSTS_SHOWN: usize = 3;
 
 /// Whole seconds in which operations were in flight and nothing came from the target, which this client was there to see. A
 /// target whose answers take long has such seconds by nature, and is not told of.

@@ -184,7 +184,9 @@ fn every_form_shows_the_same_result() {
 #[test]
 fn every_limit_is_shown_and_says_why() {
     let wanted = [
-        ("closed", LimitedBy::Target),
+        ("closed", LimitedBy::Concurrency),
+        ("not_determined", LimitedBy::NotDetermined),
+        ("probed", LimitedBy::Target),
         ("open_stall", LimitedBy::Target),
         ("client_limited", LimitedBy::ClientCpu),
         ("open_late", LimitedBy::ClientCpu),

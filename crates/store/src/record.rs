@@ -1,5 +1,6 @@
 //! The records of a run, besides the intervals, which are `measure`'s.
 
+use measure::evidence::Probes;
 use measure::limits::Model;
 use measure::{Cause, Instant, Interval, Objective, bounded};
 use serde::{Deserialize, Serialize};
@@ -116,6 +117,9 @@ pub struct End {
     /// Every object that the run wrote beside those of its dataset has a number below this.
     #[serde(default)]
     pub fresh_below: u64,
+    /// What other numbers of slots reached after the run; `None` unless that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probes: Option<Probes>,
 }
 
 /// Multipart uploads that were neither completed nor aborted when the load ended.

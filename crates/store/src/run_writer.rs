@@ -123,9 +123,10 @@ pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {
 }
 
 /// All shares of a client's load.
-pub(crate) fn shares(client: &ClientLoad) -> [f64; 8] {
-    let ClientLoad { busy, unread, run_delay, steal, nic, descriptors, ports, frozen, cpu_nanos: _ } = *client;
-    [busy, unread, run_delay, steal, nic, descriptors, ports, frozen]
+pub(crate) fn shares(client: &ClientLoad) -> [f64; 9] {
+    let ClientLoad { busy, unread, run_delay, steal, throttled, nic, descriptors, ports, frozen, cpu_nanos: _ } =
+        *client;
+    [busy, unread, run_delay, steal, throttled, nic, descriptors, ports, frozen]
 }
 
 #[cfg(test)]
@@ -213,6 +214,7 @@ pub(crate) mod tests {
             uploads: None,
             damaged: None,
             fresh_below: 0,
+            probes: None,
         }
     }
 

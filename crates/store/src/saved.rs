@@ -247,7 +247,7 @@ impl SavedRun {
                 look(&interval);
                 run.add(&interval);
             }
-            (Some(run), Record::End(end)) => run.end = Some(*end),
+            (Some(run), Record::End(end)) => run.ended(Some(*end)),
             (None, _) => {}
         })?;
         let mut run = run.ok_or(StoreErrorKind::NotARun)?;
@@ -261,9 +261,14 @@ impl SavedRun {
     pub fn of<'a>(begin: Begin, intervals: impl IntoIterator<Item = &'a Interval>, end: Option<End>) -> Self {
         let mut run = Self::new(begin);
         intervals.into_iter().for_each(|interval| run.add(interval));
-        run.end = end;
+        run.ended(end);
         run.finish();
         run
+    }
+
+    fn ended(&mut self, end: Option<End>) {
+        self.summary.probes = end.as_ref().and_then(|end| end.probes);
+        self.end = end;
     }
 
     /// All intervals together.

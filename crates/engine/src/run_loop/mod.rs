@@ -196,7 +196,8 @@ impl<'p, N: Network> RunLoop<'p, N> {
             Auth::Session(sessions) => (None, sessions.lines_of(share.thread, share.threads)),
         };
         let pacer = Pacer::new(plan, share, budget, start);
-        let mut recorder = Recorder::new(plan.timeline(start), plan.load.pacing());
+        let recorder = Recorder::new(plan.timeline(start), plan.load.pacing());
+        let mut recorder = if matches!(pacer, Pacer::Closed(_)) { recorder.of_slots() } else { recorder };
         let origins = plan.targets.origins().iter().map(|origin| {
             let label = recorder.host_label(&origin.to_string());
             OriginState::new(plan, origin.clone(), true, label)
@@ -495,10 +496,20 @@ impl<'p, N: Network> RunLoop<'p, N> {
         if done || cut {
             self.count_kept(net);
             self.offer(now);
+            self.note_schedule_end();
             self.stamp_load(net, now);
             self.recorder.finish(now);
         }
         done || cut
+    }
+
+    /// Records when a schedule of a fixed number of operations ended.
+    fn note_schedule_end(&mut self) {
+        let Pacer::Open(open) = &self.pacer else { return };
+        let timeline = self.recorder.timeline();
+        if let Some(at) = open.exhausted_at(timeline).filter(|at| *at > timeline.window_start()) {
+            self.recorder.schedule_ended(at);
+        }
     }
 
     /// Counts the arrivals that are due as offered.

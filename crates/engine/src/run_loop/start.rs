@@ -63,6 +63,7 @@ impl<N: Network> RunLoop<'_, N> {
             let Pacer::Closed(closed) = &mut self.pacer else { return now };
             closed.exhausted |= self.control.is_spent();
             if closed.exhausted || now >= self.recorder.timeline().window_end() {
+                self.recorder.exhausted(now);
                 closed.waiting.clear();
                 return now;
             }
@@ -77,6 +78,7 @@ impl<N: Network> RunLoop<'_, N> {
             let tickets = if measured { &mut closed.tickets } else { &mut closed.warmup_tickets };
             let Some(number) = tickets.next() else {
                 closed.exhausted = true;
+                self.recorder.exhausted(now);
                 return now;
             };
             self.slots[slot as usize].taken += u64::from(measured);

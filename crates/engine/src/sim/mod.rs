@@ -50,6 +50,11 @@ pub trait SimServer {
         Accept::After(Duration::ZERO)
     }
 
+    /// A connection to that address is being opened, for servers with several.
+    fn connect_to(&mut self, now: Instant, _address: &Address) -> Accept {
+        self.connect(now)
+    }
+
     /// A request has come whole; what is put on its connection, and when.
     fn request(&mut self, now: Instant, request: &str) -> Vec<(Instant, Reply)>;
 
@@ -183,12 +188,12 @@ impl<S: SimServer> Network for SimNetwork<S> {
         self.now.get()
     }
 
-    fn connect(&mut self, token: Token, _: &Address) -> io::Result<(SimSocket, Connecting)> {
+    fn connect(&mut self, token: Token, address: &Address) -> io::Result<(SimSocket, Connecting)> {
         if self.pipes.iter().filter(|pipe| pipe.open).count() >= self.descriptors {
             return Err(io::Error::from_raw_os_error(crate::run_loop::EMFILE));
         }
         let now = self.now();
-        let establishes = match self.server.connect(now) {
+        let establishes = match self.server.connect_to(now, address) {
             Accept::After(span) => Some((now + span, true)),
             Accept::Refuse => Some((now, false)),
             Accept::Ignore => Some((Instant::NEVER, false)),

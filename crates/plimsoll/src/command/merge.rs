@@ -303,6 +303,7 @@ fn write(parts: &[Part], overlap: &Overlap, begin: &Begin, out: &Path) -> Result
         uploads: ends().filter_map(|end| end.uploads).reduce(store::Uploads::with),
         fresh_below: ends().map(|end| end.fresh_below).max().unwrap_or(0),
         damaged: ends().filter_map(|end| end.damaged.clone()).reduce(store::Damaged::with),
+        probes: None,
     };
     writer.end(&end).map_err(|error| execute::cannot_save("the merged run", &error))
 }

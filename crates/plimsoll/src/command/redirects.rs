@@ -181,6 +181,7 @@ fn measured(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
         accept_not_enough_data: true,
         abort: Vec::new(),
         decision: None,
+        probe: None,
     };
     execute::measure(plan, &output)
 }
@@ -188,7 +189,7 @@ fn measured(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
 /// Says what would make the comparison one of something else than redirects.
 fn remark(saved: &SavedRun, way: Way) {
     let limited_by = saved.summary.limited_by(&saved.begin.model);
-    if limited_by.is_client() || limited_by == LimitedBy::Unknown {
+    if limited_by.is_client() || matches!(limited_by, LimitedBy::Unknown | LimitedBy::NotDetermined) {
         say::note(&format!("  {}: limited by: {limited_by}", way.name()));
     }
 }

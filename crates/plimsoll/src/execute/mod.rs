@@ -8,6 +8,7 @@ pub mod html;
 mod interrupts;
 pub mod live;
 mod prepare;
+mod probe;
 mod recording;
 pub mod repeats;
 pub mod sets;
@@ -29,7 +30,7 @@ use report::Style;
 use std::io::{self, IsTerminal};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use store::{End, EndReason, SavedRun, Server, StoreError, StoreErrorKind};
 use study::decision::Decision;
 
@@ -74,6 +75,8 @@ pub struct Output {
     pub abort: Vec<Objective>,
     /// Ends a run when its objectives are decided.
     pub decision: Option<Decision>,
+    /// Length of each level of a probe after the run.
+    pub probe: Option<Duration>,
 }
 
 /// Pieces of memory from this size on go back to the system when they are freed. Histograms are of that size, and those of a
@@ -170,11 +173,15 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun,
         // What was measured until then is closed all the same.
         Err(error) => (Instant::ZERO + begun.elapsed(), None, engine::Left::default(), Some(error)),
     };
+    let reason = match &failed {
+        Some(error) => EndReason::Failed { detail: error.to_string() },
+        None => reason(&control, &recording),
+    };
+    let cpu_nanos = u64::try_from((sys::clock::process_cpu_time() - cpu_before).as_nanos()).unwrap_or(u64::MAX);
+    let completed = matches!(reason, EndReason::Completed);
+    let probes = output.probe.filter(|_| completed).and_then(|time| probe::levels(plan, time));
     let end = End {
-        reason: match &failed {
-            Some(error) => EndReason::Failed { detail: error.to_string() },
-            None => reason(&control, &recording),
-        },
+        reason,
         at,
         server: first_answer.map(|first| Server {
             http_version: first.version_text().to_owned(),
@@ -192,10 +199,11 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun,
             }),
         }),
         peak_memory_bytes: sys::limits::peak_memory_bytes().unwrap_or(0),
-        cpu_nanos: u64::try_from((sys::clock::process_cpu_time() - cpu_before).as_nanos()).unwrap_or(u64::MAX),
+        cpu_nanos,
         uploads: uploads::abort(plan, &left.uploads),
         damaged: None,
         fresh_below: left.fresh_below,
+        probes,
     };
     let decision = recording.take_decision();
     recording.end(end).map_err(|errors| not_all_saved(&errors, directory))?;

@@ -1,10 +1,11 @@
 //! What limited a run, and time as a stalled server makes it.
 
 use crate::support::{Ended, Nginx, Place, Report, Request, Running, Setup, all_cores, wait_for, with_its_cores};
+use server::{Config, Delay, Faults, Server};
 use std::process::Command;
 use std::time::Duration;
 
-const LIMITS: [&str; 6] = ["target", "client_cpu", "client_nic", "shared_host", "concurrency", "rate"];
+const LIMITS: [&str; 6] = ["target", "client_cpu", "client_nic", "shared_host", "concurrency", "not_determined"];
 
 #[test]
 fn a_hundred_thousand_requests_at_500_slots_are_valid_and_what_limited_them_is_named() {
@@ -22,6 +23,28 @@ fn a_hundred_thousand_requests_at_500_slots_are_valid_and_what_limited_them_is_n
     let at_least = ["client_cpu", "client_nic", "shared_host"].contains(&limited_by);
     assert_eq!(first.contains(" at least "), at_least, "{first}");
     report.expect_joins(&nginx.quit());
+}
+
+/// Each response takes 20 ms, however many there are: twice the slots reach twice the rate.
+#[test]
+fn a_probe_decides_and_every_report_shows_it() {
+    let _cores = all_cores();
+    let faults = Faults { delay: Delay::Constant(Duration::from_millis(20)), ..Faults::default() };
+    let server = Server::start(&Config { faults, ..Config::default() }).expect("a server starts");
+    let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
+    let probed = with_its_cores(|| {
+        let place = Place::new();
+        let (ended, report) = place.get([&url, "-c", "4", "-d", "1s", "--probe=400ms"]);
+        Some((ended, report, place))
+    });
+    let Some((ended, report, place)) = probed else { return };
+    ended.expect(0);
+    assert_eq!(report.text("/limited_by"), "concurrency");
+    let because = report.text("/limited_because");
+    assert!(because.starts_with("a probe with 8 slots reached "), "{because}");
+    assert!(report.number("/operations/ok") <= 200, "levels of a probe are no part of the run");
+    let again = Report::read(&place.run(["report", "--json", "out"]));
+    assert_eq!(again.text("/limited_because"), because);
 }
 
 #[test]

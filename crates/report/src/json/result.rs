@@ -53,11 +53,13 @@ pub enum LimitWord {
     ClientResources,
     /// Client and others compete for the client's cores.
     SharedHost,
-    /// More slots would carry more.
+    /// Operations did not wait for each other: more slots reach a higher rate.
     Concurrency,
     /// The schedule asked for no more.
     Rate,
-    /// Too little ended to tell.
+    /// One closed level does not show whether the target or the concurrency set the limit.
+    NotDetermined,
+    /// Too few operations ended.
     Unknown,
 }
 

@@ -2,6 +2,7 @@
 //! come out on every machine.
 
 use measure::chains::HopSample;
+use measure::evidence::{Evidence, Probe, Probes};
 use measure::recorder::Pacing;
 use measure::sample::{AttemptKind, AttemptSample, Example, OpSample};
 use measure::{
@@ -257,6 +258,7 @@ pub fn ended(reason: EndReason, at: u64) -> End {
         uploads: None,
         damaged: None,
         fresh_below: 0,
+        probes: None,
     }
 }
 
@@ -268,6 +270,7 @@ fn loaded(mut intervals: Vec<Interval>, client: ClientLoad) -> Vec<Interval> {
 const CALM: ClientLoad = ClientLoad {
     busy: 0.43,
     unread: 0.02,
+    throttled: 0.0,
     run_delay: 0.004,
     steal: 0.0,
     nic: 0.0,
@@ -316,6 +319,22 @@ pub fn closed() -> SavedRun {
     SavedRun::of(begin, &intervals, Some(end))
 }
 
+/// A closed run that has kept nothing about queues.
+pub fn not_determined() -> SavedRun {
+    let (begin, mut intervals, end) = closed_run(CALM, EndReason::Completed, 10 * SECOND);
+    intervals.iter_mut().for_each(|interval| interval.evidence = Evidence::default());
+    SavedRun::of(begin, &intervals, Some(end))
+}
+
+/// The same with a probe that was no faster with twice the slots.
+pub fn probed() -> SavedRun {
+    let (begin, mut intervals, mut end) = closed_run(CALM, EndReason::Completed, 10 * SECOND);
+    intervals.iter_mut().for_each(|interval| interval.evidence = Evidence::default());
+    let probe = |slots, per_second| Some(Probe { slots, operations: 9000, per_second, client_limited: false });
+    end.probes = Some(Probes { lower: probe(4, 3500.0), higher: probe(16, 3700.0) });
+    SavedRun::of(begin, &intervals, Some(end))
+}
+
 pub fn client_limited() -> SavedRun {
     let busy = ClientLoad { busy: 0.995, unread: 0.93, ..CALM };
     let (mut begin, intervals, end) = closed_run(busy, EndReason::Completed, 10 * SECOND);
@@ -329,7 +348,7 @@ pub fn client_nic() -> SavedRun {
 }
 
 pub fn shared_host() -> SavedRun {
-    let crowded = ClientLoad { run_delay: 0.3, ..CALM };
+    let crowded = ClientLoad { busy: 0.68, unread: 0.8, run_delay: 0.3, ..CALM };
     let (begin, intervals, end) = closed_run(crowded, EndReason::Completed, 10 * SECOND);
     SavedRun::of(begin, &intervals, Some(end))
 }
@@ -564,5 +583,7 @@ pub fn cases() -> Vec<(&'static str, SavedRun)> {
         ("open_late", open_late()),
         ("many_labels", many_labels()),
         ("redirected", redirected()),
+        ("not_determined", not_determined()),
+        ("probed", probed()),
     ]
 }

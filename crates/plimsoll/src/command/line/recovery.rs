@@ -54,6 +54,7 @@ impl Recovery {
             directory: Some(directory.clone()),
             live: false,
             decision: None,
+            probe: None,
             abort: Vec::new(),
             ..output.clone()
         };

@@ -163,7 +163,12 @@ impl Levels {
         }
         let hold = times.hold(self.offered(level, &plan), confirming);
         let decision = Decision::new(&self.output.objectives, 1.0 - self.args.confidence).holding(hold);
-        let output = Output { directory: Some(self.base.join(&name)), decision: Some(decision), ..self.output.clone() };
+        let output = Output {
+            directory: Some(self.base.join(&name)),
+            decision: Some(decision),
+            probe: None,
+            ..self.output.clone()
+        };
         let (saved, decision) = execute::measure_level(&plan, &output)?;
         let evidence = decision.map(|decision| decision.evidence());
         let outcome = evidence.map(|evidence| outcome(evidence, &saved));

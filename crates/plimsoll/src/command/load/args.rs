@@ -77,6 +77,19 @@ pub struct Load {
     /// Operations of each slot (closed model).
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, conflicts_with = "rate", hide_short_help = true)]
     pub ops_per_slot: Option<NonZeroU64>,
+    /// Measure half and twice the slots after the run, each for this long [default: 3s]: it shows whether the target or -c
+    /// limited the run (closed model).
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = timeout,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "3s",
+        conflicts_with_all = ["rate", "ramp", "stages"],
+        hide_short_help = true
+    )]
+    pub probe: Option<Duration>,
     /// Stop after so many body bytes, received and sent, like 10GiB.
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub bytes: Option<ByteSize>,

@@ -128,6 +128,7 @@ pub fn output(args: &Args) -> Output {
         accept_not_enough_data: args.checks.accept_not_enough_data,
         abort: args.checks.abort_when.clone(),
         decision: None,
+        probe: args.load.probe,
     }
 }
 

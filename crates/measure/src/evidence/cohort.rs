@@ -1,0 +1,152 @@
+//! Response times by when operations were due.
+//!
+//! By when they ended would not do: of slow and quick responses the quick ones end first, so that response times would
+//! seem to grow at the beginning of every run.
+
+use crate::bounded;
+use crate::sample::OpSample;
+use crate::timeline::Timeline;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Shortest time that a cohort spans, in nanoseconds: short enough for runs of a second.
+const SPAN: u64 = 50_000_000;
+/// Cohorts of the shortest span. Later ones are twice as long for every [`DOUBLED`], as the buckets of a histogram, so
+/// that two weeks have about 1,300 of them.
+const SHORTEST: u64 = 128;
+const DOUBLED: u64 = SHORTEST / 2;
+/// Cohorts of a run at most: enough for 2⁶⁴ ns.
+const COHORTS_MAX: usize = 2176;
+
+/// Measured operations that were due within one span of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cohort {
+    /// Number of the span, from the begin of the window.
+    pub index: u32,
+    /// Operations that were due.
+    pub scheduled: u64,
+    /// Those of them that ended, well or not.
+    pub ended: u64,
+    /// Σ of their response times, in nanoseconds.
+    pub response_nanos: u64,
+    /// Σ of their lateness, in nanoseconds.
+    pub late_nanos: u64,
+}
+
+impl Cohort {
+    /// Number of the span that holds a time since the begin of the window.
+    fn index_of(nanos: u64) -> u32 {
+        let spans = nanos / SPAN;
+        let doublings = (spans / DOUBLED).max(1).ilog2();
+        (u64::from(doublings) * DOUBLED + (spans >> doublings)) as u32
+    }
+
+    /// The middle of its span, in seconds since the begin of the window.
+    #[must_use]
+    pub fn middle(&self) -> f64 {
+        let index = u64::from(self.index);
+        let doublings = (index / DOUBLED).saturating_sub(1).min(40);
+        let start = (index - doublings * DOUBLED) << doublings;
+        (start as f64 + (1_u64 << doublings) as f64 / 2.0) * SPAN as f64 / 1e9
+    }
+}
+
+/// Cohorts, ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Cohorts(Vec<Cohort>);
+
+impl<'de> Deserialize<'de> for Cohorts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read: Vec<Cohort> = bounded::list::<_, _, COHORTS_MAX>(deserializer)?;
+        let mut cohorts = Self::default();
+        read.iter().for_each(|cohort| cohorts.add(cohort));
+        Ok(cohorts)
+    }
+}
+
+impl Cohorts {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> &[Cohort] {
+        &self.0
+    }
+
+    /// The cohort of a time since the begin of the window, made when first asked for.
+    #[inline]
+    pub(crate) fn at(&mut self, nanos: u64) -> &mut Cohort {
+        self.numbered(Cohort::index_of(nanos).min(COHORTS_MAX as u32 - 1))
+    }
+
+    #[inline]
+    fn numbered(&mut self, index: u32) -> &mut Cohort {
+        let place = match self.0.last() {
+            Some(last) if last.index == index => self.0.len() - 1,
+            _ => self.0.binary_search_by_key(&index, |cohort| cohort.index).unwrap_or_else(|place| {
+                self.0.insert(place, Cohort { index, ..Cohort::default() });
+                place
+            }),
+        };
+        &mut self.0[place]
+    }
+
+    #[inline]
+    pub(crate) fn ended(&mut self, timeline: &Timeline, sample: &OpSample) {
+        let cohort = self.at(sample.intended.nanos_since(timeline.window_start()));
+        cohort.ended += 1;
+        cohort.response_nanos = cohort.response_nanos.saturating_add(sample.response_nanos());
+        cohort.late_nanos = cohort.late_nanos.saturating_add(sample.lateness_nanos());
+    }
+
+    fn add(&mut self, other: &Cohort) {
+        if other.index as usize >= COHORTS_MAX {
+            return;
+        }
+        let mine = self.numbered(other.index);
+        mine.scheduled = mine.scheduled.saturating_add(other.scheduled);
+        mine.ended = mine.ended.saturating_add(other.ended);
+        mine.response_nanos = mine.response_nanos.saturating_add(other.response_nanos);
+        mine.late_nanos = mine.late_nanos.saturating_add(other.late_nanos);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        other.0.iter().for_each(|cohort| self.add(cohort));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_tile_the_time_and_grow_with_it() {
+        let mut before = (0, 0.0);
+        for step in 0..2_000_000_u64 {
+            // Up to 11 days.
+            let nanos = step * step * 250 * 1000;
+            let index = Cohort::index_of(nanos);
+            let middle = Cohort { index, ..Cohort::default() }.middle();
+            assert!(index >= before.0 && middle >= before.1, "{nanos}");
+            let off = (middle - nanos as f64 / 1e9).abs();
+            assert!(off <= (0.025 + nanos as f64 / 1e9 / 128.0) * 1.000_001, "{nanos}: {middle}");
+            before = (index, middle);
+        }
+        assert!((before.0 as usize) < COHORTS_MAX, "{}", before.0);
+        assert!((Cohort::index_of(u64::MAX) as usize) < COHORTS_MAX);
+    }
+
+    #[test]
+    fn a_record_with_damaged_numbers_is_read_without_harm() {
+        let text = r#"[{"index":4000000000,"scheduled":1,"ended":0,"response_nanos":0,"late_nanos":0},
+            {"index":7,"scheduled":2,"ended":1,"response_nanos":5,"late_nanos":0},
+            {"index":7,"scheduled":18446744073709551615,"ended":0,"response_nanos":0,"late_nanos":0}]"#;
+        let cohorts: Cohorts = serde_json::from_str(text).unwrap();
+        assert_eq!(cohorts.all().len(), 1);
+        assert_eq!(cohorts.all()[0].scheduled, u64::MAX);
+    }
+}

@@ -1,0 +1,133 @@
+//! The first and the last operations of the slots of a closed run.
+//!
+//! The first operation of each slot is sent to an empty target. The last ones end while nothing new is started. In
+//! between, the number in flight does not change, and neither does the evidence.
+
+use crate::bounded;
+use crate::clock::Instant;
+use crate::evidence::Sort;
+use crate::outcome::OpOutcome;
+use crate::sample::OpSample;
+use crate::timeline::Timeline;
+use serde::{Deserialize, Serialize};
+
+/// Operations that a thread keeps of each edge.
+const OF_A_THREAD: usize = 256;
+/// Operations of an edge that are kept of all threads.
+const OF_AN_EDGE: usize = 1024;
+
+/// An operation at an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EdgeOp {
+    /// When it was sent.
+    pub sent: Instant,
+    /// When it ended.
+    pub end: Instant,
+    /// What it is compared with.
+    #[serde(flatten)]
+    pub sort: Sort,
+}
+
+/// Operations at the edges of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edges {
+    /// Those that were started before the first one of their thread had ended.
+    #[serde(default, deserialize_with = "bounded::list::<_, _, OF_AN_EDGE>")]
+    pub opening: Vec<EdgeOp>,
+    /// Those that ended well after nothing new was started.
+    #[serde(default, deserialize_with = "bounded::list::<_, _, OF_AN_EDGE>")]
+    pub closing: Vec<EdgeOp>,
+    /// Since when nothing new was started.
+    #[serde(default)]
+    pub closed_at: Option<Instant>,
+    /// Operations in flight then that are not in `closing`: they failed, did not end, or were too many.
+    #[serde(default)]
+    pub lost: u64,
+}
+
+impl Edges {
+    /// Whether there is nothing at the edges.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let space = |list: &Vec<EdgeOp>| OF_AN_EDGE.saturating_sub(list.len());
+        let opening = space(&self.opening);
+        self.opening.extend(other.opening.iter().take(opening));
+        let closing = space(&self.closing);
+        self.closing.extend(other.closing.iter().take(closing));
+        let left_out = other.closing.len().saturating_sub(closing) as u64;
+        self.lost = self.lost.saturating_add(other.lost).saturating_add(left_out);
+        self.closed_at = match (self.closed_at, other.closed_at) {
+            (Some(mine), Some(theirs)) => Some(mine.max(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+    }
+}
+
+/// Looks for the edges of one thread.
+#[derive(Debug, Default)]
+pub(super) struct EdgeWatch {
+    started: usize,
+    /// When the last operation was started that may be kept: operations are chosen by when they start, since those that
+    /// end first are not like the others.
+    last_kept: Option<Instant>,
+    first_end: Option<Instant>,
+    opening: usize,
+    closing: usize,
+    exhausted_at: Option<Instant>,
+}
+
+impl EdgeWatch {
+    pub fn exhausted(&mut self, now: Instant) {
+        self.exhausted_at.get_or_insert(now);
+    }
+
+    #[inline]
+    pub fn started(&mut self, now: Instant) {
+        if self.started < OF_A_THREAD {
+            self.started += 1;
+            self.last_kept = Some(now);
+        }
+    }
+
+    #[inline]
+    pub fn ended(&mut self, edges: &mut Edges, timeline: &Timeline, sample: &OpSample, size: u8) {
+        let first_end = *self.first_end.get_or_insert(sample.end);
+        let closed_at = self.exhausted_at.map_or(timeline.window_end(), |at| at.min(timeline.window_end()));
+        if sample.started < first_end {
+            self.open(edges, sample, size);
+        }
+        if sample.end >= closed_at && sample.started <= closed_at {
+            self.close(edges, sample, size, closed_at);
+        }
+    }
+
+    #[cold]
+    fn open(&mut self, edges: &mut Edges, sample: &OpSample, size: u8) {
+        let chosen = self.last_kept.is_some_and(|last| sample.started <= last) && self.opening < OF_A_THREAD;
+        if let Some(op) = edge_op(sample, size).filter(|_| chosen) {
+            self.opening += 1;
+            edges.opening.push(op);
+        }
+    }
+
+    #[cold]
+    fn close(&mut self, edges: &mut Edges, sample: &OpSample, size: u8, closed_at: Instant) {
+        edges.closed_at = Some(closed_at);
+        match edge_op(sample, size).filter(|op| self.closing < OF_A_THREAD && op.sent <= closed_at) {
+            Some(op) => {
+                self.closing += 1;
+                edges.closing.push(op);
+            }
+            None => edges.lost += 1,
+        }
+    }
+}
+
+fn edge_op(sample: &OpSample, size: u8) -> Option<EdgeOp> {
+    let sent = sample.sent.filter(|_| sample.outcome == OpOutcome::Ok)?;
+    Some(EdgeOp { sent, end: sample.end, sort: Sort { kind: sample.kind, size } })
+}

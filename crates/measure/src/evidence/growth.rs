@@ -1,0 +1,131 @@
+//! Whether response times grow with the time at which operations were due.
+//!
+//! A target that keeps up answers the last operations as fast as the first ones, however slow it is. One that falls behind
+//! answers each later than the one before: at 1,600/s asked for and 800/s sustained, each second adds one second.
+
+use crate::evidence::Cohorts;
+
+/// Groups of cohorts that are compared, and how few can be.
+const GROUPS: usize = 20;
+const GROUPS_MIN: usize = 5;
+/// Operations that make a group.
+const GROUP_OPERATIONS: u64 = 3;
+/// How many standard errors the mean step has to be from zero, with ever so many steps, and what few of them add: Student's t
+/// at about 0.1 %.
+const CERTAIN: f64 = 3.1;
+const CERTAIN_BY_FEW: f64 = 12.0;
+
+/// How response times grew over the window of an open run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Growth {
+    /// By how much the response time rose from the first to the last operation due, in seconds.
+    pub response: f64,
+    /// The part of it that is lateness: operations that this client started later and later.
+    pub lateness: f64,
+    /// Operations that had piled up when the schedule ended.
+    pub piled_up: u64,
+}
+
+/// Means of a group of cohorts, in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    time: f64,
+    response: f64,
+    lateness: f64,
+}
+
+impl Growth {
+    /// The growth over a schedule of so many seconds; `None` where response times do not certainly grow.
+    #[must_use]
+    pub fn of(cohorts: &Cohorts, seconds: f64) -> Option<Self> {
+        let groups = groups(cohorts);
+        let (first, last) = (groups.first()?, groups.last()?);
+        if groups.len() < GROUPS_MIN || last.time <= first.time {
+            return None;
+        }
+        let steps: Vec<f64> = groups.windows(2).map(|pair| pair[1].response - pair[0].response).collect();
+        let count = steps.len() as f64;
+        let mean = steps.iter().sum::<f64>() / count;
+        let variance = steps.iter().map(|step| (step - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let error = (variance / count).sqrt();
+        if mean <= 0.0 || mean < (CERTAIN + CERTAIN_BY_FEW / count) * error {
+            return None;
+        }
+        let whole = seconds / (last.time - first.time);
+        let response = (last.response - first.response) * whole;
+        if !response.is_finite() {
+            return None;
+        }
+        let scheduled = cohorts.all().iter().fold(0_u64, |sum, cohort| sum.saturating_add(cohort.scheduled));
+        // What was due in the time of the schedule took that time and the growth to be answered.
+        let piled_up = (scheduled as f64 * response / (seconds + response)) as u64;
+        Some(Self { response, lateness: (last.lateness - first.lateness).max(0.0) * whole, piled_up })
+    }
+}
+
+/// Groups of the same length in time, of cohorts of which most operations have ended.
+fn groups(cohorts: &Cohorts) -> Vec<Group> {
+    let ended: Vec<_> = cohorts.all().iter().filter(|c| c.ended > 0 && c.ended >= c.scheduled / 2).collect();
+    let (Some(first), Some(last)) = (ended.first(), ended.last()) else { return Vec::new() };
+    let operations = ended.iter().fold(0_u64, |sum, cohort| sum.saturating_add(cohort.ended));
+    let count = GROUPS.min(ended.len()).min(usize::try_from(operations / GROUP_OPERATIONS).unwrap_or(GROUPS)).max(1);
+    let (from, span) = (first.middle(), (last.middle() - first.middle()).max(f64::MIN_POSITIVE));
+    // Sums of each group: operations, times, response times, lateness.
+    let mut sums = vec![[0.0; 4]; count];
+    for cohort in ended {
+        let place = ((cohort.middle() - from) / span * count as f64) as usize;
+        let sum = &mut sums[place.min(count - 1)];
+        let operations = cohort.ended as f64;
+        let parts = [
+            operations,
+            operations * cohort.middle(),
+            cohort.response_nanos as f64 / 1e9,
+            cohort.late_nanos as f64 / 1e9,
+        ];
+        sum.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+    }
+    let group = |[operations, time, response, lateness]: [f64; 4]| Group {
+        time: time / operations,
+        response: response / operations,
+        lateness: lateness / operations,
+    };
+    sums.into_iter().filter(|sum| sum[0] > 0.0).map(group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Operations due each millisecond, with the response time in seconds that the time gives them.
+    fn cohorts(seconds: u64, response: impl Fn(f64) -> f64) -> Cohorts {
+        let mut cohorts = Cohorts::default();
+        for millisecond in 0..seconds * 1000 {
+            let nanos = (response(millisecond as f64 / 1e3) * 1e9) as u64;
+            let cohort = cohorts.at(millisecond * 1_000_000);
+            cohort.scheduled += 1;
+            cohort.ended += 1;
+            cohort.response_nanos += nanos;
+        }
+        cohorts
+    }
+
+    #[test]
+    fn a_target_of_half_the_rate_is_seen_within_a_second() {
+        for seconds in [1, 3, 12, 600] {
+            let growth = Growth::of(&cohorts(seconds, |time| 0.001 + time), seconds as f64).unwrap();
+            assert!((growth.response - seconds as f64).abs() < 0.06 * seconds as f64, "{growth:?}");
+            let half = seconds * 500;
+            assert!(growth.piled_up.abs_diff(half) < half / 20, "{growth:?}");
+        }
+    }
+
+    #[test]
+    fn a_slow_target_that_keeps_up_has_no_growth() {
+        assert_eq!(Growth::of(&cohorts(10, |_| 5.0), 10.0), None);
+        let stalls = |time: f64| if (4.0..5.0).contains(&time) { 5.0 - time } else { 0.001 };
+        assert_eq!(Growth::of(&cohorts(10, stalls), 10.0), None, "it recovers");
+        let degrades = |time: f64| if time < 5.0 { 0.01 } else { 0.3 };
+        assert_eq!(Growth::of(&cohorts(10, degrades), 10.0), None, "it still keeps up, with more in flight");
+        assert_eq!(Growth::of(&Cohorts::default(), 1.0), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! Short levels after a closed run, with half and twice its slots: how its rate depends on them shows what limited it.
+
+use super::interrupts::Interrupts;
+use super::live::LiveLine;
+use super::own_descriptors;
+use crate::say;
+use engine::plan::{LoadModel, Plan, StopAfter};
+use engine::run_loop::log::OpEntry;
+use engine::schedule::Profile;
+use engine::{Control, Observer};
+use measure::evidence::{Probe, Probes};
+use measure::{Instant, Interval, Summary};
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+/// For how long operations of a level may go on after it.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// Folds what is measured, and obeys interrupts.
+struct Level<'p> {
+    plan: &'p Plan,
+    live: LiveLine,
+    interrupts: Interrupts,
+    summary: Summary,
+}
+
+impl Observer for Level<'_> {
+    fn interval(&mut self, interval: &Interval, _: &Control, _: Instant) {
+        self.summary.add(&self.plan.load.model(), interval);
+    }
+
+    fn ops(&mut self, _: &[OpEntry]) {}
+
+    fn tick(&mut self, control: &Control, now: Instant) {
+        self.interrupts.obey("operations", &self.live, control, now);
+    }
+}
+
+/// Measures the levels of a probe, each for so long; `None` where the load has no slots of a fixed number.
+pub fn levels(plan: &Plan, time: Duration) -> Option<Probes> {
+    let LoadModel::Closed { slots, .. } = &plan.load else { return None };
+    let slots = NonZeroU64::new(slots.peak() as u64).filter(|_| slots.is_constant())?.get();
+    let most = sys::limits::descriptor_limits().map_or(u64::MAX, |limits| limits.soft);
+    let fits = |slots: &u64| *slots <= most.saturating_sub(own_descriptors(plan.threads_used()));
+    let lower = Some(slots / 2).filter(|slots| *slots > 0);
+    let higher = slots.checked_mul(2).filter(fits);
+    if higher.is_none() {
+        say::note(&format!("--probe: too few file descriptors for {} slots", slots.saturating_mul(2)));
+    }
+    let measure = |slots: Option<u64>| slots.and_then(|slots| level(plan, slots, time));
+    Some(Probes { lower: measure(lower), higher: measure(higher) })
+}
+
+/// One level; `None` when it could not be measured, or was interrupted.
+fn level(plan: &Plan, slots: u64, time: Duration) -> Option<Probe> {
+    let LoadModel::Closed { think, .. } = plan.load else { return None };
+    let load = LoadModel::Closed { slots: Profile::slots(NonZeroU64::new(slots)?), think };
+    let stop = StopAfter { time: Some(time), ..StopAfter::default() };
+    // The first part is left out: connections are opened, and a queue fills.
+    let warmup = time / 4;
+    let plan = Plan { load, stop, warmup, drain: DRAIN, log_ops: false, slices: None, ..plan.clone() };
+    say::note(&format!("probe: {slots} slots for {} s", (time + warmup).as_secs_f64()));
+    let model = plan.load.model();
+    let mut level = Level {
+        plan: &plan,
+        live: LiveLine::new(false),
+        interrupts: Interrupts::default(),
+        summary: Summary::default(),
+    };
+    engine::run(&plan, &Control::new(None), &mut level).ok()?;
+    if level.interrupts.signal() != 0 {
+        return None;
+    }
+    let mut summary = level.summary;
+    summary.all = summary.stats.all_kinds();
+    Some(Probe {
+        slots,
+        operations: summary.window_ok,
+        per_second: summary.ok_rate()?,
+        client_limited: summary.limited_by(&model).is_client(),
+    })
+}
