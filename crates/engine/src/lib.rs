@@ -8,6 +8,7 @@
 //!
 //! The engine prints nothing, reads no flags and holds no body in memory.
 
+pub mod cgroup;
 pub mod control;
 mod dating;
 pub mod dialect;

@@ -5,10 +5,9 @@
 //! from others what they need (the target may be on this host), so the thread watches for how long it has to wait for its
 //! core itself: when others want it, it sleeps as everybody does.
 
+use crate::cgroup::CpuQuota;
 use crate::watch::RunDelay;
 use measure::Instant;
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 /// The last part of a wait, which is spent awake. Longer than it takes to be woken on most machines.
@@ -38,7 +37,7 @@ impl Wakefulness {
     /// For a thread whose load has a schedule to keep, or not. Where its control group may use only so much of the
     /// processor, nothing is spent on waiting.
     pub fn new(scheduled: bool, now: Instant, delay: &mut RunDelay) -> Self {
-        let from = if scheduled && !has_quota() { now } else { Instant::NEVER };
+        let from = if scheduled && CpuQuota::of_this_process().cores().is_none() { now } else { Instant::NEVER };
         let delay_nanos = if from == Instant::NEVER { 0 } else { delay.nanos() };
         Self { from, pause: PAUSE_MIN, looked: now, delay_nanos, spun_nanos: 0 }
     }
@@ -67,17 +66,6 @@ impl Wakefulness {
 
 fn earlier(instant: Instant, by: Duration) -> Instant {
     Instant::from_nanos(instant.as_nanos().saturating_sub(by.as_nanos() as u64))
-}
-
-/// Whether the control group of this process, or one above it, may use only so much of the processor.
-fn has_quota() -> bool {
-    let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let Some(path) = text.lines().find_map(|line| line.strip_prefix("0::/")) else { return false };
-    let limited = |group: &Path| {
-        let quota = fs::read_to_string(Path::new("/sys/fs/cgroup").join(group).join("cpu.max"));
-        quota.is_ok_and(|quota| !quota.starts_with("max"))
-    };
-    Path::new(path).ancestors().any(limited)
 }
 
 #[cfg(test)]

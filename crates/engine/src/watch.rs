@@ -3,11 +3,12 @@
 //! The gathering thread reads it once per interval, from `/proc` and `/sys`; each thread that makes load reads for itself how
 //! long it waited for a core. What can not be read counts as zero: nothing is ever blamed on a guess.
 
+use crate::cgroup::CpuQuota;
 use crate::proc_file::ProcFile;
-use measure::{Interval, Stage};
-use std::collections::HashMap;
+use measure::{Interval, Label};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Readings at one moment.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,8 @@ struct Readings {
     cards: HashMap<String, (u64, u64)>,
     /// CPU time of this thread.
     cpu_nanos: u64,
+    /// Time for which the quota of the control group kept it from running.
+    throttled_nanos: u64,
 }
 
 /// The files that tell of this host.
@@ -26,7 +29,7 @@ struct Readings {
 struct Sources {
     ticks: ProcFile,
     cards: ProcFile,
-    sockets: ProcFile,
+    quota: CpuQuota,
 }
 
 /// Watches this host.
@@ -38,7 +41,8 @@ pub struct HostWatch {
     /// Speed of each card that tells one, in bytes per second.
     speeds: HashMap<String, f64>,
     descriptors_max: f64,
-    ports: f64,
+    ports_max: f64,
+    ports: Ports,
 }
 
 impl HostWatch {
@@ -48,13 +52,13 @@ impl HostWatch {
         let mut sources = Sources {
             ticks: ProcFile::open("/proc/stat"),
             cards: ProcFile::open("/proc/net/dev"),
-            sockets: ProcFile::open("/proc/net/sockstat"),
+            quota: CpuQuota::of_this_process(),
         };
         let last = sources.readings();
         let speeds = last.cards.keys().filter_map(|card| Some((card.clone(), speed(card)?))).collect();
         let descriptors_max = sys::limits::descriptor_limits().map_or(f64::INFINITY, |limits| limits.soft as f64);
-        let ports = port_range().unwrap_or(f64::INFINITY);
-        Self { sources, last, at: Instant::now(), speeds, descriptors_max, ports }
+        let ports_max = port_range().unwrap_or(f64::INFINITY);
+        Self { sources, last, at: Instant::now(), speeds, descriptors_max, ports_max, ports: Ports::default() }
     }
 
     /// Notes in `interval` what happened since the last call.
@@ -71,9 +75,13 @@ impl HostWatch {
             Some(busier as f64 / elapsed / speed)
         };
         load.nic = self.speeds.iter().filter_map(card_share).fold(0.0, f64::max);
-        load.descriptors = open_descriptors().map_or(0.0, |open| open as f64 / self.descriptors_max);
-        let measured = interval.stage == Stage::Measured;
-        load.ports = if measured { ports_in_use(self.sources.sockets.read()) / self.ports } else { 0.0 };
+        let open = open_descriptors().unwrap_or(0) as u64;
+        load.descriptors = open as f64 / self.descriptors_max;
+        let opened = interval.stats.connections.hosts.iter().map(|host| (&host.host, host.opened));
+        load.ports = self.ports.in_use(now, opened, open) as f64 / self.ports_max;
+        // The counter adds up cores; no thread was kept from running for longer than it had no core.
+        let throttled = readings.throttled_nanos.saturating_sub(self.last.throttled_nanos) as f64 / 1e9 / elapsed;
+        load.throttled = throttled.min(load.run_delay.max(1.0 - load.busy).clamp(0.0, 1.0));
         // The threads that make the load have told theirs; this one's work belongs to the client as well.
         load.cpu_nanos += readings.cpu_nanos.saturating_sub(self.last.cpu_nanos);
         (self.last, self.at) = (readings, now);
@@ -83,7 +91,8 @@ impl HostWatch {
 impl Sources {
     fn readings(&mut self) -> Readings {
         let (stolen, ticks) = processor_ticks(self.ticks.read()).unwrap_or((0, 0));
-        Readings { stolen, ticks, cards: card_bytes(self.cards.read()), cpu_nanos: cpu_nanos() }
+        let throttled_nanos = self.quota.throttled_nanos();
+        Readings { stolen, ticks, cards: card_bytes(self.cards.read()), cpu_nanos: cpu_nanos(), throttled_nanos }
     }
 }
 
@@ -155,26 +164,54 @@ fn port_range() -> Option<f64> {
     Some(last - first + 1.0)
 }
 
-/// TCP sockets that hold a port, those in use and those in TIME_WAIT, from `/proc/net/sockstat`.
-fn ports_in_use(text: &str) -> f64 {
-    let Some(line) = text.lines().find(|line| line.starts_with("TCP:")) else { return 0.0 };
-    let fields: Vec<&str> = line.split_whitespace().collect();
-    let value = |name| {
-        let at = fields.iter().position(|field| *field == name)?;
-        fields.get(at + 1)?.parse::<f64>().ok()
-    };
-    value("inuse").unwrap_or(0.0) + value("tw").unwrap_or(0.0)
+/// How long the kernel keeps the port of a connection that this end closed (TIME_WAIT).
+const TIME_WAIT: Duration = Duration::from_secs(60);
+
+/// Local ports that this client uses for each destination.
+///
+/// They are counted from the connections it opened itself: the kernel's totals hold those of every process, and on one host
+/// both ends of each connection. One port serves many destinations, so each destination has the whole range to itself. What
+/// was opened within the last minute counts whether it was closed or not, since its port may be in TIME_WAIT. Of what was
+/// opened before, as much may be open still as there are descriptors.
+#[derive(Debug, Default)]
+struct Ports {
+    /// Connections opened to each destination, and those within the last minute among them.
+    opened: BTreeMap<Label, (u64, u64)>,
+    recent: VecDeque<(Instant, Label, u64)>,
+}
+
+impl Ports {
+    /// Ports in use for one destination at most, after further connections were opened, with so many descriptors open.
+    fn in_use<'a>(&mut self, now: Instant, opened: impl Iterator<Item = (&'a Label, u64)>, descriptors: u64) -> u64 {
+        for (host, count) in opened {
+            let (all, recent) = self.opened.entry(host.clone()).or_default();
+            *all += count;
+            *recent += count;
+            self.recent.push_back((now, host.clone(), count));
+        }
+        while let Some((at, host, count)) = self.recent.front()
+            && now.duration_since(*at) > TIME_WAIT
+        {
+            if let Some((_, recent)) = self.opened.get_mut(host) {
+                *recent -= count;
+            }
+            self.recent.pop_front();
+        }
+        let used = |(all, recent): &(u64, u64)| (*all).min(recent + descriptors);
+        self.opened.values().map(used).max().unwrap_or(0)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use measure::Stage;
 
     #[test]
     fn this_process_is_seen() {
         let mut watch = HostWatch::start();
         let mut sum = 0_u64;
-        let until = Instant::now() + std::time::Duration::from_millis(30);
+        let until = Instant::now() + Duration::from_millis(30);
         while Instant::now() < until {
             sum = sum.wrapping_add(1);
         }
@@ -185,8 +222,20 @@ mod tests {
         assert!(interval.client.descriptors > 0.0);
         assert!(watch.last.cards.contains_key("lo"));
         assert!(watch.last.ticks > 0);
-        assert!(watch.sources.sockets.read().contains("TCP:"));
         assert!(port_range().is_some_and(|ports| ports > 1000.0));
+    }
+
+    #[test]
+    fn ports_are_those_of_the_own_connections_to_one_destination() {
+        let (a, b) = (Label::Value("a:80".into()), Label::Value("b:80".into()));
+        let (mut ports, start) = (Ports::default(), Instant::now());
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        assert_eq!(ports.in_use(at(0), [].into_iter(), 30), 0, "nothing was opened, whatever others do");
+        assert_eq!(ports.in_use(at(1), [(&a, 10), (&b, 4)].into_iter(), 40), 10, "each destination has its own");
+        assert_eq!(ports.in_use(at(40), [(&a, 10_000)].into_iter(), 40), 10_010, "closed ones are in TIME_WAIT");
+        assert_eq!(ports.in_use(at(62), [(&b, 1)].into_iter(), 4), 10_004);
+        assert_eq!(ports.in_use(at(101), [].into_iter(), 40), 40, "a minute later only open ones are left");
+        assert_eq!(ports.opened[&b], (5, 1));
     }
 
     #[test]

@@ -126,7 +126,7 @@ fn congestion() -> Finding {
 
 /// Clock, frequency, and what others take of the processor.
 pub fn processor() -> Vec<Finding> {
-    vec![clock_source(), frequency(), steal(), cores()]
+    vec![clock_source(), frequency(), steal(), cores(), quota()]
 }
 
 fn clock_source() -> Finding {
@@ -212,6 +212,19 @@ fn cores() -> Finding {
         format!("{cores} for this process; {load:.2} in use by others on average over the last minute"),
         "stop other work on this host while measuring",
     )
+}
+
+/// What the control group of this process may use of the processor.
+fn quota() -> Finding {
+    match engine::cgroup::CpuQuota::of_this_process().cores() {
+        None => Finding::fact("CPU quota", "none"),
+        Some(cores) => Finding::when(
+            cores >= sys::limits::available_cores() as f64,
+            "CPU quota",
+            format!("{cores:.2} cores' worth of time, set by the control group (cpu.max or cpu.cfs_quota_us)"),
+            "give the container no CPU limit, or lower the load: a client that its quota stops is late",
+        ),
+    }
 }
 
 /// How late timers fire.
