@@ -121,7 +121,7 @@ fn because_of_the_target(run: &SavedRun) -> String {
 fn probed(run: &SavedRun, conclusion: &str, higher: Probe) -> String {
     let own = run.summary().ok_rate().unwrap_or_default();
     format!(
-        "a probe with {} reached {} operations/s, this run {}, {conclusion}",
+        "a probe with {} reached {}, this run {}, {conclusion}",
         plural(higher.slots, "slot"),
         rate(higher.per_second),
         rate(own)
