@@ -50,11 +50,9 @@ fn without_a_server_no_request_leaves() {
     let ended =
         run(&place, config, &[], &["get", "s3://bucket/key", "-n", "1", "--endpoint", "aws,http://127.0.0.1:9"]);
     assert!(ended.code == Some(2) && ended.stderr.contains("stands alone"), "{ended:?}");
-    // What knows no S3 refuses the location.
-    for words in [&["redirects", LOCATION, "--names", "study.yaml"][..], &["owners", LOCATION, "--names", "study.yaml"]]
-    {
-        let ended = run(&place, config, &[], words);
-        assert!(ended.code == Some(2) && ended.stderr.contains("S3"), "{words:?}: {ended:?}");
+    for command in ["redirects", "owners"] {
+        let ended = run(&place, config, &[], &[command, LOCATION, "--names", "study.yaml"]);
+        assert!(ended.code == Some(2) && ended.stderr.lines().count() == 1, "{command}: {ended:?}");
     }
 }
 

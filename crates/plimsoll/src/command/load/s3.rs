@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn amazon_is_asked_only_when_the_user_says_so() {
         const REGION: [(&str, &str); 1] = [("AWS_REGION", "eu-central-1")];
-        let amazon = |host: &str| Ok(format!("https://{host}"));
+        let amazon = |host: &str| Ok(format!("{host}:443"));
         assert!(server(&[], &REGION).unwrap_err().contains("which S3 server?"));
         assert!(server(&[], &[]).unwrap_err().contains("--endpoint aws"));
         assert_eq!(server(&["--region", "us-west-2"], &REGION), amazon("s3.us-west-2.amazonaws.com"));
@@ -291,7 +291,7 @@ mod tests {
         );
         assert!(server(&["--endpoint", "aws"], &[]).unwrap_err().contains("needs a region"));
         let configured = [REGION[0], ("AWS_ENDPOINT_URL", "http://near:9000")];
-        assert_eq!(server(&["--region", "us-west-2"], &configured), Ok("http://near:9000".to_owned()));
+        assert_eq!(server(&["--region", "us-west-2"], &configured), Ok("near:9000".to_owned()));
         for region in ["evil.example#", "x@evil.example/", "a.b", ""] {
             let refused = server(&["--endpoint", "aws", "--region", region], &[]).unwrap_err();
             assert!(refused.contains("is no region"), "{region}: {refused}");
