@@ -1,9 +1,9 @@
 //! Framing of a CARv1: a header, then sections of length, CID and bytes. Reads pieces of any size.
 
 use super::Fault;
+use super::cbor::{self, Item};
 use cid::Cid;
 use cid::multihash::Multihash;
-use minicbor::Decoder;
 use unsigned_varint::decode;
 
 /// The largest header.
@@ -12,8 +12,6 @@ const HEADER_BYTES_MAX: u64 = 64 * 1024;
 const SECTION_BYTES_MAX: u64 = 8 << 20;
 /// The longest varint of 64 bits.
 const VARINT_BYTES_MAX: usize = 10;
-/// The tag of a CID in DAG-CBOR.
-pub(super) const CID_TAG: u64 = 42;
 
 /// Something that was read.
 #[derive(Debug)]
@@ -241,27 +239,31 @@ pub(super) fn cid_in_cbor(bytes: &[u8]) -> Option<Cid> {
 /// The roots in a header, `{"roots": [CID], "version": 1}` in DAG-CBOR.
 fn roots(header: &[u8]) -> Result<Vec<Cid>, &'static str> {
     const BAD: &str = "it is no map of roots and version in DAG-CBOR";
-    let mut decoder = Decoder::new(header);
-    let (mut roots, mut version) = (Vec::new(), None);
-    let read = |decoder: &mut Decoder<'_>, roots: &mut Vec<Cid>, version: &mut Option<u64>| {
-        for _ in 0..decoder.map().ok()?? {
-            match decoder.str().ok()? {
-                "version" => *version = Some(decoder.u64().ok()?),
-                "roots" => {
-                    for _ in 0..decoder.array().ok()?? {
-                        let tag = decoder.tag().ok()?;
-                        roots.push(cid_in_cbor(decoder.bytes().ok()?).filter(|_| tag.as_u64() == CID_TAG)?);
-                    }
-                }
-                _ => decoder.skip().ok()?,
-            }
-        }
-        Some(())
-    };
-    read(&mut decoder, &mut roots, &mut version).ok_or(BAD)?;
+    let (roots, version) = read_header(header).ok_or(BAD)?;
     match version {
         Some(1) => Ok(roots),
         Some(2) => Err("it is a CARv2"),
         _ => Err(BAD),
     }
+}
+
+/// The roots and the version in a header.
+fn read_header(mut header: &[u8]) -> Option<(Vec<Cid>, Option<u64>)> {
+    let (mut roots, mut version) = (Vec::new(), None);
+    let Item::Map(entries) = cbor::next(&mut header)? else { return None };
+    for _ in 0..entries {
+        match (cbor::next(&mut header)?, cbor::next(&mut header)?) {
+            (Item::Text(b"version"), Item::Unsigned(number)) => version = Some(number),
+            (Item::Text(b"roots"), Item::Array(count)) => {
+                for _ in 0..count {
+                    let (Item::Link, Item::Bytes(bytes)) = (cbor::next(&mut header)?, cbor::next(&mut header)?) else {
+                        return None;
+                    };
+                    roots.push(cid_in_cbor(bytes)?);
+                }
+            }
+            _ => return None,
+        }
+    }
+    Some((roots, version))
 }

@@ -9,6 +9,7 @@
 //! (<https://specs.ipfs.tech/http-gateways/trustless-gateway/>).
 
 mod asked;
+mod cbor;
 mod dag;
 mod fault;
 mod frames;

@@ -2,11 +2,10 @@
 //!
 //! Of protobuf, only the few fields that matter are read: a library would decode all of a block's bytes into memory of its own.
 
+use super::cbor::{self, Item};
 use super::codec;
-use super::frames::{CID_TAG, Read, cid_in_cbor, read_cid};
+use super::frames::{Read, cid_in_cbor, read_cid};
 use cid::Cid;
-use minicbor::data::Token;
-use minicbor::decode::Tokenizer;
 use unsigned_varint::decode;
 
 /// The largest block with links: no IPFS node sends or takes larger ones.
@@ -130,19 +129,13 @@ pub(super) fn links(codec: u64, block: &[u8]) -> Option<Vec<Cid>> {
     }
 }
 
-fn cbor_links(block: &[u8]) -> Option<Vec<Cid>> {
+fn cbor_links(mut block: &[u8]) -> Option<Vec<Cid>> {
     let mut links = Vec::new();
-    let mut is_link = false;
-    for token in Tokenizer::new(block) {
-        match token.ok()? {
-            Token::Bytes(bytes) if is_link => links.push(cid_in_cbor(bytes)?),
-            _ if is_link => return None,
-            token => {
-                is_link = matches!(token, Token::Tag(tag) if tag.as_u64() == CID_TAG);
-                continue;
-            }
+    while !block.is_empty() {
+        if cbor::next(&mut block)? == Item::Link {
+            let Item::Bytes(bytes) = cbor::next(&mut block)? else { return None };
+            links.push(cid_in_cbor(bytes)?);
         }
-        is_link = false;
     }
-    (!is_link).then_some(links)
+    Some(links)
 }
