@@ -21,11 +21,22 @@ pub(crate) struct HeadWriter {
     common: Vec<u8>,
     /// When the date changes, on the monotonic clock.
     stale_at: Duration,
+    replies: Replies,
+}
+
+/// How HTTP/1.0 requests are answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Replies {
+    /// With HTTP/1.1 and `Connection: close`.
+    #[default]
+    Http11,
+    /// As Go's `net/http` does: with HTTP/1.0, and without a `Connection` field unless the connection is kept.
+    LikeGo,
 }
 
 impl HeadWriter {
-    pub(crate) fn new() -> Self {
-        Self { common: Vec::new(), stale_at: Duration::ZERO }
+    pub(crate) fn new(replies: Replies) -> Self {
+        Self { common: Vec::new(), stale_at: Duration::ZERO, replies }
     }
 
     /// Appends the head of `answer` to `out`.
@@ -34,7 +45,9 @@ impl HeadWriter {
             self.refresh(SystemTime::now(), now);
         }
         // Writing to memory does not fail.
-        let _ = write!(out, "HTTP/1.1 {} {}\r\n", answer.status, reason(answer.status));
+        let old = version == Version::Http10 && self.replies == Replies::LikeGo;
+        let spoken = if old { "1.0" } else { "1.1" };
+        let _ = write!(out, "HTTP/{spoken} {} {}\r\n", answer.status, reason(answer.status));
         out.extend_from_slice(&self.common);
         write_kind(answer, out);
         match (answer.framing, answer.length) {
@@ -49,6 +62,7 @@ impl HeadWriter {
         }
         write_rare(answer, out);
         match (answer.close, version) {
+            (true, _) if old => {}
             (true, _) => out.extend_from_slice(b"Connection: close\r\n"),
             (false, Version::Http10) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
             (false, Version::Http11 | Version::Http2) => {}

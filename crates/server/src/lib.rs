@@ -80,4 +80,4 @@ pub use liar::{Case, CaseError, Client, End, Expected, Liar, Upload, UploadConte
 pub use pattern::pattern_byte;
 pub use s3::{S3Config, StoreIn};
 pub use server::Server;
-pub use stand_in::{Alluxio, Booster, Filestash, StandIn, piece_cid};
+pub use stand_in::{Alluxio, Booster, Filestash, Gateway, StandIn, file_cids, piece_cid};

@@ -83,10 +83,11 @@ impl Thread {
             poller.add(&**listener, LISTENERS + index, Interest::Read)?;
         }
         let now = sys::clock::monotonic();
+        let replies = site.stand_in.replies();
         let desk = Desk {
             site,
             counters,
-            heads: HeadWriter::new(),
+            heads: HeadWriter::new(replies),
             now,
             buffer: vec![0; BUFFER_BYTES],
             scratch: Vec::new(),

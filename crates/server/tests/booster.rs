@@ -5,7 +5,9 @@ mod common;
 use common::{Answer, Client, balanced, config, start};
 use flate2::read::GzDecoder;
 use measure::units::ByteSize;
-use server::{Booster, Capacity, Config, Counted, Faults, Refused, StandIn, Truncate, pattern_byte, piece_cid};
+use server::{
+    Booster, Capacity, Config, Counted, Faults, Refused, StandIn, Truncate, file_cids, pattern_byte, piece_cid,
+};
 use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::num::NonZeroU64;
@@ -18,6 +20,11 @@ const ANY_CID: &str = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbz
 fn booster() -> Config {
     let booster = Booster { piece_size: ByteSize(PIECE), car_size: ByteSize(CAR_BYTES), ..Booster::default() };
     Config { stand_in: StandIn::BoosterHttp(booster), ..config() }
+}
+
+/// The CIDs of the file below `/ipfs/` and of its directory.
+fn files() -> (String, String) {
+    file_cids(&Booster { car_size: ByteSize(CAR_BYTES), ..Booster::default() })
 }
 
 fn pattern(first: u64, length: u64) -> Vec<u8> {
@@ -157,8 +164,9 @@ fn what_is_not_there_is_told_by_status() {
         (&format!("/ipfs/{ANY_CID}"), "Accept: text/html\r\n", 400),
         (&format!("/ipfs/{ANY_CID}?format=tar"), accept, 400),
         (&format!("/ipfs/{ANY_CID}/a/b?format=raw"), "", 400),
-        (&format!("/ipfs/{ANY_CID}?format=car&dag-scope=some"), "", 400),
-        (&format!("/ipfs/{ANY_CID}?format=car&entity-bytes=9:1"), "", 400),
+        (&format!("/ipfs/{}?format=car&dag-scope=some", files().0), "", 400),
+        (&format!("/ipfs/{}?format=car&entity-bytes=9:1", files().0), "", 400),
+        (&format!("/ipfs/{ANY_CID}?format=car"), "", 404),
         (&format!("/ipfs/{}", piece_cid(0)), accept, 500),
         (&format!("/ipfs/{}", piece_cid(0)), "Accept: */*\r\nCache-Control: only-if-cached\r\n", 412),
         ("/index.html", "", 200),
@@ -175,8 +183,8 @@ fn what_is_not_there_is_told_by_status() {
     balanced(&server.stop());
 }
 
-/// Reads a CAR as its specification has it, and checks that each block's CID is that of its bytes.
-fn blocks(mut car: &[u8], root: &str) -> Vec<Vec<u8>> {
+/// Reads a CAR as its specification has it, and checks that each block's CID is that of its bytes. The blocks, each with its codec.
+fn blocks(mut car: &[u8], root: &str) -> Vec<(u8, Vec<u8>)> {
     fn varint(bytes: &mut &[u8]) -> usize {
         let mut number = 0;
         for shift in (0..).step_by(7) {
@@ -200,51 +208,72 @@ fn blocks(mut car: &[u8], root: &str) -> Vec<Vec<u8>> {
         let length = varint(&mut rest);
         let (frame, next) = rest.split_at(length);
         let (cid, data) = frame.split_at(36);
-        assert_eq!(cid, [&[1, 0x55, 0x12, 0x20][..], &Sha256::digest(data)].concat());
-        blocks.push(data.to_vec());
+        let codec = cid[1];
+        assert_eq!(cid, [&[1, codec, 0x12, 0x20][..], &Sha256::digest(data)].concat());
+        blocks.push((codec, data.to_vec()));
         rest = next;
     }
     blocks
 }
 
+/// The bytes of the leaves.
+fn content(blocks: &[(u8, Vec<u8>)]) -> Vec<u8> {
+    blocks.iter().filter(|(codec, _)| *codec == 0x55).flat_map(|(_, data)| data.clone()).collect()
+}
+
+/// Holds a CAR against the client's own check.
+fn is_complete(target: &str, car: &[u8]) -> Result<(), wire::gateway::Fault> {
+    use wire::gateway::{Asked, Check, Depth};
+    let mut check = Check::new(Asked::of_target(target).unwrap(), Depth::Blocks)?.unwrap();
+    check.take(car)?;
+    check.end()
+}
+
 #[test]
-fn a_car_is_valid_whatever_way_it_is_asked_for() {
+fn a_car_holds_the_file_whatever_way_it_is_asked_for() {
     let (server, address) = start(&booster());
     let mut client = Client::connect(address);
-    let path = format!("/ipfs/{ANY_CID}");
-    let asked: [(&str, &str, &str); 4] = [
-        ("?format=car", "", "application/vnd.ipld.car;version=1;order=dfs;dups=y"),
+    let (file, directory) = files();
+    let path = format!("/ipfs/{file}");
+    let asked: [(String, &str, &str); 4] = [
+        (format!("{path}?format=car"), "", "application/vnd.ipld.car;version=1;order=dfs;dups=y"),
         (
-            "",
+            path.clone(),
             "Accept: application/vnd.ipld.car; version=1; dups=n\r\n",
             "application/vnd.ipld.car;version=1;order=dfs;dups=n",
         ),
-        ("", "Accept: text/html, application/*;q=0.5\r\n", "application/vnd.ipld.car;version=1;order=dfs;dups=y"),
-        ("/a/b", "Accept: */*\r\nRange: bytes=0-9\r\n", "application/vnd.ipld.car;version=1;order=dfs;dups=y"),
+        (
+            path.clone(),
+            "Accept: text/html, application/*;q=0.5\r\n",
+            "application/vnd.ipld.car;version=1;order=dfs;dups=y",
+        ),
+        (
+            format!("/ipfs/{directory}/file"),
+            "Accept: */*\r\nRange: bytes=0-9\r\n",
+            "application/vnd.ipld.car;version=1;order=dfs;dups=y",
+        ),
     ];
-    for (rest, lines, media) in asked {
-        let answer = client.get(&format!("{path}{rest}"), lines);
-        assert_eq!(answer.status, 200, "{rest} {lines}");
+    for (target, lines, media) in asked {
+        let answer = client.get(&target, lines);
+        assert_eq!(answer.status, 200, "{target} {lines}");
         assert_eq!(answer.header("content-type"), Some(media));
         assert_eq!(
             (answer.header("transfer-encoding"), answer.header("accept-ranges")),
             (Some("chunked"), Some("none"))
         );
-        assert_eq!(answer.header("x-ipfs-roots"), Some(ANY_CID));
-        assert!(answer.header("x-ipfs-path").unwrap().starts_with(&path));
-        let blocks = blocks(&answer.body, ANY_CID);
-        assert_eq!(blocks.len(), 3);
-        assert!(blocks.concat() == pattern(0, CAR_BYTES));
+        let root = if target.starts_with(&path) { &file } else { &directory };
+        let blocks = blocks(&answer.body, root);
+        assert!(content(&blocks) == pattern(0, CAR_BYTES));
+        assert_eq!(is_complete(&target, &answer.body), Ok(()));
     }
     let some = client.get(&format!("{path}?format=car&entity-bytes=300000:400000"), "");
-    assert!(blocks(&some.body, ANY_CID).concat() == pattern(262_144, 262_144));
+    assert!(content(&blocks(&some.body, &file)) == pattern(262_144, 262_144));
     let one = client.get(&format!("{path}?format=car&dag-scope=block"), "");
-    assert_eq!(blocks(&one.body, ANY_CID).len(), 1);
-    let raw = client.get(&format!("{path}?format=raw"), "");
-    assert_eq!((raw.header("content-type"), raw.body.len()), (Some("application/vnd.ipld.raw"), 262_144));
+    assert_eq!(blocks(&one.body, &file).len(), 1);
+    assert_eq!(is_complete(&format!("{path}?dag-scope=block"), &one.body), Ok(()));
     let packed = client.get(&path, "Accept: */*\r\nAccept-Encoding: gzip\r\n");
     assert_eq!(packed.header("content-encoding"), Some("gzip"));
-    assert!(blocks(&gunzip(&packed.body), ANY_CID).concat() == pattern(0, CAR_BYTES));
+    assert!(content(&blocks(&gunzip(&packed.body), &file)) == pattern(0, CAR_BYTES));
     client.send(&format!("HEAD {path}?format=car HTTP/1.1\r\nHost: x\r\n\r\n"));
     let head: Answer = client.answer_to(true);
     assert_eq!((head.status, head.header("content-length"), head.header("transfer-encoding")), (200, None, None));
@@ -261,7 +290,7 @@ fn a_car_that_fails_ends_in_an_unterminated_chunk_with_status_200() {
     let (server, address) = start(&Config { faults, ..booster() });
     for encoding in ["", "Accept-Encoding: gzip\r\n"] {
         let mut client = Client::connect(address);
-        client.send(&format!("GET /ipfs/{ANY_CID}?format=car HTTP/1.1\r\nHost: x\r\n{encoding}\r\n"));
+        client.send(&format!("GET /ipfs/{}?format=car HTTP/1.1\r\nHost: x\r\n{encoding}\r\n", files().0));
         let mut bytes = Vec::new();
         client.stream.read_to_end(&mut bytes).unwrap();
         assert!(bytes.starts_with(b"HTTP/1.1 200 OK\r\n"));

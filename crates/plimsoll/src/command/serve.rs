@@ -185,6 +185,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     for address in server.addresses() {
         say::out(&format!("serving http://{address}{}\n", args.stand_in.example()))?;
     }
+    if let Some(remark) = args.stand_in.remark() {
+        say::out(&format!("{remark}\n"))?;
+    }
     for path in server.unix_paths() {
         say::out(&format!("serving unix socket {}\n", path.display()))?;
     }

@@ -127,7 +127,8 @@ fn write_headers(answer: &Answer, headers: &mut HeaderMap) {
             headers.insert(name, value);
         }
     }
-    for extra in &answer.headers {
+    // Connections are hyper's to manage.
+    for extra in answer.headers.iter().filter(|header| !header.name.is("connection")) {
         let name = HeaderName::from_bytes(extra.name.as_str().as_bytes());
         if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(extra.value.as_str())) {
             headers.append(name, value);

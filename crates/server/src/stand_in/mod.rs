@@ -13,11 +13,13 @@ mod make;
 use wire::RequestHead;
 
 use crate::answer::{Answer, Facts};
+use crate::head::Replies;
 use crate::target::Target;
+use booster::BoosterPlayer;
 use filestash::FilestashPlayer;
 
 pub use alluxio::Alluxio;
-pub use booster::{Booster, piece_cid};
+pub use booster::{Booster, Gateway, file_cids, piece_cid};
 pub(crate) use fields::Fields;
 pub use filestash::Filestash;
 
@@ -41,7 +43,7 @@ const BODY_MAX: usize = 8 * 1024;
 /// A stand-in at work.
 pub(crate) enum Player {
     Nobody,
-    Booster(Booster),
+    Booster(BoosterPlayer),
     Alluxio(Alluxio),
     Filestash(FilestashPlayer),
 }
@@ -50,7 +52,7 @@ impl Player {
     pub(crate) fn new(stand_in: &StandIn) -> Self {
         match stand_in.clone() {
             StandIn::Nobody => Self::Nobody,
-            StandIn::BoosterHttp(booster) => Self::Booster(booster),
+            StandIn::BoosterHttp(booster) => Self::Booster(BoosterPlayer::new(booster)),
             StandIn::Alluxio(alluxio) => Self::Alluxio(alluxio),
             StandIn::Filestash(config) => Self::Filestash(FilestashPlayer::new(config)),
         }
@@ -72,6 +74,14 @@ impl Player {
             Self::Nobody | Self::Filestash(_) => Answer::sentence(503, "too many requests at once"),
             Self::Booster(_) => booster::overloaded(head),
             Self::Alluxio(_) => alluxio::overloaded(),
+        }
+    }
+
+    /// How HTTP/1.0 requests are answered.
+    pub(crate) fn replies(&self) -> Replies {
+        match self {
+            Self::Booster(_) | Self::Filestash(_) => Replies::LikeGo,
+            Self::Nobody | Self::Alluxio(_) => Replies::Http11,
         }
     }
 

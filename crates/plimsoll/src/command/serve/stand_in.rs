@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use clap::ValueEnum;
 use measure::units::ByteSize;
 use server::{
-    Alluxio, Booster, Capacity, ClusterConfig, Config, Counted, Elsewhere, Faults, Filestash, Refused, StandIn,
-    object_name, piece_cid,
+    Alluxio, Booster, Capacity, ClusterConfig, Config, Counted, Elsewhere, Faults, Filestash, Gateway, Refused,
+    StandIn, file_cids, object_name, piece_cid,
 };
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -39,15 +39,18 @@ pub struct StandInArgs {
     /// Plant the faults in this server of the cluster alone, counted from 0.
     #[arg(long, value_name = "INDEX", requires = "cluster", hide_short_help = true)]
     pub faults_on: Option<usize>,
-    /// Behave as booster-http, alluxio or filestash.
+    /// Behave as booster-http, kubo (the gateway alone), alluxio or filestash.
     #[arg(long = "as", value_name = "SYSTEM", hide_possible_values = true)]
     pub stand_in: Option<System>,
     /// booster-http: the size of every piece [default: what a piece of 32 GiB holds].
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub piece_size: Option<ByteSize>,
-    /// booster-http: bytes of blocks in every CAR [default: 64MiB].
+    /// booster-http, kubo: the size of the file below /ipfs/ [default: 64MiB].
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub car_size: Option<ByteSize>,
+    /// booster-http, kubo: this block of the file, counted from 0, is not there.
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub missing_leaf: Option<u64>,
     /// booster-http: the level of gzip, 0 to 9 [default: 1].
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9), hide_short_help = true)]
     pub compression_level: Option<u32>,
@@ -92,6 +95,7 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum System {
     BoosterHttp,
+    Kubo,
     Alluxio,
     Filestash,
 }
@@ -110,14 +114,7 @@ impl StandInArgs {
         self.check()?;
         config.stand_in = match self.stand_in {
             None => StandIn::Nobody,
-            Some(System::BoosterHttp) => {
-                let usual = Booster::default();
-                StandIn::BoosterHttp(Booster {
-                    piece_size: self.piece_size.unwrap_or(usual.piece_size),
-                    car_size: self.car_size.unwrap_or(usual.car_size),
-                    compression_level: self.compression_level.unwrap_or(usual.compression_level),
-                })
-            }
+            Some(System::BoosterHttp | System::Kubo) => StandIn::BoosterHttp(self.booster()),
             Some(System::Alluxio) => {
                 StandIn::Alluxio(Alluxio { listed: self.list.unwrap_or(0), object_size: self.list_size })
             }
@@ -129,6 +126,26 @@ impl StandInArgs {
         };
         self.apply_faults(&mut config.faults);
         Ok(())
+    }
+
+    fn booster(&self) -> Booster {
+        let usual = Booster::default();
+        Booster {
+            piece_size: self.piece_size.unwrap_or(usual.piece_size),
+            car_size: self.car_size.unwrap_or(usual.car_size),
+            compression_level: self.compression_level.unwrap_or(usual.compression_level),
+            gateway: if self.stand_in == Some(System::Kubo) { Gateway::Kubo } else { Gateway::Frisbii },
+            missing_leaf: self.missing_leaf,
+        }
+    }
+
+    /// What is served besides, in words.
+    pub fn remark(&self) -> Option<String> {
+        let gateway = matches!(self.stand_in, Some(System::BoosterHttp | System::Kubo));
+        gateway.then(|| {
+            let (file, directory) = file_cids(&self.booster());
+            format!("as a CAR: /ipfs/{file}, or /ipfs/{directory}/file")
+        })
     }
 
     fn apply_faults(&self, faults: &mut Faults) {
@@ -149,7 +166,6 @@ impl StandInArgs {
     fn check(&self) -> Result<(), Failure> {
         let given = [
             ("--piece-size", self.piece_size.is_some(), System::BoosterHttp),
-            ("--car-size", self.car_size.is_some(), System::BoosterHttp),
             ("--compression-level", self.compression_level.is_some(), System::BoosterHttp),
             ("--slow-above", self.slow_above.is_some(), System::BoosterHttp),
             ("--queue", self.queue.is_some(), System::Alluxio),
@@ -163,8 +179,18 @@ impl StandInArgs {
                 return Err(Failure::usage(format!("{flag} needs --as {name}")));
             }
         }
-        if self.cluster.is_some() && matches!(self.stand_in, Some(System::BoosterHttp | System::Filestash)) {
-            return Err(Failure::usage("--cluster does not go with --as booster-http or filestash: they run alone"));
+        let gateway = matches!(self.stand_in, Some(System::BoosterHttp | System::Kubo));
+        for (flag, is_given) in
+            [("--car-size", self.car_size.is_some()), ("--missing-leaf", self.missing_leaf.is_some())]
+        {
+            if is_given && !gateway {
+                return Err(Failure::usage(format!("{flag} needs --as booster-http or kubo")));
+            }
+        }
+        if self.cluster.is_some() && (gateway || self.stand_in == Some(System::Filestash)) {
+            return Err(Failure::usage(
+                "--cluster does not go with --as booster-http, kubo or filestash: they run alone",
+            ));
         }
         if self.list.is_some_and(|count| count > NAMES_MAX) {
             return Err(Failure::usage(format!("--list: at most {NAMES_MAX} names")));
@@ -172,6 +198,9 @@ impl StandInArgs {
         let listed = self.names.is_some() || self.urls.is_some() || self.stand_in == Some(System::Alluxio);
         if self.list.is_some() && !listed {
             return Err(Failure::usage("--list: say where to, with --names FILE or --urls FILE"));
+        }
+        if self.list.is_some() && self.stand_in == Some(System::Kubo) {
+            return Err(Failure::usage("--list does not go with --as kubo: it has one file, whose CID is printed"));
         }
         if self.list.is_some() && self.stand_in == Some(System::Filestash) {
             return Err(Failure::usage("--list does not go with --as filestash: its backend has six files"));
@@ -210,6 +239,7 @@ impl StandInArgs {
         match self.stand_in {
             None => "/blackhole/1KiB".to_owned(),
             Some(System::BoosterHttp) => format!("/piece/{}", piece_cid(0)),
+            Some(System::Kubo) => format!("/ipfs/{}?format=car", file_cids(&self.booster()).0),
             Some(System::Alluxio) => format!("/bucket/{}", object_name(self.list_size, 0)),
             Some(System::Filestash) => "/login".to_owned(),
         }
@@ -221,7 +251,7 @@ impl StandInArgs {
         let folder = match self.stand_in {
             Some(System::BoosterHttp) => "piece",
             Some(System::Alluxio) => "bucket",
-            None | Some(System::Filestash) => "blackhole",
+            None | Some(System::Filestash | System::Kubo) => "blackhole",
         };
         let name = |index| match self.stand_in {
             Some(System::BoosterHttp) => piece_cid(index),

@@ -1,11 +1,16 @@
 //! booster-http: whole pieces and ranges of them (`/piece/CID`), blocks and CARs (`/ipfs/CID`).
 //!
 //! Which CIDs exist is a rule, since nothing is stored: a piece is there when its CID has the codec of piece commitments
-//! (`fil-commitment-unsealed`, `baga6ea4seaq…`), or is the fixture of FRC-0066; every other CID is there below `/ipfs/`.
-//! Every piece holds the server's pattern.
+//! (`fil-commitment-unsealed`, `baga6ea4seaq…`), or is the fixture of FRC-0066; below `/ipfs/` there is one file in one
+//! directory, with the CIDs that they really have. Every piece, and the file, holds the server's pattern.
+//!
+//! The same gateway can be that of kubo, which has no pieces.
 
 mod car;
+mod dag;
 mod piece;
+
+use std::sync::{Arc, OnceLock};
 
 use cid::Cid;
 use cid::multihash::Multihash;
@@ -18,6 +23,7 @@ use super::fields::{elements, weight};
 use super::make::gzipped;
 use crate::answer::{Answer, Content, Facts, Media};
 use crate::target::Target;
+use dag::Dag;
 
 /// The codec of a piece's CID, `fil-commitment-unsealed`.
 const PIECE_CODEC: u64 = 0xf101;
@@ -35,16 +41,47 @@ const INDEX: &str = "<!doctype html><title>booster-http (stand-in)</title><p>/pi
 pub struct Booster {
     /// The size of every piece.
     pub piece_size: ByteSize,
-    /// Bytes of blocks in a CAR.
+    /// The size of the file below `/ipfs/`.
     pub car_size: ByteSize,
     /// The level of compression for clients that accept gzip; 0 is none.
     pub compression_level: u32,
+    /// Whose gateway it is.
+    pub gateway: Gateway,
+    /// The leaf of the file that is not there, counted from 0.
+    pub missing_leaf: Option<u64>,
+}
+
+/// Gateways of IPFS.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Gateway {
+    /// That of booster-http.
+    #[default]
+    Frisbii,
+    /// That of kubo, alone.
+    Kubo,
+}
+
+/// A [`Booster`] at work.
+#[derive(Debug)]
+pub(crate) struct BoosterPlayer {
+    config: Booster,
+    /// Made when it is asked for: its leaves have to be hashed.
+    dag: OnceLock<Arc<Dag>>,
+}
+
+/// The CIDs of the file below `/ipfs/`, and of the directory that has it as `file`.
+#[must_use]
+pub fn file_cids(booster: &Booster) -> (String, String) {
+    let dag = Dag::new(booster.car_size.0);
+    (dag.cid(dag.file).to_string(), dag.directory.to_string())
 }
 
 impl Default for Booster {
     /// A piece of 32 GiB, which holds 127/128 of that in data; booster-http's own level of compression.
     fn default() -> Self {
-        Self { piece_size: ByteSize((32 << 30) / 128 * 127), car_size: ByteSize(64 << 20), compression_level: 1 }
+        let (gateway, missing_leaf) = (Gateway::Frisbii, None);
+        let piece_size = ByteSize((32 << 30) / 128 * 127);
+        Self { piece_size, car_size: ByteSize(64 << 20), compression_level: 1, gateway, missing_leaf }
     }
 }
 
@@ -75,10 +112,15 @@ fn header(answer: &mut Answer, line: &str) {
     answer.headers.extend(Header::parse(line));
 }
 
-impl Booster {
+impl BoosterPlayer {
+    pub(crate) fn new(config: Booster) -> Self {
+        Self { config, dag: OnceLock::new() }
+    }
+
     pub(crate) fn answer(&self, head: &RequestHead, target: Target<'_>, facts: &Facts<'_>) -> Answer {
         let reads = matches!(head.method, Method::Get | Method::Head);
         let mut answer = match target.path {
+            path if self.config.gateway == Gateway::Kubo && !path.starts_with("/ipfs/") => error(404, "not found"),
             _ if !reads => Answer { allow: Some("GET, HEAD"), ..Answer::text(405, &b"method not allowed"[..]) },
             "/" | "/index.html" => {
                 Answer { media: Media::Named("text/html; charset=utf-8".into()), ..Answer::text(200, INDEX.as_bytes()) }
@@ -119,13 +161,15 @@ impl Booster {
             );
         }
         let wrapped = self.compresses(facts);
-        let answer = piece::serve(&cid, self.piece_size.0, wrapped, head, facts);
+        let answer = piece::serve(&cid, self.config.piece_size.0, wrapped, head, facts);
         self.compressed(answer, wrapped, head)
     }
 
     fn ipfs(&self, name: &str, head: &RequestHead, target: Target<'_>, facts: &Facts<'_>) -> Answer {
         let wrapped = self.compresses(facts);
-        let answer = car::serve(name, self.car_size.0, wrapped, target, facts);
+        let dag = self.dag.get_or_init(|| Arc::new(Dag::new(self.config.car_size.0)));
+        let Booster { gateway, missing_leaf, .. } = self.config;
+        let answer = car::Serving { gateway, dag, missing_leaf, wrapped }.answer(name, head, target, facts);
         self.compressed(answer, wrapped, head)
     }
 
@@ -135,7 +179,8 @@ impl Booster {
         let gzip = |(name, parameters): (&str, Vec<(&str, &str)>)| {
             name.eq_ignore_ascii_case("gzip") && weight(&parameters) > 0.0
         };
-        self.compression_level > 0 && elements(accepted).any(gzip)
+        let level = if self.config.gateway == Gateway::Kubo { 0 } else { self.config.compression_level };
+        level > 0 && elements(accepted).any(gzip)
     }
 
     /// Compresses what is large enough, also a range, after it was cut out of the piece: `Content-Range` speaks of bytes
@@ -146,7 +191,7 @@ impl Booster {
         if !(wrapped && large && has_body) {
             return answer;
         }
-        let mut answer = gzipped(answer, self.compression_level);
+        let mut answer = gzipped(answer, self.config.compression_level);
         header(&mut answer, "Content-Encoding: gzip");
         answer
     }

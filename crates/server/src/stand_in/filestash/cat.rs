@@ -5,18 +5,29 @@ use wire::{ByteRange, ContentRange};
 use super::sftp::{self, Failed, Login, Pool, Slice};
 use super::{failure, header};
 use crate::answer::{Answer, Content, Facts, Media};
-use crate::stand_in::make::{Segment, Segments};
+
+/// What the backend gives at once: the buffer of Go's `io.Copy`.
+const BUFFER_BYTES: u64 = 32 * 1024;
 
 /// The answer for a path of the blackhole: `/N.bin`, or with `K`, `M` or `G` behind the number.
 pub(super) fn serve(path: &str, facts: &Facts<'_>) -> Answer {
     let Some(size) = size(path) else { return failure(501, "Not Implemented") };
-    let mut answer = match facts.fields.range.as_deref().and_then(|value| first_range(value, size)) {
+    // The backend gives whole buffers only. Go drops a write that passes the promised length, and closes.
+    let Some(range) = facts.fields.range.as_deref() else {
+        let mut answer = Answer::of(200, Content::Pattern, Some(size));
+        let there = size - size % BUFFER_BYTES;
+        answer.spoil.cut = (there < size).then_some(there);
+        decorate(&mut answer);
+        return answer;
+    };
+    // For ranges the file was copied first, in whole buffers.
+    let size = size.next_multiple_of(BUFFER_BYTES);
+    let mut answer = match first_range(range, size) {
         Some((first, last)) => part(first, last, size),
-        // Without a range nobody asks for the length: the content goes out in chunks. With one that is no range, it is.
-        None if facts.fields.range.is_some() => Answer::of(200, Content::Pattern, Some(size)),
-        None => stream(size),
+        None => Answer::of(200, Content::Pattern, Some(size)),
     };
     decorate(&mut answer);
+    of_copy(&mut answer);
     answer
 }
 
@@ -33,11 +44,16 @@ pub(super) fn remote(path: &str, login: &Login, pool: &Pool, facts: &Facts<'_>) 
             let there = size.saturating_sub(first).min(length);
             let mut answer = Answer::of(206, slice(first, there), Some(length));
             tell_range(&mut answer, (first, last), size);
+            // What lies beyond the file is promised, and the connection breaks off where it ends.
+            answer.spoil.cut = (there < length).then_some(there);
             answer
         }
-        None => Answer::of(200, slice(0, size), None),
+        None => Answer::of(200, slice(0, size), Some(size)),
     };
     decorate(&mut answer);
+    if facts.fields.range.is_some() {
+        of_copy(&mut answer);
+    }
     Ok(answer)
 }
 
@@ -48,15 +64,13 @@ fn decorate(answer: &mut Answer) {
         "Content-Security-Policy: default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; font-src data:; script-src-elem 'self'",
     );
     header(answer, "Set-Cookie: download=; Path=/; Max-Age=0");
+    header(answer, "Vary: Accept");
 }
 
-fn stream(size: u64) -> Answer {
-    let segment = match ByteRange::of_length(0, size) {
-        Some(range) => Segment::Pattern(range),
-        None => Segment::Text(Vec::new()),
-    };
-    let (content, _) = Segments::content(vec![segment]);
-    Answer::of(200, content, None)
+/// Ranges come from a copy of the file, whose type is that of API calls. (The first range of a file, which makes the copy, still
+/// has the type of the file: not played.)
+fn of_copy(answer: &mut Answer) {
+    answer.media = Media::Named("application/json".into());
 }
 
 /// A slice whose end is not checked: what lies beyond the file is promised, and the connection breaks off where the

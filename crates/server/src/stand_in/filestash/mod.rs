@@ -40,6 +40,11 @@ const LISTED: [(&str, u64); 6] = [
     ("100G.bin", 1 << 50),
 ];
 
+/// The calls that are played.
+const CALLS: [&str; 7] = ["files/ls", "files/cat", "files/save", "files/mkdir", "files/touch", "files/mv", "files/rm"];
+/// Bytes of an entry in a listing of an SFTP server, with the comma and line end behind it.
+const SFTP_ENTRY_BYTES: usize = 480;
+
 /// How a [`Filestash`] is set up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filestash {
@@ -74,9 +79,14 @@ impl FilestashPlayer {
 
     pub(crate) fn answer(&self, head: &RequestHead, target: Target<'_>, facts: &Facts<'_>) -> Answer {
         let Some(call) = target.path.strip_prefix("/api/") else { return page(head, target) };
+        if call != "session" && !CALLS.contains(&call) {
+            return failure(404, "Not Found");
+        }
         let reads = matches!(head.method, Method::Get | Method::Head);
         let free = call == "files/cat" && reads;
-        if !free && facts.fields.requested_with.as_deref() != Some(b"XmlHttpRequest") {
+        // Programs need not send the header, as long as they send no cookies (`features.api.enable`, on by default).
+        let by_page = facts.fields.requested_with.as_deref() == Some(b"XmlHttpRequest");
+        if !free && !by_page && facts.fields.cookie.is_some() {
             return failure(403, "Not Allowed");
         }
         if call == "session" {
@@ -84,7 +94,13 @@ impl FilestashPlayer {
         }
         match Session::of_request(target, facts, self.config.sftp) {
             Some(session) => self.files(&session.backend, call, reads, (head, target, facts)),
-            None => failure(401, "Not Authorised"),
+            None => {
+                let mut answer = failure(401, "Not authorised");
+                if facts.fields.cookie.as_deref().is_some_and(session::in_cookies) {
+                    header(&mut answer, &session::expired(0));
+                }
+                answer
+            }
         }
     }
 
@@ -92,7 +108,7 @@ impl FilestashPlayer {
         match head.method {
             Method::Get => match Session::of_request(target, facts, self.config.sftp) {
                 Some(session) => result(&session.told(false)),
-                None => result(r#"{"is_authenticated":false,"backendID":""}"#),
+                None => result(&[("is_authenticated", "false".to_owned()), ("backendID", "\"\"".to_owned())]),
             },
             Method::Delete => {
                 let mut answer = ok();
@@ -119,7 +135,7 @@ impl FilestashPlayer {
     /// Logs in to the backend, as far as there is one.
     fn let_in(&self, session: Session) -> Result<Session, (u16, &'static str)> {
         match &session.backend {
-            Backend::Sftp(login) if self.sftp.client(login).is_err() => Err((401, "Not Authorised")),
+            Backend::Sftp(login) if self.sftp.client(login).is_err() => Err((401, "Not authorised")),
             Backend::Sftp(_) | Backend::Blackhole => Ok(session),
         }
     }
@@ -131,6 +147,11 @@ impl FilestashPlayer {
         reads: bool,
         (head, target, facts): (&RequestHead, Target<'_>, &Facts<'_>),
     ) -> Answer {
+        if head.method == Method::Options && matches!(call, "files/cat" | "files/save") {
+            let mut answer = ok();
+            answer.allow = Some("GET, PUT, POST");
+            return answer;
+        }
         match backend {
             Backend::Sftp(login) if reads && matches!(call, "files/ls" | "files/cat") => {
                 let Some(path) = parameter(target, "path").map(|path| percent_decode_str(path).decode_utf8_lossy())
@@ -154,7 +175,7 @@ impl FilestashPlayer {
     fn list(&self, path: &str, login: &Login, facts: &Facts<'_>) -> Result<Answer, Failed> {
         let client = self.sftp.client(login)?;
         let entries = sftp::lock(&client).list(path)?;
-        Ok(ls(path, &entries, facts))
+        Ok(ls(path, &entries, Metadata::OfFiles, facts))
     }
 
     /// Takes a place for a login, if there is one (a generic cell rate algorithm: the bucket is a single instant).
@@ -170,10 +191,15 @@ impl FilestashPlayer {
     }
 }
 
-/// What is not an API call: the login page, whatever the path.
+/// What is not an API call: the one page of the application, at its paths.
 fn page(head: &RequestHead, target: Target<'_>) -> Answer {
-    if !matches!(head.method, Method::Get | Method::Head) {
+    // HEAD is not among the methods of the page.
+    if head.method != Method::Get {
         return failure(405, "Not Allowed");
+    }
+    let below = ["/s/", "/view/", "/files/", "/tags"].iter().any(|prefix| target.path.starts_with(prefix));
+    if !below && !matches!(target.path, "/" | "/login" | "/logout" | "/healthz") {
+        return failure(404, "Not Found");
     }
     if target.path == "/healthz" {
         return as_go(Answer {
@@ -199,12 +225,14 @@ fn files(call: &str, reads: bool, head: &RequestHead, target: Target<'_>, facts:
         "files/ls" if reads => {
             let entry =
                 |(name, size): (&str, u64)| Entry { name: name.to_owned(), is_directory: false, size, changed: 0 };
-            ls(&path, &LISTED.map(entry), facts)
+            ls(&path, &LISTED.map(entry), Metadata::None, facts)
         }
         "files/cat" if reads => cat::serve(&path, facts),
         "files/save" | "files/cat" if posts || (call == "files/save" && head.method == Method::Patch) => {
-            // Each upload costs its client a connection.
-            Answer { close: true, linger: true, ..ok() }
+            // Each upload costs its client a connection. The server keeps its end open: for Go, only `close` means that.
+            let mut answer = ok();
+            header(&mut answer, "Connection: Close");
+            answer
         }
         "files/mkdir" | "files/touch" if posts => ok(),
         "files/mv" | "files/rm" if posts => failure(501, "Not Implemented"),
@@ -215,7 +243,15 @@ fn files(call: &str, reads: bool, head: &RequestHead, target: Target<'_>, facts:
     }
 }
 
-fn ls(path: &str, entries: &[Entry], facts: &Facts<'_>) -> Answer {
+/// What a listing says of each file besides name, type, size and time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Metadata {
+    None,
+    /// What SFTP tells of files. Only its length is played.
+    OfFiles,
+}
+
+fn ls(path: &str, entries: &[Entry], metadata: Metadata, facts: &Facts<'_>) -> Answer {
     let etag = etag(path, entries.len());
     if facts.fields.if_none_match.as_deref() == Some(etag.as_bytes()) {
         let mut answer = Answer::of(304, Content::Empty, Some(0));
@@ -225,10 +261,23 @@ fn ls(path: &str, entries: &[Entry], facts: &Facts<'_>) -> Answer {
     let entry = |entry: &Entry| {
         let name = serde_json::Value::from(entry.name.as_str());
         let kind = if entry.is_directory { "directory" } else { "file" };
-        format!(r#"{{"name":{name},"type":"{kind}","size":{},"time":{}}}"#, entry.size, entry.changed * 1000)
+        let (size, time) = (entry.size, entry.changed * 1000);
+        let fields = format!(r#"{I3}"name": {name},\n{I3}"type": "{kind}",\n{I3}"size": {size},\n{I3}"time": {time}"#);
+        match metadata {
+            Metadata::None => format!("{I2}{{\n{fields}\n{I2}}}"),
+            Metadata::OfFiles => {
+                let framed = |text: &str| {
+                    format!("{I2}{{\n{fields},\n{I3}\"metadata\": {{\n{I4}\"stand_in\": \"{text}\"\n{I3}}}\n{I2}}}")
+                };
+                let room = SFTP_ENTRY_BYTES.saturating_sub(framed("").len() + ",\n".len());
+                framed(&"-".repeat(room))
+            }
+        }
     };
     let entries: Vec<String> = entries.iter().map(entry).collect();
-    let mut answer = json(200, &format!(r#"{{"status":"ok","results":[{}],"permissions":{{}}}}"#, entries.join(",")));
+    let results = if entries.is_empty() { "[]".to_owned() } else { format!("[\n{}\n{I1}]", entries.join(",\n")) };
+    let text = format!("{{\n{I1}\"status\": \"ok\",\n{I1}\"results\": {results},\n{I1}\"permissions\": {{}}\n}}");
+    let mut answer = json(200, &text);
     header(&mut answer, &format!("Etag: {etag}"));
     answer
 }
@@ -243,16 +292,25 @@ fn etag(path: &str, entries: usize) -> String {
     base64::engine::general_purpose::STANDARD.encode(hash.to_be_bytes())
 }
 
+// Go's encoder indents by four spaces.
+const I1: &str = "    ";
+const I2: &str = "        ";
+const I3: &str = "            ";
+const I4: &str = "                ";
+
 fn ok() -> Answer {
-    json(200, r#"{"status":"ok"}"#)
+    json(200, &format!("{{\n{I1}\"status\": \"ok\"\n}}"))
 }
 
-fn result(text: &str) -> Answer {
-    json(200, &format!(r#"{{"status":"ok","result":{text}}}"#))
+/// A result of these fields, each with its value in JSON.
+fn result(fields: &[(&str, String)]) -> Answer {
+    let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{I2}\"{name}\": {value}")).collect();
+    let fields = fields.join(",\n");
+    json(200, &format!("{{\n{I1}\"status\": \"ok\",\n{I1}\"result\": {{\n{fields}\n{I1}}}\n}}"))
 }
 
 fn failure(status: u16, message: &str) -> Answer {
-    json(status, &format!(r#"{{"status":"error","message":"{message}"}}"#))
+    json(status, &format!("{{\n{I1}\"status\": \"error\",\n{I1}\"message\": \"{message}\"\n}}"))
 }
 
 /// As Go's encoder writes it, with a line end.
@@ -286,6 +344,21 @@ const COOKIE_LIFE: Duration = Duration::from_secs(7 * 24 * 3600);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_listing_over_sftp_passes_the_buffer_with_its_fifth_entry() {
+        let entry = |index| Entry { name: format!("file-{index}"), is_directory: false, size: 1, changed: 1 };
+        let fields = crate::stand_in::Fields::default();
+        let facts = Facts { received: 0, fields: &fields };
+        let length = |count, metadata| {
+            let entries: Vec<Entry> = (0..count).map(entry).collect();
+            ls("/", &entries, metadata, &facts).length
+        };
+        // Without a length, an HTTP/1.0 connection is not kept.
+        assert_eq!(length(4, Metadata::OfFiles), Some(71 - 2 + 4 * 480));
+        assert_eq!(length(5, Metadata::OfFiles), None);
+        assert!(length(5, Metadata::None).is_some());
+    }
 
     #[test]
     fn logins_come_in_a_burst_and_then_at_their_rate() {

@@ -42,8 +42,8 @@ impl Backend {
                     Err((400, "the stand-in logs in to sftp with hostname, username and a private key as password"))
                 }
             },
-            Some(_) => Err((501, "the stand-in has the backend blackhole, and with --sftp that one, alone")),
-            None => Err((400, "Not Valid")),
+            // Not in the list of connections.
+            Some(_) | None => Err((403, "Not Allowed")),
         }
     }
 }
@@ -51,7 +51,7 @@ impl Backend {
 impl Session {
     /// Logs in with the body of a `POST /api/session`.
     pub(super) fn opened(body: &[u8], sftp: bool) -> Result<Self, (u16, &'static str)> {
-        let login: serde_json::Value = serde_json::from_slice(body).map_err(|_| (400, "Not Valid"))?;
+        let login: serde_json::Value = serde_json::from_slice(body).map_err(|_| (405, "Not Valid"))?;
         let backend = Backend::of_login(&login, sftp)?;
         let text = login.to_string().into_bytes();
         let sum = Sha256::digest(&text);
@@ -77,11 +77,12 @@ impl Session {
         Some(Self { token: token.to_owned(), backend })
     }
 
-    /// The session as JSON; with its token when it was just opened.
-    pub(super) fn told(&self, opened: bool) -> String {
+    /// The fields of the session, in JSON; with its token when it was just opened.
+    pub(super) fn told(&self, opened: bool) -> Vec<(&'static str, String)> {
         let id: String = Sha256::digest(&self.token).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        let token = if opened { format!(r#","authorization":"{}""#, self.token) } else { String::new() };
-        format!(r#"{{"home":"/","is_authenticated":true,"backendID":"{id}"{token}}}"#)
+        let token = opened.then(|| ("authorization", format!("\"{}\"", self.token)));
+        let fields = [("home", r#""/""#.to_owned()), ("is_authenticated", "true".to_owned())];
+        fields.into_iter().chain([("backendID", format!("\"{id}\""))]).chain(token).collect()
     }
 
     /// The lines that set the cookies.
@@ -105,6 +106,11 @@ fn set(index: usize, value: &str, life: u64) -> String {
 /// `auth`, `auth1`, `auth2` …
 fn name(index: usize) -> String {
     if index == 0 { "auth".to_owned() } else { format!("auth{index}") }
+}
+
+/// Whether a request shows a session, valid or not.
+pub(super) fn in_cookies(line: &[u8]) -> bool {
+    from_cookies(line).is_some()
 }
 
 fn from_cookies(line: &[u8]) -> Option<String> {
