@@ -145,18 +145,18 @@ fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
     let _cores = all_cores();
     let place = Place::new();
     let url = queue();
-    let words = ["line", "--json", "--out", "found", "--on", "rate", "--from", "100", "--to", "800", "-d", "2s"];
+    let words = ["line", "--json", "--out", "found", "--on", "rate", "--from", "400", "--to", "800", "-d", "2s"];
     let ended = place.run(words.iter().chain(&["--precision", "10%", &url]));
     let found: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
     let levels = found["levels"].as_array().unwrap();
     assert!(
-        levels.iter().all(|level| level["level"].as_u64().unwrap() <= 204 || level["passed"] == false),
+        levels.iter().all(|level| level["level"].as_f64().unwrap() <= 204.0 || level["passed"] == false),
         "{found:#}"
     );
     let over = levels.iter().find(|level| level["level"] == 400).unwrap();
     assert_eq!((&over["outcome"], &over["why"]), (&"failed".into(), &"the backlog grows".into()), "{over:#}");
     assert!(over["seconds"].as_f64().unwrap() < 2.0, "it ends once it is certain: {over:#}");
-    assert!(found["found"] == "line" && found["passed"].as_u64().unwrap() >= 150, "{found:#}");
+    assert!(found["found"] == "line" && found["passed"].as_f64().is_some_and(|passed| passed >= 150.0), "{found:#}");
     assert!(ended.stderr.contains("expected"), "the time is announced: {}", ended.stderr);
     let text = place.run(["report", "found"]);
     assert!(text.stdout.starts_with("LOAD LINE 1") || text.stdout.starts_with("LOAD LINE 20"), "{}", text.stdout);

@@ -71,11 +71,12 @@ enum Other {
     Mix(Box<MixArgs>),
 }
 
-/// As for `put`.
+/// As for `put`, whose `--from PATH` is `--files PATH` here: `--from` is the first level.
 #[derive(clap::Args, Debug)]
 #[command(
     disable_help_flag = true,
     after_help = AFTER,
+    mut_arg("from", |flag| flag.long("files")),
     mut_arg("concurrency", |flag| flag.hide(true)),
     mut_arg("requests", |flag| flag.hide(true)),
     mut_arg("rate", |flag| flag.hide(true)),
@@ -115,7 +116,13 @@ pub struct SearchArgs {
     #[arg(long, value_enum, default_value = "concurrency", value_name = "UNIT", help_heading = "Search")]
     on: On,
     /// First level [default: 1 in flight, 100 per second]; levels double until one fails.
-    #[arg(long, value_name = "N", value_parser = load::count::<NonZeroU64>, help_heading = "Search")]
+    #[arg(
+        id = "first_level",
+        long = "from",
+        value_name = "N",
+        value_parser = load::count::<NonZeroU64>,
+        help_heading = "Search"
+    )]
     from: Option<NonZeroU64>,
     /// Highest level to try [default: 4096 in flight, 1000000 per second].
     #[arg(long, value_name = "N", value_parser = load::count::<NonZeroU64>, help_heading = "Search")]
