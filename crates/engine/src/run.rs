@@ -302,7 +302,9 @@ mod tests {
     }
 
     /// Two threads, of which the second goes on until it is told to leave, but not for ever.
-    fn with_first(first: impl Fn() -> io::Result<(Option<FirstAnswer>, Left)> + Sync) -> (Result<Ending, RunError>, bool) {
+    fn with_first(
+        first: impl Fn() -> io::Result<(Option<FirstAnswer>, Left)> + Sync,
+    ) -> (Result<Ending, RunError>, bool) {
         let (control, clock) = (Control::default(), MonotonicClock::start());
         let left = std::sync::atomic::AtomicBool::new(false);
         let work = |share: Share, _: &SyncSender<Parcel>| {

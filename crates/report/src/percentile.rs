@@ -1,8 +1,8 @@
 //! Which percentiles are shown, and whether there are enough samples for each.
 
 use measure::books::sum;
-pub use measure::statistics::samples_needed;
 use measure::objective::Timed;
+pub use measure::statistics::samples_needed;
 use measure::{Distribution, KindStats, Quantile};
 
 /// Quantiles that every report shows, ascending: ab's, p99.9 and p99.99. The last is the largest value.

@@ -62,7 +62,9 @@ pub fn usable(run: &SavedRun) -> Result<(), String> {
 #[must_use]
 pub fn text(reason: &Reason) -> String {
     match reason {
-        Reason::WrongContent { responses } => format!("{} had wrong or missing content", plural(*responses, "response")),
+        Reason::WrongContent { responses } => {
+            format!("{} had wrong or missing content", plural(*responses, "response"))
+        }
         Reason::CountersDisagree(violation) => format!(
             "the counters disagree: {} is not true ({} and {}), so a number of this run is wrong",
             violation.identity.about(),
@@ -99,8 +101,11 @@ pub fn text(reason: &Reason) -> String {
 
 fn nothing_succeeded(failed: u64, dropped: u64, hanging: u64) -> String {
     let parts = [(failed, "failed"), (dropped, "never started"), (hanging, "got no response")];
-    let parts: Vec<String> =
-        parts.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{} {what}", count(*number))).collect();
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!("{} {what}", count(*number)))
+        .collect();
     format!("no operation succeeded: {}", parts.join(", "))
 }
 

@@ -3,14 +3,13 @@
 mod common;
 
 use common::{HOSTILE, cases};
+use measure::ResultWord;
 use measure::stats::Dimension;
 use measure::{Label, LimitedBy};
-use measure::ResultWord;
 use report::ci::{Suite, annotations, junit};
 use report::json::{LabelKind, QuantileState};
 use report::{
-    JsonRepeats, JsonReport, Style, comparison_schema, compat, json, json_repeats, repeats_schema, schema,
-    text,
+    JsonRepeats, JsonReport, Style, comparison_schema, compat, json, json_repeats, repeats_schema, schema, text,
 };
 use serde_json::Value;
 use std::fs;

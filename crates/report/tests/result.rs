@@ -52,7 +52,8 @@ fn planted() -> impl Strategy<Value = Planted> {
         1 => Just(None),
     ];
     let objectives = prop::sample::subsequence(OBJECTIVES.to_vec(), 0..5);
-    let shares = (prop_oneof![Just(0_u64), Just(1), Just(40), Just(100)], 0_u64..3, prop_oneof![3 => Just(0_u64), 1 => Just(1)]);
+    let shares =
+        (prop_oneof![Just(0_u64), Just(1), Just(40), Just(100)], 0_u64..3, prop_oneof![3 => Just(0_u64), 1 => Just(1)]);
     let load = (0_u64..700, prop_oneof![Just(0_u64), Just(MS / 2), Just(30 * MS)], 0_usize..30, any::<bool>());
     (load, shares, objectives, ends, any::<bool>()).prop_map(
         |((operations, late, dropped, open), (failing, unfinished, wrong), objectives, end, accept)| Planted {
@@ -77,7 +78,9 @@ fn run(planted: &Planted) -> SavedRun {
         let started = intended + late;
         let op = Op { intended, ..Op::ok(started, started + MS + (index * 37 % 50) * MS / 10, 2000) };
         match index % 100 {
-            share if share < planted.failing => op.failed(AttemptClass::Reset, Cause::ResetInBody, Phase::Body, Some(200)),
+            share if share < planted.failing => {
+                op.failed(AttemptClass::Reset, Cause::ResetInBody, Phase::Body, Some(200))
+            }
             share if share < planted.failing + planted.unfinished => op.unfinished(),
             99 if planted.wrong > 0 => {
                 op.failed(AttemptClass::Integrity, Cause::ContentDiffers, Phase::Body, Some(200))

@@ -81,6 +81,7 @@ fn end() -> End {
         uploads: Some(Uploads { aborted: 1, left: 2, unknown: 3 }),
         damaged: None,
         fresh_below: 0,
+        probes: None,
     }
 }
 

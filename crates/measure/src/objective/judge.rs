@@ -72,14 +72,14 @@ impl Bounded {
     }
 
     fn is_met(&self, around: Around) -> bool {
-        around.all >= self.needed.max(1) && !self.is_exceeded(around.beyond.saturating_add(around.undecided), around.all)
+        around.all >= self.needed.max(1)
+            && !self.is_exceeded(around.beyond.saturating_add(around.undecided), around.all)
     }
 
     /// With too few operations for the quantile, it is missed only where chance would hardly put so many beyond the bound.
     fn is_missed(&self, around: Around) -> bool {
-        let certain = || {
-            around.all >= self.needed || binomial::at_least(around.beyond, around.all, self.tolerated) < ALPHA
-        };
+        let certain =
+            || around.all >= self.needed || binomial::at_least(around.beyond, around.all, self.tolerated) < ALPHA;
         around.all > 0 && self.is_exceeded(around.beyond, around.all) && certain()
     }
 }

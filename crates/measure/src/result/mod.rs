@@ -156,8 +156,21 @@ pub struct RunResult {
 const MISSED_SHARE_MAX: f64 = 0.01;
 
 /// Causes that say that content was not that of its object.
-const WRONG_CONTENT: [Cause; 5] =
-    [Cause::ContentDiffers, Cause::SizeDiffers, Cause::AckedLost, Cause::HashDiffers, Cause::ObjectChanged];
+const WRONG_CONTENT: [Cause; 13] = [
+    Cause::ContentDiffers,
+    Cause::SizeDiffers,
+    Cause::AckedLost,
+    Cause::HashDiffers,
+    Cause::ObjectChanged,
+    Cause::NotACar,
+    Cause::OtherRoot,
+    Cause::BadCar,
+    Cause::RootMissing,
+    Cause::BlockMissing,
+    Cause::PathMissing,
+    Cause::BlockDiffers,
+    Cause::UnrelatedBlock,
+];
 
 impl RunResult {
     /// Draws the result.

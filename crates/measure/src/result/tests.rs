@@ -29,7 +29,14 @@ pub fn run(ok: u64, failed: u64) -> Summary {
 fn result(summary: &Summary, ending: &Ending, outage_seconds: u64) -> RunResult {
     let objectives = [Objective::DEFAULT];
     let accept_not_enough_data = false;
-    RunResult::of(&Evidence { summary, model: OPEN, objectives: &objectives, ending, outage_seconds, accept_not_enough_data })
+    RunResult::of(&Evidence {
+        summary,
+        model: OPEN,
+        objectives: &objectives,
+        ending,
+        outage_seconds,
+        accept_not_enough_data,
+    })
 }
 
 fn word_of(summary: &Summary) -> (ResultWord, u8) {

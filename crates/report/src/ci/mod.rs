@@ -75,7 +75,8 @@ impl Suite {
             figures: figures(run, &result),
         };
         let objectives = &result.objectives;
-        self.cases.extend(objectives.iter().map(|judged| case(judged.objective.to_string(), of_objective(judged, &result))));
+        self.cases
+            .extend(objectives.iter().map(|judged| case(judged.objective.to_string(), of_objective(judged, &result))));
         let others = result.reasons.iter().filter(|reason| !is_on_objective(reason));
         self.cases.extend(others.map(|reason| case(reason.name().replace('_', " "), of_reason(reason, &result))));
         if objectives.is_empty() && result.word == ResultWord::Pass {

@@ -217,7 +217,7 @@ fn beyond_failures(run: &SavedRun, q: f64, of: fn(&KindStats, u64, f64) -> Perce
         return Some(f64::INFINITY);
     }
     match of(&run.summary().all, tally.dropped, q) {
-        Percentile::Value(nanos) => Some(nanos as f64),
+        Percentile::Value(nanos) | Percentile::Between(_, nanos) => Some(nanos as f64),
         Percentile::Failed | Percentile::LongerThan(_) => Some(f64::INFINITY),
         Percentile::TooFew { .. } | Percentile::Empty => None,
     }

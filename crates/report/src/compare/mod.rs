@@ -12,7 +12,7 @@ mod usable;
 pub use alike::{marks, unlike, unlike_each, unlike_loads, unusable_each};
 pub use figure::{Figure, counts};
 pub(crate) use usable::dead;
-pub use usable::{Reason, cut_off, is_dead, is_usable};
+pub use usable::{cut_off, is_dead, is_usable};
 
 use measure::statistics::difference::{Compared, Conclusion, Difference, conclude_all};
 use measure::statistics::shares::{self, Share, Units};

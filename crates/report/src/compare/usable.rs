@@ -1,50 +1,20 @@
 //! Which runs may be compared, and what must be known of those that may.
 
 use crate::number::{count, seconds};
-use crate::standing::{self, Standing, limited_by};
-use measure::LimitedBy;
+use crate::result;
 use measure::statistics::shares::Share;
-use std::fmt;
 use std::time::Duration;
 use store::{EndReason, SavedRun};
 
 use super::figure::counts;
 
-/// Why the result of a run cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// The counters disagree.
-    Accounting,
-    /// The client did not offer the rate asked for.
-    RateNotMade(LimitedBy),
-    /// The measured window was never reached.
-    NoWindow,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Accounting => f.write_str("its counters disagree"),
-            Self::RateNotMade(by) => write!(f, "the client did not offer the rate asked for (limited by: {by})"),
-            Self::NoWindow => f.write_str("its measured window was never reached"),
-        }
-    }
-}
-
-/// Whether the result of a run can be used.
+/// Whether a run can be compared: its result is not UNUSABLE, and there is something to compare.
 ///
 /// # Errors
-/// Why it cannot.
-pub fn is_usable(run: &SavedRun) -> Result<(), Reason> {
-    if matches!(Standing::of(run), Standing::Invalid(_)) {
-        Err(Reason::Accounting)
-    } else if run.summary().measured.seconds <= 0.0 {
-        Err(Reason::NoWindow)
-    } else if standing::rate_not_made(run) {
-        Err(Reason::RateNotMade(limited_by(run)))
-    } else {
-        Ok(())
-    }
+/// Why it cannot, as a phrase.
+pub fn is_usable(run: &SavedRun) -> Result<(), String> {
+    result::usable(run)?;
+    if run.summary().measured.seconds > 0.0 { Ok(()) } else { Err("its measured window was never reached".into()) }
 }
 
 /// How a run was cut off, as a phrase; `None` when it did what was asked.

@@ -19,7 +19,15 @@ pub fn of(run: &SavedRun) -> Document {
     let charts: Vec<Chart> = curve::of(run).into_iter().chain(over_time).chain(heat::of(run)).collect();
     let mut all = sections::of(sections);
     all.extend(sections::settings(run, "Settings"));
-    Document { title: title(run), verdict: verdict(top), headline: headline(run), charts, groups: Vec::new(), times, sections: all }
+    Document {
+        title: title(run),
+        verdict: verdict(top),
+        headline: headline(run),
+        charts,
+        groups: Vec::new(),
+        times,
+        sections: all,
+    }
 }
 
 fn title(run: &SavedRun) -> String {

@@ -1,8 +1,8 @@
 //! From a saved study to what its HTML report holds.
 
 use super::data::{Block, Document, Figure, Section, Times, Verdict};
-use super::{load_curve, matrix, sections};
 use super::document::tone;
+use super::{load_curve, matrix, sections};
 use crate::discrepancy::Discrepancy;
 use crate::escape::{bounded, escape};
 use crate::lines::{self, LineTrial};

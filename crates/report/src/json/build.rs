@@ -1,11 +1,11 @@
 //! From a saved run to its [`JsonReport`].
 
 use super::{
-    AccountingChecks, Asked, Bytes, CauseCount, ClassCount, Client, ClientHost, ConnectionCounts, EndWord, Ending, FORMAT,
-    FailureExample, Failures, FlagCount, GroupFigures, HopFigures, HostConnections, JsonReport, JudgementWord,
+    AccountingChecks, Asked, Bytes, CauseCount, ClassCount, Client, ClientHost, ConnectionCounts, EndWord, Ending,
+    FORMAT, FailureExample, Failures, FlagCount, GroupFigures, HopFigures, HostConnections, JsonReport, JudgementWord,
     KindFigures, LabelKind, LevelStage, Levels, ModelWord, NoteText, ObjectiveResult, Operations, QuantileNanos,
-    QuantileState, Redirects, ResultOfRun, SeriesPoint, ServerAnswer, Setting, Speeds, Spread, StageBytes, StatusCount, Times,
-    TlsAgreed, Violated,
+    QuantileState, Redirects, ResultOfRun, SeriesPoint, ServerAnswer, Setting, Speeds, Spread, StageBytes, StatusCount,
+    Times, TlsAgreed, Violated,
 };
 use crate::escape::{bounded, escape};
 use crate::percentile::{self, LADDER, Percentile};

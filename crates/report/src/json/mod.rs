@@ -25,8 +25,8 @@ pub use figures::*;
 pub use leftovers::*;
 pub use measure::LimitedBy;
 pub use redirects::*;
-pub use result::*;
 pub use repeats::{JsonRepeats, RepeatedFigure, RepeatedFigures, json_repeats, repeats_schema};
+pub use result::*;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -58,7 +58,8 @@ fn effects(page: &mut Page, run: &SavedRun) {
     if let Some(client) = summary.client_share() {
         let bound = if client.at_least { "at least " } else { "" };
         let samples = plural(client.samples, "sample");
-        let text = format!("responses waited in this client for {bound}{} of service time ({samples})", share(client.share));
+        let text =
+            format!("responses waited in this client for {bound}{} of service time ({samples})", share(client.share));
         page.item("unread", &text);
     }
 }

@@ -3,9 +3,9 @@
 use super::page::{Page, Table};
 use crate::number::{count, time};
 use crate::percentile::{self, LADDER, Percentile};
+use measure::books::sum;
 use measure::objective::Timed;
 use measure::{Distribution, KindStats};
-use measure::books::sum;
 use store::SavedRun;
 
 /// One column: what it shows, and its values.
@@ -85,12 +85,7 @@ fn of_all(run: &SavedRun) -> Column {
     column(["response", "of all"], head, samples, |q| percentile::of_all(all, dropped, q))
 }
 
-fn column(
-    title: [&'static str; 2],
-    head: [String; 4],
-    samples: u64,
-    quantile: impl Fn(f64) -> Percentile,
-) -> Column {
+fn column(title: [&'static str; 2], head: [String; 4], samples: u64, quantile: impl Fn(f64) -> Percentile) -> Column {
     let shown = LADDER.map(quantile);
     let cells = head.into_iter().chain(shown.iter().map(cell)).collect();
     let needed = shown.iter().map(|shown| if let Percentile::TooFew { needed } = shown { Some(*needed) } else { None });
