@@ -24,6 +24,9 @@ struct Limited {
     counter: (&'static str, u64),
 }
 
+/// Reads the limit of a group, if it has one.
+type Read = fn(&Path) -> Option<Limited>;
+
 /// The quotas of a process.
 #[derive(Debug, Default)]
 pub struct CpuQuota {
@@ -44,7 +47,7 @@ impl CpuQuota {
         for line in list.lines() {
             let mut fields = line.splitn(3, ':').skip(1);
             let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
-            let (mounts, read): (&[&str], fn(&Path) -> Option<Limited>) = match controllers {
+            let (mounts, read): (&[&str], Read) = match controllers {
                 "" => (&VERSION_2, version_2),
                 _ if controllers.split(',').any(|controller| controller == "cpu") => (&VERSION_1, version_1),
                 _ => continue,

@@ -183,7 +183,7 @@ fn every_form_shows_the_same_result() {
 #[test]
 fn every_limit_is_shown_and_says_why() {
     let wanted = [
-        ("closed", LimitedBy::Concurrency),
+        ("closed", LimitedBy::NotDetermined),
         ("not_determined", LimitedBy::NotDetermined),
         ("probed", LimitedBy::Target),
         ("open_stall", LimitedBy::Target),
