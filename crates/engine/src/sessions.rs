@@ -72,11 +72,14 @@ fn describe(status: Option<u16>, outcome: &AttemptOutcome, reason: Option<&str>)
     }
 }
 
+/// Status, outcome and message of a login that failed.
+type FailedLogin = (Option<u16>, AttemptOutcome, Option<Box<[u8]>>);
+
 /// Collects the sessions that answers tell of.
 struct Logins<'a> {
     read: fn(&[u8]) -> Option<String>,
     lines: Vec<Box<str>>,
-    failed: Option<(Option<u16>, AttemptOutcome, Option<Box<[u8]>>)>,
+    failed: Option<FailedLogin>,
     tick: &'a mut dyn FnMut(u64, &Control, Instant),
 }
 

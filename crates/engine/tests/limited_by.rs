@@ -158,7 +158,7 @@ fn two_sizes_on_one_slot_do_not_queue() {
         let mut count = 0_u64;
         let delayed = move |now: Instant, _: &str| {
             count += 1;
-            let (delay, bytes) = if count % 2 == 0 { (50 * MS, 1 << 20) } else { (2 * MS, 1_000) };
+            let (delay, bytes) = if count.is_multiple_of(2) { (50 * MS, 1 << 20) } else { (2 * MS, 1_000) };
             answer_at(now + delay, bytes)
         };
         named(&for_seconds(10.0, closed(slots)), delayed)

@@ -1,5 +1,6 @@
 //! Which percentiles are shown, and whether there are enough samples for each.
 
+use crate::number::time;
 use measure::books::sum;
 use measure::objective::Timed;
 pub use measure::statistics::samples_needed;
@@ -80,6 +81,13 @@ fn bound(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> u6
         Quantile::Value(value) => value,
         _ => together.max().unwrap_or(0),
     }
+}
+
+/// A range as people read it: `1.03 ms … 26.0 ms`, or `≤ 26.0 ms` where nothing is known of its lower end.
+#[must_use]
+pub fn range(low: u64, high: u64) -> String {
+    let high = time(high as f64);
+    if low == 0 { format!("≤ {high}") } else { format!("{} … {high}", time(low as f64)) }
 }
 
 /// `p99.9`; the last of the ladder is `max`.

@@ -175,10 +175,12 @@ pub fn judgement_text(judged: &Judged) -> String {
 #[must_use]
 pub fn of_line(line: &LoadLine) -> ResultWord {
     match line.found {
-        _ if line.limited_by_client => ResultWord::Unusable,
-        FoundWord::Line | FoundWord::AtLeast => ResultWord::Pass,
-        FoundWord::Below | FoundWord::Unsteady | FoundWord::NotRecovered => ResultWord::Fail,
+        // Every level passed, whatever set the limit of the highest one.
+        FoundWord::AtLeast => ResultWord::Pass,
         FoundWord::Interrupted | FoundWord::Unfinished => ResultWord::Partial,
+        _ if line.limited_by_client => ResultWord::Unusable,
+        FoundWord::Line => ResultWord::Pass,
+        FoundWord::Below | FoundWord::Unsteady | FoundWord::NotRecovered => ResultWord::Fail,
     }
 }
 

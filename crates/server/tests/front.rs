@@ -92,7 +92,7 @@ fn stand_ins_are_the_same_on_both_fronts() {
     // Its answers hold a moment, but a body that was not read would be refused.
     let (_front, address) = start(&Config { stand_in: StandIn::Filestash(Filestash::default()), ..config() });
     let mut client = Client::connect(address);
-    for (body, status) in [(r#"{"type":"blackhole"}"#, 200), (r#"{"type":"sftp"}"#, 501), ("nonsense", 400)] {
+    for (body, status) in [(r#"{"type":"blackhole"}"#, 200), (r#"{"type":"sftp"}"#, 403), ("nonsense", 405)] {
         let length = body.len();
         client.send(&format!("POST /api/session HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n{ajax}\r\n{body}"));
         assert_eq!(client.answer().status, status, "{body}");

@@ -108,7 +108,7 @@ fn check(gate: Gate, bound: Option<Duration>) {
         levels.len()
     );
     assert!(
-        share <= 1.0 + ABOVE && share >= 1.0 - BELOW,
+        (1.0 - BELOW..=1.0 + ABOVE).contains(&share),
         "{gate:?} {bound:?}: {passed}/s, truth {truth:.1}/s: {levels:?}"
     );
 }

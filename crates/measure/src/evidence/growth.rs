@@ -127,7 +127,7 @@ mod tests {
     /// Responses that differ by half a second hide a growth of one second from step to step, not from the whole.
     #[test]
     fn a_growth_is_seen_behind_a_wide_spread() {
-        let uneven = |time: f64| time + if (time / 0.05) as u64 % 2 == 0 { 0.0 } else { 0.15 };
+        let uneven = |time: f64| time + if ((time / 0.05) as u64).is_multiple_of(2) { 0.0 } else { 0.15 };
         assert!(Growth::of(&cohorts(1, uneven), 1.0).is_some());
     }
 

@@ -95,9 +95,8 @@ impl Backlog {
         if self.slices >= self.next_look {
             self.next_look = (self.slices as f64 * NEXT_LOOK).ceil() as u64;
             let seen = self.look().unwrap_or(Drift::Undecided);
-            // A stall looks like a backlog that grows, until the next look.
-            let first_sight = seen == Drift::Growing && self.seen != Drift::Growing;
-            self.drift = if first_sight { Drift::Undecided } else { seen };
+            // A stall looks like a backlog that grows, and chance like one that does not, until the next look.
+            self.drift = if seen == self.seen { seen } else { Drift::Undecided };
             self.seen = seen;
         }
     }
@@ -108,7 +107,7 @@ impl Backlog {
         self.offered - self.ended
     }
 
-    /// What it did at the last look; [`Drift::Growing`] only when it did so at the look before, too.
+    /// What it did at the last two looks; undecided when they differ.
     #[must_use]
     pub fn drift(&self) -> Drift {
         self.drift

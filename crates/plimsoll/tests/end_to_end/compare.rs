@@ -120,7 +120,7 @@ fn what_can_not_be_compared_is_refused_in_one_line() {
     assert!(within.stdout.contains("INCONCLUSIVE") && within.stdout.contains("unlike: paths"), "{}", within.stdout);
 
     invalid(&place.path("one"));
-    refused(&["--base", "one", "--new", "two"], 3, &["one is UNUSABLE: its counters disagree", "--unusable"]);
+    refused(&["--base", "one", "--new", "two"], 3, &["one is UNUSABLE: the counters disagree", "--unusable"]);
     let forced = place.run(["compare", "--base", "one", "--new", "two", "--unusable"]);
     assert!(forced.code != Some(3) && forced.stdout.contains("one is UNUSABLE"), "{}{}", forced.stdout, forced.stderr);
 }

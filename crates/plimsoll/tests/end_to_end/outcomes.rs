@@ -70,7 +70,7 @@ fn objects_that_were_put_and_are_lost_are_found() {
     let ended = run(&place, &endpoint, &[&["get", "--verify", "--order", "once"][..], &smaller].concat());
     let report = Report::read(&ended);
     assert_eq!((ended.code, report.cause("size_differs"), report.cause("acked_lost")), (Some(1), 6, 2));
-    assert!(ended.stderr.contains("8 answers were not those of their objects"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("8 responses had wrong or missing content"), "{}", ended.stderr);
     let ledger = server.stop();
     assert!(ledger.contains("\nfaults       2 objects lost\n"), "{ledger}");
 }

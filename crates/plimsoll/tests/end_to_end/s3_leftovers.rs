@@ -79,7 +79,10 @@ fn uploads_that_the_end_of_a_run_cuts_off_are_aborted() {
     let report = Report::read(&ended);
     let uploads = report.at("/failures/open_uploads");
     assert!(uploads["aborted"].as_u64() > Some(0), "{uploads}: {}", ended.stderr);
-    assert_eq!((&uploads["left"], uploads_on_disk(&server.store())), (&0.into(), 0), "{}", ended.stderr);
+    assert_eq!(uploads["left"], 0, "{}", ended.stderr);
+    // An upload whose beginning was cut off before its ID came is reported as possibly open.
+    let unknown = uploads["unknown"].as_u64().unwrap();
+    assert!(uploads_on_disk(&server.store()) as u64 <= unknown, "{uploads}: {}", ended.stderr);
     assert!(ended.stderr.contains("aborted"), "{}", ended.stderr);
     server.stop();
 }

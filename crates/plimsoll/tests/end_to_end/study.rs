@@ -64,7 +64,7 @@ fn a_cell_can_be_a_load_line() {
     place.write(
         "lines.yaml",
         "name: lines\ntargets: {first: {url: '${first}'}, second: {url: '${second}'}}\n\
-         settings: {duration: 1s, objective: response p99 <= 25ms}\n\
+         settings: {duration: 1s, objective: response p95 <= 25ms}\n\
          parts:\n  load: {matrix: {concurrency: [2]}}\n  \
          line: {settings: {from: 8, to: 128}, matrix: {concurrency: [line]}}\n",
     );

@@ -11,7 +11,7 @@ pub use annotations::annotations;
 pub use junit::junit;
 
 use crate::escape::escape;
-use crate::load_line::{FoundWord, LoadLine};
+use crate::load_line::LoadLine;
 use crate::number::{byte_rate, rate, share, time, were_of};
 use crate::result;
 use crate::standing;
@@ -103,11 +103,10 @@ impl Suite {
     pub fn add_line(&mut self, class: Option<&str>, label: Option<&str>, line: &LoadLine) {
         let sentence = line.sentence();
         let seconds = line.levels.iter().map(|level| level.seconds).sum();
-        let outcome = match line.found {
-            _ if line.limited_by_client => Outcome::Error(sentence.clone()),
-            FoundWord::Line | FoundWord::AtLeast => Outcome::Passed,
-            FoundWord::Below | FoundWord::Unsteady | FoundWord::NotRecovered => Outcome::Failed(sentence.clone()),
-            FoundWord::Interrupted | FoundWord::Unfinished => Outcome::Error(sentence.clone()),
+        let outcome = match result::of_line(line) {
+            ResultWord::Pass => Outcome::Passed,
+            ResultWord::Fail => Outcome::Failed(sentence.clone()),
+            ResultWord::Unusable | ResultWord::Partial => Outcome::Error(sentence.clone()),
         };
         let label = label.map(|label| format!("{}: ", escape(label))).unwrap_or_default();
         self.cases.push(Case {

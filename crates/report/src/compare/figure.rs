@@ -205,7 +205,7 @@ impl Figure {
 #[must_use]
 pub fn counts(run: &SavedRun) -> Share {
     let tally = &run.summary().stats.measured;
-    let judged = tally.completed().saturating_add(tally.dropped).saturating_add(tally.unanswered);
+    let judged = tally.completed().saturating_add(tally.dropped).saturating_add(run.summary().all.hanging());
     Share { ok: tally.ok as f64, of: judged as f64 }
 }
 

@@ -119,7 +119,7 @@ fn slots(run: &SavedRun) -> String {
 
 fn quantile(all: &KindStats, timed: Timed, q: f64) -> String {
     match percentile::timed(all, timed, q) {
-        Percentile::Between(low, high) => format!("{} … {}", time(low as f64), time(high as f64)),
+        Percentile::Between(low, high) => percentile::range(low, high),
         Percentile::Value(nanos) => time(nanos as f64),
         Percentile::TooFew { needed } => format!("n/a (needs {})", count(needed)),
         _ => "–".into(),

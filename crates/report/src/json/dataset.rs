@@ -1,9 +1,11 @@
 //! What `prepare --json` and `cleanup --json` print.
 
-use super::FORMAT;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// Version of these formats.
+const FORMAT: u32 = 1;
 
 /// A dataset that was prepared on a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -49,7 +49,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     if columns.iter().any(|column| column.ranges) {
         page.line(
             "a … b: this client was stalled, and the percentile of the target lies between that of the operations that were \
-             not affected and that of all",
+             not affected and that of all; ≤ b: too few were not affected to tell",
         );
     }
     if !run.begin.model.is_open() {
@@ -96,7 +96,7 @@ fn column(title: [&'static str; 2], head: [String; 4], samples: u64, quantile: i
 fn cell(shown: &Percentile) -> String {
     match shown {
         Percentile::Value(nanos) => time(*nanos as f64),
-        Percentile::Between(low, high) => format!("{} … {}", time(*low as f64), time(*high as f64)),
+        Percentile::Between(low, high) => percentile::range(*low, *high),
         Percentile::LongerThan(nanos) => format!("> {}", time(*nanos as f64)),
         Percentile::Failed => "failed".into(),
         Percentile::TooFew { .. } => "n/a".into(),

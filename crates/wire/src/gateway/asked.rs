@@ -45,8 +45,9 @@ impl Asked {
     #[must_use]
     pub fn of_target(target: &str) -> Option<Self> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        const PLACE: &str = "/ipfs/";
-        let mut places = path.match_indices(PLACE).map(|(at, _)| &path[at + PLACE.len()..]);
+        const PLACE: &str = "ipfs/";
+        let after_slash = path.match_indices(PLACE).filter(|(at, _)| path[..*at].ends_with('/'));
+        let mut places = after_slash.map(|(at, _)| &path[at + PLACE.len()..]);
         let (root, path) = places.find_map(|rest| {
             let (cid, path) = rest.split_once('/').unwrap_or((rest, ""));
             Some((Cid::try_from(cid).ok()?, path))

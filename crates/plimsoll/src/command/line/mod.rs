@@ -12,6 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::say;
 use clap::ValueEnum;
 use engine::plan::Plan;
+use measure::ResultWord;
 use measure::load_line::LoadUnit;
 use measure::units::parse_span;
 use report::load_line::{FoundWord, Level, LoadLine};
@@ -131,16 +132,16 @@ pub struct SearchArgs {
     #[arg(long, value_name = "PERCENT", value_parser = precision, help_heading = "Search")]
     precision: Option<f64>,
     /// Confidence at which a level that ends before its time must be decided.
-    #[arg(long, value_name = "PERCENT", value_parser = confidence, default_value = "95%", help_heading = "Search")]
+    #[arg(long, value_name = "PERCENT", value_parser = confidence, default_value = "95%", help_heading = "Search", hide_short_help = true)]
     confidence: f64,
     /// Maximum time of a level whose backlog or percentiles are not decided yet.
-    #[arg(long, value_name = "TIME", value_parser = span, default_value = "5m", help_heading = "Search")]
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "5m", help_heading = "Search", hide_short_help = true)]
     level_max: Duration,
     /// Rest between two levels.
-    #[arg(long, value_name = "TIME", value_parser = span, default_value = "0s", help_heading = "Search")]
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "0s", help_heading = "Search", hide_short_help = true)]
     rest: Duration,
     /// Time a target has, after a level that failed, to be as fast as before; more where its backlog is known to take longer.
-    #[arg(long, value_name = "TIME", value_parser = span, default_value = "60s", help_heading = "Search")]
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "60s", help_heading = "Search", hide_short_help = true)]
     recovery: Duration,
 }
 
@@ -152,10 +153,9 @@ enum Load {
     Mix(mix::Args),
 }
 
-const AFTER: &str =
-    "A level is held for -d TIME [here 5s] and to every --objective, and on a rate until its backlog is known to be steady or to
-grow. It fails when it fails twice in a row. `plimsoll line put …` and `plimsoll line mix …` search for the line of writes and of
-a mix. `plimsoll report DIR` shows a search again. --help-all prints every flag.";
+const AFTER: &str = "A level lasts -d TIME [here 5s], and on a rate until its backlog is known to be steady or to grow. \
+It must meet every --objective, and fails when it fails twice in a row. `plimsoll report DIR` shows a search again. \
+--help-all prints every flag.";
 
 /// How long a level is held unless told otherwise.
 const LEVEL_TIME: Duration = Duration::from_secs(5);
@@ -347,10 +347,10 @@ pub fn write_html(line: &LoadLine, last: Option<&SavedRun>, base: &Path, file: O
 
 /// The exit code that a search deserves.
 pub fn judge(line: &LoadLine) -> Exit {
-    match line.found {
-        FoundWord::Interrupted => execute::interrupted(),
-        _ if line.limited_by_client => Exit::Unusable,
-        FoundWord::Line | FoundWord::AtLeast | FoundWord::Unfinished => Exit::Good,
-        FoundWord::Below | FoundWord::Unsteady | FoundWord::NotRecovered => Exit::Objectives,
+    match report::result::of_line(line) {
+        _ if line.found == FoundWord::Interrupted => execute::interrupted(),
+        ResultWord::Pass | ResultWord::Partial => Exit::Good,
+        ResultWord::Unusable => Exit::Unusable,
+        ResultWord::Fail => Exit::Objectives,
     }
 }

@@ -217,7 +217,9 @@ mod tests {
         assert_eq!(Dag::new(1000).directory.to_string(), "bafybeiglvk4nuojcl6hpbxxd536lyyxj3y4aby6popnh2iffj4wfr55pku");
         let dag = Dag::new(64 << 20);
         for node in [Node::Directory, dag.file, Node::Inner(0), Node::Leaf(0), Node::Leaf(250), Node::Leaf(255)] {
-            assert_eq!(dag.find(&dag.cid(node)), Some(node));
+            // Leaves with the same bytes have the same CID.
+            let found = dag.find(&dag.cid(node)).map(|found| dag.cid(found));
+            assert_eq!(found, Some(dag.cid(node)));
         }
     }
 }

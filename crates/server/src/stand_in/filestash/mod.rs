@@ -262,7 +262,8 @@ fn ls(path: &str, entries: &[Entry], metadata: Metadata, facts: &Facts<'_>) -> A
         let name = serde_json::Value::from(entry.name.as_str());
         let kind = if entry.is_directory { "directory" } else { "file" };
         let (size, time) = (entry.size, entry.changed * 1000);
-        let fields = format!(r#"{I3}"name": {name},\n{I3}"type": "{kind}",\n{I3}"size": {size},\n{I3}"time": {time}"#);
+        let fields =
+            format!("{I3}\"name\": {name},\n{I3}\"type\": \"{kind}\",\n{I3}\"size\": {size},\n{I3}\"time\": {time}");
         match metadata {
             Metadata::None => format!("{I2}{{\n{fields}\n{I2}}}"),
             Metadata::OfFiles => {
