@@ -1,7 +1,7 @@
 //! Looks up names beside the run, so that no thread of the run loop ever waits for a resolver.
 //!
 //! One background thread asks the system's resolver; the threads of the run ask the cache here when they open a
-//! connection, at most once a second for each host. Answers are asked for again after [`FRESH`], since the addresses
+//! connection, at most once a second for each host. Answers are asked for again after `FRESH`, since the addresses
 //! of a long-lived service change.
 
 use crate::network::{NameError, Resolution};

@@ -24,6 +24,7 @@ pub fn begin() -> Begin {
         host: Host::default(),
         loopback: false,
         header: None,
+        accept_not_enough_data: false,
         insecure: false,
     }
 }
