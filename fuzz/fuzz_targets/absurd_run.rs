@@ -22,6 +22,7 @@ static RECORDS: LazyLock<Vec<Value>> = LazyLock::new(|| {
         uploads: Some(store::Uploads::default()),
         damaged: Some(store::Damaged::default()),
         fresh_below: 0,
+        probes: Some(measure::evidence::Probes::default()),
     };
     vec![
         json!({"begin": saved::begin()}),

@@ -191,3 +191,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn threads_without_a_share_of_the_operations_warm_up_as_well() {
+    let mut plan = plan();
+    let rising = [StagePlan { length: ms(231), level: 49.678_812_328_506_52 }];
+    plan.load = LoadModel::Open {
+        rate: Profile::stages(1.0, &rising).unwrap(),
+        spacing: Spacing::Constant,
+        in_flight_max: NonZeroU64::new(3).unwrap(),
+    };
+    (plan.threads, plan.warmup, plan.drain) = (3, ms(375), ms(0));
+    plan.stop =
+        StopAfter { time: Some(ms(470)), ops: NonZeroU64::new(2), bytes: NonZeroU64::new(1), ..StopAfter::default() };
+    plan.http.keep_alive = false;
+    let deeds = vec![(Deed::Answer { bytes: 27_496, parts: 1 }, 125)];
+    let server = || Unruly { deeds: deeds.clone(), requests: 0, connections: 0, refuse_every: 2 };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server()));
+    assert_eq!(summary(&plan, &intervals).verdict(true), Verdict::Valid);
+}

@@ -200,6 +200,8 @@ impl<'p> Open<'p> {
     pub fn exhausted_at(&self, timeline: &Timeline) -> Option<Instant> {
         let endless = timeline.window_end() == Instant::NEVER;
         match (self.quota, self.arrivals.peek()) {
+            // Warm-up is no part of what was asked for.
+            (_, Some(next)) if next < timeline.window_start() => None,
             (Some((0, _)), Some(next)) => Some(next.min(timeline.window_end())),
             (Some((0, _)), None) => Some(Instant::ZERO),
             (_, None) if endless => Some(Instant::ZERO),

@@ -2,7 +2,7 @@
 //!
 //! Of an operation that is marked when it starts, those that were in flight already and are still in flight when it ends
 //! have been overtaken. Where response times have nothing to do with each other, that happens as often as their spread
-//! says: E[(R' − R)⁺] / E[R], which is their Gini coefficient, whatever their distribution (the rest of an operation in
+//! says: `E[(R′ − R)⁺] / E[R]`, which is their Gini coefficient, whatever their distribution (the rest of an operation in
 //! flight has the equilibrium distribution of the renewal process, Cox 1962, §5). In one queue it happens less.
 
 use crate::clock::Instant;

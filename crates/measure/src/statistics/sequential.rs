@@ -9,10 +9,10 @@
 //! not add to the error.
 //!
 //! Slowness comes in spells: a compaction or a garbage collection delays everything for a while. The variance V is therefore
-//! that of batches: the largest that batches of 1, 2, 4 … windows show, at least [`BATCHES_MIN`] of them, and never less than
+//! that of batches: the largest that batches of 1, 2, 4 … windows show, at least `BATCHES_MIN` of them, and never less than
 //! that of independent operations. Batches cannot show a spell that has not come yet, so no variance protects a test that has
-//! seen none. [`SPELL`] does: nothing is decided before a target at its bound would have had [`SPELLS_WITHIN`] spells of that
-//! length on average, and the bound is not exceeded before slow operations fill [`SPELLS_BEYOND`] of them. A trend is
+//! seen none. `SPELL` does: nothing is decided before a target at its bound would have had `SPELLS_WITHIN` spells of that
+//! length on average, and the bound is not exceeded before slow operations fill `SPELLS_BEYOND` of them. A trend is
 //! continued to the end of the level before a level passes.
 
 use std::time::Duration;
