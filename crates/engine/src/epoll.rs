@@ -9,6 +9,7 @@ use crate::network::{Address, Connecting, Network, Ready, Resolution, ThreadUse,
 use crate::resolver::Resolver;
 use crate::wakefulness::Wakefulness;
 use crate::watch::{RunDelay, cpu_nanos};
+use measure::evidence::PathSample;
 use measure::recorder::Pacing;
 use measure::{Clock, Instant, MonotonicClock, ReadSample};
 use std::io;
@@ -232,6 +233,17 @@ impl Network for EpollNetwork {
             closing: event.closing,
         }));
         Ok(Waited { began: before, now, kept_nanos, at_once: !ready.is_empty() && now.since(before) <= AT_ONCE })
+    }
+
+    fn path(&mut self, socket: &Socket) -> Option<PathSample> {
+        let figures = socket.path_figures().ok()?;
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        Some(PathSample {
+            round_trip: nanos(figures.round_trip),
+            shortest: nanos(figures.shortest),
+            segments: u64::from(figures.sent) + u64::from(figures.received),
+            lost: u64::from(figures.resent) + u64::from(figures.out_of_order),
+        })
     }
 
     fn thread_use(&mut self) -> ThreadUse {

@@ -4,6 +4,7 @@
 //! simulated time. The loop is generic over it, so the same machine code path that is measured is the one that is
 //! tested. Errors are `std::io::Error` in both, so that they are classified in one place.
 
+use measure::evidence::PathSample;
 use measure::{Instant, ReadSample};
 use std::io;
 use std::net::SocketAddr;
@@ -159,6 +160,11 @@ pub trait Network {
 
     /// A connection is given up; dropping the socket closes it.
     fn closed(&mut self, _socket: Self::Socket) {}
+
+    /// What the kernel knows of a connection's path through the network, where it knows anything.
+    fn path(&mut self, _socket: &Self::Socket) -> Option<PathSample> {
+        None
+    }
 
     /// What this thread has used of the processor so far.
     fn thread_use(&mut self) -> ThreadUse;

@@ -3,6 +3,7 @@
 //! A limit is named for its effect: the part of the missing operations, or of the time, that it explains
 //! (docs/measurement.md). Where a run leaves two explanations, none is named.
 
+use crate::affected::Timed;
 use crate::evidence::queueing::{Load, Odds, Queueing};
 use crate::evidence::{Growth, Sort, order};
 use crate::limits::{Model, offered_too_much};
@@ -20,6 +21,8 @@ use std::fmt;
 pub enum LimitedBy {
     /// The target responded as fast as it could.
     Target,
+    /// The network between client and target was full.
+    Link,
     /// A thread of this client had no time left.
     ClientCpu,
     /// This client's network card was full.
@@ -50,6 +53,7 @@ impl fmt::Display for LimitedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Target => "target",
+            Self::Link => "link",
             Self::ClientCpu => "client CPU",
             Self::ClientNic => "client NIC",
             Self::ClientResources => "client descriptors or ports",
@@ -62,13 +66,17 @@ impl fmt::Display for LimitedBy {
     }
 }
 
-/// What is known of the client's part in the times of operations; `None` where it was not measured.
+/// What is known of the client's part in the times of operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClientPart {
-    /// Share of service time for which responses waited unread.
+    /// Share of service time for which responses waited unread; `None` where it was not measured, 0 where it is too short to
+    /// matter.
     pub service_share: Option<f64>,
-    /// Share of the operations that a stall of the client delayed, themselves or by the queue it left behind.
-    pub affected_share: Option<f64>,
+    /// Share of the operations that a stall of the client delayed, themselves or by the queue it left behind. 0 where that
+    /// changed no percentile.
+    pub affected_share: f64,
+    /// Share of the slots' time for which operations took longer than they would have without a stall.
+    pub stalled_share: f64,
 }
 
 /// Share of the offered operations that may be missing.
@@ -77,8 +85,17 @@ const MISSED_MAX: f64 = 0.01;
 const PILED_UP_MIN: u64 = 10;
 /// Part of the time, or of a time, that the client may take before it is named.
 const CLIENT_MAX: f64 = 0.1;
-/// Lateness that is never named, in nanoseconds.
-const LATENESS_MIN: f64 = 200_000.0;
+/// Share of the operations of an open run that stalls may affect before the client is named.
+const AFFECTED_MAX: f64 = 0.05;
+/// Time that responses wait unread whatever the client does, in nanoseconds: it takes as long to wake up.
+const UNREAD_MIN: f64 = 200_000.0;
+/// Looks that make a share.
+const LOOKS_MIN: u64 = 20;
+/// Percentiles that show whether the client did something to the times.
+const SHOWN: [f64; 3] = [0.5, 0.9, 0.99];
+/// Body bytes of an attempt from which data that waits on the way says that the link is full. Responses below the initial
+/// window of a connection (RFC 6928) are there with the acknowledgement of their request.
+const LINK_BYTES: u64 = 14_600;
 /// Share of what is missing that a limit has to explain.
 const MOST: f64 = 0.5;
 /// Share of its time for which a client that could not do its work was kept from it by others.
@@ -96,7 +113,33 @@ impl Summary {
     /// What set the limit.
     #[must_use]
     pub fn limited_by(&self, model: &Model) -> LimitedBy {
-        self.limited_by_given(model, ClientPart::default())
+        self.limited_by_given(model, self.client_part())
+    }
+
+    /// The client's part in the times of operations, as far as it was measured.
+    #[must_use]
+    pub fn client_part(&self) -> ClientPart {
+        let all = &self.all;
+        let mean_service = all.service.moments().mean().unwrap_or_default();
+        let of_service = |share: f64| if share * mean_service > UNREAD_MIN { share } else { 0.0 };
+        let service_share = self.client_share().filter(|share| share.samples >= LOOKS_MIN);
+        let shows = SHOWN.iter().any(|q| all.quantile_range(Timed::Response, *q).is_some_and(|range| range.is_wide()));
+        let ended = all.ok.saturating_add(all.failed).max(1) as f64;
+        let affected = all.affected.ok.saturating_add(all.affected.failed) as f64 / ended;
+        ClientPart {
+            service_share: service_share.map(|share| of_service(share.share)),
+            affected_share: if shows { affected } else { 0.0 },
+            stalled_share: self.stalled_share(),
+        }
+    }
+
+    /// What stalls added to the response times of the operations that they affected, as a share of all response times.
+    fn stalled_share(&self) -> f64 {
+        let (all, part) = self.all.timed(Timed::Response);
+        let (sum, affected) = (all.moments().sum as f64, part.moments().sum as f64);
+        let usual = all.without(part).moments().mean().unwrap_or_default();
+        let added = (affected - part.count() as f64 * usual).max(0.0);
+        if sum > 0.0 { added / sum } else { 0.0 }
     }
 
     /// What set the limit, given what else is known of the client.
@@ -114,11 +157,12 @@ impl Summary {
         }
         match *model {
             Model::Open { in_flight_max } if missed => self.of_the_missed(in_flight_max, client),
-            Model::Open { .. } if self.is_late(client) => self.of_the_client(),
+            Model::Open { .. } if client.affected_share > AFFECTED_MAX => self.of_the_client(),
             Model::Open { .. } if self.fails() => LimitedBy::Target,
             Model::Open { .. } => LimitedBy::Rate,
             Model::Closed { .. } if self.is_slowed(client) => self.of_the_client(),
             Model::Closed { .. } if self.fails() => LimitedBy::Target,
+            Model::Closed { .. } if self.fills_link() => LimitedBy::Link,
             Model::Closed { concurrency } => self.queueing(concurrency),
         }
     }
@@ -166,7 +210,18 @@ impl Summary {
         let slots_full = self.all.slot_wait.count() > 0 || self.in_flight_peak >= in_flight_max;
         let not_taken = !slots_full && tally.dropped as f64 > MOST * self.not_carried() as f64;
         let unread = client.service_share.unwrap_or_else(|| limits.share(limits.cpu)) > MOST;
-        if late || not_taken || unread { self.of_the_client() } else { LimitedBy::Target }
+        match (late || not_taken || unread, self.fills_link()) {
+            (true, _) => self.of_the_client(),
+            (false, true) => LimitedBy::Link,
+            (false, false) => LimitedBy::Target,
+        }
+    }
+
+    /// Whether bodies waited or were lost on their way between client and target.
+    fn fills_link(&self) -> bool {
+        let (traffic, attempts) = (&self.stats.traffic, self.stats.measured.attempts.max(1));
+        let moved = traffic.body.saturating_add(traffic.sent_body) / attempts;
+        moved >= LINK_BYTES && self.evidence.paths.are_full()
     }
 
     /// What kept a client from its work that it was not fast enough for.
@@ -180,32 +235,15 @@ impl Summary {
         if full { LimitedBy::ClientCpu } else { LimitedBy::SharedHost }
     }
 
-    /// Whether operations of an open run were started so late that it shows in their response times.
-    fn is_late(&self, client: ClientPart) -> bool {
-        let all = &self.all;
-        let shows = |q: f64| {
-            let (Some(lateness), Some(response)) = (all.lateness.quantile(q), all.response.quantile(q)) else {
-                return false;
-            };
-            let service = all.service.quantile(q).unwrap_or(response);
-            let allowed = LATENESS_MIN.max(CLIENT_MAX * response as f64);
-            lateness as f64 > allowed && response.saturating_sub(service) as f64 > allowed
-        };
-        match client.affected_share {
-            Some(share) => share > CLIENT_MAX,
-            None => all.response.count() >= OPERATIONS_MIN && [0.5, 0.9, 0.99].into_iter().any(shows),
-        }
-    }
-
     /// Whether the client took so much of a closed run's time that the slots did less.
     fn is_slowed(&self, client: ClientPart) -> bool {
         let limits = &self.limits;
         let sends = self.measured.traffic.sent_body > self.measured.traffic.body;
-        let stopped = limits.share(limits.frozen.max(limits.throttled));
-        match client.service_share {
-            Some(share) if !sends => share.max(stopped) > CLIENT_MAX,
-            _ => limits.share(limits.cpu.max(limits.taken)).max(stopped) > CLIENT_MAX,
-        }
+        let stopped = limits.share(limits.frozen.max(limits.throttled)).max(client.stalled_share);
+        // Where only responses move, the time for which they wait unread is all that the client can add.
+        let counted = client.service_share.is_none() || sends;
+        let seen = if counted { limits.share(limits.cpu.max(limits.taken)) } else { 0.0 };
+        client.service_share.unwrap_or_default().max(seen).max(stopped) > CLIENT_MAX
     }
 
     /// Whether operations that fail take much of the run: a dead endpoint among others sets the limit, whatever the others
@@ -279,6 +317,7 @@ impl Summary {
 mod tests {
     use super::*;
     use crate::clock::Instant;
+    use crate::evidence::PathSample;
     use crate::interval::{ClientLoad, Interval};
     use crate::sample::OpKind;
     use crate::timeline::Stage;
@@ -375,18 +414,56 @@ mod tests {
         assert_eq!((given(0.05), given(0.2)), (LimitedBy::NotDetermined, LimitedBy::ClientCpu));
     }
 
-    #[test]
-    fn an_open_run_is_limited_by_lateness_not_by_slot_wait() {
-        let late = |interval: &mut Interval| {
+    /// So many of 100 operations a second are affected by a stall.
+    fn affected(of_100: u64) -> impl Fn(&mut Interval) {
+        move |interval: &mut Interval| {
             let kind = interval.stats.kind_mut(OpKind::Get);
-            for _ in 0..30 {
-                kind.service.record(200_000);
-                kind.response.record(5_200_000);
-                kind.lateness.record(5_000_000);
+            for number in 0..100 {
+                let nanos = if number < of_100 { 5_200_000 } else { 200_000 };
+                kind.ok += 1;
+                kind.response.record(nanos);
+                kind.service.record(nanos);
+                if number < of_100 {
+                    kind.affected.ok += 1;
+                    kind.affected.response.record(nanos);
+                }
             }
+        }
+    }
+
+    #[test]
+    fn stalls_limit_an_open_run_when_they_change_its_percentiles() {
+        assert_eq!(judge(OPEN, &seconds(5, SATURATED, affected(90))), LimitedBy::ClientCpu);
+        assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), affected(6))), LimitedBy::SharedHost);
+        assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), affected(4))), LimitedBy::Rate);
+    }
+
+    #[test]
+    fn stalls_limit_a_closed_run_for_the_time_that_they_add() {
+        // 5 of 100 operations took 1.3 of 21 ms in all, or of 45 ms.
+        let judged = |of_100| judge(CLOSED, &seconds(5, ClientLoad::default(), affected(of_100)));
+        assert_eq!((judged(0), judged(1)), (LimitedBy::Concurrency, LimitedBy::SharedHost));
+    }
+
+    #[test]
+    fn data_that_waits_on_its_way_is_the_links_limit() {
+        let carried = |bytes: u64, client: ClientLoad| {
+            let run = seconds(5, client, |interval| {
+                answers(interval, 110_000);
+                interval.stats.measured.attempts = 10;
+                interval.stats.traffic.body = 10 * bytes;
+                let waiting = PathSample { round_trip: 80_000_000, shortest: 10_000, ..PathSample::default() };
+                interval.evidence.paths.add(&waiting);
+            });
+            judge(CLOSED, &run)
         };
-        assert_eq!(judge(OPEN, &seconds(5, SATURATED, late)), LimitedBy::ClientCpu);
-        assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), late)), LimitedBy::SharedHost);
+        assert_eq!(carried(100_000, ClientLoad::default()), LimitedBy::Link);
+        assert_eq!(carried(100_000, SATURATED), LimitedBy::ClientCpu, "unread responses fill the window, not the link");
+        assert_ne!(carried(1000, ClientLoad::default()), LimitedBy::Link);
+    }
+
+    #[test]
+    fn an_open_run_is_limited_by_what_is_missing_not_by_slot_wait() {
         let waiting = |interval: &mut Interval| {
             answers(interval, 200_000);
             interval.stats.kind_mut(OpKind::Get).slot_wait.record(5_000_000);

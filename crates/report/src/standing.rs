@@ -1,7 +1,7 @@
 //! What limited a run, and what a reader must know next to its numbers.
 
 use crate::escape::escape;
-use crate::number::{count, plural, rate, seconds, share, were};
+use crate::number::{count, plural, rate, seconds, share, time, were};
 use crate::result::whole_seconds;
 use measure::evidence::Probe;
 use measure::labels::VALUES_OF_A_THREAD;
@@ -48,6 +48,7 @@ pub fn because(run: &SavedRun) -> String {
     let (open, limits) = (run.begin.model.is_open(), &run.summary().limits);
     match limited_by(run) {
         LimitedBy::Target => because_of_the_target(run),
+        LimitedBy::Link => because_of_the_link(run),
         LimitedBy::ClientCpu if limits.share(limits.throttled) > THROTTLED_SHARE_MIN => format!(
             "the CPU quota of its control group kept this client from running for {} of the time: `plimsoll doctor` shows it",
             share(limits.share(limits.throttled))
@@ -100,13 +101,13 @@ fn because_of_the_target(run: &SavedRun) -> String {
             format!("{reached} and {} never started; the target answers slower than asked", were(tally.dropped))
         }
         (true, None) => match summary.growth() {
-            Some(growth) => format!(
+            Some(growth) if growth.response > 0.0 => format!(
                 "response times grew by {} over the run, and {} of {} offered had piled up at its end",
                 seconds(growth.response),
                 plural(missing, "operation"),
                 count(tally.scheduled)
             ),
-            None => {
+            _ => {
                 format!("{} of {} offered did not end in time", plural(missing, "operation"), count(tally.scheduled))
             }
         },
@@ -114,6 +115,18 @@ fn because_of_the_target(run: &SavedRun) -> String {
             Some(higher) => probed(run, "so operations waited for each other at the target", higher),
             None => "operations waited for each other at the target; the client had time to spare".into(),
         },
+    }
+}
+
+fn because_of_the_link(run: &SavedRun) -> String {
+    let paths = &run.summary().evidence.paths;
+    match paths.round_trips() {
+        Some((loaded, free)) if loaded > 2.0 * free => format!(
+            "data waits on its way between client and target: round trips of {} under this load, {} without",
+            time(loaded),
+            time(free)
+        ),
+        _ => "data is lost on its way between client and target".into(),
     }
 }
 

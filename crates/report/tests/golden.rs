@@ -190,6 +190,7 @@ fn every_limit_is_shown_and_says_why() {
         ("client_limited", LimitedBy::ClientCpu),
         ("open_late", LimitedBy::ClientCpu),
         ("client_nic", LimitedBy::ClientNic),
+        ("link_full", LimitedBy::Link),
         ("shared_host", LimitedBy::SharedHost),
         ("concurrency", LimitedBy::Concurrency),
         ("rate", LimitedBy::Rate),

@@ -16,6 +16,7 @@ pub mod file;
 pub mod limits;
 pub mod memory;
 mod options;
+pub mod path;
 pub mod poll;
 pub mod process;
 pub mod resolve;

@@ -107,6 +107,14 @@ impl<S> Transport<S> {
         self.tls_mut().map_or(0, Session::settle_all)
     }
 
+    /// The socket, where there is one.
+    pub fn socket(&self) -> Option<&S> {
+        match self {
+            Self::Socket { socket, .. } => Some(socket),
+            Self::Stream { .. } => None,
+        }
+    }
+
     /// The socket, to be closed.
     pub fn into_socket(self) -> Option<S> {
         match self {

@@ -30,6 +30,9 @@ pub struct Cohort {
     pub response_nanos: u64,
     /// Σ of their lateness, in nanoseconds.
     pub late_nanos: u64,
+    /// Operations that ended within the span, whenever they were due.
+    #[serde(default)]
+    pub left: u64,
 }
 
 impl Cohort {
@@ -101,6 +104,7 @@ impl Cohorts {
         cohort.ended += 1;
         cohort.response_nanos = cohort.response_nanos.saturating_add(sample.response_nanos());
         cohort.late_nanos = cohort.late_nanos.saturating_add(sample.lateness_nanos());
+        self.at(sample.end.nanos_since(timeline.window_start())).left += 1;
     }
 
     fn add(&mut self, other: &Cohort) {
@@ -112,6 +116,7 @@ impl Cohorts {
         mine.ended = mine.ended.saturating_add(other.ended);
         mine.response_nanos = mine.response_nanos.saturating_add(other.response_nanos);
         mine.late_nanos = mine.late_nanos.saturating_add(other.late_nanos);
+        mine.left = mine.left.saturating_add(other.left);
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {

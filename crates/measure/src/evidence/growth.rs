@@ -2,6 +2,9 @@
 //!
 //! A target that keeps up answers the last operations as fast as the first ones, however slow it is. One that falls behind
 //! answers each later than the one before: at 1,600/s asked for and 800/s sustained, each second adds one second.
+//!
+//! Where all operations in flight share what the target or the link carries, the last ones are answered while the load ends,
+//! and their times do not grow. There, far fewer operations end than are due, in the third quarter of the time and in the last one.
 
 use crate::evidence::Cohorts;
 
@@ -15,6 +18,10 @@ const GROUP_OPERATIONS: u64 = 3;
 /// at about 0.1 %.
 const CERTAIN: f64 = 3.1;
 const CERTAIN_BY_FEW: f64 = 12.0;
+/// A target that keeps up ends about as many operations as are due: not less than this share of them, and not by so many
+/// standard errors of random arrivals less.
+const LEFT_SHARE: f64 = 0.85;
+const LEFT_ERRORS: f64 = 4.0;
 
 /// How response times grew over the window of an open run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -25,6 +32,28 @@ pub struct Growth {
     pub lateness: f64,
     /// Operations that had piled up when the schedule ended.
     pub piled_up: u64,
+}
+
+/// Operations of a stretch of time: due in it, and ended in it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    due: f64,
+    left: f64,
+}
+
+impl Flow {
+    fn within(cohorts: &Cohorts, from: f64, until: f64) -> Self {
+        let inside = cohorts.all().iter().filter(|cohort| (from..until).contains(&cohort.middle()));
+        inside.fold(Self::default(), |sum, cohort| Self {
+            due: sum.due + cohort.scheduled as f64,
+            left: sum.left + cohort.left as f64,
+        })
+    }
+
+    fn falls_behind(&self) -> bool {
+        let behind = self.due - self.left;
+        self.left < LEFT_SHARE * self.due && behind > LEFT_ERRORS * self.due.sqrt()
+    }
 }
 
 /// Means of a group of cohorts, in seconds.
@@ -39,7 +68,31 @@ impl Growth {
     /// The growth over a schedule of so many seconds; `None` where response times do not certainly grow.
     #[must_use]
     pub fn of(cohorts: &Cohorts, seconds: f64) -> Option<Self> {
-        GROUPS.into_iter().find_map(|most| Self::of_groups(cohorts, seconds, most))
+        let groups = GROUPS.into_iter().find_map(|most| Self::of_groups(cohorts, seconds, most));
+        groups.or_else(|| Self::of_departures(cohorts, seconds))
+    }
+
+    /// From how many operations end in the time in which others are due.
+    fn of_departures(cohorts: &Cohorts, seconds: f64) -> Option<Self> {
+        let quarter = seconds / 4.0;
+        let flows = [2.0, 3.0].map(|begun| Flow::within(cohorts, begun * quarter, (begun + 1.0) * quarter));
+        let groups = groups(cohorts, GROUPS[0]);
+        let (first, last) = (groups.first()?, groups.last()?);
+        // A slow target has answered nothing yet of what is due.
+        if first.response > 2.0 * quarter || !flows.iter().all(Flow::falls_behind) {
+            return None;
+        }
+        let all = Flow::within(cohorts, 0.0, seconds);
+        // Runs that were saved by earlier versions do not say when operations ended.
+        if all.left == 0.0 {
+            return None;
+        }
+        let in_flight = all.due * first.response / seconds;
+        Some(Self {
+            response: (last.response - first.response).max(0.0),
+            lateness: (last.lateness - first.lateness).max(0.0),
+            piled_up: (all.due - all.left - in_flight).max(0.0) as u64,
+        })
     }
 
     fn of_groups(cohorts: &Cohorts, seconds: f64, most: usize) -> Option<Self> {
@@ -110,6 +163,7 @@ mod tests {
             cohort.scheduled += 1;
             cohort.ended += 1;
             cohort.response_nanos += nanos;
+            cohorts.at(millisecond * 1_000_000 + nanos).left += 1;
         }
         cohorts
     }
@@ -122,6 +176,38 @@ mod tests {
             let half = seconds * 500;
             assert!(growth.piled_up.abs_diff(half) < half / 20, "{growth:?}");
         }
+    }
+
+    /// All operations share 50/s of which 100/s are due, as on a full link: the first ones take long, the last ones end
+    /// together.
+    #[test]
+    fn operations_that_share_too_little_pile_up_without_growing_times() {
+        let mut cohorts = Cohorts::default();
+        for number in 0..400_u64 {
+            let due = number * 10_000_000;
+            let response = (4.0 - 3.0 * (-(number as f64) / 60.0).exp()) * 1e9;
+            let cohort = cohorts.at(due);
+            (cohort.scheduled, cohort.ended) = (cohort.scheduled + 1, cohort.ended + 1);
+            cohort.response_nanos += response as u64;
+            cohorts.at(due + response as u64).left += 1;
+        }
+        let growth = Growth::of_departures(&cohorts, 4.0).unwrap();
+        assert!((150..400).contains(&growth.piled_up) && growth.response > 1.0, "{growth:?}");
+    }
+
+    #[test]
+    fn a_stall_or_a_slow_target_keeps_up() {
+        let departures = |response: &dyn Fn(f64) -> f64| Growth::of_departures(&cohorts(9, response), 9.0);
+        assert_eq!(departures(&|_| 0.01), None);
+        assert_eq!(departures(&|_| 4.0), None);
+        assert_eq!(departures(&|_| 5.0), None, "the first of them are not there before the last half");
+        assert_eq!(
+            departures(&|time| if (4.0..7.0).contains(&time) { 7.0 - time } else { 0.01 }),
+            None,
+            "a stall of 3 s"
+        );
+        assert_eq!(departures(&|time| if time < 5.0 { 0.01 } else { 0.3 }), None);
+        assert!(departures(&|time| time).is_some(), "half of what is due");
     }
 
     /// Responses that differ by half a second hide a growth of one second from step to step, not from the whole.

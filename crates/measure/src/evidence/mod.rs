@@ -4,12 +4,13 @@
 //! grow for as long as the run lasts. A closed run has the same number of operations in flight throughout, so one moment
 //! of it looks like any other. What tells is where that number changes: the first operations of all slots find the target
 //! empty, and the last ones see it drain ([`EdgeOp`]). Between the two, operations that wait in one queue do not overtake
-//! each other ([`Order`]).
+//! each other ([`Order`]). On a full link, data waits on the way ([`Paths`]).
 
 pub mod cohort;
 pub mod edge;
 pub mod growth;
 pub mod order;
+pub mod path;
 pub mod probe;
 pub mod queueing;
 
@@ -17,6 +18,7 @@ pub use cohort::{Cohort, Cohorts};
 pub use edge::{EdgeOp, Edges};
 pub use growth::Growth;
 pub use order::Order;
+pub use path::{PathSample, Paths};
 pub use probe::{Probe, Probes};
 
 use crate::clock::Instant;
@@ -38,6 +40,9 @@ pub struct Evidence {
     /// How often operations overtook each other; closed model.
     #[serde(default, skip_serializing_if = "Order::is_empty")]
     pub order: Order,
+    /// What the kernel knows of the connections' path through the network.
+    #[serde(default, skip_serializing_if = "Paths::is_empty")]
+    pub paths: Paths,
     /// When the schedule of a fixed number of operations had no more to ask for; open model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule_end: Option<Instant>,
@@ -49,6 +54,7 @@ impl Evidence {
         self.cohorts.merge(&other.cohorts);
         self.edges.merge(&other.edges);
         self.order.merge(&other.order);
+        self.paths.merge(&other.paths);
         self.schedule_end = match (self.schedule_end, other.schedule_end) {
             (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
             (mine, theirs) => mine.or(theirs),

@@ -45,6 +45,8 @@ pub struct AccountingChecks {
 pub enum LimitWord {
     /// The target answered as fast as it could.
     Target,
+    /// The network between client and target was full.
+    Link,
     /// A thread of the client had no time left.
     ClientCpu,
     /// The client's network card was full.

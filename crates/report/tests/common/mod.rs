@@ -2,7 +2,7 @@
 //! come out on every machine.
 
 use measure::chains::HopSample;
-use measure::evidence::{Evidence, Probe, Probes};
+use measure::evidence::{Evidence, PathSample, Probe, Probes};
 use measure::recorder::Pacing;
 use measure::sample::{AttemptKind, AttemptSample, Example, OpSample};
 use measure::{
@@ -347,6 +347,18 @@ pub fn client_nic() -> SavedRun {
     SavedRun::of(begin, &intervals, Some(end))
 }
 
+/// Bodies of 100 kB over a link on which data waits for 80 ms.
+pub fn link_full() -> SavedRun {
+    let op = |index: u64| Op::ok(index * 100 * MS, index * 100 * MS + 95 * MS + index % 7 * 1000, 100_000);
+    let ops: Vec<Op> = (0..100).map(op).collect();
+    let begin = begin(Model::Closed { concurrency: 1 }, "closed, 1 slot, 100 operations", None);
+    let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(10)));
+    let mut intervals = loaded(simulate(timeline, Pacing::Immediate, &ops, &[], &PLAIN), CALM);
+    let waiting = PathSample { round_trip: 80 * MS, shortest: MS / 10, ..PathSample::default() };
+    intervals.iter_mut().for_each(|interval| interval.evidence.paths.add(&waiting));
+    SavedRun::of(begin, &intervals, Some(ended(EndReason::Completed, 10 * SECOND)))
+}
+
 pub fn shared_host() -> SavedRun {
     let crowded = ClientLoad { busy: 0.68, unread: 0.8, run_delay: 0.3, ..CALM };
     let (begin, intervals, end) = closed_run(crowded, EndReason::Completed, 10 * SECOND);
@@ -577,6 +589,7 @@ pub fn cases() -> Vec<(&'static str, SavedRun)> {
         ("hostile", hostile()),
         ("begin_only", begin_only()),
         ("client_nic", client_nic()),
+        ("link_full", link_full()),
         ("shared_host", shared_host()),
         ("concurrency", concurrency()),
         ("rate", rate()),
