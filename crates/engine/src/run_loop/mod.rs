@@ -34,6 +34,7 @@ pub mod log;
 mod op;
 pub mod open_uploads;
 mod pacer;
+mod paths;
 mod reader;
 mod receive;
 mod redirect;
@@ -65,6 +66,7 @@ use measure::{Instant, Interval, Recorder};
 use op::Slot;
 use open_uploads::OpenUploads;
 use pacer::Pacer;
+use paths::PathWatch;
 use stall::StallWatch;
 use std::collections::VecDeque;
 use std::io;
@@ -80,8 +82,6 @@ const BUFFER_BYTES: usize = 1 << 20;
 const BURST: usize = 32;
 /// A thread that takes so long from one step to the next was kept from running: waits and steps are far shorter.
 const FROZEN_MIN: std::time::Duration = std::time::Duration::from_millis(150);
-/// Connections whose path is asked for at the end of an interval: each costs a system call.
-const PATHS_MAX: usize = 16;
 /// How soon names that are being looked up are asked for again.
 const NAME_POLL: std::time::Duration = std::time::Duration::from_millis(1);
 
@@ -180,6 +180,7 @@ pub struct RunLoop<'p, N: Network> {
     stepped: Instant,
     /// Time for which finished work could not be handed over, since the interval began.
     held_up_nanos: u64,
+    path_watch: PathWatch,
     stall_watch: StallWatch,
 }
 
@@ -256,6 +257,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             used: ThreadUse::default(),
             stepped: start,
             held_up_nanos: 0,
+            path_watch: PathWatch::default(),
             stall_watch,
         }
     }
@@ -391,15 +393,6 @@ impl<'p, N: Network> RunLoop<'p, N> {
         interval.client.unread = self.polls_at_once as f64 / self.polls.max(1) as f64;
         (self.used, self.polls, self.polls_at_once, self.held_up_nanos) = (used, 0, 0, 0);
         self.look_at_paths(net);
-    }
-
-    /// Asks the kernel about the paths of some connections.
-    fn look_at_paths(&mut self, net: &mut N) {
-        let opened = self.connections.iter().filter(|(_, connection)| connection.state != State::Opening);
-        let sockets = opened.filter_map(|(_, connection)| connection.transport.socket());
-        let samples: Vec<_> = sockets.take(PATHS_MAX).filter_map(|socket| net.path(socket)).collect();
-        let paths = &mut self.recorder.current_mut().evidence.paths;
-        samples.iter().for_each(|sample| paths.add(sample));
     }
 
     /// When something will be to do, unless a socket becomes ready before.
