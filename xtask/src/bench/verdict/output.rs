@@ -5,6 +5,9 @@ use crate::process::End;
 use serde::Deserialize;
 use serde_json::Value;
 
+/// A schedule was kept when this share of what it asked for was carried out.
+const CARRIED_OUT_MIN: f64 = 0.99;
+
 /// The result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Word {
@@ -48,9 +51,9 @@ impl Word {
 pub struct Printed {
     /// Which, from 0 to 1.
     pub q: f64,
-    /// Lower end of its interval, or the value itself.
+    /// Lower end of its interval, or the value itself; 0 where it is unknown, as in `≤ 26 ms`.
     pub low: f64,
-    /// Upper end of its interval, or the value itself.
+    /// Upper end of its interval, or the value itself; infinite where it is unknown.
     pub high: f64,
 }
 
@@ -61,10 +64,12 @@ pub struct Output {
     pub word: Word,
     /// What set the limit.
     pub limit: Limit,
-    /// Operations that the load asked for, and those that succeeded.
+    /// Operations that the load asked for.
     pub offered: u64,
     /// Operations that succeeded.
     pub ok: u64,
+    /// Operations that failed at the target.
+    pub failed: u64,
     /// Percentiles.
     pub printed: Vec<Printed>,
     /// Statements that cannot be true together.
@@ -82,6 +87,7 @@ impl Output {
                 limit: Limit::NotDetermined,
                 offered: 0,
                 ok: 0,
+                failed: 0,
                 printed: Vec::new(),
                 contradictions: Vec::new(),
             };
@@ -91,10 +97,16 @@ impl Output {
         let word = word(&report).unwrap_or(by_code);
         let number = |place| report.pointer(place).and_then(Value::as_u64).unwrap_or(0);
         let (offered, ok) = (number("/operations/offered"), number("/operations/ok"));
-        let mut output =
-            Self { word, limit: limit(&report)?, offered, ok, printed: printed(&report), contradictions: Vec::new() };
+        let failed = number("/operations/failed");
+        let (limit, printed) = (limit(&report)?, printed(&report));
+        let mut output = Self { word, limit, offered, ok, failed, printed, contradictions: Vec::new() };
         output.contradictions = output.contradictions(by_code, &report);
         Ok(output)
+    }
+
+    /// Whether too few of the operations that were asked for were carried out.
+    pub fn is_short(&self) -> bool {
+        ((self.ok + self.failed) as f64) < CARRIED_OUT_MIN * self.offered as f64
     }
 
     fn contradictions(&self, by_code: Word, report: &Value) -> Vec<&'static str> {
@@ -133,18 +145,28 @@ fn limit(report: &Value) -> Result<Limit, String> {
 
 fn printed(report: &Value) -> Vec<Printed> {
     let quantiles = report.pointer("/times/response/quantiles").and_then(Value::as_array);
+    let quantiles: Vec<&Value> = quantiles.into_iter().flatten().collect();
+    // Older programs print no ranges at all.
+    let has_ranges = quantiles.iter().any(|quantile| quantile.get("low_nanos").is_some());
+    let each = quantiles.into_iter().filter_map(|quantile| one(quantile, has_ranges));
     // The maximum is one operation, not a percentile.
-    quantiles.into_iter().flatten().filter_map(one).filter(|printed| printed.q < 1.0).collect()
+    each.filter(|printed| printed.q < 1.0).collect()
 }
 
-fn one(quantile: &Value) -> Option<Printed> {
+/// A percentile that was printed, and not only named. An end that is not stated is unknown.
+fn one(quantile: &Value, has_ranges: bool) -> Option<Printed> {
     let seconds = |value: &Value| value.as_f64().map(|nanos| nanos / 1e9);
-    let value = quantile.get("nanos").and_then(seconds);
-    let end = |index, name| {
-        let interval = quantile.get("interval").and_then(|interval| interval.get(index)).or_else(|| quantile.get(name));
-        interval.and_then(seconds).or(value)
-    };
-    Some(Printed { q: quantile.get("q")?.as_f64()?, low: end(0, "low_nanos")?, high: end(1, "high_nanos")? })
+    let q = quantile.get("q")?.as_f64()?;
+    if let Some(interval) = quantile.get("interval") {
+        let end = |index| interval.get(index).and_then(seconds);
+        return Some(Printed { q, low: end(0).unwrap_or(0.0), high: end(1)? });
+    }
+    let value = quantile.get("nanos").and_then(seconds)?;
+    if quantile.get("state").and_then(Value::as_str) == Some("longer_than") {
+        return Some(Printed { q, low: value, high: f64::INFINITY });
+    }
+    let low = if has_ranges { quantile.get("low_nanos").and_then(seconds).unwrap_or(0.0) } else { value };
+    Some(Printed { q, low, high: value })
 }
 
 fn notes(report: &Value, name: &str) -> bool {
@@ -179,6 +201,32 @@ mod tests {
         assert_eq!(output.printed, [Printed { q: 0.5, low: 0.001, high: 0.003 }]);
         assert_eq!(output.contradictions, [""; 0]);
         assert_eq!(read(&new, 3).contradictions.len(), 2);
+    }
+
+    #[test]
+    fn an_end_that_is_not_stated_is_unknown() {
+        let quantiles = json!([
+            {"q": 0.5, "nanos": 4e6, "low_nanos": 4e6, "state": "value"},
+            {"q": 0.75, "nanos": 4e6, "low_nanos": 2e6, "state": "value"},
+            {"q": 0.9, "nanos": 4e6, "low_nanos": 0, "state": "value"},
+            {"q": 0.95, "nanos": 4e6, "low_nanos": null, "state": "value"},
+            {"q": 0.98, "nanos": 4e6, "state": "value"},
+            {"q": 0.99, "nanos": 4e6, "low_nanos": 4e6, "state": "longer_than"},
+            {"q": 0.999, "nanos": null, "low_nanos": null, "state": "too_few"},
+        ]);
+        let report = json!({"times": {"response": {"quantiles": quantiles}}});
+        let ends: Vec<_> = printed(&report).iter().map(|printed| (printed.low * 1e3, printed.high * 1e3)).collect();
+        let longer = (4.0, f64::INFINITY);
+        assert_eq!(ends, [(4.0, 4.0), (2.0, 4.0), (0.0, 4.0), (0.0, 4.0), (0.0, 4.0), longer]);
+    }
+
+    #[test]
+    fn what_failed_was_carried_out_and_what_was_dropped_was_not() {
+        let run = |offered, ok, failed| {
+            let operations = json!({"offered": offered, "ok": ok, "failed": failed});
+            read(&json!({"limited_by": "rate", "operations": operations}), 0).is_short()
+        };
+        assert!(!run(1000, 990, 0) && !run(1000, 0, 990) && run(1000, 989, 0) && !run(0, 0, 0));
     }
 
     #[test]
