@@ -98,6 +98,8 @@ pub enum Cause {
     Rate,
     /// The same, at nginx.
     RateNginx,
+    /// Few slots at a target with much to spare, without a look at other numbers of slots.
+    OneLevel,
 }
 
 /// How the load is made.
@@ -107,6 +109,16 @@ pub enum Model {
     Open,
     /// By slots.
     Closed,
+}
+
+impl Model {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+        }
+    }
 }
 
 /// Which way the bodies go.
@@ -170,6 +182,8 @@ const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
+const WARMUP: Duration = ms(1_000);
+
 const FAST: Discipline =
     Discipline { servers: 0, service: Duration::ZERO, exponential: false, rate: 0, size: 1024, stall: None };
 
@@ -186,7 +200,7 @@ impl Cause {
         match self {
             Self::ClientBursts | Self::SharedHostLowRate | Self::Rate => Variant { model: Open, ..all },
             Self::RateNginx => Variant { model: Open, direction: Get, ..all },
-            Self::Concurrency => Variant { model: Closed, ..all },
+            Self::Concurrency | Self::OneLevel => Variant { model: Closed, ..all },
             Self::ConcurrencyNginx => Variant { model: Closed, direction: Get, ..all },
             _ if self.is_signed() => Variant { model: Closed, direction: Put, protocol: Protocol::Http1 },
             Self::Descriptors | Self::Ports => Variant { model: Closed, direction: Get, protocol: Protocol::Http1 },
@@ -200,8 +214,9 @@ impl Cause {
         match self {
             Self::TargetDelay => Discipline { service: ms(20), ..FAST },
             Self::TargetExponential => Discipline { service: ms(20), exponential: true, ..FAST },
-            // 16 % of 5 s: not a share that is itself printed as a percentile, where one operation more or less decides.
-            Self::TargetStall => Discipline { service: ms(5), stall: Some((ms(1500), ms(800))), ..FAST },
+            // 14 % of 5 s and 17.5 % of 4 s: not a share that is itself printed as a percentile, where one operation more or less
+            // decides. It begins after the warm-up.
+            Self::TargetStall => Discipline { service: ms(5), stall: Some((WARMUP + ms(1500), ms(700))), ..FAST },
             Self::TargetQueue => queue,
             Self::TargetQueueExponential => Discipline { exponential: true, ..queue },
             Self::TargetRateCap => Discipline { servers: 1, rate: 10_000_000, size: 50_000, ..FAST },
@@ -211,7 +226,7 @@ impl Cause {
             }
             _ if self.is_signed() => Discipline { size: 1 << 20, ..FAST },
             Self::LinkFull => Discipline { size: 100_000, ..FAST },
-            Self::Concurrency => Discipline { service: ms(5), ..FAST },
+            Self::Concurrency | Self::OneLevel => Discipline { service: ms(5), ..FAST },
             Self::Rate | Self::SharedHostLowRate => Discipline { service: ms(2), ..FAST },
             _ => FAST,
         }
@@ -221,10 +236,8 @@ impl Cause {
     pub fn amount(self) -> Amount {
         let of = |rate, slots| Amount { rate, slots };
         match self {
-            Self::TargetDelay | Self::TargetExponential | Self::Rate | Self::Concurrency | Self::RateNginx => {
-                of(300, 8)
-            }
-            Self::TargetStall => of(300, 8),
+            Self::TargetDelay | Self::TargetExponential | Self::TargetStall => of(300, 8),
+            Self::Rate | Self::RateNginx | Self::Concurrency | Self::OneLevel => of(300, 8),
             // 200/s is what these carry.
             Self::TargetQueue | Self::TargetQueueExponential | Self::TargetRateCap => of(380, 16),
             // More than a quota of a few percent can do.
@@ -250,6 +263,8 @@ impl Cause {
             // It would serve more at once in the same time: what limits is how many there are.
             Self::TargetDelay | Self::TargetExponential if open => &[Rate],
             Self::TargetDelay | Self::TargetExponential | Self::Concurrency | Self::ConcurrencyNginx => &[Concurrency],
+            // One number of slots does not always tell the two apart.
+            Self::OneLevel => &[Concurrency, NotDetermined],
             // All that was asked for was served, some of it late. Slots lost what they would have done meanwhile.
             Self::TargetStall if open => &[Rate],
             Self::TargetStall => &[Target, Concurrency],
@@ -295,6 +310,7 @@ impl Cause {
             Self::ConcurrencyNginx => "concurrency-nginx",
             Self::Rate => "rate",
             Self::RateNginx => "rate-nginx",
+            Self::OneLevel => "one-level",
         }
     }
 
@@ -307,6 +323,27 @@ impl Cause {
     /// what is taken from the client is what limits the run.
     pub fn is_signed(self) -> bool {
         matches!(self, Self::ClientSignedUpload | Self::ClientNeighbor | Self::SharedHost)
+    }
+
+    /// How long its load lasts before anything counts. Closed and open runs begin with handshakes, which the log of the target does
+    /// not show. Where connections are what is planted, nothing comes before.
+    pub fn warmup(self) -> Duration {
+        if matches!(self, Self::Ports | Self::Descriptors) { Duration::ZERO } else { WARMUP }
+    }
+
+    /// Whether the program is to look at other numbers of slots as well: one does not always tell target from slots.
+    pub fn is_probed(self, variant: Variant) -> bool {
+        let asks = matches!(
+            self,
+            Self::TargetDelay
+                | Self::TargetExponential
+                | Self::TargetQueue
+                | Self::TargetQueueExponential
+                | Self::TargetRateCap
+                | Self::Concurrency
+                | Self::ConcurrencyNginx
+        );
+        asks && variant.model == Model::Closed
     }
 
     /// How long its runs are, where that is fixed.
@@ -326,7 +363,7 @@ impl Cause {
 impl Variant {
     /// In words.
     pub fn text(self) -> String {
-        let model = if self.model == Model::Open { "open" } else { "closed" };
+        let model = self.model.text();
         let direction = if self.direction == Direction::Get { "get" } else { "put" };
         let protocol = match self.protocol {
             Protocol::Http1 => "HTTP/1.1",

@@ -1,7 +1,8 @@
 //! The confusion matrix: what was planted against what was named.
 
-use super::causes::Limit;
+use super::causes::{Limit, Model};
 use super::output::Word;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// One run, judged.
@@ -9,13 +10,15 @@ use std::collections::BTreeMap;
 pub struct Judged {
     /// The row.
     pub row: &'static str,
+    /// How its load was made.
+    pub model: Model,
     /// What the program named.
     pub named: Limit,
     /// Whether that is one of the names that are right.
     pub named_right: bool,
     /// The result.
     pub word: Word,
-    /// Whether a printed percentile misses the truth; `None` where the truth is not known.
+    /// Whether a printed percentile misses the truth, or a schedule was not kept; `None` where the truth is not known.
     pub spoiled: Option<bool>,
     /// Statements of the program that contradict each other.
     pub contradictions: usize,
@@ -32,9 +35,9 @@ pub struct Row {
     pub named: BTreeMap<Limit, u32>,
     /// How often each result came.
     pub words: BTreeMap<Word, u32>,
-    /// Runs of which a percentile misses the truth.
+    /// Runs of which a percentile misses the truth, or the schedule was not kept.
     pub spoiled: u32,
-    /// Runs of which all percentiles hold it.
+    /// Runs of which all percentiles hold the truth, and the schedule was kept.
     pub sound: u32,
     /// Spoiled runs that passed.
     pub pass_on_spoiled: u32,
@@ -62,6 +65,19 @@ impl Row {
         f64::from(self.right) / f64::from(self.runs.max(1))
     }
 
+    /// The counts that matter, as JSON.
+    pub fn json(&self) -> Value {
+        json!({
+            "runs": self.runs,
+            "right": self.right,
+            "spoiled": self.spoiled,
+            "sound": self.sound,
+            "pass_on_spoiled": self.pass_on_spoiled,
+            "unusable_on_sound": self.unusable_on_sound,
+            "contradicting": self.contradicting,
+        })
+    }
+
     /// The share of sound runs that were called unusable.
     pub fn unusable_share(&self) -> f64 {
         f64::from(self.unusable_on_sound) / f64::from(self.sound.max(1))
@@ -80,6 +96,15 @@ pub fn rows(runs: &[Judged]) -> (Vec<(&'static str, Row)>, Row) {
         all.add(run);
     }
     (rows, all)
+}
+
+/// The counts of open and closed runs, apart from each other.
+pub fn by_model(runs: &[Judged]) -> Value {
+    let of = |model| {
+        let runs: Vec<Judged> = runs.iter().filter(|run| run.model == model).cloned().collect();
+        rows(&runs).1.json()
+    };
+    json!({"open": of(Model::Open), "closed": of(Model::Closed)})
 }
 
 /// The matrix as text.
@@ -117,7 +142,8 @@ mod tests {
     use super::*;
 
     fn run(row: &'static str, named: Limit, word: Word, spoiled: Option<bool>) -> Judged {
-        Judged { row, named, named_right: named == Limit::Target, word, spoiled, contradictions: 0 }
+        let named_right = named == Limit::Target;
+        Judged { row, model: Model::Open, named, named_right, word, spoiled, contradictions: 0 }
     }
 
     #[test]
@@ -139,6 +165,16 @@ mod tests {
         let text = text(&runs);
         assert_eq!(text.len(), 4);
         assert!(text[1].starts_with("queue") && text[3].starts_with("all"), "{text:#?}");
+    }
+
+    #[test]
+    fn open_and_closed_runs_are_counted_apart() {
+        let open = run("queue", Limit::Target, Word::Pass, Some(true));
+        let closed = Judged { model: Model::Closed, spoiled: Some(false), ..open.clone() };
+        let counts = by_model(&[open, closed.clone(), closed]);
+        let at = |place| counts.pointer(place).and_then(Value::as_u64);
+        assert_eq!((at("/open/runs"), at("/open/spoiled"), at("/open/pass_on_spoiled")), (Some(1), Some(1), Some(1)));
+        assert_eq!((at("/closed/runs"), at("/closed/sound"), at("/closed/spoiled")), (Some(2), Some(2), Some(0)));
     }
 
     #[test]

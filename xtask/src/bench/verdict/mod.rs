@@ -2,8 +2,13 @@
 //! program names.
 //!
 //! Targets are nginx and a small Go server (`server.go`) that logs each request. The truth of each printed percentile is computed
-//! from the schedule and that log. A run is spoiled when a printed percentile misses the truth; a spoiled run must not pass, and a
-//! sound one must not be unusable.
+//! from the schedule and that log.
+//!
+//! A run is sound when no printed percentile misses the truth and, with a schedule, at least 99 % of what was offered was carried out:
+//! it succeeded or failed at the target. Any other run is spoiled. A spoiled run must not pass, and a sound one must not be unusable; a
+//! run of which the client could not start the load is rightly unusable.
+//!
+//! Runs begin with a second of warm-up, which counts nowhere, except where the making of connections is what is planted.
 
 mod causes;
 mod matrix;
@@ -31,7 +36,11 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
-use truth::{Load, Queue, Served};
+use truth::{Load, Queue, Served, Window};
+
+/// How long each further number of slots is measured, where the program is to look at them, and how many there are.
+const PROBE_SECONDS: u64 = 1;
+const PROBES: u64 = 2;
 
 /// Named right in so many runs of each row.
 const RIGHT_MIN: f64 = 0.95;
@@ -53,7 +62,7 @@ pub struct Args {
     /// Repeat the service times of an earlier series [default: from the clock].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Write all runs to this file as JSON.
+    /// Write all runs to this file as JSON, with the counts of open and closed ones.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(flatten)]
@@ -93,7 +102,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     print(&runs);
     if let Some(path) = &args.json {
-        let all = json!({"seed": seed, "repeats": args.repeats, "runs": lines});
+        let all = json!({"seed": seed, "repeats": args.repeats, "counts": matrix::by_model(&runs), "runs": lines});
         fs::write(path, format!("{all:#}\n")).cannot(format_args!("write {}", path.display()))?;
     }
     Ok(())
@@ -101,8 +110,8 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Prints how much there is to do.
 fn announce(causes: &[Cause], args: &Args) {
-    // Start and end of target and client, and what a backlog takes to drain.
-    const BESIDE: u64 = 2;
+    // Warm-up, start and end of target and client, and what a backlog takes to drain.
+    const BESIDE: u64 = 3;
     let each = causes.iter().map(|cause| cause.seconds().unwrap_or(args.seconds) + BESIDE);
     let minutes = (each.sum::<u64>() * u64::from(args.repeats)).div_ceil(60);
     say::line(format_args!("runs      {} rows, {} of each, about {minutes} min", causes.len(), args.repeats));
@@ -117,6 +126,10 @@ fn print(runs: &[Judged]) {
     let wrong: Vec<_> = rows.iter().filter(|(_, row)| row.right_share() < RIGHT_MIN).map(|(name, _)| *name).collect();
     let met = |met: bool| if met { "met" } else { "NOT MET" };
     say::line("");
+    say::line("sound: no printed percentile is off, and of what a schedule offered at least 99 % succeeded or failed");
+    say::line(
+        "spoiled: all others; UNUSABLE is right for these, and so it is where the client could not start the load",
+    );
     say::line(format_args!(
         "named right in at least {:.0} % of each row: {} {}",
         RIGHT_MIN * 100.0,
@@ -159,6 +172,13 @@ struct Trial {
     seed: u64,
 }
 
+impl Trial {
+    /// From the first operation to the end of what is measured.
+    fn window(self) -> Duration {
+        self.cause.warmup() + Duration::from_secs(self.seconds)
+    }
+}
+
 /// One run that was made.
 struct Done {
     trial: Trial,
@@ -166,10 +186,10 @@ struct Done {
     truths: Option<Vec<Truth>>,
 }
 
-/// A printed percentile and what it should be.
+/// A printed percentile and what it should be, in seconds: between these.
 struct Truth {
     printed: Printed,
-    seconds: f64,
+    seconds: (f64, f64),
 }
 
 impl Truth {
@@ -224,7 +244,7 @@ impl Bench {
         command.env("AWS_ACCESS_KEY_ID", "verdict").env("AWS_SECRET_ACCESS_KEY", "verdict-secret");
         let client = start(&mut command, place(trial.cause, CLIENT))?;
         around.disturb(trial.cause, client.id(), Duration::from_secs(trial.seconds))?;
-        let end = client.finish(Duration::from_secs(trial.seconds) + EXTRA)?.end;
+        let end = client.finish(trial.window() + Duration::from_secs(PROBES * PROBE_SECONDS) + EXTRA)?.end;
         let text = fs::read_to_string(path("report.json")).cannot("read the report")?;
         let runs = path("runs");
         let _ = fs::remove_dir_all(runs);
@@ -249,6 +269,12 @@ fn words(trial: Trial, url: &str) -> Vec<String> {
     let (cause, variant, amount) = (trial.cause, trial.variant, trial.cause.amount());
     let duration = format!("{}s", trial.seconds);
     let mut words: Vec<String> = ["--json", "--quiet", "--insecure", "-d", &duration].map(str::to_owned).into();
+    if !cause.warmup().is_zero() {
+        words.push(format!("--warmup={}s", cause.warmup().as_secs()));
+    }
+    if cause.is_probed(variant) {
+        words.push(format!("--probe={PROBE_SECONDS}s"));
+    }
     match variant.model {
         Model::Open => words.extend(["-R".to_owned(), amount.rate.to_string()]),
         Model::Closed => words.extend(["-c".to_owned(), amount.slots.to_string()]),
@@ -282,13 +308,16 @@ fn words(trial: Trial, url: &str) -> Vec<String> {
 /// The truth of each percentile that was printed. `None` when the target has seen nothing.
 fn truths(trial: Trial, output: &Output, log: &[Served]) -> Option<Vec<Truth>> {
     let (target, amount) = (trial.cause.discipline(), trial.cause.amount());
-    let stall = target.stall.map(|(at, length)| (at.as_secs_f64(), (at + length).as_secs_f64()));
-    let queue = Queue { servers: (target.servers > 0).then_some(target.servers as usize), stall };
-    let load = match trial.variant.model {
-        Model::Open => Load::Open(amount.rate.into()),
-        Model::Closed => Load::Closed(amount.slots),
+    let (load, late) = match trial.variant.model {
+        Model::Open => (Load::Open(amount.rate.into()), truth::first_lateness(log, amount.rate.into())),
+        Model::Closed => (Load::Closed(amount.slots), 0.0),
     };
-    let times = truth::responses(load, trial.seconds as f64, queue, &truth::work(log))?;
+    let stall = target.stall.map(|(at, length)| (late + at.as_secs_f64(), late + (at + length).as_secs_f64()));
+    let queue = Queue { servers: (target.servers > 0).then_some(target.servers as usize), stall };
+    let window = Window { warmup: trial.cause.warmup().as_secs_f64(), end: trial.window().as_secs_f64() };
+    // Slots are as many as planned until the end of the window. A backlog of a schedule is served later.
+    let counted = if trial.variant.model == Model::Closed { window.end } else { f64::INFINITY };
+    let times = truth::responses(load, window, queue, &truth::costs(log, counted))?;
     let each =
         output.printed.iter().map(|&printed| Some(Truth { printed, seconds: truth::quantile(&times, printed.q)? }));
     each.collect()
@@ -301,12 +330,26 @@ impl Done {
         let refused_right = self.output.word != Word::Refused || right.contains(&Limit::NotDetermined);
         Judged {
             row: self.trial.cause.label(),
+            model: self.trial.variant.model,
             named,
             named_right: right.contains(&named) && refused_right,
             word: self.output.word,
-            spoiled: self.truths.as_ref().map(|truths| truths.iter().any(Truth::is_off)),
+            spoiled: self.is_spoiled(),
             contradictions: self.output.contradictions.len(),
         }
+    }
+
+    /// `None` where that cannot be known.
+    fn is_spoiled(&self) -> Option<bool> {
+        if self.is_short() {
+            return Some(true);
+        }
+        self.truths.as_ref().map(|truths| truths.iter().any(Truth::is_off))
+    }
+
+    /// Whether there was a schedule that was not kept.
+    fn is_short(&self) -> bool {
+        self.trial.variant.model == Model::Open && self.output.is_short()
     }
 
     fn line(&self) -> String {
@@ -321,12 +364,14 @@ impl Done {
             .map(|truth| {
                 let Printed { q, low, high } = truth.printed;
                 let ms = |seconds: f64| format!("{:.2}", seconds * 1e3);
-                format!("p{} {}..{} ms, truth {}", q * 100.0, ms(low), ms(high), ms(truth.seconds))
+                let (least, most) = truth.seconds;
+                format!("p{} {}..{} ms, truth {}..{}", q * 100.0, ms(low), ms(high), ms(least), ms(most))
             })
             .take(2)
             .collect();
+        let short = if self.is_short() { "schedule not kept " } else { "" };
         format!(
-            "  {:<26}{:<22}{:<9}{:<12}{:<6}{:<9}{} of {} ok  {} {}",
+            "  {:<26}{:<22}{:<9}{:<12}{:<6}{:<9}{} of {} ok  {short}{} {}",
             judged.row,
             self.trial.variant.text(),
             judged.word.text(),
@@ -346,18 +391,22 @@ impl Done {
         let judged = self.judged();
         let percentile = |truth: &Truth| {
             let Printed { q, low, high } = truth.printed;
-            json!({"q": q, "low_s": low, "high_s": high, "truth_s": truth.seconds, "off": truth.is_off()})
+            let (least, most) = truth.seconds;
+            json!({"q": q, "low_s": low, "high_s": high, "truth_s": [least, most], "off": truth.is_off()})
         };
         json!({
             "row": judged.row,
             "variant": self.trial.variant.text(),
+            "model": self.trial.variant.model.text(),
             "seed": self.trial.seed,
             "result": judged.word.text(),
             "limited_by": judged.named,
             "right": judged.named_right,
             "spoiled": judged.spoiled,
+            "schedule_kept": !self.is_short(),
             "offered": self.output.offered,
             "ok": self.output.ok,
+            "failed": self.output.failed,
             "contradictions": self.output.contradictions,
             "percentiles": self.truths.iter().flatten().map(percentile).collect::<Vec<_>>(),
         })

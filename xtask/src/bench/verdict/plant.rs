@@ -119,22 +119,26 @@ impl Surroundings {
         Ok(())
     }
 
-    /// What is done to the client while it runs. Ends when the client is over.
+    /// What is done to the client while it runs. Ends when the client is over. Single stops fall into what is measured, which begins
+    /// after the warm-up and has this length.
     pub fn disturb(&mut self, cause: Cause, client: u32, length: Duration) -> Result<()> {
+        let measured = |seconds: f64| format!("{:.3}", cause.warmup().as_secs_f64() + seconds);
         match cause {
             Cause::ClientDutyCycle => self.helpers.push(stops(client, "0", "0.080", "0.020")?),
-            Cause::ClientStopped => self.helpers.push(stops(client, "1", "1", "20")?),
-            Cause::ClientBursts => self.helpers.push(stops(client, "0.5", "0.050", "0.950")?),
-            Cause::ClientThreadStopped => self.freeze_thread(client, length)?,
+            Cause::ClientStopped => self.helpers.push(stops(client, &measured(1.0), "1", "20")?),
+            Cause::ClientBursts => self.helpers.push(stops(client, &measured(0.5), "0.050", "0.950")?),
+            Cause::ClientThreadStopped => {
+                self.freeze_thread(client, cause.warmup() + Duration::from_secs(1).min(length / 3))?;
+            }
             _ => {}
         }
         Ok(())
     }
 
-    /// Freezes the busiest thread of the client for a second.
-    fn freeze_thread(&self, client: u32, length: Duration) -> Result<()> {
+    /// Freezes the busiest thread of the client for a second, after a while.
+    fn freeze_thread(&self, client: u32, after: Duration) -> Result<()> {
         let Some(group) = &self.group else { return Ok(()) };
-        std::thread::sleep(Duration::from_secs(1).min(length / 3));
+        std::thread::sleep(after);
         let thread = busiest_thread(client).ok_or_else(|| failure("the client has no threads: it has ended"))?;
         group.write("tasks", &thread.to_string())?;
         group.write("freezer.state", "FROZEN")?;

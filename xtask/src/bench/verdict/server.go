@@ -1,22 +1,30 @@
 // The server of `cargo xtask bench verdict`: slow in a way that was planned, with a log of what it did to each request.
 //
 // It shares no code with Plimsoll. TLS and HTTP/2 are those of net/http. All instants are nanoseconds of one monotonic clock.
+//
+// A request arrives when the kernel has its bytes, and is over when the kernel has the response: what the server takes in between,
+// other than the work that was planned, is latency of the target. See conn.
 package main
 
 import (
 	"bufio"
+	"context"
+	"crypto/tls"
 	"flag"
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"math/rand"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 var (
@@ -35,17 +43,29 @@ var (
 )
 
 // What happened to one request.
-type entry struct{ arrival, start, end, held, received int64 }
+type entry struct {
+	arrival  int64 // the kernel had the head of the request
+	received int64 // how much later it had the body
+	asked    int64 // the handler had the request, and asked for one of the places
+	start    int64 // it had a place: then, or when one became free
+	end      int64 // the work was done, and the place free again
+	left     int64 // the kernel had the response
+	held     int64 // for how long a planned stop held it, from start to end
+}
 
 type server struct {
 	epoch time.Time
-	slots chan struct{}
-	body  []byte
+	// The clock of the kernel's timestamps less that of the log.
+	offset atomic.Int64
+	// A place for each request that is served at once. Each holds the time since when it has been free.
+	places chan int64
+	body   []byte
+	timers sync.Pool
 
 	mutex   sync.Mutex
 	random  *rand.Rand
 	first   int64
-	entries []entry
+	entries []*entry
 }
 
 func (s *server) now() int64 { return int64(time.Since(s.epoch)) }
@@ -60,6 +80,51 @@ func (s *server) firstArrival(now int64) int64 {
 	return s.first
 }
 
+// Sleeps with a timer of the kernel: those of Go are up to a millisecond late, which is too much for short services.
+func (s *server) sleep(length time.Duration) {
+	if length <= 0 {
+		return
+	}
+	timer, _ := s.timers.Get().(*os.File)
+	if timer == nil {
+		timer = newTimer()
+	}
+	if timer == nil || !wait(timer, length) {
+		time.Sleep(length)
+		return
+	}
+	s.timers.Put(timer)
+}
+
+// A timer that is read like a file, so that waiting for it holds up no thread. Nil where there is none.
+func newTimer() *os.File {
+	const monotonic, flags = 1, syscall.O_NONBLOCK | syscall.O_CLOEXEC
+	fd, _, failed := syscall.Syscall(syscall.SYS_TIMERFD_CREATE, monotonic, flags, 0)
+	if failed != 0 {
+		return nil
+	}
+	return os.NewFile(fd, "timer")
+}
+
+// Whether the time has passed.
+func wait(timer *os.File, length time.Duration) bool {
+	raw, err := timer.SyscallConn()
+	if err != nil {
+		return false
+	}
+	setting := [2]syscall.Timespec{1: syscall.NsecToTimespec(int64(length))}
+	var failed syscall.Errno
+	err = raw.Control(func(fd uintptr) {
+		_, _, failed = syscall.Syscall6(syscall.SYS_TIMERFD_SETTIME, fd, 0, uintptr(unsafe.Pointer(&setting)), 0, 0, 0)
+	})
+	if err != nil || failed != 0 {
+		return false
+	}
+	var expirations [8]byte
+	_, err = timer.Read(expirations[:])
+	return err == nil
+}
+
 // Sleeps while the server is stopped, and returns for how long.
 func (s *server) hold(first int64) int64 {
 	now := s.now()
@@ -68,7 +133,7 @@ func (s *server) hold(first int64) int64 {
 	if now < from || now >= until {
 		return 0
 	}
-	time.Sleep(time.Duration(until - now))
+	s.sleep(time.Duration(until - now))
 	return s.now() - now
 }
 
@@ -87,37 +152,57 @@ func (s *server) draw(bytes int64) time.Duration {
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e := entry{arrival: s.now()}
+	c := r.Context().Value(connKey{}).(*conn)
+	e := &entry{arrival: c.newestRead()}
 	first := s.firstArrival(e.arrival)
 	got, err := io.Copy(io.Discard, r.Body)
 	if err != nil {
 		return
 	}
-	e.received = s.now() - e.arrival
-	if s.slots != nil {
-		s.slots <- struct{}{}
-		defer func() { <-s.slots }()
+	if got > 0 {
+		e.received = c.newestRead() - e.arrival
 	}
-	e.start = s.now()
-	e.held = s.hold(first)
 	body := s.body
 	if r.Method != http.MethodGet {
 		body = nil
 	}
-	time.Sleep(s.draw(got + int64(len(body))))
-	e.held += s.hold(first)
+	s.work(e, first, got+int64(len(body)))
 	w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 	w.Header().Set("ETag", `"0"`)
 	if _, err := w.Write(body); err != nil {
 		return
 	}
-	if flusher, ok := w.(http.Flusher); ok {
-		flusher.Flush()
-	}
-	e.end = s.now()
 	s.mutex.Lock()
 	s.entries = append(s.entries, e)
 	s.mutex.Unlock()
+	if r.ProtoMajor > 1 {
+		// The last frame is written after this function has returned, by others.
+		c.endAtNextWrite(e)
+		return
+	}
+	if flusher, ok := w.(http.Flusher); ok {
+		flusher.Flush()
+	}
+	atomic.StoreInt64(&e.left, c.newestWrite())
+}
+
+// Does the planned work, in one of the places if their number is limited.
+func (s *server) work(e *entry, first, bytes int64) {
+	e.asked = s.now()
+	e.start = e.asked
+	if s.places != nil {
+		// What it takes to wake this goroutine keeps the place from others: it is part of the work.
+		if free := <-s.places; free > e.start {
+			e.start = free
+		}
+	}
+	e.held = s.hold(first)
+	s.sleep(s.draw(bytes))
+	e.held += s.hold(first)
+	e.end = s.now()
+	if s.places != nil {
+		s.places <- e.end
+	}
 }
 
 func (s *server) writeLog() error {
@@ -129,7 +214,10 @@ func (s *server) writeLog() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, e := range s.entries {
-		fmt.Fprintf(out, "%d %d %d %d %d\n", e.arrival, e.start, e.end, e.held, e.received)
+		// Those that were never written whole are no responses.
+		if left := atomic.LoadInt64(&e.left); left > 0 {
+			fmt.Fprintf(out, "%d %d %d %d %d %d %d\n", e.arrival, e.received, e.asked, e.start, e.end, left, e.held)
+		}
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -137,24 +225,182 @@ func (s *server) writeLog() error {
 	return file.Close()
 }
 
-func listen() net.Listener {
-	listener, err := net.Listen("tcp", net.JoinHostPort(*address, "0"))
+// Samples the offset of the two clocks, now and again: the kernel stamps with the clock that is set to the time of day.
+func (s *server) followClock() {
+	sample := func() {
+		best := int64(math.MinInt64)
+		for i := 0; i < 5; i++ {
+			// One call reads the time of day first: what comes in between makes the difference smaller.
+			now := time.Now()
+			if offset := now.UnixNano() - int64(now.Sub(s.epoch)); offset > best {
+				best = offset
+			}
+		}
+		s.offset.Store(best)
+	}
+	sample()
+	go func() {
+		for range time.Tick(250 * time.Millisecond) {
+			sample()
+		}
+	}()
+}
+
+// A connection below TLS that notes when the kernel got what is read, and when it had taken what is written.
+//
+// With HTTP/1 the newest read before a handler starts is that of its request. With HTTP/2 it may be that of a later request on
+// the same connection, and the next write that of an earlier response: both make the log show a little less than it was.
+type conn struct {
+	net.Conn
+	raw    syscall.RawConn
+	server *server
+
+	mutex   sync.Mutex
+	read    int64
+	written int64
+	waiting []*entry
+}
+
+type connKey struct{}
+
+func (c *conn) newestRead() int64 {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.read
+}
+
+func (c *conn) newestWrite() int64 {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.written
+}
+
+// The response of the entry has left with the next write that begins.
+func (c *conn) endAtNextWrite(e *entry) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.waiting = append(c.waiting, e)
+}
+
+func (c *conn) Read(buffer []byte) (int, error) {
+	var control [64]byte
+	var count, length int
+	var failed error
+	err := c.raw.Read(func(fd uintptr) bool {
+		for {
+			count, length, _, _, failed = syscall.Recvmsg(int(fd), buffer, control[:], 0)
+			if failed != syscall.EINTR {
+				return failed != syscall.EAGAIN
+			}
+		}
+	})
+	if err == nil && failed != nil {
+		err = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("recvmsg", failed)}
+	}
+	if err != nil {
+		return 0, err
+	}
+	if count == 0 && len(buffer) > 0 {
+		return 0, io.EOF
+	}
+	at := c.server.received(control[:length])
+	c.mutex.Lock()
+	c.read = at
+	c.mutex.Unlock()
+	return count, nil
+}
+
+// When the kernel received what a call has read. Now, where it does not tell.
+func (s *server) received(control []byte) int64 {
+	now := s.now()
+	messages, err := syscall.ParseSocketControlMessage(control)
+	if err != nil {
+		return now
+	}
+	for _, message := range messages {
+		kind := message.Header.Level == syscall.SOL_SOCKET && message.Header.Type == syscall.SO_TIMESTAMPNS
+		if kind && len(message.Data) >= int(unsafe.Sizeof(syscall.Timespec{})) {
+			stamp := (*syscall.Timespec)(unsafe.Pointer(&message.Data[0]))
+			if at := stamp.Nano() - s.offset.Load(); at < now {
+				return at
+			}
+		}
+	}
+	return now
+}
+
+func (c *conn) Write(buffer []byte) (int, error) {
+	c.mutex.Lock()
+	waiting := c.waiting
+	c.waiting = nil
+	c.mutex.Unlock()
+	count, err := c.Conn.Write(buffer)
+	now := c.server.now()
+	c.mutex.Lock()
+	c.written = now
+	c.mutex.Unlock()
+	if err == nil {
+		for _, e := range waiting {
+			atomic.StoreInt64(&e.left, now)
+		}
+	}
+	return count, err
+}
+
+type listener struct {
+	net.Listener
+	server *server
+}
+
+func (l listener) Accept() (net.Conn, error) {
+	accepted, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := accepted.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: accepted, raw: raw, server: l.server}, nil
+}
+
+func listen(s *server) net.Listener {
+	// Connections inherit it, so that what comes before they are accepted has a time too.
+	stamp := func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) {
+			// Where that is refused, reads note their own time.
+			_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_TIMESTAMPNS, 1)
+		})
+	}
+	config := net.ListenConfig{Control: stamp}
+	bound, err := config.Listen(context.Background(), "tcp", net.JoinHostPort(*address, "0"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	return listener
+	return listener{bound, s}
+}
+
+func noteConn(all context.Context, c net.Conn) context.Context {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	return context.WithValue(all, connKey{}, c.(*conn))
 }
 
 func main() {
 	flag.Parse()
 	s := &server{epoch: time.Now(), body: make([]byte, *size), first: -1, random: rand.New(rand.NewSource(*seed))}
+	s.followClock()
 	if *servers > 0 {
-		s.slots = make(chan struct{}, *servers)
+		s.places = make(chan int64, *servers)
+		for i := 0; i < *servers; i++ {
+			s.places <- 0
+		}
 	}
-	plain, secure := listen(), listen()
+	plain, secure := listen(s), listen(s)
 	quiet := log.New(io.Discard, "", 0)
 	for _, listener := range []net.Listener{plain, secure} {
-		each := &http.Server{Handler: s, ErrorLog: quiet}
+		each := &http.Server{Handler: s, ErrorLog: quiet, ConnContext: noteConn}
 		if listener == secure {
 			go func() { log.Fatal(each.ServeTLS(secure, *certificate, *key)) }()
 		} else {

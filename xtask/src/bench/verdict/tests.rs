@@ -70,12 +70,14 @@ fn command_lines_follow_the_variant() {
     let words = |cause: Cause, repeat| {
         words(Trial { cause, variant: cause.variant(repeat), seconds: 5, seed: 1 }, "URL").join(" ")
     };
-    assert_eq!(words(Cause::TargetQueue, 0), "get --json --quiet --insecure -d 5s -R 380 URL");
-    assert_eq!(words(Cause::TargetQueue, 1), "get --json --quiet --insecure -d 5s -c 16 URL");
+    assert_eq!(words(Cause::TargetQueue, 0), "get --json --quiet --insecure -d 5s --warmup=1s -R 380 URL");
+    assert_eq!(words(Cause::TargetQueue, 1), "get --json --quiet --insecure -d 5s --warmup=1s --probe=1s -c 16 URL");
+    assert_eq!(words(Cause::OneLevel, 1), "get --json --quiet --insecure -d 5s --warmup=1s -c 8 URL");
     assert_eq!(
         words(Cause::TargetQueue, 2),
-        "put --json --quiet --insecure -d 5s -R 380 --http2 --count 1000 --size 1024 URL"
+        "put --json --quiet --insecure -d 5s --warmup=1s -R 380 --http2 --count 1000 --size 1024 URL"
     );
     assert!(words(Cause::ClientSignedUpload, 0).ends_with("--payload signed s3://bucket/objects URL"));
-    assert!(words(Cause::Ports, 0).contains("--no-keepalive"));
+    let ports = words(Cause::Ports, 0);
+    assert!(ports.contains("--no-keepalive") && !ports.contains("--warmup"), "{ports}");
 }
