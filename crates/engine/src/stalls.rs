@@ -33,6 +33,8 @@ pub(crate) struct Stalls {
     recovered: AtomicU64,
     /// Until when a thread is known to have been late.
     late_until: AtomicU64,
+    /// Length of the longest stall so far.
+    longest: AtomicU64,
     /// Time for which threads stood still, overlaps counted once, since the open stall began.
     stood_still: AtomicU64,
     /// Operations in flight before the open stall, a time average, as the bits of a float; infinite when not known.
@@ -46,6 +48,7 @@ impl Default for Stalls {
             since: AtomicU64::new(NONE),
             recovered: AtomicU64::new(0),
             late_until: AtomicU64::new(0),
+            longest: AtomicU64::new(0),
             stood_still: AtomicU64::new(0),
             level: AtomicU64::new(0),
             in_flight: (0..GAUGES).map(|_| Gauge::default()).collect(),
@@ -59,6 +62,7 @@ impl Stalls {
     #[cold]
     pub fn note(&self, from: Instant, now: Instant, level: Option<f64>) {
         let late_until = self.late_until.fetch_max(now.as_nanos(), Ordering::Relaxed);
+        self.longest.fetch_max(now.nanos_since(from), Ordering::Relaxed);
         if self.is_open() {
             let more = now.as_nanos().saturating_sub(from.as_nanos().max(late_until));
             self.stood_still.fetch_add(more, Ordering::Relaxed);
@@ -76,10 +80,12 @@ impl Stalls {
         self.since.load(Ordering::Acquire) != NONE
     }
 
-    /// Whether a stall touched an operation that was due at `intended` and ends now.
+    /// Length of the longest stall so far, in nanoseconds, if one touched an operation that was due at `intended` and ends
+    /// now.
     #[inline]
-    pub fn touch(&self, intended: Instant) -> bool {
-        self.is_open() || self.recovered.load(Ordering::Relaxed) > intended.as_nanos()
+    pub fn touch(&self, intended: Instant) -> Option<u64> {
+        let touched = self.is_open() || self.recovered.load(Ordering::Relaxed) > intended.as_nanos();
+        touched.then(|| self.longest.load(Ordering::Relaxed))
     }
 
     /// Ends the open stall if the client has caught up and the target as well. `average` is the mean number of operations
@@ -117,7 +123,7 @@ impl Stalls {
     /// Forgets all stalls: simulated threads run one after the other, each from the start of time.
     pub fn forget(&self) {
         self.since.store(NONE, Ordering::Relaxed);
-        for instant in [&self.recovered, &self.late_until] {
+        for instant in [&self.recovered, &self.late_until, &self.longest] {
             instant.store(0, Ordering::Relaxed);
         }
         self.in_flight.iter().for_each(|gauge| gauge.0.store(0, Ordering::Relaxed));
@@ -203,17 +209,17 @@ mod tests {
     #[test]
     fn a_stall_lasts_until_in_flight_is_back_at_its_level() {
         let stalls = Stalls::default();
-        assert!(!stalls.touch(at(0)));
+        assert_eq!(stalls.touch(at(0)), None);
         stalls.note(at(100), at(150), Some(2.0));
-        assert!(stalls.touch(at(140)) && stalls.is_open());
+        assert!(stalls.touch(at(140)).is_some() && stalls.is_open());
         stalls.look(at(140), at(160), Some(1.0), false);
         assert!(stalls.is_open(), "the mean of a time in which the client was late is none");
         stalls.look(at(150), at(160), Some(2.2), false);
         assert!(stalls.is_open());
         stalls.look(at(160), at(170), Some(2.05), false);
         assert!(!stalls.is_open());
-        assert!(stalls.touch(at(169)), "it was in flight");
-        assert!(!stalls.touch(at(170)));
+        assert!(stalls.touch(at(169)).is_some(), "it was in flight");
+        assert_eq!(stalls.touch(at(170)), None);
     }
 
     #[test]

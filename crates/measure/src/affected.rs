@@ -4,6 +4,9 @@
 //! The run loop marks an operation as affected when it was due or in flight between the start of a client stall and the
 //! recovery from it (docs/measurement.md). A percentile of all operations includes what the client added. A percentile of
 //! the unaffected operations includes none of it.
+//!
+//! A stall adds no more than twice its length to any operation: a request is sent later by at most that, so a target that
+//! takes requests in order is done with it later by at most that, and its response is read later by at most that.
 
 use crate::distribution::Distribution;
 use crate::enumerated;
@@ -26,6 +29,14 @@ pub struct Affected {
     pub service: Distribution,
     /// TTFB of those that succeeded, in nanoseconds.
     pub ttfb: Distribution,
+    /// The longest stall that may have affected one of them, in nanoseconds.
+    #[serde(default = "unknown_length")]
+    pub longest_nanos: u64,
+}
+
+/// Of runs that were saved before lengths were.
+fn unknown_length() -> u64 {
+    u64::MAX
 }
 
 impl Affected {
@@ -35,8 +46,15 @@ impl Affected {
         self.ok == 0 && self.failed == 0
     }
 
-    /// Adds one operation that ended.
-    pub(crate) fn add(&mut self, sample: &OpSample) {
+    /// What stalls can have added to a time at most, in nanoseconds.
+    #[must_use]
+    pub fn added_max(&self) -> u64 {
+        self.longest_nanos.saturating_mul(2)
+    }
+
+    /// Adds one operation that ended, and that stalls of at most so many nanoseconds affected.
+    pub(crate) fn add(&mut self, sample: &OpSample, longest_nanos: u64) {
+        self.longest_nanos = self.longest_nanos.max(longest_nanos);
         match sample.outcome {
             OpOutcome::Ok => {
                 self.ok += 1;
@@ -56,6 +74,7 @@ impl Affected {
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.ttfb.merge(&other.ttfb);
+        self.longest_nanos = self.longest_nanos.max(other.longest_nanos);
     }
 }
 
@@ -85,12 +104,13 @@ const WIDE_NANOS: u64 = 200_000;
 const UNAFFECTED_SHARE_MIN: f64 = 0.1;
 
 impl QuantileRange {
-    /// The range of quantile `q` of `all`, of which a client stall affected `part`. `None` without values.
+    /// The range of quantile `q` of `all`, of which client stalls affected `part`, adding at most `added_max` nanoseconds to
+    /// each. `None` without values.
     ///
     /// A stall only ever adds time, so the percentile of all operations bounds that of the target from above. Where the
     /// unaffected operations happen to be slower than all together, that is no reason to widen the range.
     #[must_use]
-    pub fn of(all: &Distribution, part: &Distribution, q: f64) -> Option<Self> {
+    pub fn of(all: &Distribution, part: &Distribution, added_max: u64, q: f64) -> Option<Self> {
         let high = all.quantile(q)?;
         if part.count() == 0 {
             return Some(Self { low: high, high });
@@ -99,7 +119,8 @@ impl QuantileRange {
         let share = unaffected.count() as f64 / all.count() as f64;
         let enough = unaffected.count() >= samples_needed(q) && share >= UNAFFECTED_SHARE_MIN;
         let low = if enough { unaffected.quantile(q) } else { Some(0) };
-        Some(Self { low: low.unwrap_or(high).min(high), high })
+        let low = low.unwrap_or(high).max(high.saturating_sub(added_max));
+        Some(Self { low: low.min(high), high })
     }
 
     /// Whether the client may have changed the percentile by more than a reader should overlook.
@@ -125,7 +146,7 @@ impl KindStats {
     #[must_use]
     pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
         let (all, part) = self.timed(timed);
-        QuantileRange::of(all, part, q)
+        QuantileRange::of(all, part, self.affected.added_max(), q)
     }
 }
 
@@ -136,13 +157,14 @@ mod tests {
     use proptest::prelude::*;
 
     const MS: u64 = 1_000_000;
+    const LONG: u64 = u64::MAX;
 
     #[test]
     fn without_affected_operations_a_percentile_is_one_number() {
         let all = of(&[MS, 2 * MS, 90 * MS]);
-        let range = QuantileRange::of(&all, &Distribution::default(), 0.5).unwrap();
+        let range = QuantileRange::of(&all, &Distribution::default(), 0, 0.5).unwrap();
         assert_eq!((range.low, range.low == range.high, range.is_wide()), (all.quantile(0.5).unwrap(), true, false));
-        assert_eq!(QuantileRange::of(&Distribution::default(), &Distribution::default(), 0.5), None);
+        assert_eq!(QuantileRange::of(&Distribution::default(), &Distribution::default(), 0, 0.5), None);
     }
 
     #[test]
@@ -152,22 +174,29 @@ mod tests {
         let mut part = Distribution::default();
         (0..600).for_each(|_| part.record(26 * MS));
         all.merge(&part);
-        let range = QuantileRange::of(&all, &part, 0.9).unwrap();
+        let range = QuantileRange::of(&all, &part, LONG, 0.9).unwrap();
         assert!(range.low.abs_diff(MS) < MS / 100 && range.high.abs_diff(26 * MS) < MS / 10, "{range:?}");
         assert!(range.is_wide());
-        assert!(!QuantileRange::of(&all, &part, 0.5).unwrap().is_wide(), "the median is not touched");
+        assert!(!QuantileRange::of(&all, &part, LONG, 0.5).unwrap().is_wide(), "the median is not touched");
     }
 
     #[test]
     fn too_few_unaffected_operations_leave_the_lower_end_open() {
         let (mut all, part) = (of(&[MS; 298]), of(&[50 * MS; 10]));
         all.merge(&part);
-        assert_eq!(QuantileRange::of(&all, &part, 0.99).unwrap().low, 0, "298 samples are not enough for p99");
+        assert_eq!(QuantileRange::of(&all, &part, LONG, 0.99).unwrap().low, 0, "298 samples are not enough for p99");
         let (mut all, part) = (of(&[2 * MS; 990]), of(&[50 * MS; 9000]));
         all.merge(&of(&[MS]));
         all.merge(&part);
-        assert_eq!(QuantileRange::of(&all, &part, 0.5).unwrap().low, 0, "less than a tenth is unaffected");
-        assert_eq!(QuantileRange::of(&part, &part, 0.5).unwrap().low, 0, "nothing was unaffected");
+        assert_eq!(QuantileRange::of(&all, &part, LONG, 0.5).unwrap().low, 0, "less than a tenth is unaffected");
+        assert_eq!(QuantileRange::of(&part, &part, LONG, 0.5).unwrap().low, 0, "nothing was unaffected");
+    }
+
+    #[test]
+    fn a_short_stall_does_not_explain_long_times() {
+        let all = of(&[5000 * MS; 400]);
+        let range = QuantileRange::of(&all, &all, 6 * MS, 0.5).unwrap();
+        assert!(range.high - range.low == 6 * MS && !range.is_wide(), "{range:?}");
     }
 
     #[test]
@@ -186,7 +215,7 @@ mod tests {
                 all.record(value);
                 if affected { part.record(value) }
             }
-            let range = QuantileRange::of(&all, &part, q).unwrap();
+            let range = QuantileRange::of(&all, &part, LONG, q).unwrap();
             prop_assert!(range.low <= range.high);
             prop_assert_eq!(Some(range.high), all.quantile(q));
         }

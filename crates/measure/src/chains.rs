@@ -265,7 +265,7 @@ mod tests {
             window: crate::sample::Moved { received: 1000, sent: 0 },
             host: LabelId(0),
             header: None,
-            affected: false,
+            affected_by: None,
         }
     }
 

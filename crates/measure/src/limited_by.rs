@@ -159,6 +159,7 @@ impl Summary {
             Model::Open { in_flight_max } if missed => self.of_the_missed(in_flight_max, client),
             Model::Open { .. } if client.affected_share > AFFECTED_MAX => self.of_the_client(),
             Model::Open { .. } if self.fails() => LimitedBy::Target,
+            Model::Open { .. } if self.fills_link() => LimitedBy::Link,
             Model::Open { .. } => LimitedBy::Rate,
             Model::Closed { .. } if self.is_slowed(client) => self.of_the_client(),
             Model::Closed { .. } if self.fails() => LimitedBy::Target,
@@ -425,6 +426,7 @@ mod tests {
                 kind.service.record(nanos);
                 if number < of_100 {
                     kind.affected.ok += 1;
+                    kind.affected.longest_nanos = 5_000_000;
                     kind.affected.response.record(nanos);
                 }
             }

@@ -429,8 +429,8 @@ impl Recorder {
         if sample.slot_wait_nanos > 0 {
             kind.slot_wait.record(sample.slot_wait_nanos);
         }
-        if sample.affected {
-            kind.affected.add(sample);
+        if let Some(longest) = sample.affected_by {
+            kind.affected.add(sample, longest);
         }
         match sample.outcome {
             OpOutcome::Ok => {
@@ -508,7 +508,7 @@ mod tests {
             window: Moved { received: 1000, sent: 0 },
             host: recorder.host_label("a:80"),
             header: None,
-            affected: false,
+            affected_by: None,
         }
     }
 

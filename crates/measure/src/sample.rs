@@ -59,8 +59,8 @@ pub struct OpSample {
     pub host: LabelId,
     /// The value of the response header that the figures are broken down by.
     pub header: Option<LabelId>,
-    /// Whether a client stall affected it.
-    pub affected: bool,
+    /// Length of the longest client stall up to its end, in nanoseconds, if one affected it.
+    pub affected_by: Option<u64>,
 }
 
 /// Body bytes that went over the wire, by direction.

@@ -362,7 +362,7 @@ impl<N: Network> RunLoop<'_, N> {
         if let Some(parts) = &op.parts {
             sample.window.sent += parts.window.sent;
         }
-        sample.affected = self.control.stalls().touch(op.intended);
+        sample.affected_by = self.control.stalls().touch(op.intended);
         self.recorder.ended(&sample);
         self.in_flight -= 1;
         if let Some(chain) = &op.chain {

@@ -377,7 +377,7 @@ impl<'p> Op<'p> {
             window: self.attempt.window,
             host: self.label,
             header: self.group,
-            affected: false,
+            affected_by: None,
         }
     }
 

@@ -18,8 +18,10 @@ use std::time::Duration;
 const LATE_MIN: Duration = Duration::from_micros(100);
 /// Nor is that below this share of the median response time: percentiles from the median up change by no more.
 const LATE_SHARE: f64 = 0.05;
-/// In the closed model, for how long a thread must have been kept from running.
-const KEPT_MIN: Duration = Duration::from_millis(10);
+/// In the closed model, for how long a thread must have been kept from running: waking up takes less.
+const KEPT_MIN: Duration = Duration::from_micros(200);
+/// There, a step that is shorter is taken for work: CPU time is not read often enough to tell.
+const LONG_STEP: Duration = Duration::from_millis(10);
 /// A response up to this length fits one segment, on any common link.
 const SEGMENT_BYTES: u64 = 1400;
 /// So many operations of a kind make a median.
@@ -37,6 +39,8 @@ pub(super) struct StallWatch {
     published: u64,
     stretch: Duration,
     cpu_nanos: u64,
+    /// Begin and end of the last wait.
+    waited: (Instant, Instant),
 }
 
 impl StallWatch {
@@ -44,7 +48,16 @@ impl StallWatch {
         let pacing = plan.load.pacing();
         let late = if pacing == Pacing::Scheduled { LATE_MIN } else { KEPT_MIN };
         let (level, stretch) = (LevelGauge::new(start), stretch(rate_at(plan, 0.0)));
-        Self { share, pacing, late, level, published: 0, stretch, cpu_nanos: 0 }
+        Self { share, pacing, late, level, published: 0, stretch, cpu_nanos: 0, waited: (start, start) }
+    }
+}
+
+impl StallWatch {
+    /// The time for which a client stood in the way of a response that came at `came` and is read at `now`. In a closed loop that
+    /// is its time to wake up: what a thread does between two waits is its work.
+    fn unread(&self, came: Instant, now: Instant) -> (Instant, Instant) {
+        let (began, woke) = self.waited;
+        if self.pacing == Pacing::Scheduled { (came, now) } else { (came.max(began), woke) }
     }
 }
 
@@ -69,6 +82,7 @@ impl<N: Network> RunLoop<'_, N> {
     #[inline]
     pub(super) fn note_stall(&mut self, net: &mut N, until: Instant, waited: Waited) {
         let late = self.stall_watch.late;
+        self.stall_watch.waited = (waited.began, waited.now);
         let overslept = waited.now.since(until.max(waited.began));
         let kept = Duration::from_nanos(waited.kept_nanos);
         if overslept > late || kept > late {
@@ -85,6 +99,9 @@ impl<N: Network> RunLoop<'_, N> {
     #[cold]
     fn note_long_step(&mut self, net: &mut N, waited: Waited) {
         let took = waited.began.since(self.stepped);
+        if took < LONG_STEP && self.stall_watch.pacing == Pacing::Immediate {
+            return;
+        }
         let working = match self.stall_watch.pacing {
             Pacing::Scheduled => Duration::ZERO,
             Pacing::Immediate => {
@@ -113,10 +130,11 @@ impl<N: Network> RunLoop<'_, N> {
         // On a connection with streams, what was read last may be another one's.
         let exact = connection.transport.carrier().is_none() && op.attempt.received_bytes <= SEGMENT_BYTES;
         self.recorder.unread(sample, now.nanos_since(sent), exact);
-        if let ReadSample::Dated { nanos, .. } = sample
-            && Duration::from_nanos(nanos) > self.stall_watch.late
-        {
-            self.stalled((now - Duration::from_nanos(nanos)).max(sent), now);
+        let ReadSample::Dated { nanos, .. } = sample else { return };
+        let came = (now - Duration::from_nanos(nanos)).max(sent);
+        let (from, until) = self.stall_watch.unread(came, now);
+        if until.since(from) > self.stall_watch.late {
+            self.stalled(from, until);
         }
     }
 

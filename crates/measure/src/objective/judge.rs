@@ -45,6 +45,11 @@ struct Around {
 }
 
 impl Around {
+    /// Share of them that lies beyond the bound.
+    fn share(self) -> f64 {
+        self.beyond as f64 / self.all.max(1) as f64
+    }
+
     /// These operations without `others`.
     fn without(self, others: Self) -> Self {
         Self {
@@ -175,9 +180,15 @@ impl Objective {
                 all.without(lost).without(Around { all: failed, beyond: failed, undecided: 0 })
             }
             Metric::Time(timed, _) => {
-                let undisturbed = all.without(lost).without(timed.disturbed(&own, self.bound));
+                let all = all.without(lost);
+                let disturbed = timed.disturbed(&own, self.bound);
+                let calm = all.without(disturbed);
+                // Times that no stall can explain are the target's, whatever the other disturbed ones would have been.
+                let explained = disturbed.beyond.saturating_sub(timed.certain(&own, self.bound));
+                let at_least = Around { beyond: all.beyond.saturating_sub(explained), ..all };
                 let read_late = read_late(summary, own.timed(timed).0, self.bound);
-                Around { beyond: undisturbed.beyond.saturating_sub(read_late), ..undisturbed }
+                let worse = if at_least.share() > calm.share() { at_least } else { calm };
+                Around { beyond: worse.beyond.saturating_sub(read_late), ..worse }
             }
             Metric::Speed(_) | Metric::Rate | Metric::Goodput => all,
         }
@@ -246,6 +257,11 @@ impl Timed {
         let failed = own.affected.failed;
         let (all, slow) = (affected.count(), affected.beyond(bound).0);
         Around { all: all.saturating_add(failed), beyond: slow.saturating_add(failed), undecided: 0 }
+    }
+
+    /// Those of them that lie beyond the bound whatever the stalls added.
+    fn certain(self, own: &KindStats, bound: f64) -> u64 {
+        own.timed(self).1.beyond(bound + own.affected.added_max() as f64).0
     }
 }
 
@@ -424,6 +440,7 @@ mod tests {
     fn stalled(calm: &[u64], affected: &[u64]) -> Summary {
         let mut kind = successes(calm.iter().chain(affected).copied());
         kind.affected.ok = affected.len() as u64;
+        kind.affected.longest_nanos = 30_000_000;
         affected.iter().for_each(|ms| kind.affected.response.record(ms * 1_000_000));
         summary(kind, 0)
     }
@@ -438,6 +455,11 @@ mod tests {
         // Nothing was undisturbed: nobody knows what the target would have done.
         assert_eq!(judged("p50 <= 10ms", &stalled(&[], &[50; 1000])), Judgement::ClientLimited);
         assert_eq!(judged("p50 <= 60ms", &stalled(&[], &[50; 1000])), Judgement::Met);
+        // Stalls of 30 ms do not explain 100 ms.
+        assert_eq!(judged("p50 <= 10ms", &stalled(&[], &[100; 1000])), Judgement::Missed);
+        assert_eq!(judged("p95 <= 10ms", &stalled(&[1; 10], &[1; 990])), Judgement::Met);
+        let mixed = [vec![1; 930], vec![50; 50], vec![100; 10]].concat();
+        assert_eq!(judged("p95 <= 10ms", &stalled(&[1; 10], &mixed)), Judgement::ClientLimited);
     }
 
     #[test]

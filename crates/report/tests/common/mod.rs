@@ -166,7 +166,7 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
         host,
         header,
         // As of a client that is late with everything.
-        affected: op.started.saturating_sub(op.intended + op.slot_wait) > MS,
+        affected_by: Some(op.started.saturating_sub(op.intended + op.slot_wait)).filter(|late| *late > MS),
     };
     recorder.ended(&sample);
     if let Some((moved, owner)) = op.moved {

@@ -337,6 +337,7 @@ impl Cause {
             self,
             Self::TargetDelay
                 | Self::TargetExponential
+                | Self::TargetStall
                 | Self::TargetQueue
                 | Self::TargetQueueExponential
                 | Self::TargetRateCap
