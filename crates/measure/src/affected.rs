@@ -54,7 +54,9 @@ impl Affected {
 
     /// Adds one operation that ended, and that stalls of at most so many nanoseconds affected.
     pub(crate) fn add(&mut self, sample: &OpSample, longest_nanos: u64) {
-        self.longest_nanos = self.longest_nanos.max(longest_nanos);
+        // A slot may have been taken by a response that the client had not read.
+        let delayed = sample.lateness_nanos().saturating_add(sample.slot_wait_nanos);
+        self.longest_nanos = self.longest_nanos.max(longest_nanos).max(delayed);
         match sample.outcome {
             OpOutcome::Ok => {
                 self.ok += 1;

@@ -3,7 +3,7 @@
 //! A limit is named for its effect: the part of the missing operations, or of the time, that it explains
 //! (docs/measurement.md). Where a run leaves two explanations, none is named.
 
-use crate::affected::Timed;
+use crate::affected::{QuantileRange, Timed};
 use crate::evidence::queueing::{Load, Odds, Queueing};
 use crate::evidence::{Growth, Sort, order};
 use crate::limits::{Model, offered_too_much};
@@ -73,7 +73,7 @@ pub struct ClientPart {
     /// matter.
     pub service_share: Option<f64>,
     /// Share of the operations that a stall of the client delayed, themselves or by the queue it left behind. 0 where that
-    /// changed no percentile.
+    /// explains most of no percentile.
     pub affected_share: f64,
     /// Share of the slots' time for which operations took longer than they would have without a stall.
     pub stalled_share: f64,
@@ -123,7 +123,9 @@ impl Summary {
         let mean_service = all.service.moments().mean().unwrap_or_default();
         let of_service = |share: f64| if share * mean_service > UNREAD_MIN { share } else { 0.0 };
         let service_share = self.client_share().filter(|share| share.samples >= LOOKS_MIN);
-        let shows = SHOWN.iter().any(|q| all.quantile_range(Timed::Response, *q).is_some_and(|range| range.is_wide()));
+        let explains =
+            |range: QuantileRange| range.is_wide() && (range.high - range.low) as f64 > MOST * range.high as f64;
+        let shows = SHOWN.iter().any(|q| all.quantile_range(Timed::Response, *q).is_some_and(explains));
         let ended = all.ok.saturating_add(all.failed).max(1) as f64;
         let affected = all.affected.ok.saturating_add(all.affected.failed) as f64 / ended;
         ClientPart {
