@@ -10,7 +10,7 @@
 
 use crate::distribution::Distribution;
 use crate::enumerated;
-use crate::outcome::OpOutcome;
+use crate::outcome::{AttemptClass, OpOutcome};
 use crate::sample::OpSample;
 use crate::statistics::samples_needed;
 use crate::stats::KindStats;
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub struct Affected {
     /// Succeeded.
     pub ok: u64,
-    /// Failed.
+    /// Failed in a way that a stall can cause: by a timeout, or after a stall for which a server may have closed the connection.
     pub failed: u64,
     /// Response time of those that succeeded, in nanoseconds.
     pub response: Distribution,
@@ -37,6 +37,11 @@ pub struct Affected {
 /// Of runs that were saved before lengths were.
 fn unknown_length() -> u64 {
     u64::MAX
+}
+
+fn is_timeout(class: AttemptClass) -> bool {
+    use AttemptClass::{ConnectTimeout, TimeoutHead, TimeoutIdle, TimeoutTotal};
+    matches!(class, ConnectTimeout | TimeoutHead | TimeoutIdle | TimeoutTotal)
 }
 
 impl Affected {
@@ -64,8 +69,8 @@ impl Affected {
                 sample.service_nanos().into_iter().for_each(|nanos| self.service.record(nanos));
                 sample.ttfb_nanos().into_iter().for_each(|nanos| self.ttfb.record(nanos));
             }
-            OpOutcome::Failed(_) => self.failed += 1,
-            OpOutcome::Unfinished | OpOutcome::CutOff => {}
+            OpOutcome::Failed(how) if is_timeout(how.class) || self.longest_nanos >= CLOSED_AFTER => self.failed += 1,
+            OpOutcome::Failed(_) | OpOutcome::Unfinished | OpOutcome::CutOff => {}
         }
     }
 
@@ -101,6 +106,9 @@ pub struct QuantileRange {
 /// A range is wide from this share of its upper end on, and from this many nanoseconds.
 const WIDE_SHARE: f64 = 0.1;
 const WIDE_NANOS: u64 = 200_000;
+
+/// No server closes a connection on which nothing moves for less than this, in nanoseconds.
+const CLOSED_AFTER: u64 = 1_000_000_000;
 
 /// Where fewer are unaffected, they are one short stretch of the run, which says nothing of the rest.
 const UNAFFECTED_SHARE_MIN: f64 = 0.1;

@@ -18,10 +18,9 @@ use std::time::Duration;
 const LATE_MIN: Duration = Duration::from_micros(100);
 /// Nor is that below this share of the median response time: percentiles from the median up change by no more.
 const LATE_SHARE: f64 = 0.05;
-/// In the closed model, for how long a thread must have been kept from running: waking up takes less.
-const KEPT_MIN: Duration = Duration::from_micros(200);
-/// There, a step that is shorter is taken for work: CPU time is not read often enough to tell.
-const LONG_STEP: Duration = Duration::from_millis(10);
+/// In the closed model, for how long a thread must have been kept from running: on a busy host, shorter times are part of every
+/// operation, and leave none to compare with.
+const KEPT_MIN: Duration = Duration::from_millis(10);
 /// A response up to this length fits one segment, on any common link.
 const SEGMENT_BYTES: u64 = 1400;
 /// So many operations of a kind make a median.
@@ -99,9 +98,6 @@ impl<N: Network> RunLoop<'_, N> {
     #[cold]
     fn note_long_step(&mut self, net: &mut N, waited: Waited) {
         let took = waited.began.since(self.stepped);
-        if took < LONG_STEP && self.stall_watch.pacing == Pacing::Immediate {
-            return;
-        }
         let working = match self.stall_watch.pacing {
             Pacing::Scheduled => Duration::ZERO,
             Pacing::Immediate => {

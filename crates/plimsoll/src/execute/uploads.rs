@@ -13,6 +13,9 @@ use store::Uploads;
 const LIMIT: Duration = Duration::from_secs(10);
 /// The same after the user has interrupted the run twice, to leave at once.
 const HURRIED_LIMIT: Duration = Duration::from_secs(2);
+/// An upload is gone when nothing else was answered for so long: a server that is just completing it may not know it meanwhile, and
+/// have it again since the client has left.
+const SETTLED: Duration = Duration::from_secs(1);
 /// The pause before uploads are tried again.
 const PAUSE: Duration = Duration::from_millis(250);
 /// Requests at once.
@@ -32,15 +35,17 @@ pub fn abort(plan: &Plan, open: &OpenUploads) -> Option<Uploads> {
 
 /// Aborts uploads, and answers how many are left. A server may still be busy with a part that was cut off, and refuse for the
 /// moment: it is asked again until the time is over.
-fn abort_all(plan: &Plan, mut open: Vec<&OpenUpload>) -> u64 {
+fn abort_all(plan: &Plan, open: Vec<&OpenUpload>) -> u64 {
     let interrupts = sys::signals::interrupts().count;
-    let limit = if interrupts > 1 { HURRIED_LIMIT } else { LIMIT };
+    let (limit, settled) = if interrupts > 1 { (HURRIED_LIMIT, Duration::ZERO) } else { (LIMIT, SETTLED) };
+    // Each with the time since which the server says that it is gone.
+    let mut open: Vec<(&OpenUpload, Option<Instant>)> = open.into_iter().map(|upload| (upload, None)).collect();
     let begun = Instant::now();
     // One more interrupt leaves at once.
     let is_over = || begun.elapsed() > limit || sys::signals::interrupts().count > interrupts;
     let request = RequestPlan { checks: Checks::default(), ..abort_request(plan) };
     while !open.is_empty() {
-        let aborting = aborting(plan, open.iter().map(|upload| path(plan, upload)));
+        let aborting = aborting(plan, open.iter().map(|(upload, _)| path(plan, upload)));
         let tried = try_each(&aborting, request.clone(), CONCURRENCY, &mut |_, control, now| {
             if is_over() {
                 control.abandon(now);
@@ -50,13 +55,17 @@ fn abort_all(plan: &Plan, mut open: Vec<&OpenUpload>) -> u64 {
         let Ok(tried) = tried else { break };
         let is_gone =
             |answered: &Option<Answered>| matches!(answered, Some(Answered { status: Some(200..300 | 404), .. }));
-        open = open.into_iter().zip(&tried.outcomes).filter(|(_, it)| !is_gone(it)).map(|(upload, _)| upload).collect();
+        let now = Instant::now();
+        for ((_, since), answered) in open.iter_mut().zip(&tried.outcomes) {
+            *since = is_gone(answered).then(|| since.unwrap_or(now));
+        }
+        open.retain(|(_, since)| since.is_none_or(|since| now - since < settled));
         if open.is_empty() || is_over() {
             break;
         }
         std::thread::sleep(PAUSE);
     }
-    open.len() as u64
+    open.iter().filter(|(_, since)| since.is_none()).count() as u64
 }
 
 /// The request that gives up an upload, with the header fields of the run's own.
