@@ -2,7 +2,7 @@
 //!
 //! The kernel times how long the other side's kernel takes to acknowledge what was sent, whatever the target does. Where that
 //! grows far beyond the shortest such time, data waits on the way. An acknowledgement may itself be held back, by 40 ms on
-//! Linux: less than [`QUEUED_MIN`] says nothing.
+//! Linux: less than `QUEUED_MIN` says nothing.
 
 use serde::{Deserialize, Serialize};
 
