@@ -35,6 +35,8 @@ pub(crate) struct Stalls {
     late_until: AtomicU64,
     /// Length of the longest stall so far.
     longest: AtomicU64,
+    /// Length of all stalls so far, overlaps counted once.
+    total: AtomicU64,
     /// Time for which threads stood still, overlaps counted once, since the open stall began.
     stood_still: AtomicU64,
     /// Operations in flight before the open stall, a time average, as the bits of a float; infinite when not known.
@@ -49,6 +51,7 @@ impl Default for Stalls {
             recovered: AtomicU64::new(0),
             late_until: AtomicU64::new(0),
             longest: AtomicU64::new(0),
+            total: AtomicU64::new(0),
             stood_still: AtomicU64::new(0),
             level: AtomicU64::new(0),
             in_flight: (0..GAUGES).map(|_| Gauge::default()).collect(),
@@ -63,8 +66,9 @@ impl Stalls {
     pub fn note(&self, from: Instant, now: Instant, level: Option<f64>) {
         let late_until = self.late_until.fetch_max(now.as_nanos(), Ordering::Relaxed);
         self.longest.fetch_max(now.nanos_since(from), Ordering::Relaxed);
+        let more = now.as_nanos().saturating_sub(from.as_nanos().max(late_until));
+        self.total.fetch_add(more, Ordering::Relaxed);
         if self.is_open() {
-            let more = now.as_nanos().saturating_sub(from.as_nanos().max(late_until));
             self.stood_still.fetch_add(more, Ordering::Relaxed);
         } else {
             self.stood_still.store(now.nanos_since(from), Ordering::Relaxed);
@@ -80,12 +84,19 @@ impl Stalls {
         self.since.load(Ordering::Acquire) != NONE
     }
 
-    /// Length of the longest stall so far, in nanoseconds, if one touched an operation that was due at `intended` and ends
-    /// now.
+    /// Length of all stalls so far, in nanoseconds.
     #[inline]
-    pub fn touch(&self, intended: Instant) -> Option<u64> {
+    pub fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    /// If a stall touched an operation that was due at `intended` and ends now: what stalls can have added to it after its start,
+    /// in nanoseconds. Stalls were `total` long in all when it started. Those since then delayed what was done for it, and it
+    /// may have waited at the target behind operations that the longest one delayed.
+    #[inline]
+    pub fn touch(&self, intended: Instant, total: u64) -> Option<u64> {
         let touched = self.is_open() || self.recovered.load(Ordering::Relaxed) > intended.as_nanos();
-        touched.then(|| self.longest.load(Ordering::Relaxed))
+        touched.then(|| self.longest.load(Ordering::Relaxed).saturating_add(self.total().saturating_sub(total)))
     }
 
     /// Ends the open stall if the client has caught up and the target as well. `average` is the mean number of operations
@@ -123,7 +134,7 @@ impl Stalls {
     /// Forgets all stalls: simulated threads run one after the other, each from the start of time.
     pub fn forget(&self) {
         self.since.store(NONE, Ordering::Relaxed);
-        for instant in [&self.recovered, &self.late_until, &self.longest] {
+        for instant in [&self.recovered, &self.late_until, &self.longest, &self.total] {
             instant.store(0, Ordering::Relaxed);
         }
         self.in_flight.iter().for_each(|gauge| gauge.0.store(0, Ordering::Relaxed));
@@ -209,17 +220,17 @@ mod tests {
     #[test]
     fn a_stall_lasts_until_in_flight_is_back_at_its_level() {
         let stalls = Stalls::default();
-        assert_eq!(stalls.touch(at(0)), None);
+        assert_eq!(stalls.touch(at(0), 0), None);
         stalls.note(at(100), at(150), Some(2.0));
-        assert!(stalls.touch(at(140)).is_some() && stalls.is_open());
+        assert!(stalls.touch(at(140), 0).is_some() && stalls.is_open());
         stalls.look(at(140), at(160), Some(1.0), false);
         assert!(stalls.is_open(), "the mean of a time in which the client was late is none");
         stalls.look(at(150), at(160), Some(2.2), false);
         assert!(stalls.is_open());
         stalls.look(at(160), at(170), Some(2.05), false);
         assert!(!stalls.is_open());
-        assert!(stalls.touch(at(169)).is_some(), "it was in flight");
-        assert_eq!(stalls.touch(at(170)), None);
+        assert!(stalls.touch(at(169), 0).is_some(), "it was in flight");
+        assert_eq!(stalls.touch(at(170), 0), None);
     }
 
     #[test]

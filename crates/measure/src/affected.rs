@@ -5,8 +5,8 @@
 //! recovery from it (docs/measurement.md). A percentile of all operations includes what the client added. A percentile of
 //! the unaffected operations includes none of it.
 //!
-//! A stall adds no more than twice its length to any operation: a request is sent later by at most that, so a target that
-//! takes requests in order is done with it later by at most that, and its response is read later by at most that.
+//! Stalls add no more to an operation than its lateness, those since its start, and the longest one: a target that takes requests in
+//! order is done with each of them later by at most the longest time by which any of them came later.
 
 use crate::distribution::Distribution;
 use crate::enumerated;
@@ -29,13 +29,13 @@ pub struct Affected {
     pub service: Distribution,
     /// TTFB of those that succeeded, in nanoseconds.
     pub ttfb: Distribution,
-    /// The longest stall that may have affected one of them, in nanoseconds.
-    #[serde(default = "unknown_length")]
-    pub longest_nanos: u64,
+    /// The most that stalls can have added to a time of one of them, in nanoseconds.
+    #[serde(default = "unknown")]
+    pub added_max: u64,
 }
 
-/// Of runs that were saved before lengths were.
-fn unknown_length() -> u64 {
+/// Of runs that were saved before this was.
+fn unknown() -> u64 {
     u64::MAX
 }
 
@@ -51,17 +51,11 @@ impl Affected {
         self.ok == 0 && self.failed == 0
     }
 
-    /// What stalls can have added to a time at most, in nanoseconds.
-    #[must_use]
-    pub fn added_max(&self) -> u64 {
-        self.longest_nanos.saturating_mul(2)
-    }
-
-    /// Adds one operation that ended, and that stalls of at most so many nanoseconds affected.
-    pub(crate) fn add(&mut self, sample: &OpSample, longest_nanos: u64) {
+    /// Adds one operation that ended, and to which stalls can have added so many nanoseconds after its start.
+    pub(crate) fn add(&mut self, sample: &OpSample, added: u64) {
         // A slot may have been taken by a response that the client had not read.
         let delayed = sample.lateness_nanos().saturating_add(sample.slot_wait_nanos);
-        self.longest_nanos = self.longest_nanos.max(longest_nanos).max(delayed);
+        self.added_max = self.added_max.max(added.saturating_add(delayed));
         match sample.outcome {
             OpOutcome::Ok => {
                 self.ok += 1;
@@ -69,7 +63,7 @@ impl Affected {
                 sample.service_nanos().into_iter().for_each(|nanos| self.service.record(nanos));
                 sample.ttfb_nanos().into_iter().for_each(|nanos| self.ttfb.record(nanos));
             }
-            OpOutcome::Failed(how) if is_timeout(how.class) || self.longest_nanos >= CLOSED_AFTER => self.failed += 1,
+            OpOutcome::Failed(how) if is_timeout(how.class) || self.added_max >= CLOSED_AFTER => self.failed += 1,
             OpOutcome::Failed(_) | OpOutcome::Unfinished | OpOutcome::CutOff => {}
         }
     }
@@ -81,7 +75,7 @@ impl Affected {
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.ttfb.merge(&other.ttfb);
-        self.longest_nanos = self.longest_nanos.max(other.longest_nanos);
+        self.added_max = self.added_max.max(other.added_max);
     }
 }
 
@@ -156,7 +150,7 @@ impl KindStats {
     #[must_use]
     pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
         let (all, part) = self.timed(timed);
-        QuantileRange::of(all, part, self.affected.added_max(), q)
+        QuantileRange::of(all, part, self.affected.added_max, q)
     }
 }
 

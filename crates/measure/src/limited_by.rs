@@ -428,7 +428,7 @@ mod tests {
                 kind.service.record(nanos);
                 if number < of_100 {
                     kind.affected.ok += 1;
-                    kind.affected.longest_nanos = 5_000_000;
+                    kind.affected.added_max = 10_000_000;
                     kind.affected.response.record(nanos);
                 }
             }

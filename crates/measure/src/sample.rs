@@ -59,7 +59,7 @@ pub struct OpSample {
     pub host: LabelId,
     /// The value of the response header that the figures are broken down by.
     pub header: Option<LabelId>,
-    /// Length of the longest client stall up to its end, in nanoseconds, if one affected it.
+    /// What client stalls can have added to its times after its start, in nanoseconds, if one affected it.
     pub affected_by: Option<u64>,
 }
 

@@ -113,7 +113,7 @@ mod tests {
         (0..1000).for_each(|_| stats.response.record(1_000_000));
         (0..100).for_each(|_| stats.response.record(50_000_000));
         (0..100).for_each(|_| stats.affected.response.record(50_000_000));
-        stats.affected.longest_nanos = 40_000_000;
+        stats.affected.added_max = 80_000_000;
         let Percentile::Between(low, high) = timed(&stats, Timed::Response, 0.99) else { panic!("no range") };
         assert!(low.abs_diff(1_000_000) < 1_000 && high.abs_diff(50_000_000) < 50_000, "{low} {high}");
         assert!(matches!(timed(&stats, Timed::Response, 0.5), Percentile::Value(_)));

@@ -362,7 +362,10 @@ impl<N: Network> RunLoop<'_, N> {
         if let Some(parts) = &op.parts {
             sample.window.sent += parts.window.sent;
         }
-        sample.affected_by = self.control.stalls().touch(op.intended);
+        // A stall is noted when the step in which it shows is over.
+        let present = now.nanos_since(self.stepped);
+        let added = self.control.stalls().touch(op.intended, op.stalls_before);
+        sample.affected_by = added.map(|added| added.saturating_add(present));
         self.recorder.ended(&sample);
         self.in_flight -= 1;
         if let Some(chain) = &op.chain {

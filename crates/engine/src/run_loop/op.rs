@@ -221,6 +221,8 @@ pub(super) struct Op<'p> {
     pub agreement_nanos: Option<u64>,
     pub first_byte: Option<Instant>,
     pub slot_wait_nanos: u64,
+    /// Length of all client stalls before it started, in nanoseconds.
+    pub stalls_before: u64,
     pub connect_nanos: Option<u64>,
     pub handshake_nanos: Option<u64>,
     pub origin: usize,
@@ -312,6 +314,7 @@ impl<'p> Op<'p> {
             sent_all: None,
             first_byte: None,
             slot_wait_nanos: 0,
+            stalls_before: 0,
             connect_nanos: None,
             handshake_nanos: None,
             origin: self.origin,

@@ -261,7 +261,7 @@ impl Timed {
 
     /// Those of them that lie beyond the bound whatever the stalls added.
     fn certain(self, own: &KindStats, bound: f64) -> u64 {
-        own.timed(self).1.beyond(bound + own.affected.added_max() as f64).0
+        own.timed(self).1.beyond(bound + own.affected.added_max as f64).0
     }
 }
 
@@ -440,7 +440,7 @@ mod tests {
     fn stalled(calm: &[u64], affected: &[u64]) -> Summary {
         let mut kind = successes(calm.iter().chain(affected).copied());
         kind.affected.ok = affected.len() as u64;
-        kind.affected.longest_nanos = 30_000_000;
+        kind.affected.added_max = 60_000_000;
         affected.iter().for_each(|ms| kind.affected.response.record(ms * 1_000_000));
         summary(kind, 0)
     }
