@@ -81,8 +81,8 @@ impl Dating {
 
     /// What was found out about the last read.
     #[inline]
-    pub fn take(&mut self) -> Option<ReadSample> {
-        self.sample.take()
+    pub fn sample(&self) -> Option<ReadSample> {
+        self.sample
     }
 }
 

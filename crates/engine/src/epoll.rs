@@ -199,8 +199,8 @@ impl Network for EpollNetwork {
     }
 
     #[inline]
-    fn take_sample(&mut self) -> Option<ReadSample> {
-        self.dating.take()
+    fn sample(&self) -> Option<ReadSample> {
+        self.dating.sample()
     }
 
     #[inline]

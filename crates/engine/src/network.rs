@@ -136,7 +136,7 @@ pub trait Network {
     fn recv(&mut self, socket: &mut Self::Socket, room: &mut [u8]) -> io::Result<usize>;
 
     /// For how long the newest byte of the last read had waited unread, where that read was one of a sample.
-    fn take_sample(&mut self) -> Option<ReadSample> {
+    fn sample(&self) -> Option<ReadSample> {
         None
     }
 

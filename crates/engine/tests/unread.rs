@@ -41,8 +41,8 @@ impl Network for Sleepy {
     fn recv(&mut self, socket: &mut Self::Socket, room: &mut [u8]) -> io::Result<usize> {
         self.net.recv(socket, room)
     }
-    fn take_sample(&mut self) -> Option<ReadSample> {
-        self.net.take_sample()
+    fn sample(&self) -> Option<ReadSample> {
+        self.net.sample()
     }
     fn discard(&mut self, socket: &mut Self::Socket, max: usize) -> io::Result<usize> {
         self.net.discard(socket, max)

@@ -39,9 +39,15 @@ fn unknown() -> u64 {
     u64::MAX
 }
 
-fn is_timeout(class: AttemptClass) -> bool {
+/// Whether an operation to which stalls added so many nanoseconds may have failed for that reason.
+fn may_be_from_delay(class: AttemptClass, added: u64) -> bool {
+    use AttemptClass::{ClosedEarly, Incomplete, Indeterminate, Reset, StaleReuse};
     use AttemptClass::{ConnectTimeout, TimeoutHead, TimeoutIdle, TimeoutTotal};
-    matches!(class, ConnectTimeout | TimeoutHead | TimeoutIdle | TimeoutTotal)
+    match class {
+        ConnectTimeout | TimeoutHead | TimeoutIdle | TimeoutTotal => true,
+        ClosedEarly | StaleReuse | Reset | Incomplete | Indeterminate => added >= CLOSED_AFTER,
+        _ => false,
+    }
 }
 
 impl Affected {
@@ -55,7 +61,8 @@ impl Affected {
     pub(crate) fn add(&mut self, sample: &OpSample, added: u64) {
         // A slot may have been taken by a response that the client had not read.
         let delayed = sample.lateness_nanos().saturating_add(sample.slot_wait_nanos);
-        self.added_max = self.added_max.max(added.saturating_add(delayed));
+        let added = added.saturating_add(delayed);
+        self.added_max = self.added_max.max(added);
         match sample.outcome {
             OpOutcome::Ok => {
                 self.ok += 1;
@@ -63,7 +70,7 @@ impl Affected {
                 sample.service_nanos().into_iter().for_each(|nanos| self.service.record(nanos));
                 sample.ttfb_nanos().into_iter().for_each(|nanos| self.ttfb.record(nanos));
             }
-            OpOutcome::Failed(how) if is_timeout(how.class) || self.added_max >= CLOSED_AFTER => self.failed += 1,
+            OpOutcome::Failed(how) if may_be_from_delay(how.class, added) => self.failed += 1,
             OpOutcome::Failed(_) | OpOutcome::Unfinished | OpOutcome::CutOff => {}
         }
     }
@@ -150,7 +157,40 @@ impl KindStats {
     #[must_use]
     pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
         let (all, part) = self.timed(timed);
-        QuantileRange::of(all, part, self.affected.added_max, q)
+        let range = QuantileRange::of(all, part, self.affected.added_max, q)?;
+        Some(QuantileRange { low: range.low.min(range.high.saturating_sub(self.waited(timed, q))), ..range })
+    }
+
+    /// By how much waiting to be read lengthened quantile `q`, in nanoseconds.
+    fn waited(&self, timed: Timed, q: f64) -> u64 {
+        match timed {
+            Timed::Response | Timed::Service => self.dated.waited(q),
+            // The end is dated, which comes with the first byte only where a response comes as one.
+            Timed::Ttfb if self.transfer.quantile(0.5) == Some(0) => self.dated.waited(q),
+            Timed::Ttfb => 0,
+        }
+    }
+
+    /// Of the operations whose time is beyond the bound, those that may be so only since they waited to be read.
+    #[must_use]
+    pub fn read_late(&self, timed: Timed, bound: f64) -> u64 {
+        let values = self.timed(timed).0;
+        let (all, beyond) = (values.count(), values.beyond(bound).0);
+        if beyond == 0 || self.dated.is_empty() {
+            return 0;
+        }
+        let came_later = |rank: &u64| {
+            let q = *rank as f64 / all as f64;
+            let value = values.quantile(q).unwrap_or(0);
+            value.saturating_sub(self.waited(timed, q)) as f64 > bound
+        };
+        // By halves, as if later ranks also came later: where they do not, by the rank that is met.
+        let (mut within, mut later) = (all - beyond, all + 1);
+        while later - within > 1 {
+            let rank = within.midpoint(later);
+            if came_later(&rank) { later = rank } else { within = rank }
+        }
+        within - (all - beyond)
     }
 }
 
@@ -209,6 +249,14 @@ mod tests {
         assert!(!range(100_000, 290_000), "below 200 µs");
         assert!(!range(9_100_000, 10_000_000), "below 10 %");
         assert!(range(2_000_000, 2_300_000));
+    }
+
+    /// A target that refuses is to blame, however long the client stood still.
+    #[test]
+    fn a_stall_explains_timeouts_and_after_a_second_lost_connections() {
+        use AttemptClass::{Http5xx, Reset, TimeoutHead};
+        let explained = |class| [MS, 1100 * MS].map(|added| may_be_from_delay(class, added));
+        assert_eq!([TimeoutHead, Reset, Http5xx].map(explained), [[true, true], [false, true], [false, false]]);
     }
 
     proptest! {

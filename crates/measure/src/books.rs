@@ -2,7 +2,7 @@
 //!
 //! Each compares two figures that were counted along different ways: what the loop started with what the recorder saw
 //! end, bytes by arrival with bytes by attempt, the gauge of operations in flight with the residence of each one. A
-//! violation means that a figure of this run is wrong, and the run INVALID.
+//! violation means that a figure of this run is wrong, and the run UNUSABLE.
 
 use crate::chains::{Chains, HopStats};
 use crate::enumerated;

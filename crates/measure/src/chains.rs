@@ -266,6 +266,7 @@ mod tests {
             host: LabelId(0),
             header: None,
             affected_by: None,
+            unread: None,
         }
     }
 

@@ -79,6 +79,14 @@ pub struct ClientPart {
     pub stalled_share: f64,
 }
 
+impl ClientPart {
+    /// Whether most of the service time is time for which responses waited unread, as far as that was measured.
+    #[must_use]
+    pub fn reads_late(&self) -> bool {
+        self.service_share.is_some_and(|share| share > MOST)
+    }
+}
+
 /// Share of the offered operations that may be missing.
 const MISSED_MAX: f64 = 0.01;
 /// Fewer operations than this have not piled up.
@@ -125,7 +133,9 @@ impl Summary {
         let service_share = self.client_share().filter(|share| share.samples >= LOOKS_MIN);
         let explains =
             |range: QuantileRange| range.is_wide() && (range.high - range.low) as f64 > MOST * range.high as f64;
-        let shows = SHOWN.iter().any(|q| all.quantile_range(Timed::Response, *q).is_some_and(explains));
+        let (times, part) = all.timed(Timed::Response);
+        let of_stalls = |q: f64| QuantileRange::of(times, part, all.affected.added_max, q);
+        let shows = SHOWN.iter().any(|q| of_stalls(*q).is_some_and(explains));
         let ended = all.ok.saturating_add(all.failed).max(1) as f64;
         let affected = all.affected.ok.saturating_add(all.affected.failed) as f64 / ended;
         ClientPart {
@@ -212,7 +222,7 @@ impl Summary {
         // What is due and not taken, with slots to spare, waits for the client.
         let slots_full = self.all.slot_wait.count() > 0 || self.in_flight_peak >= in_flight_max;
         let not_taken = !slots_full && tally.dropped as f64 > MOST * self.not_carried() as f64;
-        let unread = client.service_share.unwrap_or_else(|| limits.share(limits.cpu)) > MOST;
+        let unread = client.reads_late() || (client.service_share.is_none() && limits.share(limits.cpu) > MOST);
         match (late || not_taken || unread, self.fills_link()) {
             (true, _) => self.of_the_client(),
             (false, true) => LimitedBy::Link,
@@ -222,8 +232,9 @@ impl Summary {
 
     /// Whether bodies waited or were lost on their way between client and target.
     fn fills_link(&self) -> bool {
-        let (traffic, attempts) = (&self.stats.traffic, self.stats.measured.attempts.max(1));
-        let moved = traffic.body.saturating_add(traffic.sent_body) / attempts;
+        // Traffic is counted from the start, attempts by the window that they belong to.
+        let attempts = self.stats.measured.attempts.saturating_add(self.stats.outside.attempts).max(1);
+        let moved = self.stats.traffic.moved() / attempts;
         moved >= LINK_BYTES && self.evidence.paths.are_full()
     }
 

@@ -17,23 +17,27 @@ pub struct Second {
 /// seconds. A few failures in a row at one operation per second are no outage.
 const OPERATIONS_MIN: u64 = 5;
 
-/// Seconds of outage: of runs of seconds in which operations failed and none succeeded, those with enough operations to be
-/// more than chance. 0 when nothing succeeded at all, which is a failure of its own.
-pub fn seconds(of: impl IntoIterator<Item = Second>) -> u64 {
+/// Where there are few slots, failures that take long are few: each slot has failed so often.
+const ROUNDS_MIN: u64 = 2;
+
+/// Seconds of outage: of the times without a success, those with enough failures and enough operations to be more than
+/// chance. `slots` is the number of slots of a closed run. 0 when nothing succeeded at all, which is a failure of its own.
+pub fn seconds(of: impl IntoIterator<Item = Second>, slots: Option<u64>) -> u64 {
     let seconds: Vec<Second> = of.into_iter().collect();
-    let is_out = |second: &Second| second.ok == 0 && second.failed > 0;
-    let serving = seconds.iter().filter(|second| !is_out(second)).count() as u64;
     let ok = sum(seconds.iter().map(|second| second.ok));
     if ok == 0 {
         return 0;
     }
-    let outages = seconds.chunk_by(|a, b| is_out(a) == is_out(b)).filter(|run| is_out(&run[0]));
-    let counts = |run: &&[Second]| {
-        let failed = sum(run.iter().map(|second| second.failed));
-        let expected = (run.len() as u64).saturating_mul(ok) / serving.max(1);
-        failed >= OPERATIONS_MIN && expected >= OPERATIONS_MIN
-    };
-    outages.filter(counts).map(|run| run.len() as u64).sum()
+    let needed = slots.map_or(OPERATIONS_MIN, |slots| slots.saturating_mul(ROUNDS_MIN).min(OPERATIONS_MIN));
+    let silent = seconds.chunk_by(|a, b| (a.ok == 0) == (b.ok == 0)).filter(|time| time[0].ok == 0);
+    // While every operation runs into its timeout, seconds pass in which none ends. What follows the last failure says nothing.
+    let failing = |time: &[Second]| time.iter().rposition(|second| second.failed > 0).map_or(0, |last| last as u64 + 1);
+    let times: Vec<(u64, u64)> =
+        silent.map(|time| (failing(time), sum(time.iter().map(|second| second.failed)))).collect();
+    let serving = (seconds.len() as u64).saturating_sub(sum(times.iter().map(|(length, _)| *length))).max(1);
+    let counts =
+        |(length, failed): &&(u64, u64)| *failed >= needed && length.saturating_mul(ok) / serving >= OPERATIONS_MIN;
+    sum(times.iter().filter(counts).map(|(length, _)| *length))
 }
 
 #[cfg(test)]
@@ -41,7 +45,23 @@ mod tests {
     use super::*;
 
     fn of(seconds: &[(u64, u64)]) -> u64 {
-        super::seconds(seconds.iter().map(|&(ok, failed)| Second { ok, failed }))
+        among(seconds, None)
+    }
+
+    fn among(seconds: &[(u64, u64)], slots: Option<u64>) -> u64 {
+        super::seconds(seconds.iter().map(|&(ok, failed)| Second { ok, failed }), slots)
+    }
+
+    /// Few slots, each of which waits for its timeout: the seconds in between belong to the outage.
+    #[test]
+    fn failures_that_take_long_are_an_outage() {
+        let dead: Vec<_> = [[(0, 0); 4].to_vec(), vec![(0, 4)]].concat().repeat(6);
+        let run = [vec![(100, 0); 60], dead, vec![(100, 0); 60]].concat();
+        assert_eq!(among(&run, Some(4)), 30);
+        let one = [vec![(100, 0)], [[(0, 0); 4].to_vec(), vec![(0, 1)]].concat().repeat(2), vec![(100, 0)]].concat();
+        assert_eq!(among(&one, Some(1)), 10);
+        assert_eq!(among(&one[..6], Some(1)), 0, "a single slow request that fails is none");
+        assert_eq!(of(&[(100, 0), (0, 0), (0, 9), (0, 0), (0, 0)]), 2, "what follows the last failure says nothing");
     }
 
     #[test]

@@ -437,6 +437,7 @@ impl Recorder {
                 kind.ok += 1;
                 kind.ok_bytes += sample.body_bytes;
                 kind.response.record(sample.response_nanos());
+                kind.dated.add(sample);
                 let timed = [
                     (&mut kind.service, sample.service_nanos()),
                     (&mut kind.ttfb, sample.ttfb_nanos()),
@@ -509,6 +510,7 @@ mod tests {
             host: recorder.host_label("a:80"),
             header: None,
             affected_by: None,
+            unread: None,
         }
     }
 

@@ -4,6 +4,7 @@ use crate::bounded;
 use crate::clock::Instant;
 use crate::enumerated;
 use crate::outcome::{AttemptOutcome, Cause, Flags, OpOutcome};
+use crate::unread::ReadSample;
 use serde::{Deserialize, Serialize};
 
 enumerated! {
@@ -61,6 +62,8 @@ pub struct OpSample {
     pub header: Option<LabelId>,
     /// What client stalls can have added to its times after its start, in nanoseconds, if one affected it.
     pub affected_by: Option<u64>,
+    /// For how long the end of its response had waited unread, where that was looked at.
+    pub unread: Option<ReadSample>,
 }
 
 /// Body bytes that went over the wire, by direction.

@@ -4,7 +4,7 @@
 //! the whole run holds: merging is the same operation at every level, associative and commutative.
 
 pub use crate::affected::Affected;
-pub use crate::unread::Unread;
+pub use crate::unread::{DatedTimes, Unread};
 
 use crate::bounded;
 use crate::chains::Chains;
@@ -314,6 +314,9 @@ pub struct KindStats {
     /// The operations among them that a client stall affected.
     #[serde(default, skip_serializing_if = "Affected::is_empty")]
     pub affected: Affected,
+    /// Response time of those that ended well and whose end was dated.
+    #[serde(default, skip_serializing_if = "DatedTimes::is_empty")]
+    pub dated: DatedTimes,
 }
 
 /// An operation without a byte of a response hangs once it has waited so many times as long as the slowest success took.
@@ -345,6 +348,7 @@ impl KindStats {
         self.failed_ttfb.merge(&other.failed_ttfb);
         self.unfinished_ttfb.merge(&other.unfinished_ttfb);
         self.affected.merge(&other.affected);
+        self.dated.merge(&other.dated);
     }
 
     /// Unfinished operations that count as failures of the target: they had not received a byte when the run ended, after

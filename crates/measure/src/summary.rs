@@ -183,8 +183,8 @@ impl Summary {
         (judged > 0).then(|| tally.ok as f64 / judged as f64)
     }
 
-    /// Where quantile `q` of a time of the target lies, over all kinds: between that of the operations that no client
-    /// stall affected and that of all. `None` when no operation succeeded.
+    /// Where quantile `q` of a time of the target lies, over all kinds: between that without what this client added,
+    /// and that of all. `None` when no operation succeeded.
     #[must_use]
     pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
         self.all.quantile_range(timed, q)

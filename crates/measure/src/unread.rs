@@ -5,6 +5,7 @@
 //! (docs/measurement.md).
 
 use crate::distribution::Distribution;
+use crate::sample::OpSample;
 use crate::summary::Summary;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,17 @@ pub enum ReadSample {
     Discarded,
 }
 
+impl ReadSample {
+    /// The same, with a wait of at least so many nanoseconds.
+    #[must_use]
+    pub fn at_least(self, least: u64) -> Self {
+        match self {
+            Self::Dated { nanos, stands_for } => Self::Dated { nanos: nanos.max(least), stands_for },
+            Self::Discarded => self,
+        }
+    }
+}
+
 /// Samples of the waits of responses in the receive queue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Unread {
@@ -37,9 +49,6 @@ pub struct Unread {
     pub service_nanos: u64,
     /// Reads that were not used, because the system clock was stepped.
     pub discarded: u64,
-    /// Times for which the ends of the sampled responses waited, in nanoseconds, counted in the same way.
-    #[serde(default)]
-    pub waits: Distribution,
 }
 
 impl Unread {
@@ -61,7 +70,6 @@ impl Unread {
                 let weighed = |nanos: u64| nanos.saturating_mul(u64::from(stands_for));
                 self.nanos = self.nanos.saturating_add(weighed(nanos));
                 self.service_nanos = self.service_nanos.saturating_add(weighed(service_nanos));
-                self.waits.record_many(nanos, stands_for.into());
             }
         }
     }
@@ -73,7 +81,6 @@ impl Unread {
         self.nanos = self.nanos.saturating_add(other.nanos);
         self.service_nanos = self.service_nanos.saturating_add(other.service_nanos);
         self.discarded = self.discarded.saturating_add(other.discarded);
-        self.waits.merge(&other.waits);
     }
 
     /// The client's share of the service time of the sampled responses. `None` without samples.
@@ -84,6 +91,52 @@ impl Unread {
             at_least: self.exact < self.sampled,
             samples: self.sampled,
         })
+    }
+}
+
+/// Response times of operations whose end was dated, in nanoseconds. Each counts as often as the reads that its sample
+/// stands for.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct DatedTimes {
+    /// Until the end was read.
+    pub read: Distribution,
+    /// Until the end came.
+    pub came: Distribution,
+}
+
+impl DatedTimes {
+    /// Whether no end was dated.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.read.count() == 0
+    }
+
+    /// Adds an operation that ended well, if its end was dated.
+    pub(crate) fn add(&mut self, sample: &OpSample) {
+        if let Some(ReadSample::Dated { nanos, stands_for }) = sample.unread {
+            // What came before the request was sent is no part of its time.
+            let waited = nanos.min(sample.service_nanos().unwrap_or(0));
+            self.record(sample.response_nanos(), waited, stands_for.into());
+        }
+    }
+
+    pub(crate) fn record(&mut self, response_nanos: u64, waited: u64, times: u64) {
+        self.read.record_many(response_nanos, times);
+        self.came.record_many(response_nanos.saturating_sub(waited), times);
+    }
+
+    /// By how much quantile `q` is longer for responses that waited to be read, in nanoseconds.
+    #[must_use]
+    pub fn waited(&self, q: f64) -> u64 {
+        let at = |times: &Distribution| times.quantile(q).unwrap_or(0);
+        at(&self.read).saturating_sub(at(&self.came))
+    }
+
+    /// Adds the operations of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        let Self { read, came } = other;
+        self.read.merge(read);
+        self.came.merge(came);
     }
 }
 
@@ -124,6 +177,21 @@ mod tests {
         whole.add(dated(0, 2), 1000, false);
         whole.merge(&unread);
         assert_eq!(whole.share(), Some(ClientShare { share: 0.3, at_least: true, samples: 3 }));
-        assert_eq!((whole.discarded, whole.waits.count(), whole.waits.max()), (1, 4, Some(1000)));
+        assert_eq!(whole.discarded, 1);
+    }
+
+    #[test]
+    fn a_percentile_is_compared_with_that_of_the_ends_as_they_came() {
+        let mut times = DatedTimes::default();
+        assert!(times.is_empty() && times.waited(0.5) == 0);
+        // Of the slow ones, each second one was fast and read late.
+        (0..900).for_each(|_| times.record(5_000_000, 0, 1));
+        (0..50).for_each(|_| times.record(20_000_000, 0, 1));
+        (0..25).for_each(|_| times.record(20_000_000, 15_000_000, 2));
+        let at = |q| (times.waited(q) as f64 / 1e6).round();
+        assert_eq!([0.5, 0.94, 0.96, 1.0].map(at), [0.0, 15.0, 0.0, 0.0]);
+        let mut sum = DatedTimes::default();
+        sum.merge(&times);
+        assert!(!sum.is_empty() && sum.waited(0.94) == times.waited(0.94));
     }
 }

@@ -14,7 +14,7 @@ pub const LADDER: [f64; 11] = [0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.99
 pub enum Percentile {
     /// That value.
     Value(u64),
-    /// It lies between these: client stalls may have lengthened it ([`measure::QuantileRange`]).
+    /// It lies between these: client stalls or responses read late may have lengthened it ([`measure::QuantileRange`]).
     Between(u64, u64),
     /// It falls among operations that were unfinished, and is longer than this.
     LongerThan(u64),
@@ -42,6 +42,17 @@ pub fn timed(stats: &KindStats, timed: Timed, q: f64) -> Percentile {
     match (of(all, q), stats.quantile_range(timed, q)) {
         (Percentile::Value(_), Some(range)) if range.is_wide() => Percentile::Between(range.low, range.high),
         (shown, _) => shown,
+    }
+}
+
+/// The ends of the range of quantile `q` of a time of successes, in nanoseconds: twice its value where client stalls made no
+/// difference. `None` with too few samples.
+#[must_use]
+pub fn ends(stats: &KindStats, time: Timed, q: f64) -> Option<(u64, u64)> {
+    match timed(stats, time, q) {
+        Percentile::Value(nanos) => Some((nanos, nanos)),
+        Percentile::Between(low, high) => Some((low, high)),
+        _ => None,
     }
 }
 
@@ -89,6 +100,25 @@ pub fn range(low: u64, high: u64) -> String {
     let high = time(high as f64);
     if low == 0 { format!("≤ {high}") } else { format!("{} … {high}", time(low as f64)) }
 }
+
+/// A time of successes as people read it: a range where client stalls made a difference, and `n/a` with too few samples.
+#[must_use]
+pub fn text(stats: &KindStats, time: Timed, q: f64) -> String {
+    ends(stats, time, q).map_or_else(|| "n/a".into(), |(low, high)| between(Some(low as f64), high as f64))
+}
+
+/// A time, or the range from `low` to it where that is lower.
+#[must_use]
+pub fn between(low: Option<f64>, high: f64) -> String {
+    match low {
+        Some(low) if low < high => range(low as u64, high as u64),
+        _ => time(high),
+    }
+}
+
+/// What ranges mean, below a table that has some.
+pub(crate) const ABOUT_RANGES: &str = "a … b: the percentile of the target lies in between: this client was stalled, or read \
+     responses late, and b includes that; ≤ b: too few operations were free of it to tell";
 
 /// `p99.9`; the last of the ladder is `max`.
 #[must_use]

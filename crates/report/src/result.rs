@@ -9,7 +9,7 @@ use measure::objective::{Judged, Judgement, Metric};
 use measure::outage::{self, Second};
 use measure::result::{CutOff, Ending, Evidence, Reason};
 use measure::timeline::INTERVAL;
-use measure::{Objective, ResultWord, RunResult, Stage};
+use measure::{Model, Objective, ResultWord, RunResult, Stage};
 use store::{EndReason, Point, SavedRun};
 
 /// The result of a saved run.
@@ -45,7 +45,11 @@ pub(crate) fn whole_seconds(run: &SavedRun) -> impl Iterator<Item = &Point> {
 }
 
 fn outage_seconds(run: &SavedRun) -> u64 {
-    outage::seconds(whole_seconds(run).map(|point| Second { ok: point.ok, failed: point.failed }))
+    let slots = match run.begin.model {
+        Model::Closed { concurrency } => Some(concurrency),
+        Model::Open { .. } => None,
+    };
+    outage::seconds(whole_seconds(run).map(|point| Second { ok: point.ok, failed: point.failed }), slots)
 }
 
 /// Whether the numbers may be used; the first reason why not.

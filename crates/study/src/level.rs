@@ -42,6 +42,15 @@ impl Times {
     }
 }
 
+/// Why the numbers of a level must not be used, in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unusable<'a> {
+    /// Counters disagree.
+    Wrong(&'a str),
+    /// This client did not offer what it was to.
+    Client(&'a str),
+}
+
 /// What a level has shown when its run is over.
 #[derive(Clone, Debug)]
 pub struct Shown<'a> {
@@ -55,6 +64,10 @@ pub struct Shown<'a> {
     pub fault: Option<&'a str>,
     /// What of this client or its host set the limit.
     pub client: Option<&'a str>,
+    /// Why its numbers must not be used whatever the target did.
+    pub unusable: Option<Unusable<'a>>,
+    /// Whether most of the service time is time in which responses waited for this client to read them.
+    pub read_late: bool,
     /// Whether any operation ended.
     pub any_ended: bool,
 }
@@ -68,9 +81,13 @@ pub fn outcome(shown: &Shown) -> Outcome {
     if let Some(fault) = shown.fault {
         return failed(fault.to_owned());
     }
+    if let Some(Unusable::Wrong(why)) = shown.unusable {
+        return Outcome::NotDecided { why: why.to_owned() };
+    }
     if shown.evidence.drift == Some(Drift::Growing) {
         let why = "the backlog grows".to_owned();
-        return if shown.evidence.client_behind { Outcome::ClientLimited { why } } else { failed(why) };
+        let by_client = shown.evidence.client_behind || shown.read_late;
+        return if by_client { Outcome::ClientLimited { why } } else { failed(why) };
     }
     let missed = shown.ended.map(str::to_owned).or_else(|| missed.map(|(objective, _)| objective.to_string()));
     match (missed, shown.client) {
@@ -80,6 +97,9 @@ pub fn outcome(shown: &Shown) -> Outcome {
         (Some(missed), None) => return failed(missed),
         (None, _) if !shown.any_ended => return failed("no operation ended".to_owned()),
         (None, _) => {}
+    }
+    if let Some(Unusable::Client(why)) = shown.unusable {
+        return Outcome::ClientLimited { why: why.to_owned() };
     }
     let by_client = shown.judged.iter().find(|(_, judgement)| *judgement == Judgement::ClientLimited);
     if let Some((objective, _)) = by_client {
@@ -106,7 +126,25 @@ mod tests {
 
     fn result(evidence: Evidence, judgement: Judgement, client: Option<&str>) -> Outcome {
         let judged = [("response p99 <= 50ms".parse().unwrap(), judgement)];
-        outcome(&Shown { evidence, judged: &judged, ended: None, fault: None, client, any_ended: true })
+        outcome(&shown(evidence, &judged, client))
+    }
+
+    fn shown<'a>(evidence: Evidence, judged: &'a [(Objective, Judgement)], client: Option<&'a str>) -> Shown<'a> {
+        let (ended, fault, unusable) = (None, None, None);
+        Shown { evidence, judged, ended, fault, client, unusable, read_late: false, any_ended: true }
+    }
+
+    #[test]
+    fn a_level_whose_numbers_must_not_be_used_does_not_pass() {
+        let is_limited = |outcome: &Outcome| matches!(outcome, Outcome::ClientLimited { .. });
+        let missed = Shown { unusable: Some(Unusable::Client("it missed 3 %")), ..shown(STEADY, &[], None) };
+        assert!(is_limited(&outcome(&missed)));
+        let wrong = Shown { unusable: Some(Unusable::Wrong("counters")), ..shown(STEADY, &[], None) };
+        assert!(matches!(outcome(&wrong), Outcome::NotDecided { .. }));
+        // What this client has not read looks like a backlog of the target.
+        let growing = Evidence { drift: Some(Drift::Growing), ..STEADY };
+        assert!(is_limited(&outcome(&Shown { read_late: true, ..shown(growing, &[], None) })));
+        assert!(!is_limited(&outcome(&shown(growing, &[], None))));
     }
 
     #[test]

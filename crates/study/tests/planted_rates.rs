@@ -65,6 +65,8 @@ fn level(gate: Gate, rate: f64, objectives: &[Objective], times: Times, seed: u6
         ended: missed.as_deref(),
         fault: None,
         client: None,
+        unusable: None,
+        read_late: false,
         any_ended: summary.stats.measured.completed() > 0,
     })
 }

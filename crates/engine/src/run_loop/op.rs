@@ -10,7 +10,7 @@ use crate::plan::{BodyPlan, Follow, MESSAGE_BYTES_MAX, Multipart, Plan, Subject}
 use content::{Mismatch, Verifier};
 use measure::chains::HopSample;
 use measure::sample::{AttemptKind, LabelId, Moved};
-use measure::{AttemptOutcome, Flags, Instant, OpKind, OpOutcome, OpSample};
+use measure::{AttemptOutcome, Flags, Instant, OpKind, OpOutcome, OpSample, ReadSample};
 use wire::gateway;
 use wire::range::ByteRange;
 use wire::response::Location;
@@ -102,6 +102,8 @@ pub(super) struct Attempt {
     pub headers_matched: u128,
     /// The tag of the object that the answer names; kept for parts.
     pub etag: Option<Box<str>>,
+    /// For how long the end of its response had waited unread, where that was looked at.
+    pub unread: Option<ReadSample>,
     /// It has ended and was recorded.
     pub over: bool,
     /// What its refusal said in the head.
@@ -127,6 +129,7 @@ impl Attempt {
             at_head: AtHead::Read,
             headers_matched: 0,
             etag: None,
+            unread: None,
             over: false,
             refusal: Refusal::default(),
         }
@@ -381,6 +384,7 @@ impl<'p> Op<'p> {
             host: self.label,
             header: self.group,
             affected_by: None,
+            unread: self.attempt.unread,
         }
     }
 

@@ -40,6 +40,10 @@ pub(super) struct StallWatch {
     cpu_nanos: u64,
     /// Begin and end of the last wait.
     waited: (Instant, Instant),
+    /// Since when what the last wait told of may have been there.
+    ready_since: Instant,
+    /// Time for which this thread had no core, up to the last look.
+    delay_nanos: u64,
 }
 
 impl StallWatch {
@@ -47,7 +51,18 @@ impl StallWatch {
         let pacing = plan.load.pacing();
         let late = if pacing == Pacing::Scheduled { LATE_MIN } else { KEPT_MIN };
         let (level, stretch) = (LevelGauge::new(start), stretch(rate_at(plan, 0.0)));
-        Self { share, pacing, late, level, published: 0, stretch, cpu_nanos: 0, waited: (start, start) }
+        Self {
+            share,
+            pacing,
+            late,
+            level,
+            published: 0,
+            stretch,
+            cpu_nanos: 0,
+            waited: (start, start),
+            ready_since: start,
+            delay_nanos: 0,
+        }
     }
 }
 
@@ -57,6 +72,19 @@ impl StallWatch {
     fn unread(&self, came: Instant, now: Instant) -> (Instant, Instant) {
         let (began, woke) = self.waited;
         if self.pacing == Pacing::Scheduled { (came, now) } else { (came.max(began), woke) }
+    }
+}
+
+impl StallWatch {
+    /// The longest time for which something that is read at `now` can have waited, in nanoseconds: the newest byte of a read is
+    /// dated, and on a connection with streams another response may have come before it. When this thread was to be woken for
+    /// the first of them, it had no core for so long.
+    fn longest_unread<N: Network>(&mut self, net: &mut N, now: Instant) -> u64 {
+        let delay_nanos = net.thread_use().delay_nanos;
+        let kept = delay_nanos.saturating_sub(std::mem::replace(&mut self.delay_nanos, delay_nanos));
+        // Other responses of this step have it too.
+        self.ready_since = self.ready_since - Duration::from_nanos(kept);
+        now.nanos_since(self.ready_since)
     }
 }
 
@@ -82,6 +110,8 @@ impl<N: Network> RunLoop<'_, N> {
     pub(super) fn note_stall(&mut self, net: &mut N, until: Instant, waited: Waited) {
         let late = self.stall_watch.late;
         self.stall_watch.waited = (waited.began, waited.now);
+        // What is there at once came during the last step.
+        self.stall_watch.ready_since = if waited.at_once { self.stepped } else { waited.now };
         let overslept = waited.now.since(until.max(waited.began));
         let kept = Duration::from_nanos(waited.kept_nanos);
         if overslept > late || kept > late {
@@ -113,18 +143,21 @@ impl<N: Network> RunLoop<'_, N> {
     /// A response has ended with what was read last. Notes for how long its end had waited, if that is known.
     #[inline]
     pub(super) fn note_unread(&mut self, net: &mut N, token: Token, now: Instant) {
-        if let Some(sample) = net.take_sample() {
-            self.add_sample(token, sample, now);
+        if let Some(sample) = net.sample() {
+            self.add_sample(net, token, sample, now);
         }
     }
 
     #[cold]
-    fn add_sample(&mut self, token: Token, sample: ReadSample, now: Instant) {
+    fn add_sample(&mut self, net: &mut N, token: Token, sample: ReadSample, now: Instant) {
         let Some(connection) = self.connections.get(token) else { return };
-        let Some(op) = &self.slots[connection.slot as usize].op else { return };
+        let Some(op) = &mut self.slots[connection.slot as usize].op else { return };
+        let has_streams = connection.transport.carrier().is_some();
+        let longest = if has_streams { self.stall_watch.longest_unread(net, now) } else { 0 };
+        op.attempt.unread = Some(sample.at_least(longest));
         let Some(sent) = op.attempt.sent.or(op.sent) else { return };
         // On a connection with streams, what was read last may be another one's.
-        let exact = connection.transport.carrier().is_none() && op.attempt.received_bytes <= SEGMENT_BYTES;
+        let exact = !has_streams && op.attempt.received_bytes <= SEGMENT_BYTES;
         self.recorder.unread(sample, now.nanos_since(sent), exact);
         let ReadSample::Dated { nanos, .. } = sample else { return };
         let came = (now - Duration::from_nanos(nanos)).max(sent);

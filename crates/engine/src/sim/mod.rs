@@ -265,8 +265,8 @@ impl<S: SimServer> Network for SimNetwork<S> {
         if filled == 0 { Err(would_block()) } else { Ok(filled) }
     }
 
-    fn take_sample(&mut self) -> Option<ReadSample> {
-        let nanos = self.now().nanos_since(self.newest.take()?);
+    fn sample(&self) -> Option<ReadSample> {
+        let nanos = self.now().nanos_since(self.newest?);
         Some(ReadSample::Dated { nanos, stands_for: 1 })
     }
 

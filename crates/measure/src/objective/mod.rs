@@ -9,6 +9,7 @@ mod judge;
 pub use crate::affected::Timed;
 pub use judge::Judged;
 
+use crate::books::sum;
 use crate::distribution::Quantile;
 use crate::sample::OpKind;
 use crate::stats::{KindStats, Stats};
@@ -122,8 +123,8 @@ impl Objective {
             Metric::Success if self.kind.is_none() => summary.success(),
             Metric::Success => {
                 let (own, _) = self.of(summary);
-                let ended = own.ok.saturating_add(own.failed);
-                (ended > 0).then(|| own.ok as f64 / ended as f64)
+                let judged = sum([own.ok, own.failed, own.hanging()]);
+                (judged > 0).then(|| own.ok as f64 / judged as f64)
             }
             Metric::Rate => summary.ok_rate(),
             Metric::Goodput => summary.goodput(),
@@ -152,7 +153,7 @@ impl Objective {
     pub fn beyond(&self, stats: &Stats) -> (u64, u64) {
         let own =
             || stats.kinds.iter().filter(|(kind, _)| self.kind.is_none_or(|own| own == *kind)).map(|(_, own)| own);
-        let sum = |of: &dyn Fn(&KindStats) -> u64| own().map(of).fold(0_u64, u64::saturating_add);
+        let sum = |of: &dyn Fn(&KindStats) -> u64| sum(own().map(of));
         let tally = &stats.measured;
         let (ok, failed) = match self.kind {
             None => (tally.ok, tally.failed.saturating_add(tally.dropped)),
@@ -178,10 +179,20 @@ impl Objective {
         }
     }
 
-    /// A quantile of the times of all operations: failed and dropped ones are beyond every time.
+    /// A quantile of the times of all operations: failed and dropped ones are beyond every time, but those whose first byte
+    /// came have their TTFB.
     fn quantile_of_all(&self, summary: &Summary, timed: Timed, q: f64) -> Quantile {
         let (own, dropped) = self.of(summary);
-        own.timed(timed).0.quantile_of_all(q, own.unfinished, own.failed.saturating_add(dropped))
+        let values = own.timed(timed).0;
+        if timed != Timed::Ttfb {
+            return values.quantile_of_all(q, own.unfinished, own.failed.saturating_add(dropped));
+        }
+        let mut began = values.clone();
+        began.merge(&own.failed_ttfb);
+        began.merge(&own.unfinished_ttfb);
+        let unfinished = own.unfinished.saturating_sub(own.unfinished_ttfb.count());
+        let failed = own.failed.saturating_sub(own.failed_ttfb.count());
+        began.quantile_of_all(q, unfinished, failed.saturating_add(dropped))
     }
 }
 

@@ -79,19 +79,6 @@ impl ExitStatus {
             Self::Interrupted(signal) => 128 + signal.clamp(1, 64) as u8,
         }
     }
-
-    /// The one of two that takes precedence: 4, interrupted, 3, 1, 0.
-    #[must_use]
-    pub fn worse(self, other: Self) -> Self {
-        let rank = |status: &Self| match status {
-            Self::CouldNotRun => 4,
-            Self::Interrupted(_) => 3,
-            Self::Unusable => 2,
-            Self::Failed => 1,
-            Self::Good => 0,
-        };
-        if rank(&other) > rank(&self) { other } else { self }
-    }
 }
 
 /// How a run ended.
@@ -246,7 +233,13 @@ fn with(objectives: &[Judged], judgement: Judgement) -> impl Iterator<Item = Jud
 
 /// Objectives that a longer run would decide. A run that was cut off is not blamed for being short.
 fn not_enough_data(evidence: &Evidence, objectives: &[Judged]) -> Vec<Reason> {
-    if evidence.accept_not_enough_data || matches!(evidence.ending, Ending::CutOff(_)) {
+    let cut_short = match evidence.ending {
+        // Each of them has reached its end.
+        Ending::CutOff(CutOff::Merged { .. }) => false,
+        Ending::CutOff(_) => true,
+        _ => false,
+    };
+    if evidence.accept_not_enough_data || cut_short {
         return Vec::new();
     }
     with(objectives, Judgement::NotEnoughData).map(Reason::NotEnoughData).collect()

@@ -101,6 +101,8 @@ fn a_run_that_was_cut_off_is_partial_unless_it_failed() {
     assert_eq!(of(&run(0, 0), &interrupted), (ResultWord::Partial, 130));
     assert_eq!(of(&run(0, 10), &interrupted), (ResultWord::Fail, 130));
     assert_eq!(of(&run(10, 0), &Ending::CutOff(CutOff::Merged { runs: 2 })), (ResultWord::Partial, 0));
+    let merged = Ending::CutOff(CutOff::Merged { runs: 2 });
+    assert_eq!(of(&run(0, 0), &merged), (ResultWord::Fail, 1), "merged runs have reached their end");
     assert_eq!(of(&run(10, 0), &Ending::CutOff(CutOff::NoEnd)), (ResultWord::Partial, 0));
     assert_eq!(of(&run(10, 0), &Ending::CutOff(CutOff::DiskFull)), (ResultWord::Partial, 4));
     assert_eq!(of(&run(0, 100), &Ending::Unreachable { detail: "refused".into() }), (ResultWord::Fail, 4));

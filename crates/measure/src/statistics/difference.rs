@@ -1,5 +1,5 @@
 //! Whether two sets of runs differ in a metric, by how much, and what that means. Every comparison ends here, of sets of runs,
-//! of pairs of runs and of the seconds of single runs: see [`conclude_all`].
+//! of pairs of runs and of the seconds of single runs: see [`conclude_all`], and [`conclude_together`] for all metrics.
 //!
 //! Relative differences, new / base − 1, are computed as differences of logarithms: a server that is slower by a tenth
 //! is so at any level. A run in which so much failed that a time has no value has an infinite one: it is slower than any
@@ -217,6 +217,42 @@ pub fn conclude_all(compared: &[Compared]) -> Vec<(Option<f64>, Conclusion)> {
     compared.iter().map(conclude).collect()
 }
 
+/// A metric with its conclusion.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Concluded {
+    /// What was compared.
+    pub compared: Compared,
+    /// Its conclusion.
+    pub conclusion: Conclusion,
+    /// Whether it is the share of operations that succeeded.
+    pub is_success: bool,
+}
+
+impl Concluded {
+    /// Whether success dropped by more than the margin, and chance is not excluded.
+    fn may_fail_more(&self) -> bool {
+        let lost = self.compared.difference.is_some_and(|difference| difference.change < -self.compared.margin);
+        self.is_success && self.conclusion == Conclusion::Inconclusive && lost
+    }
+}
+
+/// The conclusion of all metrics together: worse when any is, better when any is and none worse, equivalent when all are. Nothing
+/// is better as long as fewer operations succeeded and that may not be chance.
+#[must_use]
+pub fn conclude_together(metrics: &[Concluded]) -> Conclusion {
+    let any = |conclusion| metrics.iter().any(|metric| metric.conclusion == conclusion);
+    let all = |conclusion| metrics.iter().all(|metric| metric.conclusion == conclusion);
+    if any(Conclusion::Worse) {
+        Conclusion::Worse
+    } else if any(Conclusion::Better) && !metrics.iter().any(Concluded::may_fail_more) {
+        Conclusion::Better
+    } else if all(Conclusion::Equivalent) && !metrics.is_empty() {
+        Conclusion::Equivalent
+    } else {
+        Conclusion::Inconclusive
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::runs_needed;
@@ -287,6 +323,25 @@ mod tests {
         assert_eq!(same.conclude(None, 0.0, Improves::Upwards), Conclusion::Equivalent);
         let few = Difference::of_runs(&[1.0; 2], &[1.0; 2], Scale::Relative).unwrap();
         assert_eq!(few.conclude(None, 0.0, Improves::Upwards), Conclusion::Inconclusive);
+    }
+
+    #[test]
+    fn nothing_is_better_while_success_may_have_dropped() {
+        let metric = |conclusion, is_success, change| {
+            let difference = Some(Difference { change, interval: None, p: None });
+            let compared = Compared { difference, margin: 0.001, improves: Improves::Upwards };
+            Concluded { compared, conclusion, is_success }
+        };
+        use Conclusion::{Better, Equivalent, Inconclusive, Worse};
+        let better = metric(Better, false, 0.5);
+        let together = |success| conclude_together(&[success, better]);
+        assert_eq!(together(metric(Inconclusive, true, -0.05)), Inconclusive);
+        assert_eq!(together(metric(Inconclusive, true, -0.0005)), Better, "within the margin");
+        assert_eq!(together(metric(Inconclusive, true, 0.05)), Better);
+        assert_eq!(together(metric(Inconclusive, false, -0.05)), Better, "another metric does not forbid it");
+        assert_eq!(together(metric(Worse, true, -0.05)), Worse);
+        assert_eq!(conclude_together(&[metric(Equivalent, true, 0.0)]), Equivalent);
+        assert_eq!(conclude_together(&[]), Inconclusive);
     }
 
     #[test]

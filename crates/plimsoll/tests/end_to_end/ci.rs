@@ -1,11 +1,16 @@
 //! What CI systems are told: JUnit files and annotations.
 
 use crate::support::{Place, shared_cores};
-use server::{Config, Server};
+use server::{Config, Faults, Server};
 use std::fs;
+use std::num::NonZeroU64;
 
 fn serve() -> (Server, String) {
-    let server = Server::start(&Config::default()).expect("a server starts");
+    serve_with(Faults::default())
+}
+
+fn serve_with(faults: Faults) -> (Server, String) {
+    let server = Server::start(&Config { faults, ..Config::default() }).expect("a server starts");
     let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
     (server, url)
 }
@@ -13,21 +18,21 @@ fn serve() -> (Server, String) {
 #[test]
 fn objectives_are_test_cases_and_what_is_broken_is_annotated() {
     let _cores = shared_cores();
-    let (_server, url) = serve();
+    let (_server, url) = serve_with(Faults { error_every: NonZeroU64::new(2), ..Faults::default() });
     let place = Place::new();
-    let objectives = ["--objective", "success >= 99%", "--objective", "goodput >= 999TB/s"];
+    let objectives = ["--objective", "success >= 10%", "--objective", "get success >= 99%"];
     let made = place.run(["get", &url, "-n", "100", "--print", "none", "--out", "out"].iter().chain(&objectives));
     made.expect(1);
     let ended = place.run(["report", "out", "--junit", "junit.xml", "--annotations"]);
     ended.expect(1);
     let xml = fs::read_to_string(place.path("junit.xml")).unwrap();
     assert!(xml.contains("tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\""), "{xml}");
-    assert!(xml.contains("<testcase name=\"success &gt;= 99%\" classname=\"http://127.0.0.1:"), "{xml}");
+    assert!(xml.contains("<testcase name=\"success &gt;= 10%\" classname=\"http://127.0.0.1:"), "{xml}");
     assert!(xml.contains("<failure message=\"MISSED: measured "), "{xml}");
     let told: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("::")).collect();
     assert_eq!(told.len(), 1, "{}", ended.stdout);
     assert!(told[0].starts_with("::error title=plimsoll%3A objective not met%3A http%3A//127.0.0.1%3A"), "{}", told[0]);
-    assert!(told[0].contains("::goodput >= 999TB/s: MISSED: measured "), "{}", told[0]);
+    assert!(told[0].contains("::get success >= 99%: MISSED: measured 50"), "{}", told[0]);
     let refused = place.run(["report", "out", "--print", "none", "--junit", "/dev/full"]);
     refused.expect(4);
     assert!(refused.stderr.contains("/dev/full") && refused.stderr.contains("--junit"), "{}", refused.stderr);

@@ -24,7 +24,7 @@ pub struct Document {
 /// The verdict, what limited the run, and what must be known beside the figures.
 #[derive(Debug, Serialize)]
 pub struct Verdict {
-    /// Like `VALID`.
+    /// Like `PASS`.
     pub word: String,
     /// How it is to be taken.
     pub tone: Tone,

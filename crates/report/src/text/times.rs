@@ -47,10 +47,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     }
     print(page, &columns);
     if columns.iter().any(|column| column.ranges) {
-        page.line(
-            "a … b: this client was stalled, and the percentile of the target lies between that of the operations that were \
-             not affected and that of all; ≤ b: too few were not affected to tell",
-        );
+        page.line(percentile::ABOUT_RANGES);
     }
     if !run.begin.model.is_open() {
         page.line(

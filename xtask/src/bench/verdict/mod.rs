@@ -289,10 +289,8 @@ fn words(trial: Trial, url: &str) -> Vec<String> {
     }
     if variant.protocol == Protocol::Http2 {
         words.push("--http2".to_owned());
-        if cause == Cause::SharedHostLowRate {
-            // Neighbors hold up the target for long, which the log shows whole for one request at a time on a connection.
-            words.push("--streams=1".to_owned());
-        }
+        // The log shows a request whole where it is the only one at a time on its connection.
+        words.push("--streams=1".to_owned());
     }
     if cause == Cause::Ports {
         words.push("--no-keepalive".to_owned());

@@ -248,8 +248,9 @@ func (s *server) followClock() {
 
 // A connection below TLS that notes when the kernel got what is read, and when it had taken what is written.
 //
-// With HTTP/1 the newest read before a handler starts is that of its request. With HTTP/2 it may be that of a later request on
-// the same connection, and the next write that of an earlier response: both make the log show a little less than it was.
+// The newest read before a handler starts is that of its request, as long as there is one request at a time on a connection.
+// With more of them it may be that of a later one, and the next write that of an earlier response: the log would show less time
+// than there was.
 type conn struct {
 	net.Conn
 	raw    syscall.RawConn

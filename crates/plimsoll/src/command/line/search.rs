@@ -7,17 +7,17 @@ use crate::execute::{self, Output};
 use crate::failure::Failure;
 use crate::say;
 use engine::plan::Plan;
-use measure::Enumerated;
 use measure::load_line::{Found, Outcome};
 use measure::result::Reason;
 use measure::units::{Rate, format_span};
+use measure::{Enumerated, ResultWord};
 use report::load_line::Level;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::{EndReason, SavedRun, StoreError, StudyLog, StudyRecord};
 use study::decision::{Decision, Evidence, Offered, SLICE};
-use study::level::{self, Shown, Times};
+use study::level::{self, Shown, Times, Unusable};
 use study::line::{Bounds, Search, Step};
 
 /// Where the runs of the levels are.
@@ -94,11 +94,9 @@ impl Levels {
                 return Ok(Found::Interrupted { passed: search.passed() });
             };
             search.tell(&outcome);
-            if self.is_beyond_client(level) {
-                return Ok(match self.passed_below(level) {
-                    Some(passed) => Found::Line { passed, failed: level },
-                    None => Found::Below { failed: level },
-                });
+            // Where no lower level has passed, one may.
+            if let Some(passed) = self.passed_below(level).filter(|_| self.is_beyond_client(level)) {
+                return Ok(Found::Line { passed, failed: level });
             }
             if !outcome.is_passed() && !recovery.wait(self.args.recovery, &saved)? {
                 return Ok(Found::NotRecovered { passed: self.passed_below(level), failed: level });
@@ -205,12 +203,22 @@ fn outcome(evidence: Evidence, saved: &SavedRun) -> Outcome {
     };
     let limited_by = summary.limited_by(&saved.begin.model);
     let client = limited_by.is_client().then(|| limited_by.to_string());
+    let unusable = result.reasons.iter().find(|reason| reason.word() == ResultWord::Unusable);
+    let unusable = unusable.map(|reason| (reason, report::result::text(reason)));
+    let unusable = unusable.as_ref().and_then(|(reason, text)| match reason {
+        Reason::CountersDisagree(_) => Some(Unusable::Wrong(text)),
+        // Judged as the objective that it is.
+        Reason::ClientDecides(_) => None,
+        _ => Some(Unusable::Client(text)),
+    });
     level::outcome(&Shown {
         evidence,
         judged: &judged,
         ended,
         fault: fault.as_deref(),
         client: client.as_deref(),
+        unusable,
+        read_late: summary.client_part().reads_late(),
         any_ended: summary.stats.measured.completed() > 0,
     })
 }
