@@ -15,6 +15,7 @@ pub mod escape;
 pub mod export;
 pub mod formula;
 mod html;
+mod joint;
 pub mod json;
 
 pub mod lines;

@@ -2,12 +2,15 @@
 
 use crate::Style;
 use crate::escape::escape;
+use crate::joint;
+use crate::json::ResultOfRun;
 use crate::measured::{Held, Measured};
-use crate::number::{byte_rate, count, rate, share, time};
-use crate::text::table;
+use crate::number::{byte_rate, count, rate, share};
+use crate::percentile;
+use crate::text::{first_line, paragraph, table};
 use measure::load_line::{Found, LoadUnit, Outcome};
 use measure::objective::{Metric, Timed};
-use measure::{Enumerated, Objective};
+use measure::{Enumerated, Objective, ResultWord};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use store::{EndReason, SavedRun};
@@ -101,9 +104,27 @@ pub enum FoundWord {
     Unfinished,
 }
 
+impl FoundWord {
+    /// The name in records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Line => "line",
+            Self::AtLeast => "at_least",
+            Self::Below => "below",
+            Self::Unsteady => "unsteady",
+            Self::NotRecovered => "not_recovered",
+            Self::Interrupted => "interrupted",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
 /// A search for the load line, as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LoadLine {
+    /// The result of the search.
+    pub result: ResultOfRun,
     /// What the line is measured in.
     pub unit: UnitWord,
     /// What was loaded; secrets in it are redacted.
@@ -197,7 +218,8 @@ impl LoadLine {
         let last = |level: Option<f64>| levels.iter().rev().find(|known| Some(known.level) == level);
         let broke = last(failed).and_then(|level| level.why.clone());
         let edge = last(failed).or_else(|| last(passed));
-        Self {
+        let mut line = Self {
+            result: ResultOfRun { word: ResultWord::Pass, exit_code: 0, reasons: Vec::new() },
             unit: match unit {
                 LoadUnit::Concurrency => UnitWord::Concurrency,
                 LoadUnit::Rate => UnitWord::Rate,
@@ -212,7 +234,9 @@ impl LoadLine {
             broke,
             limited_by_client: edge.is_some_and(|level| level.limited_by_client),
             levels,
-        }
+        };
+        line.result = joint::of_line(&line);
+        line
     }
 
     /// A level in the unit of the line.
@@ -250,12 +274,12 @@ impl LoadLine {
             let held = level.measured.objectives.iter().find(|held| held.objective == *objective)?;
             held.value.map(|value| match objective.metric() {
                 Metric::Speed(_) => byte_rate(value),
-                _ => time(value),
+                _ => percentile::between(held.low, value),
             })
         };
         let values: Vec<String> = self.bounded().map(|held| value(&held.objective).unwrap_or_else(dash)).collect();
         match values.is_empty() {
-            true => level.measured.response_p99_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
+            true => level.measured.p99(),
             false => values.join(" · "),
         }
     }
@@ -272,7 +296,7 @@ impl LoadLine {
             level.outcome.word().to_owned(),
             measured.ok_per_second.map_or_else(dash, rate),
             measured.goodput.map_or_else(dash, byte_rate),
-            measured.response_p50_nanos.map_or_else(dash, |nanos| time(nanos as f64)),
+            measured.p50(),
             self.values(level),
             measured.success.map_or_else(dash, share),
             format!("{:.1} s{}", level.seconds, if level.decided { "" } else { " ≈" }),
@@ -289,6 +313,17 @@ impl LoadLine {
             Some(OutcomeWord::ClientLimited) => format!("at {failed} this client was the limit{why}"),
             _ => format!("{failed} failed{why}"),
         }
+    }
+
+    /// What the ranges in its table mean, where there are any.
+    pub(crate) fn about_ranges(&self) -> Option<&'static str> {
+        let bounded: Vec<Objective> = self.bounded().map(|held| held.objective).collect();
+        let of_bounded = |level: &Level| match bounded.is_empty() {
+            true => level.measured.p99_is_range(),
+            false => level.measured.objectives.iter().any(|held| bounded.contains(&held.objective) && held.is_range()),
+        };
+        let has_ranges = |level: &Level| level.measured.p50_is_range() || of_bounded(level);
+        self.levels.iter().any(has_ranges).then_some(percentile::ABOUT_RANGES)
     }
 
     /// Where the line lies, in a sentence.
@@ -353,15 +388,15 @@ pub fn text(line: &LoadLine, style: &Style) -> String {
     levels.sort_by(|one, other| one.level.total_cmp(&other.level));
     let rows = levels.into_iter().map(|level| line.row(level));
     let rows: Vec<[String; 10]> = std::iter::once(line.columns()).chain(rows).collect();
-    let bold = |text: &str| if style.color { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() };
     let objectives = line.objectives.join(", ");
     format!(
-        "{}\n\n  target          {}\n  objectives      {objectives}\n  levels          {} tried\n\n{}{}",
-        bold(&line.sentence()),
+        "{}\n  target          {}\n  objectives      {objectives}\n  levels          {} tried\n\n{}{}{}",
+        first_line(line.result.word, line.sentence(), style),
         escape(&line.target),
         line.levels.len(),
         table(&rows),
-        if line.levels.iter().all(|level| level.decided) { "" } else { ESTIMATED }
+        if line.levels.iter().all(|level| level.decided) { "" } else { ESTIMATED },
+        line.about_ranges().map(paragraph).unwrap_or_default()
     )
 }
 

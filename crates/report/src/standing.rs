@@ -3,7 +3,7 @@
 use crate::escape::escape;
 use crate::number::{count, plural, rate, seconds, share, time, were};
 use crate::result::whole_seconds;
-use measure::evidence::Probe;
+use measure::evidence::{Probe, Probes};
 use measure::labels::VALUES_OF_A_THREAD;
 use measure::statistics::steadiness::{self, Steadiness};
 use measure::stats::Dimension;
@@ -73,12 +73,17 @@ pub fn because(run: &SavedRun) -> String {
         },
         LimitedBy::NotDetermined => {
             let Model::Closed { concurrency } = run.begin.model else { return "nothing shows it".into() };
-            format!(
-                "one level of {} does not show whether operations waited for each other at the target; run again with \
-                 `-c {}`, or with `--probe`: a target that is the limit is no faster then",
-                plural(concurrency, "slot"),
-                concurrency.saturating_mul(2)
-            )
+            let (slots, more) = (plural(concurrency, "slot"), concurrency.saturating_mul(2));
+            match run.summary().probes {
+                None => format!(
+                    "one level of {slots} does not show whether operations waited for each other at the target; run again \
+                     with `-c {more}`, or with `--probe`: a target that is the limit is no faster then"
+                ),
+                Some(probes) => format!(
+                    "one level of {slots} does not show whether operations waited for each other at the target, {}",
+                    probed_in_vain(&probes)
+                ),
+            }
         }
         LimitedBy::Unknown => "too few operations ended".into(),
     }
@@ -127,6 +132,21 @@ fn because_of_the_link(run: &SavedRun) -> String {
             time(free)
         ),
         _ => "data is lost on its way between client and target".into(),
+    }
+}
+
+/// What a probe lacked to show the limit.
+fn probed_in_vain(probes: &Probes) -> String {
+    match (probes.higher, probes.lower) {
+        (Some(higher), _) if higher.client_limited => {
+            format!("and at the probe with {} this client was the limit", plural(higher.slots, "slot"))
+        }
+        (Some(probe), _) | (None, Some(probe)) => format!(
+            "and too few operations succeeded at the probe with {} ({}): give `--probe` more time",
+            plural(probe.slots, "slot"),
+            count(probe.operations)
+        ),
+        (None, None) => "and no level of the probe could be measured".into(),
     }
 }
 

@@ -1,23 +1,26 @@
 //! A study: a row for each cell and target, beside what the first target of the cell did.
 
 use crate::discrepancy::Discrepancy;
-use crate::json::ResultName;
+use crate::joint;
+use crate::json::{ResultName, ResultOfRun};
 use crate::lines::LineTrial;
 use crate::measured::Measured;
-use crate::number::{byte_rate, count, plural, rate, share, time};
+use crate::number::{byte_rate, count, plural, rate, share};
+use crate::percentile;
 use crate::repeated::median;
 use crate::result;
 use crate::standing;
 use crate::subtraction::{Subtraction, Values};
-use crate::text::{failures, table};
-use measure::{AttemptClass, ResultWord};
+use crate::text::{failures, paragraph, table};
+use measure::objective::Timed;
+use measure::{AttemptClass, ExitStatus, ResultWord};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::{HashMap, HashSet};
 use store::SavedRun;
 
-/// All trials of a study.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+/// All trials of a study. In JSON, they come after their result.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Study {
     /// How many trials were to be run.
     pub planned: u64,
@@ -25,10 +28,42 @@ pub struct Study {
     pub trials: Vec<Trial>,
     /// Those that searched for the load line.
     pub lines: Vec<LineTrial>,
-    /// Differences of cells, pair by pair of trials: each target minus the first one of its cell, or what was asked for.
+    /// Differences of cells, pair by pair of trials.
     pub differences: Vec<Subtraction>,
-    /// Objects that end well on one target and fail on another, where operations were logged.
+    /// Objects that end well on one target and fail on another.
     pub discrepancies: Vec<Discrepancy>,
+}
+
+/// All trials of a study.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Study")]
+struct Document<'s> {
+    /// The result of all trials together: that of the worst, and `partial` where some are missing.
+    result: ResultOfRun,
+    /// How many trials were to be run.
+    planned: u64,
+    /// Those that measured one load.
+    trials: &'s [Trial],
+    /// Those that searched for the load line.
+    lines: &'s [LineTrial],
+    /// Differences of cells, pair by pair of trials: each target minus the first one of its cell, or what was asked for.
+    differences: &'s [Subtraction],
+    /// Objects that end well on one target and fail on another, where operations were logged.
+    discrepancies: &'s [Discrepancy],
+}
+
+impl Serialize for Study {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let document = Document {
+            result: joint::of_study(self),
+            planned: self.planned,
+            trials: &self.trials,
+            lines: &self.lines,
+            differences: &self.differences,
+            discrepancies: &self.discrepancies,
+        };
+        document.serialize(serializer)
+    }
 }
 
 impl Study {
@@ -47,10 +82,7 @@ impl Study {
     /// Its result: that of all trials together, and PARTIAL where some are missing.
     #[must_use]
     pub fn result(&self) -> ResultWord {
-        let whole = self.count() > 0 && self.missing() == 0;
-        let lines = self.lines.iter().map(|trial| result::of_line(&trial.line));
-        let missing = (!whole).then_some(ResultWord::Partial);
-        ResultWord::of_all(self.trials.iter().map(|trial| trial.result).chain(lines).chain(missing))
+        joint::of_study(self).word
     }
 
     /// How its trials stand, in phrases.
@@ -88,12 +120,18 @@ pub struct Trial {
     pub repeat: u32,
     /// 95th percentile of the time to the first byte of successes, in nanoseconds.
     pub ttfb_p95_nanos: Option<u64>,
+    /// Lower end of its range; the same where client stalls made no difference.
+    pub ttfb_p95_low_nanos: Option<u64>,
     /// What its run came to.
     #[serde(flatten)]
     pub measured: Measured,
     /// Its result.
     #[serde(with = "ResultName")]
     pub result: ResultWord,
+    /// The exit code that it deserves.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub exit: ExitStatus,
     /// Attempts of its measured window.
     pub attempts: u64,
     /// Those that failed, by class.
@@ -122,18 +160,28 @@ impl Trial {
     pub fn of((cell, target, repeat): (&str, &str, u32), directory: &str, run: &SavedRun) -> Self {
         let tally = &run.summary().stats.measured;
         let failed = |(class, attempts): (AttemptClass, u64)| Failed { class, attempts };
+        let result = result::of(run);
+        let all = &run.summary().all;
+        let ttfb_p95 = all.ttfb.quantile(0.95);
         Self {
             cell: cell.to_owned(),
             target: target.to_owned(),
             repeat,
-            ttfb_p95_nanos: run.summary().all.ttfb.quantile(0.95),
+            ttfb_p95_nanos: ttfb_p95,
+            ttfb_p95_low_nanos: percentile::ends(all, Timed::Ttfb, 0.95).map(|(low, _)| low).or(ttfb_p95),
             measured: Measured::of(directory, run),
-            result: result::of(run).word,
+            result: result.word,
+            exit: result.exit,
             attempts: tally.attempts,
             failures: failures::failed(&tally.classes).map(failed).collect(),
             notes: standing::notes(run).iter().map(ToString::to_string).collect(),
             values: Values::of(run),
         }
+    }
+
+    fn has_ranges(&self) -> bool {
+        let measured = &self.measured;
+        self.ttfb_p95_low_nanos < self.ttfb_p95_nanos || measured.p50_is_range() || measured.p99_is_range()
     }
 
     /// What is compared: goodput, or operations where objects have no bodies. 0 of a trial in which nothing succeeded.
@@ -185,6 +233,14 @@ impl Row<'_> {
 
     fn shown(&self, of: impl Fn(&Trial) -> Option<f64>, form: impl Fn(f64) -> String) -> String {
         self.spread(of).map_or_else(|| "–".to_owned(), |spread| form(spread.middle))
+    }
+
+    /// The median of a time. Its range reaches from the median of the lower ends to that of the upper ones.
+    fn time(&self, [low, high]: [fn(&Trial) -> Option<u64>; 2]) -> String {
+        let middle = |of: fn(&Trial) -> Option<u64>| {
+            self.spread(|trial| of(trial).map(|nanos| nanos as f64)).map(|spread| spread.middle)
+        };
+        middle(high).map_or_else(|| "–".to_owned(), |nanos| percentile::between(middle(low), nanos))
     }
 
     /// How much it carried compared with `first`, repeat by repeat. A pair of which only the other is dead is infinite; one of which
@@ -261,16 +317,15 @@ pub(crate) const COLUMNS: [&str; 10] =
 
 /// What is shown of a row, under [`COLUMNS`]: medians of repeats, and how much it carried beside the first target.
 pub(crate) fn cells(row: &Row<'_>, first: Option<&Row<'_>>) -> [String; 10] {
-    let nanos = |value: Option<u64>| value.map(|nanos| nanos as f64);
     [
         row.cell.to_owned(),
         row.target.to_owned(),
         row.shown(|trial| trial.measured.ok_per_second, rate),
         row.shown(|trial| trial.measured.goodput, byte_rate),
         first.map_or_else(String::new, |first| beside(row.beside(first))),
-        row.shown(|trial| nanos(trial.ttfb_p95_nanos), time),
-        row.shown(|trial| nanos(trial.measured.response_p50_nanos), time),
-        row.shown(|trial| nanos(trial.measured.response_p99_nanos), time),
+        row.time([|trial| trial.ttfb_p95_low_nanos, |trial| trial.ttfb_p95_nanos]),
+        row.time([|trial| trial.measured.response_p50_low_nanos, |trial| trial.measured.response_p50_nanos]),
+        row.time([|trial| trial.measured.response_p99_low_nanos, |trial| trial.measured.response_p99_nanos]),
         row.shown(|trial| trial.measured.success, share),
         row.remark(),
     ]
@@ -295,7 +350,12 @@ pub(crate) fn times(ratio: f64) -> String {
 /// The trials of a study as a table.
 #[must_use]
 pub fn text<'t>(trials: &'t [Trial], order: &Order<'t>) -> String {
-    table(&shown(trials, order))
+    table(&shown(trials, order)) + &about_ranges(trials).map(paragraph).unwrap_or_default()
+}
+
+/// What the ranges of trials mean, where there are any.
+pub(crate) fn about_ranges(trials: &[Trial]) -> Option<&'static str> {
+    trials.iter().any(Trial::has_ranges).then_some(percentile::ABOUT_RANGES)
 }
 
 /// A row of titles, and one for each cell and target.
@@ -315,31 +375,36 @@ pub(crate) fn shown<'t>(trials: &'t [Trial], order: &Order<'t>) -> Vec<[String; 
 /// The JSON Schema of [`Study`].
 #[must_use]
 pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(Study).to_value()
+    schemars::schema_for!(Document<'_>).to_value()
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn trial(target: &str, repeat: u32, goodput: f64) -> Trial {
+    /// A trial of one cell; every second one missed its objective.
+    pub(crate) fn trial(target: &str, repeat: u32, goodput: f64) -> Trial {
         Trial {
             cell: "range 1MiB".to_owned(),
             target: target.to_owned(),
             repeat,
             ttfb_p95_nanos: Some(500_000),
+            ttfb_p95_low_nanos: Some(500_000),
             measured: Measured {
                 ok_per_second: Some(10.0),
                 goodput: Some(goodput),
                 success: Some(1.0),
                 response_p50_nanos: Some(1_000_000),
+                response_p50_low_nanos: Some(1_000_000),
                 response_p99_nanos: Some(2_000_000),
+                response_p99_low_nanos: Some(2_000_000),
                 objectives: Vec::new(),
                 broke: (repeat == 2).then(|| "success >= 99%".to_owned()),
                 limited_by: "target".to_owned(),
                 directory: String::new(),
             },
             result: ResultWord::Pass,
+            exit: ExitStatus::Good,
             attempts: 100,
             failures: vec![Failed { class: AttemptClass::Http5xx, attempts: u64::from(repeat - 1) }],
             notes: Vec::new(),
@@ -363,6 +428,39 @@ mod tests {
         let text = text(&trials, &Order { cells: Vec::new(), targets: vec!["a", "b"] });
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].contains(" a ") && lines[2].contains("0.50 ×"), "{text}");
+    }
+
+    #[test]
+    fn a_median_of_ranges_is_a_range() {
+        let mut stalled = trial("a", 2, 100.0);
+        (stalled.measured.response_p99_low_nanos, stalled.measured.response_p99_nanos) =
+            (Some(4_000_000), Some(8_000_000));
+        let trials = [trial("a", 1, 100.0), stalled];
+        let text = text(&trials, &Order::default());
+        assert!(text.contains("3.00 ms … 5.00 ms") && text.contains("\n  a … b: "), "{text}");
+        assert!(!super::text(&trials[..1], &Order::default()).contains('…'));
+    }
+
+    #[test]
+    fn the_document_begins_with_the_result_of_all_trials() {
+        let failed = Trial { result: ResultWord::Fail, exit: ExitStatus::Failed, ..trial("a", 2, 100.0) };
+        let mut study = Study { planned: 2, trials: vec![trial("a", 1, 100.0), failed], ..Study::default() };
+        let document = |study: &Study| serde_json::to_value(study).unwrap()["result"].clone();
+        let texts = |reasons: &[(&str, &str)]| -> Vec<_> {
+            reasons.iter().map(|(name, text)| serde_json::json!({ "name": name, "text": text })).collect()
+        };
+        let fail = ("fail", "FAIL in 1 of 2 trials");
+        let wanted = serde_json::json!({ "word": "fail", "exit_code": 1, "reasons": texts(&[fail]) });
+        assert_eq!(document(&study), wanted);
+        study.planned = 3;
+        let missing = ("missing", "1 of 3 trials are not there");
+        let wanted = serde_json::json!({ "word": "fail", "exit_code": 1, "reasons": texts(&[fail, missing]) });
+        assert_eq!(document(&study), wanted);
+        assert!(study.headline().starts_with("FAIL · "));
+        study.trials.truncate(1);
+        assert_eq!((document(&study)["word"].as_str(), study.result()), (Some("partial"), ResultWord::Partial));
+        let validator = jsonschema::validator_for(&schema()).unwrap();
+        assert!(validator.is_valid(&serde_json::to_value(&study).unwrap()));
     }
 
     #[test]

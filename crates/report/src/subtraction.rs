@@ -7,7 +7,9 @@ use crate::number::{count, plural};
 use crate::study::{Row, Trial};
 use crate::text::table;
 use measure::Enumerated;
-use measure::statistics::difference::{Compared, Conclusion, Difference, Scale, conclude_all, range_of_pairs};
+use measure::statistics::difference::{
+    Compared, Concluded, Conclusion, Difference, Scale, conclude_all, conclude_together, range_of_pairs,
+};
 use measure::statistics::shares::{self, Share, Units};
 use measure::statistics::{median, pairs_needed};
 use schemars::JsonSchema;
@@ -57,7 +59,8 @@ pub struct Subtraction {
     pub pairs: u64,
     /// Those in which nothing succeeded on one side at least. They count: their times are beyond any.
     pub dead_pairs: u64,
-    /// What all metrics come to: worse when any is, better when any is and none worse, equivalent when all are.
+    /// The conclusion of all metrics together: worse when any is, better when any is, none worse, and success has not dropped,
+    /// equivalent when all are.
     #[serde(with = "ConclusionWord")]
     pub conclusion: Conclusion,
     /// The metrics that the trials have.
@@ -167,18 +170,18 @@ impl Subtraction {
         let dead_pairs = pairs.iter().filter(dead).count() as u64;
         let rows: Vec<Metric> = (0..SUBTRACTED.len()).filter_map(|index| Metric::of(index, &pairs)).collect();
         let compared: Vec<Compared> = rows.iter().map(Metric::compared).collect();
-        let metrics: Vec<Subtracted> = rows
-            .into_iter()
-            .zip(conclude_all(&compared))
-            .map(|(row, (p, conclusion))| row.subtracted(p, conclusion))
-            .collect();
+        let concluded = conclude_all(&compared);
+        let metric = |(row, (_, conclusion)): (&Metric, &(_, Conclusion))| row.concluded(*conclusion);
+        let all: Vec<Concluded> = rows.iter().zip(&concluded).map(metric).collect();
+        let metrics: Vec<Subtracted> =
+            rows.into_iter().zip(concluded).map(|(row, (p, conclusion))| row.subtracted(p, conclusion)).collect();
         let side = |row: &Row| Side { cell: row.cell.to_owned(), target: row.target.to_owned() };
         (!pairs.is_empty()).then(|| Self {
             of: side(of),
             minus: side(minus),
             pairs: pairs.len() as u64,
             dead_pairs,
-            conclusion: overall(&metrics),
+            conclusion: conclude_together(&all),
             metrics,
             left_out,
         })
@@ -207,18 +210,6 @@ impl Subtraction {
             remarks.push(format!("{} more are left out", count((self.left_out.len() - NAMED_MAX) as u64)));
         }
         remarks
-    }
-}
-
-/// What all metrics come to.
-fn overall(metrics: &[Subtracted]) -> Conclusion {
-    let any = |conclusion| metrics.iter().any(|metric| metric.conclusion == conclusion);
-    let all = |conclusion| metrics.iter().all(|metric| metric.conclusion == conclusion);
-    match () {
-        () if any(Conclusion::Worse) => Conclusion::Worse,
-        () if any(Conclusion::Better) => Conclusion::Better,
-        () if all(Conclusion::Equivalent) && !metrics.is_empty() => Conclusion::Equivalent,
-        () => Conclusion::Inconclusive,
     }
 }
 
@@ -294,6 +285,10 @@ impl Metric {
 
     fn compared(&self) -> Compared {
         Compared { difference: self.difference, margin: self.margin, improves: self.figure.improves() }
+    }
+
+    fn concluded(&self, conclusion: Conclusion) -> Concluded {
+        Concluded { compared: self.compared(), conclusion, is_success: self.figure == Figure::Success }
     }
 
     fn subtracted(self, p: Option<f64>, conclusion: Conclusion) -> Subtracted {
@@ -378,4 +373,39 @@ pub fn text(list: &[Subtraction]) -> String {
         text.push_str(&crate::text::paragraph(&about(list)));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::{Order, rows, tests::trial};
+
+    /// Nine pairs: the second target is faster by half, and one of its trials succeeded in that share only.
+    fn faster(success: f64) -> Subtraction {
+        let values = |rate: f64, ok: f64| {
+            let metrics = SUBTRACTED.iter().map(|figure| (*figure == Figure::Rate).then_some(rate));
+            Values { metrics: metrics.collect(), share: Share { ok, of: 1000.0 }, unusable: None }
+        };
+        let pair = |repeat: u32| {
+            let (base, ok) = (100.0 + f64::from(repeat), if repeat == 5 { 1000.0 * success } else { 1000.0 });
+            let new = Trial { values: values(1.5 * base, ok), ..trial("new", repeat, 1.0) };
+            [Trial { values: values(base, 1000.0), ..trial("base", repeat, 1.0) }, new]
+        };
+        let trials: Vec<Trial> = (1..=9).flat_map(pair).collect();
+        let order = Order { cells: Vec::new(), targets: vec!["base", "new"] };
+        let rows = rows(&trials, &order);
+        Subtraction::between(&rows[1], &rows[0]).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_better_while_success_may_have_dropped() {
+        let conclusions = |found: &Subtraction| {
+            let of = |figure| found.metrics.iter().find(|metric| metric.metric == figure).unwrap().conclusion;
+            [of(Figure::Success), of(Figure::Rate), found.conclusion]
+        };
+        let (same, dropped) = (faster(1.0), faster(0.4));
+        assert_eq!(conclusions(&same), [Conclusion::Equivalent, Conclusion::Better, Conclusion::Better], "{same:?}");
+        let wanted = [Conclusion::Inconclusive, Conclusion::Better, Conclusion::Inconclusive];
+        assert_eq!(conclusions(&dropped), wanted, "{dropped:?}");
+    }
 }

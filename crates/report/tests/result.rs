@@ -4,12 +4,17 @@
 mod common;
 
 use common::{MS, Op, SECOND, Texts, begin, ended, simulate};
+use measure::evidence::{Probe, Probes};
+use measure::load_line::{Found, LoadUnit, Outcome};
 use measure::recorder::Pacing;
-use measure::{AttemptClass, Cause, Instant, Model, Objective, Phase, Timeline};
+use measure::{AttemptClass, Cause, Instant, LimitedBy, Model, Objective, Phase, ResultWord, Timeline};
 use proptest::prelude::*;
 use report::ci::{Suite, annotations, junit};
 use report::export::markdown;
-use report::{Style, json, text};
+use report::load_line::{self, Level, LoadLine};
+use report::measured::Measured;
+use report::study::{Study, Trial};
+use report::{SavedStudy, Style, html_line, html_study, json, json_repeats, repeats, text};
 use std::time::Duration;
 use store::{EndReason, SavedRun};
 
@@ -131,4 +136,167 @@ proptest! {
         prop_assert_eq!(annotations(&suite).contains("::error"), code != 0, "exit {}", code);
         prop_assert_eq!(result.is_usable(), report::result::usable(&run).is_ok());
     }
+
+    #[test]
+    fn several_runs_have_one_result_in_all_forms(planted in prop::collection::vec(planted(), 0..4)) {
+        let runs: Vec<SavedRun> = planted.iter().map(run).collect();
+        let word = ResultWord::of_all(runs.iter().map(|run| report::result::of(run).word));
+        let document = json_repeats(&runs);
+        prop_assert_eq!(document.result.word, word);
+        let shown = repeats(&runs, &Style::default());
+        let starts = format!("{word} · ", word = word.text());
+        prop_assert!(shown.starts_with(&starts), "{}", shown);
+        let mut suite = Suite::default();
+        runs.iter().for_each(|run| suite.add_run(None, None, run));
+        let broken = annotations(&suite).contains("::error");
+        prop_assert_eq!(broken, document.result.exit_code != 0, "exit {}", document.result.exit_code);
+        let trial = |(repeat, run): (u32, &SavedRun)| Trial::of(("cell", "target", repeat), "", run);
+        let trials: Vec<Trial> = (1..).zip(&runs).map(trial).collect();
+        let measured = Study { planned: runs.len() as u64, trials, ..Study::default() };
+        let result = serde_json::to_value(&measured).unwrap()["result"].clone();
+        let all = if runs.is_empty() { ResultWord::Partial } else { word };
+        prop_assert_eq!(&result["word"], &all.text().to_lowercase());
+        prop_assert_eq!(result["exit_code"].as_u64(), Some(u64::from(document.result.exit_code)));
+        let starts = format!("{} · ", all.text());
+        prop_assert!(measured.headline().starts_with(&starts) || runs.is_empty());
+        let html = html_study(&SavedStudy { measured, ..SavedStudy::default() });
+        let needle = format!("\"word\":\"{}\"", all.text());
+        prop_assert!(html.contains(&needle), "HTML has no {}", needle);
+    }
+}
+
+fn begun(run: SavedRun, objectives: &[&str], accept: bool) -> SavedRun {
+    let mut run = run;
+    run.begin.objectives = objectives.iter().map(|text| text.parse().unwrap()).collect();
+    run.begin.accept_not_enough_data = accept;
+    run
+}
+
+/// A search of one level.
+fn search(found: Option<Found>, run: &SavedRun, outcome: Outcome) -> LoadLine {
+    let level = Level::of(64.0, "levels/01-64", run, Some(outcome), true);
+    LoadLine::of((LoadUnit::Concurrency, 1), Some(&run.begin), found, vec![level])
+}
+
+/// What an HTML report holds, of which the script is no part.
+fn data(html: &str) -> serde_json::Value {
+    let data = html.split_once("id=\"data\">").and_then(|(_, rest)| rest.split_once("</script>")).unwrap().0;
+    serde_json::from_str(data).unwrap()
+}
+
+#[test]
+fn a_search_has_one_result_in_all_forms() {
+    let limited = common::client_limited();
+    let missed = || Outcome::Failed { why: "response p99 <= 1ms".into() };
+    let by_client = || Outcome::ClientLimited { why: "the backlog grows".into() };
+    let (below, line) = (Found::Below { failed: 64 }, Found::Line { passed: 32, failed: 64 });
+    for (found, outcome, word, code, tone) in [
+        (Some(Found::AtLeast { passed: 64 }), Outcome::Passed, "PASS", 0, "good"),
+        (Some(line), missed(), "PASS", 0, "good"),
+        (Some(line), by_client(), "UNUSABLE", 3, "bad"),
+        (Some(below), missed(), "FAIL", 1, "bad"),
+        (Some(below), by_client(), "UNUSABLE", 3, "bad"),
+        (Some(Found::Unsteady { failed: 64 }), missed(), "FAIL", 1, "bad"),
+        (Some(Found::NotRecovered { passed: None, failed: 64 }), missed(), "FAIL", 1, "bad"),
+        (Some(Found::Interrupted { passed: None }), Outcome::Passed, "PARTIAL", 130, "caution"),
+        (None, Outcome::Passed, "PARTIAL", 0, "caution"),
+    ] {
+        let line = search(found, &limited, outcome);
+        assert_eq!(report::result::of_line(&line).text(), word, "{found:?}");
+        let document = serde_json::to_value(&line).unwrap();
+        assert_eq!(document["result"]["word"], word.to_lowercase(), "{found:?}");
+        assert_eq!(document["result"]["exit_code"], code, "{found:?}");
+        assert_eq!(document["result"]["reasons"].as_array().unwrap().is_empty(), word == "PASS", "{found:?}");
+        let errors: Vec<_> = jsonschema::validator_for(&load_line::schema())
+            .unwrap()
+            .iter_errors(&document)
+            .map(|error| error.to_string())
+            .collect();
+        assert!(errors.is_empty(), "{errors:?}");
+        let shown = load_line::text(&line, &Style::default());
+        assert_eq!(shown.lines().next(), Some(format!("{word} · {}", line.sentence()).as_str()));
+        let verdict = data(&html_line(&line, None))["verdict"].clone();
+        assert_eq!((&verdict["word"], &verdict["tone"]), (&word.into(), &tone.into()), "{found:?}");
+        assert_eq!(verdict["pieces"][0], line.sentence());
+        let mut suite = Suite::default();
+        suite.add_line(None, None, &line);
+        let junit = junit(&suite);
+        assert_eq!(junit.contains("<failure") || junit.contains("<error"), code != 0, "{found:?}: {junit}");
+    }
+}
+
+#[test]
+fn a_level_that_failed_since_its_backlog_grew_missed_no_objective_first() {
+    let run = begun(common::closed(), &["response p99.99 <= 1s", "response p50 <= 1us"], false);
+    let why = |why: &str| {
+        let line = search(Some(Found::Below { failed: 64 }), &run, Outcome::Failed { why: why.into() });
+        data(&html_line(&line, None))["headline"][0].clone()
+    };
+    let grows = why("the backlog grows");
+    assert_eq!((&grows["label"], &grows["detail"]), (&"failed".into(), &"the backlog grows".into()), "{grows}");
+    let missed = why("response p50 <= 1us");
+    assert_eq!(missed["label"], "first objective missed");
+    assert_eq!(missed["value"], "response p50");
+}
+
+#[test]
+fn data_that_need_not_be_there_are_no_failure_whatever_else_is_missed() {
+    let objectives = ["response p50 <= 1us", "response p99.99 <= 1s"];
+    let cases = |accept: bool| {
+        let run = begun(common::concurrency(), &objectives, accept);
+        assert_eq!(report::result::of(&run).word, ResultWord::Fail);
+        let mut suite = Suite::default();
+        suite.add_run(None, None, &run);
+        suite.cases.into_iter().map(|case| case.outcome).collect::<Vec<_>>()
+    };
+    use report::ci::Outcome::{Failed, Skipped};
+    assert!(matches!(cases(true).as_slice(), [Failed(_), Skipped(_)]), "{:?}", cases(true));
+    assert!(matches!(cases(false).as_slice(), [Failed(_), Failed(_)]), "{:?}", cases(false));
+}
+
+#[test]
+fn percentiles_that_stalls_lengthened_are_ranges_among_other_runs_too() {
+    let run = begun(common::open_late(), &["response p99 <= 1s", "success >= 1%"], true);
+    let (low, high) = report::percentile::ends(&run.summary().all, measure::objective::Timed::Response, 0.99).unwrap();
+    assert!(low < high, "nothing is tested");
+    let range = report::percentile::between(Some(low as f64), high as f64);
+    let measured = Measured::of("", &run);
+    assert_eq!((measured.response_p99_low_nanos, measured.response_p99_nanos), (Some(low), Some(high)));
+    assert_eq!((measured.objectives[0].low, measured.objectives[0].value), (Some(low as f64), Some(high as f64)));
+    assert_eq!(measured.objectives[1].low, measured.objectives[1].value);
+    let runs = [run.clone(), run.clone()];
+    let p99 = json_repeats(&runs).repeats.response_p99_nanos;
+    assert_eq!((p99.median_low, p99.median), (Some(low as f64), Some(high as f64)));
+    let level = search(Some(Found::AtLeast { passed: 64 }), &run, Outcome::Passed);
+    let mut suite = Suite::default();
+    suite.add_run(None, None, &run);
+    let figures = suite.cases[0].figures.clone();
+    let tables = [repeats(&runs, &Style::default()), load_line::text(&level, &Style::default())];
+    for shown in tables.iter().chain([&figures]) {
+        assert!(shown.contains(&range), "no {range} in {shown}");
+    }
+    assert!(tables.iter().all(|shown| shown.contains("  a … b: ")), "{tables:?}");
+    let calm = [common::closed(), common::closed()];
+    assert!(!repeats(&calm, &Style::default()).contains('…'));
+}
+
+#[test]
+fn a_probe_that_showed_nothing_is_not_asked_for_again() {
+    let because = |higher: Option<Probe>, lower: Option<Probe>| {
+        let mut run = common::not_determined();
+        run.summary.probes = Some(Probes { lower, higher });
+        assert_eq!(report::standing::limited_by(&run), LimitedBy::NotDetermined);
+        report::standing::because(&run)
+    };
+    let probe =
+        |slots, operations, client_limited| Some(Probe { slots, operations, per_second: 100.0, client_limited });
+    let limited = because(probe(16, 1000, true), probe(4, 1000, false));
+    assert!(limited.ends_with("at the probe with 16 slots this client was the limit"), "{limited}");
+    let few = because(probe(16, 7, false), probe(4, 9, false));
+    assert!(few.contains("too few operations succeeded at the probe with 16 slots (7)"), "{few}");
+    assert!(because(None, None).ends_with("no level of the probe could be measured"));
+    for because in [limited, few] {
+        assert!(!because.contains("run again"), "{because}");
+    }
+    assert!(report::standing::because(&common::not_determined()).contains("or with `--probe`"));
 }

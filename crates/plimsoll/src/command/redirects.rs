@@ -8,10 +8,8 @@ use crate::failure::{Exit, Failure};
 use crate::say;
 use engine::plan::{Plan, StopAfter, Targets};
 use measure::LimitedBy;
-use measure::stats::Tally;
 use measure::units::parse_span;
 use report::escape::escape;
-use report::number::count as number;
 use report::pairs::{Pair, Paired};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -83,22 +81,45 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         None => execute::default_directory(lists.first().map_or("", |(_, survey)| survey.entry())),
     };
     let mut rows = Vec::new();
-    let (mut exit, mut all) = (Exit::Good, Tally::default());
+    let mut worst = Worst { exit: Exit::Good, why: None };
     for (index, (path, survey)) in lists.iter().enumerate() {
-        let (pairs, ended) = compare(args, path, survey, &directory.join(format!("{index:02}")), &mut all)?;
-        exit = execute::worse(exit, ended);
+        let pairs = compare(args, path, survey, &directory.join(format!("{index:02}")), &mut worst)?;
         rows.push(Paired { name: escape(&path.display().to_string()), share: elsewhere(survey), pairs });
-        if matches!(exit, Exit::Interrupted(_) | Exit::CouldNotRun) {
+        if worst.ends_all() {
             break;
         }
     }
     say::out(&report::pairs::text(&rows))?;
     say::note(&format!("saved in {}", directory.display()));
-    let (failed, ended) = (all.failed + all.unanswered, all.ok + all.failed + all.unanswered);
-    if exit == Exit::Objectives && failed > 0 {
-        say::note(&format!("plimsoll: {} of {} operations failed (exit code 1)", number(failed), number(ended)));
+    if let Some(why) = worst.why {
+        say::note(&format!("plimsoll: {why}"));
     }
-    Ok(exit.into())
+    Ok(worst.exit.into())
+}
+
+/// The exit code so far, and the reason of the run that set it.
+struct Worst {
+    exit: Exit,
+    why: Option<String>,
+}
+
+impl Worst {
+    /// Judges a run, which is called `name`.
+    fn add(&mut self, name: &str, saved: &SavedRun) {
+        let exit = execute::worse(self.exit, execute::judge(saved));
+        if exit != self.exit {
+            let result = report::result::of(saved);
+            let why = |reason| format!("{name}: {} (exit code {})", report::result::text(reason), result.exit.code());
+            // The user knows who interrupted it.
+            let first = result.reasons.first().filter(|_| !matches!(exit, Exit::Interrupted(_)));
+            *self = Self { exit, why: first.map(why) };
+        }
+    }
+
+    /// Whether no further run is made.
+    fn ends_all(&self) -> bool {
+        matches!(self.exit, Exit::Interrupted(_) | Exit::CouldNotRun)
+    }
 }
 
 /// The owners of a list, every one of which must be known.
@@ -120,14 +141,14 @@ fn elsewhere(survey: &Survey) -> f64 {
     1.0 - mine as f64 / survey.names().len().max(1) as f64
 }
 
-/// The pairs of a list, and the exit code that they deserve. What became of the operations is added to `all`.
+/// The pairs of a list. Their runs are judged into `worst`.
 fn compare(
     args: &Args,
     path: &Path,
     survey: &Survey,
     directory: &Path,
-    all: &mut Tally,
-) -> Result<(Vec<Pair>, Exit), Failure> {
+    worst: &mut Worst,
+) -> Result<Vec<Pair>, Failure> {
     let shared = Plan {
         stop: StopAfter { time: Some(args.duration), ..StopAfter::default() },
         warmup: args.warmup,
@@ -135,19 +156,19 @@ fn compare(
     };
     let mut direct = Plan { targets: Arc::new(at_owners(survey)?), ..shared.clone() };
     execute::prepare(&mut direct)?;
-    let (mut pairs, mut exit) = (Vec::new(), Exit::Good);
+    let mut pairs = Vec::new();
     for pair in 1..=args.pairs.get() {
         // Each way goes first as often, so that what drifts meets both.
         let order = if pair.is_multiple_of(2) { [Way::Owners, Way::Entry] } else { [Way::Entry, Way::Owners] };
         let mut of = [None, None];
         for way in order {
-            say::note(&format!("{}, pair {pair} of {}: {}", path.display(), args.pairs, way.name()));
+            let name = format!("{}, pair {pair} of {}: {}", path.display(), args.pairs, way.name());
+            say::note(&name);
             let plan = if way == Way::Entry { &shared } else { &direct };
             let saved = measured(plan, &directory.join(format!("{pair}-{}", way.name())))?;
-            exit = execute::worse(exit, execute::judge(&saved));
-            all.merge(&saved.summary.stats.measured);
-            if matches!(exit, Exit::Interrupted(_) | Exit::CouldNotRun) {
-                return Ok((pairs, exit));
+            worst.add(&name, &saved);
+            if worst.ends_all() {
+                return Ok(pairs);
             }
             remark(&saved, way);
             of[usize::from(way == Way::Owners)] = Some(saved);
@@ -156,7 +177,7 @@ fn compare(
             pairs.push(Pair::of(entry, owners));
         }
     }
-    Ok((pairs, exit))
+    Ok(pairs)
 }
 
 fn at_owners(survey: &Survey) -> Result<Targets, Failure> {

@@ -30,7 +30,8 @@ fn a_search_is_drawn_with_its_line_and_every_level() {
     // Response time, what ended well, goodput and success.
     expect_drawn(&seen, 4);
     let page = shown(&seen.dom);
-    let sentence = ended.stdout.lines().next().expect("the text begins with the answer");
+    let first = ended.stdout.lines().next().expect("the text begins with the result");
+    let sentence = first.strip_prefix("PASS · ").unwrap_or_else(|| panic!("{first}"));
     assert!(sentence.starts_with("LOAD LINE"), "{sentence}");
     for wanted in [sentence, "response p95 <= 15ms", "load line between", "plimsoll line", "seed 1", "FAILED"] {
         assert!(page.contains(&escaped(wanted)), "no {wanted} in {page}");

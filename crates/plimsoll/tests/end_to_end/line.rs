@@ -41,7 +41,7 @@ fn a_planted_line_is_found_and_shown_again() {
     let text = place.run(["report", "found"]);
     assert!(
         text.stdout.starts_with(&format!(
-            "LOAD LINE {passed} in flight passed; {failed} in flight failed (response p99 <= 25ms)"
+            "PASS · LOAD LINE {passed} in flight passed; {failed} in flight failed (response p99 <= 25ms)"
         )),
         "{}",
         text.stdout
@@ -108,7 +108,7 @@ fn a_target_that_does_not_recover_is_said_not_to() {
         (&"not_recovered".into(), &16.into(), &32.into())
     );
     let text = place.run(["report", "found"]);
-    assert!(text.stdout.starts_with("LOAD LINE at least 16 in flight; 32 in flight failed"), "{}", text.stdout);
+    assert!(text.stdout.starts_with("FAIL · LOAD LINE at least 16 in flight; 32 in flight failed"), "{}", text.stdout);
 }
 
 /// A server that works through its requests one after the other, at 200 a second.
@@ -159,7 +159,8 @@ fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
     assert!(found["found"] == "line" && found["passed"].as_f64().is_some_and(|passed| passed >= 150.0), "{found:#}");
     assert!(ended.stderr.contains("expected"), "the time is announced: {}", ended.stderr);
     let text = place.run(["report", "found"]);
-    assert!(text.stdout.starts_with("LOAD LINE 1") || text.stdout.starts_with("LOAD LINE 20"), "{}", text.stdout);
+    let (_, sentence) = text.stdout.split_once(" · ").unwrap_or_else(|| panic!("{}", text.stdout));
+    assert!(sentence.starts_with("LOAD LINE 1") || sentence.starts_with("LOAD LINE 20"), "{sentence}");
 }
 
 /// A server that takes objects of 1 KiB, and has one wherever it is asked for it.

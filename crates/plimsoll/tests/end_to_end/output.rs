@@ -177,7 +177,7 @@ fn the_demo_ends_well_with_a_report() {
     let place = Place::new();
     let ended = place.run(["demo", "--out", "out"]);
     ended.expect(0);
-    assert!(ended.stdout.starts_with("LOAD LINE ") && ended.stdout.contains("\nPASS · "), "{}", ended.stdout);
+    assert!(ended.stdout.starts_with("PASS · LOAD LINE ") && ended.stdout.contains("\nPASS · "), "{}", ended.stdout);
     let again = place.run(["report", "out", "--json"]);
     again.expect(0);
     let found: serde_json::Value = serde_json::from_str(&again.stdout).expect("it is JSON");

@@ -22,7 +22,8 @@ fn a_repeated_run_is_reported_again_as_it_was() {
     let first = place.run(["get", &url, "-n", "200", "--repeat", "3", "--out", "out"]);
     first.expect(0);
     let headlines = first.stdout.lines().filter(|line| line.starts_with("PASS · ")).count();
-    assert!(headlines == 3 && first.stdout.contains("Repeats"), "{}", first.stdout);
+    assert!(headlines == 4 && first.stdout.contains("Repeats"), "{}", first.stdout);
+    assert!(first.stdout.contains("\nPASS · 3 runs of the same load\n"), "{}", first.stdout);
     for form in ["text", "ab", "httpbench"] {
         let again = place.run(["report", "out", "--print", form]);
         again.expect(0);

@@ -12,10 +12,11 @@ pub use junit::junit;
 
 use crate::escape::escape;
 use crate::load_line::LoadLine;
-use crate::number::{byte_rate, rate, share, time, were_of};
+use crate::number::{byte_rate, rate, share, were_of};
+use crate::percentile;
 use crate::result;
 use crate::standing;
-use measure::objective::{Judged, Judgement};
+use measure::objective::{Judged, Judgement, Timed};
 use measure::result::Reason;
 use measure::{ExitStatus, ResultWord, RunResult};
 use store::SavedRun;
@@ -85,7 +86,7 @@ impl Suite {
         self.seconds += seconds;
     }
 
-    /// Adds that a study is not whole, where trials are missing.
+    /// Adds that a study is not whole, where trials are missing. That is PARTIAL, which is no failure.
     pub fn add_missing(&mut self, trials: u64) {
         if trials > 0 {
             let why = format!("{} not there: the study goes on, or was stopped", were_of(trials, "trial"));
@@ -93,7 +94,7 @@ impl Suite {
                 class: self.name.clone(),
                 name: "all trials were run".to_owned(),
                 seconds: 0.0,
-                outcome: Outcome::Error(why),
+                outcome: Outcome::Skipped(why),
                 figures: String::new(),
             });
         }
@@ -103,9 +104,10 @@ impl Suite {
     pub fn add_line(&mut self, class: Option<&str>, label: Option<&str>, line: &LoadLine) {
         let sentence = line.sentence();
         let seconds = line.levels.iter().map(|level| level.seconds).sum();
-        let outcome = match result::of_line(line) {
+        let outcome = match line.result.word {
             ResultWord::Pass => Outcome::Passed,
             ResultWord::Fail => Outcome::Failed(sentence.clone()),
+            ResultWord::Partial if line.result.exit_code == 0 => Outcome::Skipped(sentence.clone()),
             ResultWord::Unusable | ResultWord::Partial => Outcome::Error(sentence.clone()),
         };
         let label = label.map(|label| format!("{}: ", escape(label))).unwrap_or_default();
@@ -134,7 +136,10 @@ fn of_objective(judged: &Judged, result: &RunResult) -> Outcome {
         (_, Judgement::Met) => Outcome::Passed,
         (_, Judgement::Missed) => Outcome::Failed(text),
         (_, Judgement::ClientLimited) => Outcome::Error(text),
-        (_, Judgement::NotEnoughData) if result.word == ResultWord::Fail => Outcome::Failed(text),
+        // A lack that was accepted is no reason.
+        (_, Judgement::NotEnoughData) if result.reasons.contains(&Reason::NotEnoughData(*judged)) => {
+            Outcome::Failed(text)
+        }
         (_, Judgement::NotEnoughData) => Outcome::Skipped(text),
     }
 }
@@ -152,7 +157,7 @@ fn of_reason(reason: &Reason, result: &RunResult) -> Outcome {
 fn figures(run: &SavedRun, result: &RunResult) -> String {
     let summary = run.summary();
     let shown = |value: Option<f64>, form: fn(f64) -> String| value.map_or_else(|| "n/a".to_owned(), form);
-    let at = |q| summary.all.response.quantile(q).map(|nanos| nanos as f64);
+    let at = |q| percentile::text(&summary.all, Timed::Response, q);
     format!(
         "{} · limited by: {}\nsucceeded   {}\ngoodput     {}\nsuccess     {}\nresponse    p50 {}, p99 {}",
         result.word.text(),
@@ -160,7 +165,7 @@ fn figures(run: &SavedRun, result: &RunResult) -> String {
         shown(summary.ok_rate(), rate),
         shown(summary.goodput(), byte_rate),
         shown(summary.success(), share),
-        shown(at(0.5), time),
-        shown(at(0.99), time),
+        at(0.5),
+        at(0.99),
     )
 }

@@ -14,7 +14,7 @@ pub use figure::{Figure, counts};
 pub(crate) use usable::dead;
 pub use usable::{cut_off, is_dead, is_usable};
 
-use measure::statistics::difference::{Compared, Conclusion, Difference, conclude_all};
+use measure::statistics::difference::{Compared, Concluded, Conclusion, Difference, conclude_all, conclude_together};
 use measure::statistics::shares::{self, Share, Units};
 use measure::statistics::{Windows, median, pairs_needed, runs_needed};
 use store::SavedRun;
@@ -81,6 +81,11 @@ impl Row {
     fn compared(&self) -> Compared {
         Compared { difference: self.difference, margin: self.margin, improves: self.figure.improves() }
     }
+
+    fn concluded(&self) -> Concluded {
+        let is_success = self.figure == Figure::Success;
+        Concluded { compared: self.compared(), conclusion: self.conclusion, is_success }
+    }
 }
 
 /// What a comparison came to.
@@ -126,27 +131,10 @@ impl<'a> Comparison<'a> {
         self.rows.iter().filter(|row| row.conclusion == conclusion).count()
     }
 
-    /// What all metrics come to: worse when any is, better when any is and none worse, equivalent when all are. Nothing is better
-    /// as long as fewer operations succeeded and that may not be chance.
+    /// The conclusion of all metrics together: see [`conclude_together`].
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
-        let one_of = |conclusion| self.count(conclusion) > 0;
-        if one_of(Conclusion::Worse) {
-            Conclusion::Worse
-        } else if one_of(Conclusion::Better) && !self.may_fail_more() {
-            Conclusion::Better
-        } else if one_of(Conclusion::Equivalent) && self.count(Conclusion::Equivalent) == self.rows.len() {
-            Conclusion::Equivalent
-        } else {
-            Conclusion::Inconclusive
-        }
-    }
-
-    /// Whether fewer operations of the new runs succeeded, by more than the margin, and chance is not excluded.
-    fn may_fail_more(&self) -> bool {
-        let lost = |row: &Row| row.difference.is_some_and(|difference| difference.change < -row.margin);
-        let success = self.rows.iter().filter(|row| row.figure == Figure::Success);
-        success.into_iter().any(|row| row.conclusion == Conclusion::Inconclusive && lost(row))
+        conclude_together(&self.rows.iter().map(Row::concluded).collect::<Vec<_>>())
     }
 
     /// Runs a side that are needed to tell a difference in as many figures as were tested, when there are fewer.

@@ -7,13 +7,13 @@ use crate::escape::escape;
 use crate::lines;
 use crate::load_line::{ESTIMATED, LoadLine};
 use crate::measured::Measured;
-use crate::number::{bit_rate, byte_rate, count, rate, seconds, share, time};
-use crate::percentile::{self, Percentile};
+use crate::number::{bit_rate, byte_rate, count, rate, seconds, share};
+use crate::percentile;
 use crate::result;
 use crate::standing;
 use crate::study::Study;
 use crate::study::{self, Order};
-use measure::Distribution;
+use measure::objective::Timed;
 use std::fmt::Write;
 use store::SavedRun;
 
@@ -45,8 +45,10 @@ pub fn run(run: &SavedRun) -> String {
         add("sent", summary.good_sending().map_or_else(dash, byte_rate));
     }
     let all = &summary.all;
-    for (label, values) in [("response time", &all.response), ("service time", &all.service), ("TTFB", &all.ttfb)] {
-        add(&format!("{label} p50 / p99 / max"), [0.5, 0.99, 1.0].map(|q| at(values, q)).join(" / "));
+    for (label, timed) in [("response time", Timed::Response), ("service time", Timed::Service), ("TTFB", Timed::Ttfb)]
+    {
+        let shown = [0.5, 0.99, 1.0].map(|q| percentile::text(all, timed, q));
+        add(&format!("{label} p50 / p99 / max"), shown.join(" / "));
     }
     let result = result::of(run);
     for judged in &result.objectives {
@@ -63,14 +65,6 @@ pub fn run(run: &SavedRun) -> String {
     text + &table(&rows)
 }
 
-/// A percentile of which there are enough samples.
-fn at(values: &Distribution, q: f64) -> String {
-    match percentile::of(values, q) {
-        Percentile::Value(nanos) => time(nanos as f64),
-        _ => "n/a".to_owned(),
-    }
-}
-
 /// Runs of the same load, one row each; each with its directory.
 #[must_use]
 pub fn repeats(runs: &[(String, SavedRun)]) -> String {
@@ -78,14 +72,13 @@ pub fn repeats(runs: &[(String, SavedRun)]) -> String {
     let dash = || "–".to_owned();
     for (directory, run) in runs {
         let measured = Measured::of(directory, run);
-        let nanos = |nanos: Option<u64>| nanos.map_or_else(dash, |nanos| time(nanos as f64));
         rows.push([
             cell(directory),
             result::of(run).word.text().to_owned(),
             measured.ok_per_second.map_or_else(dash, rate),
             measured.goodput.map_or_else(dash, byte_rate),
-            nanos(measured.response_p50_nanos),
-            nanos(measured.response_p99_nanos),
+            measured.p50(),
+            measured.p99(),
             measured.success.map_or_else(dash, share),
             remark(&measured),
         ]);

@@ -1,11 +1,11 @@
 //! From a search for the load line to what its HTML report holds.
 
-use super::data::{Block, Document, Figure, Section, Times, Tone, Verdict};
+use super::data::{Block, Document, Figure, Section, Times, Verdict};
 use super::{document, load_curve, sections};
 use crate::escape::escape;
-use crate::load_line::{ESTIMATED, FoundWord, Level, LoadLine};
+use crate::load_line::{ESTIMATED, Level, LoadLine, OutcomeWord};
 use crate::measured::Held;
-use crate::number::{bit_rate, byte_rate, count, plural, rate, share, time};
+use crate::number::{bit_rate, byte_rate, count, plural, rate, share};
 use crate::text;
 use store::SavedRun;
 
@@ -17,7 +17,7 @@ pub fn document(line: &LoadLine, run: Option<&SavedRun>) -> Document {
         all.extend(sections::settings(run, "Settings of the last run"));
     }
     let lines = run.map(document::notes).unwrap_or_default();
-    let (word, tone) = standing(line);
+    let (word, tone) = (line.result.word.text(), document::tone(text::paint(line.result.word)));
     Document {
         title: format!("Load line of {}", escape(&line.target)),
         verdict: Verdict { word: word.into(), tone, pieces: vec![line.sentence()], lines },
@@ -29,19 +29,6 @@ pub fn document(line: &LoadLine, run: Option<&SavedRun>) -> Document {
     }
 }
 
-/// How the answer is to be taken, in a word.
-pub fn standing(line: &LoadLine) -> (&'static str, Tone) {
-    match line.found {
-        FoundWord::Line | FoundWord::AtLeast if line.limited_by_client => ("CLIENT LIMITED", Tone::Caution),
-        FoundWord::Line => ("FOUND", Tone::Good),
-        FoundWord::AtLeast => ("AT LEAST", Tone::Good),
-        FoundWord::Below => ("NOT FOUND", Tone::Bad),
-        FoundWord::Unsteady => ("UNSTEADY", Tone::Bad),
-        FoundWord::NotRecovered => ("NOT RECOVERED", Tone::Bad),
-        FoundWord::Interrupted | FoundWord::Unfinished => ("UNFINISHED", Tone::Caution),
-    }
-}
-
 /// The line, what broke first, and what was carried there.
 fn headline(line: &LoadLine) -> Vec<Figure> {
     let figure = |label: &str, value: String, detail: String| Figure { label: label.into(), value, detail };
@@ -50,31 +37,38 @@ fn headline(line: &LoadLine) -> Vec<Figure> {
         let detail = line.failed.map_or("no level failed".to_owned(), |failed| format!("not {}", line.shown(failed)));
         figures.push(figure("passed", line.shown(passed), detail));
     }
-    let first_to_break = line.levels.iter().rev().find(|level| Some(level.level) == line.failed && !level.passed);
-    let broken = first_to_break.and_then(|level| {
-        let seen_first = |held: &&Held| level.why == Some(held.objective.to_string());
-        let objectives = &level.measured.objectives;
-        objectives.iter().find(seen_first).or_else(|| objectives.iter().find(|held| !held.met))
-    });
-    if let Some(objective) = broken.map(|held| held.objective) {
-        let at = line.failed.map(|failed| line.shown(failed)).unwrap_or_default();
-        figures.push(figure("first objective missed", objective.metric().to_string(), format!("{objective}, at {at}")));
-    }
+    let edge = line.levels.iter().rev().find(|level| Some(level.level) == line.failed && !level.passed);
+    figures.extend(edge.and_then(|level| why(line, level)));
     let at =
         line.passed.and_then(|passed| line.levels.iter().rev().find(|level| level.level == passed && level.passed));
     figures.extend(at.map(at_the_line).unwrap_or_default());
     figures
 }
 
+/// Why a level did not pass: the objective that was seen first to be missed, or else what was seen.
+fn why(line: &LoadLine, level: &Level) -> Option<Figure> {
+    let (why, at) = (level.why.as_ref()?, line.shown(level.level));
+    let is_reason = |held: &&Held| held.objective.to_string() == *why;
+    if let Some(objective) = level.measured.objectives.iter().find(is_reason).map(|held| held.objective) {
+        let (value, detail) = (objective.metric().to_string(), format!("{objective}, at {at}"));
+        return Some(Figure { label: "first objective missed".into(), value, detail });
+    }
+    let label = match level.outcome {
+        OutcomeWord::Passed | OutcomeWord::Failed => "failed",
+        OutcomeWord::NotDecided => "not decided",
+        OutcomeWord::ClientLimited => "this client was the limit",
+    };
+    Some(Figure { label: label.into(), value: at, detail: why.clone() })
+}
+
 fn at_the_line(level: &Level) -> Vec<Figure> {
     let measured = &level.measured;
     let figure = |label: &str, value: String, detail: String| Figure { label: label.into(), value, detail };
-    let nanos = |value: u64| time(value as f64);
-    let p50 = measured.response_p50_nanos.map_or_else(String::new, |p50| format!("p50 {}", nanos(p50)));
+    let p50 = measured.response_p50_nanos.map_or_else(String::new, |_| format!("p50 {}", measured.p50()));
     [
         measured.ok_per_second.map(|ok| figure("ended well there", rate(ok), String::new())),
         measured.goodput.map(|goodput| figure("goodput there", byte_rate(goodput), bit_rate(goodput))),
-        measured.response_p99_nanos.map(|p99| figure("response p99 there", nanos(p99), p50)),
+        measured.response_p99_nanos.map(|_| figure("response p99 there", measured.p99(), p50)),
         measured.success.map(|success| figure("success there", share(success), String::new())),
     ]
     .into_iter()
@@ -100,6 +94,7 @@ fn levels(line: &LoadLine) -> Section {
     if line.levels.iter().any(|level| !level.decided) {
         blocks.push(Block::Line { text: ESTIMATED.trim_end().into() });
     }
+    blocks.extend(line.about_ranges().map(|text| Block::Line { text: text.into() }));
     Section { title: "Levels in the order tried".into(), blocks }
 }
 

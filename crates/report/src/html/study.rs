@@ -6,7 +6,8 @@ use super::{load_curve, matrix, sections};
 use crate::discrepancy::Discrepancy;
 use crate::escape::{bounded, escape};
 use crate::lines::{self, LineTrial};
-use crate::number::{byte_rate, count, plural, rate, share, time};
+use crate::measured::shown;
+use crate::number::{byte_rate, count, plural, rate, share};
 use crate::study::Study;
 use crate::study::{self, Order, Row, Trial, rows, times};
 use crate::subtraction::{self, Subtraction};
@@ -74,7 +75,7 @@ pub fn document(study: &SavedStudy) -> Document {
     let rows = study.rows();
     let mut all = Vec::new();
     if !rows.is_empty() {
-        all.extend([targets(study, &rows), cells(&rows)]);
+        all.extend([targets(study, &rows), cells(study, &rows)]);
         all.extend(differences(&study.measured.differences));
     }
     all.extend(load_lines(study));
@@ -226,12 +227,13 @@ fn targets(study: &SavedStudy, rows: &[Row<'_>]) -> Section {
     table("Targets", &head, &[0], rows)
 }
 
-fn cells(rows: &[Row<'_>]) -> Section {
+fn cells(study: &SavedStudy, rows: &[Row<'_>]) -> Section {
     let row = |row: &Row| study::cells(row, row.first.and_then(|first| rows.get(first))).to_vec();
     let mut section = table("Cells", &study::COLUMNS, &[0, 1, 9], rows.iter().map(row).collect());
     let about = "Medians of the repeats. “beside” is the goodput, or operations where there are no bodies, as so many times that \
                  of the first target, repeat by repeat: the median, and in brackets the lowest and the highest.";
     section.blocks.insert(0, Block::Line { text: about.into() });
+    section.blocks.extend(study::about_ranges(&study.measured.trials).map(|text| Block::Line { text: text.into() }));
     section
 }
 
@@ -328,7 +330,6 @@ fn differing(study: &SavedStudy) -> Option<Section> {
 
 fn trials(study: &SavedStudy) -> Section {
     let dash = || "–".to_owned();
-    let nanos = |value: Option<u64>| value.map_or_else(dash, |nanos| time(nanos as f64));
     let row = |trial: &Trial| {
         let measured = &trial.measured;
         let limit = measured
@@ -341,9 +342,9 @@ fn trials(study: &SavedStudy) -> Section {
             count(u64::from(trial.repeat)),
             measured.ok_per_second.map_or_else(dash, rate),
             measured.goodput.map_or_else(dash, byte_rate),
-            nanos(trial.ttfb_p95_nanos),
-            nanos(measured.response_p50_nanos),
-            nanos(measured.response_p99_nanos),
+            shown(trial.ttfb_p95_low_nanos, trial.ttfb_p95_nanos),
+            measured.p50(),
+            measured.p99(),
             measured.success.map_or_else(dash, share),
             limit,
             escape(&measured.directory),

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 pub struct JsonComparison {
     /// Version of this format, the same as that of a report.
     pub format: u32,
-    /// What all figures come to: worse when any is, better when any is and none worse, equivalent when all are.
+    /// The conclusion of all figures together: worse when any is, better when any is, none worse, and success has not dropped,
+    /// equivalent when all are.
     #[serde(with = "ConclusionWord")]
     pub conclusion: Conclusion,
     /// Whether one run a side was compared, second by second, or several, each as one observation, or pairs of runs.

@@ -1,6 +1,7 @@
 //! Several runs of the same load in one document.
 
-use super::{FORMAT, JsonReport, json};
+use super::{FORMAT, JsonReport, ResultOfRun, json};
+use crate::joint;
 use crate::repeated::{FIGURES, median, spread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,8 @@ use store::SavedRun;
 pub struct JsonRepeats {
     /// Version of this format, the same as that of each run.
     pub format: u32,
+    /// The result of all runs together: that of the worst.
+    pub result: ResultOfRun,
     /// The runs, in the order in which they were made.
     pub runs: Vec<JsonReport>,
     /// Their figures together. Each run counts once; nothing is said of the operations of all of them together.
@@ -35,6 +38,9 @@ pub struct RepeatedFigures {
 pub struct RepeatedFigure {
     /// Median of the runs that have it; null when none has.
     pub median: Option<f64>,
+    /// Median of the lower ends of the ranges of a time; the same as `median` where client stalls made no difference, and for
+    /// anything else.
+    pub median_low: Option<f64>,
     /// (largest − smallest) / median, as a share of 1; null without a median above 0.
     pub spread_share: Option<f64>,
 }
@@ -44,10 +50,12 @@ pub struct RepeatedFigure {
 pub fn json_repeats(runs: &[SavedRun]) -> JsonRepeats {
     let [ok_per_second, goodput_bytes_per_second, response_p50_nanos, response_p99_nanos] = FIGURES.map(|figure| {
         let values: Vec<f64> = runs.iter().filter_map(figure.of).collect();
-        RepeatedFigure { median: median(values.clone()), spread_share: spread(values) }
+        let lows = runs.iter().filter_map(figure.low).collect();
+        RepeatedFigure { median: median(values.clone()), median_low: median(lows), spread_share: spread(values) }
     });
     let repeats = RepeatedFigures { ok_per_second, goodput_bytes_per_second, response_p50_nanos, response_p99_nanos };
-    JsonRepeats { format: FORMAT, runs: runs.iter().map(json).collect(), repeats }
+    let result = joint::of_repeats(runs);
+    JsonRepeats { format: FORMAT, result, runs: runs.iter().map(json).collect(), repeats }
 }
 
 /// The JSON Schema of [`JsonRepeats`].

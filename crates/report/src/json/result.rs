@@ -18,13 +18,13 @@ pub enum ResultName {
     Fail,
 }
 
-/// The result of a run.
+/// The result of a run, of several runs together, or of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResultOfRun {
     /// The word.
     #[serde(with = "ResultName")]
     pub word: ResultWord,
-    /// The exit code of the program.
+    /// The exit code of the program, and of `plimsoll report`.
     pub exit_code: u8,
     /// Why it is not `pass`, the most important reason first; empty for `pass`.
     pub reasons: Vec<NoteText>,

@@ -24,6 +24,7 @@ pub(crate) use headline::paint;
 pub use leftovers::uploads_line as uploads;
 pub use repeats::repeats;
 
+use measure::ResultWord;
 pub(crate) use page::{Block, Paint};
 use page::{Page, Table};
 use store::SavedRun;
@@ -93,6 +94,13 @@ pub(crate) fn asked_for_targets(run: &SavedRun) -> Vec<Block> {
     let mut page = Page::new(Style { width: UNBROKEN_WIDTH, color: false });
     asked::write_for_targets(&mut page, run);
     page.into_blocks()
+}
+
+/// The first line of a report that is laid out elsewhere: the word of its result, and what follows it.
+pub(crate) fn first_line(word: ResultWord, rest: String, style: &Style) -> String {
+    let mut page = Page::new(Style { width: UNBROKEN_WIDTH, ..*style });
+    page.verdict(paint(word), vec![word.text().to_owned(), rest]);
+    page.finish()
 }
 
 /// A paragraph, without a report around it.
