@@ -59,12 +59,23 @@ pub struct Ending {
     pub left: Left,
 }
 
+/// A run that could not be carried out to its end.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct RunError {
+    why: Why,
+    /// What it leaves at the server, without the uploads that a thread which failed had under way.
+    pub left: Left,
+    /// Whether all threads are in `left`: one that ended by a defect is not.
+    pub left_is_all: bool,
+}
+
 /// Why a run could not be carried out.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+enum Why {
     /// The kernel gave no epoll descriptor, or its poller failed.
     #[error("waiting for sockets failed: {0}")]
-    Poller(#[from] io::Error),
+    Poller(io::Error),
     /// A thread ended by a defect.
     #[error("a thread of the run loop ended by a defect of this program")]
     ThreadLost,
@@ -74,6 +85,9 @@ enum Parcel {
     Intervals { thread: usize, intervals: Vec<Interval>, ops: Vec<OpEntry> },
     Done { thread: usize, first_answer: Option<FirstAnswer>, left: Left },
 }
+
+/// What a thread learned and leaves, and why it ended before its time.
+type Made = (Option<FirstAnswer>, Left, io::Result<()>);
 
 /// Carries out a plan.
 ///
@@ -100,7 +114,7 @@ fn carry_out(
     clock: &MonotonicClock,
     mut gatherer: Gatherer,
     observer: &mut dyn Observer,
-    work: &(impl Fn(Share, &SyncSender<Parcel>) -> io::Result<(Option<FirstAnswer>, Left)> + Sync),
+    work: &(impl Fn(Share, &SyncSender<Parcel>) -> Made + Sync),
 ) -> Result<Ending, RunError> {
     let (sender, parcels) = sync_channel(PARCELS_MAX);
     // What is moved in here is dropped before the threads are awaited, should the gathering itself fail: none of them
@@ -112,9 +126,12 @@ fn carry_out(
                 let mut done =
                     SayDone { thread: thread as usize, first_answer: None, left: Left::default(), sender: &sender };
                 let mut lost = EndsIfLost(Some((control, clock)));
-                (done.first_answer, done.left) = work(Share { thread, threads }, &sender)?;
-                lost.0 = None;
-                Ok::<_, io::Error>(())
+                let (first_answer, left, ended) = work(Share { thread, threads }, &sender);
+                (done.first_answer, done.left) = (first_answer, left);
+                if ended.is_ok() {
+                    lost.0 = None;
+                }
+                ended
             })
         };
         let handles: Vec<_> = (0..threads).map(spawn).collect();
@@ -126,10 +143,15 @@ fn carry_out(
         lost.0 = None;
         // All are joined before one of them is reported.
         let ends: Vec<_> = handles.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
-        for end in ends {
-            end.map_err(|_| RunError::ThreadLost)??;
+        let left_is_all = ends.iter().all(Result::is_ok);
+        let failed = ends.into_iter().find_map(|end| match end {
+            Ok(ended) => ended.err().map(Why::Poller),
+            Err(_) => Some(Why::ThreadLost),
+        });
+        match failed {
+            None => Ok(Ending { at: clock.now(), first_answer, left }),
+            Some(why) => Err(RunError { why, left, left_is_all }),
         }
-        Ok(Ending { at: clock.now(), first_answer, left })
     })
 }
 
@@ -152,13 +174,17 @@ fn make_load(
     (clock, wall): (MonotonicClock, Timestamp),
     resolver: Arc<Resolver>,
     sender: &SyncSender<Parcel>,
-) -> io::Result<(Option<FirstAnswer>, Left)> {
-    let mut net = EpollNetwork::new(clock, Arc::clone(&plan.connections.from), resolver, plan.load.pacing())?;
+) -> Made {
+    let net = EpollNetwork::new(clock, Arc::clone(&plan.connections.from), resolver, plan.load.pacing());
+    let mut net = match net {
+        Ok(net) => net,
+        Err(error) => return (None, Left::default(), Err(error)),
+    };
     let mut run_loop = RunLoop::new(plan, control, share, budget, (Instant::ZERO, wall));
-    run_loop.drive(&mut net, |intervals, ops| {
+    let ended = run_loop.drive(&mut net, |intervals, ops| {
         let _ = sender.send(Parcel::Intervals { thread: share.thread as usize, intervals, ops });
-    })?;
-    Ok((run_loop.first_answer().cloned(), run_loop.left()))
+    });
+    (run_loop.first_answer().cloned(), run_loop.left(), ended)
 }
 
 /// Says that a thread is done however it ends, so that nobody waits for the intervals of one that is lost.
@@ -292,6 +318,7 @@ pub fn resolve_all(plan: &mut Plan) -> Result<(), (String, NameError)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run_loop::open_uploads::OpenUploads;
 
     struct Nobody;
 
@@ -301,35 +328,39 @@ mod tests {
         fn tick(&mut self, _: &Control, _: Instant) {}
     }
 
+    fn left(fresh_below: u64, unknown: u64) -> Left {
+        Left { uploads: OpenUploads { unknown, ..OpenUploads::default() }, fresh_below }
+    }
+
     /// Two threads, of which the second goes on until it is told to leave, but not for ever.
-    fn with_first(
-        first: impl Fn() -> io::Result<(Option<FirstAnswer>, Left)> + Sync,
-    ) -> (Result<Ending, RunError>, bool) {
+    fn with_first(first: impl Fn() -> Made + Sync) -> (RunError, bool) {
         let (control, clock) = (Control::default(), MonotonicClock::start());
-        let left = std::sync::atomic::AtomicBool::new(false);
+        let abandoned = std::sync::atomic::AtomicBool::new(false);
         let work = |share: Share, _: &SyncSender<Parcel>| {
             if share.thread == 0 {
                 return first();
             }
             for _ in 0..1000 {
                 if control.is_abandoned() {
-                    left.store(true, std::sync::atomic::Ordering::Relaxed);
+                    abandoned.store(true, std::sync::atomic::Ordering::Relaxed);
                     break;
                 }
                 std::thread::sleep(Duration::from_millis(10));
             }
-            Ok((None, Left::default()))
+            (None, left(7, 2), Ok(()))
         };
         let gatherer = Gatherer::new(2, HostWatch::start(), false);
         let ending = carry_out(2, &control, &clock, gatherer, &mut Nobody, &work);
-        (ending, left.into_inner())
+        (ending.expect_err("a thread failed"), abandoned.into_inner())
     }
 
     #[test]
-    fn a_thread_that_fails_ends_the_run() {
-        let (ending, left) = with_first(|| Err(io::ErrorKind::OutOfMemory.into()));
-        assert!(matches!(ending, Err(RunError::Poller(_))) && left);
-        let (ending, left) = with_first(|| panic!("on purpose"));
-        assert!(matches!(ending, Err(RunError::ThreadLost)) && left);
+    fn a_thread_that_fails_ends_the_run_and_what_all_leave_is_known() {
+        let (error, abandoned) = with_first(|| (None, left(9, 1), Err(io::ErrorKind::OutOfMemory.into())));
+        assert!(matches!(error.why, Why::Poller(_)) && abandoned);
+        assert_eq!((error.left, error.left_is_all), (left(9, 3), true));
+        let (error, abandoned) = with_first(|| panic!("on purpose"));
+        assert!(matches!(error.why, Why::ThreadLost) && abandoned);
+        assert_eq!((error.left, error.left_is_all), (left(7, 2), false));
     }
 }

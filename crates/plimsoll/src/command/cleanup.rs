@@ -70,10 +70,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     cleaned.mixed_objects = mixed.deleted();
     stored.forget()?;
     let told = format!("{}; {}{aborted}", objects.told(), mixed.told());
-    if let Mixed::Unknown = mixed {
+    if let Mixed::InPart(_) = mixed {
         let all = fresh_prefix(dataset.description().seed.0);
         return Err(Failure::could_not_run(format!(
-            "{told}: a run of `mix` did not end, and plain HTTP can not list what it wrote: delete {all}* at the server"
+            "{told}: a run of `mix` did not end or had --warmup or --probe, and plain HTTP cannot list what it wrote: delete {all}* at the server"
         )));
     }
     show(&args.common, &told, serde_json::to_string_pretty(&cleaned))
@@ -85,23 +85,27 @@ enum Mixed {
     Deleted(u64),
     /// No run is known to have written any, and there is no way to ask.
     NoneKnown,
-    /// A run has written some, and it is not known which.
-    Unknown,
+    /// So many are gone. A run that did not end, or warmed up, has written others, and it is not known which.
+    InPart(u64),
 }
 
 impl Mixed {
     fn told(&self) -> String {
         match *self {
             Self::Deleted(count) => format!("and {} that runs had written", plural(count, "object")),
-            Self::NoneKnown => "no run of `mix` is known to have written more".to_owned(),
-            Self::Unknown => "what runs had written is left".to_owned(),
+            // Trials of a study remember nothing.
+            Self::NoneKnown => "no run of `mix` outside a study is known to have written more".to_owned(),
+            Self::InPart(0) => "what runs had written is left".to_owned(),
+            Self::InPart(count) => {
+                format!("and {} that earlier runs had written, the rest is left", plural(count, "object"))
+            }
         }
     }
 
     fn deleted(&self) -> u64 {
         match *self {
-            Self::Deleted(count) => count,
-            Self::NoneKnown | Self::Unknown => 0,
+            Self::Deleted(count) | Self::InPart(count) => count,
+            Self::NoneKnown => 0,
         }
     }
 }
@@ -192,14 +196,13 @@ impl Delete {
         let Some(mixed) = stored.mixed()? else { return Ok(Mixed::NoneKnown) };
         let mut deleted = 0;
         let mut first = 0;
-        let below = mixed.below.unwrap_or(0);
-        while first < below {
-            let end = below.min(first.saturating_add(CHUNK));
+        while first < mixed.below {
+            let end = mixed.below.min(first.saturating_add(CHUNK));
             deleted += self.all(stored.plan(), place.fresh(dataset.clone(), (first..end).collect()))?.count();
             first = end;
         }
         stored.forget_mixed()?;
-        Ok(mixed.below.map_or(Mixed::Unknown, |_| Mixed::Deleted(deleted)))
+        Ok(if mixed.open { Mixed::InPart(deleted) } else { Mixed::Deleted(deleted) })
     }
 
     /// Deletes what runs wrote and a listing shows.

@@ -1,10 +1,9 @@
 //! `plimsoll mix`: a load of several kinds of requests with weights, on a dataset that was prepared.
 
 use super::dataset;
-use super::load::stored::{Mixed, Patience, Stored};
+use super::load::stored::{Patience, Stored};
 use super::load::{self, place::Place, s3, stored};
 use crate::failure::Failure;
-use crate::say;
 use content::Content;
 use engine::plan::{
     Answers, Batch, BatchSize, BodyPlan, Choice, Lot, Mix, Pick, Plan, RangeChoice, RequestPlan, Source, Then,
@@ -81,24 +80,17 @@ fn batch_size(text: &str) -> Result<BatchSize, String> {
 /// Carries it out.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let plan = plan(args)?;
-    let place = Place::of(&args.urls, &args.s3)?;
-    let writes = plan.mix.shares().any(|(share, request)| share > 0.0 && makes_objects(request));
-    if place.can_list || !writes {
-        return load::run(plan, &args.common);
-    }
-    // Plain HTTP has no listing: `cleanup` learns from this what there is to be deleted.
+    let Some(place) = unlisted(args, &plan)? else { return load::run(plan, &args.common) };
     let _ = sys::signals::catch_interrupts();
     let stored = Stored::reach(&args.common, &place, Patience::Once)?;
-    let before = stored.mixed()?;
-    stored.keep_mixed(Mixed { below: None })?;
-    let (runs, exit) = load::carry_out(plan, &args.common)?;
-    let written = runs.iter().map(|run| run.end.as_ref().map(|end| end.fresh_below));
-    let below =
-        written.chain([before.map_or(Some(0), |before| before.below)]).try_fold(0, |all, one| Some(all.max(one?)));
-    if let Err(failure) = stored.keep_mixed(Mixed { below }) {
-        say::note(&format!("plimsoll: `cleanup` will not know what this run wrote: {}", failure.into_message()));
-    }
-    Ok(exit.into())
+    stored.remember_mixed(|| load::run(plan, &args.common))
+}
+
+/// The place that a plan writes objects to which no listing shows: `cleanup` knows only those that are remembered there.
+pub fn unlisted(args: &Args, plan: &Plan) -> Result<Option<Place>, Failure> {
+    let place = Place::of(&args.urls, &args.s3)?;
+    let writes = plan.mix.shares().any(|(share, request)| share > 0.0 && makes_objects(request));
+    Ok(Some(place).filter(|place| writes && !place.can_list))
 }
 
 /// Whether a request writes objects next to those of the dataset, or may do so instead of deleting one.

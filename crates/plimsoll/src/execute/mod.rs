@@ -20,13 +20,14 @@ use crate::failure::{Exit, Failure};
 use crate::say;
 use clap::ValueEnum;
 use engine::plan::{Plan, Route};
-use engine::{Control, StopReason};
+use engine::{Control, Ending, Observer, RunError, StopReason};
 use live::LiveLine;
 use measure::result::{CutOff, Reason};
 use measure::{Instant, Objective, Phase};
 pub use prepare::prepare;
 use recording::Recording;
 use report::Style;
+use std::cell::Cell;
 use std::io::{self, IsTerminal};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -167,11 +168,11 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun,
     let cpu_before = sys::clock::process_cpu_time();
     let mut recording = Recording::new(plan, output, directory, (writer, log), live);
     let begun = std::time::Instant::now();
-    let ran = engine::run(plan, &control, &mut recording);
-    let (at, first_answer, left, failed) = match ran {
+    let ran = make_load(plan, &control, &mut recording);
+    let (at, first_answer, mut left, failed) = match ran {
         Ok(ending) => (ending.at, ending.first_answer, ending.left, None),
         // What was measured until then is closed all the same.
-        Err(error) => (Instant::ZERO + begun.elapsed(), None, engine::Left::default(), Some(error)),
+        Err(mut error) => (Instant::ZERO + begun.elapsed(), None, std::mem::take(&mut error.left), Some(error)),
     };
     let reason = match &failed {
         Some(error) => EndReason::Failed { detail: error.to_string() },
@@ -179,7 +180,7 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun,
     };
     let cpu_nanos = u64::try_from((sys::clock::process_cpu_time() - cpu_before).as_nanos()).unwrap_or(u64::MAX);
     let completed = matches!(reason, EndReason::Completed);
-    let probes = output.probe.filter(|_| completed).and_then(|time| probe::levels(plan, time));
+    let probes = output.probe.filter(|_| completed).and_then(|time| probe::levels(plan, time, &mut left));
     let end = End {
         reason,
         at,
@@ -212,6 +213,64 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun,
         return Err(Failure::could_not_run(format!("{error}; what was measured until then is in {directory}")));
     }
     SavedRun::read(directory).map(|saved| (saved, decision)).map_err(|error| unread_again(&error))
+}
+
+/// Objects that a warm-up writes have numbers from here on. Of a load that wrote such, the other numbers are not known.
+pub const FRESH_OF_WARMUP: u64 = 1 << 62;
+
+/// What loads wrote next to the objects of their dataset.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fresh {
+    begun: u64,
+    /// Those of them of which all is known.
+    known: u64,
+    below: u64,
+}
+
+impl Fresh {
+    /// Whether any load was made.
+    pub fn is_any(self) -> bool {
+        self.begun > 0
+    }
+
+    /// Whether all is known that they wrote.
+    pub fn is_all(self) -> bool {
+        self.begun == self.known
+    }
+
+    /// All objects that they are known to have written have numbers below this.
+    pub fn below(self) -> u64 {
+        self.below
+    }
+}
+
+thread_local! {
+    static FRESH: Cell<Fresh> = const { Cell::new(Fresh { begun: 0, known: 0, below: 0 }) };
+}
+
+/// What loads of this thread wrote since [`forget_fresh`], whatever became of their results.
+pub fn fresh() -> Fresh {
+    FRESH.get()
+}
+
+/// Begins to note what loads of this thread write.
+pub fn forget_fresh() {
+    FRESH.set(Fresh::default());
+}
+
+/// Makes the load of a plan, and notes what it writes.
+fn make_load(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Result<Ending, RunError> {
+    let before = fresh();
+    FRESH.set(Fresh { begun: before.begun + 1, ..before });
+    let ran = engine::run(plan, control, observer);
+    let (left, is_all) = match &ran {
+        Ok(ending) => (&ending.left, true),
+        Err(error) => (&error.left, error.left_is_all),
+    };
+    let below = Some(left.fresh_below).filter(|below| *below <= FRESH_OF_WARMUP);
+    let known = before.known + u64::from(is_all && below.is_some());
+    FRESH.set(Fresh { begun: before.begun + 1, known, below: before.below.max(below.unwrap_or(0)) });
+    ran
 }
 
 /// That something can not be saved where --out says.

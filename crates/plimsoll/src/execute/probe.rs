@@ -2,12 +2,12 @@
 
 use super::interrupts::Interrupts;
 use super::live::LiveLine;
-use super::own_descriptors;
+use super::{make_load, own_descriptors};
 use crate::say;
 use engine::plan::{LoadModel, Plan, StopAfter};
 use engine::run_loop::log::OpEntry;
 use engine::schedule::Profile;
-use engine::{Control, Observer};
+use engine::{Control, Left, Observer};
 use measure::evidence::{Probe, Probes};
 use measure::{Instant, Interval, Summary};
 use std::num::NonZeroU64;
@@ -36,8 +36,9 @@ impl Observer for Level<'_> {
     }
 }
 
-/// Measures the levels of a probe, each for so long; `None` where the load has no slots of a fixed number.
-pub fn levels(plan: &Plan, time: Duration) -> Option<Probes> {
+/// Measures the levels of a probe, each for so long, and adds what they leave at the server to `left`. `None` where the load has
+/// no slots of a fixed number.
+pub fn levels(plan: &Plan, time: Duration, left: &mut Left) -> Option<Probes> {
     let LoadModel::Closed { slots, .. } = &plan.load else { return None };
     let slots = NonZeroU64::new(slots.peak() as u64).filter(|_| slots.is_constant())?.get();
     let most = sys::limits::descriptor_limits().map_or(u64::MAX, |limits| limits.soft);
@@ -47,12 +48,12 @@ pub fn levels(plan: &Plan, time: Duration) -> Option<Probes> {
     if higher.is_none() {
         say::note(&format!("--probe: too few file descriptors for {} slots", slots.saturating_mul(2)));
     }
-    let measure = |slots: Option<u64>| slots.and_then(|slots| level(plan, slots, time));
+    let mut measure = |slots: Option<u64>| slots.and_then(|slots| level(plan, slots, time, left));
     Some(Probes { lower: measure(lower), higher: measure(higher) })
 }
 
 /// One level; `None` when it could not be measured, or was interrupted.
-fn level(plan: &Plan, slots: u64, time: Duration) -> Option<Probe> {
+fn level(plan: &Plan, slots: u64, time: Duration, left: &mut Left) -> Option<Probe> {
     let LoadModel::Closed { think, .. } = plan.load else { return None };
     let load = LoadModel::Closed { slots: Profile::slots(NonZeroU64::new(slots)?), think };
     let stop = StopAfter { time: Some(time), ..StopAfter::default() };
@@ -67,8 +68,10 @@ fn level(plan: &Plan, slots: u64, time: Duration) -> Option<Probe> {
         interrupts: Interrupts::default(),
         summary: Summary::default(),
     };
-    engine::run(&plan, &Control::new(None), &mut level).ok()?;
-    if level.interrupts.signal() != 0 {
+    let ran = make_load(&plan, &Control::new(None), &mut level);
+    let failed = ran.is_err();
+    add(left, ran.map_or_else(|error| error.left, |ending| ending.left));
+    if failed || level.interrupts.signal() != 0 {
         return None;
     }
     let mut summary = level.summary;
@@ -79,4 +82,10 @@ fn level(plan: &Plan, slots: u64, time: Duration) -> Option<Probe> {
         per_second: summary.ok_rate()?,
         client_limited: summary.limited_by(&model).is_client(),
     })
+}
+
+fn add(left: &mut Left, more: Left) {
+    left.uploads.known.extend(more.uploads.known);
+    left.uploads.unknown += more.uploads.unknown;
+    left.fresh_below = left.fresh_below.max(more.fresh_below);
 }

@@ -5,7 +5,10 @@ mod recovery;
 mod search;
 
 use super::get;
-use super::load;
+use super::load::{
+    self,
+    stored::{Patience, Stored},
+};
 use super::{mix, put};
 use crate::execute::{self, Print, html};
 use crate::failure::{Exit, Failure};
@@ -13,10 +16,9 @@ use crate::say;
 use clap::ValueEnum;
 use engine::plan::Plan;
 use measure::ResultWord;
-use measure::load_line::LoadUnit;
+use measure::load_line::{Found, LoadUnit};
 use measure::units::parse_span;
 use report::load_line::{FoundWord, Level, LoadLine};
-pub use search::search;
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::process::ExitCode;
@@ -271,6 +273,17 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     }
     say::note(&format!("saved in {}", base.display()));
     Ok(judge(&line).into())
+}
+
+/// Searches, and saves all levels below `base`. What a mix writes is remembered for `cleanup`.
+///
+/// # Errors
+/// When a level cannot be run or saved. That no line is found is a result.
+pub fn search(args: Args, base: &Path) -> Result<Found, Failure> {
+    let Some(Other::Mix(load)) = &args.other else { return search::search(args, base) };
+    let Some(place) = mix::unlisted(&load.mix, &mix::plan(&load.mix)?)? else { return search::search(args, base) };
+    let stored = Stored::reach(&load.mix.common, &place, Patience::Once)?;
+    stored.remember_mixed(|| search::search(args, base))
 }
 
 /// Whether a search could be carried out: no flag says what it has to find, and the others fit together.

@@ -1,6 +1,8 @@
 //! What is remembered of a dataset where it lies: a small object beside the others says which dataset was prepared there, so
 //! that later commands need not be told, and none deletes what this one did not make.
 
+mod mixed;
+
 use super::place::Place;
 use super::retry::{Retries, is_transient};
 use super::{Args, Asked, aside, checks, headers};
@@ -17,8 +19,6 @@ use wire::s3::{ErrorBody, ErrorCode, ListResult, OpenUploads};
 
 /// The object that describes the others, below their prefix.
 pub const DESCRIPTION_KEY: &str = ".plimsoll-dataset.json";
-/// The object that says what `mix` wrote next to them, where they cannot be listed.
-pub const MIXED_KEY: &str = ".plimsoll-mixed.json";
 /// Pages of open uploads that are read, at most: each has up to 1000.
 const UPLOAD_PAGES_MAX: usize = 1000;
 
@@ -39,13 +39,6 @@ pub enum Patience {
     Once,
     /// They are, with pauses.
     Repeat,
-}
-
-/// What `mix` wrote next to a dataset, as [`MIXED_KEY`] says it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mixed {
-    /// The numbers of all objects are below this; `None` while a run goes on, and after one that did not end.
-    pub below: Option<u64>,
 }
 
 /// A multipart upload that is open in the bucket.
@@ -156,24 +149,6 @@ impl<'a> Stored<'a> {
     /// Forgets it.
     pub fn forget(&self) -> Result<(), Failure> {
         self.change(&RequestPlan::new("DELETE", OpKind::Delete), DESCRIPTION_KEY)
-    }
-
-    /// What `mix` wrote next to the dataset, where that is remembered.
-    pub fn mixed(&self) -> Result<Option<Mixed>, Failure> {
-        let Some(json) = self.read(MIXED_KEY)? else { return Ok(None) };
-        let json: serde_json::Value = serde_json::from_slice(&json)
-            .map_err(|error| Failure::could_not_run(format!("{MIXED_KEY} can not be read: {error}")))?;
-        Ok(Some(Mixed { below: json["below"].as_u64() }))
-    }
-
-    /// Remembers what `mix` wrote.
-    pub fn keep_mixed(&self, mixed: Mixed) -> Result<(), Failure> {
-        self.write(MIXED_KEY, serde_json::to_vec(&serde_json::json!({ "below": mixed.below })))
-    }
-
-    /// Forgets it.
-    pub fn forget_mixed(&self) -> Result<(), Failure> {
-        self.change(&RequestPlan::new("DELETE", OpKind::Delete), MIXED_KEY)
     }
 
     /// Makes the bucket, unless it is there.

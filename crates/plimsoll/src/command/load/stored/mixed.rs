@@ -1,0 +1,94 @@
+//! What runs of `mix` wrote next to a dataset, remembered where it lies: `cleanup` needs this where objects cannot be listed.
+
+use super::Stored;
+use crate::execute::{self, FRESH_OF_WARMUP};
+use crate::failure::Failure;
+use crate::say;
+use engine::plan::RequestPlan;
+use measure::OpKind;
+use serde_json::{Value, json};
+
+/// The object that says what `mix` wrote next to the others, where they cannot be listed.
+const KEY: &str = ".plimsoll-mixed.json";
+
+/// What `mix` wrote next to a dataset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mixed {
+    /// The numbers of all objects that are known are below this.
+    pub below: u64,
+    /// A run goes on, did not end, or warmed up: it may have written others.
+    pub open: bool,
+}
+
+impl Mixed {
+    /// `below` is null where a run is open, as in files of earlier versions, which had no `known`.
+    fn to_json(self) -> Value {
+        json!({ "below": (!self.open).then_some(self.below), "known": self.below })
+    }
+
+    fn of_json(json: &Value) -> Self {
+        // Earlier versions took numbers of a warm-up for those of all objects.
+        let below = json["below"].as_u64().filter(|below| *below <= FRESH_OF_WARMUP);
+        Self { below: below.or(json["known"].as_u64()).unwrap_or(0), open: below.is_none() }
+    }
+}
+
+impl Stored<'_> {
+    /// What `mix` wrote next to the dataset, where that is remembered.
+    pub fn mixed(&self) -> Result<Option<Mixed>, Failure> {
+        let Some(json) = self.read(KEY)? else { return Ok(None) };
+        let json = serde_json::from_slice(&json)
+            .map_err(|error| Failure::could_not_run(format!("{KEY} cannot be read: {error}")))?;
+        Ok(Some(Mixed::of_json(&json)))
+    }
+
+    /// Forgets it.
+    pub fn forget_mixed(&self) -> Result<(), Failure> {
+        self.change(&RequestPlan::new("DELETE", OpKind::Delete), KEY)
+    }
+
+    fn keep_mixed(&self, mixed: Mixed) -> Result<(), Failure> {
+        self.write(KEY, serde_json::to_vec(&mixed.to_json()))
+    }
+
+    /// Makes loads of `mix`, and remembers what they write next to the dataset.
+    ///
+    /// # Errors
+    /// Those of the loads, and when nothing can be remembered before them.
+    pub fn remember_mixed<T>(&self, loads: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        let before = self.mixed()?;
+        let known = before.unwrap_or(Mixed { below: 0, open: false });
+        self.keep_mixed(Mixed { open: true, ..known })?;
+        execute::forget_fresh();
+        let made = loads();
+        let fresh = execute::fresh();
+        let kept = match (before, fresh.is_any()) {
+            // Refused before any load: all is as it was.
+            (None, false) => self.forget_mixed(),
+            (Some(before), false) => self.keep_mixed(before),
+            (_, true) => {
+                self.keep_mixed(Mixed { below: known.below.max(fresh.below()), open: known.open || !fresh.is_all() })
+            }
+        };
+        if let Err(failure) = kept {
+            say::note(&format!("plimsoll: `cleanup` will not know what this run wrote: {}", failure.into_message()));
+        }
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_earlier_versions_are_read() {
+        let of = |text: &str| Mixed::of_json(&serde_json::from_str(text).unwrap());
+        assert_eq!(of(r#"{"below":7}"#), Mixed { below: 7, open: false });
+        assert_eq!(of(r#"{"below":null}"#), Mixed { below: 0, open: true });
+        assert_eq!(of(r#"{"below":4611686018427387905}"#), Mixed { below: 0, open: true });
+        for mixed in [Mixed { below: 7, open: false }, Mixed { below: 7, open: true }] {
+            assert_eq!(Mixed::of_json(&mixed.to_json()), mixed);
+        }
+    }
+}
