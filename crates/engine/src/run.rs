@@ -83,7 +83,7 @@ enum Why {
 
 enum Parcel {
     Intervals { thread: usize, intervals: Vec<Interval>, ops: Vec<OpEntry> },
-    Done { thread: usize, first_answer: Option<FirstAnswer>, left: Left },
+    Done { thread: usize, first_answer: Option<FirstAnswer>, left: Box<Left> },
 }
 
 /// What a thread learned and leaves, and why it ended before its time.
@@ -197,7 +197,7 @@ struct SayDone<'s> {
 
 impl Drop for SayDone<'_> {
     fn drop(&mut self) {
-        let (first_answer, left) = (self.first_answer.take(), std::mem::take(&mut self.left));
+        let (first_answer, left) = (self.first_answer.take(), Box::new(std::mem::take(&mut self.left)));
         let _ = self.sender.send(Parcel::Done { thread: self.thread, first_answer, left });
     }
 }
@@ -235,7 +235,7 @@ impl Gatherer {
                 }
                 Ok(Parcel::Done { thread, first_answer, left }) => {
                     self.done[thread] = true;
-                    all.merge(left);
+                    all.merge(*left);
                     first = first.or(first_answer);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -329,7 +329,8 @@ mod tests {
     }
 
     fn left(fresh_below: u64, unknown: u64) -> Left {
-        Left { uploads: OpenUploads { unknown, ..OpenUploads::default() }, fresh_below }
+        let uploads = OpenUploads { unknown, ..OpenUploads::default() };
+        Left { uploads, fresh_below, ..Left::default() }
     }
 
     /// Two threads, of which the second goes on until it is told to leave, but not for ever.

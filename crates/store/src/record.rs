@@ -114,7 +114,7 @@ pub struct End {
     /// Damaged objects that were found; `None` when there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damaged: Option<Damaged>,
-    /// Every object that the run wrote beside those of its dataset has a number below this.
+    /// Every object that the run wrote beside those of its dataset has a number below this, or is of the warm-up.
     #[serde(default)]
     pub fresh_below: u64,
     /// What other numbers of slots reached after the run; `None` unless that was asked for.

@@ -50,7 +50,7 @@ mod words;
 
 pub(crate) use checks::EMFILE;
 pub use connections::connects_to;
-pub use pacer::{Share, budget};
+pub use pacer::{Share, WARMUP_NUMBERS, budget};
 pub(crate) use redirect::{beyond_tls, redirected_to};
 
 use crate::control::{Control, NOTICE, StopReason, TURN_MAX};
@@ -170,8 +170,10 @@ pub struct RunLoop<'p, N: Network> {
     connect_failures_in_a_row: u32,
     log: Vec<OpEntry>,
     open_uploads: OpenUploads,
-    /// Every object that this thread made beside those of the dataset has a number below this.
+    /// Every object that this thread made beside those of the dataset has a number below this, or is of the warm-up.
     fresh_below: u64,
+    /// Those of the warm-up have numbers below this, counted from [`WARMUP_NUMBERS`].
+    fresh_of_warmup: u64,
     dropped_rest: bool,
     polls: u64,
     polls_at_once: u64,
@@ -251,6 +253,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             log: Vec::new(),
             open_uploads: OpenUploads::default(),
             fresh_below: 0,
+            fresh_of_warmup: 0,
             dropped_rest: false,
             polls: 0,
             polls_at_once: 0,

@@ -34,16 +34,19 @@ pub struct OpenUploads {
 pub struct Left {
     /// Multipart uploads.
     pub uploads: OpenUploads,
-    /// Every [`Subject::Fresh`] that the run made has a number below this.
+    /// Every [`Subject::Fresh`] that the run made has a number below this, or is of the warm-up.
     pub fresh_below: u64,
+    /// Those of the warm-up have numbers below this, counted from [`super::WARMUP_NUMBERS`].
+    pub fresh_of_warmup: u64,
 }
 
 impl Left {
-    /// Adds that of another thread.
-    pub(crate) fn merge(&mut self, other: Self) {
+    /// Adds that of another thread, or of another run.
+    pub fn merge(&mut self, other: Self) {
         self.uploads.known.extend(other.uploads.known);
         self.uploads.unknown += other.uploads.unknown;
         self.fresh_below = self.fresh_below.max(other.fresh_below);
+        self.fresh_of_warmup = self.fresh_of_warmup.max(other.fresh_of_warmup);
     }
 }
 
@@ -51,7 +54,8 @@ impl<N: Network> RunLoop<'_, N> {
     /// What this thread leaves at the server.
     #[must_use]
     pub fn left(&self) -> Left {
-        Left { uploads: self.open_uploads.clone(), fresh_below: self.fresh_below }
+        let (fresh_below, fresh_of_warmup) = (self.fresh_below, self.fresh_of_warmup);
+        Left { uploads: self.open_uploads.clone(), fresh_below, fresh_of_warmup }
     }
 
     /// Notes what an operation leaves open that did not succeed.

@@ -27,7 +27,7 @@ impl Share {
 }
 
 /// Operations of the warm-up are numbered from here.
-const WARMUP_NUMBERS: u64 = 1 << 62;
+pub const WARMUP_NUMBERS: u64 = 1 << 62;
 /// How often slots that are not in use look whether they should be.
 const UNPARK_EVERY: Duration = Duration::from_millis(5);
 

@@ -5,7 +5,7 @@ use super::carrier::Multiplex;
 use super::connections::{Connection, Found, OriginState};
 use super::finish::After;
 use super::op::{Attempt, Body, Op, Pages, Slot};
-use super::pacer::Pacer;
+use super::pacer::{Pacer, WARMUP_NUMBERS};
 use super::transport::Transport;
 use super::{BURST, RunLoop, checks, redirect};
 use crate::network::{Address, Connecting, NameError, Network, Token};
@@ -135,7 +135,10 @@ impl<N: Network> RunLoop<'_, N> {
         self.in_flight += 1;
         let (request, subject, message) = self.choose(number);
         if let Subject::Fresh(made) = subject {
-            self.fresh_below = self.fresh_below.max(made.saturating_add(1));
+            match made.checked_sub(WARMUP_NUMBERS) {
+                None => self.fresh_below = self.fresh_below.max(made + 1),
+                Some(turn) => self.fresh_of_warmup = self.fresh_of_warmup.max(turn.saturating_add(1)),
+            }
         }
         let origin = self.choose_origin(subject, number);
         let plan = &self.plan.mix.requests()[request];

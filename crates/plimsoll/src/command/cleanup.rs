@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if let Mixed::InPart(_) = mixed {
         let all = fresh_prefix(dataset.description().seed.0);
         return Err(Failure::could_not_run(format!(
-            "{told}: a run of `mix` did not end or had --warmup or --probe, and plain HTTP cannot list what it wrote: delete {all}* at the server"
+            "{told}: a run of `mix` did not end, and plain HTTP cannot list what it wrote: delete {all}* at the server"
         )));
     }
     show(&args.common, &told, serde_json::to_string_pretty(&cleaned))
@@ -85,7 +85,7 @@ enum Mixed {
     Deleted(u64),
     /// No run is known to have written any, and there is no way to ask.
     NoneKnown,
-    /// So many are gone. A run that did not end, or warmed up, has written others, and it is not known which.
+    /// So many are gone. A run that did not end may have written others, and it is not known which.
     InPart(u64),
 }
 
@@ -93,8 +93,7 @@ impl Mixed {
     fn told(&self) -> String {
         match *self {
             Self::Deleted(count) => format!("and {} that runs had written", plural(count, "object")),
-            // Trials of a study remember nothing.
-            Self::NoneKnown => "no run of `mix` outside a study is known to have written more".to_owned(),
+            Self::NoneKnown => "no run of `mix` is known to have written more".to_owned(),
             Self::InPart(0) => "what runs had written is left".to_owned(),
             Self::InPart(count) => {
                 format!("and {} that earlier runs had written, the rest is left", plural(count, "object"))
@@ -195,11 +194,13 @@ impl Delete {
         }
         let Some(mixed) = stored.mixed()? else { return Ok(Mixed::NoneKnown) };
         let mut deleted = 0;
-        let mut first = 0;
-        while first < mixed.below {
-            let end = mixed.below.min(first.saturating_add(CHUNK));
-            deleted += self.all(stored.plan(), place.fresh(dataset.clone(), (first..end).collect()))?.count();
-            first = end;
+        for mut numbers in mixed.numbers() {
+            while !numbers.is_empty() {
+                let end = numbers.end.min(numbers.start.saturating_add(CHUNK));
+                let chunk = (numbers.start..end).collect();
+                deleted += self.all(stored.plan(), place.fresh(dataset.clone(), chunk))?.count();
+                numbers.start = end;
+            }
         }
         stored.forget_mixed()?;
         Ok(if mixed.open { Mixed::InPart(deleted) } else { Mixed::Deleted(deleted) })

@@ -80,10 +80,19 @@ fn batch_size(text: &str) -> Result<BatchSize, String> {
 /// Carries it out.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let plan = plan(args)?;
-    let Some(place) = unlisted(args, &plan)? else { return load::run(plan, &args.common) };
     let _ = sys::signals::catch_interrupts();
-    let stored = Stored::reach(&args.common, &place, Patience::Once)?;
-    stored.remember_mixed(|| load::run(plan, &args.common))
+    let place = unlisted(args, &plan)?;
+    remembered(args, place.as_ref(), || load::run(plan, &args.common))
+}
+
+/// Makes a load, and remembers what it writes to an [`unlisted`] place.
+pub fn remembered<T>(
+    args: &Args,
+    place: Option<&Place>,
+    load: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let Some(place) = place else { return load() };
+    Stored::reach(&args.common, place, Patience::Once)?.remember_mixed(load)
 }
 
 /// The place that a plan writes objects to which no listing shows: `cleanup` knows only those that are remembered there.

@@ -215,9 +215,6 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun,
     SavedRun::read(directory).map(|saved| (saved, decision)).map_err(|error| unread_again(&error))
 }
 
-/// Objects that a warm-up writes have numbers from here on. Of a load that wrote such, the other numbers are not known.
-pub const FRESH_OF_WARMUP: u64 = 1 << 62;
-
 /// What loads wrote next to the objects of their dataset.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fresh {
@@ -225,6 +222,7 @@ pub struct Fresh {
     /// Those of them of which all is known.
     known: u64,
     below: u64,
+    of_warmup: u64,
 }
 
 impl Fresh {
@@ -238,14 +236,19 @@ impl Fresh {
         self.begun == self.known
     }
 
-    /// All objects that they are known to have written have numbers below this.
+    /// All objects that they are known to have written have numbers below this, or are of a warm-up.
     pub fn below(self) -> u64 {
         self.below
+    }
+
+    /// Those of a warm-up have numbers below this, counted from [`engine::run_loop::WARMUP_NUMBERS`].
+    pub fn of_warmup(self) -> u64 {
+        self.of_warmup
     }
 }
 
 thread_local! {
-    static FRESH: Cell<Fresh> = const { Cell::new(Fresh { begun: 0, known: 0, below: 0 }) };
+    static FRESH: Cell<Fresh> = const { Cell::new(Fresh { begun: 0, known: 0, below: 0, of_warmup: 0 }) };
 }
 
 /// What loads of this thread wrote since [`forget_fresh`], whatever became of their results.
@@ -267,9 +270,12 @@ fn make_load(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Res
         Ok(ending) => (&ending.left, true),
         Err(error) => (&error.left, error.left_is_all),
     };
-    let below = Some(left.fresh_below).filter(|below| *below <= FRESH_OF_WARMUP);
-    let known = before.known + u64::from(is_all && below.is_some());
-    FRESH.set(Fresh { begun: before.begun + 1, known, below: before.below.max(below.unwrap_or(0)) });
+    FRESH.set(Fresh {
+        begun: before.begun + 1,
+        known: before.known + u64::from(is_all),
+        below: before.below.max(left.fresh_below),
+        of_warmup: before.of_warmup.max(left.fresh_of_warmup),
+    });
     ran
 }
 

@@ -70,7 +70,7 @@ fn level(plan: &Plan, slots: u64, time: Duration, left: &mut Left) -> Option<Pro
     };
     let ran = make_load(&plan, &Control::new(None), &mut level);
     let failed = ran.is_err();
-    add(left, ran.map_or_else(|error| error.left, |ending| ending.left));
+    left.merge(ran.map_or_else(|error| error.left, |ending| ending.left));
     if failed || level.interrupts.signal() != 0 {
         return None;
     }
@@ -82,10 +82,4 @@ fn level(plan: &Plan, slots: u64, time: Duration, left: &mut Left) -> Option<Pro
         per_second: summary.ok_rate()?,
         client_limited: summary.limited_by(&model).is_client(),
     })
-}
-
-fn add(left: &mut Left, more: Left) {
-    left.uploads.known.extend(more.uploads.known);
-    left.uploads.unknown += more.uploads.unknown;
-    left.fresh_below = left.fresh_below.max(more.fresh_below);
 }

@@ -32,7 +32,7 @@ fn objectives_are_test_cases_and_what_is_broken_is_annotated() {
     let told: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("::")).collect();
     assert_eq!(told.len(), 1, "{}", ended.stdout);
     assert!(told[0].starts_with("::error title=plimsoll%3A objective not met%3A http%3A//127.0.0.1%3A"), "{}", told[0]);
-    assert!(told[0].contains("::get success >= 99%: MISSED: measured 50"), "{}", told[0]);
+    assert!(told[0].contains("::get success >= 99%25: MISSED: measured 50"), "{}", told[0]);
     let refused = place.run(["report", "out", "--print", "none", "--junit", "/dev/full"]);
     refused.expect(4);
     assert!(refused.stderr.contains("/dev/full") && refused.stderr.contains("--junit"), "{}", refused.stderr);

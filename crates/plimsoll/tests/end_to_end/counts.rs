@@ -118,7 +118,7 @@ fn repeats_are_saved_each_on_its_own_and_compared() {
         report.expect_clean(500);
     }
     assert_eq!(nginx.quit().len(), 1000);
-    assert_eq!(ended.stdout.matches("PASS · ").count(), 2, "{}", ended.stdout);
+    assert_eq!(ended.stdout.matches("PASS · ").count(), 3, "of both together, and of each: {}", ended.stdout);
     let comparison = ended.stdout.to_lowercase();
     assert!(comparison.contains("repeats") || comparison.contains("2 runs"), "no comparison in {}", ended.stdout);
 }

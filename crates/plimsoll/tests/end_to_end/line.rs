@@ -163,7 +163,7 @@ fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
     assert!(sentence.starts_with("LOAD LINE 1") || sentence.starts_with("LOAD LINE 20"), "{sentence}");
 }
 
-/// A server that takes objects of 1 KiB, and has one wherever it is asked for it.
+/// A server that takes objects, and has one of 1 KiB wherever it is asked for it, but no notes of this program.
 fn takes_objects() -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}/objects", listener.local_addr().unwrap());
@@ -171,18 +171,24 @@ fn takes_objects() -> String {
         for stream in listener.incoming().flatten() {
             std::thread::spawn(move || {
                 let mut reader = BufReader::new(stream.try_clone().unwrap());
-                let (mut line, mut writes) = (String::new(), false);
+                let (mut head, mut line) = (String::new(), String::new());
                 while reader.read_line(&mut line).is_ok_and(|read| read > 0) {
-                    writes |= line.starts_with("PUT ");
+                    head.push_str(&line);
                     if line == "\r\n" {
-                        let answer = if writes {
-                            let _ = reader.read_exact(&mut [0; 1024]);
+                        let length = head.lines().find_map(|field| {
+                            let (name, value) = field.split_once(':')?;
+                            name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().unwrap())
+                        });
+                        let _ = reader.read_exact(&mut vec![0; length.unwrap_or(0)]);
+                        let answer = if head.starts_with("PUT ") {
                             b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n".to_vec()
+                        } else if head.contains("/.plimsoll") {
+                            b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec()
                         } else {
                             [&b"HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n"[..], &[7; 1024]].concat()
                         };
                         let _ = (&stream).write_all(&answer);
-                        writes = false;
+                        head.clear();
                     }
                     line.clear();
                 }

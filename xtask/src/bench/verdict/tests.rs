@@ -75,10 +75,9 @@ fn command_lines_follow_the_variant() {
     assert_eq!(words(Cause::OneLevel, 1), "get --json --quiet --insecure -d 5s --warmup=1s -c 8 URL");
     assert_eq!(
         words(Cause::TargetQueue, 2),
-        "put --json --quiet --insecure -d 5s --warmup=1s -R 380 --http2 --count 1000 --size 1024 URL"
+        "put --json --quiet --insecure -d 5s --warmup=1s -R 380 --http2 --streams=1 --count 1000 --size 1024 URL"
     );
     assert!(words(Cause::ClientSignedUpload, 0).ends_with("--payload signed s3://bucket/objects URL"));
-    assert!(words(Cause::SharedHostLowRate, 2).contains("--http2 --streams=1"));
     let ports = words(Cause::Ports, 0);
     assert!(ports.contains("--no-keepalive") && !ports.contains("--warmup"), "{ports}");
 }

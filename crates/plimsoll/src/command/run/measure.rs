@@ -3,7 +3,7 @@
 use super::dry::projected;
 use super::{Args, Planned, command, hooks};
 use crate::cli::Command;
-use crate::command::line;
+use crate::command::{line, mix};
 use crate::execute::{self, Output};
 use crate::failure::{Exit, Failure};
 use crate::say;
@@ -121,7 +121,11 @@ fn measure(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
     let (mut plan, output) = command.plan()?;
     execute::prepare(&mut plan)?;
     let output = Output { directory: Some(directory), repeat: 1, ..output };
-    let saved = execute::measure(&plan, &output)?;
+    let measured = || execute::measure(&plan, &output);
+    let saved = match &command {
+        Command::Mix(args) => mix::remembered(args, mix::unlisted(args, &plan)?.as_ref(), measured),
+        _ => measured(),
+    }?;
     let summary = saved.summary();
     let figures = [summary.ok_rate().map(rate), summary.goodput().map(byte_rate)];
     let said = figures.into_iter().flatten().collect::<Vec<_>>().join(", ");

@@ -1,35 +1,48 @@
 //! What runs of `mix` wrote next to a dataset, remembered where it lies: `cleanup` needs this where objects cannot be listed.
 
 use super::Stored;
-use crate::execute::{self, FRESH_OF_WARMUP};
+use crate::execute;
 use crate::failure::Failure;
 use crate::say;
 use engine::plan::RequestPlan;
+use engine::run_loop::WARMUP_NUMBERS;
 use measure::OpKind;
 use serde_json::{Value, json};
+use std::ops::Range;
 
 /// The object that says what `mix` wrote next to the others, where they cannot be listed.
 const KEY: &str = ".plimsoll-mixed.json";
 
 /// What `mix` wrote next to a dataset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mixed {
-    /// The numbers of all objects that are known are below this.
-    pub below: u64,
-    /// A run goes on, did not end, or warmed up: it may have written others.
+    /// The numbers of all objects that are known are below this, or of a warm-up.
+    below: u64,
+    /// Those of a warm-up are below this, counted from [`WARMUP_NUMBERS`].
+    of_warmup: u64,
+    /// A run goes on or did not end: it may have written others.
     pub open: bool,
 }
 
 impl Mixed {
     /// `below` is null where a run is open, as in files of earlier versions, which had no `known`.
     fn to_json(self) -> Value {
-        json!({ "below": (!self.open).then_some(self.below), "known": self.below })
+        json!({ "below": (!self.open).then_some(self.below), "known": self.below, "of_warmup": self.of_warmup })
     }
 
     fn of_json(json: &Value) -> Self {
         // Earlier versions took numbers of a warm-up for those of all objects.
-        let below = json["below"].as_u64().filter(|below| *below <= FRESH_OF_WARMUP);
-        Self { below: below.or(json["known"].as_u64()).unwrap_or(0), open: below.is_none() }
+        let below = json["below"].as_u64().filter(|below| *below <= WARMUP_NUMBERS);
+        Self {
+            below: below.or(json["known"].as_u64()).unwrap_or(0).min(WARMUP_NUMBERS),
+            of_warmup: json["of_warmup"].as_u64().unwrap_or(0).min(WARMUP_NUMBERS),
+            open: below.is_none(),
+        }
+    }
+
+    /// The numbers of the objects that are known.
+    pub fn numbers(self) -> [Range<u64>; 2] {
+        [0..self.below, WARMUP_NUMBERS..WARMUP_NUMBERS + self.of_warmup]
     }
 }
 
@@ -37,9 +50,8 @@ impl Stored<'_> {
     /// What `mix` wrote next to the dataset, where that is remembered.
     pub fn mixed(&self) -> Result<Option<Mixed>, Failure> {
         let Some(json) = self.read(KEY)? else { return Ok(None) };
-        let json = serde_json::from_slice(&json)
-            .map_err(|error| Failure::could_not_run(format!("{KEY} cannot be read: {error}")))?;
-        Ok(Some(Mixed::of_json(&json)))
+        // What cannot be read says that something was written, and not what.
+        Ok(Some(Mixed::of_json(&serde_json::from_slice(&json).unwrap_or_default())))
     }
 
     /// Forgets it.
@@ -57,7 +69,7 @@ impl Stored<'_> {
     /// Those of the loads, and when nothing can be remembered before them.
     pub fn remember_mixed<T>(&self, loads: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         let before = self.mixed()?;
-        let known = before.unwrap_or(Mixed { below: 0, open: false });
+        let known = before.unwrap_or_default();
         self.keep_mixed(Mixed { open: true, ..known })?;
         execute::forget_fresh();
         let made = loads();
@@ -66,9 +78,11 @@ impl Stored<'_> {
             // Refused before any load: all is as it was.
             (None, false) => self.forget_mixed(),
             (Some(before), false) => self.keep_mixed(before),
-            (_, true) => {
-                self.keep_mixed(Mixed { below: known.below.max(fresh.below()), open: known.open || !fresh.is_all() })
-            }
+            (_, true) => self.keep_mixed(Mixed {
+                below: known.below.max(fresh.below()),
+                of_warmup: known.of_warmup.max(fresh.of_warmup()),
+                open: known.open || !fresh.is_all(),
+            }),
         };
         if let Err(failure) = kept {
             say::note(&format!("plimsoll: `cleanup` will not know what this run wrote: {}", failure.into_message()));
@@ -84,10 +98,11 @@ mod tests {
     #[test]
     fn files_of_earlier_versions_are_read() {
         let of = |text: &str| Mixed::of_json(&serde_json::from_str(text).unwrap());
-        assert_eq!(of(r#"{"below":7}"#), Mixed { below: 7, open: false });
-        assert_eq!(of(r#"{"below":null}"#), Mixed { below: 0, open: true });
-        assert_eq!(of(r#"{"below":4611686018427387905}"#), Mixed { below: 0, open: true });
-        for mixed in [Mixed { below: 7, open: false }, Mixed { below: 7, open: true }] {
+        let mixed = |below, of_warmup, open| Mixed { below, of_warmup, open };
+        assert_eq!(of(r#"{"below":7}"#), mixed(7, 0, false));
+        assert_eq!(of(r#"{"below":null}"#), mixed(0, 0, true));
+        assert_eq!(of(r#"{"below":4611686018427387905}"#), mixed(0, 0, true));
+        for mixed in [mixed(7, 3, false), mixed(7, 3, true)] {
             assert_eq!(Mixed::of_json(&mixed.to_json()), mixed);
         }
     }
