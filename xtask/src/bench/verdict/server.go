@@ -177,7 +177,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mutex.Unlock()
 	if r.ProtoMajor > 1 {
 		// The last frame is written after this function has returned, by others.
-		c.endAtNextWrite(e)
+		c.endWhenIdle(e)
 		return
 	}
 	if flusher, ok := w.(http.Flusher); ok {
@@ -260,6 +260,7 @@ type conn struct {
 	read    int64
 	written int64
 	waiting []*entry
+	leaving []*entry
 }
 
 type connKey struct{}
@@ -276,11 +277,20 @@ func (c *conn) newestWrite() int64 {
 	return c.written
 }
 
-// The response of the entry has left with the next write that begins.
-func (c *conn) endAtNextWrite(e *entry) {
+// The response of the entry has left with the first write that begins after its stream was closed: its last frame is in a
+// buffer then. A write before may have its first frames.
+func (c *conn) endWhenIdle(e *entry) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.waiting = append(c.waiting, e)
+}
+
+// No stream is open.
+func (c *conn) idle() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.leaving = append(c.leaving, c.waiting...)
+	c.waiting = nil
 }
 
 func (c *conn) Read(buffer []byte) (int, error) {
@@ -306,8 +316,8 @@ func (c *conn) Read(buffer []byte) (int, error) {
 	}
 	at := c.server.received(control[:length])
 	c.mutex.Lock()
+	defer c.mutex.Unlock()
 	c.read = at
-	c.mutex.Unlock()
 	return count, nil
 }
 
@@ -332,8 +342,8 @@ func (s *server) received(control []byte) int64 {
 
 func (c *conn) Write(buffer []byte) (int, error) {
 	c.mutex.Lock()
-	waiting := c.waiting
-	c.waiting = nil
+	leaving := c.leaving
+	c.leaving = nil
 	c.mutex.Unlock()
 	count, err := c.Conn.Write(buffer)
 	now := c.server.now()
@@ -341,7 +351,7 @@ func (c *conn) Write(buffer []byte) (int, error) {
 	c.written = now
 	c.mutex.Unlock()
 	if err == nil {
-		for _, e := range waiting {
+		for _, e := range leaving {
 			atomic.StoreInt64(&e.left, now)
 		}
 	}
@@ -388,6 +398,13 @@ func noteConn(all context.Context, c net.Conn) context.Context {
 	return context.WithValue(all, connKey{}, c.(*conn))
 }
 
+// Tells a connection of HTTP/2 that its stream is closed.
+func noteState(c net.Conn, state http.ConnState) {
+	if secure, ok := c.(*tls.Conn); ok && state == http.StateIdle {
+		secure.NetConn().(*conn).idle()
+	}
+}
+
 func main() {
 	flag.Parse()
 	s := &server{epoch: time.Now(), body: make([]byte, *size), first: -1, random: rand.New(rand.NewSource(*seed))}
@@ -401,7 +418,7 @@ func main() {
 	plain, secure := listen(s), listen(s)
 	quiet := log.New(io.Discard, "", 0)
 	for _, listener := range []net.Listener{plain, secure} {
-		each := &http.Server{Handler: s, ErrorLog: quiet, ConnContext: noteConn}
+		each := &http.Server{Handler: s, ErrorLog: quiet, ConnContext: noteConn, ConnState: noteState}
 		if listener == secure {
 			go func() { log.Fatal(each.ServeTLS(secure, *certificate, *key)) }()
 		} else {
