@@ -104,7 +104,7 @@ pub struct QuantileRange {
     pub high: u64,
 }
 
-/// A range is wide from this share of its upper end on, and from this many nanoseconds.
+/// A range is wide from this share of its lower end on, and from this many nanoseconds.
 const WIDE_SHARE: f64 = 0.1;
 const WIDE_NANOS: u64 = 200_000;
 
@@ -138,7 +138,7 @@ impl QuantileRange {
     #[must_use]
     pub fn is_wide(&self) -> bool {
         let width = self.high.saturating_sub(self.low);
-        width > WIDE_NANOS && width as f64 > WIDE_SHARE * self.high as f64
+        width > WIDE_NANOS && width as f64 > WIDE_SHARE * self.low as f64
     }
 }
 

@@ -223,11 +223,17 @@ impl Summary {
         let slots_full = self.all.slot_wait.count() > 0 || self.in_flight_peak >= in_flight_max;
         let not_taken = !slots_full && tally.dropped as f64 > MOST * self.not_carried() as f64;
         let unread = client.reads_late() || (client.service_share.is_none() && limits.share(limits.cpu) > MOST);
-        match (late || not_taken || unread, self.fills_link()) {
+        match (late || not_taken || unread || self.client_stood_still(), self.fills_link()) {
             (true, _) => self.of_the_client(),
             (false, true) => LimitedBy::Link,
             (false, false) => LimitedBy::Target,
         }
+    }
+
+    /// Whether this client was kept from running for most of the time: it had no time to see what the target did.
+    #[must_use]
+    pub fn client_stood_still(&self) -> bool {
+        self.limits.share(self.limits.frozen.max(self.limits.throttled)) > MOST
     }
 
     /// Whether bodies waited or were lost on their way between client and target.
@@ -528,6 +534,14 @@ mod tests {
         let throttled = ClientLoad { busy: 0.2, run_delay: 0.8, throttled: 0.8, unread: 0.9, ..ClientLoad::default() };
         assert_eq!(loaded(throttled), LimitedBy::ClientCpu);
         assert_eq!(loaded(ClientLoad { throttled: 0.0, ..throttled }), LimitedBy::SharedHost);
+        // Nothing came back yet, and it never had the time to look.
+        let nothing = |interval: &mut Interval| {
+            (interval.stats.measured.scheduled, interval.stats.measured.dropped) = (100, 100);
+            interval.stats.kind_mut(OpKind::Get).slot_wait.record(1_000_000);
+        };
+        let stopped = ClientLoad { busy: 0.04, throttled: 0.96, ..ClientLoad::default() };
+        assert_eq!(judge(OPEN, &seconds(3, stopped, nothing)), LimitedBy::ClientCpu);
+        assert_eq!(judge(OPEN, &seconds(3, ClientLoad::default(), nothing)), LimitedBy::Target);
     }
 
     #[test]

@@ -225,6 +225,22 @@ fn a_search_has_one_result_in_all_forms() {
     }
 }
 
+/// Nothing is said of the target where a level ended for another reason.
+#[test]
+fn the_sentence_of_a_search_says_why_it_ends_there() {
+    let run = common::client_limited();
+    let of = |outcome| search(Some(Found::Line { passed: 32, failed: 64 }), &run, outcome).sentence();
+    let client = of(Outcome::ClientLimited { why: "the backlog grows".into() });
+    assert_eq!(
+        client,
+        "LOAD LINE at least 32 in flight; at 64 in flight this client was the limit (the backlog grows)"
+    );
+    let open = of(Outcome::NotDecided { why: "whether the backlog grows".into() });
+    assert!(open.contains("64 in flight was not decided (whether the backlog grows)"), "{open}");
+    let failed = of(Outcome::Failed { why: "the backlog grows".into() });
+    assert!(failed.starts_with("LOAD LINE 32 in flight passed; 64 in flight failed (the backlog grows)"), "{failed}");
+}
+
 #[test]
 fn a_level_that_failed_since_its_backlog_grew_missed_no_objective_first() {
     let run = begun(common::closed(), &["response p99.99 <= 1s", "response p50 <= 1us"], false);

@@ -5,6 +5,7 @@
 //! them meet it, missed when the undisturbed ones miss it; where the two disagree, the run cannot answer (docs/measurement.md).
 
 use super::{Judgement, Metric, Objective, Timed};
+use crate::books::sum;
 use crate::limits::Model;
 use crate::outcome::AttemptClass;
 use crate::statistics::{ALPHA, binomial, samples_needed};
@@ -173,13 +174,17 @@ impl Objective {
         };
         let lost = missed.saturating_add(refused.min(own.failed));
         let lost = Around { all: lost, beyond: lost, undecided: 0 };
+        // What a client had in flight that hardly ran says nothing about the target.
+        let is_seen = !summary.client_stood_still();
         match self.metric {
             Metric::Success => {
-                let failed = own.affected.failed;
+                let hanging = if is_seen { 0 } else { own.hanging() };
+                let failed = own.affected.failed.saturating_add(hanging);
                 all.without(lost).without(Around { all: failed, beyond: failed, undecided: 0 })
             }
             Metric::Time(timed, _) => {
-                let all = all.without(lost);
+                let unfinished = if is_seen { Around::default() } else { timed.unfinished(&own, self.bound) };
+                let all = all.without(lost).without(unfinished);
                 let disturbed = timed.disturbed(&own, self.bound);
                 let calm = all.without(disturbed);
                 // Times that no stall can explain are the target's, whatever the other disturbed ones would have been.
@@ -210,22 +215,30 @@ impl Timed {
     fn around(self, own: &KindStats, dropped: u64, bound: f64) -> Around {
         let values = own.timed(self).0;
         let mut around = Around { all: values.count(), beyond: values.beyond(bound).0, undecided: 0 };
-        let (mut failed, mut unfinished) = (own.failed, own.unfinished);
+        let mut failed = own.failed;
         if self == Self::Ttfb {
-            for (began, others) in [(&own.failed_ttfb, &mut failed), (&own.unfinished_ttfb, &mut unfinished)] {
+            for began in [&own.failed_ttfb, &own.unfinished_ttfb] {
                 around.all = around.all.saturating_add(began.count());
                 around.beyond = around.beyond.saturating_add(began.beyond(bound).0);
-                *others = others.saturating_sub(began.count());
             }
+            failed = failed.saturating_sub(own.failed_ttfb.count());
         }
         let lost = failed.saturating_add(dropped);
+        let open = self.unfinished(own, bound);
+        around.all = sum([around.all, lost, open.all]);
+        around.beyond = sum([around.beyond, lost, open.beyond]);
+        around.undecided = open.undecided;
+        around
+    }
+
+    /// The unfinished ones among them that have not had this time.
+    fn unfinished(self, own: &KindStats, bound: f64) -> Around {
+        let ended = if self == Self::Ttfb { own.unfinished_ttfb.count() } else { 0 };
+        let all = own.unfinished.saturating_sub(ended);
         // Service time and TTFB of an unfinished operation begin later than its wait: only none of it says nothing.
         let waits = if self == Self::Ttfb { &own.unanswered_wait } else { &own.unfinished_wait };
-        let overdue = waits.beyond(bound).0.min(unfinished);
-        around.all = around.all.saturating_add(lost).saturating_add(unfinished);
-        around.beyond = around.beyond.saturating_add(lost).saturating_add(overdue);
-        around.undecided = unfinished - overdue;
-        around
+        let beyond = waits.beyond(bound).0.min(all);
+        Around { all, beyond, undecided: all - beyond }
     }
 
     /// Operations that a client stall affected, around the same bound.
@@ -465,6 +478,21 @@ mod tests {
         let run = summary(kind, 0);
         assert_eq!(judged("p99 <= 10ms", &run), Judgement::ClientLimited);
         assert_eq!(judged("p99 <= 4ms", &run), Judgement::Missed);
+    }
+
+    /// A quota stopped the client for most of the time, and it has read nothing.
+    #[test]
+    fn what_a_client_that_hardly_ran_had_in_flight_is_not_held_against_the_target() {
+        let mut kind = KindStats { unfinished: 64, ..KindStats::default() };
+        (0..64).for_each(|_| kind.unfinished_wait.record(4_000_000_000));
+        (0..64).for_each(|_| kind.unanswered_wait.record(4_000_000_000));
+        let mut run = summary(kind, 0);
+        run.limits.seconds = 3.0;
+        for (throttled, judgement) in [(0.3, Judgement::Missed), (2.8, Judgement::ClientLimited)] {
+            run.limits.throttled = throttled;
+            assert_eq!(judged("success >= 99%", &run), judgement);
+            assert_eq!(judged("p50 <= 1s", &run), judgement);
+        }
     }
 
     #[test]

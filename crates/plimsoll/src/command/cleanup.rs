@@ -6,6 +6,7 @@ use super::load::stored::{Patience, Stored, Upload, s3_error};
 use super::load::{self, place::Place, s3, stored};
 use super::prepare::show;
 use crate::execute::watched::{interrupted, watched};
+use crate::execute::{self, Print};
 use crate::failure::Failure;
 use content::Dataset;
 use engine::exchange::{Ended, aborting, each};
@@ -70,13 +71,18 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     cleaned.mixed_objects = mixed.deleted();
     stored.forget()?;
     let told = format!("{}; {}{aborted}", objects.told(), mixed.told());
+    let json = serde_json::to_string_pretty(&cleaned);
     if let Mixed::InPart(_) = mixed {
+        // The message below has the same in words.
+        if load::output(&args.common).print == Print::Json {
+            execute::print_json(json)?;
+        }
         let all = fresh_prefix(dataset.description().seed.0);
         return Err(Failure::could_not_run(format!(
             "{told}: a run of `mix` did not end, and plain HTTP cannot list what it wrote: delete {all}* at the server"
         )));
     }
-    show(&args.common, &told, serde_json::to_string_pretty(&cleaned))
+    show(&args.common, &told, json)
 }
 
 /// What became of the objects that runs of `mix` wrote next to the dataset.

@@ -78,6 +78,23 @@ fn a_fixed_range_is_asked_for_each_time_and_no_size_is_needed() {
     assert!(log.iter().all(|request| request.range == Some((1000, 5095)) && request.status == 206));
 }
 
+/// As renterd, rclone and others built on gofakes3 send them.
+#[test]
+fn ranges_with_status_200_succeed_where_that_is_accepted() {
+    let _cores = shared_cores();
+    let location = "location /r { add_header Content-Range 'bytes 0-9/1000'; return 200 0123456789; }";
+    let Some(nginx) = start(location) else { return };
+    let place = Place::new();
+    let url = nginx.url("/r");
+    let words = [url.as_str(), "--range", "10B", "--range-at", "0", "-n", "20"];
+    let (ended, report) = place.get(words);
+    ended.expect(1);
+    assert_eq!(report.at("/failures/causes/0/cause"), "range_by_200");
+    let (ended, report) = place.get(words.iter().chain(&["--accept-200-ranges"]));
+    ended.expect(0);
+    report.expect_clean(20);
+}
+
 #[test]
 fn without_keep_alive_every_request_has_a_connection_of_its_own() {
     let _cores = shared_cores();

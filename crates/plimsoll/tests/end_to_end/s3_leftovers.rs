@@ -263,7 +263,8 @@ fn cleanup_over_plain_http_says_so_where_a_mix_did_not_end() {
         let running = place.start([load, &[&url, "--put", "1", "--get", "1", "--print", "none"]].concat());
         wait_for("a mixed object", || (fresh(&objects) > 0).then_some(()));
         drop(running);
-        let ended = place.run(["cleanup", &url]);
+        let ended = place.run(["cleanup", &url, "--json"]);
+        assert_eq!(json(&ended)["dataset_objects"], 3);
         let named =
             ended.stderr.contains("deleted 3 objects") && ended.stderr.contains("plimsoll-fresh-0000000000000001-*");
         assert!(ended.code == Some(4) && named && ended.stderr.lines().count() == 1, "{ended:?}");
