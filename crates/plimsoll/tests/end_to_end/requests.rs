@@ -90,7 +90,7 @@ fn ranges_with_status_200_succeed_where_that_is_accepted() {
     let (ended, report) = place.get(words);
     ended.expect(1);
     assert_eq!(report.at("/failures/causes/0/cause"), "range_by_200");
-    let (ended, report) = place.get(words.iter().chain(&["--accept-200-ranges"]));
+    let (ended, report) = Place::new().get(words.iter().chain(&["--accept-200-ranges"]));
     ended.expect(0);
     report.expect_clean(20);
 }
