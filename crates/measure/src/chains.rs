@@ -266,6 +266,7 @@ mod tests {
             host: LabelId(0),
             header: None,
             affected_by: None,
+            handing_nanos: 0,
             unread: None,
         }
     }

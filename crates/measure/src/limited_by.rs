@@ -73,7 +73,7 @@ pub struct ClientPart {
     /// matter.
     pub service_share: Option<f64>,
     /// Share of the operations that a stall of the client delayed, themselves or by the queue it left behind. 0 where that
-    /// explains most of no percentile.
+    /// does not explain most of the p95.
     pub affected_share: f64,
     /// Share of the slots' time for which operations took longer than they would have without a stall.
     pub stalled_share: f64,
@@ -99,8 +99,9 @@ const AFFECTED_MAX: f64 = 0.05;
 const UNREAD_MIN: f64 = 200_000.0;
 /// Looks that make a share.
 const LOOKS_MIN: u64 = 20;
-/// Percentiles that show whether the client did something to the times.
-const SHOWN: [f64; 3] = [0.5, 0.9, 0.99];
+/// The percentile that shows whether the client did something to the times: that of the operations that may be affected. One
+/// stall of a healthy client can be most of a p99.
+const SHOWN: f64 = 1.0 - AFFECTED_MAX;
 /// Body bytes of an attempt from which data that waits on the way says that the link is full. Responses below the initial
 /// window of a connection (RFC 6928) are there with the acknowledgement of their request.
 const LINK_BYTES: u64 = 14_600;
@@ -134,8 +135,7 @@ impl Summary {
         let explains =
             |range: QuantileRange| range.is_wide() && (range.high - range.low) as f64 > MOST * range.high as f64;
         let (times, part) = all.timed(Timed::Response);
-        let of_stalls = |q: f64| QuantileRange::of(times, part, all.affected.added_max, q);
-        let shows = SHOWN.iter().any(|q| of_stalls(*q).is_some_and(explains));
+        let shows = QuantileRange::of(times, part, all.affected.added_max, SHOWN).is_some_and(explains);
         let ended = all.ok.saturating_add(all.failed).max(1) as f64;
         let affected = all.affected.ok.saturating_add(all.affected.failed) as f64 / ended;
         ClientPart {

@@ -510,6 +510,7 @@ mod tests {
             host: recorder.host_label("a:80"),
             header: None,
             affected_by: None,
+            handing_nanos: 0,
             unread: None,
         }
     }

@@ -62,6 +62,9 @@ pub struct OpSample {
     pub header: Option<LabelId>,
     /// What client stalls can have added to its times after its start, in nanoseconds, if one affected it.
     pub affected_by: Option<u64>,
+    /// Nanoseconds from its start until the kernel had its request, where the client waited for nothing in between; 0 where that
+    /// is not known.
+    pub handing_nanos: u64,
     /// For how long the end of its response had waited unread, where that was looked at.
     pub unread: Option<ReadSample>,
 }

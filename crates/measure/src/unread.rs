@@ -102,6 +102,9 @@ pub struct DatedTimes {
     pub read: Distribution,
     /// Until the end came.
     pub came: Distribution,
+    /// The same, from the instant at which the kernel had the request.
+    #[serde(default)]
+    pub outside: Distribution,
 }
 
 impl DatedTimes {
@@ -116,27 +119,42 @@ impl DatedTimes {
         if let Some(ReadSample::Dated { nanos, stands_for }) = sample.unread {
             // What came before the request was sent is no part of its time.
             let waited = nanos.min(sample.service_nanos().unwrap_or(0));
-            self.record(sample.response_nanos(), waited, stands_for.into());
+            let starting = sample.lateness_nanos().saturating_add(sample.handing_nanos);
+            self.record(sample.response_nanos(), starting, waited, stands_for.into());
         }
     }
 
-    pub(crate) fn record(&mut self, response_nanos: u64, waited: u64, times: u64) {
+    pub(crate) fn record(&mut self, response_nanos: u64, starting: u64, waited: u64, times: u64) {
+        let came = response_nanos.saturating_sub(waited);
         self.read.record_many(response_nanos, times);
-        self.came.record_many(response_nanos.saturating_sub(waited), times);
+        self.came.record_many(came, times);
+        self.outside.record_many(came.saturating_sub(starting), times);
     }
 
     /// By how much quantile `q` is longer for responses that waited to be read, in nanoseconds.
     #[must_use]
     pub fn waited(&self, q: f64) -> u64 {
-        let at = |times: &Distribution| times.quantile(q).unwrap_or(0);
-        at(&self.read).saturating_sub(at(&self.came))
+        self.read_beyond(&self.came, q)
+    }
+
+    /// The same, with what the client took to hand over the request.
+    #[must_use]
+    pub fn inside(&self, q: f64) -> u64 {
+        // Of runs that were saved before, only the waits are known.
+        self.read_beyond(&self.outside, q).max(self.waited(q))
+    }
+
+    fn read_beyond(&self, times: &Distribution, q: f64) -> u64 {
+        let at = |times: &Distribution| times.quantile(q);
+        at(times).map_or(0, |least| at(&self.read).unwrap_or(0).saturating_sub(least))
     }
 
     /// Adds the operations of `other`.
     pub fn merge(&mut self, other: &Self) {
-        let Self { read, came } = other;
+        let Self { read, came, outside } = other;
         self.read.merge(read);
         self.came.merge(came);
+        self.outside.merge(outside);
     }
 }
 
@@ -185,11 +203,13 @@ mod tests {
         let mut times = DatedTimes::default();
         assert!(times.is_empty() && times.waited(0.5) == 0);
         // Of the slow ones, each second one was fast and read late.
-        (0..900).for_each(|_| times.record(5_000_000, 0, 1));
-        (0..50).for_each(|_| times.record(20_000_000, 0, 1));
-        (0..25).for_each(|_| times.record(20_000_000, 15_000_000, 2));
+        (0..900).for_each(|_| times.record(5_000_000, 1_000_000, 0, 1));
+        (0..50).for_each(|_| times.record(20_000_000, 0, 0, 1));
+        (0..25).for_each(|_| times.record(20_000_000, 0, 15_000_000, 2));
         let at = |q| (times.waited(q) as f64 / 1e6).round();
         assert_eq!([0.5, 0.94, 0.96, 1.0].map(at), [0.0, 15.0, 0.0, 0.0]);
+        let inside = |q| (times.inside(q) as f64 / 1e6).round();
+        assert_eq!([0.5, 0.94, 0.96, 1.0].map(inside), [1.0, 15.0, 0.0, 0.0]);
         let mut sum = DatedTimes::default();
         sum.merge(&times);
         assert!(!sum.is_empty() && sum.waited(0.94) == times.waited(0.94));

@@ -410,7 +410,14 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Sends what waits on a carrier, as far as the kernel takes it; `true` when bytes that were received can be read on.
     pub(super) fn send_frames(&mut self, net: &mut N, token: Token, now: Instant) -> bool {
-        self.stamp_sent(net, token);
+        let handed = self.stamp_sent(net, token);
+        let read_on = self.send_output(net, token, now);
+        self.note_frames_handed(net, token, handed);
+        read_on
+    }
+
+    /// Sends what the session has to say.
+    fn send_output(&mut self, net: &mut N, token: Token, now: Instant) -> bool {
         let mut read_on = false;
         for _ in 0..SENDS_MAX {
             let Some(connection) = self.connections.get_mut(token) else { return false };
@@ -456,21 +463,41 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Requests that are about to be handed to the kernel count as sent now.
-    fn stamp_sent(&mut self, net: &mut N, token: Token) {
-        let Some(carrier) = self.carrier_mut(token).filter(|carrier| !carrier.unsent.is_empty()) else { return };
-        let mut unsent = std::mem::take(&mut carrier.unsent);
+    /// Requests that are about to be handed to the kernel count as sent now. Returns their streams.
+    fn stamp_sent(&mut self, net: &mut N, token: Token) -> Vec<Token> {
+        let Some(carrier) = self.carrier_mut(token).filter(|carrier| !carrier.unsent.is_empty()) else {
+            return Vec::new();
+        };
+        let unsent = std::mem::take(&mut carrier.unsent);
         let now = net.now();
-        for seat in unsent.drain(..) {
-            if let Some(connection) = self.connections.get(seat).filter(|it| it.state == State::Active)
-                && let Some(op) = &mut self.slots[connection.slot as usize].op
+        for seat in &unsent {
+            if let Some(slot) = self.active_slot(*seat)
+                && let Some(op) = &mut self.slots[slot as usize].op
             {
                 op.note_sent(now);
             }
         }
-        if let Some(carrier) = self.carrier_mut(token) {
-            carrier.unsent = unsent;
+        unsent
+    }
+
+    /// The kernel has the requests of these streams.
+    fn note_frames_handed(&mut self, net: &mut N, token: Token, mut handed: Vec<Token>) {
+        if handed.is_empty() {
+            return;
         }
+        for seat in handed.drain(..) {
+            if let Some(slot) = self.active_slot(seat) {
+                self.note_handed(net, slot);
+            }
+        }
+        // It has room for the next ones.
+        if let Some(carrier) = self.carrier_mut(token).filter(|carrier| carrier.unsent.is_empty()) {
+            carrier.unsent = handed;
+        }
+    }
+
+    fn active_slot(&self, seat: Token) -> Option<u32> {
+        self.connections.get(seat).filter(|it| it.state == State::Active).map(|connection| connection.slot)
     }
 
     /// Bytes sent count with one of the streams that are open; whose they are nobody can tell.

@@ -224,6 +224,8 @@ pub(super) struct Op<'p> {
     pub agreement_nanos: Option<u64>,
     pub first_byte: Option<Instant>,
     pub slot_wait_nanos: u64,
+    /// What it took from its start until the kernel had its request, if the client waited for nothing in between.
+    pub handing_nanos: u64,
     /// Length of all client stalls before it started, in nanoseconds.
     pub stalls_before: u64,
     pub connect_nanos: Option<u64>,
@@ -317,6 +319,7 @@ impl<'p> Op<'p> {
             sent_all: None,
             first_byte: None,
             slot_wait_nanos: 0,
+            handing_nanos: 0,
             stalls_before: 0,
             connect_nanos: None,
             handshake_nanos: None,
@@ -384,6 +387,7 @@ impl<'p> Op<'p> {
             host: self.label,
             header: self.group,
             affected_by: None,
+            handing_nanos: self.handing_nanos,
             unread: self.attempt.unread,
         }
     }

@@ -160,6 +160,7 @@ impl<N: Network> RunLoop<'_, N> {
             agreement_nanos: None,
             first_byte: None,
             slot_wait_nanos,
+            handing_nanos: 0,
             stalls_before: self.control.stalls().total(),
             connect_nanos: None,
             handshake_nanos: None,

@@ -190,9 +190,9 @@ impl Objective {
                 // Times that no stall can explain are the target's, whatever the other disturbed ones would have been.
                 let explained = disturbed.beyond.saturating_sub(timed.certain(&own, self.bound));
                 let at_least = Around { beyond: all.beyond.saturating_sub(explained), ..all };
-                let read_late = own.read_late(timed, self.bound);
+                let inside = own.beyond_inside(timed, self.bound);
                 let worse = if at_least.share() > calm.share() { at_least } else { calm };
-                Around { beyond: worse.beyond.saturating_sub(read_late), ..worse }
+                Around { beyond: worse.beyond.saturating_sub(inside), ..worse }
             }
             Metric::Speed(_) | Metric::Rate | Metric::Goodput => all,
         }
@@ -469,12 +469,12 @@ mod tests {
         let mut kind = successes([20; 1000]);
         assert_eq!(judged("p99 <= 10ms", &summary(kind.clone(), 0)), Judgement::Missed);
         // Half of the responses waited for 15 ms: those were ready after 5 ms, the others were not.
-        (0..1000).for_each(|number| kind.dated.record(20_000_000, 15_000_000 * (number % 2), 1));
+        (0..1000).for_each(|number| kind.dated.record(20_000_000, 0, 15_000_000 * (number % 2), 1));
         let run = summary(kind.clone(), 0);
         assert_eq!(judged("p40 <= 10ms", &run), Judgement::ClientLimited);
         assert_eq!(judged("p99 <= 10ms", &run), Judgement::Missed);
         assert_eq!(judged("p99 <= 25ms", &run), Judgement::Met);
-        kind.dated.record(20_000_000, 15_000_000, 200_000);
+        kind.dated.record(20_000_000, 0, 15_000_000, 200_000);
         let run = summary(kind, 0);
         assert_eq!(judged("p99 <= 10ms", &run), Judgement::ClientLimited);
         assert_eq!(judged("p99 <= 4ms", &run), Judgement::Missed);

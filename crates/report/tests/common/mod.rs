@@ -167,6 +167,7 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
         header,
         // As of a client that is late with everything.
         affected_by: Some(op.started.saturating_sub(op.intended + op.slot_wait)).filter(|late| *late > MS),
+        handing_nanos: 0,
         unread: None,
     };
     recorder.ended(&sample);
