@@ -157,6 +157,19 @@ fn a_catch_up_burst_that_queues_at_the_target_is_the_clients() {
 }
 
 #[test]
+fn what_it_takes_to_hand_over_a_request_is_inside_the_client() {
+    for load in [open(300.0, 1000), closed(1)] {
+        let plan = Plan { load, ..plan() };
+        let cost = Duration::from_micros(300);
+        let network = |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(2), 5)).with_send_cost(cost);
+        let (intervals, _) = simulate(&plan, network);
+        let range = summary(&plan, &intervals).quantile_range(Timed::Response, 0.5).unwrap();
+        assert!(range.low.abs_diff(2_000_000) < 20_000 && range.high.abs_diff(2_300_000) < 20_000, "{range:?}");
+        assert!(range.is_wide());
+    }
+}
+
+#[test]
 fn a_hiccup_does_not_mark_an_overloaded_run() {
     // Asked for twice what the server can do, with in flight growing from the first second to the last.
     let plan = Plan { load: open(1600.0, 100_000), stop: seconds(5), ..plan() };

@@ -117,8 +117,8 @@ pub fn between(low: Option<f64>, high: f64) -> String {
 }
 
 /// What ranges mean, below a table that has some.
-pub(crate) const ABOUT_RANGES: &str = "a … b: the percentile of the target lies in between: this client was stalled, or read \
-     responses late, and b includes that; ≤ b: too few operations were free of it to tell";
+pub(crate) const ABOUT_RANGES: &str = "a … b: the percentile of the target lies in between: this client was stalled, sent requests late or \
+     read responses late, and b includes that; ≤ b: too few operations were free of it to tell";
 
 /// `p99.9`; the last of the ladder is `max`.
 #[must_use]

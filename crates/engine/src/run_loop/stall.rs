@@ -141,12 +141,9 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// The kernel has the first bytes of the slot's request. Notes how long that took since its operation started in this step: all of
-    /// it is time inside the client. In a closed loop that is its work.
+    /// it is time inside the client.
     #[inline]
     pub(super) fn note_handed(&mut self, net: &mut N, slot: u32) {
-        if self.stall_watch.pacing == Pacing::Immediate {
-            return;
-        }
         if let Some(op) = &mut self.slots[slot as usize].op
             && op.started >= self.stepped
             && op.handing_nanos == 0

@@ -251,12 +251,13 @@ fn wants_success(objectives: &[Objective]) -> bool {
     on_success.peek().is_none() || on_success.any(|objective| objective.bound() > 0.0)
 }
 
-/// Operations that the client did not start in time, or could not for lack of descriptors or ports, or had in flight while it
-/// hardly ran.
+/// Operations that the client did not start in time, or could not for lack of descriptors or ports, or had in flight, until a
+/// timeout or the end, while it hardly ran.
 fn client_lost(evidence: &Evidence) -> u64 {
     let summary = evidence.summary;
     let refused = summary.stats.measured.classes.get(AttemptClass::ClientResource);
-    let unseen = if summary.client_stood_still() { summary.all.hanging() } else { 0 };
+    let unseen = summary.all.hanging().saturating_add(summary.all.affected.failed);
+    let unseen = if summary.client_stood_still() { unseen } else { 0 };
     sum([summary.missed_by_client(&evidence.model), refused, unseen])
 }
 

@@ -109,6 +109,19 @@ fn a_run_that_was_cut_off_is_partial_unless_it_failed() {
 }
 
 #[test]
+fn timeouts_of_a_client_that_hardly_ran_are_not_the_targets() {
+    let mut summary = run(0, 100);
+    summary.all.affected.failed = 100;
+    summary.limits.seconds = 10.0;
+    for (throttled, word) in [(0.0, ResultWord::Fail), (9.0, ResultWord::Unusable)] {
+        summary.limits.throttled = throttled;
+        let result = result(&summary, &Ending::Completed, 0);
+        let blamed = result.reasons.iter().any(|reason| matches!(reason, Reason::NothingSucceeded { .. }));
+        assert_eq!((result.word, blamed), (word, word == ResultWord::Fail), "{:?}", result.reasons);
+    }
+}
+
+#[test]
 fn a_client_without_descriptors_makes_a_run_unusable() {
     let mut summary = run(900, 100);
     let classes = &mut summary.stats.measured.classes;
