@@ -412,7 +412,7 @@ impl<N: Network> RunLoop<'_, N> {
     pub(super) fn send_frames(&mut self, net: &mut N, token: Token, now: Instant) -> bool {
         let handed = self.stamp_sent(net, token);
         let read_on = self.send_output(net, token, now);
-        self.note_frames_handed(net, token, handed);
+        self.note_frames_handed(token, handed);
         read_on
     }
 
@@ -481,13 +481,13 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// The kernel has the requests of these streams.
-    fn note_frames_handed(&mut self, net: &mut N, token: Token, mut handed: Vec<Token>) {
+    fn note_frames_handed(&mut self, token: Token, mut handed: Vec<Token>) {
         if handed.is_empty() {
             return;
         }
         for seat in handed.drain(..) {
             if let Some(slot) = self.active_slot(seat) {
-                self.note_handed(net, slot);
+                self.note_handed(slot);
             }
         }
         // It has room for the next ones.

@@ -286,6 +286,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             match step {
                 Step::WaitUntil(until) => {
                     let waited = net.wait(until, &mut ready)?;
+                    self.settle_handed(waited.began);
                     self.note_wait(waited);
                     if !ready.is_empty() {
                         self.note_stall(net, until, waited);
@@ -355,9 +356,10 @@ impl<'p, N: Network> RunLoop<'p, N> {
         }
     }
 
-    /// Closes the intervals that are over.
+    /// Notes what the clock shows now, and closes the intervals that are over.
     #[inline]
     fn turn(&mut self, net: &mut N, now: Instant) {
+        self.settle_handed(now);
         if now >= self.recorder.boundary() {
             self.close_interval(net, now);
         }

@@ -56,7 +56,7 @@ impl<N: Network> RunLoop<'_, N> {
                 self.send_on(net, token, now);
             }
         }
-        self.note_handed(net, slot);
+        self.note_handed(slot);
     }
 
     /// Writes the head of the slot's request, and says what is to be sent behind it.

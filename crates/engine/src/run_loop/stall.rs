@@ -44,6 +44,8 @@ pub(super) struct StallWatch {
     ready_since: Instant,
     /// Time for which this thread had no core, up to the last look.
     delay_nanos: u64,
+    /// Slots whose requests the kernel got since the last look at the clock.
+    handed: Vec<u32>,
 }
 
 impl StallWatch {
@@ -62,6 +64,7 @@ impl StallWatch {
             waited: (start, start),
             ready_since: start,
             delay_nanos: 0,
+            handed: Vec::new(),
         }
     }
 }
@@ -140,15 +143,23 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// The kernel has the first bytes of the slot's request. Notes how long that took since its operation started in this step: all of
-    /// it is time inside the client.
+    /// The kernel has the first bytes of the slot's request. The next look at the clock, which is not far, tells how long that took.
     #[inline]
-    pub(super) fn note_handed(&mut self, net: &mut N, slot: u32) {
-        if let Some(op) = &mut self.slots[slot as usize].op
-            && op.started >= self.stepped
-            && op.handing_nanos == 0
-        {
-            op.handing_nanos = net.now().nanos_since(op.started);
+    pub(super) fn note_handed(&mut self, slot: u32) {
+        self.stall_watch.handed.push(slot);
+    }
+
+    /// Notes for how long the operations that started in this step were on their way to the kernel: all of it is time inside the
+    /// client. Others have waited for something, such as a connection.
+    #[inline]
+    pub(super) fn settle_handed(&mut self, now: Instant) {
+        while let Some(slot) = self.stall_watch.handed.pop() {
+            if let Some(op) = &mut self.slots[slot as usize].op
+                && op.started >= self.stepped
+                && op.handing_nanos == 0
+            {
+                op.handing_nanos = now.nanos_since(op.started);
+            }
         }
     }
 
