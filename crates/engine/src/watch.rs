@@ -79,9 +79,11 @@ impl HostWatch {
         load.descriptors = open as f64 / self.descriptors_max;
         let opened = interval.stats.connections.hosts.iter().map(|host| (&host.host, host.opened));
         load.ports = self.ports.in_use(now, opened, open) as f64 / self.ports_max;
-        // The counter adds up cores; no thread was kept from running for longer than it had no core.
+        // The counter adds up cores of all processes of the group. No thread of this one was kept from running for longer than
+        // it waited for a core, where the kernel counts that.
         let throttled = readings.throttled_nanos.saturating_sub(self.last.throttled_nanos) as f64 / 1e9 / elapsed;
-        load.throttled = throttled.min(load.run_delay.max(1.0 - load.busy).clamp(0.0, 1.0));
+        let waited = if load.run_delay > 0.0 { load.run_delay } else { 1.0 - load.busy };
+        load.throttled = throttled.min(waited.clamp(0.0, 1.0));
         // The threads that make the load have told theirs; this one's work belongs to the client as well.
         load.cpu_nanos += readings.cpu_nanos.saturating_sub(self.last.cpu_nanos);
         (self.last, self.at) = (readings, now);

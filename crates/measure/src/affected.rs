@@ -10,7 +10,7 @@
 
 use crate::distribution::Distribution;
 use crate::enumerated;
-use crate::outcome::{AttemptClass, OpOutcome};
+use crate::outcome::{AttemptClass, AttemptOutcome, Cause, OpOutcome};
 use crate::sample::OpSample;
 use crate::statistics::samples_needed;
 use crate::stats::KindStats;
@@ -40,10 +40,12 @@ fn unknown() -> u64 {
 }
 
 /// Whether an operation to which stalls added so many nanoseconds may have failed for that reason.
-fn may_be_from_delay(class: AttemptClass, added: u64) -> bool {
+fn may_be_from_delay(how: AttemptOutcome, added: u64) -> bool {
     use AttemptClass::{ClosedEarly, Incomplete, Indeterminate, Reset, StaleReuse};
     use AttemptClass::{ConnectTimeout, TimeoutHead, TimeoutIdle, TimeoutTotal};
-    match class {
+    match how.class {
+        // A write that ran into its timeout.
+        Indeterminate if matches!(how.cause, Cause::HeadTimedOut | Cause::TotalTimedOut) => true,
         ConnectTimeout | TimeoutHead | TimeoutIdle | TimeoutTotal => true,
         ClosedEarly | StaleReuse | Reset | Incomplete | Indeterminate => added >= CLOSED_AFTER,
         _ => false,
@@ -70,7 +72,7 @@ impl Affected {
                 sample.service_nanos().into_iter().for_each(|nanos| self.service.record(nanos));
                 sample.ttfb_nanos().into_iter().for_each(|nanos| self.ttfb.record(nanos));
             }
-            OpOutcome::Failed(how) if may_be_from_delay(how.class, added) => self.failed += 1,
+            OpOutcome::Failed(how) if may_be_from_delay(how, added) => self.failed += 1,
             OpOutcome::Failed(_) | OpOutcome::Unfinished | OpOutcome::CutOff => {}
         }
     }
@@ -203,6 +205,7 @@ impl KindStats {
 mod tests {
     use super::*;
     use crate::distribution::of;
+    use crate::outcome::Phase;
     use proptest::prelude::*;
 
     const MS: u64 = 1_000_000;
@@ -259,9 +262,15 @@ mod tests {
     /// A target that refuses is to blame, however long the client stood still.
     #[test]
     fn a_stall_explains_timeouts_and_after_a_second_lost_connections() {
-        use AttemptClass::{Http5xx, Reset, TimeoutHead};
-        let explained = |class| [MS, 1100 * MS].map(|added| may_be_from_delay(class, added));
-        assert_eq!([TimeoutHead, Reset, Http5xx].map(explained), [[true, true], [false, true], [false, false]]);
+        use AttemptClass::{Http5xx, Indeterminate, Reset, TimeoutHead};
+        let explained = |(class, cause)| {
+            let how = AttemptOutcome::failed(class, cause, Phase::Head);
+            [MS, 1100 * MS].map(|added| may_be_from_delay(how, added))
+        };
+        let of = |class| explained((class, Cause::None));
+        assert_eq!([TimeoutHead, Reset, Http5xx].map(of), [[true, true], [false, true], [false, false]]);
+        assert_eq!(explained((Indeterminate, Cause::HeadTimedOut)), [true, true], "a write that timed out");
+        assert_eq!(explained((Indeterminate, Cause::ResetInHead)), [false, true]);
     }
 
     proptest! {

@@ -170,6 +170,7 @@ impl Summary {
         match *model {
             Model::Open { in_flight_max } if missed => self.of_the_missed(in_flight_max, client),
             Model::Open { .. } if client.affected_share > AFFECTED_MAX => self.of_the_client(),
+            Model::Open { .. } if self.fails() && self.client_stood_still() => self.of_the_client(),
             Model::Open { .. } if self.fails() => LimitedBy::Target,
             Model::Open { .. } if self.fills_link() => LimitedBy::Link,
             Model::Open { .. } => LimitedBy::Rate,
@@ -542,6 +543,13 @@ mod tests {
         let stopped = ClientLoad { busy: 0.04, throttled: 0.96, ..ClientLoad::default() };
         assert_eq!(judge(OPEN, &seconds(3, stopped, nothing)), LimitedBy::ClientCpu);
         assert_eq!(judge(OPEN, &seconds(3, ClientLoad::default(), nothing)), LimitedBy::Target);
+        // All was started, and timed out while it did not look.
+        let timed_out = |interval: &mut Interval| {
+            let tally = &mut interval.stats.measured;
+            (tally.scheduled, tally.started, tally.failed) = (100, 100, 100);
+        };
+        assert_eq!(judge(OPEN, &seconds(3, stopped, timed_out)), LimitedBy::ClientCpu);
+        assert_eq!(judge(OPEN, &seconds(3, ClientLoad::default(), timed_out)), LimitedBy::Target);
     }
 
     #[test]

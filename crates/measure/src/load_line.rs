@@ -103,5 +103,13 @@ pub enum Found {
     Interrupted {
         /// The highest level that had passed by then.
         passed: Option<u64>,
+        /// The signal.
+        #[serde(default = "sigint")]
+        signal: i32,
     },
+}
+
+/// In searches that were saved before the signal was.
+fn sigint() -> i32 {
+    2
 }

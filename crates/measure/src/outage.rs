@@ -5,12 +5,20 @@
 use crate::books::sum;
 
 /// Operations of one whole second of the measured window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Second {
     /// Operations that succeeded in it.
     pub ok: u64,
-    /// Operations that failed in it.
+    /// Operations that failed in it, and not for a delay of the client.
     pub failed: u64,
+    /// The longest time that one of those that failed took, in whole seconds.
+    pub longest: u64,
+}
+
+impl Second {
+    fn is_silent(&self) -> bool {
+        self.ok == 0
+    }
 }
 
 /// An outage has at least so many failures, in a time in which so many operations would have succeeded at the rate of the other
@@ -20,24 +28,40 @@ const OPERATIONS_MIN: u64 = 5;
 /// Where there are few slots, failures that take long are few: each slot has failed so often.
 const ROUNDS_MIN: u64 = 2;
 
+/// A time without a success, up to its last failure.
+struct Failing {
+    seconds: u64,
+    failed: u64,
+}
+
+impl Failing {
+    fn of(time: &[Second]) -> Option<Self> {
+        let failing = || time.iter().enumerate().filter(|(_, second)| second.failed > 0);
+        // While operations run into their timeouts, seconds pass in which none ends. Before the first of them began nothing failed, and
+        // what follows the last failure says nothing.
+        let first = failing().map(|(at, second)| at.saturating_sub(second.longest as usize)).min()?;
+        let (last, _) = failing().next_back()?;
+        let failed = sum(time.iter().map(|second| second.failed));
+        Some(Self { seconds: (last - first) as u64 + 1, failed })
+    }
+}
+
 /// Seconds of outage: of the times without a success, those with enough failures and enough operations to be more than
-/// chance. `slots` is the number of slots of a closed run. 0 when nothing succeeded at all, which is a failure of its own.
-pub fn seconds(of: impl IntoIterator<Item = Second>, slots: Option<u64>) -> u64 {
+/// chance. `slots` is the number of slots of a closed run. Operations that succeed take `usual` seconds: after so long without one,
+/// they are missing. 0 when nothing succeeded at all, which is a failure of its own.
+pub fn seconds(of: impl IntoIterator<Item = Second>, slots: Option<u64>, usual: u64) -> u64 {
     let seconds: Vec<Second> = of.into_iter().collect();
     let ok = sum(seconds.iter().map(|second| second.ok));
     if ok == 0 {
         return 0;
     }
     let needed = slots.map_or(OPERATIONS_MIN, |slots| slots.saturating_mul(ROUNDS_MIN).min(OPERATIONS_MIN));
-    let silent = seconds.chunk_by(|a, b| (a.ok == 0) == (b.ok == 0)).filter(|time| time[0].ok == 0);
-    // While every operation runs into its timeout, seconds pass in which none ends. What follows the last failure says nothing.
-    let failing = |time: &[Second]| time.iter().rposition(|second| second.failed > 0).map_or(0, |last| last as u64 + 1);
-    let times: Vec<(u64, u64)> =
-        silent.map(|time| (failing(time), sum(time.iter().map(|second| second.failed)))).collect();
-    let serving = (seconds.len() as u64).saturating_sub(sum(times.iter().map(|(length, _)| *length))).max(1);
-    let counts =
-        |(length, failed): &&(u64, u64)| *failed >= needed && length.saturating_mul(ok) / serving >= OPERATIONS_MIN;
-    sum(times.iter().filter(counts).map(|(length, _)| *length))
+    let silent = seconds.chunk_by(|a, b| a.is_silent() == b.is_silent()).filter(|time| time[0].is_silent());
+    let times: Vec<Failing> = silent.filter_map(Failing::of).collect();
+    let serving = (seconds.len() as u64).saturating_sub(sum(times.iter().map(|time| time.seconds))).max(1);
+    let missing = |time: &Failing| time.seconds.saturating_sub(usual).saturating_mul(ok) / serving;
+    let counts = |time: &&Failing| time.failed >= needed && missing(time) >= OPERATIONS_MIN;
+    sum(times.iter().filter(counts).map(|time| time.seconds))
 }
 
 #[cfg(test)]
@@ -48,8 +72,30 @@ mod tests {
         among(seconds, None)
     }
 
+    /// What fails has run for long.
     fn among(seconds: &[(u64, u64)], slots: Option<u64>) -> u64 {
-        super::seconds(seconds.iter().map(|&(ok, failed)| Second { ok, failed }), slots)
+        super::seconds(seconds.iter().map(|&(ok, failed)| Second { ok, failed, longest: 1000 }), slots, 0)
+    }
+
+    /// A pause of the schedule, or of the client, before failures that came at once.
+    #[test]
+    fn silence_before_failures_is_no_part_of_the_outage() {
+        let second = |ok, failed, longest| Second { ok, failed, longest };
+        let paused = [vec![second(100, 0, 0); 60], vec![second(0, 0, 0); 60], vec![second(0, 50, 0)]].concat();
+        assert_eq!(seconds(paused.clone(), None, 0), 1);
+        let hung = [paused[..120].to_vec(), vec![second(0, 50, 5)]].concat();
+        assert_eq!(seconds(hung, None, 0), 6);
+    }
+
+    /// Ten slots in step, each download of which takes 30 s.
+    #[test]
+    fn operations_that_end_together_leave_no_outages_between_them() {
+        let second = |ok, failed| Second { ok, failed, longest: 29 };
+        let round = |ok, failed| [vec![second(0, 0); 28], vec![second(0, failed), second(ok, 0)]].concat();
+        let run = [round(10, 0), round(5, 5), round(10, 0), round(10, 0)].concat();
+        assert_eq!(seconds(run, Some(10), 30), 0);
+        let dead = [round(10, 0), round(0, 10), round(0, 10), round(0, 10), round(10, 0)].concat();
+        assert!(seconds(dead, Some(10), 30) >= 89);
     }
 
     /// Few slots, each of which waits for its timeout: the seconds in between belong to the outage.

@@ -94,17 +94,23 @@ impl Unread {
     }
 }
 
-/// Response times of operations whose end was dated, in nanoseconds. Each counts as often as the reads that its sample
+/// Times of operations whose end was dated, in nanoseconds. Each counts as often as the reads that its sample
 /// stands for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct DatedTimes {
-    /// Until the end was read.
+    /// Response time until the end was read.
     pub read: Distribution,
-    /// Until the end came.
+    /// Response time until the end came.
     pub came: Distribution,
     /// The same, from the instant at which the kernel had the request.
     #[serde(default)]
     pub outside: Distribution,
+    /// Service time until the end was read.
+    #[serde(default)]
+    pub service_read: Distribution,
+    /// Service time until the end came.
+    #[serde(default)]
+    pub service_came: Distribution,
 }
 
 impl DatedTimes {
@@ -118,44 +124,59 @@ impl DatedTimes {
     pub(crate) fn add(&mut self, sample: &OpSample) {
         if let Some(ReadSample::Dated { nanos, stands_for }) = sample.unread {
             // What came before the request was sent is no part of its time.
-            let waited = nanos.min(sample.service_nanos().unwrap_or(0));
+            let service = sample.service_nanos().unwrap_or(0);
             let starting = sample.lateness_nanos().saturating_add(sample.handing_nanos);
-            self.record(sample.response_nanos(), starting, waited, stands_for.into());
+            self.record((sample.response_nanos(), service), starting, nanos.min(service), stands_for.into());
         }
     }
 
-    pub(crate) fn record(&mut self, response_nanos: u64, starting: u64, waited: u64, times: u64) {
+    pub(crate) fn record(
+        &mut self,
+        (response_nanos, service_nanos): (u64, u64),
+        starting: u64,
+        waited: u64,
+        times: u64,
+    ) {
         let came = response_nanos.saturating_sub(waited);
         self.read.record_many(response_nanos, times);
         self.came.record_many(came, times);
         self.outside.record_many(came.saturating_sub(starting), times);
+        self.service_read.record_many(service_nanos, times);
+        self.service_came.record_many(service_nanos.saturating_sub(waited), times);
     }
 
-    /// By how much quantile `q` is longer for responses that waited to be read, in nanoseconds.
+    /// By how much quantile `q` of the service time is longer for responses that waited to be read, in nanoseconds.
     #[must_use]
     pub fn waited(&self, q: f64) -> u64 {
-        self.read_beyond(&self.came, q)
+        // Of runs that were saved before, only response times are known.
+        if self.service_read.count() == 0 {
+            return longer(&self.read, &self.came, q);
+        }
+        longer(&self.service_read, &self.service_came, q)
     }
 
-    /// The same, with what the client took to hand over the request.
+    /// The same of the response time, with what the client took to hand over the request.
     #[must_use]
     pub fn inside(&self, q: f64) -> u64 {
         // Of runs that were saved before, only the waits are known.
-        self.read_beyond(&self.outside, q).max(self.waited(q))
-    }
-
-    fn read_beyond(&self, times: &Distribution, q: f64) -> u64 {
-        let at = |times: &Distribution| times.quantile(q);
-        at(times).map_or(0, |least| at(&self.read).unwrap_or(0).saturating_sub(least))
+        longer(&self.read, &self.outside, q).max(longer(&self.read, &self.came, q))
     }
 
     /// Adds the operations of `other`.
     pub fn merge(&mut self, other: &Self) {
-        let Self { read, came, outside } = other;
+        let Self { read, came, outside, service_read, service_came } = other;
         self.read.merge(read);
         self.came.merge(came);
         self.outside.merge(outside);
+        self.service_read.merge(service_read);
+        self.service_came.merge(service_came);
     }
+}
+
+/// By how much quantile `q` is longer than in `without`.
+fn longer(with: &Distribution, without: &Distribution, q: f64) -> u64 {
+    let at = |times: &Distribution| times.quantile(q).unwrap_or(0);
+    if without.count() == 0 { 0 } else { at(with).saturating_sub(at(without)) }
 }
 
 /// The share of service time for which responses waited unread in this client.
@@ -201,11 +222,12 @@ mod tests {
     #[test]
     fn a_percentile_is_compared_with_that_of_the_ends_as_they_came() {
         let mut times = DatedTimes::default();
-        assert!(times.is_empty() && times.waited(0.5) == 0);
+        assert!(times.is_empty() && times.waited(0.5) == 0 && times.inside(0.5) == 0);
+        let both = |nanos| (nanos, nanos);
         // Of the slow ones, each second one was fast and read late.
-        (0..900).for_each(|_| times.record(5_000_000, 1_000_000, 0, 1));
-        (0..50).for_each(|_| times.record(20_000_000, 0, 0, 1));
-        (0..25).for_each(|_| times.record(20_000_000, 0, 15_000_000, 2));
+        (0..900).for_each(|_| times.record(both(5_000_000), 1_000_000, 0, 1));
+        (0..50).for_each(|_| times.record(both(20_000_000), 0, 0, 1));
+        (0..25).for_each(|_| times.record(both(20_000_000), 0, 15_000_000, 2));
         let at = |q| (times.waited(q) as f64 / 1e6).round();
         assert_eq!([0.5, 0.94, 0.96, 1.0].map(at), [0.0, 15.0, 0.0, 0.0]);
         let inside = |q| (times.inside(q) as f64 / 1e6).round();
@@ -213,5 +235,18 @@ mod tests {
         let mut sum = DatedTimes::default();
         sum.merge(&times);
         assert!(!sum.is_empty() && sum.waited(0.94) == times.waited(0.94));
+    }
+
+    /// What a handshake adds to response times hides nothing of service times.
+    #[test]
+    fn service_times_are_compared_with_service_times() {
+        let mut times = DatedTimes::default();
+        for number in 0..1000_u64 {
+            let handshake = number * 100_000;
+            let late = if number % 33 == 0 { 5_000_000 } else { 0 };
+            times.record((handshake + 2_000_000 + late, 2_000_000 + late), 0, late, 1);
+        }
+        assert!(times.waited(0.99).abs_diff(5_000_000) < 50_000, "{}", times.waited(0.99));
+        assert!(times.inside(0.99) < 1_000_000);
     }
 }

@@ -38,6 +38,17 @@ impl Exit {
     }
 }
 
+impl Exit {
+    /// What broke off a command that would have gone on.
+    pub fn broken_off(self) -> Option<ExitStatus> {
+        match self {
+            Self::Interrupted(signal) => Some(ExitStatus::Interrupted(signal)),
+            Self::CouldNotRun => Some(ExitStatus::CouldNotRun),
+            Self::Good | Self::Objectives | Self::Usage | Self::Unusable => None,
+        }
+    }
+}
+
 impl From<ExitStatus> for Exit {
     fn from(status: ExitStatus) -> Self {
         match status {

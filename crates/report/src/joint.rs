@@ -1,7 +1,7 @@
 //! The result of several runs together, and that of a search, for text, HTML, JSON and JUnit.
 
 use crate::json::{NoteText, ResultOfRun};
-use crate::load_line::{FoundWord, LoadLine};
+use crate::load_line::LoadLine;
 use crate::number::{count, plural};
 use crate::result;
 use crate::study::Study;
@@ -34,12 +34,13 @@ pub fn of_repeats(runs: &[SavedRun]) -> ResultOfRun {
 #[must_use]
 pub fn of_study(study: &Study) -> ResultOfRun {
     let trials = study.trials.iter().map(|trial| One { word: trial.result, exit: trial.exit, why: None });
-    let lines = study.lines.iter().map(|trial| One {
-        word: result::of_line(&trial.line),
-        exit: exit_of_line(&trial.line),
-        why: None,
-    });
-    let mut joint = together(&trials.chain(lines).collect::<Vec<_>>(), "trial");
+    let lines =
+        study.lines.iter().map(|trial| One { word: result::of_line(&trial.line), exit: trial.line.exit, why: None });
+    let all: Vec<One> = trials.chain(lines).collect();
+    let mut joint = together(&all, "trial");
+    if let Some(broken_off) = study.broken_off.filter(|exit| rank(exit) > rank(&exit_of(&all))) {
+        joint.exit_code = broken_off.code();
+    }
     if study.count() == 0 || study.missing() > 0 {
         joint.word = ResultWord::of_all([joint.word, ResultWord::Partial]);
         let text = match study.missing() {
@@ -51,22 +52,22 @@ pub fn of_study(study: &Study) -> ResultOfRun {
     joint
 }
 
-/// The result of a search for the load line.
+/// The result of a search for the load line, which a signal ended where there is one.
 #[must_use]
-pub fn of_line(line: &LoadLine) -> ResultOfRun {
+pub fn of_line(line: &LoadLine, signal: Option<i32>) -> (ResultOfRun, ExitStatus) {
     let word = result::of_line(line);
     let reason = || NoteText { name: line.found.name().into(), text: line.sentence() };
     let reasons = (word != ResultWord::Pass).then(reason).into_iter().collect();
-    ResultOfRun { word, exit_code: exit_of_line(line).code(), reasons }
+    let exit = exit_of_search(word, signal);
+    (ResultOfRun { word, exit_code: exit.code(), reasons }, exit)
 }
 
-/// The exit code of a search. Which signal ended it is not saved: it counts as an interrupt from the keyboard.
-fn exit_of_line(line: &LoadLine) -> ExitStatus {
-    match result::of_line(line) {
-        _ if line.found == FoundWord::Interrupted => ExitStatus::Interrupted(2),
-        ResultWord::Pass | ResultWord::Partial => ExitStatus::Good,
-        ResultWord::Unusable => ExitStatus::Unusable,
-        ResultWord::Fail => ExitStatus::Failed,
+fn exit_of_search(word: ResultWord, signal: Option<i32>) -> ExitStatus {
+    match (signal, word) {
+        (Some(signal), _) => ExitStatus::Interrupted(signal),
+        (None, ResultWord::Pass | ResultWord::Partial) => ExitStatus::Good,
+        (None, ResultWord::Unusable) => ExitStatus::Unusable,
+        (None, ResultWord::Fail) => ExitStatus::Failed,
     }
 }
 
@@ -77,19 +78,26 @@ fn together(all: &[One], what: &str) -> ResultOfRun {
         let (some, of) = (count(same.count() as u64), plural(all.len() as u64, what));
         Some(NoteText { name: name.into(), text: format!("{} in {some} of {of}{why}", word.text()) })
     };
-    // 4, interrupted, 3, 1, 0.
-    let rank = |exit: &ExitStatus| match exit {
+    ResultOfRun {
+        word: ResultWord::of_all(all.iter().map(|one| one.word)),
+        exit_code: exit_of(all).code(),
+        reasons: REASONS.into_iter().filter_map(reason).collect(),
+    }
+}
+
+/// The exit code of several together.
+fn exit_of(all: &[One]) -> ExitStatus {
+    all.iter().map(|one| one.exit).max_by_key(rank).unwrap_or(ExitStatus::Good)
+}
+
+/// 4, interrupted, 3, 1, 0.
+fn rank(exit: &ExitStatus) -> u8 {
+    match exit {
         ExitStatus::CouldNotRun => 4,
         ExitStatus::Interrupted(_) => 3,
         ExitStatus::Unusable => 2,
         ExitStatus::Failed => 1,
         ExitStatus::Good => 0,
-    };
-    let exit = all.iter().map(|one| one.exit).max_by_key(rank).unwrap_or(ExitStatus::Good);
-    ResultOfRun {
-        word: ResultWord::of_all(all.iter().map(|one| one.word)),
-        exit_code: exit.code(),
-        reasons: REASONS.into_iter().filter_map(reason).collect(),
     }
 }
 
@@ -124,7 +132,8 @@ mod tests {
         let found = |found: Option<Found>, by_client: bool| {
             let mut line = LoadLine::of((LoadUnit::Rate, 1), None, found, Vec::new());
             line.limited_by_client = by_client;
-            let result = of_line(&line);
+            let signal = if let Some(Found::Interrupted { signal, .. }) = found { Some(signal) } else { None };
+            let (result, _) = of_line(&line, signal);
             (result.word, result.exit_code, result.reasons.first().map(|reason| reason.name.clone()))
         };
         let (line, named) = (Found::Line { passed: 400, failed: 800 }, |name: &str| Some(name.to_owned()));
@@ -133,8 +142,9 @@ mod tests {
         assert_eq!(found(Some(Found::AtLeast { passed: 800 }), true), (ResultWord::Pass, 0, None));
         assert_eq!(found(Some(Found::Below { failed: 1 }), false), (ResultWord::Fail, 1, named("below")));
         assert_eq!(found(Some(Found::Below { failed: 1 }), true), (ResultWord::Unusable, 3, named("below")));
-        let interrupted = Found::Interrupted { passed: None };
-        assert_eq!(found(Some(interrupted), false), (ResultWord::Partial, 130, named("interrupted")));
+        let interrupted = |signal| Found::Interrupted { passed: None, signal };
+        assert_eq!(found(Some(interrupted(2)), false), (ResultWord::Partial, 130, named("interrupted")));
+        assert_eq!(found(Some(interrupted(15)), false), (ResultWord::Partial, 143, named("interrupted")));
         assert_eq!(found(None, false), (ResultWord::Partial, 0, named("unfinished")));
     }
 }

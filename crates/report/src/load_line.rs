@@ -10,7 +10,7 @@ use crate::percentile;
 use crate::text::{first_line, paragraph, table};
 use measure::load_line::{Found, LoadUnit, Outcome};
 use measure::objective::{Metric, Timed};
-use measure::{Enumerated, Objective, ResultWord};
+use measure::{Enumerated, ExitStatus, Objective, ResultWord};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use store::{EndReason, SavedRun};
@@ -145,6 +145,9 @@ pub struct LoadLine {
     pub limited_by_client: bool,
     /// All levels, in the order in which they were tried.
     pub levels: Vec<Level>,
+    /// The exit code of its result.
+    #[serde(skip)]
+    pub exit: ExitStatus,
 }
 
 /// A level of so many steps, in operations in flight or per second.
@@ -210,7 +213,7 @@ impl LoadLine {
             Some(Found::Below { failed }) => (FoundWord::Below, None, Some(failed)),
             Some(Found::Unsteady { failed }) => (FoundWord::Unsteady, None, Some(failed)),
             Some(Found::NotRecovered { passed, failed }) => (FoundWord::NotRecovered, passed, Some(failed)),
-            Some(Found::Interrupted { passed }) => (FoundWord::Interrupted, passed, None),
+            Some(Found::Interrupted { passed, .. }) => (FoundWord::Interrupted, passed, None),
             None => (FoundWord::Unfinished, None, None),
         };
         let load = |level: u64| load(level, steps);
@@ -234,8 +237,10 @@ impl LoadLine {
             broke,
             limited_by_client: edge.is_some_and(|level| level.limited_by_client),
             levels,
+            exit: ExitStatus::Good,
         };
-        line.result = joint::of_line(&line);
+        let signal = if let Some(Found::Interrupted { signal, .. }) = found { Some(signal) } else { None };
+        (line.result, line.exit) = joint::of_line(&line, signal);
         line
     }
 

@@ -31,6 +31,7 @@ fn ending(run: &SavedRun) -> Ending {
         EndReason::Unreachable { detail } => Ending::Unreachable { detail: detail.clone() },
         EndReason::DiskFull => Ending::CutOff(CutOff::DiskFull),
         EndReason::Failed { detail } => Ending::CutOff(CutOff::Failed { detail: detail.clone() }),
+        EndReason::Interrupted { .. } if run.damage.is_some() => Ending::CutOff(CutOff::Damaged),
         EndReason::Interrupted { signal } => Ending::CutOff(CutOff::Interrupted { signal: *signal }),
         EndReason::Merged { runs } => Ending::CutOff(CutOff::Merged { runs: *runs }),
         _ if run.damage.is_some() => Ending::CutOff(CutOff::Damaged),
@@ -44,12 +45,25 @@ pub(crate) fn whole_seconds(run: &SavedRun) -> impl Iterator<Item = &Point> {
     run.points.iter().filter(|point| point.stage == Stage::Measured && point.end.since(point.start) >= INTERVAL)
 }
 
+/// Share of a second for which the client was kept from running, from which on it saw too little of it.
+const KEPT_MAX: f64 = 0.5;
+/// Operations that succeed usually take as long as this quantile.
+const USUAL: f64 = 0.9;
+
 fn outage_seconds(run: &SavedRun) -> u64 {
     let slots = match run.begin.model {
         Model::Closed { concurrency } => Some(concurrency),
         Model::Open { .. } => None,
     };
-    outage::seconds(whole_seconds(run).map(|point| Second { ok: point.ok, failed: point.failed }), slots)
+    let second = |point: &Point| Second {
+        ok: point.ok,
+        failed: point.failed.saturating_sub(point.failed_by_client),
+        longest: point.failed_max_nanos / INTERVAL.as_nanos() as u64,
+    };
+    // A client that did not run has nothing to say about the target.
+    let saw = |point: &&Point| point.ok > 0 || point.client.frozen.max(point.client.throttled) < KEPT_MAX;
+    let usual = run.summary().all.response.quantile(USUAL).unwrap_or(0) / INTERVAL.as_nanos() as u64;
+    outage::seconds(whole_seconds(run).filter(saw).map(second), slots, usual)
 }
 
 /// Whether the numbers may be used; the first reason why not.

@@ -32,6 +32,8 @@ pub struct Study {
     pub differences: Vec<Subtraction>,
     /// Objects that end well on one target and fail on another.
     pub discrepancies: Vec<Discrepancy>,
+    /// What ended the command before all trials were there. Not known of a saved study.
+    pub broken_off: Option<ExitStatus>,
 }
 
 /// All trials of a study.
@@ -457,6 +459,8 @@ pub(crate) mod tests {
         let wanted = serde_json::json!({ "word": "fail", "exit_code": 1, "reasons": texts(&[fail, missing]) });
         assert_eq!(document(&study), wanted);
         assert!(study.headline().starts_with("FAIL · "));
+        let interrupted = Study { broken_off: Some(ExitStatus::Interrupted(15)), ..study.clone() };
+        assert_eq!(document(&interrupted)["exit_code"], 143);
         study.trials.truncate(1);
         assert_eq!((document(&study)["word"].as_str(), study.result()), (Some("partial"), ResultWord::Partial));
         let validator = jsonschema::validator_for(&schema()).unwrap();

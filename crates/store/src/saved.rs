@@ -4,6 +4,7 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::{Damage, DamageKind, FrameReader, Next};
 use crate::record::{Begin, End, EndReason, FORMAT, Record};
 use crate::run_writer::{RECORDS_FILE, shares};
+use measure::books::sum;
 use measure::{ClientLoad, Distribution, Heat, Instant, Interval, Stage, Summary};
 use serde::Deserialize;
 use std::fs::File;
@@ -156,6 +157,10 @@ pub struct Point {
     pub ok: u64,
     /// Measured operations that failed in it.
     pub failed: u64,
+    /// Those among them that may have failed for a delay of the client.
+    pub failed_by_client: u64,
+    /// The longest time that an operation took which failed, in nanoseconds; 0 without one.
+    pub failed_max_nanos: u64,
     /// Measured operations that were given up in it without having been started.
     pub dropped: u64,
     /// Body bytes that arrived in it.
@@ -176,12 +181,15 @@ impl Point {
     /// The interval in brief, with the response times of all operations in it that ended well.
     fn of(interval: &Interval, response: &Distribution) -> Self {
         let tally = &interval.stats.measured;
+        let kinds = || interval.stats.kinds.iter().map(|(_, kind)| kind);
         Self {
             stage: interval.stage,
             start: interval.start,
             end: interval.end,
             ok: tally.ok,
             failed: tally.failed,
+            failed_by_client: sum(kinds().map(|kind| kind.affected.failed)),
+            failed_max_nanos: kinds().filter_map(|kind| kind.failed_response.max()).max().unwrap_or(0),
             dropped: tally.dropped,
             body_bytes: interval.stats.traffic.body,
             sent_body_bytes: interval.stats.traffic.sent_body,

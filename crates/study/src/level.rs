@@ -66,7 +66,8 @@ pub struct Shown<'a> {
     pub client: Option<&'a str>,
     /// Why its numbers must not be used whatever the target did.
     pub unusable: Option<Unusable<'a>>,
-    /// Whether most of the service time is time in which responses waited for this client to read them.
+    /// Whether most of the service time is time in which responses waited for this client to read them, or the client did not run
+    /// for most of the level.
     pub read_late: bool,
     /// Whether any operation ended.
     pub any_ended: bool,
@@ -89,7 +90,10 @@ pub fn outcome(shown: &Shown) -> Outcome {
         let by_client = shown.evidence.client_behind || shown.read_late;
         return if by_client { Outcome::ClientLimited { why } } else { failed(why) };
     }
-    let missed = shown.ended.map(str::to_owned).or_else(|| missed.map(|(objective, _)| objective.to_string()));
+    let by_client = shown.judged.iter().find(|(_, judgement)| *judgement == Judgement::ClientLimited);
+    // While a level runs, operations are counted with what the client added to them. In the end it may have added all of it.
+    let ended = shown.ended.filter(|_| missed.is_some() || by_client.is_none());
+    let missed = ended.map(str::to_owned).or_else(|| missed.map(|(objective, _)| objective.to_string()));
     match (missed, shown.client) {
         (Some(missed), Some(client)) => {
             return Outcome::ClientLimited { why: format!("{missed}; limited by {client}") };
@@ -101,7 +105,6 @@ pub fn outcome(shown: &Shown) -> Outcome {
     if let Some(Unusable::Client(why)) = shown.unusable {
         return Outcome::ClientLimited { why: why.to_owned() };
     }
-    let by_client = shown.judged.iter().find(|(_, judgement)| *judgement == Judgement::ClientLimited);
     if let Some((objective, _)) = by_client {
         return Outcome::ClientLimited { why: format!("{objective} depends on delays of this client") };
     }
@@ -145,6 +148,19 @@ mod tests {
         let growing = Evidence { drift: Some(Drift::Growing), ..STEADY };
         assert!(is_limited(&outcome(&Shown { read_late: true, ..shown(growing, &[], None) })));
         assert!(!is_limited(&outcome(&shown(growing, &[], None))));
+    }
+
+    #[test]
+    fn a_level_that_ended_early_for_what_the_client_added_has_not_failed() {
+        let objective: Objective = "response p99 <= 50ms".parse().unwrap();
+        let early = |judgement| {
+            let judged = [(objective, judgement)];
+            outcome(&Shown { ended: Some("response p99 <= 50ms"), ..shown(STEADY, &judged, None) })
+        };
+        assert!(matches!(early(Judgement::ClientLimited), Outcome::ClientLimited { .. }));
+        assert!(matches!(early(Judgement::Missed), Outcome::Failed { .. }));
+        // It may be met by a hair when what was in flight has ended.
+        assert!(matches!(early(Judgement::Met), Outcome::Failed { .. }));
     }
 
     #[test]

@@ -279,6 +279,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             let finished: Vec<Interval> = self.recorder.take_finished().collect();
             if !finished.is_empty() || self.log.len() >= log::BATCH || step == Step::Done {
                 let before = net.now();
+                self.settle_handed(before);
                 hand_over(finished, std::mem::take(&mut self.log));
                 self.stepped = net.now();
                 self.held_up_nanos += self.stepped.nanos_since(before);

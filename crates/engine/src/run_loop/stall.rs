@@ -40,8 +40,9 @@ pub(super) struct StallWatch {
     cpu_nanos: u64,
     /// Begin and end of the last wait.
     waited: (Instant, Instant),
-    /// Since when what the last wait told of may have been there.
+    /// Since when what the last wait told of may have been there, and before when it was not.
     ready_since: Instant,
+    not_before: Instant,
     /// Time for which this thread had no core, up to the last look.
     delay_nanos: u64,
     /// Slots whose requests the kernel got since the last look at the clock.
@@ -63,6 +64,7 @@ impl StallWatch {
             cpu_nanos: 0,
             waited: (start, start),
             ready_since: start,
+            not_before: start,
             delay_nanos: 0,
             handed: Vec::new(),
         }
@@ -85,8 +87,8 @@ impl StallWatch {
     fn longest_unread<N: Network>(&mut self, net: &mut N, now: Instant) -> u64 {
         let delay_nanos = net.thread_use().delay_nanos;
         let kept = delay_nanos.saturating_sub(std::mem::replace(&mut self.delay_nanos, delay_nanos));
-        // Other responses of this step have it too.
-        self.ready_since = self.ready_since - Duration::from_nanos(kept);
+        // Some of it was before this wait. Other responses of this step have it too.
+        self.ready_since = (self.ready_since - Duration::from_nanos(kept)).max(self.not_before);
         now.nanos_since(self.ready_since)
     }
 }
@@ -114,6 +116,7 @@ impl<N: Network> RunLoop<'_, N> {
         let late = self.stall_watch.late;
         self.stall_watch.waited = (waited.began, waited.now);
         // What is there at once came during the last step.
+        self.stall_watch.not_before = if waited.at_once { self.stepped } else { waited.began };
         self.stall_watch.ready_since = if waited.at_once { self.stepped } else { waited.now };
         let overslept = waited.now.since(until.max(waited.began));
         let kept = Duration::from_nanos(waited.kept_nanos);

@@ -138,6 +138,7 @@ impl Objective {
         let Some(value) = self.value(summary) else { return Judgement::NotEnoughData };
         // What the client did not start, or could not carry, the target might have.
         let by_client = match model {
+            Model::Open { .. } if summary.client_stood_still() => f64::INFINITY,
             Model::Open { .. } => self.missed_by_client(summary, model) as f64 / summary.measured.seconds,
             Model::Closed { .. } if summary.limited_by(model).is_client() => f64::INFINITY,
             Model::Closed { .. } => 0.0,
@@ -469,12 +470,12 @@ mod tests {
         let mut kind = successes([20; 1000]);
         assert_eq!(judged("p99 <= 10ms", &summary(kind.clone(), 0)), Judgement::Missed);
         // Half of the responses waited for 15 ms: those were ready after 5 ms, the others were not.
-        (0..1000).for_each(|number| kind.dated.record(20_000_000, 0, 15_000_000 * (number % 2), 1));
+        (0..1000).for_each(|number| kind.dated.record((20_000_000, 20_000_000), 0, 15_000_000 * (number % 2), 1));
         let run = summary(kind.clone(), 0);
         assert_eq!(judged("p40 <= 10ms", &run), Judgement::ClientLimited);
         assert_eq!(judged("p99 <= 10ms", &run), Judgement::Missed);
         assert_eq!(judged("p99 <= 25ms", &run), Judgement::Met);
-        kind.dated.record(20_000_000, 0, 15_000_000, 200_000);
+        kind.dated.record((20_000_000, 20_000_000), 0, 15_000_000, 200_000);
         let run = summary(kind, 0);
         assert_eq!(judged("p99 <= 10ms", &run), Judgement::ClientLimited);
         assert_eq!(judged("p99 <= 4ms", &run), Judgement::Missed);

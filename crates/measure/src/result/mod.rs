@@ -219,7 +219,7 @@ fn failures(evidence: &Evidence, objectives: &[Judged]) -> Vec<Reason> {
         if tally.ok == 0 && lost > client_lost(evidence) {
             reasons.push(Reason::NothingSucceeded { failed: tally.failed, dropped: tally.dropped, hanging });
         }
-        if evidence.outage_seconds > 0 {
+        if evidence.outage_seconds > 0 && !summary.client_stood_still() {
             reasons.push(Reason::Outage { seconds: evidence.outage_seconds });
         }
     }

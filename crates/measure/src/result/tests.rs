@@ -118,6 +118,20 @@ fn timeouts_of_a_client_that_hardly_ran_are_not_the_targets() {
         let result = result(&summary, &Ending::Completed, 0);
         let blamed = result.reasons.iter().any(|reason| matches!(reason, Reason::NothingSucceeded { .. }));
         assert_eq!((result.word, blamed), (word, word == ResultWord::Fail), "{:?}", result.reasons);
+        let client = summary.limited_by(&OPEN).is_client();
+        assert_eq!(client, word == ResultWord::Unusable, "the cause agrees with the word");
+    }
+}
+
+/// A few succeed before the quota is used up.
+#[test]
+fn an_outage_of_a_client_that_hardly_ran_is_not_the_targets() {
+    let mut summary = run(10, 90);
+    summary.all.affected.failed = 90;
+    summary.limits.seconds = 10.0;
+    for (throttled, word) in [(0.0, ResultWord::Fail), (9.0, ResultWord::Unusable)] {
+        summary.limits.throttled = throttled;
+        assert_eq!(result(&summary, &Ending::Completed, 9).word, word);
     }
 }
 

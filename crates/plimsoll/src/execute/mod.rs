@@ -135,7 +135,12 @@ pub fn measure_level(plan: &Plan, output: &Output) -> Result<(SavedRun, Option<D
 
 /// The exit code after an interrupt: that of its signal.
 pub fn interrupted() -> Exit {
-    Exit::Interrupted(sys::signals::interrupts().last.map_or(2, sys::signals::Signal::number))
+    Exit::Interrupted(interrupting_signal())
+}
+
+/// The signal by which the user ended this.
+pub fn interrupting_signal() -> i32 {
+    sys::signals::interrupts().last.map_or(2, sys::signals::Signal::number)
 }
 
 /// The run directory: as named, or by time and target.

@@ -226,6 +226,8 @@ mod tests {
             start: Instant::from_nanos(index * SECOND),
             end: Instant::from_nanos((index + 1) * SECOND),
             ok: 100,
+            failed_by_client: 0,
+            failed_max_nanos: 0,
             failed: 0,
             dropped: 0,
             body_bytes: 1_000_000,

@@ -215,8 +215,8 @@ fn kinds(run: &SavedRun) -> Vec<KindFigures> {
         failed: stats.failed,
         unfinished: stats.unfinished,
         ok_body_bytes: stats.ok_bytes,
-        response: spread(&stats.response),
-        service: spread(&stats.service),
+        response: timed(stats, Timed::Response),
+        service: timed(stats, Timed::Service),
     };
     run.summary().stats.kinds.iter().map(figures).collect()
 }

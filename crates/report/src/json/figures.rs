@@ -118,8 +118,8 @@ pub struct QuantileNanos {
     pub q: f64,
     /// Its value; a lower bound when `state` is `longer_than`.
     pub nanos: Option<u64>,
-    /// The lower end of the range in which that of the target lies: that of the operations that no client stall affected. The
-    /// same as `nanos` where client stalls made no difference.
+    /// The lower end of the range in which that of the target lies: without what client stalls may have added, and without time inside
+    /// the client. The same as `nanos` where that makes no difference.
     pub low_nanos: Option<u64>,
     /// What `nanos` is, or why it is null.
     pub state: QuantileState,

@@ -3,7 +3,8 @@
 use super::page::{Page, Table};
 use crate::number::{bytes, count, time};
 use crate::percentile::{self, Percentile};
-use measure::{Distribution, Enumerated};
+use measure::Enumerated;
+use measure::objective::Timed;
 use store::SavedRun;
 
 pub fn write(page: &mut Page, run: &SavedRun) {
@@ -15,8 +16,9 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     let mut table = Table::new();
     table.head(["", "ok", "not ok", "body", "response p50", "p99", "service p50", "p99"]);
     for (kind, stats) in kinds {
-        let at = |values: &Distribution, q: f64| match percentile::of(values, q) {
+        let at = |timed: Timed, q: f64| match percentile::timed(stats, timed, q) {
             Percentile::Value(nanos) => time(nanos as f64),
+            Percentile::Between(low, high) => percentile::range(low, high),
             Percentile::TooFew { needed } => format!("n/a (needs {})", count(needed)),
             _ => "–".into(),
         };
@@ -25,10 +27,10 @@ pub fn write(page: &mut Page, run: &SavedRun) {
             count(stats.ok),
             count(stats.failed.saturating_add(stats.unfinished)),
             bytes(stats.ok_bytes),
-            at(&stats.response, 0.5),
-            at(&stats.response, 0.99),
-            at(&stats.service, 0.5),
-            at(&stats.service, 0.99),
+            at(Timed::Response, 0.5),
+            at(Timed::Response, 0.99),
+            at(Timed::Service, 0.5),
+            at(Timed::Service, 0.99),
         ]);
     }
     page.table(table);

@@ -15,10 +15,9 @@ use crate::failure::{Exit, Failure};
 use crate::say;
 use clap::ValueEnum;
 use engine::plan::Plan;
-use measure::ResultWord;
 use measure::load_line::{Found, LoadUnit};
 use measure::units::parse_span;
-use report::load_line::{FoundWord, Level, LoadLine};
+use report::load_line::{Level, LoadLine};
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::process::ExitCode;
@@ -360,10 +359,5 @@ pub fn write_html(line: &LoadLine, last: Option<&SavedRun>, base: &Path, file: O
 
 /// The exit code that a search deserves.
 pub fn judge(line: &LoadLine) -> Exit {
-    match report::result::of_line(line) {
-        _ if line.found == FoundWord::Interrupted => execute::interrupted(),
-        ResultWord::Pass | ResultWord::Partial => Exit::Good,
-        ResultWord::Unusable => Exit::Unusable,
-        ResultWord::Fail => Exit::Objectives,
-    }
+    line.exit.into()
 }

@@ -91,7 +91,7 @@ impl Levels {
                 Step::Try(level) => level,
             };
             let Some((outcome, saved)) = self.run(level, search.is_confirming())? else {
-                return Ok(Found::Interrupted { passed: search.passed() });
+                return Ok(Found::Interrupted { passed: search.passed(), signal: execute::interrupting_signal() });
             };
             search.tell(&outcome);
             // Where no lower level has passed, one may.
@@ -218,7 +218,7 @@ fn outcome(evidence: Evidence, saved: &SavedRun) -> Outcome {
         fault: fault.as_deref(),
         client: client.as_deref(),
         unusable,
-        read_late: summary.client_part().reads_late(),
+        read_late: summary.client_part().reads_late() || summary.client_stood_still(),
         any_ended: summary.stats.measured.completed() > 0,
     })
 }

@@ -13,6 +13,7 @@ use crate::cli::{self, Command};
 use crate::execute::{self, Print};
 use crate::failure::{Exit, Failure};
 use crate::say;
+use ::measure::ExitStatus;
 use ::measure::units::ByteSize;
 use report::escape::escape;
 use report::number::plural;
@@ -107,7 +108,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let (base, mut log, done) = measure::begin(args, &scenario, &text, planned.len())?;
     let ended = measure::all(&planned, &base, &mut log, &done);
-    let deserved = finish(args, &base);
+    let broken_off = match &ended {
+        Ok(exit) => exit.broken_off(),
+        Err(_) => Some(ExitStatus::CouldNotRun),
+    };
+    let deserved = finish(args, &base, broken_off);
     match (ended, deserved) {
         (Ok(exit), Ok(deserved)) => Ok(execute::worse(exit, deserved).into()),
         (Err(failure), Ok(_)) => {
@@ -123,9 +128,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// Shows what is there of a study, and gives the exit code that its trials deserve.
-fn finish(args: &Args, base: &Path) -> Result<Exit, Failure> {
+fn finish(args: &Args, base: &Path, broken_off: Option<ExitStatus>) -> Result<Exit, Failure> {
     let records = store::read_study(base).map_err(|error| execute::unread_again(&error))?;
-    let (study, deserved) = saved::read(base, &records)?;
+    let (mut study, deserved) = saved::read(base, &records)?;
+    study.measured.broken_off = broken_off;
     show(&study, if args.json { Print::Json } else { Print::Text })?;
     if let Some(file) = &args.html {
         write_html(&study, base, file.as_deref())?;

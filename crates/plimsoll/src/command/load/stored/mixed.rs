@@ -13,6 +13,9 @@ use std::ops::Range;
 /// The object that says what `mix` wrote next to the others, where they cannot be listed.
 const KEY: &str = ".plimsoll-mixed.json";
 
+/// Numbers from here on are not believed: a damaged file must not make `cleanup` delete for years.
+const NUMBERS_MAX: u64 = 1 << 40;
+
 /// What `mix` wrote next to a dataset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mixed {
@@ -32,11 +35,21 @@ impl Mixed {
 
     fn of_json(json: &Value) -> Self {
         // Earlier versions took numbers of a warm-up for those of all objects.
-        let below = json["below"].as_u64().filter(|below| *below <= WARMUP_NUMBERS);
+        let number = |name: &str| json[name].as_u64().filter(|number| *number <= NUMBERS_MAX);
+        let (below, of_warmup) = (number("below"), number("of_warmup"));
         Self {
-            below: below.or(json["known"].as_u64()).unwrap_or(0).min(WARMUP_NUMBERS),
-            of_warmup: json["of_warmup"].as_u64().unwrap_or(0).min(WARMUP_NUMBERS),
-            open: below.is_none(),
+            below: below.or(number("known")).unwrap_or(0),
+            of_warmup: of_warmup.unwrap_or(0),
+            open: below.is_none() || (of_warmup.is_none() && !json["of_warmup"].is_null()),
+        }
+    }
+
+    /// What either of them knows. Runs on the same dataset may overlap.
+    fn with(self, other: Self) -> Self {
+        Self {
+            below: self.below.max(other.below),
+            of_warmup: self.of_warmup.max(other.of_warmup),
+            open: self.open || other.open,
         }
     }
 
@@ -74,16 +87,15 @@ impl Stored<'_> {
         execute::forget_fresh();
         let made = loads();
         let fresh = execute::fresh();
-        let kept = match (before, fresh.is_any()) {
+        let own = Mixed { below: fresh.below(), of_warmup: fresh.of_warmup(), open: known.open || !fresh.is_all() };
+        // Another run may have written and remembered something meanwhile. Whether one of them is still open is not known.
+        let meanwhile = self.mixed().map(|mixed| Mixed { open: false, ..mixed.unwrap_or_default() });
+        let kept = meanwhile.and_then(|meanwhile| match (before, fresh.is_any()) {
             // Refused before any load: all is as it was.
-            (None, false) => self.forget_mixed(),
-            (Some(before), false) => self.keep_mixed(before),
-            (_, true) => self.keep_mixed(Mixed {
-                below: known.below.max(fresh.below()),
-                of_warmup: known.of_warmup.max(fresh.of_warmup()),
-                open: known.open || !fresh.is_all(),
-            }),
-        };
+            (None, false) if meanwhile == Mixed::default() => self.forget_mixed(),
+            (_, false) => self.keep_mixed(known.with(meanwhile)),
+            (_, true) => self.keep_mixed(known.with(meanwhile).with(own)),
+        });
         if let Err(failure) = kept {
             say::note(&format!("plimsoll: `cleanup` will not know what this run wrote: {}", failure.into_message()));
         }
@@ -102,6 +114,7 @@ mod tests {
         assert_eq!(of(r#"{"below":7}"#), mixed(7, 0, false));
         assert_eq!(of(r#"{"below":null}"#), mixed(0, 0, true));
         assert_eq!(of(r#"{"below":4611686018427387905}"#), mixed(0, 0, true));
+        assert_eq!(of(r#"{"below":7,"known":7,"of_warmup":4611686018427387900}"#), mixed(7, 0, true));
         for mixed in [mixed(7, 3, false), mixed(7, 3, true)] {
             assert_eq!(Mixed::of_json(&mixed.to_json()), mixed);
         }
