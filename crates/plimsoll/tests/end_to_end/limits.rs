@@ -1,9 +1,13 @@
 //! What limited a run, and time as a stalled server makes it.
 
-use crate::support::{Ended, Nginx, Place, Report, Request, Running, Setup, all_cores, wait_for, with_its_cores};
+use crate::support::{
+    Ended, Nginx, Place, Report, Request, Running, Setup, all_cores, signal, wait_for, with_its_cores,
+};
 use server::{Config, Delay, Faults, Server};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const LIMITS: [&str; 6] = ["target", "client_cpu", "client_nic", "shared_host", "concurrency", "not_determined"];
 
@@ -135,4 +139,41 @@ fn waits_ms(mut ends_ms: Vec<f64>) -> Vec<f64> {
     let mut waits: Vec<f64> = starts.map(|start| start - first).collect();
     waits.sort_unstable_by(f64::total_cmp);
     waits
+}
+
+/// The server stops the client before it sends each response, and lets it go on a while later.
+#[test]
+fn a_client_that_stops_reading_for_a_known_time_shows_that_share() {
+    const WORK: Duration = Duration::from_millis(20);
+    const WAIT: Duration = Duration::from_millis(60);
+    let _cores = all_cores();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let place = Place::new();
+    let client = place.start(["get", &url, "-c", "1", "-n", "40", "--json", "--out", "out"]);
+    let process = client.id();
+    let server = std::thread::spawn(move || {
+        let (mut connection, _) = listener.accept().unwrap();
+        connection.set_nodelay(true).unwrap();
+        let (mut waited, mut served) = (Duration::ZERO, Duration::ZERO);
+        let mut buffer = [0; 4096];
+        while connection.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {
+            let begun = Instant::now();
+            signal(process, "STOP");
+            std::thread::sleep(WORK);
+            connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
+            let sent = Instant::now();
+            std::thread::sleep(WAIT);
+            signal(process, "CONT");
+            (waited, served) = (waited + sent.elapsed(), served + begun.elapsed());
+        }
+        waited.as_secs_f64() / served.as_secs_f64()
+    });
+    let ended = client.end();
+    let planted = server.join().unwrap();
+    let report = Report::read(&ended);
+    let found = report.at("/client/unread_share").as_f64().expect("a share");
+    assert!((found - planted).abs() < 0.05, "{found} of {planted} planted: {}", report.at("/client"));
+    assert_eq!(report.number("/client/unread_samples"), 40);
+    assert_eq!(report.text("/limited_by"), "shared_host");
 }

@@ -412,6 +412,7 @@ fn client(run: &SavedRun) -> Client {
     let limits = &summary.limits;
     let (nanos, done) = (summary.measured.cpu_nanos, summary.stats.measured.completed());
     let body = summary.measured.traffic.moved();
+    let unread = summary.client_share();
     Client {
         judged_seconds: limits.seconds,
         cpu_limited_seconds: limits.cpu,
@@ -421,6 +422,9 @@ fn client(run: &SavedRun) -> Client {
         busy_max_share: limits.busy_max,
         run_delay_max_share: limits.run_delay_max,
         nic_max_share: limits.nic_max,
+        unread_share: unread.map(|unread| unread.share),
+        unread_is_lower_bound: unread.is_some_and(|unread| unread.at_least),
+        unread_samples: unread.map_or(0, |unread| unread.samples),
         cpu_nanos: nanos,
         cpu_nanos_per_operation: (done > 0).then(|| nanos as f64 / done as f64),
         // Nanoseconds by byte are seconds by GB.

@@ -268,6 +268,12 @@ pub struct Client {
     pub run_delay_max_share: f64,
     /// Highest share of a network card's speed.
     pub nic_max_share: f64,
+    /// Share of the service time for which responses waited unread in the client; null where it was not measured.
+    pub unread_share: Option<f64>,
+    /// Whether that is a lower bound: some of the sampled responses did not fit one segment.
+    pub unread_is_lower_bound: bool,
+    /// Responses on which it was measured.
+    pub unread_samples: u64,
     /// CPU time of the client in the window.
     pub cpu_nanos: u64,
     /// The same by completed operation.
