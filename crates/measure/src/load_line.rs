@@ -109,6 +109,17 @@ pub enum Found {
     },
 }
 
+impl Found {
+    /// The signal by which the user ended the search.
+    #[must_use]
+    pub fn signal(self) -> Option<i32> {
+        match self {
+            Self::Interrupted { signal, .. } => Some(signal),
+            _ => None,
+        }
+    }
+}
+
 /// In searches that were saved before the signal was.
 fn sigint() -> i32 {
     2

@@ -36,9 +36,7 @@ impl Exit {
             Self::Interrupted(signal) => 128 + signal.clamp(1, 64) as u8,
         }
     }
-}
 
-impl Exit {
     /// What broke off a command that would have gone on.
     pub fn broken_off(self) -> Option<ExitStatus> {
         match self {

@@ -38,9 +38,7 @@ pub fn of_study(study: &Study) -> ResultOfRun {
         study.lines.iter().map(|trial| One { word: result::of_line(&trial.line), exit: trial.line.exit, why: None });
     let all: Vec<One> = trials.chain(lines).collect();
     let mut joint = together(&all, "trial");
-    if let Some(broken_off) = study.broken_off.filter(|exit| rank(exit) > rank(&exit_of(&all))) {
-        joint.exit_code = broken_off.code();
-    }
+    joint.exit_code = exit_of(study.broken_off.into_iter().chain(all.iter().map(|one| one.exit))).code();
     if study.count() == 0 || study.missing() > 0 {
         joint.word = ResultWord::of_all([joint.word, ResultWord::Partial]);
         let text = match study.missing() {
@@ -80,25 +78,21 @@ fn together(all: &[One], what: &str) -> ResultOfRun {
     };
     ResultOfRun {
         word: ResultWord::of_all(all.iter().map(|one| one.word)),
-        exit_code: exit_of(all).code(),
+        exit_code: exit_of(all.iter().map(|one| one.exit)).code(),
         reasons: REASONS.into_iter().filter_map(reason).collect(),
     }
 }
 
-/// The exit code of several together.
-fn exit_of(all: &[One]) -> ExitStatus {
-    all.iter().map(|one| one.exit).max_by_key(rank).unwrap_or(ExitStatus::Good)
-}
-
-/// 4, interrupted, 3, 1, 0.
-fn rank(exit: &ExitStatus) -> u8 {
-    match exit {
+/// The exit code of several together: 4, interrupted, 3, 1, 0.
+fn exit_of(all: impl Iterator<Item = ExitStatus>) -> ExitStatus {
+    let rank = |exit: &ExitStatus| match exit {
         ExitStatus::CouldNotRun => 4,
         ExitStatus::Interrupted(_) => 3,
         ExitStatus::Unusable => 2,
         ExitStatus::Failed => 1,
         ExitStatus::Good => 0,
-    }
+    };
+    all.max_by_key(rank).unwrap_or(ExitStatus::Good)
 }
 
 #[cfg(test)]
@@ -132,7 +126,7 @@ mod tests {
         let found = |found: Option<Found>, by_client: bool| {
             let mut line = LoadLine::of((LoadUnit::Rate, 1), None, found, Vec::new());
             line.limited_by_client = by_client;
-            let signal = if let Some(Found::Interrupted { signal, .. }) = found { Some(signal) } else { None };
+            let signal = found.and_then(Found::signal);
             let (result, _) = of_line(&line, signal);
             (result.word, result.exit_code, result.reasons.first().map(|reason| reason.name.clone()))
         };

@@ -239,7 +239,7 @@ impl LoadLine {
             levels,
             exit: ExitStatus::Good,
         };
-        let signal = if let Some(Found::Interrupted { signal, .. }) = found { Some(signal) } else { None };
+        let signal = found.and_then(Found::signal);
         (line.result, line.exit) = joint::of_line(&line, signal);
         line
     }
