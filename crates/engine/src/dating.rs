@@ -2,11 +2,13 @@
 //!
 //! The kernel dates what comes on the system's wall clock, which can be stepped; the run counts on a monotonic one. The
 //! difference of the two is kept, and a sample across which it changed is discarded. A dated read costs two more calls
-//! than another, so where there are many reads, few are dated.
+//! than another, so where there are many reads, few are dated, and the kernel dates by [`turns`].
 
 use measure::{Clock, Instant, MonotonicClock, ReadSample};
 use std::time::Duration;
-use sys::arrival::ArrivalDates;
+use turns::Turns;
+
+mod turns;
 
 /// Of more reads than these in a second, a part is dated.
 const DATED_RATE: f64 = 2000.0;
@@ -22,12 +24,13 @@ const DRIFT_PART: u32 = 1000;
 /// Chooses the reads of one thread that are dated, and keeps what was found of the last one.
 #[derive(Debug)]
 pub(crate) struct Dating {
-    /// `None` where the kernel dates nothing.
-    dates: Option<ArrivalDates>,
+    turns: Turns,
     every: u32,
-    /// Reads until the next one that is dated.
+    /// Reads until the next look at whether one is dated.
     countdown: u32,
-    /// Dated reads until the part is set anew.
+    /// For how many reads the one stands that is to be dated.
+    stands_for: u32,
+    /// Looks until the part is set anew.
     left: u32,
     block_began: Instant,
     sample: Option<ReadSample>,
@@ -39,9 +42,10 @@ impl Dating {
     pub fn start(clock: &MonotonicClock) -> Self {
         let now = clock.now();
         Self {
-            dates: ArrivalDates::start().ok(),
+            turns: Turns::start(),
             every: 1,
             countdown: 1,
+            stands_for: 1,
             left: BLOCK,
             block_began: now,
             sample: None,
@@ -51,32 +55,34 @@ impl Dating {
 
     /// Whether the read that follows is to be dated.
     #[inline]
-    pub fn is_due(&mut self) -> bool {
+    pub fn is_due(&mut self, clock: &MonotonicClock) -> bool {
         self.sample = None;
         self.countdown -= 1;
-        if self.countdown > 0 {
-            return false;
-        }
-        self.countdown = self.every;
-        self.dates.is_some()
+        self.countdown == 0 && self.look(clock.now())
     }
 
-    /// A read has brought bytes, the newest of which came at that wall time, if that is known.
-    pub fn read(&mut self, came: Option<Duration>, clock: &MonotonicClock) {
-        let stands_for = self.every;
-        let now = clock.now();
-        let waited = self.clocks.waited(now, sys::clock::realtime(), came);
-        self.sample = came.map(|_| match waited {
-            Some(waited) => ReadSample::Dated { nanos: waited.as_nanos() as u64, stands_for },
-            None => ReadSample::Discarded,
-        });
+    #[cold]
+    fn look(&mut self, now: Instant) -> bool {
+        let stands_for = self.turns.look(now, self.every);
         self.left -= 1;
         if self.left == 0 {
             let seconds = now.since(self.block_began).as_secs_f64().max(1e-9);
             let rate = f64::from(BLOCK * self.every) / seconds;
             self.every = (rate / DATED_RATE).clamp(1.0, f64::from(EVERY_MAX)) as u32;
-            (self.left, self.block_began, self.countdown) = (BLOCK, now, self.every);
+            (self.left, self.block_began) = (BLOCK, now);
         }
+        self.countdown = self.every;
+        self.stands_for = stands_for.unwrap_or(0);
+        stands_for.is_some()
+    }
+
+    /// A read has brought bytes, the newest of which came at that wall time, if that is known.
+    pub fn read(&mut self, came: Option<Duration>, clock: &MonotonicClock) {
+        let waited = self.clocks.waited(clock.now(), sys::clock::realtime(), came);
+        self.sample = came.map(|_| match waited {
+            Some(waited) => ReadSample::Dated { nanos: waited.as_nanos() as u64, stands_for: self.stands_for },
+            None => ReadSample::Discarded,
+        });
     }
 
     /// What was found out about the last read.
@@ -166,12 +172,11 @@ mod tests {
     fn many_reads_are_dated_in_part() {
         let clock = MonotonicClock::start();
         let mut dating = Dating::start(&clock);
-        dating.dates = dating.dates.or_else(|| panic!("the kernel dates nothing"));
         let (mut dated, mut stand_for) = (0, 0);
         for _ in 0..20_000 {
-            if dating.is_due() {
+            if dating.is_due(&clock) {
                 dated += 1;
-                stand_for += dating.every;
+                stand_for += dating.stands_for;
                 dating.read(None, &clock);
             }
         }

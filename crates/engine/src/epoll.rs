@@ -195,7 +195,7 @@ impl Network for EpollNetwork {
 
     #[inline]
     fn recv(&mut self, socket: &mut Socket, room: &mut [u8]) -> io::Result<usize> {
-        if self.dating.is_due() { self.recv_dated(socket, room) } else { socket.recv(room) }
+        if self.dating.is_due(&self.clock) { self.recv_dated(socket, room) } else { socket.recv(room) }
     }
 
     #[inline]

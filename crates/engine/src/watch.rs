@@ -41,14 +41,15 @@ pub struct HostWatch {
     /// Speed of each card that tells one, in bytes per second.
     speeds: HashMap<String, f64>,
     descriptors_max: f64,
+    in_flight_max: f64,
     ports_max: f64,
     ports: Ports,
 }
 
 impl HostWatch {
-    /// Begins to watch.
+    /// Begins to watch. The descriptors that are left over for connections are enough for `in_flight_max` operations at once.
     #[must_use]
-    pub fn start() -> Self {
+    pub fn start(in_flight_max: u64) -> Self {
         let mut sources = Sources {
             ticks: ProcFile::open("/proc/stat"),
             cards: ProcFile::open("/proc/net/dev"),
@@ -58,7 +59,8 @@ impl HostWatch {
         let speeds = last.cards.keys().filter_map(|card| Some((card.clone(), speed(card)?))).collect();
         let descriptors_max = sys::limits::descriptor_limits().map_or(f64::INFINITY, |limits| limits.soft as f64);
         let ports_max = port_range().unwrap_or(f64::INFINITY);
-        Self { sources, last, at: Instant::now(), speeds, descriptors_max, ports_max, ports: Ports::default() }
+        let (in_flight_max, ports) = (in_flight_max as f64, Ports::default());
+        Self { sources, last, at: Instant::now(), speeds, descriptors_max, in_flight_max, ports_max, ports }
     }
 
     /// Notes in `interval` what happened since the last call.
@@ -76,7 +78,9 @@ impl HostWatch {
         };
         load.nic = self.speeds.iter().filter_map(card_share).fold(0.0, f64::max);
         let open = open_descriptors().unwrap_or(0) as u64;
-        load.descriptors = open as f64 / self.descriptors_max;
+        // Where the slots of an open run are as many as descriptors allow, none is left when all slots are taken.
+        let by_slots = interval.in_flight_peak as f64 / self.in_flight_max;
+        load.descriptors = (open as f64 / self.descriptors_max).max(by_slots);
         let opened = interval.stats.connections.hosts.iter().map(|host| (&host.host, host.opened));
         load.ports = self.ports.in_use(now, opened, open) as f64 / self.ports_max;
         // The counter adds up cores of all processes of the group. No thread of this one was kept from running for longer than
@@ -211,7 +215,7 @@ mod tests {
 
     #[test]
     fn this_process_is_seen() {
-        let mut watch = HostWatch::start();
+        let mut watch = HostWatch::start(u64::MAX);
         let mut sum = 0_u64;
         let until = Instant::now() + Duration::from_millis(30);
         while Instant::now() < until {

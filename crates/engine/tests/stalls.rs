@@ -90,22 +90,27 @@ fn holds(range: QuantileRange, truth: u64, noise: f64) -> bool {
 #[test]
 fn a_range_holds_what_a_percentile_is_without_stalls() {
     let us = Duration::from_micros;
+    const SLOTS: u64 = 100_000;
     let loads = [
-        (950.0, Work::Constant, us(1000), 1),
-        (950.0, Work::Exponential, us(1000), 1),
-        (800.0, Work::Exponential, us(1000), 1),
-        (500.0, Work::Constant, us(1000), 1),
-        (500.0, Work::Exponential, us(1000), 1),
-        (900.0, Work::Exponential, ms(10), 10),
-        (100.0, Work::Exponential, us(1000), 1),
-        (20.0, Work::Constant, ms(8), 1),
-        (1000.0, Work::Exponential, ms(100), 1000),
-        (1000.0, Work::Constant, ms(20), 1000),
+        (950.0, SLOTS, Work::Constant, us(1000), 1),
+        (950.0, SLOTS, Work::Exponential, us(1000), 1),
+        (800.0, SLOTS, Work::Exponential, us(1000), 1),
+        (500.0, SLOTS, Work::Constant, us(1000), 1),
+        (500.0, SLOTS, Work::Exponential, us(1000), 1),
+        (900.0, SLOTS, Work::Exponential, ms(10), 10),
+        (100.0, SLOTS, Work::Exponential, us(1000), 1),
+        (20.0, SLOTS, Work::Constant, ms(8), 1),
+        (1000.0, SLOTS, Work::Exponential, ms(100), 1000),
+        (1000.0, SLOTS, Work::Constant, ms(20), 1000),
+        // Operations wait for a slot, too.
+        (800.0, 8, Work::Exponential, us(1000), 1),
+        (500.0, 2, Work::Constant, us(1000), 1),
+        (900.0, 20, Work::Exponential, ms(10), 10),
     ];
     let patterns = [(1000, 50_000), (200, 10_000), (50, 2_000), (5000, 1_000_000), (10, 1000), (7, 300)];
     let mut wrong = Vec::new();
-    for (rate, work, mean, servers) in loads {
-        let plan = Plan { load: open(rate, 100_000), stop: seconds(30), ..plan() };
+    for (rate, slots, work, mean, servers) in loads {
+        let plan = Plan { load: open(rate, slots), stop: seconds(30), ..plan() };
         let server = || Queue::new(work, mean, servers);
         let truth = measured(&plan, server, &[]);
         assert_eq!(truth.all.affected.ok, 0, "{rate} {work:?}: nothing stood still");
@@ -124,7 +129,7 @@ fn a_range_holds_what_a_percentile_is_without_stalls() {
                     let truth = truth.all.timed(timed).0.quantile(q).unwrap();
                     let range = found.quantile_range(timed, q).unwrap();
                     let line = format!(
-                        "{rate}/s {work:?} {mean:?}, {length} µs each {every} ms, affected {part:.2}: {timed} p{}: {:.2} <= {:.2} <= {:.2} ms",
+                        "{rate}/s in {slots} {work:?} {mean:?}, {length} µs each {every} ms, affected {part:.2}: {timed} p{}: {:.2} <= {:.2} <= {:.2} ms",
                         q * 100.0,
                         millis(range.low),
                         millis(truth),
@@ -167,6 +172,25 @@ fn what_it_takes_to_hand_over_a_request_is_inside_the_client() {
         assert!(range.low.abs_diff(2_000_000) < 20_000 && range.high.abs_diff(2_300_000) < 20_000, "{range:?}");
         assert!(range.is_wide());
     }
+}
+
+/// The target stands still for a second, and 190 of 200 operations wait for one of ten slots. The client is late by a millisecond when
+/// the first responses come.
+#[test]
+fn waiting_for_a_slot_is_the_targets_doing_but_for_the_clients_stalls() {
+    let still = (Instant::ZERO + ms(2000), Instant::ZERO + ms(3000));
+    let server = |now: Instant, _: &str| {
+        let at = if (still.0..still.1).contains(&now) { still.1 } else { now };
+        answer_at(at + Duration::from_micros(100), 10)
+    };
+    let plan = Plan { load: open(200.0, 10), stop: seconds(10), ..plan() };
+    let network = |_| SimNetwork::new(server).with_stalls(vec![(still.1 - ms(1), still.1 + ms(1))]);
+    let (intervals, _) = simulate(&plan, network);
+    let found = summary(&plan, &intervals);
+    assert!(found.all.affected.ok > 0, "{:?}", found.all.affected.ok);
+    let range = found.quantile_range(Timed::Response, 0.99).unwrap();
+    assert!(!range.is_wide() && range.low > 850_000_000, "{range:?}");
+    assert_eq!(found.limited_by(&plan.load.model()), measure::LimitedBy::Rate);
 }
 
 #[test]

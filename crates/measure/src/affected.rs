@@ -6,7 +6,8 @@
 //! the unaffected operations includes none of it.
 //!
 //! Stalls add no more to an operation than its lateness, those since its start, and the longest one: a target that takes requests in
-//! order is done with each of them later by at most the longest time by which any of them came later.
+//! order is done with each of them later by at most the longest time by which any of them came later. Where it had to wait for a
+//! slot, each stall since there were none left may have kept a slot taken for so much longer.
 
 use crate::distribution::Distribution;
 use crate::enumerated;
@@ -59,11 +60,9 @@ impl Affected {
         self.ok == 0 && self.failed == 0
     }
 
-    /// Adds one operation that ended, and to which stalls can have added so many nanoseconds after its start.
+    /// Adds one operation that ended, and to which stalls can have added so many nanoseconds, its lateness apart.
     pub(crate) fn add(&mut self, sample: &OpSample, added: u64) {
-        // A slot may have been taken by a response that the client had not read.
-        let delayed = sample.lateness_nanos().saturating_add(sample.slot_wait_nanos);
-        let added = added.saturating_add(delayed);
+        let added = added.saturating_add(sample.lateness_nanos());
         self.added_max = self.added_max.max(added);
         match sample.outcome {
             OpOutcome::Ok => {

@@ -140,7 +140,7 @@ impl Summary {
         let affected = all.affected.ok.saturating_add(all.affected.failed) as f64 / ended;
         ClientPart {
             service_share: service_share.map(|share| of_service(share.share)),
-            affected_share: if shows { affected } else { 0.0 },
+            affected_share: if shows && all.ok >= OPERATIONS_MIN { affected } else { 0.0 },
             stalled_share: self.stalled_share(),
         }
     }
@@ -170,12 +170,12 @@ impl Summary {
         match *model {
             Model::Open { in_flight_max } if missed => self.of_the_missed(in_flight_max, client),
             Model::Open { .. } if client.affected_share > AFFECTED_MAX => self.of_the_client(),
-            Model::Open { .. } if self.fails() && self.client_stood_still() => self.of_the_client(),
-            Model::Open { .. } if self.fails() => LimitedBy::Target,
+            Model::Open { .. } if self.fails(model) && self.client_stood_still() => self.of_the_client(),
+            Model::Open { .. } if self.fails(model) => LimitedBy::Target,
             Model::Open { .. } if self.fills_link() => LimitedBy::Link,
             Model::Open { .. } => LimitedBy::Rate,
             Model::Closed { .. } if self.is_slowed(client) => self.of_the_client(),
-            Model::Closed { .. } if self.fails() => LimitedBy::Target,
+            Model::Closed { .. } if self.fails(model) => LimitedBy::Target,
             Model::Closed { .. } if self.fills_link() => LimitedBy::Link,
             Model::Closed { concurrency } => self.queueing(concurrency),
         }
@@ -261,6 +261,10 @@ impl Summary {
         let limits = &self.limits;
         let sends = self.measured.traffic.sent_body > self.measured.traffic.body;
         let stopped = limits.share(limits.frozen.max(limits.throttled)).max(client.stalled_share);
+        // Nobody has time to spare who waits for a core for most of it.
+        if limits.share(limits.host_delay) > MOST {
+            return true;
+        }
         // Where only responses move, the time for which they wait unread is all that the client can add.
         let counted = client.service_share.is_none() || sends;
         let seen = if counted { limits.share(limits.cpu.max(limits.taken)) } else { 0.0 };
@@ -268,15 +272,25 @@ impl Summary {
     }
 
     /// Whether operations that fail take much of the run: a dead endpoint among others sets the limit, whatever the others
-    /// do.
+    /// do. Slots of a closed run that wait for such operations, or pause after them, do nothing else.
     #[must_use]
-    pub fn fails(&self) -> bool {
+    pub fn fails(&self, model: &Model) -> bool {
         let tally = &self.stats.measured;
         let failed = tally.failed.saturating_add(self.overdue());
         let ended = tally.completed().saturating_add(self.overdue());
-        let time = self.all.failed_response.moments().sum.saturating_add(self.all.unfinished_wait.moments().sum);
-        let all = time.saturating_add(self.all.response.moments().sum);
-        failed as f64 > FAILED_MAX * ended as f64 || (failed > 0 && time as f64 > MOST * all as f64)
+        let slots_fail = !model.is_open() && failed > 0 && self.failing_share() > MOST;
+        failed as f64 > FAILED_MAX * ended as f64 || slots_fail
+    }
+
+    /// Share of the slots' time that went to operations which did not succeed, and to pauses after them.
+    #[must_use]
+    pub fn failing_share(&self) -> f64 {
+        let all = &self.all;
+        let failing =
+            [all.failed_response.moments().sum, all.unfinished_wait.moments().sum, self.stats.back_off_nanos.into()];
+        let time = failing.into_iter().fold(0, u128::saturating_add);
+        let total = time.saturating_add(all.response.moments().sum);
+        if total > 0 { time as f64 / total as f64 } else { 0.0 }
     }
 
     /// Whether the slots paused for most of the time, as they were asked to: then nothing queued.
@@ -342,6 +356,7 @@ mod tests {
     use crate::interval::{ClientLoad, Interval};
     use crate::sample::OpKind;
     use crate::timeline::Stage;
+    use crate::unread::ReadSample;
 
     const OPEN: Model = Model::Open { in_flight_max: 100 };
     const CLOSED: Model = Model::Closed { concurrency: 10 };
@@ -604,6 +619,68 @@ mod tests {
         };
         assert_eq!(judge(CLOSED, &seconds(5, ClientLoad::default(), refused)), LimitedBy::ClientResources);
         assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), refused)), LimitedBy::ClientResources);
+    }
+
+    /// Its slots pause for 5 s of 6, after 20 refused connections.
+    #[test]
+    fn slots_that_pause_after_failures_do_not_wait_for_more_concurrency() {
+        let mut run = seconds(6, ClientLoad::default(), |_| ());
+        answers(&mut run[0], 110_000);
+        (run[0].stats.measured.ok, run[0].stats.measured.started) = (40_000, 40_000);
+        for interval in &mut run[1..] {
+            interval.stats.back_off_nanos = 9_900_000_000;
+            (interval.stats.measured.failed, interval.stats.measured.started) = (4, 4);
+        }
+        assert_eq!(judge(CLOSED, &run), LimitedBy::Target);
+    }
+
+    #[test]
+    fn one_operation_that_hangs_is_not_the_limit_of_a_schedule() {
+        let run = seconds(2, ClientLoad::default(), |interval| {
+            answers(interval, 300_000);
+            let tally = &mut interval.stats.measured;
+            (tally.scheduled, tally.started, tally.ok, tally.unfinished) = (500, 500, 499, 1);
+            interval.stats.kind_mut(OpKind::Get).unfinished_wait.record(2_000_000_000);
+        });
+        assert_eq!(judge(OPEN, &run), LimitedBy::Rate);
+    }
+
+    #[test]
+    fn one_late_operation_does_not_make_a_host_the_limit() {
+        let of = |count: u64| {
+            let run = seconds(1, ClientLoad::default(), |interval| {
+                let kind = interval.stats.kind_mut(OpKind::Get);
+                (kind.ok, kind.affected.ok, kind.affected.added_max) = (count, count, 1_000_000);
+                for _ in 0..count {
+                    kind.response.record(1_200_000);
+                    kind.affected.response.record(1_200_000);
+                }
+                let tally = &mut interval.stats.measured;
+                (tally.scheduled, tally.started, tally.ok) = (count, count, count);
+            });
+            judge(OPEN, &run)
+        };
+        assert_eq!((of(1), of(100)), (LimitedBy::Rate, LimitedBy::SharedHost));
+    }
+
+    #[test]
+    fn what_a_quota_takes_is_nobody_elses_doing() {
+        let throttled = ClientLoad { frozen: 0.5, throttled: 0.45, run_delay: 0.5, ..ClientLoad::default() };
+        let run = seconds(4, throttled, |interval| answers(interval, 300_000));
+        assert_eq!(judge(CLOSED, &run), LimitedBy::ClientCpu);
+    }
+
+    /// Responses do not wait unread there, since the server waits for the same cores.
+    #[test]
+    fn a_client_that_waits_for_cores_most_of_the_time_has_none_to_spare() {
+        let crowded = ClientLoad { busy: 0.2, run_delay: 0.7, unread: 0.1, ..ClientLoad::default() };
+        let run = seconds(4, crowded, |interval| {
+            answers(interval, 300_000);
+            for _ in 0..30 {
+                interval.stats.unread.add(ReadSample::Dated { nanos: 1_000, stands_for: 1 }, 300_000, true);
+            }
+        });
+        assert_eq!(judge(CLOSED, &run), LimitedBy::SharedHost);
     }
 
     #[test]

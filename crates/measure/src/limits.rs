@@ -121,8 +121,10 @@ impl LimitTally {
         self.cpu += seconds * f64::from(full || overfull);
         self.late += seconds * f64::from(late);
         self.nic += seconds * f64::from(load.nic > NIC_MAX);
-        let frozen = load.frozen > FROZEN_MAX;
-        self.host += seconds * f64::from(load.run_delay > RUN_DELAY_MAX || load.steal > STEAL_MAX || frozen);
+        // A quota stops the whole client, and makes its threads wait for cores: that is nobody else's doing.
+        let (frozen, waited) = (load.frozen - load.throttled, load.run_delay - load.throttled);
+        let shared = waited > RUN_DELAY_MAX || load.steal > STEAL_MAX || frozen > FROZEN_MAX;
+        self.host += seconds * f64::from(shared);
         self.frozen += seconds * load.frozen;
         self.throttled += seconds * load.throttled;
         // A thread with time to spare delays what is waiting when it gets its core late: all operations where a full round of
@@ -132,9 +134,9 @@ impl LimitTally {
             Model::Closed { concurrency } => load.unread.max(1.0 / concurrency.max(1) as f64),
             Model::Open { .. } => load.unread,
         };
-        let others = (load.run_delay - load.throttled).max(load.steal).max(0.0);
-        self.host_delay += seconds * others.max(load.frozen);
-        self.taken += seconds * load.frozen.max(others * delayed);
+        let others = waited.max(load.steal).max(0.0);
+        self.host_delay += seconds * others.max(frozen);
+        self.taken += seconds * frozen.max(others * delayed);
         self.resources += seconds * f64::from(load.descriptors.max(load.ports) > RESOURCES_MAX);
         self.busy += seconds * load.busy;
         self.busy_max = self.busy_max.max(load.busy);

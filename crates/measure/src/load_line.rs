@@ -99,6 +99,13 @@ pub enum Found {
         /// The level after which it did not.
         failed: u64,
     },
+    /// After a level that failed, the target served nothing any more.
+    Gone {
+        /// The highest level that had passed by then.
+        passed: Option<u64>,
+        /// The level after which it did not.
+        failed: u64,
+    },
     /// The user ended the search.
     Interrupted {
         /// The highest level that had passed by then.

@@ -1,6 +1,7 @@
 //! Outages: times in which a target that had served failed everything.
 //!
-//! A closed load makes few operations while every one of them times out, so the share of all that succeeded hides such a time.
+//! A closed load makes few operations while every one of them times out, so the share of all that succeeded hides such a time. Where
+//! they hang until the run ends, none of them has failed.
 
 use crate::books::sum;
 
@@ -12,6 +13,17 @@ pub struct Second {
     /// Operations that failed in it, and not for a delay of the client.
     pub failed: u64,
     /// The longest time that one of those that failed took, in whole seconds.
+    pub longest: u64,
+}
+
+/// Operations that were in flight at the end of a run, and never had a byte of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hanging {
+    /// Those that waited far longer than every one that succeeded.
+    pub operations: u64,
+    /// All that were in flight when the window ended.
+    pub in_flight: u64,
+    /// The longest time that one of them waited, in whole seconds.
     pub longest: u64,
 }
 
@@ -27,6 +39,18 @@ const OPERATIONS_MIN: u64 = 5;
 
 /// Where there are few slots, failures that take long are few: each slot has failed so often.
 const ROUNDS_MIN: u64 = 2;
+
+/// Of the operations in flight at the end, those that hang are no less than one of so many where the target serves no more.
+const HANGING_PART: u64 = 2;
+
+impl Hanging {
+    /// Whether the target had stopped to serve.
+    fn is_outage(&self, slots: Option<u64>) -> bool {
+        let needed = slots.unwrap_or(OPERATIONS_MIN).min(OPERATIONS_MIN);
+        let most = self.operations.saturating_mul(HANGING_PART) >= self.in_flight;
+        self.longest > 0 && self.operations >= needed && most
+    }
+}
 
 /// A time without a success, up to its last failure.
 struct Failing {
@@ -48,17 +72,25 @@ impl Failing {
 
 /// Seconds of outage: of the times without a success, those with enough failures and enough operations to be more than
 /// chance. `slots` is the number of slots of a closed run. Operations that succeed take `usual` seconds: after so long without one,
-/// they are missing. 0 when nothing succeeded at all, which is a failure of its own.
-pub fn seconds(of: impl IntoIterator<Item = Second>, slots: Option<u64>, usual: u64) -> u64 {
-    let seconds: Vec<Second> = of.into_iter().collect();
+/// they are missing. `hanging` are those for which the run waited in vain at its end. 0 when nothing succeeded at all, which is a
+/// failure of its own.
+pub fn seconds(of: impl IntoIterator<Item = Second>, slots: Option<u64>, usual: u64, hanging: Option<Hanging>) -> u64 {
+    let mut seconds: Vec<Second> = of.into_iter().collect();
     let ok = sum(seconds.iter().map(|second| second.ok));
     if ok == 0 {
         return 0;
     }
+    let last = hanging.filter(|hanging| hanging.is_outage(slots)).map(|hanging| {
+        let served = seconds.iter().rposition(|second| !second.is_silent()).map_or(0, |at| at + 1);
+        let silent = seconds.split_off(served);
+        // Nobody knows of more than one failed operation of each slot.
+        Failing { seconds: hanging.longest.max(Failing::of(&silent).map_or(0, |time| time.seconds)), failed: u64::MAX }
+    });
     let needed = slots.map_or(OPERATIONS_MIN, |slots| slots.saturating_mul(ROUNDS_MIN).min(OPERATIONS_MIN));
     let silent = seconds.chunk_by(|a, b| a.is_silent() == b.is_silent()).filter(|time| time[0].is_silent());
-    let times: Vec<Failing> = silent.filter_map(Failing::of).collect();
+    let mut times: Vec<Failing> = silent.filter_map(Failing::of).collect();
     let serving = (seconds.len() as u64).saturating_sub(sum(times.iter().map(|time| time.seconds))).max(1);
+    times.extend(last);
     let missing = |time: &Failing| time.seconds.saturating_sub(usual).saturating_mul(ok) / serving;
     let counts = |time: &&Failing| time.failed >= needed && missing(time) >= OPERATIONS_MIN;
     sum(times.iter().filter(counts).map(|time| time.seconds))
@@ -74,7 +106,7 @@ mod tests {
 
     /// What fails has run for long.
     fn among(seconds: &[(u64, u64)], slots: Option<u64>) -> u64 {
-        super::seconds(seconds.iter().map(|&(ok, failed)| Second { ok, failed, longest: 1000 }), slots, 0)
+        super::seconds(seconds.iter().map(|&(ok, failed)| Second { ok, failed, longest: 1000 }), slots, 0, None)
     }
 
     /// A pause of the schedule, or of the client, before failures that came at once.
@@ -82,9 +114,31 @@ mod tests {
     fn silence_before_failures_is_no_part_of_the_outage() {
         let second = |ok, failed, longest| Second { ok, failed, longest };
         let paused = [vec![second(100, 0, 0); 60], vec![second(0, 0, 0); 60], vec![second(0, 50, 0)]].concat();
-        assert_eq!(seconds(paused.clone(), None, 0), 1);
+        assert_eq!(seconds(paused.clone(), None, 0, None), 1);
         let hung = [paused[..120].to_vec(), vec![second(0, 50, 5)]].concat();
-        assert_eq!(seconds(hung, None, 0), 6);
+        assert_eq!(seconds(hung, None, 0, None), 6);
+    }
+
+    #[test]
+    fn a_target_that_hangs_until_the_end_has_an_outage() {
+        let hanging = |operations, longest| Some(Hanging { operations, in_flight: 4, longest });
+        let run = |served: usize, silent: usize, slots, hanging| {
+            let second = |ok| Second { ok, failed: 0, longest: 0 };
+            let of = [vec![second(40_000); served], vec![second(0); silent]].concat();
+            seconds(of, slots, 0, hanging)
+        };
+        assert_eq!(run(2, 8, Some(4), hanging(4, 9)), 9);
+        assert_eq!(run(2, 8, Some(4), None), 0, "slow, for all that is known");
+        assert_eq!(run(3, 0, Some(4), hanging(4, 2)), 2, "in the drain");
+        assert_eq!(run(3, 0, Some(4), hanging(4, 0)), 0);
+        assert_eq!(run(3, 0, Some(4), hanging(1, 9)), 0, "one of four");
+        assert_eq!(run(3, 0, None, hanging(4, 9)), 0, "four are few at any rate");
+        assert_eq!(run(0, 3, Some(4), hanging(4, 9)), 0, "nothing succeeded at all");
+        assert_eq!(
+            seconds([Second { ok: 1, ..Second::default() }; 5], Some(4), 0, hanging(4, 3)),
+            0,
+            "one in a second"
+        );
     }
 
     /// Ten slots in step, each download of which takes 30 s.
@@ -93,9 +147,9 @@ mod tests {
         let second = |ok, failed| Second { ok, failed, longest: 29 };
         let round = |ok, failed| [vec![second(0, 0); 28], vec![second(0, failed), second(ok, 0)]].concat();
         let run = [round(10, 0), round(5, 5), round(10, 0), round(10, 0)].concat();
-        assert_eq!(seconds(run, Some(10), 30), 0);
+        assert_eq!(seconds(run, Some(10), 30, None), 0);
         let dead = [round(10, 0), round(0, 10), round(0, 10), round(0, 10), round(10, 0)].concat();
-        assert!(seconds(dead, Some(10), 30) >= 89);
+        assert!(seconds(dead, Some(10), 30, None) >= 89);
     }
 
     /// Few slots, each of which waits for its timeout: the seconds in between belong to the outage.

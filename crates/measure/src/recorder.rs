@@ -216,6 +216,14 @@ impl Recorder {
         stats.chains = self.chains.take().map(|chains| Box::new(chains.finish(name)));
     }
 
+    /// A slot of a closed run pauses from `now` to `until`, since the target could not be reached.
+    #[cold]
+    pub fn backed_off(&mut self, now: Instant, until: Instant) {
+        if self.current.stage == Stage::Measured {
+            self.current.stats.back_off_nanos += until.min(self.timeline.window_end()).nanos_since(now);
+        }
+    }
+
     #[inline]
     fn gauge(&mut self, now: Instant) {
         if self.current.stage == Stage::Measured {

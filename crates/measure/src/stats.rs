@@ -425,6 +425,9 @@ pub struct Stats {
     pub in_flight_nanos: u64,
     /// Σ over all operations of the time from start to end that lies in the window, in nanoseconds.
     pub overlap_nanos: u64,
+    /// Time for which slots of a closed run paused in the window since the target could not be reached, in nanoseconds.
+    #[serde(default)]
+    pub back_off_nanos: u64,
     /// At most one example of each cause.
     #[serde(deserialize_with = "bounded::list::<_, _, EXAMPLES_IN_RECORD>")]
     pub examples: Vec<Example>,
@@ -451,6 +454,7 @@ impl Stats {
         }
         self.in_flight_nanos = self.in_flight_nanos.saturating_add(other.in_flight_nanos);
         self.overlap_nanos = self.overlap_nanos.saturating_add(other.overlap_nanos);
+        self.back_off_nanos = self.back_off_nanos.saturating_add(other.back_off_nanos);
         for example in &other.examples {
             self.keep_example(example);
         }

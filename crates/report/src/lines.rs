@@ -76,6 +76,7 @@ fn held(line: &LoadLine) -> String {
         (FoundWord::Below, _) => "none".to_owned(),
         (FoundWord::Unsteady, _) => "none: unsteady".to_owned(),
         (FoundWord::NotRecovered, Some(passed)) => format!("at least {passed}, then did not recover"),
+        (FoundWord::Gone, Some(passed)) => format!("at least {passed}, then served nothing"),
         (_, Some(passed)) => format!("{passed} so far"),
         (_, None) => "–".to_owned(),
     }

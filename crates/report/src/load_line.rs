@@ -98,6 +98,8 @@ pub enum FoundWord {
     Unsteady,
     /// The target did not become as fast again as it was, after the level that failed.
     NotRecovered,
+    /// The target served nothing any more, after the level that failed.
+    Gone,
     /// The user ended the search.
     Interrupted,
     /// It is going on, or was killed.
@@ -114,6 +116,7 @@ impl FoundWord {
             Self::Below => "below",
             Self::Unsteady => "unsteady",
             Self::NotRecovered => "not_recovered",
+            Self::Gone => "gone",
             Self::Interrupted => "interrupted",
             Self::Unfinished => "unfinished",
         }
@@ -213,6 +216,7 @@ impl LoadLine {
             Some(Found::Below { failed }) => (FoundWord::Below, None, Some(failed)),
             Some(Found::Unsteady { failed }) => (FoundWord::Unsteady, None, Some(failed)),
             Some(Found::NotRecovered { passed, failed }) => (FoundWord::NotRecovered, passed, Some(failed)),
+            Some(Found::Gone { passed, failed }) => (FoundWord::Gone, passed, Some(failed)),
             Some(Found::Interrupted { passed, .. }) => (FoundWord::Interrupted, passed, None),
             None => (FoundWord::Unfinished, None, None),
         };
@@ -360,6 +364,12 @@ impl LoadLine {
             ),
             (FoundWord::NotRecovered, None, Some(edge)) => {
                 format!("NO LOAD LINE: {edge}, and the target was not as fast as before in the time of --recovery")
+            }
+            (FoundWord::Gone, Some(passed), Some(edge)) => {
+                format!("LOAD LINE at least {passed}; {edge}, and then the target served nothing any more")
+            }
+            (FoundWord::Gone, None, Some(edge)) => {
+                format!("NO LOAD LINE: {edge}, and then the target served nothing any more")
             }
             (_, Some(passed), _) => format!("unfinished: {passed} passed so far"),
             _ => "unfinished: no level has passed yet".to_owned(),

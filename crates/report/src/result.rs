@@ -6,8 +6,9 @@ use crate::escape::escape;
 use crate::load_line::{FoundWord, LoadLine};
 use crate::number::{byte_rate, count, plural, rate, seconds, share, time};
 use measure::objective::{Judged, Judgement, Metric};
-use measure::outage::{self, Second};
-use measure::result::{CutOff, Ending, Evidence, Reason};
+use measure::outage::{self, Hanging, Second};
+use measure::outcome::Cause;
+use measure::result::{CutOff, Ending, Evidence, MostFailures, Reason};
 use measure::timeline::INTERVAL;
 use measure::{Model, Objective, ResultWord, RunResult, Stage};
 use store::{EndReason, Point, SavedRun};
@@ -63,7 +64,18 @@ fn outage_seconds(run: &SavedRun) -> u64 {
     // A client that did not run has nothing to say about the target.
     let saw = |point: &&Point| point.ok > 0 || point.client.frozen.max(point.client.throttled) < KEPT_MAX;
     let usual = run.summary().all.response.quantile(USUAL).unwrap_or(0) / INTERVAL.as_nanos() as u64;
-    outage::seconds(whole_seconds(run).filter(saw).map(second), slots, usual)
+    outage::seconds(whole_seconds(run).filter(saw).map(second), slots, usual, hanging(run))
+}
+
+fn hanging(run: &SavedRun) -> Option<Hanging> {
+    let all = &run.summary().all;
+    let last = run.points.iter().rev().find(|point| point.stage == Stage::Measured)?;
+    let longest = all.unanswered_wait.max()? / INTERVAL.as_nanos() as u64;
+    (last.client.frozen.max(last.client.throttled) < KEPT_MAX).then(|| Hanging {
+        operations: all.hanging(),
+        in_flight: last.in_flight,
+        longest,
+    })
 }
 
 /// Whether the numbers may be used; the first reason why not.
@@ -91,9 +103,11 @@ pub fn text(reason: &Reason) -> String {
         ),
         Reason::Unreachable { detail } => format!("the target could not be reached: {}", escape(detail)),
         Reason::Aborted { condition } => format!("ended early because {}", escape(condition)),
-        Reason::NothingSucceeded { failed, dropped, hanging } => nothing_succeeded(*failed, *dropped, *hanging),
+        Reason::NothingSucceeded { failed, dropped, hanging, mostly } => {
+            nothing_succeeded((*failed, *mostly), *dropped, *hanging)
+        }
         Reason::Outage { seconds: length } => {
-            format!("outage: for {} operations failed and none succeeded", seconds(*length as f64))
+            format!("outage: for {} operations failed or hung, and none succeeded", seconds(*length as f64))
         }
         Reason::Missed(judged) => format!("{} missed: {}", judged.objective, measured(judged)),
         Reason::NotEnoughData(judged) => not_enough_data(judged),
@@ -117,14 +131,23 @@ pub fn text(reason: &Reason) -> String {
     }
 }
 
-fn nothing_succeeded(failed: u64, dropped: u64, hanging: u64) -> String {
-    let parts = [(failed, "failed"), (dropped, "never started"), (hanging, "got no response")];
+fn nothing_succeeded((failed, mostly): (u64, Option<MostFailures>), dropped: u64, hanging: u64) -> String {
+    let why = mostly.map(|mostly| format!("failed ({})", most_failures(mostly))).unwrap_or_else(|| "failed".to_owned());
+    let parts = [(failed, why.as_str()), (dropped, "never started"), (hanging, "got no response")];
     let parts: Vec<String> = parts
         .iter()
         .filter(|(number, _)| *number > 0)
         .map(|(number, what)| format!("{} {what}", count(*number)))
         .collect();
     format!("no operation succeeded: {}", parts.join(", "))
+}
+
+fn most_failures(mostly: MostFailures) -> String {
+    match mostly {
+        MostFailures { cause: Cause::Status, status: Some(status) } => format!("mostly with status {status}"),
+        MostFailures { cause, status: Some(status) } => format!("mostly with status {status}: {}", cause.about()),
+        MostFailures { cause, status: None } => format!("mostly: {}", cause.about()),
+    }
 }
 
 fn not_enough_data(judged: &Judged) -> String {
@@ -198,7 +221,7 @@ pub fn of_line(line: &LoadLine) -> ResultWord {
         FoundWord::Interrupted | FoundWord::Unfinished => ResultWord::Partial,
         _ if line.limited_by_client => ResultWord::Unusable,
         FoundWord::Line => ResultWord::Pass,
-        FoundWord::Below | FoundWord::Unsteady | FoundWord::NotRecovered => ResultWord::Fail,
+        FoundWord::Below | FoundWord::Unsteady | FoundWord::NotRecovered | FoundWord::Gone => ResultWord::Fail,
     }
 }
 

@@ -101,7 +101,7 @@ fn because_of_the_target(run: &SavedRun) -> String {
     let missing = summary.not_carried();
     match (run.begin.model.is_open(), reached(run)) {
         (true, _) if !summary.misses() => failures(run),
-        (false, _) if summary.fails() => failures(run),
+        (false, _) if summary.fails(&run.begin.model) => failures(run),
         (true, Some(reached)) => {
             format!("{reached} and {} never started; the target answers slower than asked", were(tally.dropped))
         }
@@ -206,6 +206,9 @@ fn silence(run: &SavedRun) -> u64 {
 /// A median response time up to which every second should see answers: a tenth of one.
 const QUICK_NANOS_MAX: u64 = 100_000_000;
 
+/// Share of the slots' time from which on what they spent on failures is told of.
+const FAILING_SHARE_MIN: f64 = 0.05;
+
 /// Seconds of standing still from which they are named as the reason.
 const FROZEN_SECONDS_MIN: f64 = 1.0;
 
@@ -268,6 +271,11 @@ pub enum Note {
         /// For how many seconds.
         seconds: u64,
     },
+    /// Slots of a closed run spent much of their time on failures.
+    Failing {
+        /// What share of it.
+        share: f64,
+    },
     /// This client stood still for a time that is too short to be what limited the run.
     Frozen {
         /// For how long.
@@ -302,6 +310,7 @@ impl Note {
             Self::Settling { .. } => "settling",
             Self::Drifting { .. } => "drifting",
             Self::Silent { .. } => "silent",
+            Self::Failing { .. } => "failing",
             Self::Frozen { .. } => "frozen",
             Self::Unsettled { .. } => "unsettled",
             Self::NoWindow => "no_window",
@@ -345,6 +354,11 @@ impl std::fmt::Display for Note {
                 "for {} nothing came from the target, with operations in flight: the maximum tells of it, percentiles and rates may not",
                 seconds(*length as f64)
             ),
+            Self::Failing { share: part } => write!(
+                f,
+                "slots spent {} of their time on operations that did not succeed, and on pauses after them",
+                share(*part)
+            ),
             Self::Frozen { seconds: length } => write!(
                 f,
                 "this client was stopped for {}, its process or the machine under it: times of operations in that span are its own",
@@ -377,6 +391,10 @@ pub fn notes(run: &SavedRun) -> Vec<Note> {
     notes.extend(run.damage.map(Note::Damaged));
     let (silent, frozen) = (silence(run), run.summary().limits.frozen);
     notes.extend(when(silent > 0, Note::Silent { seconds: silent }));
+    let tally = &run.summary().stats.measured;
+    let fails = !run.begin.model.is_open() && tally.failed > 0 && tally.ok > 0;
+    let failing = if fails { run.summary().failing_share() } else { 0.0 };
+    notes.extend(when(failing >= FAILING_SHARE_MIN, Note::Failing { share: failing }));
     let unsaid = frozen >= FROZEN_SECONDS_MIN && limited_by(run) != LimitedBy::SharedHost;
     notes.extend(when(unsaid, Note::Frozen { seconds: frozen }));
     notes.extend(when(run.torn_bytes > 0, Note::Torn { bytes: run.torn_bytes }));

@@ -198,6 +198,7 @@ fn a_search_has_one_result_in_all_forms() {
         (Some(below), by_client(), "UNUSABLE", 3, "bad"),
         (Some(Found::Unsteady { failed: 64 }), missed(), "FAIL", 1, "bad"),
         (Some(Found::NotRecovered { passed: None, failed: 64 }), missed(), "FAIL", 1, "bad"),
+        (Some(Found::Gone { passed: Some(32), failed: 64 }), missed(), "FAIL", 1, "bad"),
         (Some(Found::Interrupted { passed: None, signal: 2 }), Outcome::Passed, "PARTIAL", 130, "caution"),
         (None, Outcome::Passed, "PARTIAL", 0, "caution"),
     ] {

@@ -8,16 +8,16 @@ use std::time::Duration;
 use crate::socket::Socket;
 use crate::{check, check_size, own, socklen_of};
 
-/// Date what comes from now on, for all sockets of the host.
+/// Date what comes from now on, for all sockets of the host. Costs the kernel a look at the clock for each segment.
 const DATE: libc::c_int = libc::SOF_TIMESTAMPING_RX_SOFTWARE as libc::c_int;
 /// Show the dates with what is read.
 const SHOW: libc::c_int = libc::SOF_TIMESTAMPING_SOFTWARE as libc::c_int;
 
-/// Makes the kernel date what comes to this host, for as long as this lives. Beginning and ending it is work for the
-/// kernel, so one is kept for a while instead of asking for dates with each socket.
+/// Makes the kernel date what comes to this host, for as long as this lives and is on. Beginning and ending it is work
+/// for the kernel, so one is kept for a while instead of asking for dates with each socket.
 #[derive(Debug)]
 pub struct ArrivalDates {
-    _socket: OwnedFd,
+    socket: OwnedFd,
 }
 
 impl ArrivalDates {
@@ -25,8 +25,15 @@ impl ArrivalDates {
     pub fn start() -> io::Result<Self> {
         // SAFETY: the call takes no pointer.
         let socket = own(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
-        set(socket.as_raw_fd(), DATE)?;
-        Ok(Self { _socket: socket })
+        let dates = Self { socket };
+        dates.set(true)?;
+        Ok(dates)
+    }
+
+    /// Has the kernel date what comes from now on, or no longer. It does so a little later, and goes on dating while
+    /// somebody else on this host wants it.
+    pub fn set(&self, on: bool) -> io::Result<()> {
+        set(self.socket.as_raw_fd(), if on { DATE } else { 0 })
     }
 }
 

@@ -221,6 +221,12 @@ impl Plan {
         self.load.in_flight_max().saturating_mul(self.mix.parallel_max())
     }
 
+    /// Operations that can be in flight with the descriptors that there are.
+    #[must_use]
+    pub fn operations_of_descriptors(&self) -> u64 {
+        (self.connections.open_max as u64).saturating_mul(self.threads_used().into()) / self.mix.parallel_max().max(1)
+    }
+
     /// Threads that have something to do: no more than operations can be in flight.
     #[must_use]
     pub fn threads_used(&self) -> u32 {

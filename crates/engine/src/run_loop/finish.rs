@@ -429,6 +429,9 @@ impl<N: Network> RunLoop<'_, N> {
                     closed.waiting.push_back((slot, now));
                 } else {
                     closed.pause(slot, now + pause);
+                    if pause > closed.think {
+                        self.recorder.backed_off(now + closed.think, now + pause);
+                    }
                 }
             }
         }

@@ -408,7 +408,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         }
         let own = match &self.pacer {
             Pacer::Closed(closed) => closed.next_wake(),
-            Pacer::Open(open) if open.starved && open.free_slots.is_empty() => Instant::NEVER,
+            Pacer::Open(open) if open.starved.is_some() && open.free_slots.is_empty() => Instant::NEVER,
             // Nothing starts any more, whatever is due.
             Pacer::Open(_) if self.control.is_spent() => Instant::NEVER,
             Pacer::Open(open) => {

@@ -226,7 +226,7 @@ pub(super) struct Op<'p> {
     pub slot_wait_nanos: u64,
     /// What it took from its start until the kernel had its request, if the client waited for nothing in between.
     pub handing_nanos: u64,
-    /// Length of all client stalls before it started, in nanoseconds.
+    /// Length of all client stalls before it started, or before the slots ran out for which it waited, in nanoseconds.
     pub stalls_before: u64,
     pub connect_nanos: Option<u64>,
     pub handshake_nanos: Option<u64>,

@@ -150,8 +150,8 @@ pub(super) struct Open<'p> {
     pub free_slots: Vec<u32>,
     pub slots_max: usize,
     pub slots_made: usize,
-    /// A due arrival has found no free slot.
-    pub starved: bool,
+    /// Since a due arrival has found no free slot: the length of all client stalls until then, in nanoseconds.
+    pub starved: Option<u64>,
     /// No timer is set for an arrival before this instant.
     rests_until: Instant,
 }
@@ -171,7 +171,7 @@ impl<'p> Open<'p> {
             free_slots: Vec::new(),
             slots_max: share.of(plan.load.in_flight_max()).max(1) as usize,
             slots_made: 0,
-            starved: false,
+            starved: None,
             rests_until: Instant::ZERO,
         }
     }

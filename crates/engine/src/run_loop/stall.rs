@@ -223,7 +223,7 @@ impl<N: Network> RunLoop<'_, N> {
         let in_flight = stalls.in_flight(watch.share.threads);
         let ended = watch.level.see(now, in_flight, watch.stretch);
         if stalls.is_open() {
-            let late = matches!(&self.pacer, Pacer::Open(open) if !open.starved
+            let late = matches!(&self.pacer, Pacer::Open(open) if open.starved.is_none()
                 && open.next(self.recorder.timeline()).is_some_and(|at| at + watch.late < now));
             if !late {
                 let (from, mean) = ended.map_or((now, None), |(from, mean)| (from, Some(mean)));

@@ -98,7 +98,7 @@ impl<N: Network> RunLoop<'_, N> {
             let timeline = *self.recorder.timeline();
             let Pacer::Open(open) = &mut self.pacer else { return now };
             let Some(at) = open.next(&timeline).filter(|at| *at <= now && now < timeline.window_end()) else {
-                open.starved = open.starved && open.free_slots.is_empty();
+                open.starved = open.starved.filter(|_| open.free_slots.is_empty());
                 return now;
             };
             let free = open.free_slots.pop().or_else(|| {
@@ -109,16 +109,20 @@ impl<N: Network> RunLoop<'_, N> {
                 })
             });
             let Some(slot) = free else {
-                open.starved = true;
+                open.starved.get_or_insert_with(|| self.control.stalls().total());
                 return now;
             };
             // Waiting for a slot is the target's doing; all other delay is this client's.
-            let slot_wait = if open.starved { self.slots[slot as usize].freed.nanos_since(at) } else { 0 };
+            let starved = open.starved;
+            let slot_wait = starved.map_or(0, |_| self.slots[slot as usize].freed.nanos_since(at));
             let number = open.take(at, &timeline);
             open.started(now);
             self.offer(now);
             self.note_start(at + Duration::from_nanos(slot_wait), now);
             self.start_op(net, slot, number, (at, slot_wait), now);
+            if let (Some(stalls), Some(op)) = (starved.filter(|_| slot_wait > 0), &mut self.slots[slot as usize].op) {
+                op.stalls_before = stalls;
+            }
         }
         now
     }

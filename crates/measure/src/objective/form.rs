@@ -56,9 +56,10 @@ impl FromStr for Objective {
 
 /// A bound on a metric, of operations of one kind where the metric begins with its name.
 fn bounded(text: &str, value: &str) -> Result<Objective, String> {
+    let text = &text.to_ascii_lowercase();
     let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
     let kind = OpKind::ALL.iter().copied().find(|kind| kind.name() == first);
-    let metric = metric_of(if kind.is_some() { rest.trim() } else { text }).ok_or("there is no such metric")?;
+    let metric = metric_of(if kind.is_some() { rest.trim() } else { text })?;
     if kind.is_some() && matches!(metric, Metric::Rate | Metric::Goodput) {
         return Err(format!("rates are those of all operations, not of `{first}` alone"));
     }
@@ -67,9 +68,13 @@ fn bounded(text: &str, value: &str) -> Result<Objective, String> {
 
 /// Metric, sign and value of a bound.
 fn parts(text: &str) -> Option<(&str, char, &str)> {
-    let (metric, rest) = text.split_at(text.find(['<', '>'])?);
+    let (metric, rest) = text.split_at(text.find(['<', '>', '≤', '≥'])?);
     let mut rest = rest.chars();
-    let sign = rest.next()?;
+    let sign = match rest.next()? {
+        '≤' => '<',
+        '≥' => '>',
+        sign => sign,
+    };
     Some((metric.trim(), sign, rest.as_str().trim_start_matches('=').trim()))
 }
 
@@ -83,32 +88,34 @@ impl Metric {
     }
 }
 
-fn metric_of(text: &str) -> Option<Metric> {
-    let mut words = text.split_whitespace();
-    let (name, quantile) = (words.next()?, words.next());
-    if words.next().is_some() {
-        return None;
-    }
-    match (name, quantile) {
-        ("success", None) => Some(Metric::Success),
-        ("rate", None) => Some(Metric::Rate),
-        ("goodput", None) => Some(Metric::Goodput),
-        ("speed", Some(q)) => quantile_of(q).map(Metric::Speed),
-        ("response", Some(q)) => Some(Metric::Time(Timed::Response, quantile_of(q)?)),
-        ("service", Some(q)) => Some(Metric::Time(Timed::Service, quantile_of(q)?)),
-        ("ttfb", Some(q)) => Some(Metric::Time(Timed::Ttfb, quantile_of(q)?)),
-        (q, None) => Some(Metric::Time(Timed::Response, quantile_of(q)?)),
-        _ => None,
-    }
+fn metric_of(text: &str) -> Result<Metric, String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    Ok(match words[..] {
+        ["success"] => Metric::Success,
+        ["rate"] => Metric::Rate,
+        ["goodput"] => Metric::Goodput,
+        ["speed", q] => Metric::Speed(quantile_of(q)?),
+        ["response", q] => Metric::Time(Timed::Response, quantile_of(q)?),
+        ["service", q] => Metric::Time(Timed::Service, quantile_of(q)?),
+        ["ttfb", q] => Metric::Time(Timed::Ttfb, quantile_of(q)?),
+        [q] if q == "max" || q.starts_with('p') => Metric::Time(Timed::Response, quantile_of(q)?),
+        _ => return Err(format!("there is no metric `{text}`")),
+    })
 }
 
 /// `p99.9`, or `max`.
-fn quantile_of(text: &str) -> Option<f64> {
+fn quantile_of(text: &str) -> Result<f64, String> {
     if text == "max" {
-        return Some(1.0);
+        return Ok(1.0);
     }
-    let percent: f64 = text.strip_prefix('p')?.parse().ok()?;
-    (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
+    let percent: Option<f64> = text.strip_prefix('p').and_then(|number| number.parse().ok());
+    let percent = percent.ok_or_else(|| format!("`{text}` is no percentile"))?;
+    // Nothing is below p0: it says nothing of any run.
+    if percent > 0.0 && percent <= 100.0 {
+        Ok(percent / 100.0)
+    } else {
+        Err(format!("`{text}`: a percentile is above 0, and at most 100"))
+    }
 }
 
 fn bound_of(metric: Metric, text: &str) -> Result<f64, String> {
@@ -133,6 +140,11 @@ fn bound_of(metric: Metric, text: &str) -> Result<f64, String> {
             let size = text.strip_suffix("/s").ok_or_else(|| format!("`{text}` is no speed: it ends in /s"))?.trim();
             if is_bare(size) {
                 return Err(format!("`{text}` has no unit: write {size}MB/s or {size}B/s"));
+            }
+            if let Some(prefix) =
+                size.strip_suffix('b').filter(|rest| rest.ends_with(['k', 'K', 'm', 'M', 'g', 'G', 't', 'T', 'i']))
+            {
+                return Err(format!("`{text}`: b could mean bits: write {prefix}B/s for bytes, of which each has 8"));
             }
             size.parse::<ByteSize>().map(|size| size.0 as f64).map_err(|error| error.to_string())
         }

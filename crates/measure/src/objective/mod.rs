@@ -222,14 +222,21 @@ mod tests {
         }
         let short: Objective = "p99<500ms".parse().unwrap();
         assert_eq!(short.to_string(), "response p99 <= 500ms");
+        for (typed, meant) in [("P99 ≤ 5ms", "response p99 <= 5ms"), ("Success≥99%", "success >= 99%")] {
+            assert_eq!(typed.parse::<Objective>().unwrap().to_string(), meant);
+        }
     }
 
     #[test]
     fn what_is_no_objective_is_refused_with_the_mend() {
         for (text, why) in [
             ("response p99 = 1s", "needs <= or >="),
-            ("latency p99 <= 1s", "no such metric"),
-            ("response p101 <= 1s", "no such metric"),
+            ("latency p99 <= 1s", "no metric `latency p99`"),
+            ("response p101 <= 1s", "at most"),
+            ("p0 <= 1ns", "above 0"),
+            ("p99.9.9 <= 1s", "`p99.9.9` is no percentile"),
+            ("goodput >= 1Gb/s", "bits: write 1GB/s"),
+            ("speed p5 >= 10mb/s", "bits"),
             ("response p99 >= 1s", "from above"),
             ("goodput <= 1GB/s", "from below"),
             ("goodput >= 1GB", "ends in /s"),

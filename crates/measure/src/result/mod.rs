@@ -4,7 +4,7 @@
 
 mod reason;
 
-pub use reason::{CutOff, Reason};
+pub use reason::{CutOff, MostFailures, Reason};
 
 use crate::books::{Accounting, audit, sum};
 use crate::limits::Model;
@@ -217,7 +217,8 @@ fn failures(evidence: &Evidence, objectives: &[Judged]) -> Vec<Reason> {
         let hanging = summary.all.hanging();
         let lost = tally.failed.saturating_add(tally.dropped).saturating_add(hanging);
         if tally.ok == 0 && lost > client_lost(evidence) {
-            reasons.push(Reason::NothingSucceeded { failed: tally.failed, dropped: tally.dropped, hanging });
+            let (failed, dropped, mostly) = (tally.failed, tally.dropped, MostFailures::of(tally));
+            reasons.push(Reason::NothingSucceeded { failed, dropped, hanging, mostly });
         }
         if evidence.outage_seconds > 0 && !summary.client_stood_still() {
             reasons.push(Reason::Outage { seconds: evidence.outage_seconds });

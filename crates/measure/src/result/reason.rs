@@ -3,6 +3,8 @@
 use super::ResultWord;
 use crate::books::Violation;
 use crate::objective::Judged;
+use crate::outcome::Cause;
+use crate::stats::Tally;
 
 /// Why a run is not PASS.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +34,8 @@ pub enum Reason {
         dropped: u64,
         /// Operations without a byte of a response at the end.
         hanging: u64,
+        /// How most of those that failed did; `None` when no one way is that of most.
+        mostly: Option<MostFailures>,
     },
     /// A target that had served failed everything for a time.
     Outage {
@@ -60,6 +64,26 @@ pub enum Reason {
     ClientDecides(Judged),
     /// The run ended before its own end.
     CutOff(CutOff),
+}
+
+/// How most attempts failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MostFailures {
+    /// The cause.
+    pub cause: Cause,
+    /// The status code of most, if it is one of failures.
+    pub status: Option<u16>,
+}
+
+impl MostFailures {
+    /// Of what was counted; `None` when no cause is that of most attempts.
+    pub(super) fn of(tally: &Tally) -> Option<Self> {
+        let is_most = |count: u64| count > tally.attempts / 2;
+        let (cause, _) = tally.causes.nonzero().find(|(_, count)| is_most(*count))?;
+        let statuses = tally.statuses.sorted();
+        let status = statuses.iter().find(|(status, count)| *status >= 400 && is_most(*count));
+        Some(Self { cause, status: status.map(|(status, _)| *status) })
+    }
 }
 
 /// What ended a run before its own end.

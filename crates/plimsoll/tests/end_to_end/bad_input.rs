@@ -110,6 +110,8 @@ fn mistakes_in_the_command_line_are_told_in_one_line() {
         (&[url, "--group-by", "Set-Cookie"], &["--group-by", "Set-Cookie", "secret"]),
         (&[url, "--order", "nonsense"], &["--order", "nonsense", "round-robin"]),
         (&[url, "--success", "101"], &["--success", "101", "99"]),
+        (&[url, "--success", "0.99"], &["--success", "99%", "0.99%"]),
+        (&[url, "--success", "1"], &["--success", "100%", "1%"]),
         (&[url, "--timeout-head", "0"], &["--timeout-head", "above 0"]),
         (&[url, "--think", "1s", "-R", "5"], &["--think"]),
         (&[url, "--nonsense"], &["--nonsense", "--help"]),

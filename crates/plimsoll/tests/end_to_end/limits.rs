@@ -1,7 +1,7 @@
 //! What limited a run, and time as a stalled server makes it.
 
 use crate::support::{
-    Ended, Nginx, Place, Report, Request, Running, Setup, all_cores, signal, wait_for, with_its_cores,
+    Ended, Nginx, Place, Report, Request, Running, Setup, all_cores, shared_cores, signal, wait_for, with_its_cores,
 };
 use server::{Config, Delay, Faults, Server};
 use std::io::{Read, Write};
@@ -142,6 +142,24 @@ fn waits_ms(mut ends_ms: Vec<f64>) -> Vec<f64> {
 }
 
 /// The server stops the client before it sends each response, and lets it go on a while later.
+/// The target takes 100 ms for each, so that 300/s have 30 in flight. With 28 the target is not to blame.
+#[test]
+fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
+    let _cores = shared_cores();
+    let place = Place::new();
+    let (server, url) = place.serve(&[]);
+    let url = format!("{url}?delay=100ms");
+    for (descriptors, code, limit) in [("100", 3, "client_resources"), ("400", 0, "rate")] {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_plimsoll")]);
+        command.args(["get", &url, "-R", "300", "-d", "3s", "--json"]).current_dir(place.path(""));
+        let ended = Running::of(command).end();
+        let report = Report::read(&ended);
+        assert_eq!((ended.code, report.text("/limited_by")), (Some(code), limit), "{}", report.at("/result"));
+    }
+    server.stop();
+}
+
 #[test]
 fn a_client_that_stops_reading_for_a_known_time_shows_that_share() {
     const WORK: Duration = Duration::from_millis(20);

@@ -1,8 +1,9 @@
 //! What a server says, and what it sends in place of what was put, through the whole program.
 
 use crate::support::versitygw::run;
-use crate::support::{Ended, Place, Report, Running, shared_cores};
+use crate::support::{Ended, Nginx, Place, Report, Running, Setup, shared_cores, wait_for};
 use serde_json::Value;
+use std::time::Duration;
 
 /// Starts a server of S3, and answers its endpoint.
 fn serve(place: &Place, words: &[&str]) -> (Running, String) {
@@ -39,7 +40,9 @@ fn s3_says_why_it_refuses() {
         (["--access-key", "plimsoll", "--secret-key", "another"], "signature_differs", "SignatureDoesNotMatch: "),
         (["--access-key", "someone", "--secret-key", "plimsoll-secret"], "unknown_access_key", "InvalidAccessKeyId: "),
     ] {
-        let report = wants(&run(&place, &endpoint, &[&get[..], &keys].concat()), "auth", cause);
+        let ended = run(&place, &endpoint, &[&get[..], &keys].concat());
+        let report = wants(&ended, "auth", cause);
+        assert!(ended.stderr.contains("3 failed (mostly with status 403: "), "{}", ended.stderr);
         assert!(detail(&report, cause).starts_with(says), "{}", detail(&report, cause));
     }
     wants(&run(&place, &endpoint, &get), "http_4xx", "status");
@@ -102,7 +105,36 @@ fn a_target_that_goes_away_fails_a_closed_run_however_few_operations_that_costs(
     let report = Report::read(&ended);
     assert_eq!(report.text("/objectives/0/judgement"), "met");
     assert_eq!(report.text("/result/reasons/0/name"), "outage", "{}", report.at("/result"));
-    assert!(ended.stderr.contains("operations failed and none succeeded (exit code 1)"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("operations failed or hung, and none succeeded (exit code 1)"), "{}", ended.stderr);
+    // Slots that pause after a refused connection are no sign that there are too few of them.
+    assert_eq!(report.text("/limited_by"), "target");
+    let failing = report.list("/notes").iter().find(|note| note["name"] == "failing");
+    assert!(failing.is_some(), "{}", report.at("/notes"));
+}
+
+/// Its timeouts are longer than the run, so that nothing fails.
+#[test]
+fn a_target_that_hangs_until_the_end_fails_the_run() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let place = Place::new();
+    for load in [["-c", "4"], ["-R", "200"]] {
+        let out = format!("out{}", load[0]);
+        let words = ["get", "--json", &nginx.url("/f/1k"), "-d", "5s", "--drain", "500ms", "--out", &out];
+        let run = place.start([&words[..], &load].concat());
+        wait_for("run directory", || place.path(&out).join("records.jsonl.zst").exists().then_some(()));
+        std::thread::sleep(Duration::from_secs(2));
+        nginx.signal_workers("STOP");
+        let ended = run.end();
+        nginx.signal_workers("CONT");
+        let report = Report::read(&ended);
+        assert_eq!(ended.code, Some(1), "{}", report.at("/result"));
+        if load[0] == "-c" {
+            assert_eq!(report.text("/result/reasons/0/name"), "outage", "{}", report.at("/result"));
+        }
+        assert_eq!(report.text("/limited_by"), "target");
+    }
+    drop(nginx.quit());
 }
 
 #[test]

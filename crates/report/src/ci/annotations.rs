@@ -13,6 +13,7 @@ pub fn annotations(suite: &Suite) -> String {
         let (command, title, why) = match &case.outcome {
             Outcome::Passed => continue,
             Outcome::Failed(why) => ("error", "objective not met", why),
+            Outcome::CutOff(why) => ("error", "cut off", why),
             Outcome::Error(why) => ("error", "figures can not be used", why),
             Outcome::Skipped(why) => ("warning", "objective not judged", why),
         };

@@ -13,7 +13,7 @@ pub fn junit(suite: &Suite) -> String {
         xml(&suite.name),
         suite.cases.len(),
         count(|outcome| matches!(outcome, Outcome::Failed(_))),
-        count(|outcome| matches!(outcome, Outcome::Error(_))),
+        count(|outcome| matches!(outcome, Outcome::Error(_) | Outcome::CutOff(_))),
         count(|outcome| matches!(outcome, Outcome::Skipped(_))),
         suite.seconds,
     );
@@ -32,10 +32,15 @@ fn write_case(text: &mut String, case: &Case) {
         Outcome::Failed(why) => {
             Some(format!("<failure message=\"{}\" type=\"objective\">{figures}</failure>", xml(why)))
         }
-        Outcome::Error(why) => Some(format!("<error message=\"{}\" type=\"unusable\">{figures}</error>", xml(why))),
+        Outcome::Error(why) => Some(error(why, "unusable", &figures)),
+        Outcome::CutOff(why) => Some(error(why, "cut off", &figures)),
         Outcome::Skipped(why) => Some(format!("<skipped message=\"{}\"/>", xml(why))),
     };
     text.push_str(&element.map_or_else(|| "/>\n".to_owned(), |element| format!(">{element}</testcase>\n")));
+}
+
+fn error(why: &str, kind: &str, figures: &str) -> String {
+    format!("<error message=\"{}\" type=\"{kind}\">{figures}</error>", xml(why))
 }
 
 /// A text inside an element or an attribute. What XML 1.0 has no way to write becomes U+FFFD.

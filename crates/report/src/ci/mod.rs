@@ -30,6 +30,8 @@ pub enum Outcome {
     Failed(String),
     /// The figures can not be used.
     Error(String),
+    /// What was to be run was cut off, and the program exits with an error.
+    CutOff(String),
     /// Nothing ended that could decide it.
     Skipped(String),
 }
@@ -108,7 +110,8 @@ impl Suite {
             ResultWord::Pass => Outcome::Passed,
             ResultWord::Fail => Outcome::Failed(sentence.clone()),
             ResultWord::Partial if line.result.exit_code == 0 => Outcome::Skipped(sentence.clone()),
-            ResultWord::Unusable | ResultWord::Partial => Outcome::Error(sentence.clone()),
+            ResultWord::Partial => Outcome::CutOff(sentence.clone()),
+            ResultWord::Unusable => Outcome::Error(sentence.clone()),
         };
         let label = label.map(|label| format!("{}: ", escape(label))).unwrap_or_default();
         self.cases.push(Case {
@@ -150,7 +153,8 @@ fn of_reason(reason: &Reason, result: &RunResult) -> Outcome {
     match reason.word() {
         ResultWord::Fail => Outcome::Failed(text),
         ResultWord::Partial if result.exit == ExitStatus::Good => Outcome::Skipped(text),
-        ResultWord::Unusable | ResultWord::Partial | ResultWord::Pass => Outcome::Error(text),
+        ResultWord::Partial => Outcome::CutOff(text),
+        ResultWord::Unusable | ResultWord::Pass => Outcome::Error(text),
     }
 }
 

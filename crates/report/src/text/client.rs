@@ -20,10 +20,14 @@ pub fn write(page: &mut Page, run: &SavedRun) {
             if limits.nic_max > 0.0 { format!("{} at most", share(limits.nic_max)) } else { "speed not known".into() };
         page.item("network card", &nic);
         let at = |value: f64| seconds((value * 10.0).round() / 10.0);
+        let quota = match limits.throttled {
+            ..0.1 => String::new(),
+            throttled => format!(", stopped by its quota {}", at(throttled)),
+        };
         page.item(
             "at a limit",
             &format!(
-                "of {}: CPU {}, late {}, network card {}, shared host {}",
+                "of {}: CPU {}, late {}, network card {}, shared host {}{quota}",
                 at(limits.seconds),
                 at(limits.cpu),
                 at(limits.late),

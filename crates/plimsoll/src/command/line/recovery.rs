@@ -43,6 +43,17 @@ pub struct Recovery {
     before: Option<u64>,
 }
 
+/// What a target is like after a level that failed.
+#[derive(Clone, Copy, Debug)]
+pub enum Recovered {
+    /// As fast as before.
+    Whole,
+    /// It serves, and is slower than before, or not all of its operations succeed.
+    InPart,
+    /// It serves nothing.
+    Gone,
+}
+
 impl Recovery {
     /// Asks for a few operations before the first level.
     pub fn before(plan: &Plan, output: &Output, base: &Path) -> Result<Self, Failure> {
@@ -63,10 +74,10 @@ impl Recovery {
         Ok(recovery)
     }
 
-    /// Asks until the target is as fast as before. False when it still is not after so long, and after the time that the
-    /// backlog of `level` should take, three times over.
-    pub fn wait(&self, most: Duration, level: &SavedRun) -> Result<bool, Failure> {
-        let Some(before) = self.before else { return Ok(true) };
+    /// Asks until the target is as fast as before, at most for so long, and for the time that the backlog of `level` should take,
+    /// three times over.
+    pub fn wait(&self, most: Duration, level: &SavedRun) -> Result<Recovered, Failure> {
+        let Some(before) = self.before else { return Ok(Recovered::Whole) };
         let most = most.max(backlog_time(level).mul_f64(BACKLOG_SLOWER).min(BACKLOG_MAX));
         announce(level, most);
         let allowed = Duration::from_nanos(before).mul_f64(SLOWER_MAX) + SLACK;
@@ -80,8 +91,11 @@ impl Recovery {
                 let time = format_span(Duration::from_millis(waited.as_millis() as u64 / 100 * 100));
                 say::note(&format!("          the target was as fast as before after {time}"));
             }
-            if recovered || waited >= most || execute::was_interrupted(&run) {
-                return Ok(recovered || execute::was_interrupted(&run));
+            if recovered || execute::was_interrupted(&run) {
+                return Ok(Recovered::Whole);
+            }
+            if waited >= most {
+                return Ok(if run.summary().all.ok > 0 { Recovered::InPart } else { Recovered::Gone });
             }
             std::thread::sleep(PAUSE);
         }

@@ -1,6 +1,6 @@
 //! Runs levels, as the search asks for them, until the line is found.
 
-use super::recovery::Recovery;
+use super::recovery::{Recovered, Recovery};
 use super::{Args, LEVEL_TIME, Load, On, SearchArgs};
 use crate::command::load;
 use crate::execute::{self, Output};
@@ -98,8 +98,13 @@ impl Levels {
             if let Some(passed) = self.passed_below(level).filter(|_| self.is_beyond_client(level)) {
                 return Ok(Found::Line { passed, failed: level });
             }
-            if !outcome.is_passed() && !recovery.wait(self.args.recovery, &saved)? {
-                return Ok(Found::NotRecovered { passed: self.passed_below(level), failed: level });
+            if !outcome.is_passed() {
+                let passed = self.passed_below(level);
+                match recovery.wait(self.args.recovery, &saved)? {
+                    Recovered::Whole => {}
+                    Recovered::InPart => return Ok(Found::NotRecovered { passed, failed: level }),
+                    Recovered::Gone => return Ok(Found::Gone { passed, failed: level }),
+                }
             }
             rest(self.args.rest);
         }

@@ -237,7 +237,7 @@ pub struct Checks {
     #[arg(long, value_name = "NAME: VALUE", help_heading = "Checks and figures", hide_short_help = true)]
     pub expect_header: Vec<String>,
     /// Share of operations that must end well for exit code 0.
-    #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Checks and figures", hide_short_help = true)]
+    #[arg(long, value_name = "PERCENT", value_parser = success, help_heading = "Checks and figures", hide_short_help = true)]
     pub success: Option<f64>,
     /// What the run must meet, like 'p99 <= 500ms' [default: success >= 99%].
     #[arg(long, value_name = "OBJECTIVE")]
@@ -349,6 +349,16 @@ fn stage(text: &str) -> Result<(Duration, f64), String> {
     let (time, level) = text.split_once(':').ok_or_else(wrong)?;
     let level: f64 = level.parse().ok().filter(|level: &f64| level.is_finite() && *level >= 0.0).ok_or_else(wrong)?;
     Ok((duration(time)?, level))
+}
+
+/// A share of operations that succeed, in percent. Up to 1 it needs the sign: who writes 0.99 hardly means that 99 of 100 may fail.
+fn success(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if 0.0 < share && share <= 1.0 => {
+            Err(format!("`{text}` could be a share of 1: write {}%, or {text}% if that is meant", share * 100.0))
+        }
+        _ => percent(text),
+    }
 }
 
 /// A share in percent, in 0..=100.
