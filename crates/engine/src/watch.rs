@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 /// Readings at one moment.
 #[derive(Clone, Debug, Default)]
 struct Readings {
-    /// Share-making counters of `/proc/stat`: stolen and all ticks.
+    /// Share-making counters of `/proc/stat`: stolen, idle and all ticks.
     stolen: u64,
+    idle: u64,
     ticks: u64,
     /// Bytes received and sent by each network card.
     cards: HashMap<String, (u64, u64)>,
@@ -69,7 +70,9 @@ impl HostWatch {
         let elapsed = now.duration_since(self.at).as_secs_f64().max(1e-3);
         let load = &mut interval.client;
         let ticks = readings.ticks.saturating_sub(self.last.ticks);
-        load.steal = readings.stolen.saturating_sub(self.last.stolen) as f64 / ticks.max(1) as f64;
+        let share = |now: u64, before: u64| now.saturating_sub(before) as f64 / ticks.max(1) as f64;
+        load.steal = share(readings.stolen, self.last.stolen);
+        load.host_busy = if ticks > 0 { 1.0 - share(readings.idle, self.last.idle) } else { 0.0 };
         let card_share = |(card, speed): (&String, &f64)| {
             let (received, sent) = readings.cards.get(card)?;
             let (received_before, sent_before) = self.last.cards.get(card)?;
@@ -96,9 +99,9 @@ impl HostWatch {
 
 impl Sources {
     fn readings(&mut self) -> Readings {
-        let (stolen, ticks) = processor_ticks(self.ticks.read()).unwrap_or((0, 0));
+        let (stolen, idle, ticks) = processor_ticks(self.ticks.read()).unwrap_or_default();
         let throttled_nanos = self.quota.throttled_nanos();
-        Readings { stolen, ticks, cards: card_bytes(self.cards.read()), cpu_nanos: cpu_nanos(), throttled_nanos }
+        Readings { stolen, idle, ticks, cards: card_bytes(self.cards.read()), cpu_nanos: cpu_nanos(), throttled_nanos }
     }
 }
 
@@ -128,11 +131,11 @@ impl RunDelay {
     }
 }
 
-/// Stolen ticks and all ticks of all cores, from the first line of `/proc/stat`.
-fn processor_ticks(text: &str) -> Option<(u64, u64)> {
+/// Stolen, idle and all ticks of all cores, from the first line of `/proc/stat`. Waiting for a disk is idle.
+fn processor_ticks(text: &str) -> Option<(u64, u64, u64)> {
     let fields: Vec<u64> =
         text.lines().next()?.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
-    Some((*fields.get(7)?, fields.iter().take(8).sum()))
+    Some((*fields.get(7)?, fields[3] + fields[4], fields.iter().take(8).sum()))
 }
 
 /// Bytes received and sent by each card, from `/proc/net/dev`.

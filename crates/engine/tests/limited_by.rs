@@ -115,6 +115,19 @@ fn constant_delays_are_limited_by_concurrency() {
     }
 }
 
+/// Client and target share its cores, and transfers through a kernel do not look like a queue.
+#[test]
+fn a_host_without_a_core_left_carries_no_more_with_more_slots() {
+    let plan = for_seconds(3.0, closed(16));
+    let limit = |host_busy: f64| {
+        let network = |_| SimNetwork::new(target(0, Work::Constant(20 * MS), 1));
+        let (mut intervals, _) = simulate(&plan, network);
+        intervals.iter_mut().for_each(|interval| interval.client.host_busy = host_busy);
+        summary(&plan, &intervals).limited_by(&plan.load.model())
+    };
+    assert_eq!((limit(0.9), limit(0.99)), (LimitedBy::Concurrency, LimitedBy::NotDetermined));
+}
+
 #[test]
 fn a_saturated_queue_is_the_target() {
     for seed in SEEDS {

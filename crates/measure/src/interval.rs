@@ -34,6 +34,9 @@ pub struct ClientLoad {
     /// stopped process, a paused machine. As a share of the interval.
     #[serde(default)]
     pub frozen: f64,
+    /// Time of all cores of this host that was not idle, as a share of all of it: by whomever it was used.
+    #[serde(default)]
+    pub host_busy: f64,
     /// CPU time of the threads that make, gather and save the load, in nanoseconds. Added up when merged.
     pub cpu_nanos: u64,
 }
@@ -53,6 +56,7 @@ impl ClientLoad {
             descriptors: self.descriptors.max(other.descriptors),
             ports: self.ports.max(other.ports),
             frozen: self.frozen.max(other.frozen),
+            host_busy: self.host_busy.max(other.host_busy),
             cpu_nanos: self.cpu_nanos.saturating_add(other.cpu_nanos),
         }
     }
@@ -71,6 +75,7 @@ impl ClientLoad {
             descriptors: self.descriptors.max(later.descriptors),
             ports: self.ports.max(later.ports),
             frozen: weighed(self.frozen, later.frozen),
+            host_busy: weighed(self.host_busy, later.host_busy),
             cpu_nanos: self.cpu_nanos.saturating_add(later.cpu_nanos),
         }
     }

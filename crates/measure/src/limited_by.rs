@@ -109,8 +109,10 @@ const LINK_BYTES: u64 = 14_600;
 const MOST: f64 = 0.5;
 /// Share of its time for which a client that could not do its work was kept from it by others.
 const TAKEN_MIN: f64 = 0.05;
-/// Share of operations, or of the slots' time, that may go to operations that fail.
+/// Share of operations that may fail.
 const FAILED_MAX: f64 = 0.1;
+/// Share of the slots' time that may go to operations that fail, and to pauses after them.
+const FAILING_MAX: f64 = 0.25;
 /// Slots of which less than this share is in flight on average wait for their next operation, not for the target.
 const IDLE_SHARE: f64 = 0.25;
 /// Spread of service times (`evidence/order.rs`) up to which transfers are even.
@@ -278,7 +280,7 @@ impl Summary {
         let tally = &self.stats.measured;
         let failed = tally.failed.saturating_add(self.overdue());
         let ended = tally.completed().saturating_add(self.overdue());
-        let slots_fail = !model.is_open() && failed > 0 && self.failing_share() > MOST;
+        let slots_fail = !model.is_open() && failed > 0 && self.failing_share() > FAILING_MAX;
         failed as f64 > FAILED_MAX * ended as f64 || slots_fail
     }
 
@@ -314,6 +316,8 @@ impl Summary {
         }
         match self.queueing_odds().conclusion() {
             Queueing::Queued => LimitedBy::Target,
+            // More slots find no core on a host that has none left, be it for the client or for a target that shares it.
+            Queueing::Independent if self.limits.share(self.limits.host_full) > MOST => LimitedBy::NotDetermined,
             Queueing::Independent => LimitedBy::Concurrency,
             Queueing::Unknown => LimitedBy::NotDetermined,
         }
@@ -397,6 +401,7 @@ mod tests {
         descriptors: 0.0,
         ports: 0.0,
         frozen: 0.0,
+        host_busy: 0.0,
         cpu_nanos: 0,
     };
 

@@ -52,6 +52,8 @@ const LATENESS_MAX_SHARE: f64 = 0.05;
 const SECONDS_MIN: f64 = 0.2;
 /// Share of descriptors or local ports in use from which there are too few.
 const RESOURCES_MAX: f64 = 0.95;
+/// Share of the time of all cores from which on this host has none to spare.
+const HOST_FULL_MIN: f64 = 0.95;
 /// Share of an interval for which a thread was kept from running altogether.
 const FROZEN_MAX: f64 = 0.1;
 
@@ -88,6 +90,9 @@ pub struct LimitTally {
     pub host_delay: f64,
     /// Time that the quota of its control group took.
     pub throttled: f64,
+    /// All cores of this host were in use.
+    #[serde(default)]
+    pub host_full: f64,
     /// Seconds of CPU time of the busiest thread.
     pub busy: f64,
     /// Highest busy share of a thread.
@@ -125,6 +130,7 @@ impl LimitTally {
         let (frozen, waited) = (load.frozen - load.throttled, load.run_delay - load.throttled);
         let shared = waited > RUN_DELAY_MAX || load.steal > STEAL_MAX || frozen > FROZEN_MAX;
         self.host += seconds * f64::from(shared);
+        self.host_full += seconds * f64::from(load.host_busy > HOST_FULL_MIN);
         self.frozen += seconds * load.frozen;
         self.throttled += seconds * load.throttled;
         // A thread with time to spare delays what is waiting when it gets its core late: all operations where a full round of

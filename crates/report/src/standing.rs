@@ -71,6 +71,10 @@ pub fn because(run: &SavedRun) -> String {
             Some(reached) => format!("the schedule asked for no more, but {reached}"),
             None => "the schedule asked for no more".into(),
         },
+        LimitedBy::NotDetermined if limits.share(limits.host_full) > MOSTLY => {
+            "operations did not wait for each other at the target, and this host has no core left to serve more at once"
+                .into()
+        }
         LimitedBy::NotDetermined => {
             let Model::Closed { concurrency } = run.begin.model else { return "nothing shows it".into() };
             let (slots, more) = (plural(concurrency, "slot"), concurrency.saturating_mul(2));
@@ -205,6 +209,9 @@ fn silence(run: &SavedRun) -> u64 {
 
 /// A median response time up to which every second should see answers: a tenth of one.
 const QUICK_NANOS_MAX: u64 = 100_000_000;
+
+/// Share of the time that is most of it.
+const MOSTLY: f64 = 0.5;
 
 /// Share of the slots' time from which on what they spent on failures is told of.
 const FAILING_SHARE_MIN: f64 = 0.05;

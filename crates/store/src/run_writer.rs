@@ -123,10 +123,21 @@ pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {
 }
 
 /// All shares of a client's load.
-pub(crate) fn shares(client: &ClientLoad) -> [f64; 9] {
-    let ClientLoad { busy, unread, run_delay, steal, throttled, nic, descriptors, ports, frozen, cpu_nanos: _ } =
-        *client;
-    [busy, unread, run_delay, steal, throttled, nic, descriptors, ports, frozen]
+pub(crate) fn shares(client: &ClientLoad) -> [f64; 10] {
+    let ClientLoad {
+        busy,
+        unread,
+        run_delay,
+        steal,
+        throttled,
+        nic,
+        descriptors,
+        ports,
+        frozen,
+        host_busy,
+        cpu_nanos: _,
+    } = *client;
+    [busy, unread, run_delay, steal, throttled, nic, descriptors, ports, frozen, host_busy]
 }
 
 #[cfg(test)]

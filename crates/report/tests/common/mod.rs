@@ -279,6 +279,7 @@ const CALM: ClientLoad = ClientLoad {
     descriptors: 0.01,
     ports: 0.01,
     frozen: 0.0,
+    host_busy: 0.6,
     cpu_nanos: 431_000_000,
 };
 
