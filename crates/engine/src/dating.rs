@@ -26,11 +26,9 @@ const DRIFT_PART: u32 = 1000;
 pub(crate) struct Dating {
     turns: Turns,
     every: u32,
-    /// Reads until the next look at whether one is dated.
+    /// Number of reads until the next check whether one is to be dated.
     countdown: u32,
-    /// For how many reads the one stands that is to be dated.
-    stands_for: u32,
-    /// Looks until the part is set anew.
+    /// Number of checks until `every` is computed again.
     left: u32,
     block_began: Instant,
     sample: Option<ReadSample>,
@@ -45,7 +43,6 @@ impl Dating {
             turns: Turns::start(),
             every: 1,
             countdown: 1,
-            stands_for: 1,
             left: BLOCK,
             block_began: now,
             sample: None,
@@ -53,16 +50,16 @@ impl Dating {
         }
     }
 
-    /// Whether the read that follows is to be dated.
+    /// Returns for how many reads the following one stands, if it is to be dated.
     #[inline]
-    pub fn is_due(&mut self, clock: &MonotonicClock) -> bool {
+    pub fn due(&mut self, clock: &MonotonicClock) -> Option<u32> {
         self.sample = None;
         self.countdown -= 1;
-        self.countdown == 0 && self.look(clock.now())
+        if self.countdown == 0 { self.look(clock.now()) } else { None }
     }
 
     #[cold]
-    fn look(&mut self, now: Instant) -> bool {
+    fn look(&mut self, now: Instant) -> Option<u32> {
         let stands_for = self.turns.look(now, self.every);
         self.left -= 1;
         if self.left == 0 {
@@ -72,15 +69,14 @@ impl Dating {
             (self.left, self.block_began) = (BLOCK, now);
         }
         self.countdown = self.every;
-        self.stands_for = stands_for.unwrap_or(0);
-        stands_for.is_some()
+        stands_for
     }
 
-    /// A read has brought bytes, the newest of which came at that wall time, if that is known.
-    pub fn read(&mut self, came: Option<Duration>, clock: &MonotonicClock) {
+    /// A read that stands for so many has brought bytes, the newest of which came at that wall time, if that is known.
+    pub fn read(&mut self, came: Option<Duration>, stands_for: u32, clock: &MonotonicClock) {
         let waited = self.clocks.waited(clock.now(), sys::clock::realtime(), came);
         self.sample = came.map(|_| match waited {
-            Some(waited) => ReadSample::Dated { nanos: waited.as_nanos() as u64, stands_for: self.stands_for },
+            Some(waited) => ReadSample::Dated { nanos: waited.as_nanos() as u64, stands_for },
             None => ReadSample::Discarded,
         });
     }
@@ -174,10 +170,10 @@ mod tests {
         let mut dating = Dating::start(&clock);
         let (mut dated, mut stand_for) = (0, 0);
         for _ in 0..20_000 {
-            if dating.is_due(&clock) {
+            if let Some(stands_for) = dating.due(&clock) {
                 dated += 1;
-                stand_for += dating.stands_for;
-                dating.read(None, &clock);
+                stand_for += stands_for;
+                dating.read(None, stands_for, &clock);
             }
         }
         assert!((20_000 / 64..5000).contains(&dated), "{dated}");

@@ -261,12 +261,12 @@ impl Summary {
     /// Whether the client took so much of a closed run's time that the slots did less.
     fn is_slowed(&self, client: ClientPart) -> bool {
         let limits = &self.limits;
-        let sends = self.measured.traffic.sent_body > self.measured.traffic.body;
-        let stopped = limits.share(limits.frozen.max(limits.throttled)).max(client.stalled_share);
-        // Nobody has time to spare who waits for a core for most of it.
+        // A client that waits for a core most of the time has none to spare.
         if limits.share(limits.host_delay) > MOST {
             return true;
         }
+        let sends = self.measured.traffic.sent_body > self.measured.traffic.body;
+        let stopped = limits.share(limits.frozen.max(limits.throttled)).max(client.stalled_share);
         // Where only responses move, the time for which they wait unread is all that the client can add.
         let counted = client.service_share.is_none() || sends;
         let seen = if counted { limits.share(limits.cpu.max(limits.taken)) } else { 0.0 };

@@ -44,7 +44,7 @@ const ROUNDS_MIN: u64 = 2;
 const HANGING_PART: u64 = 2;
 
 impl Hanging {
-    /// Whether the target had stopped to serve.
+    /// Returns true if the target had stopped serving.
     fn is_outage(&self, slots: Option<u64>) -> bool {
         let needed = slots.unwrap_or(OPERATIONS_MIN).min(OPERATIONS_MIN);
         let most = self.operations.saturating_mul(HANGING_PART) >= self.in_flight;
@@ -83,17 +83,15 @@ pub fn seconds(of: impl IntoIterator<Item = Second>, slots: Option<u64>, usual: 
     let last = hanging.filter(|hanging| hanging.is_outage(slots)).map(|hanging| {
         let served = seconds.iter().rposition(|second| !second.is_silent()).map_or(0, |at| at + 1);
         let silent = seconds.split_off(served);
-        // Nobody knows of more than one failed operation of each slot.
-        Failing { seconds: hanging.longest.max(Failing::of(&silent).map_or(0, |time| time.seconds)), failed: u64::MAX }
+        hanging.longest.max(Failing::of(&silent).map_or(0, |time| time.seconds))
     });
     let needed = slots.map_or(OPERATIONS_MIN, |slots| slots.saturating_mul(ROUNDS_MIN).min(OPERATIONS_MIN));
     let silent = seconds.chunk_by(|a, b| a.is_silent() == b.is_silent()).filter(|time| time[0].is_silent());
-    let mut times: Vec<Failing> = silent.filter_map(Failing::of).collect();
+    let times: Vec<Failing> = silent.filter_map(Failing::of).collect();
     let serving = (seconds.len() as u64).saturating_sub(sum(times.iter().map(|time| time.seconds))).max(1);
-    times.extend(last);
-    let missing = |time: &Failing| time.seconds.saturating_sub(usual).saturating_mul(ok) / serving;
-    let counts = |time: &&Failing| time.failed >= needed && missing(time) >= OPERATIONS_MIN;
-    sum(times.iter().filter(counts).map(|time| time.seconds))
+    let are_missing = |seconds: &u64| seconds.saturating_sub(usual).saturating_mul(ok) / serving >= OPERATIONS_MIN;
+    let failing = times.iter().filter(|time| time.failed >= needed).map(|time| time.seconds);
+    sum(failing.chain(last).filter(are_missing))
 }
 
 #[cfg(test)]

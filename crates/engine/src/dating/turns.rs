@@ -76,7 +76,7 @@ mod tests {
         Instant::from_nanos(ms * 1_000_000)
     }
 
-    /// How many of the milliseconds of ten seconds are dated.
+    /// Returns the number of looks that are dated, and the number of reads that these stand for.
     fn dated(turns: &mut Turns, every: u32, looks: impl Iterator<Item = u64>) -> (usize, u64) {
         let weights: Vec<u32> = looks.filter_map(|ms| turns.look(at(ms), every)).collect();
         (weights.len(), weights.into_iter().map(u64::from).sum())

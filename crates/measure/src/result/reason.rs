@@ -34,7 +34,7 @@ pub enum Reason {
         dropped: u64,
         /// Operations without a byte of a response at the end.
         hanging: u64,
-        /// How most of those that failed did; `None` when no one way is that of most.
+        /// Most frequent failure; `None` if no cause accounts for more than half of the attempts.
         mostly: Option<MostFailures>,
     },
     /// A target that had served failed everything for a time.
@@ -66,7 +66,7 @@ pub enum Reason {
     CutOff(CutOff),
 }
 
-/// How most attempts failed.
+/// Most frequent failure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MostFailures {
     /// The cause.
@@ -76,7 +76,7 @@ pub struct MostFailures {
 }
 
 impl MostFailures {
-    /// Of what was counted; `None` when no cause is that of most attempts.
+    /// Returns the cause of more than half of the attempts, if there is one.
     pub(super) fn of(tally: &Tally) -> Option<Self> {
         let is_most = |count: u64| count > tally.attempts / 2;
         let (cause, _) = tally.causes.nonzero().find(|(_, count)| is_most(*count))?;

@@ -30,7 +30,7 @@ pub enum Outcome {
     Failed(String),
     /// The figures can not be used.
     Error(String),
-    /// What was to be run was cut off, and the program exits with an error.
+    /// The run was cut off, and the program exits with an error.
     CutOff(String),
     /// Nothing ended that could decide it.
     Skipped(String),

@@ -270,7 +270,7 @@ pub struct Client {
     pub nic_max_share: f64,
     /// Share of the service time for which responses waited unread in the client; null where it was not measured.
     pub unread_share: Option<f64>,
-    /// Whether that is a lower bound: some of the sampled responses did not fit one segment.
+    /// True if that is a lower bound, because some of the sampled responses did not fit one segment.
     pub unread_is_lower_bound: bool,
     /// Responses on which it was measured.
     pub unread_samples: u64,

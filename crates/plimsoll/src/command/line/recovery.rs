@@ -43,7 +43,7 @@ pub struct Recovery {
     before: Option<u64>,
 }
 
-/// What a target is like after a level that failed.
+/// State of the target after a failed level.
 #[derive(Clone, Copy, Debug)]
 pub enum Recovered {
     /// As fast as before.
