@@ -120,9 +120,9 @@ impl EpollNetwork {
     }
 
     #[cold]
-    fn recv_dated(&mut self, socket: &Socket, room: &mut [u8], stands_for: u32) -> io::Result<usize> {
+    fn recv_dated(&mut self, socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
         let (bytes, came) = socket.recv_dated(room)?;
-        self.dating.read(came, stands_for, &self.clock);
+        self.dating.read(came, &self.clock);
         Ok(bytes)
     }
 
@@ -195,10 +195,7 @@ impl Network for EpollNetwork {
 
     #[inline]
     fn recv(&mut self, socket: &mut Socket, room: &mut [u8]) -> io::Result<usize> {
-        match self.dating.due(&self.clock) {
-            Some(stands_for) => self.recv_dated(socket, room, stands_for),
-            None => socket.recv(room),
-        }
+        if self.dating.is_due(&self.clock) { self.recv_dated(socket, room) } else { socket.recv(room) }
     }
 
     #[inline]

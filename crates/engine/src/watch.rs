@@ -5,7 +5,7 @@
 
 use crate::cgroup::CpuQuota;
 use crate::proc_file::ProcFile;
-use measure::{Interval, Label};
+use measure::{ClientLoad, Interval, Label};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs;
 use std::time::{Duration, Instant};
@@ -86,14 +86,21 @@ impl HostWatch {
         load.descriptors = (open as f64 / self.descriptors_max).max(by_slots);
         let opened = interval.stats.connections.hosts.iter().map(|host| (&host.host, host.opened));
         load.ports = self.ports.in_use(now, opened, open) as f64 / self.ports_max;
-        // The counter adds up cores of all processes of the group. No thread of this one was kept from running for longer than
-        // it waited for a core, where the kernel counts that.
         let throttled = readings.throttled_nanos.saturating_sub(self.last.throttled_nanos) as f64 / 1e9 / elapsed;
-        let waited = if load.run_delay > 0.0 { load.run_delay } else { 1.0 - load.busy };
-        load.throttled = throttled.min(waited.clamp(0.0, 1.0));
+        load.throttled = throttled_of_a_thread(throttled, load);
         // The threads that make the load have told theirs; this one's work belongs to the client as well.
         load.cpu_nanos += readings.cpu_nanos.saturating_sub(self.last.cpu_nanos);
         (self.last, self.at) = (readings, now);
+    }
+}
+
+/// Time for which the quota kept the thread from running that waited longest for a core, as a share of the interval. The counter adds
+/// up all cores and processes of the group; the waits of all threads tell what part of them was for the quota. Where the kernel does
+/// not count waits, a thread was not kept for longer than it was idle.
+fn throttled_of_a_thread(throttled: f64, load: &ClientLoad) -> f64 {
+    match load.run_delay_sum > 0.0 {
+        true => (throttled / load.run_delay_sum).min(1.0) * load.run_delay,
+        false => throttled.min((1.0 - load.busy).clamp(0.0, 1.0)),
     }
 }
 

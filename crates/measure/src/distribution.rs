@@ -263,6 +263,14 @@ impl Distribution {
         })
     }
 
+    /// The sum of the values above a bound, by the values of their buckets.
+    #[must_use]
+    pub fn sum_beyond(&self, bound: f64) -> u128 {
+        let value = |recorded: u64| recorded.clamp(self.moments.min, self.moments.max);
+        let above = self.recorded().filter(|(recorded, _)| value(*recorded) as f64 > bound);
+        above.fold(0, |sum, (recorded, count)| sum + u128::from(value(recorded)) * u128::from(count))
+    }
+
     /// The histogram itself, for files that hold one; `None` without values.
     #[must_use]
     pub fn histogram(&self) -> Option<&Histogram<u64>> {

@@ -18,6 +18,9 @@ pub struct ClientLoad {
     pub unread: f64,
     /// Time for which a thread of the run loop was ready to run and had no core, as a share of the interval.
     pub run_delay: f64,
+    /// The same of all threads of the run loop together. Added up when merged.
+    #[serde(default)]
+    pub run_delay_sum: f64,
     /// Time that the hypervisor gave to others, as a share of the interval.
     pub steal: f64,
     /// Time for which the quota of this client's control group kept it from running, as a share of the interval. It is a
@@ -50,6 +53,7 @@ impl ClientLoad {
             busy: busier.busy,
             unread: busier.unread,
             run_delay: self.run_delay.max(other.run_delay),
+            run_delay_sum: self.run_delay_sum + other.run_delay_sum,
             steal: self.steal.max(other.steal),
             throttled: self.throttled.max(other.throttled),
             nic: self.nic.max(other.nic),
@@ -69,6 +73,7 @@ impl ClientLoad {
             busy: weighed(self.busy, later.busy),
             unread: weighed(self.unread, later.unread),
             run_delay: weighed(self.run_delay, later.run_delay),
+            run_delay_sum: weighed(self.run_delay_sum, later.run_delay_sum),
             steal: weighed(self.steal, later.steal),
             throttled: weighed(self.throttled, later.throttled),
             nic: weighed(self.nic, later.nic),

@@ -109,6 +109,8 @@ const LINK_BYTES: u64 = 14_600;
 const MOST: f64 = 0.5;
 /// Share of its time for which a client that could not do its work was kept from it by others.
 const TAKEN_MIN: f64 = 0.05;
+/// Up to this factor of what the first operations took, a target with all slots in use is as fast as with few of them.
+const SLOWER_MAX: f64 = 1.5;
 /// Share of operations that may fail.
 const FAILED_MAX: f64 = 0.1;
 /// Share of the slots' time that may go to operations that fail, and to pauses after them.
@@ -165,8 +167,7 @@ impl Summary {
         }
         let missed = model.is_open() && self.misses();
         let refused = tally.classes.get(AttemptClass::ClientResource) as f64;
-        let short = limits.share(limits.resources) > CLIENT_MAX;
-        if refused > MISSED_MAX * tally.attempts as f64 || (missed && short) {
+        if refused > MISSED_MAX * tally.attempts as f64 || (missed && self.lacks_resources(model)) {
             return LimitedBy::ClientResources;
         }
         match *model {
@@ -176,6 +177,10 @@ impl Summary {
             Model::Open { .. } if self.fails(model) => LimitedBy::Target,
             Model::Open { .. } if self.fills_link() => LimitedBy::Link,
             Model::Open { .. } => LimitedBy::Rate,
+            // A target that serves nothing is no faster for a faster client.
+            Model::Closed { .. } if tally.ok == 0 && self.fails(model) && !self.client_stood_still() => {
+                LimitedBy::Target
+            }
             Model::Closed { .. } if self.is_slowed(client) => self.of_the_client(),
             Model::Closed { .. } if self.fails(model) => LimitedBy::Target,
             Model::Closed { .. } if self.fills_link() => LimitedBy::Link,
@@ -206,11 +211,34 @@ impl Summary {
 
     /// Unfinished operations that had waited longer than any that ends well usually takes.
     fn overdue(&self) -> u64 {
-        let healthy = self.all.response.quantile(0.99).map_or(0, |usual| {
-            let (above, _) = self.all.unfinished_wait.beyond(2.0 * usual as f64);
-            self.all.unfinished_wait.count() - above
-        });
+        let (overdue, _) = self.all.unfinished_wait.beyond(self.overdue_from());
+        let healthy = self.all.unfinished_wait.count() - overdue;
         self.stats.measured.unfinished.saturating_sub(healthy)
+    }
+
+    /// The wait from which an unfinished operation is overdue, in nanoseconds: any where none succeeded.
+    fn overdue_from(&self) -> f64 {
+        self.all.response.quantile(0.99).map_or(-1.0, |usual| 2.0 * usual as f64)
+    }
+
+    /// Whether descriptors or local ports were too few for an open run. Where they allowed too few slots, these are the limit as long as
+    /// the target takes no longer for its operations than with few of them: one that makes them wait, or hangs, fills any number.
+    fn lacks_resources(&self, model: &Model) -> bool {
+        let Model::Open { in_flight_max } = *model else { return false };
+        let slots_full = self.in_flight_peak >= in_flight_max;
+        self.limits.share(self.limits.resources) > CLIENT_MAX && !(slots_full && self.slows_down(in_flight_max))
+    }
+
+    /// Whether operations take longer with so many in flight than the first ones did.
+    fn slows_down(&self, in_flight: u64) -> bool {
+        let opening = &self.evidence.edges.opening;
+        let sum: u128 = opening.iter().map(|op| u128::from(op.end.nanos_since(op.sent))).sum();
+        let first = (!opening.is_empty()).then(|| sum as f64 / opening.len() as f64);
+        // The first ones may have met a cold start.
+        let usual = self.all.service.quantile(0.5).map(|nanos| nanos as f64);
+        let unloaded = first.into_iter().chain(usual).reduce(f64::min).unwrap_or(0.0);
+        let loaded = in_flight as f64 * 1e9 / self.completed_rate().unwrap_or_default();
+        loaded > SLOWER_MAX * unloaded
     }
 
     /// Who kept operations of an open run from ending.
@@ -261,8 +289,8 @@ impl Summary {
     /// Whether the client took so much of a closed run's time that the slots did less.
     fn is_slowed(&self, client: ClientPart) -> bool {
         let limits = &self.limits;
-        // A client that waits for a core most of the time has none to spare.
-        if limits.share(limits.host_delay) > MOST {
+        // Where client and target share a host on which threads wait for a core most of the time, the target waits as well.
+        if self.shares_host && limits.share(limits.host_delay) > MOST {
             return true;
         }
         let sends = self.measured.traffic.sent_body > self.measured.traffic.body;
@@ -280,19 +308,19 @@ impl Summary {
         let tally = &self.stats.measured;
         let failed = tally.failed.saturating_add(self.overdue());
         let ended = tally.completed().saturating_add(self.overdue());
-        let slots_fail = !model.is_open() && failed > 0 && self.failing_share() > FAILING_MAX;
+        let slots_fail = failed > 0 && self.failing_share(model) > FAILING_MAX;
         failed as f64 > FAILED_MAX * ended as f64 || slots_fail
     }
 
-    /// Share of the slots' time that went to operations which did not succeed, and to pauses after them.
+    /// Share of the slots' time that went to operations which failed or were overdue, and to pauses after them; 0 in an open run.
     #[must_use]
-    pub fn failing_share(&self) -> f64 {
-        let all = &self.all;
-        let failing =
-            [all.failed_response.moments().sum, all.unfinished_wait.moments().sum, self.stats.back_off_nanos.into()];
+    pub fn failing_share(&self, model: &Model) -> f64 {
+        let Model::Closed { concurrency } = *model else { return 0.0 };
+        let overdue = self.all.unfinished_wait.sum_beyond(self.overdue_from());
+        let failing = [self.all.failed_response.moments().sum, overdue, self.stats.back_off_nanos.into()];
         let time = failing.into_iter().fold(0, u128::saturating_add);
-        let total = time.saturating_add(all.response.moments().sum);
-        if total > 0 { time as f64 / total as f64 } else { 0.0 }
+        let slots = concurrency as f64 * self.measured.seconds * 1e9;
+        if slots > 0.0 { (time as f64 / slots).min(1.0) } else { 0.0 }
     }
 
     /// Whether the slots paused for most of the time, as they were asked to: then nothing queued.
@@ -356,11 +384,12 @@ impl Summary {
 mod tests {
     use super::*;
     use crate::clock::Instant;
-    use crate::evidence::PathSample;
+    use crate::evidence::{EdgeOp, PathSample};
     use crate::interval::{ClientLoad, Interval};
     use crate::sample::OpKind;
     use crate::timeline::Stage;
     use crate::unread::ReadSample;
+    use std::time::Duration;
 
     const OPEN: Model = Model::Open { in_flight_max: 100 };
     const CLOSED: Model = Model::Closed { concurrency: 10 };
@@ -395,6 +424,7 @@ mod tests {
         busy: 0.99,
         unread: 0.9,
         run_delay: 0.0,
+        run_delay_sum: 0.0,
         steal: 0.0,
         throttled: 0.0,
         nic: 0.0,
@@ -616,6 +646,25 @@ mod tests {
             (interval.stats.measured.scheduled, interval.stats.measured.dropped) = (100, 50);
         };
         assert_eq!(judge(OPEN, &seconds(5, full, dropped)), LimitedBy::ClientResources);
+        // All 100 slots are taken: 1,000/s at a target that takes 100 ms for each, and at one that takes 10 ms for one at a time.
+        let few = ClientLoad { descriptors: 1.0, ..ClientLoad::default() };
+        let slots = |service_ms: u64, first_ms: u64| {
+            let run = seconds(5, few, |interval| {
+                dropped(interval);
+                interval.in_flight_peak = 100;
+                interval.stats.measured.ok = 100_000 / service_ms;
+                interval.stats.kind_mut(OpKind::Get).service.record_many(service_ms * 1_000_000, 100);
+                let (sent, end) = (interval.start, interval.start + Duration::from_millis(first_ms));
+                interval.evidence.edges.opening = vec![EdgeOp { sent, end, sort: Sort { kind: OpKind::Get, size: 0 } }];
+            });
+            judge(OPEN, &run)
+        };
+        assert_eq!((slots(100, 100), slots(1000, 10)), (LimitedBy::ClientResources, LimitedBy::Target));
+        let hangs = seconds(5, few, |interval| {
+            dropped(interval);
+            interval.in_flight_peak = 100;
+        });
+        assert_eq!(judge(OPEN, &hangs), LimitedBy::Target);
         let refused = |interval: &mut Interval| {
             interval.stats.measured.attempts = 100;
             for _ in 0..2 {
@@ -636,6 +685,30 @@ mod tests {
             interval.stats.back_off_nanos = 9_900_000_000;
             (interval.stats.measured.failed, interval.stats.measured.started) = (4, 4);
         }
+        assert_eq!(judge(CLOSED, &run), LimitedBy::Target);
+    }
+
+    /// Ten slots that pause for 1 s between operations of 10 ms; one runs into a timeout of 30 s. And downloads that the end cuts off.
+    #[test]
+    fn failures_are_counted_on_the_time_of_all_slots() {
+        let mut run = seconds(60, ClientLoad::default(), |interval| answers(interval, 10_000_000));
+        run[40].stats.measured.failed = 1;
+        run[40].stats.kind_mut(OpKind::Get).failed_response.record(30_000_000_000);
+        let share = |run: &[Interval]| Summary::of(&CLOSED, run).failing_share(&CLOSED);
+        assert_eq!((share(&run) * 1000.0).round(), 50.0);
+        run[59].stats.kind_mut(OpKind::Get).unfinished_wait.record_many(15_000_000, 8);
+        assert_eq!((share(&run) * 1000.0).round(), 50.0, "cut off in good health");
+        run[59].stats.kind_mut(OpKind::Get).unfinished_wait.record_many(30_000_000_000, 2);
+        assert_eq!((share(&run) * 1000.0).round(), 150.0, "overdue");
+    }
+
+    /// It refuses everything at once, and its client was busy with that.
+    #[test]
+    fn a_target_that_serves_nothing_is_the_limit() {
+        let run = seconds(5, SATURATED, |interval| {
+            let tally = &mut interval.stats.measured;
+            (tally.started, tally.failed) = (1000, 1000);
+        });
         assert_eq!(judge(CLOSED, &run), LimitedBy::Target);
     }
 
@@ -685,7 +758,8 @@ mod tests {
                 interval.stats.unread.add(ReadSample::Dated { nanos: 1_000, stands_for: 1 }, 300_000, true);
             }
         });
-        assert_eq!(judge(CLOSED, &run), LimitedBy::SharedHost);
+        let at = |shares_host| Summary { shares_host, ..Summary::of(&CLOSED, &run) }.limited_by(&CLOSED);
+        assert_eq!((at(true), at(false)), (LimitedBy::SharedHost, LimitedBy::NotDetermined));
     }
 
     #[test]

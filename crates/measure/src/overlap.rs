@@ -12,6 +12,7 @@
 use crate::clock::Instant;
 use crate::evidence::Edges;
 use crate::interval::Interval;
+use crate::stats::LastEnds;
 use crate::timeline::{INTERVAL, Stage};
 
 /// Nanoseconds of an interval that counts.
@@ -171,6 +172,8 @@ impl Overlap {
             let wall = zero.saturating_add(example.at.as_nanos());
             example.at = Instant::from_nanos(wall.saturating_sub(self.origin));
         }
+        // Within a second, the runs are not aligned.
+        interval.stats.last = LastEnds::default();
         (interval.start, interval.end) = (placed.start, placed.end);
         Some(interval)
     }

@@ -400,6 +400,11 @@ impl Recorder {
         self.gauge(sample.end.max(self.gauged));
         self.in_flight -= 1;
         self.current.stats.overlap_nanos += self.timeline.overlap_nanos(sample.started, sample.end);
+        match sample.outcome {
+            OpOutcome::Ok => self.current.stats.last.ok = Some(sample.end),
+            OpOutcome::Failed(_) => self.current.stats.last.failed = Some(sample.end),
+            OpOutcome::Unfinished | OpOutcome::CutOff => {}
+        }
         let tally = self.tally(sample.intended);
         match sample.outcome {
             OpOutcome::Ok => tally.ok += 1,

@@ -8,6 +8,7 @@ pub use crate::unread::{DatedTimes, Unread};
 
 use crate::bounded;
 use crate::chains::Chains;
+use crate::clock::Instant;
 use crate::distribution::Distribution;
 use crate::enumerated;
 use crate::enumerated::{Counts, Enumerated};
@@ -16,6 +17,7 @@ use crate::outcome::{AttemptClass, Cause, Flag};
 use crate::sample::{Example, OpKind};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::time::Duration;
 
 /// Different values of one dimension that are kept when figures of threads and intervals are added up. Each thread
 /// keeps fewer (`labels.rs`), so that only many threads with values of their own, or a damaged record, have more.
@@ -355,10 +357,19 @@ impl KindStats {
     /// waiting far longer than every operation that succeeded. The others were healthy and cut off by the end of the run.
     #[must_use]
     pub fn hanging(&self) -> u64 {
-        match self.response.max() {
-            Some(slowest) => self.unanswered_wait.beyond(HANGING_FACTOR * slowest as f64).0,
-            None => self.unanswered_wait.count(),
-        }
+        self.unanswered_wait.beyond(self.hangs_from()).0
+    }
+
+    /// Those of [`KindStats::hanging`] that waited for so long at most.
+    #[must_use]
+    pub fn hanging_for_at_most(&self, wait: Duration) -> u64 {
+        let longer = self.hangs_from().max(wait.as_nanos() as f64);
+        self.hanging().saturating_sub(self.unanswered_wait.beyond(longer).0)
+    }
+
+    /// The wait above which an operation without a byte of a response hangs, in nanoseconds.
+    fn hangs_from(&self) -> f64 {
+        self.response.max().map_or(-1.0, |slowest| HANGING_FACTOR * slowest as f64)
     }
 }
 
@@ -428,6 +439,9 @@ pub struct Stats {
     /// Time for which slots of a closed run paused in the window since the target could not be reached, in nanoseconds.
     #[serde(default)]
     pub back_off_nanos: u64,
+    /// When the last operation ended that succeeded, and the last one that failed.
+    #[serde(default)]
+    pub last: LastEnds,
     /// At most one example of each cause.
     #[serde(deserialize_with = "bounded::list::<_, _, EXAMPLES_IN_RECORD>")]
     pub examples: Vec<Example>,
@@ -437,6 +451,22 @@ pub struct Stats {
     /// For how long responses waited unread in this client, on a sample.
     #[serde(default, skip_serializing_if = "Unread::is_empty")]
     pub unread: Unread,
+}
+
+/// When the last operations ended, whenever they were due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastEnds {
+    /// The last one that succeeded.
+    pub ok: Option<Instant>,
+    /// The last one that failed.
+    pub failed: Option<Instant>,
+}
+
+impl LastEnds {
+    fn merge(&mut self, other: Self) {
+        self.ok = self.ok.max(other.ok);
+        self.failed = self.failed.max(other.failed);
+    }
 }
 
 impl Stats {
@@ -455,6 +485,7 @@ impl Stats {
         self.in_flight_nanos = self.in_flight_nanos.saturating_add(other.in_flight_nanos);
         self.overlap_nanos = self.overlap_nanos.saturating_add(other.overlap_nanos);
         self.back_off_nanos = self.back_off_nanos.saturating_add(other.back_off_nanos);
+        self.last.merge(other.last);
         for example in &other.examples {
             self.keep_example(example);
         }

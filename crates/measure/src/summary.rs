@@ -52,6 +52,8 @@ pub struct Summary {
     pub evidence: Evidence,
     /// Operations that marked ones would have overtaken had they been independent (`evidence/order.rs`).
     pub overtaking_expected: f64,
+    /// Whether client and target ran on one host.
+    pub shares_host: bool,
     /// What other numbers of slots reached after the run; `None` unless that was asked for.
     pub probes: Option<Probes>,
 }

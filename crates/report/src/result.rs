@@ -5,12 +5,14 @@
 use crate::escape::escape;
 use crate::load_line::{FoundWord, LoadLine};
 use crate::number::{byte_rate, count, plural, rate, seconds, share, time};
+use measure::books::sum;
 use measure::objective::{Judged, Judgement, Metric};
-use measure::outage::{self, Hanging, Second};
+use measure::outage::{self, Second, Silence};
 use measure::outcome::Cause;
 use measure::result::{CutOff, Ending, Evidence, MostFailures, Reason};
 use measure::timeline::INTERVAL;
-use measure::{Model, Objective, ResultWord, RunResult, Stage};
+use measure::{Instant, Model, Objective, ResultWord, RunResult, Stage};
+use std::time::Duration;
 use store::{EndReason, Point, SavedRun};
 
 /// The result of a saved run.
@@ -21,7 +23,7 @@ pub fn of(run: &SavedRun) -> RunResult {
         model: run.begin.model,
         objectives: &run.begin.objectives,
         ending: &ending(run),
-        outage_seconds: outage_seconds(run),
+        outage: outage(run),
         accept_not_enough_data: run.begin.accept_not_enough_data,
     })
 }
@@ -41,17 +43,29 @@ fn ending(run: &SavedRun) -> Ending {
     }
 }
 
+/// The intervals of the measured window.
+fn window(run: &SavedRun) -> impl DoubleEndedIterator<Item = &Point> {
+    run.points.iter().filter(|point| point.stage == Stage::Measured)
+}
+
 /// The whole seconds of the measured window. A last one that was cut short has fewer operations for that reason alone.
 pub(crate) fn whole_seconds(run: &SavedRun) -> impl Iterator<Item = &Point> {
-    run.points.iter().filter(|point| point.stage == Stage::Measured && point.end.since(point.start) >= INTERVAL)
+    window(run).filter(|point| is_whole(point))
+}
+
+/// Whether an interval is a second long.
+pub(crate) fn is_whole(point: &Point) -> bool {
+    point.end.since(point.start) >= INTERVAL
 }
 
 /// Share of a second for which the client was kept from running, from which on it saw too little of it.
 const KEPT_MAX: f64 = 0.5;
 /// Operations that succeed usually take as long as this quantile.
 const USUAL: f64 = 0.9;
+/// Waits are recorded to three digits.
+const RESOLUTION: f64 = 1e-3;
 
-fn outage_seconds(run: &SavedRun) -> u64 {
+fn outage(run: &SavedRun) -> Duration {
     let slots = match run.begin.model {
         Model::Closed { concurrency } => Some(concurrency),
         Model::Open { .. } => None,
@@ -62,19 +76,42 @@ fn outage_seconds(run: &SavedRun) -> u64 {
         longest: point.failed_max_nanos / INTERVAL.as_nanos() as u64,
     };
     // A client that did not run has nothing to say about the target.
-    let saw = |point: &&Point| point.ok > 0 || point.client.frozen.max(point.client.throttled) < KEPT_MAX;
-    let usual = run.summary().all.response.quantile(USUAL).unwrap_or(0) / INTERVAL.as_nanos() as u64;
-    outage::seconds(whole_seconds(run).filter(saw).map(second), slots, usual, hanging(run))
+    let saw = |point: &&Point| point.ok > 0 || !was_kept(point);
+    let ok = window(run).fold(0_u64, |ok, point| ok.saturating_add(point.ok));
+    let seconds = whole_seconds(run).filter(saw).map(second);
+    outage::length(seconds, ok, slots, usual(run), silence(run).unwrap_or_default())
 }
 
-fn hanging(run: &SavedRun) -> Option<Hanging> {
+/// Whether this client was kept from running for most of the interval.
+fn was_kept(point: &Point) -> bool {
+    point.client.frozen.max(point.client.throttled) >= KEPT_MAX
+}
+
+/// How long operations that succeed usually take.
+fn usual(run: &SavedRun) -> Duration {
+    Duration::from_nanos(run.summary().all.response.quantile(USUAL).unwrap_or(0))
+}
+
+/// What came after the last sign that the target served; `None` when this client was kept from seeing it.
+fn silence(run: &SavedRun) -> Option<Silence> {
     let all = &run.summary().all;
-    let last = run.points.iter().rev().find(|point| point.stage == Stage::Measured)?;
-    let longest = all.unanswered_wait.max()? / INTERVAL.as_nanos() as u64;
-    (last.client.frozen.max(last.client.throttled) < KEPT_MAX).then(|| Hanging {
-        operations: all.hanging(),
+    let last = window(run).next_back().filter(|point| !was_kept(point))?;
+    // What a target takes of an upload it serves. Operations that succeed in the drain are measured.
+    let serves = |point: &&Point| point.ok > 0 || point.body_bytes > 0 || point.sent_body_bytes > 0;
+    let at = run.points.iter().rposition(|point| serves(&point))?;
+    let (point, after) = (&run.points[at], &run.points[at..]);
+    let (earliest, sign) = point.last.ok.map_or((point.start, point.end), |ok| (ok, ok));
+    let end = run.points.last()?.end.max(run.end.as_ref().map_or(Instant::ZERO, |end| end.at));
+    // An operation that hangs may have been sent just before the last one that succeeded ended.
+    let since = Duration::from_nanos(end.nanos_since(earliest)) + usual(run);
+    let failed = after.iter().filter_map(|point| point.last.failed).max().map(|failed| failed.min(last.end));
+    Some(Silence {
+        time: Duration::from_nanos(end.nanos_since(sign)),
+        hanging: all.hanging_for_at_most(since.mul_f64(1.0 + RESOLUTION)),
         in_flight: last.in_flight,
-        longest,
+        failing: failed.map_or(Duration::ZERO, |failed| Duration::from_nanos(failed.nanos_since(sign))),
+        failed: sum(after.iter().map(|point| point.failed.saturating_sub(point.failed_by_client))),
+        longest: Duration::from_nanos(after.iter().map(|point| point.failed_max_nanos).max().unwrap_or(0)),
     })
 }
 
@@ -106,16 +143,21 @@ pub fn text(reason: &Reason) -> String {
         Reason::NothingSucceeded { failed, dropped, hanging, mostly } => {
             nothing_succeeded((*failed, *mostly), *dropped, *hanging)
         }
-        Reason::Outage { seconds: length } => {
-            format!("outage: for {} operations failed or hung, and none succeeded", seconds(*length as f64))
+        Reason::Outage { length } => {
+            format!("outage: for {} operations failed or hung, and none succeeded", seconds(length.as_secs_f64()))
         }
         Reason::Missed(judged) => format!("{} missed: {}", judged.objective, measured(judged)),
         Reason::NotEnoughData(judged) => not_enough_data(judged),
-        Reason::ClientMissed { operations, of } => format!(
-            "this client did not start {} of {} in time ({}): use more cores or a lower rate",
+        Reason::ClientMissed { operations, of, lacks_resources } => format!(
+            "this client did not start {} of {} in time ({}): {}",
             count(*operations),
             plural(*of, "operation"),
-            share(*operations as f64 / (*of).max(1) as f64)
+            share(*operations as f64 / (*of).max(1) as f64),
+            if *lacks_resources {
+                "raise its limit of descriptors (`plimsoll doctor` shows how)"
+            } else {
+                "use more cores or a lower rate"
+            }
         ),
         Reason::ClientResources { attempts, of } => format!(
             "this client lacked descriptors or local ports for {} of {}: `plimsoll doctor` shows how to raise the limits",

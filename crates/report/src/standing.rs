@@ -2,12 +2,14 @@
 
 use crate::escape::escape;
 use crate::number::{count, plural, rate, seconds, share, time, were};
-use crate::result::whole_seconds;
+use crate::result::{is_whole, whole_seconds};
+use measure::evidence::queueing::Queueing;
 use measure::evidence::{Probe, Probes};
 use measure::labels::VALUES_OF_A_THREAD;
+use measure::limits::LimitTally;
 use measure::statistics::steadiness::{self, Steadiness};
 use measure::stats::Dimension;
-use measure::{Label, LimitedBy, Model};
+use measure::{Label, LimitedBy, Model, Stage};
 use store::{Point, SavedRun};
 
 /// What limited the run.
@@ -59,8 +61,8 @@ pub fn because(run: &SavedRun) -> String {
         LimitedBy::ClientResources => {
             "this client ran out of descriptors or local ports: `plimsoll doctor` shows how to raise them".into()
         }
-        LimitedBy::SharedHost if limits.frozen >= FROZEN_SECONDS_MIN => {
-            format!("this client was stopped for {}: its process, or the machine under it", seconds(limits.frozen))
+        LimitedBy::SharedHost if frozen(limits) > limits.host_delay / 2.0 => {
+            format!("this client was stopped for {}: its process, or the machine under it", seconds(frozen(limits)))
         }
         LimitedBy::SharedHost => "this client waited for cores that others used".into(),
         LimitedBy::Concurrency => match run.summary().probes.and_then(|probes| probes.higher) {
@@ -71,7 +73,7 @@ pub fn because(run: &SavedRun) -> String {
             Some(reached) => format!("the schedule asked for no more, but {reached}"),
             None => "the schedule asked for no more".into(),
         },
-        LimitedBy::NotDetermined if limits.share(limits.host_full) > MOSTLY => {
+        LimitedBy::NotDetermined if run.summary().queueing_odds().conclusion() == Queueing::Independent => {
             "operations did not wait for each other at the target, and this host has no core left to serve more at once"
                 .into()
         }
@@ -204,14 +206,18 @@ fn silence(run: &SavedRun) -> u64 {
         came == [0; 4] && point.in_flight > 0 && point.client.frozen == 0.0
     };
     let quick = median.is_some_and(|nanos| nanos <= QUICK_NANOS_MAX);
-    if quick { whole_seconds(run).filter(is_silent).count() as u64 } else { 0 }
+    // The drain too: operations of the window end in it.
+    let seconds = || run.points.iter().filter(|point| point.stage != Stage::Warmup && is_whole(point));
+    if quick { seconds().filter(is_silent).count() as u64 } else { 0 }
 }
 
 /// A median response time up to which every second should see answers: a tenth of one.
 const QUICK_NANOS_MAX: u64 = 100_000_000;
 
-/// Share of the time that is most of it.
-const MOSTLY: f64 = 0.5;
+/// Seconds for which this client stood still, and not for a quota.
+fn frozen(limits: &LimitTally) -> f64 {
+    (limits.frozen - limits.throttled).max(0.0)
+}
 
 /// Share of the slots' time from which on what they spent on failures is told of.
 const FAILING_SHARE_MIN: f64 = 0.05;
@@ -363,7 +369,7 @@ impl std::fmt::Display for Note {
             ),
             Self::Failing { share: part } => write!(
                 f,
-                "slots spent {} of their time on operations that did not succeed, and on pauses after them",
+                "slots spent {} of their time on operations that failed or were overdue, and on pauses after them",
                 share(*part)
             ),
             Self::Frozen { seconds: length } => write!(
@@ -396,11 +402,11 @@ pub fn notes(run: &SavedRun) -> Vec<Note> {
     let seconds = run.summary().measured.seconds;
     let when = |applies: bool, note: Note| applies.then_some(note);
     notes.extend(run.damage.map(Note::Damaged));
-    let (silent, frozen) = (silence(run), run.summary().limits.frozen);
+    let (silent, frozen) = (silence(run), frozen(&run.summary().limits));
     notes.extend(when(silent > 0, Note::Silent { seconds: silent }));
     let tally = &run.summary().stats.measured;
-    let fails = !run.begin.model.is_open() && tally.failed > 0 && tally.ok > 0;
-    let failing = if fails { run.summary().failing_share() } else { 0.0 };
+    let fails = tally.failed > 0 && tally.ok > 0;
+    let failing = if fails { run.summary().failing_share(&run.begin.model) } else { 0.0 };
     notes.extend(when(failing >= FAILING_SHARE_MIN, Note::Failing { share: failing }));
     let unsaid = frozen >= FROZEN_SECONDS_MIN && limited_by(run) != LimitedBy::SharedHost;
     notes.extend(when(unsaid, Note::Frozen { seconds: frozen }));

@@ -123,11 +123,12 @@ pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {
 }
 
 /// All shares of a client's load.
-pub(crate) fn shares(client: &ClientLoad) -> [f64; 10] {
+pub(crate) fn shares(client: &ClientLoad) -> [f64; 11] {
     let ClientLoad {
         busy,
         unread,
         run_delay,
+        run_delay_sum,
         steal,
         throttled,
         nic,
@@ -137,7 +138,7 @@ pub(crate) fn shares(client: &ClientLoad) -> [f64; 10] {
         host_busy,
         cpu_nanos: _,
     } = *client;
-    [busy, unread, run_delay, steal, throttled, nic, descriptors, ports, frozen, host_busy]
+    [busy, unread, run_delay, run_delay_sum, steal, throttled, nic, descriptors, ports, frozen, host_busy]
 }
 
 #[cfg(test)]

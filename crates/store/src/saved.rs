@@ -5,6 +5,7 @@ use crate::frames::{Damage, DamageKind, FrameReader, Next};
 use crate::record::{Begin, End, EndReason, FORMAT, Record};
 use crate::run_writer::{RECORDS_FILE, shares};
 use measure::books::sum;
+use measure::stats::LastEnds;
 use measure::{ClientLoad, Distribution, Heat, Instant, Interval, Stage, Summary};
 use serde::Deserialize;
 use std::fs::File;
@@ -171,6 +172,8 @@ pub struct Point {
     pub response_p50_nanos: Option<u64>,
     /// p99 of the same.
     pub response_p99_nanos: Option<u64>,
+    /// When the last operations of it ended.
+    pub last: LastEnds,
     /// Operations in flight at its end.
     pub in_flight: u64,
     /// How loaded the client was.
@@ -195,6 +198,7 @@ impl Point {
             sent_body_bytes: interval.stats.traffic.sent_body,
             response_p50_nanos: response.quantile(0.5),
             response_p99_nanos: response.quantile(0.99),
+            last: interval.stats.last,
             in_flight: interval.in_flight,
             client: interval.client,
         }
@@ -302,7 +306,7 @@ impl SavedRun {
     }
 
     fn new(begin: Begin) -> Self {
-        let summary = Summary::default();
+        let summary = Summary { shares_host: begin.loopback, ..Summary::default() };
         Self { begin, summary, points: Vec::new(), heat: Heat::default(), end: None, torn_bytes: 0, damage: None }
     }
 

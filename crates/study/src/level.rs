@@ -66,9 +66,9 @@ pub struct Shown<'a> {
     pub client: Option<&'a str>,
     /// Why its numbers must not be used whatever the target did.
     pub unusable: Option<Unusable<'a>>,
-    /// Whether most of the service time is time in which responses waited for this client to read them, or the client did not run
-    /// for most of the level.
-    pub read_late: bool,
+    /// Whether the client makes a backlog grow: most of the service time is time in which responses waited for it to read them, it did
+    /// not run for most of the level, or its descriptors allow too few slots.
+    pub holds_up: bool,
     /// Whether any operation ended.
     pub any_ended: bool,
 }
@@ -87,7 +87,7 @@ pub fn outcome(shown: &Shown) -> Outcome {
     }
     if shown.evidence.drift == Some(Drift::Growing) {
         let why = "the backlog grows".to_owned();
-        let by_client = shown.evidence.client_behind || shown.read_late;
+        let by_client = shown.evidence.client_behind || shown.holds_up;
         return if by_client { Outcome::ClientLimited { why } } else { failed(why) };
     }
     let by_client = shown.judged.iter().find(|(_, judgement)| *judgement == Judgement::ClientLimited);
@@ -134,7 +134,7 @@ mod tests {
 
     fn shown<'a>(evidence: Evidence, judged: &'a [(Objective, Judgement)], client: Option<&'a str>) -> Shown<'a> {
         let (ended, fault, unusable) = (None, None, None);
-        Shown { evidence, judged, ended, fault, client, unusable, read_late: false, any_ended: true }
+        Shown { evidence, judged, ended, fault, client, unusable, holds_up: false, any_ended: true }
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         assert!(matches!(outcome(&wrong), Outcome::NotDecided { .. }));
         // What this client has not read looks like a backlog of the target.
         let growing = Evidence { drift: Some(Drift::Growing), ..STEADY };
-        assert!(is_limited(&outcome(&Shown { read_late: true, ..shown(growing, &[], None) })));
+        assert!(is_limited(&outcome(&Shown { holds_up: true, ..shown(growing, &[], None) })));
         assert!(!is_limited(&outcome(&shown(growing, &[], None))));
     }
 

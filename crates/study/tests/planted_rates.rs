@@ -66,7 +66,7 @@ fn level(gate: Gate, rate: f64, objectives: &[Objective], times: Times, seed: u6
         fault: None,
         client: None,
         unusable: None,
-        read_late: false,
+        holds_up: false,
         any_ended: summary.stats.measured.completed() > 0,
     })
 }

@@ -395,6 +395,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         // Readings that lie a little apart must not make a very short interval look overfull.
         interval.client.busy = (cpu_nanos.saturating_add(self.held_up_nanos) as f64 / length).min(1.0);
         interval.client.run_delay = (delay_nanos as f64 / length).min(1.0);
+        interval.client.run_delay_sum = interval.client.run_delay;
         interval.client.cpu_nanos = cpu_nanos;
         interval.client.unread = self.polls_at_once as f64 / self.polls.max(1) as f64;
         (self.used, self.polls, self.polls_at_once, self.held_up_nanos) = (used, 0, 0, 0);

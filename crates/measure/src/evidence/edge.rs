@@ -1,7 +1,7 @@
-//! The first and the last operations of the slots of a closed run.
+//! The first and the last operations of a run.
 //!
-//! The first operation of each slot is sent to an empty target. The last ones end while nothing new is started. In
-//! between, the number in flight does not change, and neither does the evidence.
+//! The first ones are sent to an empty target. In a closed run, the last ones end while nothing new is started. In between, the
+//! number in flight does not change, and neither does the evidence.
 
 use crate::bounded;
 use crate::clock::Instant;
@@ -95,13 +95,19 @@ impl EdgeWatch {
 
     #[inline]
     pub fn ended(&mut self, edges: &mut Edges, timeline: &Timeline, sample: &OpSample, size: u8) {
-        let first_end = *self.first_end.get_or_insert(sample.end);
+        self.opened(edges, sample, size);
         let closed_at = self.exhausted_at.map_or(timeline.window_end(), |at| at.min(timeline.window_end()));
-        if sample.started < first_end {
-            self.open(edges, sample, size);
-        }
         if sample.end >= closed_at && sample.started <= closed_at {
             self.close(edges, sample, size, closed_at);
+        }
+    }
+
+    /// An operation ended: one that was started before any had ended is kept.
+    #[inline]
+    pub fn opened(&mut self, edges: &mut Edges, sample: &OpSample, size: u8) {
+        let first_end = *self.first_end.get_or_insert(sample.end);
+        if sample.started < first_end {
+            self.open(edges, sample, size);
         }
     }
 

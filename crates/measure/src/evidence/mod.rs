@@ -34,7 +34,7 @@ pub struct Evidence {
     /// Measured operations by when they were due; of loads with a schedule.
     #[serde(default, skip_serializing_if = "Cohorts::is_empty")]
     pub cohorts: Cohorts,
-    /// First and last operations of the slots; closed model.
+    /// First operations, and in the closed model the last ones.
     #[serde(default, skip_serializing_if = "Edges::is_empty")]
     pub edges: Edges,
     /// How often operations overtook each other; closed model.
@@ -111,8 +111,8 @@ impl Collector {
     /// An operation was taken, with so many in flight already.
     #[inline]
     pub fn started(&mut self, now: Instant, in_flight: u64) {
+        self.edges.started(now);
         if self.looks != Looks::Arrivals {
-            self.edges.started(now);
             self.tag.started(now, in_flight);
         }
     }
@@ -124,6 +124,7 @@ impl Collector {
             if timeline.measures(sample.intended) && sample.outcome != crate::outcome::OpOutcome::Unfinished {
                 evidence.cohorts.ended(timeline, sample);
             }
+            self.edges.opened(&mut evidence.edges, sample, size);
             return;
         }
         self.edges.ended(&mut evidence.edges, timeline, sample, size);

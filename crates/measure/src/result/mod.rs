@@ -7,11 +7,13 @@ mod reason;
 pub use reason::{CutOff, MostFailures, Reason};
 
 use crate::books::{Accounting, audit, sum};
+use crate::limited_by::LimitedBy;
 use crate::limits::Model;
 use crate::objective::{Judged, Judgement, Metric, Objective};
 use crate::outcome::{AttemptClass, Cause};
 use crate::summary::Summary;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The first word about a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,7 +121,7 @@ pub struct Evidence<'a> {
     /// How it ended.
     pub ending: &'a Ending,
     /// Seconds in which a target that had served failed everything ([`crate::outage`]).
-    pub outage_seconds: u64,
+    pub outage: Duration,
     /// Whether an objective without enough data is accepted.
     pub accept_not_enough_data: bool,
 }
@@ -220,8 +222,8 @@ fn failures(evidence: &Evidence, objectives: &[Judged]) -> Vec<Reason> {
             let (failed, dropped, mostly) = (tally.failed, tally.dropped, MostFailures::of(tally));
             reasons.push(Reason::NothingSucceeded { failed, dropped, hanging, mostly });
         }
-        if evidence.outage_seconds > 0 && !summary.client_stood_still() {
-            reasons.push(Reason::Outage { seconds: evidence.outage_seconds });
+        if !evidence.outage.is_zero() && !summary.client_stood_still() {
+            reasons.push(Reason::Outage { length: evidence.outage });
         }
     }
     reasons.extend(with(objectives, Judgement::Missed).map(Reason::Missed));
@@ -267,7 +269,8 @@ fn client_reasons(evidence: &Evidence, objectives: &[Judged]) -> Vec<Reason> {
     let mut reasons = Vec::new();
     let (missed, of) = (evidence.summary.missed_by_client(&evidence.model), tally.scheduled);
     if missed as f64 > MISSED_SHARE_MAX * of as f64 {
-        reasons.push(Reason::ClientMissed { operations: missed, of });
+        let lacks_resources = evidence.summary.limited_by(&evidence.model) == LimitedBy::ClientResources;
+        reasons.push(Reason::ClientMissed { operations: missed, of, lacks_resources });
     }
     let without = tally.classes.get(AttemptClass::ClientResource);
     if without as f64 > MISSED_SHARE_MAX * tally.attempts as f64 {

@@ -1,10 +1,11 @@
 //! Why a result is what it is.
 
 use super::ResultWord;
-use crate::books::Violation;
+use crate::books::{Violation, sum};
 use crate::objective::Judged;
 use crate::outcome::Cause;
 use crate::stats::Tally;
+use std::time::Duration;
 
 /// Why a run is not PASS.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,8 +40,8 @@ pub enum Reason {
     },
     /// A target that had served failed everything for a time.
     Outage {
-        /// For how many seconds.
-        seconds: u64,
+        /// For how long.
+        length: Duration,
     },
     /// An objective is missed.
     Missed(Judged),
@@ -52,6 +53,8 @@ pub enum Reason {
         operations: u64,
         /// Of how many that were due.
         of: u64,
+        /// Whether its descriptors or local ports allowed too few of them at once.
+        lacks_resources: bool,
     },
     /// The client lacked descriptors or local ports.
     ClientResources {
@@ -76,10 +79,12 @@ pub struct MostFailures {
 }
 
 impl MostFailures {
-    /// Returns the cause of more than half of the attempts, if there is one.
+    /// Returns the cause of more than half of the attempts that failed, if there is one. What the end of the run cut off did not fail.
     pub(super) fn of(tally: &Tally) -> Option<Self> {
-        let is_most = |count: u64| count > tally.attempts / 2;
-        let (cause, _) = tally.causes.nonzero().find(|(_, count)| is_most(*count))?;
+        let failures = || tally.causes.nonzero().filter(|(cause, _)| *cause != Cause::RunEnded);
+        let all = sum(failures().map(|(_, count)| count));
+        let is_most = |count: u64| count > all / 2;
+        let (cause, _) = failures().find(|(_, count)| is_most(*count))?;
         let statuses = tally.statuses.sorted();
         let status = statuses.iter().find(|(status, count)| *status >= 400 && is_most(*count));
         Some(Self { cause, status: status.map(|(status, _)| *status) })

@@ -34,7 +34,7 @@ fn result(summary: &Summary, ending: &Ending, outage_seconds: u64) -> RunResult 
         model: OPEN,
         objectives: &objectives,
         ending,
-        outage_seconds,
+        outage: Duration::from_secs(outage_seconds),
         accept_not_enough_data,
     })
 }
@@ -66,7 +66,7 @@ fn a_run_in_which_nothing_succeeded_fails_and_says_so() {
 fn an_outage_fails_a_run_whose_shares_are_met() {
     let out = result(&run(100_000, 10), &Ending::Completed, 3);
     assert_eq!((out.word, out.exit.code()), (ResultWord::Fail, 1));
-    assert_eq!(out.reasons, [Reason::Outage { seconds: 3 }]);
+    assert_eq!(out.reasons, [Reason::Outage { length: Duration::from_secs(3) }]);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn word_reasons_and_exit_code_never_contradict_each_other() {
             model: if random.below(2) == 0 { OPEN } else { Model::Closed { concurrency: 8 } },
             objectives: &objectives,
             ending,
-            outage_seconds: (random.below(4) / 3) as u64,
+            outage: Duration::from_secs((random.below(4) / 3) as u64),
             accept_not_enough_data: random.below(2) == 0,
         };
         let result = RunResult::of(&evidence);

@@ -7,6 +7,7 @@ use server::{Config, Delay, Faults, Server};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const LIMITS: [&str; 6] = ["target", "client_cpu", "client_nic", "shared_host", "concurrency", "not_determined"];
@@ -141,24 +142,63 @@ fn waits_ms(mut ends_ms: Vec<f64>) -> Vec<f64> {
     waits
 }
 
-/// The server stops the client before it sends each response, and lets it go on a while later.
+/// A run with two threads and so many descriptors, of which 72 are the program's own.
+fn with_descriptors(place: &Place, descriptors: u64, words: &[&str]) -> Ended {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_plimsoll")]);
+    command.args(words).args(["--threads", "2"]).current_dir(place.path(""));
+    Running::of(command).end()
+}
+
 /// The target takes 100 ms for each, so that 300/s have 30 in flight. With 28 the target is not to blame.
 #[test]
 fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
-    let _cores = shared_cores();
+    let _cores = all_cores();
     let place = Place::new();
     let (server, url) = place.serve(&[]);
     let url = format!("{url}?delay=100ms");
-    for (descriptors, code, limit) in [("100", 3, "client_resources"), ("400", 0, "rate")] {
-        let mut command = Command::new("sh");
-        command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_plimsoll")]);
-        command.args(["get", &url, "-R", "300", "-d", "3s", "--json"]).current_dir(place.path(""));
-        let ended = Running::of(command).end();
+    for (descriptors, code, limit) in [(100, 3, "client_resources"), (400, 0, "rate")] {
+        let ended = with_descriptors(&place, descriptors, &["get", &url, "-R", "300", "-d", "3s", "--json"]);
         let report = Report::read(&ended);
         assert_eq!((ended.code, report.text("/limited_by")), (Some(code), limit), "{}", report.at("/result"));
+        let text = ended.stderr.contains("raise its limit of descriptors");
+        assert_eq!(text, descriptors == 100, "{}", ended.stderr);
     }
+    // A search does not take it for the target's load line either.
+    let search = ["line", &url, "--on", "rate", "--from", "320", "--to", "320", "-d", "1s", "--json", "--out", "line"];
+    let ended = with_descriptors(&place, 100, &search);
+    let line: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(line["levels"][0]["outcome"], "client_limited", "{line:#}");
     server.stop();
 }
+
+/// One operation at a time, each of which takes 10 ms. At 300/s it fills any number of slots, as one that hangs does.
+#[test]
+fn a_target_that_is_too_slow_is_not_excused_by_few_descriptors() {
+    let _cores = all_cores();
+    let place = Place::new();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let core = Arc::new(Mutex::new(()));
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let (Ok(mut connection), core) = (connection, Arc::clone(&core)) else { return };
+            std::thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while connection.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {
+                    let _busy = core.lock().unwrap();
+                    std::thread::sleep(Duration::from_millis(10));
+                    let _ = connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                }
+            });
+        }
+    });
+    let ended = with_descriptors(&place, 100, &["get", &url, "-R", "300", "-d", "3s", "--json"]);
+    let report = Report::read(&ended);
+    assert_eq!(report.text("/limited_by"), "target", "{}", report.at("/result"));
+}
+
+/// The server stops the client before it sends each response, and lets it go on a while later.
 
 #[test]
 fn a_client_that_stops_reading_for_a_known_time_shows_that_share() {

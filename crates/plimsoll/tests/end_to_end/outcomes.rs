@@ -3,6 +3,10 @@
 use crate::support::versitygw::run;
 use crate::support::{Ended, Nginx, Place, Report, Running, Setup, shared_cores, wait_for};
 use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Starts a server of S3, and answers its endpoint.
@@ -135,6 +139,49 @@ fn a_target_that_hangs_until_the_end_fails_the_run() {
         assert_eq!(report.text("/limited_by"), "target");
     }
     drop(nginx.quit());
+}
+
+/// One request of 100 never gets a response, the others at once, for the whole time: what is left hanging at the end is most of what is
+/// in flight there.
+#[test]
+fn requests_that_hang_among_others_that_succeed_are_no_outage() {
+    let _cores = shared_cores();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let requests = Arc::new(AtomicU64::new(0));
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let (Ok(mut connection), requests) = (connection, Arc::clone(&requests)) else { return };
+            std::thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while connection.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {
+                    if requests.fetch_add(1, Ordering::Relaxed) % 100 != 50 {
+                        let _ = connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                    }
+                }
+            });
+        }
+    });
+    let place = Place::new();
+    let (ended, report) = place.get([&url, "-R", "300", "-d", "4s", "--drain", "2s", "--success", "98%"]);
+    assert_eq!(ended.code, Some(0), "{}", report.at("/result"));
+    assert!((10..=14).contains(&report.number("/operations/unfinished")), "{}", report.at("/operations"));
+}
+
+/// It was down for less than a second, and never came back.
+#[test]
+fn a_target_that_is_down_when_the_run_ends_fails_it() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let place = Place::new();
+    let run = place.start(["get", "--json", &nginx.url("/f/1k"), "-c", "4", "-d", "3s", "--out", "out"]);
+    wait_for("run directory", || place.path("out").join("records.jsonl.zst").exists().then_some(()));
+    std::thread::sleep(Duration::from_millis(2150));
+    drop(nginx.quit());
+    let ended = run.end();
+    let report = Report::read(&ended);
+    assert_eq!(ended.code, Some(1), "{}", report.at("/result"));
+    assert_eq!(report.text("/result/reasons/0/name"), "outage", "{}", report.at("/result"));
 }
 
 #[test]

@@ -222,6 +222,7 @@ mod tests {
 
     fn point(index: u64) -> Point {
         Point {
+            last: measure::stats::LastEnds::default(),
             stage: Stage::Measured,
             start: Instant::from_nanos(index * SECOND),
             end: Instant::from_nanos((index + 1) * SECOND),

@@ -274,6 +274,7 @@ const CALM: ClientLoad = ClientLoad {
     unread: 0.02,
     throttled: 0.0,
     run_delay: 0.004,
+    run_delay_sum: 0.004,
     steal: 0.0,
     nic: 0.0,
     descriptors: 0.01,

@@ -10,7 +10,7 @@ use engine::plan::Plan;
 use measure::load_line::{Found, Outcome};
 use measure::result::Reason;
 use measure::units::{Rate, format_span};
-use measure::{Enumerated, ResultWord};
+use measure::{Enumerated, LimitedBy, ResultWord};
 use report::load_line::Level;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -223,7 +223,9 @@ fn outcome(evidence: Evidence, saved: &SavedRun) -> Outcome {
         fault: fault.as_deref(),
         client: client.as_deref(),
         unusable,
-        read_late: summary.client_part().reads_late() || summary.client_stood_still(),
+        holds_up: summary.client_part().reads_late()
+            || summary.client_stood_still()
+            || limited_by == LimitedBy::ClientResources,
         any_ended: summary.stats.measured.completed() > 0,
     })
 }
