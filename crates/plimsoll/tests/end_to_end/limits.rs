@@ -1,7 +1,7 @@
 //! What limited a run, and time as a stalled server makes it.
 
 use crate::support::{
-    Ended, Nginx, Place, Report, Request, Running, Setup, all_cores, shared_cores, signal, wait_for, with_its_cores,
+    Ended, Nginx, Place, Report, Request, Running, Setup, all_cores, signal, wait_for, with_its_cores,
 };
 use server::{Config, Delay, Faults, Server};
 use std::io::{Read, Write};
