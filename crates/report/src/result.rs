@@ -72,14 +72,19 @@ fn outage(run: &SavedRun) -> Duration {
     };
     let second = |point: &Point| Second {
         ok: point.ok,
-        failed: point.failed.saturating_sub(point.failed_by_client),
+        failed: failed(point),
         longest: point.failed_max_nanos / INTERVAL.as_nanos() as u64,
     };
     // A client that did not run has nothing to say about the target.
     let saw = |point: &&Point| point.ok > 0 || !was_kept(point);
-    let ok = window(run).fold(0_u64, |ok, point| ok.saturating_add(point.ok));
+    let ok = sum(window(run).map(|point| point.ok));
     let seconds = whole_seconds(run).filter(saw).map(second);
     outage::length(seconds, ok, slots, usual(run), silence(run).unwrap_or_default())
+}
+
+/// Operations that failed in an interval, and not for a delay of this client.
+fn failed(point: &Point) -> u64 {
+    point.failed.saturating_sub(point.failed_by_client)
 }
 
 /// Whether this client was kept from running for most of the interval.
@@ -104,13 +109,13 @@ fn silence(run: &SavedRun) -> Option<Silence> {
     let end = run.points.last()?.end.max(run.end.as_ref().map_or(Instant::ZERO, |end| end.at));
     // An operation that hangs may have been sent just before the last one that succeeded ended.
     let since = Duration::from_nanos(end.nanos_since(earliest)) + usual(run);
-    let failed = after.iter().filter_map(|point| point.last.failed).max().map(|failed| failed.min(last.end));
+    let last_failed = after.iter().filter_map(|point| point.last.failed).max().map(|at| at.min(last.end));
     Some(Silence {
         time: Duration::from_nanos(end.nanos_since(sign)),
         hanging: all.hanging_for_at_most(since.mul_f64(1.0 + RESOLUTION)),
         in_flight: last.in_flight,
-        failing: failed.map_or(Duration::ZERO, |failed| Duration::from_nanos(failed.nanos_since(sign))),
-        failed: sum(after.iter().map(|point| point.failed.saturating_sub(point.failed_by_client))),
+        failing: last_failed.map_or(Duration::ZERO, |at| Duration::from_nanos(at.nanos_since(sign))),
+        failed: sum(after.iter().map(failed)),
         longest: Duration::from_nanos(after.iter().map(|point| point.failed_max_nanos).max().unwrap_or(0)),
     })
 }

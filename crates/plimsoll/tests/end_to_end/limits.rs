@@ -1,13 +1,13 @@
 //! What limited a run, and time as a stalled server makes it.
 
 use crate::support::{
-    Ended, Nginx, Place, Report, Request, Running, Setup, all_cores, signal, wait_for, with_its_cores,
+    Ended, Nginx, Place, Report, Request, Running, Setup, all_cores, respond, signal, wait_for, with_its_cores,
 };
 use server::{Config, Delay, Faults, Server};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 const LIMITS: [&str; 6] = ["target", "client_cpu", "client_nic", "shared_host", "concurrency", "not_determined"];
@@ -177,21 +177,11 @@ fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
 fn a_target_that_is_too_slow_is_not_excused_by_few_descriptors() {
     let _cores = all_cores();
     let place = Place::new();
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    let core = Arc::new(Mutex::new(()));
-    std::thread::spawn(move || {
-        for connection in listener.incoming() {
-            let (Ok(mut connection), core) = (connection, Arc::clone(&core)) else { return };
-            std::thread::spawn(move || {
-                let mut buffer = [0; 4096];
-                while connection.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {
-                    let _busy = core.lock().unwrap();
-                    std::thread::sleep(Duration::from_millis(10));
-                    let _ = connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-                }
-            });
-        }
+    let core = Mutex::new(());
+    let url = respond(move |send| {
+        let _busy = core.lock().unwrap();
+        std::thread::sleep(Duration::from_millis(10));
+        send();
     });
     let ended = with_descriptors(&place, 100, &["get", &url, "-R", "300", "-d", "3s", "--json"]);
     let report = Report::read(&ended);

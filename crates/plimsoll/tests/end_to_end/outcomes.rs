@@ -1,11 +1,8 @@
 //! What a server says, and what it sends in place of what was put, through the whole program.
 
 use crate::support::versitygw::run;
-use crate::support::{Ended, Nginx, Place, Report, Running, Setup, shared_cores, wait_for};
+use crate::support::{Ended, Nginx, Place, Report, Running, Setup, respond, shared_cores, wait_for};
 use serde_json::Value;
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -146,20 +143,10 @@ fn a_target_that_hangs_until_the_end_fails_the_run() {
 #[test]
 fn requests_that_hang_among_others_that_succeed_are_no_outage() {
     let _cores = shared_cores();
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    let requests = Arc::new(AtomicU64::new(0));
-    std::thread::spawn(move || {
-        for connection in listener.incoming() {
-            let (Ok(mut connection), requests) = (connection, Arc::clone(&requests)) else { return };
-            std::thread::spawn(move || {
-                let mut buffer = [0; 4096];
-                while connection.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {
-                    if requests.fetch_add(1, Ordering::Relaxed) % 100 != 50 {
-                        let _ = connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-                    }
-                }
-            });
+    let requests = AtomicU64::new(0);
+    let url = respond(move |send| {
+        if requests.fetch_add(1, Ordering::Relaxed) % 100 != 50 {
+            send();
         }
     });
     let place = Place::new();

@@ -22,7 +22,9 @@ pub use report::Report;
 pub use sshd::Sshd;
 pub use versitygw::Versitygw;
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 pub const KIB: u64 = 1 << 10;
@@ -80,4 +82,25 @@ pub fn signal(process: u32, name: &str) {
 /// Sends a signal to a process group by name, if it still exists.
 pub fn signal_group(leader: u32, name: &str) {
     let _ = std::process::Command::new("sh").args(["-c", &format!("kill -s {name} -- -{leader} 2>/dev/null")]).status();
+}
+
+/// A server on a free port that calls `each` for every request, with what sends a response of two bytes. Returns its URL.
+pub fn respond(each: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+    let url = format!("http://{}/", listener.local_addr().expect("the port is known"));
+    let each = Arc::new(each);
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let (Ok(mut connection), each) = (connection, Arc::clone(&each)) else { return };
+            std::thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while connection.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {
+                    each(&mut || {
+                        let _ = connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                    });
+                }
+            });
+        }
+    });
+    url
 }
