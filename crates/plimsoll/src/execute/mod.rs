@@ -1,5 +1,4 @@
-//! Carries out a plan: prepares the host, runs it, saves what is measured as it is measured, and shows the report that
-//! is made from what was saved.
+//! Runs a plan: prepares the host, makes the load, saves the results while it runs, and shows the report of what was saved.
 
 mod damaged;
 pub mod describe;
@@ -33,59 +32,59 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use store::{End, EndReason, SavedRun, Server, StoreError, StoreErrorKind};
-use study::decision::Decision;
+use study::objective_monitor::ObjectiveMonitor;
 
-/// Descriptors that the program needs besides its connections: for files and the resolver, and for each thread that makes load a
-/// poller, a timer, the kernel's account of it, and a socket for which the kernel dates what comes.
+/// Returns the number of file descriptors that the program needs in addition to its connections: files, the resolver, and for each
+/// load thread a poller, a timer, a scheduler statistics file, and a socket that gets kernel timestamps.
 pub fn own_descriptors(threads: u32) -> u64 {
     64 + 4 * u64::from(threads)
 }
 
-/// How the result is printed.
+/// The output format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Print {
+/// Text for people.
     /// For people.
-    Text,
+    /// JSON.
     /// As JSON.
     #[value(skip)]
-    Json,
+    /// The format of ab.
     /// As ab prints it.
-    Ab,
+    /// The format of httpbench.
     /// As httpbench prints it.
-    Httpbench,
+    /// No output.
     /// Not at all.
     None,
 }
 
-/// Where the result goes.
+/// Where the result goes, and what decides it.
 #[derive(Clone, Debug)]
-pub struct Output {
+/// The run directory, if the user named one.
     /// The run directory, when it was named.
-    pub directory: Option<PathBuf>,
+    /// The output format.
     /// What is printed.
-    pub print: Print,
+    /// Whether to show a live line.
     /// Whether a live line may be shown.
-    pub live: bool,
+    /// Number of times to run the plan.
     /// How often the plan is carried out.
-    pub repeat: u64,
+    /// Objectives of the run.
     /// What the run is held to.
-    pub objectives: Vec<Objective>,
+    /// Whether to accept objectives with too few operations.
     /// Whether an objective without enough data is accepted.
-    pub accept_not_enough_data: bool,
+    /// Objectives that abort the run once it certainly misses one.
     /// Objectives that end a run when it misses them.
-    pub abort: Vec<Objective>,
+    /// Ends the run once its objectives are decided.
     /// Ends a run when its objectives are decided.
-    pub decision: Option<Decision>,
+    /// Length of each probe after the run.
     /// Length of each level of a probe after the run.
     pub probe: Option<Duration>,
 }
 
-/// Pieces of memory from this size on go back to the system when they are freed. Histograms are of that size, and those of a
-/// second live no longer: with them in the common areas, memory grew with the length of a run. Buffers of TLS change their size
-/// between 8 and 36 KiB all the time, and stay below.
+/// Allocations of at least this size return to the system when they are freed. Histograms are that large and live for a second. In
+/// the shared heap they made memory grow with the length of a run. TLS buffers resize between 8 and 36 KiB all the time, so they
+/// must stay below.
 const GIVEN_BACK_BYTES: u32 = 64 << 10;
 
-/// Runs the plan, once or as often as asked. Gives the saved runs with the exit code that they deserve.
+/// Runs the plan `output.repeat` times and shows the results. Returns the saved runs and the exit code.
 pub fn carry_out(mut plan: Plan, output: &Output) -> Result<(Vec<SavedRun>, Exit), Failure> {
     sys::memory::give_back_from(GIVEN_BACK_BYTES);
     let _ = sys::signals::catch_interrupts();
@@ -99,7 +98,7 @@ pub fn carry_out(mut plan: Plan, output: &Output) -> Result<(Vec<SavedRun>, Exit
         if let Some(failure) = unreachable(&plan, &saved) {
             return Err(failure);
         }
-        // The runs of a repeated one make one document.
+        // Repeated runs are printed together, as one document.
         if output.repeat == 1 || output.print != Print::Json {
             show(&saved, output.print)?;
         }
@@ -117,33 +116,33 @@ pub fn carry_out(mut plan: Plan, output: &Output) -> Result<(Vec<SavedRun>, Exit
     Ok((runs, exit))
 }
 
-/// Runs a plan that is prepared once into the directory that is named, and shows nothing of it.
+/// Runs a prepared plan and saves it in its directory. Shows nothing.
 pub fn measure(plan: &Plan, output: &Output) -> Result<SavedRun, Failure> {
     let saved = measure_down(plan, output)?;
     unreachable(plan, &saved).map_or(Ok(saved), Err)
 }
 
-/// The same of a target that may be down: that it can not be reached is a result then.
+/// As [`measure`], for a target that may be down. An unreachable target is a result then.
 pub fn measure_down(plan: &Plan, output: &Output) -> Result<SavedRun, Failure> {
     measure_level(plan, output).map(|(saved, _)| saved)
 }
 
-/// The same, with what its decision has seen.
-pub fn measure_level(plan: &Plan, output: &Output) -> Result<(SavedRun, Option<Decision>), Failure> {
+/// As [`measure_down`], and also returns the decision with its evidence.
+pub fn measure_level(plan: &Plan, output: &Output) -> Result<(SavedRun, Option<ObjectiveMonitor>), Failure> {
     run_once(plan, output, &directory(plan, output))
 }
 
-/// The exit code after an interrupt: that of its signal.
+/// Returns the exit code after an interrupt.
 pub fn interrupted() -> Exit {
     Exit::Interrupted(interrupting_signal())
 }
 
-/// The signal by which the user ended this.
+/// Returns the number of the signal by which the user interrupted the program.
 pub fn interrupting_signal() -> i32 {
     sys::signals::interrupts().last.map_or(2, sys::signals::Signal::number)
 }
 
-/// The run directory: as named, or by time and target.
+/// Returns the run directory: the one that the user named, or one named by time and target.
 pub fn directory(plan: &Plan, output: &Output) -> PathBuf {
     match &output.directory {
         Some(directory) => directory.clone(),
@@ -151,7 +150,7 @@ pub fn directory(plan: &Plan, output: &Output) -> PathBuf {
     }
 }
 
-/// A run directory by time and target.
+/// Returns a run directory named by time and target.
 pub fn default_directory(target: &str) -> PathBuf {
     store::runs::default_directory(Path::new("runs"), unix_ms(), target)
 }
@@ -160,7 +159,7 @@ fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun, Option<Decision>), Failure> {
+fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun, Option<ObjectiveMonitor>), Failure> {
     let begin = describe::begin(plan, output, unix_ms());
     let writer = store::RunWriter::create(directory, &begin).map_err(|error| cannot_save("the run", &error))?;
     let writer = writer.giving_way(engine::give_way);
@@ -176,7 +175,7 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun,
     let ran = make_load(plan, &control, &mut recording);
     let (at, first_answer, mut left, failed) = match ran {
         Ok(ending) => (ending.at, ending.first_answer, ending.left, None),
-        // What was measured until then is closed all the same.
+        // What was measured so far is saved all the same.
         Err(mut error) => (Instant::ZERO + begun.elapsed(), None, std::mem::take(&mut error.left), Some(error)),
     };
     let reason = match &failed {
@@ -215,38 +214,38 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun,
     recording.end(end).map_err(|errors| not_all_saved(&errors, directory))?;
     if let Some(error) = failed {
         let directory = directory.display();
-        return Err(Failure::could_not_run(format!("{error}; what was measured until then is in {directory}")));
+        return Err(Failure::could_not_run(format!("{error}; the results so far are in {directory}")));
     }
     SavedRun::read(directory).map(|saved| (saved, decision)).map_err(|error| unread_again(&error))
 }
 
-/// What loads wrote next to the objects of their dataset.
+/// Objects that loads wrote in addition to those of their dataset.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fresh {
     begun: u64,
-    /// Those of them of which all is known.
+    /// Number of loads that reported everything they wrote.
     known: u64,
     below: u64,
     of_warmup: u64,
 }
 
 impl Fresh {
-    /// Whether any load was made.
+    /// Returns whether any load started.
     pub fn is_any(self) -> bool {
         self.begun > 0
     }
 
-    /// Whether all is known that they wrote.
+    /// Returns whether every load reported everything it wrote.
     pub fn is_all(self) -> bool {
         self.begun == self.known
     }
 
-    /// All objects that they are known to have written have numbers below this, or are of a warm-up.
+    /// Returns the bound of the numbers of the objects that are known, except those of a warm-up.
     pub fn below(self) -> u64 {
         self.below
     }
 
-    /// Those of a warm-up have numbers below this, counted from [`engine::run_loop::WARMUP_NUMBERS`].
+    /// Returns the bound of the numbers of a warm-up's objects, counted from [`engine::run_loop::WARMUP_NUMBERS`].
     pub fn of_warmup(self) -> u64 {
         self.of_warmup
     }
@@ -256,17 +255,17 @@ thread_local! {
     static FRESH: Cell<Fresh> = const { Cell::new(Fresh { begun: 0, known: 0, below: 0, of_warmup: 0 }) };
 }
 
-/// What loads of this thread wrote since [`forget_fresh`], whatever became of their results.
+/// Returns what loads of this thread wrote since [`forget_fresh`], whatever their results.
 pub fn fresh() -> Fresh {
     FRESH.get()
 }
 
-/// Begins to note what loads of this thread write.
+/// Starts counting anew what loads of this thread write.
 pub fn forget_fresh() {
     FRESH.set(Fresh::default());
 }
 
-/// Makes the load of a plan, and notes what it writes.
+/// Makes the load of a plan and notes which objects it writes.
 fn make_load(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Result<Ending, RunError> {
     let before = fresh();
     FRESH.set(Fresh { begun: before.begun + 1, ..before });
@@ -284,25 +283,25 @@ fn make_load(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Res
     ran
 }
 
-/// That something can not be saved where --out says.
+/// Returns the failure of saving `what` in the directory of --out.
 pub fn cannot_save(what: &str, error: &StoreError) -> Failure {
-    Failure::could_not_run(format!("{what} can not be saved: {error}; name another directory with --out"))
+    Failure::could_not_run(format!("cannot save {what}: {error}; name another directory with --out"))
 }
 
-/// Makes room for what is measured anew: what an earlier try has left in its directory goes away.
+/// Removes the directory of an earlier attempt.
 pub fn make_room(directory: &Path) -> Result<(), Failure> {
     if !directory.exists() {
         return Ok(());
     }
     std::fs::remove_dir_all(directory)
-        .map_err(|error| Failure::could_not_run(format!("{} can not be made anew: {error}", directory.display())))
+        .map_err(|error| Failure::could_not_run(format!("cannot remove {}: {error}", directory.display())))
 }
 
 fn not_all_saved(errors: &[StoreError], directory: &Path) -> Failure {
     let what: Vec<_> = errors.iter().map(ToString::to_string).collect();
     let directory = directory.display();
     Failure::could_not_run(format!(
-        "not all of the run could be saved: {}; `plimsoll report {directory}` shows what was",
+        "the run was not saved completely: {}; `plimsoll report {directory}` shows what was saved",
         what.join("; ")
     ))
 }
@@ -323,23 +322,23 @@ fn reason(control: &Control, recording: &Recording) -> EndReason {
     }
 }
 
-/// That a directory holds no run that can be read.
+/// Returns the failure of reading a run that the user named.
 pub fn unread(error: &StoreError) -> Failure {
     if matches!(error.kind, StoreErrorKind::NotARun)
         && let Some(inside) = sets::inside(&error.path)
     {
         let (directory, inside) = (error.path.display(), inside.display());
-        return Failure::usage(format!("{directory} is no run, but holds several: name one of them, like {inside}"));
+        return Failure::usage(format!("{directory} is not a run but contains runs: name one of them, for example {inside}"));
     }
-    Failure::usage(format!("{error}: name the directory of a run, like runs/20261121-023000-localhost_8080"))
+    Failure::usage(format!("{error}: name the directory of a run, for example runs/20261121-023000-localhost_8080"))
 }
 
-/// Something that this program has just saved can not be read.
+/// Returns the failure of reading a run that this program has just saved.
 pub fn unread_again(error: &StoreError) -> Failure {
-    Failure::could_not_run(format!("the saved run can not be read again: {error}"))
+    Failure::could_not_run(format!("cannot read the saved run: {error}"))
 }
 
-/// Prints a saved run.
+/// Prints the report of a saved run.
 pub fn show(run: &SavedRun, form: Print) -> Result<(), Failure> {
     match form {
         Print::Text => print(&report::text(run, &style())),
@@ -350,10 +349,10 @@ pub fn show(run: &SavedRun, form: Print) -> Result<(), Failure> {
     }
 }
 
-/// Prints a document.
+/// Prints a JSON document.
 pub fn print_json(written: serde_json::Result<String>) -> Result<(), Failure> {
     let json =
-        written.map_err(|error| Failure::could_not_run(format!("the report can not be written as JSON: {error}")))?;
+        written.map_err(|error| Failure::could_not_run(format!("cannot write the report as JSON: {error}")))?;
     print(&(json + "\n"))
 }
 
@@ -361,18 +360,18 @@ pub fn print_json(written: serde_json::Result<String>) -> Result<(), Failure> {
 pub fn print(text: &str) -> Result<(), Failure> {
     say::try_out(text).map_err(|error| {
         Failure::could_not_run(format!(
-            "the report can not be written to standard output: {error}; `plimsoll report DIR` prints it again"
+            "cannot write the report to standard output: {error}; `plimsoll report DIR` prints it again"
         ))
     })
 }
 
-/// How text is laid out on this standard output.
+/// Returns the text style for this standard output.
 pub fn style() -> Style {
     let color = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     Style { color, ..Style::default() }
 }
 
-/// A run in which nothing ever reached the target is a failure to run, told in one line and without a report.
+/// Returns the failure of a run that never reached its target. Such a run has no report.
 fn unreachable(plan: &Plan, run: &SavedRun) -> Option<Failure> {
     let Some(EndReason::Unreachable { detail }) = run.end.as_ref().map(|end| &end.reason) else { return None };
     let target = match &plan.connections.route {
@@ -381,20 +380,20 @@ fn unreachable(plan: &Plan, run: &SavedRun) -> Option<Failure> {
     };
     let example = run.summary.stats.examples.first();
     Some(Failure::could_not_run(match example.filter(|example| example.outcome.phase == Phase::Tls) {
-        Some(example) if example.detail.is_empty() => format!("{target} could not be reached: {detail}"),
+        Some(example) if example.detail.is_empty() => format!("cannot reach {target}: {detail}"),
         Some(example) => {
-            format!("{target} could not be reached: {detail}: {}", report::escape::escape(&example.detail))
+            format!("cannot reach {target}: {detail}: {}", report::escape::escape(&example.detail))
         }
-        None => format!("{target} could not be reached: {detail}: is it running, and is the address right?"),
+        None => format!("cannot reach {target}: {detail}; check that it is running and that the address is right"),
     }))
 }
 
-/// Whether the user ended a saved run.
+/// Returns whether the user interrupted a saved run.
 pub fn was_interrupted(run: &SavedRun) -> bool {
     matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::Interrupted { .. }))
 }
 
-/// The exit code of a saved run. A result that is not PASS is repeated in one line on standard error.
+/// Returns the exit code of a saved run. Prints the reason to standard error if the result is not PASS.
 pub fn judge(run: &SavedRun) -> Exit {
     let result = report::result::of(run);
     let shown = |reason: &Reason| !matches!(reason, Reason::CutOff(CutOff::Interrupted { .. }));
@@ -405,7 +404,7 @@ pub fn judge(run: &SavedRun) -> Exit {
     result.exit.into()
 }
 
-/// The exit code that takes precedence.
+/// Returns the exit code that takes precedence.
 pub fn worse(a: Exit, b: Exit) -> Exit {
     let rank = |exit: &Exit| match exit {
         Exit::CouldNotRun => 5,

@@ -1,4 +1,4 @@
-//! From the flags that all load has in common to the parts of a plan: every mistake that can be made in them is told here.
+//! The plan of a run, made from the flags that all load shares. It reports every mistake in them.
 
 use super::args::{Args, Checks, Connections, Load, Requests, Tls};
 use super::dialect::Beside;
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
-use study::decision::SLICE;
+use study::objective_monitor::SLICE;
 use wire::gateway::Depth;
 use wire::{Header, HeaderName, Scheme, Url, Version};
 
@@ -26,54 +26,54 @@ const DEFAULT_CONCURRENCY: f64 = 10.0;
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 const DEFAULT_IN_FLIGHT_MAX: u64 = 10_000;
 const THREADS_MAX: u64 = 1024;
-/// Results of all repeats are held until the last one has ended.
+/// Bounds memory: the results of all repeats are kept until the last one ends.
 const REPEAT_MAX: u64 = 1000;
 const CONCURRENCY_MAX: u64 = 1_000_000;
-/// No client makes more; above it a schedule would be nothing but arithmetic.
+/// Above the rate of any client. A schedule at a higher rate would use all CPU time.
 const RATE_MAX: f64 = 10_000_000.0;
 
-/// What is asked of whom: all that the common flags do not say.
+/// The part of a plan that each command determines itself: which requests are made for which objects.
 #[derive(Debug)]
 pub struct Asked {
     /// The objects.
     pub targets: Targets,
-    /// Which of them comes when.
+    /// The order in which objects are chosen.
     pub choice: Choice,
-    /// The run ends when each object has had its turn.
+    /// Whether the run ends after one operation per object.
     pub once: bool,
     /// The requests.
     pub mix: Mix,
-    /// Who asks.
+    /// How requests are authenticated.
     pub auth: Auth,
-    /// Which of several origins is asked.
+    /// How requests are spread over several origins.
     pub spread: Spread,
 }
 
-/// The plan of what is asked, as the flags say.
+/// Returns the plan of a run.
 pub fn plan(args: &Args, asked: Asked) -> Result<Plan, Failure> {
     let bounds = args.checks.objective.iter().chain(&args.checks.abort_when);
     for kind in bounds.filter_map(Objective::kind) {
         if !asked.mix.requests().iter().any(|request| request.kind == kind) {
-            return Err(Failure::usage(format!("--objective: no operation of this load is a `{}`", kind.name())));
+            return Err(Failure::usage(format!("--objective: this load has no operations of kind `{}`", kind.name())));
         }
     }
     aside(args, asked)
 }
 
-/// The same for requests that belong to no run, so that no objective is about them.
+/// Returns the plan of requests outside a run, to which objectives do not apply.
 pub fn aside(args: &Args, asked: Asked) -> Result<Plan, Failure> {
     let Asked { targets, choice, once, mix, auth, spread } = asked;
     for_https(&args.connections, &targets)?;
     let (flags, timeouts) = (&args.load, &args.timeouts);
     let threads = flags.threads.map_or(sys::limits::available_cores() as u64, NonZeroU64::get);
     if threads > THREADS_MAX {
-        return Err(Failure::usage(format!("--threads {threads}: at most {THREADS_MAX}")));
+        return Err(Failure::usage(format!("--threads {threads}: the maximum is {THREADS_MAX}")));
     }
     let threads = threads as u32;
     let load = load(flags, threads, mix.parallel_max())?;
     let repeat = args.shown.repeat;
     if repeat.get() > REPEAT_MAX {
-        return Err(Failure::usage(format!("--repeat {repeat}: at most {REPEAT_MAX}")));
+        return Err(Failure::usage(format!("--repeat {repeat}: the maximum is {REPEAT_MAX}")));
     }
     let once = NonZeroU64::new(targets.count()).filter(|_| once);
     Ok(Plan {
@@ -105,10 +105,10 @@ pub fn aside(args: &Args, asked: Asked) -> Result<Plan, Failure> {
     })
 }
 
-/// What the flags say of slots and of who asks, for those who open sessions.
+/// Returns the settings that a dialect depends on.
 pub fn beside(args: &Args) -> Beside {
     let (requests, load) = (&args.requests, &args.load);
-    // A file of header lines may hold them too; what is no line is refused later.
+    // An unreadable header line is refused later. A file of header lines may contain secrets.
     let header = |line: &String| line.starts_with('@') || Header::parse(line).is_ok_and(|header| header.is_secret());
     let identified = !requests.cookies.is_empty() || requests.user.is_some() || requests.headers.iter().any(header);
     let fixed = load.rate.is_none() && load.stages.is_empty();
@@ -116,7 +116,7 @@ pub fn beside(args: &Args) -> Beside {
     Beside { identified, slots: slots.filter(|_| fixed), depth: Depth::Structure }
 }
 
-/// Where the result goes, as the flags say.
+/// Returns where the result goes, as the flags specify.
 pub fn output(args: &Args) -> Output {
     let shown = &args.shown;
     Output {
@@ -132,7 +132,7 @@ pub fn output(args: &Args) -> Output {
     }
 }
 
-/// What the run is held to: operations must end well to some share, whatever else is asked.
+/// Returns the objectives of the run. There is always one on the share of successful operations.
 fn objectives(checks: &Checks) -> Vec<Objective> {
     let asked = &checks.objective;
     let typed = checks.success.map(|percent| Objective::success_at_least(percent / 100.0));
@@ -146,23 +146,23 @@ fn follow(flags: &Requests) -> Follow {
     if flags.no_follow { Follow::Never } else { Follow::UpTo(flags.redirects_max, traps) }
 }
 
-/// What does not go with https.
+/// Refuses flags that https does not support.
 fn for_https(flags: &Connections, targets: &Targets) -> Result<(), Failure> {
     let Some(origin) = targets.origins().iter().find(|origin| origin.scheme == Scheme::Https) else { return Ok(()) };
     let refused = |why: &str| Err(Failure::usage(format!("https://{}: {why}", origin.host_header())));
     if flags.proxy.is_some() {
-        return refused("--proxy is for http:// alone: tunnels through a proxy (CONNECT) are not spoken yet");
+        return refused("--proxy supports http:// only: tunnels through a proxy (CONNECT) are not implemented");
     }
     if flags.receive_low_water.is_some() {
-        return refused("--receive-low-water is for http:// alone: inside TLS the sizes to come are not known");
+        return refused("--receive-low-water supports http:// only: within TLS the size of the next record is unknown");
     }
     if tls::server_name(origin).is_none() {
-        return refused("no certificate can be for a host of that name: check the spelling");
+        return refused("this host name cannot appear in a certificate: check the spelling");
     }
     Ok(())
 }
 
-/// `parallel` is how many requests of an operation can be on their way at once.
+/// Returns the load model. `parallel` is the maximum number of concurrent requests of one operation.
 fn load(flags: &Load, threads: u32, parallel: u64) -> Result<LoadModel, Failure> {
     let stages: Vec<StagePlan> =
         flags.stages.iter().map(|(length, level)| StagePlan { length: *length, level: *level }).collect();
@@ -175,17 +175,17 @@ fn load(flags: &Load, threads: u32, parallel: u64) -> Result<LoadModel, Failure>
         profile.map_err(|error| Failure::usage(format!("--stages: {error}")))
     };
     if let Some(concurrency) = flags.concurrency.filter(|concurrency| concurrency.get() > CONCURRENCY_MAX) {
-        return Err(Failure::usage(format!("-c {concurrency}: at most {CONCURRENCY_MAX}")));
+        return Err(Failure::usage(format!("-c {concurrency}: the maximum is {CONCURRENCY_MAX}")));
     }
     let level_max = if flags.rate.is_some() { RATE_MAX } else { CONCURRENCY_MAX as f64 };
     let levels = stages.iter().map(|stage| stage.level).chain(flags.rate.map(measure::units::Rate::as_f64));
     if let Some(level) = levels.into_iter().find(|level| *level > level_max) {
         return Err(Failure::usage(format!(
-            "{level} is too much: a rate is at most {RATE_MAX}/s, and slots {CONCURRENCY_MAX}"
+            "{level} is too much: the maximum is {RATE_MAX}/s for a rate and {CONCURRENCY_MAX} for operations in flight"
         )));
     }
     if let Some(most) = flags.in_flight_max.filter(|most| most.get() > CONCURRENCY_MAX) {
-        return Err(Failure::usage(format!("--in-flight-max {most}: at most {CONCURRENCY_MAX}")));
+        return Err(Failure::usage(format!("--in-flight-max {most}: the maximum is {CONCURRENCY_MAX}")));
     }
     match flags.rate {
         Some(rate) => {
@@ -200,7 +200,7 @@ fn load(flags: &Load, threads: u32, parallel: u64) -> Result<LoadModel, Failure>
             })
         }
         None => {
-            // Stages without -c start from nothing; a level of slots is a whole number.
+            // Stages without -c start from 0.
             let from = match (flags.concurrency, stages.is_empty()) {
                 (Some(concurrency), _) => concurrency.get() as f64,
                 (None, true) => DEFAULT_CONCURRENCY,
@@ -225,18 +225,18 @@ fn stop(flags: &Load, load: &LoadModel, once: Option<NonZeroU64>) -> Result<Stop
         (asked, once) => asked.or(once),
     };
     let bytes = match flags.bytes {
-        Some(size) => Some(NonZeroU64::new(size.0).ok_or_else(|| Failure::usage("--bytes 0: give a size above 0"))?),
+        Some(size) => Some(NonZeroU64::new(size.0).ok_or_else(|| Failure::usage("--bytes 0: the size must be above 0"))?),
         None => None,
     };
     let counted = ops.is_some() || bytes.is_some() || flags.ops_per_slot.is_some();
     if staged.is_some_and(|time| time.is_zero()) {
         return Err(Failure::usage(
-            "--stages: no stage takes any time: write one like 10s:100, or -c or -R for a constant load",
+            "--stages: all stages take 0s; write one with a duration, for example 10s:100, or use -c or -R for a constant load",
         ));
     }
     let time = flags.duration.or(staged).or((!counted).then_some(DEFAULT_DURATION));
     if time.is_some_and(|time| time.is_zero()) {
-        return Err(Failure::usage("-d 0: give a duration above 0"));
+        return Err(Failure::usage("-d 0: the duration must be above 0"));
     }
     Ok(StopAfter { time, ops, ops_per_slot: flags.ops_per_slot, bytes })
 }
@@ -268,7 +268,7 @@ fn connections(args: &Args, spread: Spread) -> Result<ConnectionPlan, Failure> {
 fn http2(args: &Args) -> Result<Option<Http2Plan>, Failure> {
     let streams = args.connections.streams.unwrap_or(STREAMS_DEFAULT);
     if streams.get() > STREAMS_MAX {
-        return Err(Failure::usage(format!("--streams {streams}: at most {STREAMS_MAX}")));
+        return Err(Failure::usage(format!("--streams {streams}: the maximum is {STREAMS_MAX}")));
     }
     Ok(args.requests.http2.then_some(Http2Plan { streams }))
 }
@@ -293,7 +293,7 @@ fn tls(flags: &Tls, http2: bool) -> Result<TlsPlan, Failure> {
 fn proxy(text: &str) -> Result<Route, Failure> {
     let url = Url::parse(text).map_err(|error| Failure::usage(format!("--proxy: {error}")))?;
     if url.origin().scheme == Scheme::Https {
-        return Err(Failure::usage("--proxy: only proxies that are spoken to over http:// are supported"));
+        return Err(Failure::usage("--proxy: https:// proxies are not supported; name an http:// proxy"));
     }
     let basic = |found: &wire::Credentials| {
         format!("Basic {}", BASE64.encode(format!("{}:{}", found.user(), found.password()))).into()
@@ -301,9 +301,9 @@ fn proxy(text: &str) -> Result<Route, Failure> {
     Ok(Route::Proxy { origin: url.origin().clone(), authorization: url.credentials().map(basic) })
 }
 
-/// Reads `HOST:PORT:TO_HOST:TO_PORT`; IPv6 addresses stand in brackets.
+/// Parses `HOST:PORT:TO_HOST:TO_PORT`. IPv6 addresses are in brackets.
 fn connect_to(rule: &str) -> Result<ConnectTo, Failure> {
-    let wrong = || Failure::usage(format!("--connect-to `{rule}`: write it like example.com:80:127.0.0.1:8080"));
+    let wrong = || Failure::usage(format!("--connect-to `{rule}`: use the form example.com:80:127.0.0.1:8080"));
     let mut parts = Vec::new();
     let mut rest = rule;
     loop {
@@ -329,7 +329,7 @@ fn group_by(name: &str) -> Result<Box<str>, Failure> {
     let name = HeaderName::parse(name).map_err(|error| Failure::usage(format!("--group-by: {error}")))?;
     if name.is_secret() {
         return Err(Failure::usage(format!(
-            "--group-by {name}: values of this header are taken for secrets, which no report shows; name another header"
+            "--group-by {name}: values of this header may be secrets, and reports show no secrets; name another header"
         )));
     }
     Ok(name.as_str().into())

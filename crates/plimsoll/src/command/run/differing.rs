@@ -1,4 +1,4 @@
-//! Which objects end well on one target and fail on another, from the logs of operations of a study's trials.
+//! Objects that succeed on one target and fail on another, from the operation logs of a study's trials.
 
 use crate::say;
 use report::discrepancy::{Discrepancy, Objects};
@@ -6,10 +6,10 @@ use report::escape::escape;
 use std::path::Path;
 use store::{OPS_FILE, OpLogReader, StudyRecord};
 
-/// A target with its objects, over all repeats of a cell.
+/// The name of a target, and its objects over all repeats of a cell.
 type OfTarget = (String, Objects);
 
-/// What differs between the targets of each cell. One cell at a time: a target may have a million objects.
+/// Returns the differences between the targets of each cell. Reads one cell at a time, since a target may have a million objects.
 pub fn differing(base: &Path, records: &[StudyRecord]) -> Vec<Discrepancy> {
     let mut cells: Vec<&str> = Vec::new();
     for record in records {
@@ -45,10 +45,10 @@ fn of_cell(base: &Path, records: &[StudyRecord], cell: &str) -> Vec<Discrepancy>
     pairs.filter(|(one, other)| one.0 != other.0).filter_map(between).collect()
 }
 
-/// Adds what a log holds, as far as it can be read.
+/// Adds the readable part of a log.
 fn read(run: &Path, objects: &mut Objects) {
     let damaged =
-        |why: &str| say::note(&format!("the log of operations in {} is not read to its end: {why}", run.display()));
+        |why: &str| say::note(&format!("cannot read all of the operation log in {}: {why}", run.display()));
     let mut log = match OpLogReader::open(run) {
         Ok(log) => log,
         Err(error) => return damaged(&error.to_string()),

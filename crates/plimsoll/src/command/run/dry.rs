@@ -1,4 +1,4 @@
-//! What a study would do: every cell as the command that would be typed, and how long it all takes.
+//! The dry run of a study: the command line of every cell, and the projected time.
 
 use super::{Planned, command};
 use crate::cli::Command;
@@ -8,27 +8,27 @@ use report::escape::escape;
 use report::number::plural;
 use std::num::NonZeroU64;
 use std::time::Duration;
-use study::Scenario;
-use study::matrix::Words;
+use study::scenario::Scenario;
+use study::matrix::TrialCommand;
 
-/// What a trial takes, as far as it is known before.
+/// The expected time and traffic of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Projected {
-    /// How long; `None` where its end is no matter of time, and nothing tells how fast it goes.
+    /// Duration, or `None` if the trial does not end by time and its speed is unknown.
     time: Option<Duration>,
-    /// Body bytes that are moved, at most.
+    /// Maximum number of body bytes.
     bytes: Option<f64>,
 }
 
-/// How long a trial takes, where its end is a matter of time.
-pub fn projected(words: &Words) -> Option<Duration> {
-    project(words, None).time
+/// Returns the duration of a trial if it ends by time.
+pub fn projected(trial: &TrialCommand) -> Option<Duration> {
+    project(trial, None).time
 }
 
-/// What a trial takes at a speed that is assumed, in bytes per second.
-fn project(words: &Words, assumed: Option<f64>) -> Projected {
-    match command(words) {
-        // Its plan needs the dataset, which is asked for where it lies.
+/// Returns the expected time and traffic of a trial at an assumed speed, in bytes per second.
+fn project(trial: &TrialCommand, assumed: Option<f64>) -> Projected {
+    match command(trial) {
+        // The plan of a mix depends on the dataset's record at the target.
         Ok(Command::Mix(args)) => {
             let load = &args.common.load;
             let time = load.duration.map(|time| time + load.warmup);
@@ -52,7 +52,7 @@ fn of_plan(plan: &Plan, assumed: Option<f64>) -> Projected {
     Projected { time: time.map(|time| time + plan.warmup), bytes }
 }
 
-/// Body bytes of an operation, where all have the same: slices of a fixed length, or objects of one size that is known.
+/// Returns the body bytes of an operation, if they are known: a range of fixed length, or the average size in a dataset.
 fn bytes_of_op(plan: &Plan) -> Option<f64> {
     let [request] = plan.mix.requests() else { return None };
     match request.range {
@@ -65,17 +65,17 @@ fn bytes_of_op(plan: &Plan) -> Option<f64> {
     }
 }
 
-/// What would be run; `assumed` is a speed in bytes per second.
+/// Returns the text of a dry run. `assumed` is a speed in bytes per second.
 pub fn text(scenario: &Scenario, planned: &[Planned], assumed: Option<f64>) -> String {
     let mut text = format!("{}: {}\n\n", scenario.name, plural(planned.len() as u64, "trial"));
     let repeats = scenario.repeats.get();
     let (mut sum, mut moved, mut open) = (Duration::ZERO, 0.0, false);
     for trial in planned.iter().filter(|trial| trial.repeat == 0) {
-        let Projected { time, bytes } = project(&trial.words, assumed);
+        let Projected { time, bytes } = project(&trial.command, assumed);
         sum += time.unwrap_or_default() * repeats;
         moved += bytes.unwrap_or_default() * f64::from(repeats);
         open |= time.is_none();
-        let words = crate::redact::command_line(trial.words.words.iter().cloned());
+        let words = crate::redact::command_line(trial.command.arguments.iter().cloned());
         let of: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         let time = time.map_or_else(|| "until done".to_owned(), |time| format_span(rounded(time)));
         let most = bytes.map(|bytes| format!(", at most {}", shown(bytes))).unwrap_or_default();
@@ -83,16 +83,16 @@ pub fn text(scenario: &Scenario, planned: &[Planned], assumed: Option<f64>) -> S
             "  {}, {}: {repeats} × {time}{most}\n    plimsoll {} {}\n",
             escape(&trial.cell),
             escape(&trial.target),
-            trial.words.command,
+            trial.command.name,
             escape(&of.join(" "))
         ));
-        for (name, command) in trial.words.hooks.named() {
+        for (name, command) in trial.command.hooks.named() {
             if let Some(command) = command {
                 text.push_str(&format!("    {name}: {}\n", escape(command)));
             }
         }
     }
-    let more = if open { ", and what those take that end when they are done" } else { "" };
+    let more = if open { ", plus the trials that run until done" } else { "" };
     text.push_str(&format!("\nprojected time: {}{more}\n", format_span(rounded(sum))));
     if moved > 0.0 {
         text.push_str(&format!("projected bytes: at most {}\n", shown(moved)));
@@ -100,7 +100,7 @@ pub fn text(scenario: &Scenario, planned: &[Planned], assumed: Option<f64>) -> S
     text
 }
 
-/// Without what nobody plans with.
+/// Rounds a time of 10 seconds or more to full seconds.
 fn rounded(time: Duration) -> Duration {
     if time < Duration::from_secs(10) { time } else { Duration::from_secs(time.as_secs_f64().round() as u64) }
 }
@@ -109,7 +109,7 @@ fn shown(bytes: f64) -> String {
     report::number::bytes(bytes.round() as u64)
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for the shell if necessary.
 fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_=./:,%+@".contains(letter);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -1,4 +1,4 @@
-//! Runs the trials of a study, one after the other, and remembers which are done.
+//! Runs the trials of a study one by one, and logs which of them are done.
 
 use super::dry::projected;
 use super::{Args, Planned, command, hooks};
@@ -15,16 +15,16 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use store::{RECORDS_FILE, STUDY_FILE, StoreError, StoreErrorKind, StudyLog, StudyRecord};
-use study::Scenario;
+use study::scenario::Scenario;
 
-/// The directory, its log, and the trials that are there already.
+/// Creates or resumes a study. Returns its directory, its log and the trials that are done.
 pub fn begin(
     args: &Args,
     scenario: &Scenario,
     text: &str,
     trials: usize,
 ) -> Result<(PathBuf, StudyLog, HashSet<String>), Failure> {
-    // Neither the text nor the variables are needed again but to be shown and compared.
+    // From here on the text and the variables are only shown and compared.
     let (text, set) = crate::redact::scenario(text, &args.set);
     let Some(directory) = &args.resume else {
         let base = args.out.clone().unwrap_or_else(|| execute::default_directory(&scenario.name));
@@ -34,7 +34,7 @@ pub fn begin(
     };
     let (log, records) = StudyLog::resume(directory).map_err(|error| match error.kind {
         StoreErrorKind::NotARun => Failure::usage(format!(
-            "--resume: {} is not a study: name the directory that `plimsoll run` has saved one in",
+            "--resume: {} is not a study: name the directory of a study that `plimsoll run` started",
             directory.display()
         )),
         _ => Failure::usage(format!("--resume: {error}")),
@@ -43,7 +43,7 @@ pub fn begin(
         Some(StudyRecord::Scenario { text: begun, set: with, .. }) if *begun == text && *with == set => {}
         _ => {
             return Err(Failure::usage(format!(
-                "--resume: {} is a study of another scenario, or with other variables; leave out --resume",
+                "--resume: {} was started with another scenario or other variables; leave out --resume for a new study",
                 directory.display()
             )));
         }
@@ -58,15 +58,14 @@ pub fn begin(
     Ok((directory.clone(), log, done.collect()))
 }
 
-/// Runs the trials that are missing; how the user has ended them, else [`Exit::Good`]: what trials deserve is judged when they are
-/// shown.
+/// Runs the missing trials. Returns how the user ended them, or else [`Exit::Good`]: showing the trials yields their own exit code.
 pub fn all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &HashSet<String>) -> Result<Exit, Failure> {
     let missing: Vec<&Planned> = planned.iter().filter(|trial| !done.contains(&trial.directory)).collect();
     let begun = Instant::now();
     for (number, trial) in missing.iter().enumerate() {
         let left = match number {
-            // The first search says how long others take.
-            0 => missing.iter().map(|trial| projected(&trial.words)).sum::<Option<Duration>>(),
+            // Before the first search has run, its duration is unknown.
+            0 => missing.iter().map(|trial| projected(&trial.command)).sum::<Option<Duration>>(),
             _ => Some(begun.elapsed().mul_f64((missing.len() - number) as f64 / number as f64)),
         };
         let left = left.map(|left| format!("; about {} left", format_span(Duration::from_secs(left.as_secs()))));
@@ -88,12 +87,12 @@ pub fn all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &HashSet<
 }
 
 fn cannot_save(error: &StoreError) -> Failure {
-    Failure::could_not_run(format!("the study can not be saved: {error}"))
+    Failure::could_not_run(format!("cannot save the study: {error}"))
 }
 
-/// Runs one trial between its hooks. `after` cleans up what `before` has begun, whatever became of the trial.
+/// Runs a trial and its hooks. The hook `after` runs even if the trial fails.
 fn hooked(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
-    let (hooks, said_by_hooks) = (&trial.words.hooks, base.join(format!("{}.hooks.log", trial.directory)));
+    let (hooks, said_by_hooks) = (&trial.command.hooks, base.join(format!("{}.hooks.log", trial.directory)));
     let measured = match hooks::before(hooks, &trial.told, &said_by_hooks) {
         Ok(true) => measure(trial, base),
         Ok(false) => Ok(None),
@@ -106,12 +105,11 @@ fn hooked(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Runs one trial, and tells what it came to; `None` when the user has interrupted. What an earlier try left half done is made
-/// anew.
+/// Runs a trial and returns a summary, or `None` if the user interrupted it. Replaces the incomplete result of an earlier attempt.
 fn measure(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
     let directory = base.join(&trial.directory);
     execute::make_room(&directory)?;
-    let command = command(&trial.words)?;
+    let command = command(&trial.command)?;
     if let Command::Line(args) = command {
         return Ok(match line::search(*args, &directory)? {
             Found::Interrupted { .. } => None,

@@ -1,4 +1,4 @@
-//! Reads a study that was saved, for reports that need all of it.
+//! Saved studies.
 
 use super::differing;
 use crate::command::line;
@@ -12,37 +12,38 @@ use report::study::Trial;
 use report::{SavedStudy, StudyCell};
 use std::path::Path;
 use store::{STUDY_FILE, SavedRun, StudyRecord};
-use study::{Scenario, matrix};
+use study::matrix;
+use study::scenario::Scenario;
 
-/// The scenario of a study. What it took from the environment is not known any more, and stays as it was written.
+/// Returns the scenario of a study. Its environment variables are no longer known and stay as written.
 fn scenario(records: &[StudyRecord]) -> Option<Scenario> {
     let Some(StudyRecord::Scenario { text, set, .. }) = records.first() else { return None };
     Scenario::parse(text, set, &|name| Some(format!("${{{name}}}"))).ok()
 }
 
-/// A trial of a study, as it was saved.
+/// A saved trial of a study.
 pub struct Saved {
-    /// What its cell is called.
+    /// Label of its cell.
     pub cell: String,
-    /// What its target is called.
+    /// Name of its target.
     pub target: String,
-    /// Which repeat of its cell there, counted from 1: the log counts from 0.
+    /// Number of the repeat, counted from 1. (The log counts from 0.)
     pub repeat: u32,
     /// Name of its directory.
     pub directory: String,
-    /// What was saved there.
+    /// Its result.
     pub measured: Measured,
 }
 
-/// What a trial was.
+/// The result of a trial.
 pub enum Measured {
     /// A run.
-    Run(Box<SavedRun>),
+    /// A run.
     /// A search for the load line, with the run of its last level.
-    Line(Box<(LoadLine, Option<SavedRun>)>),
+    /// A search for the load line, with the run of its last level.
 }
 
-/// The trials of a study in the order in which they were run, read one after the other.
+/// Reads the trials of a study one by one, in the order in which they ran.
 pub fn trials<'r>(base: &'r Path, records: &'r [StudyRecord]) -> impl Iterator<Item = Result<Saved, Failure>> + 'r {
     records.iter().filter_map(|record| {
         let StudyRecord::Trial { cell, target, repeat, directory } = record else { return None };
@@ -58,16 +59,16 @@ pub fn trials<'r>(base: &'r Path, records: &'r [StudyRecord]) -> impl Iterator<I
     })
 }
 
-/// The study with its trials, and the exit code that they deserve.
+/// Reads a study with its trials. Returns it with its exit code.
 pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), Failure> {
     let mut study = asked(records);
     let mut exit = Exit::Good;
     for trial in trials(base, records) {
         let Saved { cell, target, repeat, directory, measured } = match trial {
             Ok(trial) => trial,
-            // The others are still worth showing; it counts as one that is not there.
+            // The other trials are still worth showing. This one counts as missing.
             Err(failure) => {
-                say::note(&format!("a trial is left out: {}", failure.into_message()));
+                say::note(&format!("skipping a trial: {}", failure.into_message()));
                 continue;
             }
         };
@@ -90,13 +91,13 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), 
     Ok((study, exit))
 }
 
-/// Trials that are not there.
+/// Returns the number of missing trials.
 pub fn missing(records: &[StudyRecord]) -> u64 {
     let there = records.iter().filter(|record| matches!(record, StudyRecord::Trial { .. })).count();
     asked(records).measured.planned.saturating_sub(there as u64)
 }
 
-/// What was asked for.
+/// Returns the study as it was planned, without results.
 fn asked(records: &[StudyRecord]) -> SavedStudy {
     let mut study = SavedStudy::default();
     if let Some(StudyRecord::Scenario { text, set, version, .. }) = records.first() {

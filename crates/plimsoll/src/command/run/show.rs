@@ -1,4 +1,4 @@
-//! Shows a saved study.
+//! The output of a saved study.
 
 use crate::execute::{self, Print, html};
 use crate::failure::Failure;
@@ -22,7 +22,7 @@ pub fn show(study: &SavedStudy, form: Print) -> Result<(), Failure> {
     }
 }
 
-/// Writes the HTML report of a saved study to the file that is named, else beside it.
+/// Writes the HTML report of a saved study to the file that the user named, or else into its directory.
 pub fn write_html(study: &SavedStudy, base: &Path, file: Option<&Path>) -> Result<(), Failure> {
     html::write_beside(&report::html_study(study), base, file)
 }

@@ -1,110 +1,111 @@
-//! The search for the load line: the highest load that meets all objectives.
+//! The search for the load line: which level to try next.
 //!
-//! Levels double until one fails, then the bracket between the last that passed and the first that failed is halved until it is
-//! narrow enough. A level fails when it fails twice in a row, so that a single disturbance does not hide the line; and the line is
-//! run again at the end, since a target that was pushed over it may not come back. The search never runs anything: it says which
-//! level is next and is told what became of it.
+//! The level doubles until it fails. Then the search halves the bracket between the last level that passed and the first that failed,
+//! until it is narrow enough. A level has to fail twice in a row, so that a single disturbance does not hide the line. The line is run
+//! again at the end, because a target that was pushed over it may not recover. The search runs nothing itself: it returns the next
+//! level and takes its outcome.
 
 use measure::load_line::{Found, Outcome};
 use std::num::NonZeroU64;
 
-/// How often in a row a level must fail.
+/// Failures in a row after which a level has failed.
 const FAILURES: u32 = 2;
-/// How often the line is lowered because it does not hold any more when it is run again.
+/// How often the search lowers a line that fails when it is run again, before it gives up.
 const LOWERED_MAX: u32 = 3;
 
-/// Where a search looks, and how closely.
+/// Range and precision of a search. Levels are in the steps of its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// The lowest level that is tried.
+    /// Lowest level.
     pub least: NonZeroU64,
-    /// The first level.
+    /// First level.
     pub from: NonZeroU64,
-    /// The highest level that is tried.
+    /// Highest level.
     pub to: NonZeroU64,
-    /// How wide the bracket may be, as a share of its lower end.
+    /// Largest width of the final bracket, as a share of its lower end.
     pub precision: f64,
 }
 
 impl Bounds {
-    /// How many levels pass and fail in a search: of a line near the first level, and at worst.
+    /// Estimates how many levels pass and fail: for a line near the first level, and for one at the far end of the range.
     #[must_use]
     pub fn levels_expected(&self) -> ((f64, f64), (f64, f64)) {
         let doublings = (self.to.get() as f64 / self.from.get() as f64).max(1.0).log2().ceil() + 1.0;
         let halvings = (1.0 / self.precision).log2().ceil().max(1.0);
-        let twice = f64::from(FAILURES);
-        // About half of the halvings pass, and the line is run again.
-        let few = (2.0 + halvings / 2.0, (1.0 + halvings / 2.0) * twice);
+        let failures = f64::from(FAILURES);
+        // About half of the halvings pass. The line is run again.
+        let few = (2.0 + halvings / 2.0, (1.0 + halvings / 2.0) * failures);
         (few, (doublings + halvings / 2.0 + 1.0, few.1))
     }
 }
 
-/// What to do next.
+/// The next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum SearchStep {
     /// Run this level.
     Try(u64),
     /// The search is over.
     Done(Found),
 }
 
-/// A search under way.
+/// State of a search.
 #[derive(Clone, Debug)]
 pub struct Search {
     bounds: Bounds,
+    /// Bracket: the highest level that passed, and the lowest above it that failed.
     passed: Option<u64>,
     failed: Option<u64>,
-    /// The level that is being tried.
+    /// Level to try next.
     level: u64,
-    /// How often in a row it has failed.
+    /// How often in a row that level has failed.
     failures: u32,
-    /// All levels that have passed, in the order in which they did.
+    /// All levels that passed, in the order in which they ran.
     passes: Vec<u64>,
-    /// The line was found and is being run again.
+    /// Whether the line is known and is being run again.
     confirming: bool,
-    /// How often the line did not hold then.
+    /// How often the line failed when it was run again.
     lowered: u32,
-    over: Option<Found>,
+    result: Option<Found>,
 }
 
 impl Search {
-    /// A search within bounds. A start above the highest level is that level.
+    /// Starts a search. A first level above the highest is lowered to it.
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
         let level = bounds.from.min(bounds.to).get();
         let (passed, failed, passes) = (None, None, Vec::new());
-        Self { bounds, passed, failed, level, failures: 0, passes, confirming: false, lowered: 0, over: None }
+        Self { bounds, passed, failed, level, failures: 0, passes, confirming: false, lowered: 0, result: None }
     }
 
-    /// What to do next.
+    /// Returns the next step.
     #[must_use]
-    pub fn next(&self) -> Step {
-        self.over.map_or(Step::Try(self.level), Step::Done)
+    pub fn next(&self) -> SearchStep {
+        self.result.map_or(SearchStep::Try(self.level), SearchStep::Done)
     }
 
-    /// The highest level that has passed and was not disproved since.
+    /// Returns the highest level that passed and has not failed since.
     #[must_use]
     pub fn passed(&self) -> Option<u64> {
         self.passed
     }
 
-    /// Whether the line has been found once, and its lower end is run again.
+    /// Returns whether the line is known, and the next level runs its lower end again.
     #[must_use]
     pub fn is_confirming(&self) -> bool {
         self.confirming
     }
 
-    /// How often the line was lowered because what had passed did not pass again: a target that does not recover.
+    /// Returns how often the line was lowered because a level that had passed failed when it was run again.
     #[must_use]
     pub fn lowered(&self) -> u32 {
         self.lowered
     }
 
-    /// Takes the result of the level that was to be tried. One that was not decided had all the time that there is, so it is not
-    /// tried again, and the line is looked for below.
-    pub fn tell(&mut self, outcome: &Outcome) {
+    /// Records the outcome of the level that [`Self::next`] returned. A level that was not decided took all the time it may take, so it
+    /// is not tried again, and the search goes on below it.
+    pub fn record(&mut self, outcome: &Outcome) {
         match outcome {
-            _ if self.over.is_some() => {}
+            _ if self.result.is_some() => {}
             Outcome::Passed => self.pass(),
             Outcome::NotDecided { .. } => self.fail(),
             Outcome::Failed { .. } | Outcome::ClientLimited { .. } => {
@@ -121,8 +122,8 @@ impl Search {
         self.passed = Some(self.level);
         self.passes.push(self.level);
         match (self.confirming, self.failed) {
-            (true, Some(failed)) => self.over = Some(Found::Line { passed: self.level, failed }),
-            (true, None) => self.over = Some(Found::AtLeast { passed: self.level }),
+            (true, Some(failed)) => self.result = Some(Found::Line { passed: self.level, failed }),
+            (true, None) => self.result = Some(Found::AtLeast { passed: self.level }),
             (false, None) if self.level >= self.bounds.to.get() => self.confirming = true,
             (false, None) => self.level = self.level.saturating_mul(2).min(self.bounds.to.get()),
             (false, Some(_)) => self.narrow(),
@@ -135,25 +136,28 @@ impl Search {
         if self.confirming {
             self.confirming = false;
             self.lowered += 1;
-            // Once, another level that has passed is close. After that the target sustains less than before, and nothing that
-            // passed still holds.
+            // The first time, the next lower level that passed is close. After that the target sustains less than before, and earlier
+            // passes mean nothing.
             let below = self.passes.iter().copied().filter(|passed| *passed < self.level).max();
             self.passed = below.filter(|_| self.lowered == 1);
             if self.lowered > LOWERED_MAX {
-                self.over = Some(Found::Unsteady { failed: self.level });
+                self.result = Some(Found::Unsteady { failed: self.level });
                 return;
             }
         }
         match self.passed {
             Some(_) => self.narrow(),
-            None if self.level <= self.bounds.least.get() => self.over = Some(Found::Below { failed: self.level }),
+            None if self.level <= self.bounds.least.get() => self.result = Some(Found::Below { failed: self.level }),
             None => self.level = (self.level / 2).max(self.bounds.least.get()),
         }
     }
 
-    /// Halves the bracket, or runs its lower end again when it is narrow enough.
+    /// Halves the bracket, or starts to run its lower end again if the bracket is narrow enough.
     fn narrow(&mut self) {
-        let (Some(passed), Some(failed)) = (self.passed, self.failed) else { return };
+        let (Some(passed), Some(failed)) = (self.passed, self.failed) else {
+            debug_assert!(false, "only a bracket with both ends can be narrowed");
+            return;
+        };
         let width = ((passed as f64 * self.bounds.precision) as u64).max(1);
         if failed.saturating_sub(passed) <= width {
             self.confirming = true;
@@ -178,20 +182,20 @@ mod tests {
         }
     }
 
-    fn outcome(holds: bool) -> Outcome {
-        if holds { Outcome::Passed } else { Outcome::Failed { why: "slow".into() } }
+    fn outcome(passes: bool) -> Outcome {
+        if passes { Outcome::Passed } else { Outcome::Failed { why: "slow".into() } }
     }
 
-    /// Runs a search against a target; answers what it found, and every level it tried.
-    fn search(bounds: Bounds, mut holds: impl FnMut(u64) -> bool) -> (Found, Vec<u64>) {
+    /// Runs a search against a target. Returns its result and every level that it tried.
+    fn search(bounds: Bounds, mut passes: impl FnMut(u64) -> bool) -> (Found, Vec<u64>) {
         let (mut search, mut levels) = (Search::new(bounds), Vec::new());
         loop {
             match search.next() {
-                Step::Done(found) => return (found, levels),
-                Step::Try(level) => {
+                SearchStep::Done(found) => return (found, levels),
+                SearchStep::Try(level) => {
                     levels.push(level);
                     assert!(levels.len() < 200, "{levels:?}");
-                    search.tell(&outcome(holds(level)));
+                    search.record(&outcome(passes(level)));
                 }
             }
         }
@@ -207,11 +211,11 @@ mod tests {
             prop_assert_eq!(levels.last(), Some(&passed), "the line is run again");
         }
 
-        /// One level in ten is disturbed: it fails though the target carries it.
+        /// One level in ten is disturbed: it fails though the target sustains it.
         #[test]
         fn single_disturbances_do_not_move_the_line(line in 10_u64..10_000, noise in prop::collection::vec(0_u32..10, 200)) {
             let mut noise = noise.into_iter().scan(false, |before, draw| {
-                // Never twice in a row: that would be a failure.
+                // Never twice in a row: the level would fail.
                 *before = draw == 0 && !*before;
                 Some(*before)
             });
@@ -222,15 +226,15 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_scale_are_said_to_be_ends() {
+    fn a_line_outside_the_bounds_is_reported_as_such() {
         assert_eq!(search(bounds(10, 1000, 0.05), |_| true).0, Found::AtLeast { passed: 1000 });
         assert_eq!(search(bounds(10, 1000, 0.05), |_| false).0, Found::Below { failed: 1 });
         assert_eq!(search(bounds(50, 20, 0.05), |_| true), (Found::AtLeast { passed: 20 }, vec![20, 20]));
     }
 
-    /// Pushed over 300, it carries no more than 100 for good.
+    /// Once pushed over 300, the target sustains only 100.
     #[test]
-    fn a_target_that_does_not_recover_is_run_again_lower() {
+    fn the_line_is_lowered_for_a_target_that_does_not_recover() {
         let mut broken = false;
         let (found, levels) = search(bounds(1, 4096, 0.05), |level| {
             broken |= level > 300;
@@ -241,26 +245,26 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_fails_once_it_was_loaded_is_unsteady() {
-        let mut carried = 0;
+    fn a_target_that_fails_after_some_load_is_unsteady() {
+        let mut runs = 0;
         let (found, _) = search(bounds(1, 4096, 0.05), |level| {
-            carried += 1;
-            carried <= 6 && level <= 40
+            runs += 1;
+            runs <= 6 && level <= 40
         });
         assert!(matches!(found, Found::Below { .. } | Found::Unsteady { .. }), "{found:?}");
     }
 
-    /// Above 100, every level takes all its time and is not decided.
+    /// No level above 100 is decided in its time.
     #[test]
-    fn what_is_not_decided_is_not_tried_again_and_bounds_the_line() {
+    fn an_undecided_level_bounds_the_line_and_is_not_tried_again() {
         let (mut search, mut levels) = (Search::new(bounds(50, 1000, 0.05)), Vec::new());
         let found = loop {
             match search.next() {
-                Step::Done(found) => break found,
-                Step::Try(level) => {
+                SearchStep::Done(found) => break found,
+                SearchStep::Try(level) => {
                     levels.push(level);
                     let undecided = Outcome::NotDecided { why: "its backlog".into() };
-                    search.tell(&if level > 100 { undecided } else { Outcome::Passed });
+                    search.record(&if level > 100 { undecided } else { Outcome::Passed });
                 }
             }
         };
@@ -269,7 +273,7 @@ mod tests {
         assert_eq!(levels.iter().filter(|level| **level == 200).count(), 1, "{levels:?}");
     }
 
-    /// The line itself was disturbed when it was run again: what passed below is run again, not searched.
+    /// The line is disturbed when it is run again. The level below that passed is run again, without a new search.
     #[test]
     fn one_disturbed_confirmation_costs_little() {
         let mut at_line = 0;

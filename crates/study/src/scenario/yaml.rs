@@ -1,18 +1,18 @@
-//! YAML as a tree that knows where everything stands, so that every mistake can be shown at its place.
+//! YAML as a tree with positions, so that every mistake is reported with its line and column.
 //!
-//! Scalars stay texts: whether `10` is a number or a word is for the one who knows the field. Anchors, aliases and tags are
-//! refused, as are two keys of one name: a scenario has to mean what it seems to say.
+//! Scalars stay text: the code that knows a field decides whether `10` is a number. Anchors, aliases, tags and duplicate keys are
+//! refused, so that a scenario means what it appears to mean.
 
 use saphyr_parser::{Event, Parser, Span};
 use std::fmt;
 use std::ops::Range;
 
-/// A scenario is never larger.
+/// Largest size of a scenario.
 pub const BYTES_MAX: usize = 1 << 20;
-/// Lists and maps inside each other, at most.
+/// Deepest nesting of lists and maps.
 const DEPTH_MAX: usize = 16;
 
-/// A place in a file, counted from 1.
+/// A position in a file, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Line.
@@ -22,7 +22,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// Where a file begins.
+    /// The beginning of a file.
     pub const START: Self = Self { line: 1, column: 1 };
 }
 
@@ -32,43 +32,43 @@ impl fmt::Display for Position {
     }
 }
 
-/// A mistake: where it is, what it is, and how to mend it.
+/// A mistake in a scenario, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// Where.
+pub struct Diagnostic {
+    /// Position of the mistake.
     pub at: Position,
-    /// What, and how to mend it.
+    /// What is wrong, and how to fix it.
     pub message: String,
 }
 
-impl Fault {
-    /// A fault at a place.
+impl Diagnostic {
+    /// Creates a diagnostic for a position.
     pub fn new(at: Position, message: impl Into<String>) -> Self {
         Self { at, message: message.into() }
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.at, self.message)
     }
 }
 
-/// A value and where it begins.
+/// A value with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Where.
+    /// Position of its first character.
     pub at: Position,
-    /// Which characters of the file a scalar takes, its quotes included; those where it begins of anything else.
+    /// Character range of a scalar in the file, with its quotes. For a list or a map, the range of its first token.
     pub chars: Range<usize>,
-    /// What.
+    /// The value.
     pub value: Value,
 }
 
-/// What stands at a place.
+/// A scalar, a list or a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A scalar as it was written, without its quotes.
+    /// A scalar as it is written, without its quotes.
     Text(String),
     /// A list.
     List(Vec<Node>),
@@ -81,19 +81,22 @@ pub enum Value {
 pub struct Entry {
     /// The key.
     pub key: String,
-    /// Where the key stands.
+    /// Position of the key.
     pub at: Position,
-    /// Its value.
+    /// The value.
     pub node: Node,
 }
 
-/// Reads one document.
+/// Parses one document.
 ///
 /// # Errors
-/// The first thing that is not understood or refused.
-pub fn read(text: &str) -> Result<Node, Fault> {
+/// Returns the first syntax error or refused construct.
+pub fn parse(text: &str) -> Result<Node, Diagnostic> {
     if text.len() > BYTES_MAX {
-        return Err(Fault::new(Position::START, "the file is larger than 1 MiB: a scenario is a page or two"));
+        return Err(Diagnostic::new(
+            Position::START,
+            "the file is larger than 1 MiB; split the study into several scenarios",
+        ));
     }
     let mut reader = Reader { parser: Parser::new_from_str(text) };
     let mut root = None;
@@ -102,12 +105,20 @@ pub fn read(text: &str) -> Result<Node, Fault> {
         match event {
             Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
             Event::StreamEnd => break,
-            _ if root.is_some() => return Err(Fault::new(at, "a second document: a file holds one scenario")),
+            _ if root.is_some() => {
+                return Err(Diagnostic::new(
+                    at,
+                    "a second document starts here; a file holds one scenario, so remove the `---`",
+                ));
+            }
             event => root = Some(reader.node(event, (at, chars), 0)?),
         }
     }
     root.ok_or_else(|| {
-        Fault::new(Position::START, "the file is empty: `plimsoll schema scenario` says what goes in it")
+        Diagnostic::new(
+            Position::START,
+            "the file is empty; `plimsoll schema scenario` prints what a scenario may contain",
+        )
     })
 }
 
@@ -116,22 +127,27 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    fn event(&mut self) -> Result<(Event<'t>, Position, Range<usize>), Fault> {
+    fn event(&mut self) -> Result<(Event<'t>, Position, Range<usize>), Diagnostic> {
         match self.parser.next() {
             Some(Ok((event, span))) => Ok((event, position(span), span.start.index()..span.end.index())),
             Some(Err(error)) => {
                 let at = Position { line: error.marker().line().max(1), column: error.marker().col() + 1 };
-                Err(Fault::new(at, format!("this is not YAML: {}", error.info())))
+                Err(Diagnostic::new(at, format!("this is not YAML: {}", error.info())))
             }
             None => Ok((Event::StreamEnd, Position::START, 0..0)),
         }
     }
 
-    fn node(&mut self, event: Event<'_>, (at, chars): (Position, Range<usize>), depth: usize) -> Result<Node, Fault> {
+    fn node(
+        &mut self,
+        event: Event<'_>,
+        (at, chars): (Position, Range<usize>),
+        depth: usize,
+    ) -> Result<Node, Diagnostic> {
         if depth > DEPTH_MAX {
-            return Err(Fault::new(at, "lists and maps are nested too deeply"));
+            return Err(Diagnostic::new(at, format!("lists and maps are nested more than {DEPTH_MAX} levels deep")));
         }
-        let unwanted = |what: &str| Err(Fault::new(at, format!("{what} is not understood here: write the value out")));
+        let unwanted = |what: &str| Err(Diagnostic::new(at, format!("{what} is not supported; write the value out")));
         match event {
             Event::Alias(_) => unwanted("an alias (*name)"),
             Event::Scalar(_, _, anchor, _) | Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _)
@@ -145,11 +161,11 @@ impl<'t> Reader<'t> {
             Event::Scalar(text, ..) => Ok(Node { at, chars, value: Value::Text(text.into_owned()) }),
             Event::SequenceStart(..) => self.list(at, chars, depth),
             Event::MappingStart(..) => self.map(at, chars, depth),
-            _ => Err(Fault::new(at, "a value is missing here")),
+            _ => Err(Diagnostic::new(at, "expected a value")),
         }
     }
 
-    fn list(&mut self, at: Position, chars: Range<usize>, depth: usize) -> Result<Node, Fault> {
+    fn list(&mut self, at: Position, chars: Range<usize>, depth: usize) -> Result<Node, Diagnostic> {
         let mut nodes = Vec::new();
         loop {
             let (event, at_item, item) = self.event()?;
@@ -160,7 +176,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn map(&mut self, at: Position, chars: Range<usize>, depth: usize) -> Result<Node, Fault> {
+    fn map(&mut self, at: Position, chars: Range<usize>, depth: usize) -> Result<Node, Diagnostic> {
         let mut entries: Vec<Entry> = Vec::new();
         loop {
             let (event, at_key, key) = self.event()?;
@@ -168,10 +184,10 @@ impl<'t> Reader<'t> {
                 return Ok(Node { at, chars, value: Value::Map(entries) });
             }
             let Value::Text(key) = self.node(event, (at_key, key), depth + 1)?.value else {
-                return Err(Fault::new(at_key, "a key is a word, not a list or a map"));
+                return Err(Diagnostic::new(at_key, "a key is a word, not a list or a map"));
             };
             if entries.iter().any(|entry| entry.key == key) {
-                return Err(Fault::new(at_key, format!("`{key}` stands here a second time")));
+                return Err(Diagnostic::new(at_key, format!("`{key}` appears a second time; remove one of them")));
             }
             let (event, at_value, value) = self.event()?;
             let node = self.node(event, (at_value, value), depth + 1)?;
@@ -194,8 +210,8 @@ mod tests {
     }
 
     #[test]
-    fn everything_knows_where_it_stands() {
-        let node = read("name: one\nlist:\n  - 010\n  - [a, 'b c']\n").unwrap();
+    fn nodes_have_positions() {
+        let node = parse("name: one\nlist:\n  - 010\n  - [a, 'b c']\n").unwrap();
         let Value::Map(entries) = node.value else { panic!() };
         assert_eq!((entries[0].key.as_str(), entries[0].at, entries[0].node.at), ("name", at(1, 1), at(1, 7)));
         let Value::List(items) = &entries[1].node.value else { panic!() };
@@ -205,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_mean_something_else_is_refused_where_it_stands() {
+    fn ambiguous_yaml_is_refused_with_its_position() {
         for (text, place, why) in [
             ("", at(1, 1), "empty"),
             ("a: 1\na: 2\n", at(2, 1), "second time"),
@@ -215,17 +231,17 @@ mod tests {
             ("? [a]\n: 1\n", at(1, 3), "a key is a word"),
             ("a: [1, 2\nb: 3\n", at(2, 1), "not YAML"),
         ] {
-            let fault = read(text).unwrap_err();
-            assert!(fault.message.contains(why), "{text:?}: {fault}");
-            assert_eq!(fault.at.line, place.line, "{text:?}: {fault}");
+            let diagnostic = parse(text).unwrap_err();
+            assert!(diagnostic.message.contains(why), "{text:?}: {diagnostic}");
+            assert_eq!(diagnostic.at.line, place.line, "{text:?}: {diagnostic}");
         }
-        assert!(read(&"[".repeat(100)).is_err());
+        assert!(parse(&"[".repeat(100)).is_err());
     }
 
     proptest! {
         #[test]
         fn arbitrary_text_never_panics(text in "[ -~\n]{0,200}") {
-            let _ = read(&text);
+            let _ = parse(&text);
         }
     }
 }

@@ -1,57 +1,57 @@
-//! `${NAME}` in the values of a scenario.
+//! Variables of a scenario: `${NAME}` in its values.
 //!
-//! A name stands for a variable of the command line, of the file, or of the environment. Settings that may hold a secret keep
-//! what is of the environment unfilled: the program fills it in where it is sent, so that no plan or report holds it.
+//! A variable comes from the command line, from the file, or from the environment. In settings that may hold a secret, references to
+//! the environment stay as they are: the program resolves them when it sends the value, so that no plan or report contains it.
 
-use crate::document::{Fault, Node, Value, read};
+use super::yaml::{self, Diagnostic, Node, Value};
 
-/// Settings whose references to the environment the program resolves itself.
+/// Settings whose references to the environment the program resolves when it sends the value.
 const RESOLVED_LATER: [&str; 4] = ["header", "cookie", "user", "connection"];
 
-/// What names stand for.
+/// Variables by name. Those of the command line override those of the file, which override the environment.
 pub struct Variables<'a> {
-    set: &'a [(String, String)],
-    own: Vec<(String, String)>,
+    command_line: &'a [(String, String)],
+    file: Vec<(String, String)>,
     environment: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl<'a> Variables<'a> {
-    /// Those that are `set` come before those of the file, and these before those of the environment.
-    pub fn new(set: &'a [(String, String)], environment: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Self { set, own: Vec::new(), environment }
+    /// Creates the variables of the command line and the environment.
+    pub fn new(command_line: &'a [(String, String)], environment: &'a dyn Fn(&str) -> Option<String>) -> Self {
+        Self { command_line, file: Vec::new(), environment }
     }
 
-    /// A variable of the file.
+    /// Adds a variable of the file.
     pub fn add(&mut self, name: &str, value: String) {
-        self.own.push((name.to_owned(), value));
+        self.file.push((name.to_owned(), value));
     }
 
-    /// All that the command line and the file set, each name once.
+    /// Returns the variables of the command line and the file, each name once.
     pub fn all(&self) -> Vec<(String, String)> {
-        let mut all = self.own.clone();
-        for (name, value) in self.set {
+        let mut all = self.file.clone();
+        for (name, value) in self.command_line {
             all.retain(|(known, _)| known != name);
             all.push((name.clone(), value.clone()));
         }
         all
     }
 
-    fn known(&self, name: &str) -> Option<&str> {
+    fn get(&self, name: &str) -> Option<&str> {
         let named = |(known, _): &&(String, String)| known == name;
-        let found = self.set.iter().find(named).or_else(|| self.own.iter().find(named));
+        let found = self.command_line.iter().find(named).or_else(|| self.file.iter().find(named));
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Fills in the names of a value of the setting `key`. `$${` stands for `${` itself.
+    /// Replaces the references in a value of the setting `key`. `$${` is an escaped `${`.
     ///
     /// # Errors
-    /// The name that stands for nothing.
+    /// Returns the name of the first variable that is not defined.
     pub fn fill(&self, text: &str, key: &str) -> Result<String, String> {
         let mut filled = String::new();
         for piece in pieces(text) {
             match piece {
                 Piece::Text(text) => filled.push_str(text),
-                Piece::Name(name) => match self.known(name) {
+                Piece::Name(name) => match self.get(name) {
                     Some(value) => filled.push_str(value),
                     None if RESOLVED_LATER.contains(&key) => filled.push_str(&format!("${{{name}}}")),
                     None => filled.push_str(&(self.environment)(name).ok_or_else(|| name.to_owned())?),
@@ -64,13 +64,13 @@ impl<'a> Variables<'a> {
 
 /// A piece of a value.
 enum Piece<'t> {
-    /// What stands for itself.
+    /// Literal text.
     Text(&'t str),
-    /// What stands for a variable.
+    /// Name of a variable.
     Name(&'t str),
 }
 
-/// The pieces of a value, in order.
+/// Splits a value into text and references, in order.
 fn pieces(text: &str) -> Vec<Piece<'_>> {
     let (mut pieces, mut rest) = (Vec::new(), text);
     while let Some(at) = rest.find("${") {
@@ -88,12 +88,12 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The names of all variables that a scenario declares or refers to, its hooks included, each once and in order.
+/// Returns the names of all variables that a scenario declares or refers to, hooks included, sorted and without duplicates.
 ///
 /// # Errors
-/// When the text is no document.
-pub fn names(text: &str) -> Result<Vec<String>, Fault> {
-    let root = read(text)?;
+/// Returns the first syntax error in the text.
+pub fn variable_names(text: &str) -> Result<Vec<String>, Diagnostic> {
+    let root = yaml::parse(text)?;
     let mut names = Vec::new();
     if let Value::Map(entries) = &root.value
         && let Some(Value::Map(declared)) =
@@ -101,31 +101,31 @@ pub fn names(text: &str) -> Result<Vec<String>, Fault> {
     {
         names.extend(declared.iter().map(|entry| entry.key.clone()));
     }
-    referred(&root, false, &mut names);
+    collect_references(&root, false, &mut names);
     names.sort();
     names.dedup();
     Ok(names)
 }
 
-/// Names that the values of a node refer to.
-fn referred(node: &Node, is_hook: bool, names: &mut Vec<String>) {
+/// Collects the names that the values of a node refer to.
+fn collect_references(node: &Node, is_hook: bool, names: &mut Vec<String>) {
     match &node.value {
-        Value::Text(text) if is_hook => names.extend(in_shell(text)),
+        Value::Text(text) if is_hook => names.extend(shell_references(text)),
         Value::Text(text) => {
             names.extend(pieces(text).into_iter().filter_map(|piece| match piece {
                 Piece::Name(name) => Some(name.to_owned()),
                 Piece::Text(_) => None,
             }));
         }
-        Value::List(items) => items.iter().for_each(|item| referred(item, is_hook, names)),
+        Value::List(items) => items.iter().for_each(|item| collect_references(item, is_hook, names)),
         Value::Map(entries) => {
-            entries.iter().for_each(|entry| referred(&entry.node, is_hook || entry.key == "hooks", names));
+            entries.iter().for_each(|entry| collect_references(&entry.node, is_hook || entry.key == "hooks", names));
         }
     }
 }
 
-/// Names that the command of a hook refers to as a shell does: `$name`, `${name}`, `${name:-else}`.
-fn in_shell(text: &str) -> impl Iterator<Item = String> {
+/// Returns the names that a shell command refers to: `$name`, `${name}`, `${name:-default}`.
+fn shell_references(text: &str) -> impl Iterator<Item = String> {
     text.split('$').skip(1).filter_map(|after| {
         let after = after.strip_prefix('{').unwrap_or(after);
         let other = |letter: char| !(letter.is_ascii_alphanumeric() || letter == '_');
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_filled_in_and_secrets_are_not() {
+    fn references_are_replaced_except_to_secrets() {
         let environment = |name: &str| (name == "HOME").then(|| "/home/me".to_owned());
         let set = [("host".to_owned(), "set".to_owned())];
         let mut variables = Variables::new(&set, &environment);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_that_are_declared_or_referred_to() {
+    fn declared_and_referenced_names_are_listed() {
         let text = "\
 name: t   # ${comment}
 vars: {declared: '${inner}', other: x}
@@ -161,7 +161,10 @@ targets: {a: {url: 'http://${host}:${port}/$${escaped}', hooks: {check: 'test -e
 settings: {header: ['X: ${token}', '$plain']}
 hooks: {before: 'drop ${cache:-all} \"$host\" $(date) $?', after: 'exit $$'}
 ";
-        assert_eq!(names(text).unwrap(), ["cache", "declared", "file", "host", "inner", "other", "port", "token"]);
-        assert!(names("a: [").is_err());
+        assert_eq!(
+            variable_names(text).unwrap(),
+            ["cache", "declared", "file", "host", "inner", "other", "port", "token"]
+        );
+        assert!(variable_names("a: [").is_err());
     }
 }

@@ -1,22 +1,22 @@
-//! Trials: which cell is measured on which target when.
+//! The order of a study's trials.
 //!
-//! A machine is not the same in the morning and at noon, so targets that are compared take turns: A B, then B A.
+//! A machine changes during a study, so targets that are compared alternate by default: A B, then B A.
 
 use crate::scenario::{Order, Scenario};
 use measure::random::{Random, mix};
 
-/// One measured interval of a cell.
+/// One measurement of a cell on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Trial {
-    /// Which cell.
+    /// Index of the cell.
     pub cell: usize,
-    /// On which target.
+    /// Index of the target.
     pub target: usize,
-    /// How often the cell was measured there before.
+    /// Number of earlier trials of the cell on the target.
     pub repeat: u32,
 }
 
-/// All trials of a study of so many cells, in the order in which they are run.
+/// Returns all trials of a study with this number of cells, in the order in which they run.
 #[must_use]
 pub fn trials(scenario: &Scenario, cells: usize) -> Vec<Trial> {
     let targets = scenario.targets.len();
@@ -41,7 +41,7 @@ pub fn trials(scenario: &Scenario, cells: usize) -> Vec<Trial> {
     }
 }
 
-/// All cells on all targets once, in the order that seed and repeat draw (Fisher and Yates).
+/// Returns one trial of each cell on each target, in a random order drawn from seed and repeat (Fisher and Yates).
 fn shuffled(seed: u64, repeat: u32, cells: usize, targets: usize) -> Vec<Trial> {
     let mut trials: Vec<Trial> =
         (0..cells).flat_map(|cell| (0..targets).map(move |target| Trial { cell, target, repeat })).collect();
@@ -66,20 +66,20 @@ mod tests {
     }
 
     #[test]
-    fn targets_take_turns_and_then_turn_about() {
+    fn targets_alternate_and_then_reverse() {
         let interleaved = order("interleaved");
         assert_eq!(interleaved[..6], [(0, 0, 0), (0, 1, 0), (0, 1, 1), (0, 0, 1), (0, 0, 2), (0, 1, 2)]);
         assert_eq!(order("sequential")[..4], [(0, 0, 0), (0, 0, 1), (0, 0, 2), (1, 0, 0)]);
     }
 
     #[test]
-    fn every_order_has_every_trial_once() {
+    fn every_order_contains_every_trial_once() {
         let all: BTreeSet<_> = order("interleaved").into_iter().collect();
         assert_eq!(all.len(), 12);
         for other in ["sequential", "random"] {
             assert_eq!(order(other).len(), 12);
             assert_eq!(order(other).into_iter().collect::<BTreeSet<_>>(), all, "{other}");
         }
-        assert_eq!(order("random"), order("random"), "drawn from the seed");
+        assert_eq!(order("random"), order("random"), "the seed determines the order");
     }
 }

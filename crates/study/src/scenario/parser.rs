@@ -1,16 +1,17 @@
-//! Reads the nodes of a document as a scenario, and notes what is wrong with them.
+//! Parser of scenarios: from YAML nodes to a [`Scenario`], with a diagnostic for each mistake.
 
-use super::{Axis, AxisValue, Order, Part, Scenario, Setting, Target};
-use crate::Hooks;
-use crate::document::{Entry, Fault, Node, Position, Value};
-use crate::variables::Variables;
+use super::hooks::Hooks;
+use super::model::{Axis, AxisValue, Order, Part, Scenario, Setting, Target};
+use super::variables::Variables;
+use super::yaml::{self, Diagnostic, Entry, Node, Position, Value};
 use std::num::NonZeroU32;
 
-/// Trials of one cell, at most.
+/// Most repeats of a cell.
 const REPEATS_MAX: u32 = 1000;
 
-/// Settings that say what is loaded.
-const LOADED: [&str; 2] = ["url", "url-file"];
+/// Settings of which a target needs at least one.
+const URL_SETTINGS: [&str; 2] = ["url", "url-file"];
+/// Keys of a scenario.
 const KEYS: [&str; 12] = [
     "name",
     "notes",
@@ -26,23 +27,47 @@ const KEYS: [&str; 12] = [
     "environment",
 ];
 
-/// Reads nodes, and notes what is wrong with them.
-pub(super) struct Reader<'a> {
-    pub(super) faults: Vec<Fault>,
-    pub(super) variables: Variables<'a>,
+impl Scenario {
+    /// Parses a scenario. The variables of the command line override those of the file, which override those that `environment` returns.
+    ///
+    /// # Errors
+    /// Returns all mistakes, in the order of the file. After a syntax error, returns only that.
+    pub fn parse(
+        text: &str,
+        command_line: &[(String, String)],
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let root = yaml::parse(text).map_err(|diagnostic| vec![diagnostic])?;
+        let variables = Variables::new(command_line, environment);
+        let mut parser = Parser { diagnostics: Vec::new(), variables };
+        match (parser.scenario(&root), parser.diagnostics.is_empty()) {
+            (Some(scenario), true) => Ok(scenario),
+            (_, _) => {
+                parser.diagnostics.sort_by_key(|diagnostic| diagnostic.at);
+                Err(parser.diagnostics)
+            }
+        }
+    }
 }
 
-impl Reader<'_> {
-    fn fault(&mut self, at: Position, message: impl Into<String>) {
-        self.faults.push(Fault::new(at, message));
+/// Parser state: the mistakes so far, and the variables.
+struct Parser<'a> {
+    diagnostics: Vec<Diagnostic>,
+    variables: Variables<'a>,
+}
+
+impl Parser<'_> {
+    fn error(&mut self, at: Position, message: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::new(at, message));
     }
 
-    pub(super) fn scenario(&mut self, root: &Node) -> Option<Scenario> {
+    fn scenario(&mut self, root: &Node) -> Option<Scenario> {
         let entries = self.map(root, "a scenario")?;
         for entry in entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
-            self.fault(entry.at, unknown(&entry.key, &KEYS, "keys of a scenario"));
+            self.error(entry.at, unknown(&entry.key, &KEYS, "keys of a scenario"));
         }
         let of = |key: &str| entries.iter().find(|entry| entry.key == key);
+        // Values of other keys refer to the variables.
         if let Some(vars) = of("vars") {
             for (name, value) in self.texts(&vars.node, "vars") {
                 self.variables.add(&name, value);
@@ -51,38 +76,30 @@ impl Reader<'_> {
         let name = match of("name") {
             Some(entry) => self.name(&entry.node),
             None => {
-                self.fault(root.at, "a scenario needs a `name`, like name: nightly");
+                self.error(root.at, "a scenario needs a `name`, e.g. name: nightly");
                 None
             }
         };
-        let settings = of("settings").map(|entry| self.settings(&entry.node)).unwrap_or_default();
         let targets = match of("targets") {
             Some(entry) => self.targets(&entry.node),
             None => {
-                self.fault(root.at, "a scenario needs `targets`, like targets: {mine: {url: http://host/file}}");
+                self.error(root.at, "a scenario needs `targets`, e.g. targets: {mine: {url: http://host/file}}");
                 Vec::new()
             }
         };
-        let parts = self.parts(of("parts"), of("matrix"));
-        let notes = of("notes").and_then(|entry| self.text(&entry.node, "notes"));
-        let repeats = of("repeats").and_then(|entry| self.repeats(&entry.node)).unwrap_or(NonZeroU32::MIN);
-        let order = of("order").and_then(|entry| self.order(&entry.node)).unwrap_or(Order::Interleaved);
-        let seed = of("seed").and_then(|entry| self.number(&entry.node, "seed")).unwrap_or(1);
-        let variables = self.variables.all();
-        let hooks = of("hooks").map(|entry| self.hooks(&entry.node)).unwrap_or_default();
-        let environment = of("environment").map(|entry| self.texts(&entry.node, "environment")).unwrap_or_default();
         Some(Scenario {
-            name: name?,
-            notes,
+            // Without a name there is a diagnostic, and no scenario.
+            name: name.unwrap_or_default(),
+            notes: of("notes").and_then(|entry| self.text(&entry.node, "notes")),
             targets,
-            settings,
-            parts,
-            repeats,
-            order,
-            seed,
-            hooks,
-            environment,
-            variables,
+            settings: of("settings").map(|entry| self.settings(&entry.node)).unwrap_or_default(),
+            parts: self.parts(of("parts"), of("matrix")),
+            repeats: of("repeats").and_then(|entry| self.repeats(&entry.node)).unwrap_or(NonZeroU32::MIN),
+            order: of("order").and_then(|entry| self.order(&entry.node)).unwrap_or(Order::Interleaved),
+            seed: of("seed").and_then(|entry| self.number(&entry.node, "seed")).unwrap_or(1),
+            hooks: of("hooks").map(|entry| self.hooks(&entry.node)).unwrap_or_default(),
+            environment: of("environment").map(|entry| self.texts(&entry.node, "environment")).unwrap_or_default(),
+            variables: self.variables.all(),
         })
     }
 
@@ -90,9 +107,9 @@ impl Reader<'_> {
         let name = self.text(node, "name")?;
         let good = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(good) {
-            self.fault(
+            self.error(
                 node.at,
-                format!("`{name}` can not name a directory: up to 64 letters, digits, `-`, `_` and `.`"),
+                format!("`{name}` cannot name a directory; use up to 64 letters, digits, `-`, `_` and `.`"),
             );
             return None;
         }
@@ -102,15 +119,15 @@ impl Reader<'_> {
     fn targets(&mut self, node: &Node) -> Vec<Target> {
         let entries = self.map(node, "targets").unwrap_or_default();
         if entries.is_empty() && matches!(node.value, Value::Map(_)) {
-            self.fault(node.at, "`targets` is empty: name at least one, like mine: {url: http://host/file}");
+            self.error(node.at, "`targets` is empty; add at least one, e.g. mine: {url: http://host/file}");
         }
         let mut targets = Vec::new();
         for entry in &entries {
-            let (hooks, settings) = self.hooked_settings(&entry.node);
+            let (hooks, settings) = self.settings_and_hooks(&entry.node);
             if matches!(entry.node.value, Value::Map(_))
-                && !settings.iter().any(|setting| LOADED.contains(&setting.name.as_str()))
+                && !settings.iter().any(|setting| URL_SETTINGS.contains(&setting.name.as_str()))
             {
-                self.fault(entry.at, format!("target `{}` has no `url`, and no `url-file`", entry.key));
+                self.error(entry.at, format!("target `{}` has no `url` and no `url-file`; add one", entry.key));
             }
             targets.push(Target { name: entry.key.clone(), settings, hooks });
         }
@@ -120,7 +137,7 @@ impl Reader<'_> {
     fn parts(&mut self, parts: Option<&Entry>, matrix: Option<&Entry>) -> Vec<Part> {
         match (parts, matrix) {
             (Some(_), Some(matrix)) => {
-                self.fault(matrix.at, "`matrix` stands beside `parts`: each part has a matrix of its own");
+                self.error(matrix.at, "`matrix` and `parts` exclude each other; move the matrix into the parts");
                 Vec::new()
             }
             (Some(parts), None) => {
@@ -142,7 +159,7 @@ impl Reader<'_> {
                 "settings" => settings = self.settings(&inner.node),
                 "matrix" => axes = self.axes(&inner.node),
                 "hooks" => hooks = self.hooks(&inner.node),
-                other => self.fault(inner.at, unknown(other, &["settings", "matrix", "hooks"], "keys of a part")),
+                other => self.error(inner.at, unknown(other, &["settings", "matrix", "hooks"], "keys of a part")),
             }
         }
         Some(Part { name: entry.key.clone(), settings, axes, hooks })
@@ -154,10 +171,10 @@ impl Reader<'_> {
         for entry in entries {
             let values = self.axis_values(&entry);
             if values.is_empty() {
-                self.fault(
+                self.error(
                     entry.node.at,
                     format!(
-                        "`{}` has no values: an axis is a list, like [1, 10, 100], or a map of names with values",
+                        "`{}` has no values; write a list, e.g. [1, 10, 100], or a map from names to values",
                         entry.key
                     ),
                 );
@@ -177,8 +194,8 @@ impl Reader<'_> {
         Setting { name: entry.key, at: entry.at, values }
     }
 
-    /// Settings among which hooks stand.
-    fn hooked_settings(&mut self, node: &Node) -> (Hooks, Vec<Setting>) {
+    /// Parses settings with `hooks` among them.
+    fn settings_and_hooks(&mut self, node: &Node) -> (Hooks, Vec<Setting>) {
         let entries = self.map(node, "settings").unwrap_or_default();
         let (hooks, settings): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| entry.key == "hooks");
         let hooks = hooks.first().map(|entry| self.hooks(&entry.node)).unwrap_or_default();
@@ -188,11 +205,11 @@ impl Reader<'_> {
     fn hooks(&mut self, node: &Node) -> Hooks {
         let mut hooks = Hooks::default();
         for entry in self.map(node, "hooks").unwrap_or_default() {
-            // Not filled in: the shell knows the variables, and shows them to nobody.
+            // References stay: the shell has the variables in its environment, and the secrets stay out of plans and reports.
             let command = match &entry.node.value {
                 Value::Text(command) => Some(command.clone()).filter(|command| !command.is_empty()),
                 Value::List(_) | Value::Map(_) => {
-                    self.fault(entry.node.at, format!("`{}` is a command, not a list or a map", entry.key));
+                    self.error(entry.node.at, format!("`{}` must be a command, not a list or a map", entry.key));
                     None
                 }
             };
@@ -200,13 +217,13 @@ impl Reader<'_> {
                 "before" => hooks.before = command,
                 "check" => hooks.check = command,
                 "after" => hooks.after = command,
-                other => self.fault(entry.at, unknown(other, &Hooks::KEYS, "hooks")),
+                other => self.error(entry.at, unknown(other, &Hooks::KEYS, "hooks")),
             }
         }
         hooks
     }
 
-    /// Names with texts.
+    /// Parses a map from names to text.
     fn texts(&mut self, node: &Node, what: &str) -> Vec<(String, String)> {
         let mut texts = Vec::new();
         for entry in self.map(node, what).unwrap_or_default() {
@@ -217,7 +234,7 @@ impl Reader<'_> {
         texts
     }
 
-    /// Values of an axis: a list, or a map of names with values.
+    /// Parses the values of an axis: a list, or a map from names to values.
     fn axis_values(&mut self, entry: &Entry) -> Vec<AxisValue> {
         let Value::Map(named) = &entry.node.value else {
             let values = self.values(&entry.node, &entry.key).into_iter();
@@ -230,7 +247,7 @@ impl Reader<'_> {
         named.iter().filter_map(value).collect()
     }
 
-    /// One value, or each of a list.
+    /// Parses one value, or a list of values.
     fn values(&mut self, node: &Node, key: &str) -> Vec<(String, Position)> {
         let items = match &node.value {
             Value::List(items) => items.as_slice(),
@@ -243,7 +260,7 @@ impl Reader<'_> {
         let number = self.number(node, "repeats")?;
         let repeats = u32::try_from(number).ok().filter(|repeats| *repeats <= REPEATS_MAX).and_then(NonZeroU32::new);
         if repeats.is_none() {
-            self.fault(node.at, format!("repeats: {number} is not from 1 to {REPEATS_MAX}"));
+            self.error(node.at, format!("repeats: {number} is not from 1 to {REPEATS_MAX}"));
         }
         repeats
     }
@@ -252,7 +269,7 @@ impl Reader<'_> {
         let text = self.text(node, "order")?;
         let found = Order::ALL.iter().find(|(word, _)| *word == text);
         if found.is_none() {
-            self.fault(node.at, unknown(&text, &Order::ALL.map(|(word, _)| word), "orders"));
+            self.error(node.at, unknown(&text, &Order::ALL.map(|(word, _)| word), "orders"));
         }
         found.map(|(_, order)| *order)
     }
@@ -261,22 +278,24 @@ impl Reader<'_> {
         let text = self.text(node, key)?;
         let number = text.parse().ok();
         if number.is_none() {
-            self.fault(node.at, format!("{key}: `{text}` is no whole number"));
+            self.error(node.at, format!("{key}: `{text}` is not a whole number"));
         }
         number
     }
 
     fn text(&mut self, node: &Node, key: &str) -> Option<String> {
         let Value::Text(text) = &node.value else {
-            self.fault(node.at, format!("`{key}` takes a value here, not a list or a map"));
+            self.error(node.at, format!("`{key}` must be a single value, not a list or a map"));
             return None;
         };
         match self.variables.fill(text, key) {
             Ok(text) => Some(text),
             Err(name) => {
-                self.fault(
+                self.error(
                     node.at,
-                    format!("there is no variable `{name}`: name it under `vars`, with --set {name}=VALUE, or in the environment"),
+                    format!(
+                        "no variable `{name}`; define it under `vars`, with --set {name}=VALUE, or in the environment"
+                    ),
                 );
                 None
             }
@@ -286,25 +305,25 @@ impl Reader<'_> {
     fn map(&mut self, node: &Node, what: &str) -> Option<Vec<Entry>> {
         match &node.value {
             Value::Map(entries) => Some(entries.clone()),
-            // A key without a value.
+            // A key without a value is an empty map.
             Value::Text(text) if text.is_empty() || text == "~" => Some(Vec::new()),
             Value::Text(_) | Value::List(_) => {
-                self.fault(node.at, format!("{what} is a map, like `key: value`"));
+                self.error(node.at, format!("{what} must be a map, e.g. `key: value`"));
                 None
             }
         }
     }
 }
 
-/// What to say of a word that is none of those that are known.
+/// Returns the message for an unknown word: the most similar known one, or all of them.
 fn unknown(word: &str, known: &[&str], what: &str) -> String {
     match nearest(word, known) {
-        Some(near) => format!("`{word}` is not known: did you mean `{near}`?"),
-        None => format!("`{word}` is not known; {what} are {}", known.join(", ")),
+        Some(near) => format!("unknown `{word}`; did you mean `{near}`?"),
+        None => format!("unknown `{word}`; {what} are {}", known.join(", ")),
     }
 }
 
-/// The known word that is at most two letters away.
+/// Returns the known word with the smallest edit distance, if that is at most two.
 fn nearest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
     let distance = |other: &str| {
         let (a, b): (Vec<char>, Vec<char>) = (word.chars().collect(), other.chars().collect());
