@@ -1,17 +1,17 @@
-//! Letters that users of ab, wrk, hey, oha and curl have in their fingers.
+//! Flags of ab, wrk, hey, oha and curl, and what to write instead.
 //!
-//! Where a letter means the same here, it is one of our flags. Where it means something else, it is refused with a hint
-//! that names ours. This table is also what the documentation shows.
+//! A letter that means the same here is one of our flags. A letter that means something else is refused, with a hint that
+//! names our flag. docs/flags.md shows these tables.
 
-/// One short flag and what it means in each tool; empty where a tool does not have it.
+/// A short flag and its meaning in each tool. The meaning is empty if a tool does not have the flag.
 pub struct Letter {
     /// The letter.
     pub letter: char,
-    /// What it means here, when it is one of our flags.
+    /// Its meaning here, if it is one of our flags.
     pub ours: Option<&'static str>,
-    /// What to write instead, when it is not.
+    /// What to write instead, if it is not one of our flags.
     pub instead: &'static str,
-    /// ab, wrk (and wrk2), hey, oha, curl.
+    /// Its meaning in ab, wrk (and wrk2), hey, oha and curl.
     pub theirs: [&'static str; 5],
 }
 
@@ -23,7 +23,7 @@ const fn refused(letter: char, instead: &'static str, theirs: [&'static str; 5])
     Letter { letter, ours: None, instead, theirs }
 }
 
-/// All letters with a meaning in one of the tools.
+/// All letters that are a flag of at least one of these tools.
 pub const LETTERS: [Letter; 41] = [
     ours('c', "concurrency", ["concurrency", "connections", "concurrency", "connections", "cookie jar"]),
     ours('n', "operations", ["requests", "", "requests", "requests", "netrc"]),
@@ -93,18 +93,18 @@ pub const LETTERS: [Letter; 41] = [
     refused('E', "--cert FILE, with --key FILE", ["client certificate", "", "", "", "client certificate"]),
     refused(
         'Z',
-        "leave it out: version and cipher are agreed on with the server, and shown",
+        "leave it out: version and cipher are negotiated with the server and reported",
         ["ciphers", "", "", "", "parallel"],
     ),
-    refused('G', "-m GET, the method that is used anyhow", ["", "", "", "", "data as query"]),
+    refused('G', "-m GET, the default method", ["", "", "", "", "data as query"]),
     refused('O', "--out DIR for the run directory; bodies are discarded", ["", "", "", "", "remote name"]),
 ];
 
-/// A long flag of another tool that is not ours.
+/// A long flag of another tool that does not exist here.
 pub struct Long {
-    /// As it is typed there. hey writes them with one dash.
+    /// The flag as users type it. hey's long flags have a single dash.
     pub flag: &'static str,
-    /// Which tools have it.
+    /// The tools that have it.
     pub tools: &'static str,
     /// What to write instead.
     pub instead: &'static str,
@@ -114,9 +114,9 @@ const fn long(flag: &'static str, tools: &'static str, instead: &'static str) ->
     Long { flag, tools, instead }
 }
 
-const IDENTITY: &str = "leave it out: nothing compressed is asked for, unless by -H 'Accept-Encoding: gzip'";
+const IDENTITY: &str = "leave it out: no compression is requested, unless by -H 'Accept-Encoding: gzip'";
 
-/// Long flags that users of the other tools type.
+/// Long flags of the other tools.
 pub const LONGS: [Long; 32] = [
     long("--script", "wrk", "--url-file FILE for many URLs; there are no scripts"),
     long("--latency", "wrk", "leave it out: percentiles are always printed"),
@@ -149,10 +149,10 @@ pub const LONGS: [Long; 32] = [
     long("--referer", "curl", "-H 'Referer: …'"),
     long("--compressed", "curl", "-H 'Accept-Encoding: gzip'"),
     long("--silent", "curl", "--quiet for no live line"),
-    long("--http1.1", "curl", "leave it out: HTTP/1.1 is spoken anyhow"),
+    long("--http1.1", "curl", "leave it out: HTTP/1.1 is the default"),
 ];
 
-/// What to say about a word that begins with another tool's long flag.
+/// Returns a hint for a word that starts with another tool's long flag.
 pub fn long_hint(word: &str) -> Option<String> {
     let typed = word.split('=').next().unwrap_or(word);
     let row = LONGS.iter().find(|row| row.flag == typed)?;
@@ -163,7 +163,7 @@ fn verb(instead: &str) -> &'static str {
     if instead.starts_with("leave") { "" } else { "write " }
 }
 
-/// What to say about a short flag that is not ours.
+/// Returns a hint for a short flag that is not ours.
 pub fn hint(flag: &str) -> Option<String> {
     let letter = flag.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?.chars().next()?;
     let row = LETTERS.iter().find(|row| row.letter == letter && row.ours.is_none())?;
@@ -173,7 +173,7 @@ pub fn hint(flag: &str) -> Option<String> {
     Some(format!("-{letter} ({}) is not a flag here: {}{}", meanings.join(", "), verb(row.instead), row.instead))
 }
 
-/// The tables in Markdown, as they stand in the documentation.
+/// Returns the tables in Markdown, for docs/flags.md.
 #[cfg(test)]
 fn markdown() -> String {
     let mut text = String::from("| flag | here | ab | wrk, wrk2 | hey | oha | curl |\n|---|---|---|---|---|---|---|\n");
@@ -181,7 +181,9 @@ fn markdown() -> String {
         let here = row.ours.map_or_else(|| format!("*refused:* {}", row.instead), str::to_owned);
         text.push_str(&format!("| `-{}` | {here} | {} |\n", row.letter, row.theirs.join(" | ")));
     }
-    text.push_str("\nLong flags of theirs that are refused in the same way:\n\n| flag | here | of |\n|---|---|---|\n");
+    text.push_str(
+        "\nThese long flags of other tools are refused in the same way:\n\n| flag | here | of |\n|---|---|---|\n",
+    );
     for row in &LONGS {
         text.push_str(&format!("| `{}` | *refused:* {} | {} |\n", row.flag, row.instead, row.tools));
     }
@@ -194,7 +196,7 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_table_agrees_with_the_flags() {
+    fn the_table_agrees_with_the_flags_of_get() {
         let command = crate::cli::Cli::command();
         let get = command.find_subcommand("get").expect("there is a get command");
         let shorts: Vec<char> = get.get_arguments().filter_map(clap::Arg::get_short).collect();
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documentation_shows_the_table() {
+    fn the_documentation_contains_the_tables() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/flags.md");
         let page = std::fs::read_to_string(path).unwrap_or_default();
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn no_long_flag_of_ours_is_refused() {
+    fn no_long_flag_of_get_is_refused() {
         let get = crate::cli::Cli::command().find_subcommand("get").cloned().expect("there is a command get");
         for argument in get.get_arguments() {
             for name in argument.get_long_and_visible_aliases().into_iter().flatten() {

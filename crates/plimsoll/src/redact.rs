@@ -181,7 +181,8 @@ matrix:
         assert!(!shown.contains("CANARY") && !format!("{set:?}").contains("CANARY"), "{shown} {set:?}");
         assert_eq!(shown.matches("kept").count(), 2, "{shown}");
         assert!(shown.contains("'http://${host}/'") && set[2].1 == "kept", "{shown}");
-        let read = study::scenario::Scenario::parse(&shown, &set, &|_| None).expect("a redacted scenario is a valid scenario");
+        let read =
+            study::scenario::Scenario::parse(&shown, &set, &|_| None).expect("a redacted scenario is a valid scenario");
         assert_eq!(read.targets.len(), 2);
         assert_eq!(scenario(&shown, &set).0, shown, "redacting twice changes nothing");
     }

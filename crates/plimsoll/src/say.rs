@@ -1,17 +1,17 @@
-//! The only ways to standard output and standard error. A reader that has gone away is no failure, and no panic.
+//! Standard output and standard error. A reader that has gone away is neither a failure nor a panic.
 
 use crate::failure::Failure;
 use std::io::{self, Write};
 use sys::signals::Signal;
 
-/// Writes to standard output, as it is. Whoever redirects it into a file must learn when it is not there.
+/// Writes to standard output. Fails if the output cannot be written, for example to a file on a full disk.
 pub fn out(text: &str) -> Result<(), Failure> {
     try_out(text).map_err(|error| {
-        Failure::could_not_run(format!("standard output can not be written: {error}; redirect it elsewhere"))
+        Failure::could_not_run(format!("cannot write to standard output: {error}; redirect it elsewhere"))
     })
 }
 
-/// Writes to standard output, and tells when that could not be done for another reason than that nobody reads it.
+/// As [`out`], but returns the bare error. A reader that has gone away is not an error.
 pub fn try_out(text: &str) -> io::Result<()> {
     let mut stream = io::stdout().lock();
     match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
@@ -20,12 +20,13 @@ pub fn try_out(text: &str) -> io::Result<()> {
     }
 }
 
-/// Standard output, for what is too long to be made before it is written. It has to be flushed.
+/// Returns a buffered stream to standard output, for long output. The caller must flush it.
 pub fn stream() -> impl Write + Send {
     io::BufWriter::with_capacity(64 << 10, io::stdout())
 }
 
-/// The pipe is closed, or the terminal is gone. The system tells the latter by a signal, and then refuses all writing.
+/// Returns whether the pipe is closed or the terminal is gone. When a terminal goes, the system sends a signal and then refuses
+/// all writes.
 pub fn nobody_reads(error: &io::Error) -> bool {
     let hung_up = || sys::signals::interrupts().last == Some(Signal::HangUp);
     error.kind() == io::ErrorKind::BrokenPipe || (error.kind() != io::ErrorKind::StorageFull && hung_up())

@@ -1,11 +1,11 @@
-//! Secrets that are typed as where they are: in a file, or in the environment.
+//! Secrets given by reference: `@FILE` or `${NAME}`.
 
 use crate::command::get::read;
 use crate::failure::Failure;
 use std::path::Path;
 
-/// Replaces `@FILE` by the file's first line and `${NAME}` by the environment's value, so that secrets need not be
-/// typed.
+/// Replaces `@FILE` by the first line of the file and `${NAME}` by the environment variable, so that no secret is on the
+/// command line.
 pub fn expand(text: &str, flag: &str) -> Result<String, Failure> {
     if let Some(path) = text.strip_prefix('@') {
         let content = read::text(Path::new(path))?;
@@ -15,9 +15,9 @@ pub fn expand(text: &str, flag: &str) -> Result<String, Failure> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
         let (name, tail) =
-            after.split_once('}').ok_or_else(|| Failure::usage(format!("{flag}: `${{` without `}}`")))?;
+            after.split_once('}').ok_or_else(|| Failure::usage(format!("{flag}: `${{` has no closing `}}`")))?;
         let value = std::env::var(name)
-            .map_err(|_| Failure::usage(format!("{flag}: the environment has no variable {name}")))?;
+            .map_err(|_| Failure::usage(format!("{flag}: environment variable {name} is not set")))?;
         expanded.push_str(before);
         expanded.push_str(&value);
         rest = tail;

@@ -1,5 +1,5 @@
-//! `plimsoll cleanup`: deletes what `prepare` and runs of `mix` made, and nothing else. A bucket is never emptied: every key
-//! that is deleted is one that follows from the dataset.
+//! `plimsoll cleanup`: deletes what `prepare` and runs of `mix` wrote, and nothing else. It never empties a bucket: every key that it
+//! deletes follows from the dataset.
 
 use super::dataset;
 use super::load::stored::{Patience, Stored, Upload, s3_error};
@@ -19,36 +19,36 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use wire::s3::DeleteResult;
 
-/// Whose objects are deleted.
+/// The flags of `cleanup`.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER)]
 pub struct Args {
-    /// Where the dataset lies: s3://BUCKET/PREFIX, or http://host:port/path.
+    /// Location of the dataset: s3://BUCKET/PREFIX, or http://host:port/path.
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
-    /// What all commands that make load have in common.
+    /// The flags that all commands that make load share.
     #[command(flatten)]
     pub common: load::Args,
-    /// The objects, when `prepare` did not end.
+    /// The dataset, if `prepare` did not complete.
     #[command(flatten)]
     pub objects: dataset::Args,
-    /// What bytes, sizes and directories depend on.
+    /// Seed of bytes, sizes and directories.
     #[arg(long, value_name = "N", value_parser = load::seed, default_value = "1", hide_short_help = true)]
     pub dataset_seed: u64,
-    /// How S3 is spoken.
+    /// The settings of S3.
     #[command(flatten)]
     pub s3: s3::Args,
 }
 
 const AFTER: &str =
-    "Deletes the objects of the dataset that was prepared there, those that `mix` wrote beside them, and the description;
-in S3 it also aborts open multipart uploads of these objects. --help-all prints every flag.";
+    "Deletes the objects of the dataset that was prepared there, those that `mix` wrote next to them, and the dataset's
+description. In S3, it also aborts open multipart uploads of these objects. --help-all prints every flag.";
 
 const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
-/// Objects that are named at once where they cannot be listed.
+/// Number of objects to name at a time if they cannot be listed.
 const CHUNK: u64 = 1 << 16;
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
     let place = Place::of(&args.urls, &args.s3)?;
@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         true => args.objects.dataset(args.dataset_seed)?,
         false => stored.dataset()?.ok_or_else(|| {
             Failure::usage(
-                "no dataset was prepared there: nothing is deleted; where `prepare` did not end, describe it, like --count 100 --size 1MiB",
+                "no dataset was prepared there, so nothing was deleted; if `prepare` did not complete, describe the dataset, for example --count 100 --size 1MiB",
             )
         })?,
     };
@@ -73,36 +73,36 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let told = format!("{}; {}{aborted}", objects.told(), mixed.told());
     let json = serde_json::to_string_pretty(&cleaned);
     if let Mixed::InPart(_) = mixed {
-        // The message below has the same in words.
+        // The message below has the same content as text.
         if load::output(&args.common).print == Print::Json {
             execute::print_json(json)?;
         }
         let all = fresh_prefix(dataset.description().seed.0);
         return Err(Failure::could_not_run(format!(
-            "{told}: a run of `mix` did not end, and plain HTTP cannot list what it wrote: delete {all}* at the server"
+            "{told}: a run of `mix` did not complete, and plain HTTP cannot list what it wrote: delete {all}* on the server"
         )));
     }
     show(&args.common, &told, json)
 }
 
-/// What became of the objects that runs of `mix` wrote next to the dataset.
+/// The result of deleting what runs of `mix` wrote next to the dataset.
 enum Mixed {
-    /// So many are gone.
+    /// All of this many objects were deleted.
     Deleted(u64),
-    /// No run is known to have written any, and there is no way to ask.
+    /// There is no record of any run, and the objects cannot be listed.
     NoneKnown,
-    /// So many are gone. A run that did not end may have written others, and it is not known which.
+    /// This many objects were deleted. A run that did not complete may have written others, which are unknown.
     InPart(u64),
 }
 
 impl Mixed {
     fn told(&self) -> String {
         match *self {
-            Self::Deleted(count) => format!("and {} that runs had written", plural(count, "object")),
+            Self::Deleted(count) => format!("and {} that runs wrote", plural(count, "object")),
             Self::NoneKnown => "no run of `mix` is known to have written more".to_owned(),
-            Self::InPart(0) => "what runs had written is left".to_owned(),
+            Self::InPart(0) => "objects that runs wrote are left".to_owned(),
             Self::InPart(count) => {
-                format!("and {} that earlier runs had written, the rest is left", plural(count, "object"))
+                format!("and {} that earlier runs wrote, others are left", plural(count, "object"))
             }
         }
     }
@@ -115,19 +115,19 @@ impl Mixed {
     }
 }
 
-/// How objects are deleted.
+/// The requests that delete objects.
 struct Delete {
     one: RequestPlan,
-    /// Several with one request, as long as the server is not known to refuse that.
+    /// Deletes several objects with one request. `None` once the server has refused it.
     batch: Option<RequestPlan>,
     concurrency: NonZeroU64,
 }
 
-/// Objects that are gone.
+/// The result of deleting objects.
 enum Gone {
-    /// Each was asked for on its own, and those that are missing were not there.
+    /// Each was deleted by its own request. `missing` did not exist.
     OneByOne { deleted: u64, missing: u64 },
-    /// S3 counts as deleted what was not there.
+    /// Deleted or missing. S3 counts missing objects as deleted.
     InBatches(u64),
 }
 
@@ -136,10 +136,10 @@ impl Gone {
         match *self {
             Self::OneByOne { deleted, missing: 0 } => format!("deleted {}", plural(deleted, "object")),
             Self::OneByOne { deleted, missing } => {
-                format!("deleted {}, {missing} were not there", plural(deleted, "object"))
+                format!("deleted {}, {missing} did not exist", plural(deleted, "object"))
             }
             Self::InBatches(gone) => {
-                format!("gone: {} of the dataset (S3 does not tell which were there)", plural(gone, "object"))
+                format!("deleted {} of the dataset (S3 does not report which existed)", plural(gone, "object"))
             }
         }
     }
@@ -188,7 +188,7 @@ impl Delete {
         let ended = ended.map_err(|error| Failure::could_not_run(error.to_string()))?;
         if ended.interrupted {
             let deleted = plural(ended.good, "object");
-            return Err(interrupted(format!("interrupted: {deleted} deleted; the same command goes on")));
+            return Err(interrupted(format!("interrupted: {deleted} deleted; the same command deletes the rest")));
         }
         Ok(ended)
     }
@@ -212,18 +212,20 @@ impl Delete {
         Ok(if mixed.open { Mixed::InPart(deleted) } else { Mixed::Deleted(deleted) })
     }
 
-    /// Deletes what runs wrote and a listing shows.
+    /// Deletes what runs wrote, by listing it.
     fn listed(&mut self, stored: &Stored<'_>, place: &Place, dataset: &Dataset) -> Result<u64, Failure> {
         let mut deleted = 0;
         let mut before = Vec::new();
         loop {
-            // Always the first page: what was on it is gone then.
+            // Deleting the objects of the first page makes the next ones the first page.
             let numbers = stored.fresh(dataset)?;
             if numbers.is_empty() {
                 return Ok(deleted);
             }
             if numbers == before {
-                return Err(Failure::could_not_run("objects that runs had written are listed and can not be deleted"));
+                return Err(Failure::could_not_run(
+                    "cannot delete objects that runs wrote: the server still lists them; try again later",
+                ));
             }
             let gone = self.all(stored.plan(), place.fresh(dataset.clone(), numbers.clone()))?;
             deleted += gone.count();
@@ -231,7 +233,7 @@ impl Delete {
         }
     }
 
-    /// Aborts open multipart uploads of the objects that are deleted here. What is said of it, with the counts.
+    /// Aborts open multipart uploads of the objects to delete. Returns a message and the counts.
     fn uploads(
         &self,
         stored: &Stored<'_>,
@@ -243,10 +245,10 @@ impl Delete {
         }
         let open = match stored.open_uploads() {
             Ok(open) => open,
-            // Not every server knows them, and objects can be deleted all the same.
+            // Not every server can list them. Objects can be deleted all the same.
             Err(why) => {
                 let why = why.into_message();
-                return Ok((format!("; open multipart uploads can not be listed ({why})"), None));
+                return Ok((format!("; cannot list open multipart uploads ({why})"), None));
             }
         };
         let seed = dataset.description().seed.0;
@@ -271,7 +273,7 @@ impl Delete {
     }
 }
 
-/// Whether a server has refused batches as such, and not what was in one.
+/// Returns whether a server does not support batches, rather than refusing the content of one.
 fn knows_no_batches(ended: &Ended) -> bool {
     let refused = ended.example.as_ref().is_some_and(|example| matches!(example.status, Some(405 | 501)));
     refused && ended.good + ended.missing == 0
@@ -284,7 +286,7 @@ fn judged(ended: &Ended) -> Result<(), Failure> {
     let said = DeleteResult::parse(message).ok();
     let code = said.as_ref().and_then(|said| said.errors.first()).map(|error| format!(", {}", error.code));
     Err(Failure::could_not_run(format!(
-        "{} could not be deleted ({}{status}{}); the same command goes on",
+        "cannot delete {} ({}{status}{}); the same command tries again",
         plural(ended.failed, "object"),
         example.outcome.cause.about(),
         code.unwrap_or_else(|| s3_error(message)),

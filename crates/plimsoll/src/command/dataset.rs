@@ -1,4 +1,4 @@
-//! The flags that describe the objects of a dataset: how many, how large, how they are called.
+//! The flags that describe a dataset: number, sizes and names of its objects.
 
 use crate::command::load::count;
 use crate::failure::Failure;
@@ -6,32 +6,32 @@ use content::{Dataset, Description, Names, Remainder, Seed, Sizes};
 use measure::units::ByteSize;
 use std::num::{NonZeroU32, NonZeroU64};
 
-/// How many objects there are, and what they are like.
+/// The objects of a dataset.
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 pub struct Args {
-    /// Bytes of all objects together; the last one is cut to fit.
+    /// Total size of all objects; the last one is cut to fit.
     #[arg(long, value_name = "SIZE")]
     pub total: Option<ByteSize>,
     /// Number of objects.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, allow_negative_numbers = true, conflicts_with = "total")]
     pub count: Option<NonZeroU64>,
-    /// Size of each object, or how sizes are distributed [default: 1MiB].
+    /// Size of each object, or a distribution of sizes [default: 1MiB].
     ///
     /// 1MiB · 4KiB..1MiB (uniform) · 1MiB,2MiB (in turn) · 64KiB:70,1MiB..8MiB:30 (by weight) · loguniform:4KiB..1GiB ·
     /// lognormal:median=1MiB,sigma=1.5,max=1GiB
     #[arg(long, value_name = "SIZES")]
     pub size: Option<Sizes>,
-    /// What names begin with; may have folders [default: object-].
+    /// Prefix of all names, which may contain folders [default: object-].
     #[arg(long, value_name = "TEXT", help_heading = "Names", hide_short_help = true)]
     pub prefix: Option<String>,
-    /// Digits of the number in a name, at least.
+    /// Minimum digits of the number in a name.
     #[arg(long, value_name = "N", default_value = "8", help_heading = "Names", hide_short_help = true)]
     pub digits: u8,
-    /// What names end with.
+    /// Extension of all names.
     #[arg(long, value_name = "TEXT", default_value = ".bin", help_heading = "Names", hide_short_help = true)]
     pub extension: String,
-    /// Spread the objects over so many directories, by a hash.
+    /// Number of directories over which the objects are spread, by a hash.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU32>, allow_negative_numbers = true, help_heading = "Names", hide_short_help = true)]
     pub directories: Option<NonZeroU32>,
 }
@@ -40,12 +40,12 @@ const DEFAULT_SIZE: ByteSize = ByteSize(1 << 20);
 const DEFAULT_PREFIX: &str = "object-";
 
 impl Args {
-    /// Whether a dataset is described at all.
+    /// Returns whether the flags describe a dataset.
     pub fn is_given(&self) -> bool {
         self.total.is_some() || self.count.is_some()
     }
 
-    /// The dataset, whose bytes follow from `seed`.
+    /// Returns the dataset. Its bytes depend on `seed`.
     pub fn dataset(&self, seed: u64) -> Result<Dataset, Failure> {
         let sizes = match &self.size {
             Some(sizes) => sizes.clone(),
@@ -54,7 +54,7 @@ impl Args {
         self.with(seed, sizes, self.names()?, Remainder::Cut)
     }
 
-    /// As many objects as asked for, with these sizes and names.
+    /// Returns a dataset with these sizes and names.
     pub fn with(&self, seed: u64, sizes: Sizes, names: Names, remainder: Remainder) -> Result<Dataset, Failure> {
         let seed = Seed(seed);
         match (self.total, self.count) {
@@ -63,13 +63,15 @@ impl Args {
             (None, Some(count)) => {
                 Ok(Dataset::new(Description { seed, count: count.get(), sizes, names, last_bytes: None }))
             }
-            _ => Err(Failure::usage("how much? Write --total 10GiB, or --count 1000 for a number of objects")),
+            _ => {
+                Err(Failure::usage("no dataset described: use --total 10GiB, or --count 1000 for a number of objects"))
+            }
         }
     }
 
     fn names(&self) -> Result<Names, Failure> {
         let prefix = self.prefix.as_deref().unwrap_or(DEFAULT_PREFIX);
         let names = Names::new(prefix, self.digits, self.extension.as_str(), self.directories);
-        names.map_err(|error| Failure::usage(format!("names of objects: {error}")))
+        names.map_err(|error| Failure::usage(format!("--prefix, --digits or --extension: {error}")))
     }
 }

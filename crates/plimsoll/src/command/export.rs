@@ -1,4 +1,4 @@
-//! `plimsoll export`: saved runs as other programs read them.
+//! `plimsoll export`: saved runs in the formats of other programs.
 
 use super::line;
 use super::run::saved;
@@ -17,33 +17,33 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use store::{OpLogReader, OpRecord, Record, SavedRun, StoreErrorKind};
 
-/// Which run, in which form, and where to.
+/// The flags of `export`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// The run directory; for tables of runs also that of a repeated run, a study, or a search for the load line.
+    /// Directory of a run; tables of runs also accept a repeated run, a study, or a search for the load line.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
-    /// In which form.
+    /// Export format.
     #[arg(long = "as", value_enum, value_name = "FORM")]
     pub form: Form,
-    /// The file to write, over an older one [default: standard output].
+    /// File to write; an existing file is replaced [default: standard output].
     #[arg(long, value_name = "FILE")]
     pub to: Option<PathBuf>,
 }
 
 const AFTER: &str =
-    "Of several runs (--repeat, a study, a search) csv, parquet and markdown are a table with a row for each; the forms
-that hold one run take the directory of one. docs/export.md tells the columns.
+    "For several runs (--repeat, a study, a search), csv, parquet and markdown are a table with a row per run. The other
+formats take the directory of a single run. docs/export.md describes the columns.
 
   plimsoll export runs/20261121-023000-localhost_8080 --as csv --to seconds.csv";
 
-/// What it is written as.
+/// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// A row for each second, or for each of several runs.
+    /// A row per second, or per run of several runs.
     Csv,
-    /// A row for each operation, of a run made with --log-ops.
+    /// A row per operation, of a run made with --log-ops.
     OpsCsv,
     /// As csv, in Apache Parquet.
     Parquet,
@@ -51,24 +51,24 @@ pub enum Form {
     OpsParquet,
     /// The 19 columns of retrieval-load-testing, the k6 kit for booster-http.
     RetrievalCsv,
-    /// What `ab -e` writes: percentages served and their times.
+    /// As `ab -e`: percentages served and their times.
     AbE,
-    /// What `ab -g` writes, for gnuplot; needs --log-ops.
+    /// As `ab -g`, for gnuplot; needs --log-ops.
     AbG,
-    /// Percentiles of response time as HdrHistogram's plotters read them.
+    /// Percentiles of response time, for HdrHistogram's plotters.
     Hgrm,
-    /// The same of service time.
+    /// Percentiles of service time, for HdrHistogram's plotters.
     HgrmService,
     /// HdrHistogram's interval log, version 1.3.
     Hlog,
     /// The JSON of `report --json`.
     Json,
-    /// Tables for an issue.
+    /// Markdown tables, for example for an issue.
     Markdown,
 }
 
 impl Form {
-    /// The form of a table of seconds or runs.
+    /// Returns the file format of a table.
     fn table(self) -> Option<TableForm> {
         match self {
             Self::Csv | Self::OpsCsv => Some(TableForm::Csv),
@@ -82,19 +82,19 @@ impl Form {
     }
 }
 
-/// Writes it.
+/// Writes the export.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let set = Set::of(&args.directory)?;
     if set.kind != Kind::One && args.form.holds_one_run() {
         let one = set.places.first().map_or_else(|| args.directory.clone(), |place| set.directory(place));
         let name = name(args.form);
         return Err(Failure::usage(format!(
-            "--as {name} holds one run: name the directory of one, like {}",
+            "--as {name} exports a single run: name the directory of one, for example {}",
             one.display()
         )));
     }
     if args.form.table() == Some(TableForm::Parquet) && args.to.is_none() && io::stdout().is_terminal() {
-        return Err(Failure::usage("Parquet is not for a terminal: name a file with --to"));
+        return Err(Failure::usage("a terminal cannot show Parquet: name a file with --to"));
     }
     sink::write(args.to.as_deref(), "--to", |out| match set.kind {
         Kind::One => one(&set, args.form, out),
@@ -110,7 +110,7 @@ fn name(form: Form) -> String {
 type Written = Result<(), Trouble>;
 type Out<'a> = &'a mut (dyn Write + Send);
 
-/// A run in any form.
+/// Exports one run in any format.
 fn one(set: &Set, form: Form, out: Out<'_>) -> Written {
     let run = match set.places.first() {
         Some(place) => set.read(place)?,
@@ -118,7 +118,7 @@ fn one(set: &Set, form: Form, out: Out<'_>) -> Written {
     };
     let word = report::result::of(&run).word;
     if word != ResultWord::Pass {
-        say::note(&format!("the result is {}: `plimsoll report {}` shows why", word.text(), set.base.display()));
+        say::note(&format!("the result is {}: see `plimsoll report {}`", word.text(), set.base.display()));
     }
     match form {
         Form::Csv => seconds(&set.base, &run, TableForm::Csv, out),
@@ -136,7 +136,7 @@ fn one(set: &Set, form: Form, out: Out<'_>) -> Written {
     }
 }
 
-/// Several runs, in the forms that hold them.
+/// Exports several runs in the formats that support them.
 fn several(set: &Set, form: Form, out: Out<'_>) -> Written {
     match form {
         Form::Json => document(json(set)?, out),
@@ -145,7 +145,7 @@ fn several(set: &Set, form: Form, out: Out<'_>) -> Written {
     }
 }
 
-/// Hands each interval of a run to `take`, until it fails.
+/// Passes each interval of a run to `take`, until it fails.
 fn each_interval(base: &Path, mut take: impl FnMut(Interval) -> Result<(), ExportError>) -> Written {
     let mut taken = Ok(());
     let read = store::for_each_record(base, |record| {
@@ -172,11 +172,11 @@ fn interval_log(base: &Path, run: &SavedRun, out: Out<'_>) -> Written {
     Ok(out.flush()?)
 }
 
-/// Hands each operation of a run to `take`. One is in memory at a time.
+/// Passes each operation of a run to `take`. One is in memory at a time.
 fn each_operation(base: &Path, mut take: impl FnMut(OpRecord) -> Result<(), ExportError>) -> Written {
     let mut log = OpLogReader::open(base).map_err(|error| match &error.kind {
         StoreErrorKind::Io(io) if io.kind() == io::ErrorKind::NotFound => Failure::usage(format!(
-            "{} has no log of operations: make the run with --log-ops, or choose a form without operations",
+            "{} has no operation log: make the run with --log-ops, or choose a format without operations",
             base.display()
         )),
         _ => Failure::could_not_run(&error),
@@ -185,10 +185,7 @@ fn each_operation(base: &Path, mut take: impl FnMut(OpRecord) -> Result<(), Expo
         take(op.map_err(|error| Failure::could_not_run(&error))?)?;
     }
     if let Some(damage) = log.damage() {
-        say::note(&format!(
-            "the log of operations is damaged at byte {}: what stands behind it is left out",
-            damage.at_byte
-        ));
+        say::note(&format!("the operation log is damaged at byte {}: everything after it is left out", damage.at_byte));
     }
     Ok(())
 }
@@ -208,7 +205,7 @@ fn gnuplot(base: &Path, run: &SavedRun, out: Out<'_>) -> Written {
     Ok(file.write(out)?)
 }
 
-/// A row for each run.
+/// Writes a row per run.
 fn table_of_runs(set: &Set, form: Form, out: Out<'_>) -> Written {
     let columns = if form == Form::RetrievalCsv { retrieval::COLUMNS } else { runs::COLUMNS };
     let mut table = table::begin(form.table().unwrap_or(TableForm::Csv), columns, out)?;

@@ -1,4 +1,4 @@
-//! The commands, one file (or folder) each.
+//! The commands, a module for each.
 
 pub mod cleanup;
 pub mod compare;

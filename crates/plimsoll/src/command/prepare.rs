@@ -1,6 +1,6 @@
-//! `plimsoll prepare`: makes a dataset on a target, once. A second time nothing is written.
+//! `plimsoll prepare`: writes a dataset to a target. If it is already there, nothing is written.
 //!
-//! It is no measured load: what the server cannot do for the moment is repeated, with pauses, and counted.
+//! Preparing is not a measured load: transient failures are retried, with pauses, and counted.
 
 use super::dataset;
 use super::load::retry::{Retries, is_transient};
@@ -23,39 +23,39 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Which dataset is made, and where.
+/// The flags of `prepare`.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER)]
 pub struct Args {
-    /// Where the objects go: s3://BUCKET/PREFIX, or http://host:port/path (several for several servers).
+    /// Location of the dataset: s3://BUCKET/PREFIX, or http://host:port/path (one per server).
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
-    /// The objects.
+    /// The dataset.
     #[command(flatten)]
     pub objects: dataset::Args,
-    /// What bytes, sizes and directories depend on.
+    /// Seed of bytes, sizes and directories.
     #[arg(long, value_name = "N", value_parser = load::seed, default_value = "1")]
     pub dataset_seed: u64,
-    /// Make the bucket first, unless it is there.
+    /// Create the bucket first, unless it exists.
     #[arg(long)]
     pub make_bucket: bool,
-    /// What all commands that make load have in common.
+    /// The flags that all commands that make load share.
     #[command(flatten)]
     pub common: load::Args,
-    /// How S3 is spoken.
+    /// The settings of S3.
     #[command(flatten)]
     pub s3: s3::Args,
 }
 
-const AFTER: &str = "Remembers the dataset in .plimsoll-dataset.json beside its objects: `mix`, `cleanup` and a second `prepare` find it
-there. Nothing is measured: requests that fail for the moment (500, 503, SlowDown, connections) are repeated with
-pauses. `put` measures writing. --help-all prints every flag.";
+const AFTER: &str = "The dataset's description is stored in .plimsoll-dataset.json next to its objects, where `mix`, `cleanup` and another
+`prepare` find it. Nothing is measured: transient failures (500, 503, SlowDown, connections) are retried with pauses. Use
+`put` to measure writes. --help-all prints every flag.";
 
 const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
-/// Objects that are written before the next ones are begun: what is kept of each is small, and bounded so.
+/// Number of objects to write before the next ones start. This bounds the memory for their results.
 const CHUNK: u64 = 1 << 16;
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
     check(args)?;
@@ -69,10 +69,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let objects = format!("{}, {}", plural(dataset.count(), "object"), ByteSize(bytes).human());
     let mut made = JsonPrepared::new(dataset.count(), bytes);
     let told = match stored.dataset()? {
-        Some(there) if there == dataset => format!("{objects} there already: nothing was written"),
+        Some(there) if there == dataset => format!("{objects} exist already: nothing was written"),
         Some(_) => {
             return Err(Failure::could_not_run(
-                "another dataset was prepared there: `plimsoll cleanup` with this location deletes it, or choose another prefix",
+                "another dataset was prepared there: delete it with `plimsoll cleanup` and this location, or choose another prefix",
             ));
         }
         None => {
@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     show(&args.common, &told, serde_json::to_string_pretty(&made))
 }
 
-/// Prints what was done, in the form that was asked for.
+/// Prints what was done, in the selected format.
 pub fn show(args: &load::Args, told: &str, json: serde_json::Result<String>) -> Result<ExitCode, Failure> {
     match load::output(args).print {
         Print::Json => execute::print_json(json)?,
@@ -100,7 +100,7 @@ pub fn show(args: &load::Args, told: &str, json: serde_json::Result<String>) -> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses flags that mean nothing where nothing is measured.
+/// Refuses flags that have no effect because nothing is measured.
 fn check(args: &Args) -> Result<(), Failure> {
     let (load, shown, checks) = (&args.common.load, &args.common.shown, &args.common.checks);
     if load.duration.is_some() || load.requests.is_some() || load.bytes.is_some() || shown.repeat.get() > 1 {
@@ -117,13 +117,13 @@ fn check(args: &Args) -> Result<(), Failure> {
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((flag, _)) => Err(Failure::usage(format!(
-            "{flag}: prepare measures nothing: leave it out, or measure writing with `put`"
+            "{flag}: prepare measures nothing: leave it out, or measure writes with `plimsoll put`"
         ))),
         None => Ok(()),
     }
 }
 
-/// Objects on their way to the target.
+/// The objects to write, and the progress.
 struct Writing<'a> {
     place: &'a Place,
     plan: &'a Plan,
@@ -155,7 +155,7 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// Writes the objects with these numbers, again and again until all are written.
+    /// Writes the objects with these numbers, and retries until all are written.
     fn chunk(&mut self, mut missing: Vec<u64>) -> Result<(), Failure> {
         while !missing.is_empty() {
             let targets = Arc::new(self.place.chosen(self.dataset.clone(), &missing));
@@ -194,10 +194,10 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// Why writing ends before all is written.
+    /// Returns the failure that ends writing.
     fn refused(&self, example: Option<&OpEntry>, plan: &Plan) -> Failure {
         let why = example.map_or_else(
-            || "no request ended".to_owned(),
+            || "no request completed".to_owned(),
             |example| {
                 let url = crate::redact::url_text(&plan.targets.url(example.subject));
                 let status = example.status.map_or(String::new(), |status| format!(", status {status}"));
@@ -210,6 +210,6 @@ impl<'a> Writing<'a> {
 
     fn stand(&self) -> String {
         let total = count(self.dataset.count());
-        format!("{} of {total} objects are written: the same command writes all of them again", count(self.written))
+        format!("{} of {total} objects are written; the same command writes all of them again", count(self.written))
     }
 }

@@ -1,5 +1,5 @@
-//! `plimsoll redirects`: what a cluster's redirects cost. The same objects are read through one server, which redirects, and
-//! at their owners, which do not, in pairs of runs one after the other.
+//! `plimsoll redirects`: the cost of a cluster's redirects. Pairs of runs read the same objects, once through a server that
+//! redirects, and once from their owners.
 
 use super::load::count;
 use super::owners::{Reach, Survey, survey};
@@ -18,26 +18,26 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::SavedRun;
 
-/// What is compared, and for how long.
+/// The flags of `redirects`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// Where the objects are at any server of the cluster, like http://host:29998/bucket.
+    /// Location of the objects on any server of the cluster, for example http://host:29998/bucket.
     #[arg(value_name = "URL")]
     pub url: String,
-    /// Names of objects, one on each line; once for each size of object to compare.
+    /// File with names of objects, one per line; give one file per object size to compare.
     #[arg(long, value_name = "FILE", required = true)]
     pub names: Vec<PathBuf>,
-    /// How long each run measures.
+    /// Duration of each run.
     #[arg(short = 'd', long, value_name = "TIME", default_value = "5s", value_parser = span)]
     pub duration: Duration,
-    /// Load this long before each.
+    /// Make load for this long before each run.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
     pub warmup: Duration,
-    /// Pairs of runs for each list.
+    /// Number of pairs of runs for each file of names.
     #[arg(long, value_name = "N", default_value = "3", value_parser = count::<NonZeroU64>)]
     pub pairs: NonZeroU64,
-    /// Where the runs are saved [default: runs/TIME-TARGET].
+    /// Directory in which to save the runs [default: runs/TIME-TARGET].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// How the cluster is reached.
@@ -46,14 +46,14 @@ pub struct Args {
 }
 
 const AFTER: &str =
-    "Cost is 1 - goodput through one server / goodput at the owners, of each pair; the table shows the median with its
-95 % interval, or the range below 6 pairs. `plimsoll report DIR/…` shows each run, with the time of every hop.";
+    "The cost of a pair is 1 - goodput through one server / goodput from the owners. The table shows the median with its
+95 % interval, or the range if there are fewer than 6 pairs. `plimsoll report DIR/…` shows each run, with the time of every hop.";
 
 fn span(text: &str) -> Result<Duration, String> {
     parse_span(text).map_err(|error| error.to_string())
 }
 
-/// The two ways to read the objects of a list.
+/// The two ways to read the objects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Entry,
@@ -69,11 +69,11 @@ impl Way {
     }
 }
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
     if args.duration.is_zero() {
-        return Err(Failure::usage("-d 0: give a duration above 0"));
+        return Err(Failure::usage("-d 0: the duration must be above 0"));
     }
     let lists = args.names.iter().map(|path| Ok((path, whole(args, path)?))).collect::<Result<Vec<_>, Failure>>()?;
     let directory = match &args.out {
@@ -104,44 +104,44 @@ struct Worst {
 }
 
 impl Worst {
-    /// Judges a run, which is called `name`.
+    /// Adds the result of the run called `name`.
     fn add(&mut self, name: &str, saved: &SavedRun) {
         let exit = execute::worse(self.exit, execute::judge(saved));
         if exit != self.exit {
             let result = report::result::of(saved);
             let why = |reason| format!("{name}: {} (exit code {})", report::result::text(reason), result.exit.code());
-            // The user knows who interrupted it.
+            // An interrupt needs no explanation.
             let first = result.reasons.first().filter(|_| !matches!(exit, Exit::Interrupted(_)));
             *self = Self { exit, why: first.map(why) };
         }
     }
 
-    /// Whether no further run is made.
+    /// Returns whether to stop making runs.
     fn ends_all(&self) -> bool {
         matches!(self.exit, Exit::Interrupted(_) | Exit::CouldNotRun)
     }
 }
 
-/// The owners of a list, every one of which must be known.
+/// Returns the owners of the objects in a list. Fails if the owner of any object is unknown.
 fn whole(args: &Args, path: &Path) -> Result<Survey, Failure> {
     let survey = survey(&args.url, path, &args.reach)?;
     let failed = survey.failures().count();
     let Some((name, _, cause)) = survey.failures().next() else { return Ok(survey) };
     Err(Failure::could_not_run(format!(
-        "{}: {failed} of {} objects have no owner, like `{}`: {cause}",
+        "{}: {failed} of {} objects have no owner, for example `{}`: {cause}; remove them from the list",
         path.display(),
         survey.names().len(),
         escape(name)
     )))
 }
 
-/// Share of the objects that the entry does not own.
+/// Returns the share of the objects that the entry server does not own.
 fn elsewhere(survey: &Survey) -> f64 {
     let mine = survey.by_owner().get(survey.entry()).map_or(0, Vec::len);
     1.0 - mine as f64 / survey.names().len().max(1) as f64
 }
 
-/// The pairs of a list. Their runs are judged into `worst`.
+/// Runs the pairs of a list, and adds their results to `worst`.
 fn compare(
     args: &Args,
     path: &Path,
@@ -158,7 +158,7 @@ fn compare(
     execute::prepare(&mut direct)?;
     let mut pairs = Vec::new();
     for pair in 1..=args.pairs.get() {
-        // Each way goes first as often, so that what drifts meets both.
+        // Each way goes first equally often, so drift affects both.
         let order = if pair.is_multiple_of(2) { [Way::Owners, Way::Entry] } else { [Way::Entry, Way::Owners] };
         let mut of = [None, None];
         for way in order {
@@ -185,7 +185,9 @@ fn at_owners(survey: &Survey) -> Result<Targets, Failure> {
     for index in 0..survey.names().len() {
         let url = survey.url(index).and_then(|text| text.parse().ok());
         if !url.is_some_and(|url| targets.push(&url)) {
-            return Err(Failure::could_not_run("the owners are too many, or have URLs that can not be read"));
+            return Err(Failure::could_not_run(
+                "there are too many owners, or an owner has an invalid URL; use a shorter list",
+            ));
         }
     }
     Ok(targets)
@@ -198,7 +200,7 @@ fn measured(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
         live: true,
         repeat: 1,
         objectives: vec![measure::Objective::DEFAULT],
-        // What a pair of runs carries in its time is compared, however few operations that are.
+        // The comparison uses all operations of a pair, however few.
         accept_not_enough_data: true,
         abort: Vec::new(),
         decision: None,
@@ -207,7 +209,7 @@ fn measured(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
     execute::measure(plan, &output)
 }
 
-/// Says what would make the comparison one of something else than redirects.
+/// Prints a limit other than the target, which would distort the comparison.
 fn remark(saved: &SavedRun, way: Way) {
     let limited_by = saved.summary.limited_by(&saved.begin.model);
     if limited_by.is_client() || matches!(limited_by, LimitedBy::Unknown | LimitedBy::NotDetermined) {

@@ -1,4 +1,4 @@
-//! `plimsoll serve`: the embedded target, for trying things out and for tests.
+//! `plimsoll serve`: the embedded server, for first steps and for tests.
 
 mod front;
 mod stand_in;
@@ -17,23 +17,23 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// What is served, and how badly.
+/// The flags of `serve`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER, disable_help_flag = true)]
 pub struct Args {
-    /// A directory whose files are served; /blackhole/SIZE is always there.
+    /// Directory of files to serve; /blackhole/SIZE is always available.
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// Where to listen; port 0 is any free one.
+    /// Address to listen on; port 0 selects any free port.
     #[arg(long, value_name = "IP:PORT", value_parser = listen, default_value = "127.0.0.1:8080")]
     pub listen: Vec<SocketAddr>,
     /// Unix socket to listen on.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub unix_socket: Vec<PathBuf>,
-    /// Threads [default: one for each core].
+    /// Number of threads [default: one per core].
     #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>, hide_short_help = true)]
     pub threads: Option<NonZeroUsize>,
-    /// Stop by itself after this time.
+    /// Stop after this time.
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub stop_after: Option<Duration>,
     /// Print help; --help-all prints every flag.
@@ -51,45 +51,45 @@ pub struct Args {
     /// Clusters and stand-ins.
     #[command(flatten)]
     pub stand_in: stand_in::StandInArgs,
-    /// Wait so long before each answer.
+    /// Delay each response by this time.
     #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Faults")]
     pub delay: Option<Duration>,
-    /// A second delay for every N-th request, like 10:100ms.
+    /// Delay every N-th request more, for example 10:100ms.
     #[arg(long, value_name = "N:TIME", value_parser = every, help_heading = "Faults")]
     pub slow_every: Option<(NonZeroU64, Duration)>,
-    /// Stand still after the first request, like 4s:1s (when:how long).
+    /// Stall all responses at this time after the first request, for this long, for example 4s:1s.
     #[arg(long, value_name = "AT:TIME", value_parser = stall, help_heading = "Faults")]
     pub stall: Option<(Duration, Duration)>,
-    /// Body bytes per second of each answer, like 10MB.
+    /// Limit each response to this many body bytes per second, for example 10MB.
     #[arg(long, value_name = "SIZE", help_heading = "Faults")]
     pub rate: Option<ByteSize>,
-    /// Close a connection after so many requests.
+    /// Close a connection after this many requests.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Faults", hide_short_help = true)]
     pub close_after: Option<NonZeroU64>,
-    /// Each request above so many at once waits longer, like 300:10ms.
+    /// Delay each request above this many concurrent ones, for example 300:10ms.
     #[arg(long, value_name = "N:TIME", value_parser = every, help_heading = "Faults")]
     pub capacity: Option<(NonZeroU64, Duration)>,
-    /// Answer every N-th request with 500.
+    /// Respond to every N-th request with status 500.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Faults")]
     pub error_every: Option<NonZeroU64>,
-    /// Break off every N-th body after so many bytes, like 10:64KiB.
+    /// Cut off every N-th body after this many bytes, for example 10:64KiB.
     #[arg(long, value_name = "N:SIZE", value_parser = every_at, help_heading = "Faults")]
     pub truncate: Option<(NonZeroU64, ByteSize)>,
-    /// Send a wrong byte at this offset of every N-th body, like 10:64KiB.
+    /// Send a wrong byte at this offset of every N-th body, for example 10:64KiB.
     #[arg(long, value_name = "N:OFFSET", value_parser = every_at, help_heading = "Faults")]
     pub flip: Option<(NonZeroU64, ByteSize)>,
-    /// Lie: play a scripted misbehaviour; `list` names them.
+    /// Play a scripted misbehavior; `list` prints the cases.
     #[arg(long, value_name = "CASE", help_heading = "Faults")]
     pub liar: Option<String>,
 }
 
 const AFTER: &str =
-    "Paths: /blackhole/1KiB, /blackhole/10GiB and so on hold that many bytes. A request can ask for faults of its own:
+    "The paths /blackhole/1KiB, /blackhole/10GiB and so on have bodies of that size. A request can select faults for itself:
 ?delay=20ms &status=503 &chunked &close &truncate=1KiB &flip=0 &header=A:b &redirect=/x &code=307";
 
-/// A liar that nobody stops ends by itself.
+/// Time after which a liar ends unless it is stopped before.
 const LIAR_LIFETIME: Duration = Duration::from_secs(3600);
-/// How often interrupts are looked for.
+/// Interval at which interrupts are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
 fn span(text: &str) -> Result<Duration, String> {
@@ -97,11 +97,12 @@ fn span(text: &str) -> Result<Duration, String> {
 }
 
 fn listen(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| format!("`{text}` is not an address to listen on: write it like 127.0.0.1:8080"))
+    text.parse().map_err(|_| format!("`{text}` is not an address to listen on: use a form such as 127.0.0.1:8080"))
 }
 
 fn halves(text: &str) -> Result<(&str, &str), String> {
-    text.split_once(':').ok_or_else(|| format!("`{text}`: two parts and a colon are needed, as in 4s:1s or 100:1s"))
+    text.split_once(':')
+        .ok_or_else(|| format!("`{text}`: two values separated by a colon are required, for example 4s:1s or 100:1s"))
 }
 
 fn pair(text: &str) -> Result<(&str, Duration), String> {
@@ -127,7 +128,7 @@ fn stall(text: &str) -> Result<(Duration, Duration), String> {
 fn config(args: &Args) -> Result<Config, Failure> {
     if let Some(directory) = &args.directory {
         std::fs::read_dir(directory).map_err(|error| {
-            Failure::usage(format!("{} can not be served: {error}; name a directory of files", directory.display()))
+            Failure::usage(format!("cannot serve {}: {error}; name a directory of files", directory.display()))
         })?;
     }
     let delay = match (args.delay, args.slow_every) {
@@ -136,7 +137,9 @@ fn config(args: &Args) -> Result<Config, Failure> {
         (fast, Some((every, slow))) => Delay::Bimodal { fast: fast.unwrap_or_default(), slow, every },
     };
     let rate = match args.rate {
-        Some(size) => Some(NonZeroU64::new(size.0).ok_or_else(|| Failure::usage("--rate 0: give a size above 0"))?),
+        Some(size) => {
+            Some(NonZeroU64::new(size.0).ok_or_else(|| Failure::usage("--rate 0: the size must be above 0"))?)
+        }
         None => None,
     };
     let mut config = Config {
@@ -196,7 +199,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// As [`run`], with books for each server and joint ones.
+/// Serves a cluster until interrupted, then prints the ledger of each server and their sum.
 fn run_cluster(args: &Args, cluster: Cluster) -> Result<ExitCode, Failure> {
     let addresses = cluster.addresses();
     args.stand_in.write_lists("http", addresses.first())?;
@@ -212,12 +215,12 @@ fn run_cluster(args: &Args, cluster: Cluster) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where, and how to mend it, stands in the error.
+/// Returns the failure to serve. The error contains the address and the fix.
 fn can_not_serve(error: &std::io::Error) -> Failure {
-    Failure::could_not_run(format!("can not serve: {error}"))
+    Failure::could_not_run(format!("cannot serve: {error}"))
 }
 
-/// Until the user interrupts, or the time is over.
+/// Waits until the user interrupts or the time is over.
 fn wait(stop_after: Option<Duration>) {
     let start = std::time::Instant::now();
     while sys::signals::interrupts().count == 0 && stop_after.is_none_or(|after| start.elapsed() < after) {
@@ -232,22 +235,22 @@ fn lie(name: &str, args: &Args) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let case = Case::named(name)
-        .ok_or_else(|| Failure::usage(format!("--liar: there is no case `{name}`; `--liar list` names all")))?;
+        .ok_or_else(|| Failure::usage(format!("--liar: there is no case `{name}`; `--liar list` prints all cases")))?;
     say::out(&format!("{}: {}\n", case.name, case.about))?;
     say::out(&format!(
-        "a client should end the last request as {}: {}\n",
+        "a client should classify the last request as {}: {}\n",
         case.expected.last.class, case.expected.last.cause
     ))?;
-    say::out(&format!("drive it with: {}\n", drive(&case)))?;
+    say::out(&format!("run this client: {}\n", drive(&case)))?;
     let address = args.listen.first().copied().unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
     let lifetime = args.stop_after.unwrap_or(LIAR_LIFETIME);
     let liar = Liar::start_on(case, address, lifetime).map_err(|error| can_not_serve(&error))?;
-    say::out(&format!("lying on http://{}/ for {}\n", liar.address(), format_span(lifetime)))?;
+    say::out(&format!("serving misbehavior on http://{}/ for {}\n", liar.address(), format_span(lifetime)))?;
     wait(Some(lifetime));
     Ok(ExitCode::SUCCESS)
 }
 
-/// The command line that drives a case.
+/// Returns the command line of a client for a case.
 fn drive(case: &Case) -> String {
     let client = &case.client;
     let framed = client.body.as_ref().is_some_and(|body| body.chunked || body.expect_continue);
@@ -275,7 +278,7 @@ fn drive(case: &Case) -> String {
     words.join(" ")
 }
 
-/// The server's own books, to be held against those of a client.
+/// Returns the text of the server's ledger, for comparison with a client's counters.
 fn ledger(ledger: &Ledger) -> String {
     let statuses: Vec<String> = ledger
         .statuses
@@ -287,7 +290,7 @@ fn ledger(ledger: &Ledger) -> String {
         failed => format!(", {failed} failed the TLS handshake"),
     };
     let mut text = format!(
-        "connections  {} accepted, {} refused{handshakes}\nrequests     {} ({} malformed, {} cut)\nanswers      {} complete, {} aborted\nstatus       {}\nbody bytes   {} in complete answers, {} in aborted ones\n",
+        "connections  {} accepted, {} refused{handshakes}\nrequests     {} ({} malformed, {} cut off)\nresponses    {} complete, {} aborted\nstatus       {}\nbody bytes   {} in complete responses, {} in aborted ones\n",
         ledger.connections_accepted,
         ledger.connections_refused,
         ledger.requests(),
@@ -309,13 +312,13 @@ fn ledger(ledger: &Ledger) -> String {
     text
 }
 
-/// One line, when there were any.
+/// Returns a line with the faults that were injected, or nothing if there were none.
 fn faults(counts: &FaultCounts) -> String {
     let told = [
         (counts.errors, "errors"),
         (counts.refused, "refused above the capacity"),
         (counts.slow, "slow requests"),
-        (counts.broken_off, "bodies broken off"),
+        (counts.broken_off, "bodies cut off"),
         (counts.wrong_bytes, "wrong bytes"),
         (counts.lost, "objects lost"),
     ];

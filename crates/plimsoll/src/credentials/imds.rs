@@ -1,6 +1,6 @@
-//! The role of a cloud machine, asked of its metadata service (IMDSv2): a token, the role's name, its keys.
+//! The keys of a cloud machine's role, from its metadata service (IMDSv2): a token, the role's name, its keys.
 //!
-//! Asked only when the user says so: on other machines nobody answers, and what is sent there would be a surprise.
+//! The service is used only on request. Other machines have none, and an unexpected request could surprise their users.
 
 use super::{Credentials, Source, Surroundings};
 use crate::failure::Failure;
@@ -12,21 +12,21 @@ use wire::{Event, HeaderValue, RequestKind, ResponseReader, Scheme, Url};
 
 const ENDPOINT: &str = "http://169.254.169.254";
 const ROLES: &str = "/latest/meta-data/iam/security-credentials/";
-/// For connecting, and for each answer in all: the service is next door, or not there.
+/// Timeout for connecting, and for each whole response. The service is nearby or does not exist.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// The most bytes of an answer; keys with their token have about 2 KiB.
+/// Maximum bytes of a response. Keys with their token have about 2 KiB.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
-/// Asks for the keys of this machine's role.
+/// Requests the keys of this machine's role.
 pub fn ask(around: &Surroundings) -> Result<Credentials, Failure> {
     if around.get("AWS_EC2_METADATA_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
-        return Err(Failure::usage("--credentials imds: AWS_EC2_METADATA_DISABLED forbids it; unset it"));
+        return Err(Failure::usage("--credentials imds: AWS_EC2_METADATA_DISABLED is set; unset it"));
     }
     let endpoint = around.get("AWS_EC2_METADATA_SERVICE_ENDPOINT").unwrap_or_else(|| ENDPOINT.to_owned());
     let endpoint =
         Url::parse(&endpoint).map_err(|error| Failure::usage(format!("AWS_EC2_METADATA_SERVICE_ENDPOINT: {error}")))?;
     if endpoint.origin().scheme == Scheme::Https {
-        return Err(Failure::usage("AWS_EC2_METADATA_SERVICE_ENDPOINT: the service speaks plain http://"));
+        return Err(Failure::usage("AWS_EC2_METADATA_SERVICE_ENDPOINT: https:// is not supported; use plain http://"));
     }
     let service = Service { endpoint };
     let token = service.request("PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds", "21600")?;
@@ -34,22 +34,22 @@ pub fn ask(around: &Surroundings) -> Result<Credentials, Failure> {
     let roles = get(ROLES)?;
     let role = roles.lines().next().map(str::trim).unwrap_or_default();
     if role.is_empty() || !role.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+=,.@_-".contains(&byte)) {
-        return Err(failed("has no role for this machine: attach one, or give keys another way"));
+        return Err(failed("has no role for this machine: attach one, or set keys another way"));
     }
     keys_of(role, &get(&format!("{ROLES}{role}"))?)
 }
 
-/// Reads the keys in an answer.
+/// Parses the keys in a response.
 fn keys_of(role: &str, answer: &str) -> Result<Credentials, Failure> {
     let answer: serde_json::Value =
-        serde_json::from_str(answer).map_err(|_| failed("answered something other than keys"))?;
+        serde_json::from_str(answer).map_err(|_| failed("sent something other than keys"))?;
     let text = |name: &str| answer.get(name).and_then(|value| value.as_str());
     let (Some(access_key), Some(secret)) = (text("AccessKeyId"), text("SecretAccessKey")) else {
-        return Err(failed("answered no keys for this machine's role"));
+        return Err(failed("sent no keys for this machine's role"));
     };
     let token = text("Token").map(Secret::new);
     let mut found = Credentials::checked(access_key, Secret::new(secret), token, Source::Imds(role.to_owned()))?;
-    // As in 2026-11-21T12:00:00Z.
+    // For example 2026-11-21T12:00:00Z.
     found.expires = text("Expiration").and_then(|text| Timestamp::parse(&text.replace(['-', ':'], "")));
     Ok(found)
 }
@@ -63,13 +63,15 @@ struct Service {
 }
 
 impl Service {
-    /// Sends a request on a connection of its own and answers the body of a 200.
+    /// Sends a request on its own connection and returns the body of a response with status 200.
     fn request(&self, method: &str, path: &str, name: &str, value: &str) -> Result<String, Failure> {
-        let value = HeaderValue::parse(value).map_err(|_| failed("answered a token that can not be sent"))?;
+        let value = HeaderValue::parse(value).map_err(|_| failed("sent a token that is not a valid header value"))?;
         let origin = self.endpoint.origin();
         let place = format!("at {origin}");
         let unreachable = |error: &std::io::Error| {
-            failed(&format!("can not be reached {place} ({error}): is this a cloud machine, and is IMDSv2 enabled?"))
+            failed(&format!(
+                "cannot be reached {place} ({error}): check that this is a cloud machine and that IMDSv2 is enabled"
+            ))
         };
         let deadline = Instant::now() + TIMEOUT;
         let addresses = (&*origin.host, origin.port).to_socket_addrs().map_err(|error| unreachable(&error))?;
@@ -84,13 +86,13 @@ impl Service {
         stream.write_all(head.as_bytes()).map_err(|error| unreachable(&error))?;
         let (status, body) = answer(&mut stream, deadline).map_err(|error| unreachable(&error))?;
         if status != 200 {
-            return Err(failed(&format!("answered {status} to {method} {path}")));
+            return Err(failed(&format!("sent status {status} for {method} {path}")));
         }
-        String::from_utf8(body).map_err(|_| failed("answered something other than text"))
+        String::from_utf8(body).map_err(|_| failed("sent something other than text"))
     }
 }
 
-/// Status and body of an answer that comes whole before the deadline.
+/// Reads status and body of a response, which must be complete before the deadline.
 fn answer(stream: &mut TcpStream, deadline: Instant) -> std::io::Result<(u16, Vec<u8>)> {
     let bad = |what: &str| std::io::Error::other(what.to_owned());
     let mut reader = ResponseReader::new();
@@ -113,7 +115,7 @@ fn answer(stream: &mut TcpStream, deadline: Instant) -> std::io::Result<(u16, Ve
             if let Event::Body(range) = &progress.event {
                 body.extend_from_slice(&piece[range.clone()]);
                 if body.len() > MAX_ANSWER_BYTES {
-                    return Err(bad("its answer is larger than 64 KiB"));
+                    return Err(bad("its response is larger than 64 KiB"));
                 }
             }
             piece = &piece[progress.consumed..];
@@ -122,6 +124,6 @@ fn answer(stream: &mut TcpStream, deadline: Instant) -> std::io::Result<(u16, Ve
             }
         }
     }
-    let status = reader.head().map(|head| head.status).ok_or_else(|| bad("it answered nothing"))?;
+    let status = reader.head().map(|head| head.status).ok_or_else(|| bad("it sent nothing"))?;
     Ok((status, body))
 }

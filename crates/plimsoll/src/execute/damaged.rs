@@ -1,4 +1,4 @@
-//! Which operations found a damaged object, and what the list of the run says of it.
+//! Records of the damaged objects that operations found.
 
 use crate::redact;
 use engine::OpEntry;
@@ -6,7 +6,7 @@ use engine::plan::Targets;
 use measure::{AttemptClass, Cause};
 use store::DamagedObject;
 
-/// The damage that an operation found, if it found any. A response without a checksum shows none.
+/// Returns the damage that an operation found, if any. A missing checksum is not damage.
 pub fn found_by(op: &OpEntry, targets: &Targets) -> Option<DamagedObject> {
     if op.outcome.class != AttemptClass::Integrity || op.outcome.cause == Cause::NoHash {
         return None;

@@ -1,4 +1,4 @@
-//! The first record of a run: what was asked for, resolved, without secrets.
+//! The first record of a run: its settings, resolved and without secrets.
 
 use super::{Output, host};
 use crate::redact;
@@ -15,10 +15,10 @@ use store::{Begin, FORMAT, LevelStage, Levels};
 use wire::gateway::Depth;
 use wire::{Scheme, Version};
 
-/// Targets that are named in the record.
+/// Maximum number of targets in the record.
 const TARGETS_MAX: u64 = 10;
 
-/// The record for a run that starts at `unix_ms`.
+/// Returns the record of a run that starts at `unix_ms`.
 pub fn begin(plan: &Plan, output: &Output, unix_ms: u64) -> Begin {
     let shown = plan.targets.count().min(TARGETS_MAX);
     let targets = (0..shown).map(|index| redact::url_text(&plan.targets.url(Subject::Target(index))));
@@ -50,12 +50,13 @@ pub fn begin(plan: &Plan, output: &Output, unix_ms: u64) -> Begin {
     }
 }
 
-/// The command line as one would type it again: the program by its name, wherever it lies.
+/// Returns the command line as a user would type it: `plimsoll` without its path, and without secrets.
 pub fn command() -> Vec<String> {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     redact::command_line(std::iter::once("plimsoll".to_owned()).chain(words))
 }
 
+/// Returns the level of a load, or its peak and duration if it changes.
 fn over_time(profile: &Profile, shown: impl Fn(f64) -> String) -> String {
     let peak = shown(profile.peak());
     if profile.is_constant() {
@@ -64,7 +65,7 @@ fn over_time(profile: &Profile, shown: impl Fn(f64) -> String) -> String {
     format!("up to {peak} in stages of {}", format_span(profile.length()))
 }
 
-/// How the level changes, when it does.
+/// Returns the stages of the load, if its level changes.
 fn levels(load: &LoadModel) -> Option<Levels> {
     let (LoadModel::Closed { slots: profile, .. } | LoadModel::Open { rate: profile, .. }) = load;
     let stage = |stage: &StagePlan| LevelStage {
@@ -75,7 +76,7 @@ fn levels(load: &LoadModel) -> Option<Levels> {
     (!stages.is_empty()).then(|| Levels { from: profile.level_at_start(), stages })
 }
 
-/// The load in one line.
+/// Returns a one-line description of the load.
 fn load(plan: &Plan) -> String {
     let mut parts = match &plan.load {
         LoadModel::Closed { slots, think } => {
@@ -112,7 +113,7 @@ fn load(plan: &Plan) -> String {
     parts.join(", ")
 }
 
-/// All settings that shape the run.
+/// Returns all settings that affect the run.
 fn settings(plan: &Plan) -> Vec<(String, String)> {
     let (timeouts, connections) = (&plan.timeouts, &plan.connections);
     let mut settings = requests(plan);
@@ -176,7 +177,7 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
     settings
 }
 
-/// The objects, when they are more than the targets that are named.
+/// Returns the setting that describes a dataset or a list of more URLs than the record contains.
 fn objects(targets: &Targets) -> Option<(String, String)> {
     if let Some(area) = targets.area() {
         let description = area.dataset.description();
@@ -188,7 +189,8 @@ fn objects(targets: &Targets) -> Option<(String, String)> {
     (targets.count() > TARGETS_MAX).then(|| ("url_list".to_owned(), list_digest(targets)))
 }
 
-/// A digest of the paths and queries of a list, in order, without secrets and addresses: two runs of the same list are alike.
+/// Returns a digest of the paths and queries of a list, in order. It ignores secrets and addresses, so that two runs of the same
+/// list have the same digest.
 fn list_digest(targets: &Targets) -> String {
     let (mut digest, mut path) = (Sha256::new(), String::new());
     for index in 0..targets.count() {
@@ -208,7 +210,7 @@ fn list_digest(targets: &Targets) -> String {
 /// Bytes of a digest that are shown.
 const DIGEST_BYTES: usize = 16;
 
-/// What is asked, in the words of the flags; of a mix, each request with its share.
+/// Returns the settings of each request, named like the flags. For a mix, each request also has its share.
 fn requests(plan: &Plan) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     let several = plan.mix.requests().len() > 1;

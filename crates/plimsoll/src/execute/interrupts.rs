@@ -1,5 +1,4 @@
-//! What interrupts do to requests that are under way, in a run and beside it: one lets what is in flight end, another leaves at
-//! once.
+//! Interrupts during requests: the first one lets the requests in flight end, the second one ends at once.
 
 use super::live::LiveLine;
 use crate::say;
@@ -7,7 +6,7 @@ use engine::{Control, StopReason};
 use measure::Instant;
 use sys::signals::Signal;
 
-/// The interrupts that were obeyed. One that came before the first look is obeyed too.
+/// The interrupts that were handled so far. An interrupt before the first check counts too.
 #[derive(Debug, Default)]
 pub struct Interrupts {
     seen: usize,
@@ -15,7 +14,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Obeys those that have come since the last look; `what` may still end, as the user is told.
+    /// Handles interrupts since the last check. `what` names the work in flight, for the message.
     pub fn obey(&mut self, what: &str, live: &LiveLine, control: &Control, now: Instant) {
         let seen = sys::signals::interrupts();
         if seen.count <= self.seen {
@@ -28,11 +27,11 @@ impl Interrupts {
         } else {
             control.stop(now, StopReason::Interrupted);
             live.clear();
-            say::note(&format!("interrupted: {what} in flight may end; once more leaves at once"));
+            say::note(&format!("interrupted: waiting for {what} in flight; interrupt again to leave at once"));
         }
     }
 
-    /// Number of the signal that was obeyed last, and 0 before.
+    /// Returns the number of the last signal that was handled, or 0.
     pub fn signal(&self) -> i32 {
         self.signal
     }

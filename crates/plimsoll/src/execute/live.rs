@@ -1,4 +1,4 @@
-//! The live line: one line on a terminal that is written over each second, with the time left.
+//! The live line: one terminal line, rewritten every second, with the time left.
 
 use engine::plan::StopAfter;
 use measure::units::{ByteSize, format_span};
@@ -6,12 +6,12 @@ use measure::{Distribution, Interval, Stage};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-/// Columns of the narrowest usual terminal, less one.
+/// Columns of a narrow terminal, minus one.
 const COLUMNS_MAX: usize = 79;
-/// Nothing is said about things that take no longer.
+/// Work that takes less time than this shows no message.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A line on standard error; silent when that is no terminal.
+/// A line on standard error. It shows nothing if standard error is not a terminal.
 pub struct LiveLine {
     shown: bool,
     done: u64,
@@ -20,12 +20,12 @@ pub struct LiveLine {
 }
 
 impl LiveLine {
-    /// A line that is shown only when `wanted` and when standard error is a terminal.
+    /// Returns a line that is shown if `wanted` is true and standard error is a terminal.
     pub fn new(wanted: bool) -> Self {
         Self { shown: wanted && io::stderr().is_terminal(), done: 0, bytes: 0, failures: 0 }
     }
 
-    /// Shows what happened in an interval.
+    /// Shows the results of an interval.
     pub fn interval(&mut self, interval: &Interval, stop: &StopAfter, warmup: Duration) {
         let stats = &interval.stats;
         let tally = &stats.measured;
@@ -62,7 +62,7 @@ impl LiveLine {
         )
     }
 
-    /// Time left, by the clock or by what has been done so far.
+    /// Returns the estimated time left, by the clock or by the progress so far.
     fn left(&self, interval: &Interval, stop: &StopAfter, warmup: Duration) -> Option<String> {
         let elapsed = interval.end.as_nanos() as f64 / 1e9 - warmup.as_secs_f64();
         let by_clock = stop.time.map(|time| time.as_secs_f64() - elapsed);
@@ -76,7 +76,7 @@ impl LiveLine {
             .then(|| format_span(Duration::from_secs(soonest.max(0.0).round() as u64)))
     }
 
-    /// Shows a message about something that has been going on for `elapsed`.
+    /// Shows a message about work that has taken `elapsed` so far.
     pub fn message(&mut self, elapsed: Duration, text: &str) {
         if self.shown && elapsed > PATIENCE {
             self.write(text);
@@ -84,12 +84,12 @@ impl LiveLine {
     }
 
     fn write(&self, text: &str) {
-        // A line that wraps can not be written over.
+        // A line that wraps cannot be rewritten.
         let text: String = text.chars().take(COLUMNS_MAX).collect();
         let _ = write!(io::stderr(), "\r\x1b[K{text}").and_then(|()| io::stderr().flush());
     }
 
-    /// Takes the line away.
+    /// Erases the line.
     pub fn clear(&self) {
         if self.shown {
             let _ = write!(io::stderr(), "\r\x1b[K").and_then(|()| io::stderr().flush());

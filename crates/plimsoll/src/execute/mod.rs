@@ -42,40 +42,40 @@ pub fn own_descriptors(threads: u32) -> u64 {
 
 /// The output format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-/// Text for people.
-    /// For people.
+pub enum Print {
+    /// Text for people.
+    Text,
     /// JSON.
-    /// As JSON.
     #[value(skip)]
+    Json,
     /// The format of ab.
-    /// As ab prints it.
+    Ab,
     /// The format of httpbench.
-    /// As httpbench prints it.
+    Httpbench,
     /// No output.
-    /// Not at all.
     None,
 }
 
 /// Where the result goes, and what decides it.
 #[derive(Clone, Debug)]
-/// The run directory, if the user named one.
-    /// The run directory, when it was named.
+pub struct Output {
+    /// The run directory, if the user named one.
+    pub directory: Option<PathBuf>,
     /// The output format.
-    /// What is printed.
+    pub print: Print,
     /// Whether to show a live line.
-    /// Whether a live line may be shown.
+    pub live: bool,
     /// Number of times to run the plan.
-    /// How often the plan is carried out.
+    pub repeat: u64,
     /// Objectives of the run.
-    /// What the run is held to.
+    pub objectives: Vec<Objective>,
     /// Whether to accept objectives with too few operations.
-    /// Whether an objective without enough data is accepted.
+    pub accept_not_enough_data: bool,
     /// Objectives that abort the run once it certainly misses one.
-    /// Objectives that end a run when it misses them.
+    pub abort: Vec<Objective>,
     /// Ends the run once its objectives are decided.
-    /// Ends a run when its objectives are decided.
+    pub decision: Option<ObjectiveMonitor>,
     /// Length of each probe after the run.
-    /// Length of each level of a probe after the run.
     pub probe: Option<Duration>,
 }
 
@@ -328,7 +328,9 @@ pub fn unread(error: &StoreError) -> Failure {
         && let Some(inside) = sets::inside(&error.path)
     {
         let (directory, inside) = (error.path.display(), inside.display());
-        return Failure::usage(format!("{directory} is not a run but contains runs: name one of them, for example {inside}"));
+        return Failure::usage(format!(
+            "{directory} is not a run but contains runs: name one of them, for example {inside}"
+        ));
     }
     Failure::usage(format!("{error}: name the directory of a run, for example runs/20261121-023000-localhost_8080"))
 }
@@ -351,8 +353,7 @@ pub fn show(run: &SavedRun, form: Print) -> Result<(), Failure> {
 
 /// Prints a JSON document.
 pub fn print_json(written: serde_json::Result<String>) -> Result<(), Failure> {
-    let json =
-        written.map_err(|error| Failure::could_not_run(format!("cannot write the report as JSON: {error}")))?;
+    let json = written.map_err(|error| Failure::could_not_run(format!("cannot write the report as JSON: {error}")))?;
     print(&(json + "\n"))
 }
 

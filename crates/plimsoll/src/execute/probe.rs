@@ -1,4 +1,4 @@
-//! Short levels after a closed run, with half and twice its slots: how its rate depends on them shows what limited it.
+//! Short runs after a closed-model run, with half and twice its slots. They show whether the slots limited its rate.
 
 use super::interrupts::Interrupts;
 use super::live::LiveLine;
@@ -13,10 +13,10 @@ use measure::{Instant, Interval, Summary};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// For how long operations of a level may go on after it.
+/// Time that operations in flight get after each probe.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// Folds what is measured, and obeys interrupts.
+/// Sums up a probe, and handles interrupts.
 struct Level<'p> {
     plan: &'p Plan,
     live: LiveLine,
@@ -36,8 +36,8 @@ impl Observer for Level<'_> {
     }
 }
 
-/// Measures the levels of a probe, each for so long, and adds what they leave at the server to `left`. `None` where the load has
-/// no slots of a fixed number.
+/// Runs the probes, each for `time`, and adds what they leave at the server to `left`. Returns `None` unless the load has a fixed
+/// number of slots.
 pub fn levels(plan: &Plan, time: Duration, left: &mut Left) -> Option<Probes> {
     let LoadModel::Closed { slots, .. } = &plan.load else { return None };
     let slots = NonZeroU64::new(slots.peak() as u64).filter(|_| slots.is_constant())?.get();
@@ -46,18 +46,21 @@ pub fn levels(plan: &Plan, time: Duration, left: &mut Left) -> Option<Probes> {
     let lower = Some(slots / 2).filter(|slots| *slots > 0);
     let higher = slots.checked_mul(2).filter(fits);
     if higher.is_none() {
-        say::note(&format!("--probe: too few file descriptors for {} slots", slots.saturating_mul(2)));
+        say::note(&format!(
+            "--probe: too few file descriptors for {} slots; skipping that probe",
+            slots.saturating_mul(2)
+        ));
     }
     let mut measure = |slots: Option<u64>| slots.and_then(|slots| level(plan, slots, time, left));
     Some(Probes { lower: measure(lower), higher: measure(higher) })
 }
 
-/// One level; `None` when it could not be measured, or was interrupted.
+/// Runs one probe. Returns `None` if it failed or was interrupted.
 fn level(plan: &Plan, slots: u64, time: Duration, left: &mut Left) -> Option<Probe> {
     let LoadModel::Closed { think, .. } = plan.load else { return None };
     let load = LoadModel::Closed { slots: Profile::slots(NonZeroU64::new(slots)?), think };
     let stop = StopAfter { time: Some(time), ..StopAfter::default() };
-    // The first part is left out: connections are opened, and a queue fills.
+    // The beginning does not count: connections open and a queue fills.
     let warmup = time / 4;
     let plan = Plan { load, stop, warmup, drain: DRAIN, log_ops: false, slices: None, ..plan.clone() };
     say::note(&format!("probe: {slots} slots for {} s", (time + warmup).as_secs_f64()));

@@ -1,31 +1,31 @@
-//! Runs of the same load, one after the other: each has a directory of its own below that of them all, named by its number.
+//! Repeated runs: runs of the same load, one after the other, in numbered subdirectories.
 
 use super::{Print, html, print, print_json, style, worse};
 use crate::failure::{Exit, Failure};
 use std::path::{Path, PathBuf};
 use store::{SavedRun, StoreError};
 
-/// The directory of a run, counted from 1.
+/// Returns the directory of a run, counted from 1.
 pub fn directory(base: &Path, number: u64) -> PathBuf {
     base.join(number.to_string())
 }
 
-/// Whether runs of the same load are saved there.
+/// Returns whether a directory contains repeated runs.
 pub fn is_one(base: &Path) -> bool {
     directory(base, 1).is_dir()
 }
 
-/// The directories of all runs that are saved there.
+/// Returns the directories of all repeated runs.
 pub fn directories(base: &Path) -> Vec<PathBuf> {
     (1..).map(|number| directory(base, number)).take_while(|path| path.is_dir()).collect()
 }
 
-/// All runs that are saved there.
+/// Reads all repeated runs.
 pub fn read(base: &Path) -> Result<Vec<SavedRun>, StoreError> {
     directories(base).iter().map(|path| SavedRun::read(path)).collect()
 }
 
-/// Prints each run, and then what they differ by.
+/// Prints each run, and then their comparison.
 pub fn show(runs: &[SavedRun], form: Print) -> Result<(), Failure> {
     for run in runs.iter().filter(|_| form != Print::Json) {
         super::show(run, form)?;
@@ -38,14 +38,14 @@ pub fn write_html(runs: &[SavedRun], base: &Path, file: Option<&Path>) -> Result
     if file.is_some() {
         let first = directory(base, 1);
         return Err(Failure::usage(format!(
-            "--html FILE holds one run: name one, like {}, or no file",
+            "--html FILE takes one run: name one, for example {}, or leave out the file",
             first.display()
         )));
     }
     (1..).zip(runs).try_for_each(|(number, run)| html::write(run, &html::default_file(&directory(base, number))))
 }
 
-/// Prints what runs that were shown differ by; as JSON, the one document that holds them all.
+/// Prints the comparison of runs that were printed one by one. For JSON, prints the one document that contains them all.
 pub fn show_together(runs: &[SavedRun], form: Print) -> Result<(), Failure> {
     match form {
         Print::Json => print_json(serde_json::to_string_pretty(&report::json_repeats(runs))),
@@ -54,7 +54,7 @@ pub fn show_together(runs: &[SavedRun], form: Print) -> Result<(), Failure> {
     }
 }
 
-/// The exit code that takes precedence among those of the runs.
+/// Returns the exit code that takes precedence among those of the runs.
 pub fn judge(runs: &[SavedRun]) -> Exit {
     runs.iter().map(super::judge).fold(Exit::Good, worse)
 }

@@ -1,4 +1,4 @@
-//! What a directory holds: one run, or several that belong together, and what each of them is among the others.
+//! The set of runs in a directory: one run, repeated runs, a study, or a search for the load line.
 
 use super::{repeats, unread, unread_again};
 use crate::failure::Failure;
@@ -6,10 +6,10 @@ use report::export::runs::Place;
 use std::path::{Path, PathBuf};
 use store::{RECORDS_FILE, STUDY_FILE, SavedRun, StudyRecord};
 
-/// What the runs of a directory are to each other.
+/// How the runs of a directory belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It is a run.
+    /// One run.
     One,
     /// Runs of the same load.
     Repeats,
@@ -22,21 +22,21 @@ pub enum Kind {
 /// The runs of a directory.
 #[derive(Debug)]
 pub struct Set {
-    /// Where they are.
+    /// The directory.
     pub base: PathBuf,
-    /// What they are to each other.
+    /// How the runs belong together.
     pub kind: Kind,
-    /// What each of them is, in order.
+    /// Identity of each run, in order.
     pub places: Vec<Place>,
     /// The log of a study or a search.
     pub records: Vec<StudyRecord>,
 }
 
 impl Set {
-    /// What a directory holds. No run is read yet.
+    /// Returns the set of runs in a directory. Reads no run yet.
     ///
     /// # Errors
-    /// When the log of a study can not be read.
+    /// Fails if the log of a study cannot be read.
     pub fn of(base: &Path) -> Result<Self, Failure> {
         let mut set = Self { base: base.to_owned(), kind: Kind::One, places: Vec::new(), records: Vec::new() };
         if base.join(RECORDS_FILE).exists() {
@@ -59,13 +59,13 @@ impl Set {
                 set.places.extend(places(base, &set.records, record)?);
             }
         } else {
-            // Its reader says what is wrong.
+            // Reading it reports what is wrong.
             set.places.push(Place::default());
         }
         Ok(set)
     }
 
-    /// Where a run is.
+    /// Returns the directory of a run.
     pub fn directory(&self, place: &Place) -> PathBuf {
         if place.directory.is_empty() { self.base.clone() } else { self.base.join(&place.directory) }
     }
@@ -73,17 +73,17 @@ impl Set {
     /// Reads a run.
     ///
     /// # Errors
-    /// When it can not be read.
+    /// Fails if it cannot be read.
     pub fn read(&self, place: &Place) -> Result<SavedRun, Failure> {
         let told = if self.kind == Kind::One { unread } else { unread_again };
         SavedRun::read(&self.directory(place)).map_err(|error| told(&error))
     }
 }
 
-/// How far below a directory runs are looked for: `CELL/TRIAL` of a study, `LIST/PAIR-WAY` of a comparison of redirects.
+/// Depth to which subdirectories are searched for runs: `CELL/TRIAL` of a study, `LIST/PAIR-WAY` of `redirects`.
 const DEPTH: usize = 2;
 
-/// The first run, study or search below a directory that is none itself.
+/// Returns the first run, study or search below a directory that is none itself.
 pub fn inside(base: &Path) -> Option<PathBuf> {
     below(base, DEPTH)
 }
@@ -98,7 +98,7 @@ fn below(base: &Path, depth: usize) -> Option<PathBuf> {
     directories.iter().find(|path| holds(path)).cloned().or_else(deeper)
 }
 
-/// The runs that a line of the log of a study or a search speaks of. A trial may be a search with levels of its own.
+/// Returns the runs of a record in the log of a study or a search. A trial may be a search with levels of its own.
 fn places(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Vec<Place>, Failure> {
     let level = |record: &StudyRecord, steps: u64, of: &Place| match record {
         StudyRecord::Level { level, directory, .. } => {
@@ -125,7 +125,7 @@ fn places(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Vec<P
     Ok(records.iter().filter_map(|record| level(record, steps(&records), &trial)).collect())
 }
 
-/// Steps of the levels of a search that make one of its unit.
+/// Returns the search's steps per unit of load.
 fn steps(records: &[StudyRecord]) -> u64 {
     let of = |record: &StudyRecord| match record {
         StudyRecord::Line { steps, .. } => Some(steps.get()),

@@ -1,4 +1,4 @@
-//! Where an export goes: a file that is whole or not there, or standard output.
+//! Export destinations: standard output, or a file that is replaced only once it is complete.
 
 use crate::failure::Failure;
 use crate::say;
@@ -9,12 +9,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use store::{OPS_FILE, RECORDS_FILE, RESERVE_FILE, STUDY_FILE};
 
-/// Why an export ended early.
+/// Why an export failed.
 #[derive(Debug)]
 pub enum Trouble {
     /// It could not be written.
     Write(ExportError),
-    /// What it is made of could not be read.
+    /// Its source could not be read.
     Read(Failure),
 }
 
@@ -36,10 +36,10 @@ impl From<Failure> for Trouble {
     }
 }
 
-/// Writes an export to the file that a flag has named, or to standard output.
+/// Writes an export to the file that a flag names, or to standard output.
 ///
 /// # Errors
-/// When it can not be written, or what it is made of not be read. Of a file nothing is left then.
+/// Fails if the source cannot be read or the export cannot be written. No incomplete file is left.
 pub fn write(
     to: Option<&Path>,
     flag: &str,
@@ -50,7 +50,7 @@ pub fn write(
         None => match produce(&mut say::stream()) {
             Ok(()) => Ok(()),
             Err(Trouble::Write(ExportError::Io(error))) if say::nobody_reads(&error) => {
-                say::note("standard output was closed before all was written: what was read is not whole");
+                say::note("standard output was closed early: the export is incomplete");
                 Ok(())
             }
             Err(trouble) => Err(told(trouble, "standard output", flag)),
@@ -62,13 +62,13 @@ fn told(trouble: Trouble, place: &str, flag: &str) -> Failure {
     match trouble {
         Trouble::Read(failure) => failure,
         Trouble::Write(ExportError::Io(error)) => {
-            Failure::could_not_run(format!("{place} can not be written: {error}; name another file with {flag}"))
+            Failure::could_not_run(format!("cannot write {place}: {error}; name another file with {flag}"))
         }
-        Trouble::Write(ExportError::Form(why)) => Failure::could_not_run(format!("it can not be exported: {why}")),
+        Trouble::Write(ExportError::Form(why)) => Failure::could_not_run(format!("cannot export: {why}")),
     }
 }
 
-/// Files of a run, which an export must not take the place of.
+/// File names of saved runs, which an export must not replace.
 const RECORDS: [&str; 4] = [RECORDS_FILE, OPS_FILE, STUDY_FILE, RESERVE_FILE];
 
 fn to_file(
@@ -78,9 +78,9 @@ fn to_file(
 ) -> Result<(), Failure> {
     let name = path.display().to_string();
     if path.file_name().is_some_and(|name| RECORDS.iter().any(|record| name == *record)) {
-        return Err(Failure::usage(format!("{flag} {name}: a file of that name belongs to a saved run: name another")));
+        return Err(Failure::usage(format!("{flag} {name}: saved runs use this file name; name another file")));
     }
-    // A device or a pipe is written as it is; a file only takes its name when it is whole.
+    // Devices and pipes are written directly. A file is renamed once it is complete.
     let special = fs::metadata(path).is_ok_and(|found| !found.is_file());
     let written = if special { path.to_owned() } else { beside(path) };
     let all = || {
@@ -97,7 +97,7 @@ fn to_file(
     })
 }
 
-/// Where a file is written until it is whole.
+/// Returns the temporary path of a file that is not complete yet.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().map(OsString::from).unwrap_or_default();
     name.push(".part");

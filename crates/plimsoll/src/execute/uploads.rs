@@ -9,39 +9,39 @@ use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 use store::Uploads;
 
-/// How long aborting may take in all.
+/// Maximum time for aborting all uploads.
 const LIMIT: Duration = Duration::from_secs(10);
-/// The same after the user has interrupted the run twice, to leave at once.
+/// The same after the second interrupt, by which the user wants to leave at once.
 const HURRIED_LIMIT: Duration = Duration::from_secs(2);
-/// An upload is gone when nothing else was answered for so long: a server that is just completing it may not know it meanwhile, and
-/// have it again since the client has left.
+/// An upload counts as gone after the server has confirmed this for so long. A server that is still completing an upload may
+/// report it as unknown, and know it again after the client has left.
 const SETTLED: Duration = Duration::from_secs(1);
-/// The pause before uploads are tried again.
+/// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Requests at once.
+/// Number of concurrent requests.
 const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
 
-/// Aborts what a run of this plan leaves open, and reports it. `None` when it leaves nothing.
+/// Aborts the uploads that a run of this plan left open and reports them. Returns `None` if there are none.
 pub fn abort(plan: &Plan, open: &OpenUploads) -> Option<Uploads> {
     if open.known.is_empty() && open.unknown == 0 {
         return None;
     }
     let left = abort_all(plan, open.known.iter().collect());
     let uploads = Uploads { aborted: open.known.len() as u64 - left, left, unknown: open.unknown };
-    let more = if left + open.unknown > 0 { "; `plimsoll cleanup` finds what is left" } else { "" };
+    let more = if left + open.unknown > 0 { "; `plimsoll cleanup` aborts the rest" } else { "" };
     say::note(&format!("{}{more}", report::uploads(&uploads)));
     Some(uploads)
 }
 
-/// Aborts uploads, and answers how many are left. A server may still be busy with a part that was cut off, and refuse for the
-/// moment: it is asked again until the time is over.
+/// Aborts uploads and returns how many are left. A server may refuse for a while because it is still busy with a part that was cut
+/// off, so requests are repeated until the time is over.
 fn abort_all(plan: &Plan, open: Vec<&OpenUpload>) -> u64 {
     let interrupts = sys::signals::interrupts().count;
     let (limit, settled) = if interrupts > 1 { (HURRIED_LIMIT, Duration::ZERO) } else { (LIMIT, SETTLED) };
-    // Each with the time since which the server says that it is gone.
+    // With each upload, since when the server reports that it is gone.
     let mut open: Vec<(&OpenUpload, Option<Instant>)> = open.into_iter().map(|upload| (upload, None)).collect();
     let begun = Instant::now();
-    // One more interrupt leaves at once.
+    // One more interrupt ends this at once.
     let is_over = || begun.elapsed() > limit || sys::signals::interrupts().count > interrupts;
     let request = RequestPlan { checks: Checks::default(), ..abort_request(plan) };
     while !open.is_empty() {
@@ -51,7 +51,7 @@ fn abort_all(plan: &Plan, open: Vec<&OpenUpload>) -> u64 {
                 control.abandon(now);
             }
         });
-        // Whatever went wrong: what is not known to be gone is left.
+        // After a failure, every upload that is not confirmed as gone counts as left.
         let Ok(tried) = tried else { break };
         let is_gone =
             |answered: &Option<Answered>| matches!(answered, Some(Answered { status: Some(200..300 | 404), .. }));
@@ -68,7 +68,7 @@ fn abort_all(plan: &Plan, open: Vec<&OpenUpload>) -> u64 {
     open.iter().filter(|(_, since)| since.is_none()).count() as u64
 }
 
-/// The request that gives up an upload, with the header fields of the run's own.
+/// Returns the request that aborts an upload, with the header fields of the run.
 fn abort_request(plan: &Plan) -> RequestPlan {
     let requests = plan.mix.requests();
     let own = requests.iter().find_map(|request| match request.then {

@@ -1,4 +1,4 @@
-//! Requests before or after a run, watched: how far they have come is shown, and an interrupt ends them.
+//! Requests before or after a run, with a progress line, and ended by an interrupt.
 
 use super::interrupts::Interrupts;
 use super::live::LiveLine;
@@ -7,10 +7,10 @@ use engine::Control;
 use measure::Instant;
 use std::time::Duration;
 
-/// What is told about every 50 ms: how many answers have come.
+/// Callback about every 50 ms, with the number of responses so far.
 pub type Tick<'t> = dyn FnMut(u64, &Control, Instant) + 't;
 
-/// Makes requests while a line of `describe` (answers so far, time so far) shows how far they have come.
+/// Makes requests and shows `describe` (responses so far, elapsed time) as their progress.
 pub fn watched<T>(describe: impl Fn(u64, Duration) -> String, ask: impl FnOnce(&mut Tick<'_>) -> T) -> T {
     let begun = std::time::Instant::now();
     let (mut live, mut interrupts) = (LiveLine::new(true), Interrupts::default());
@@ -22,12 +22,12 @@ pub fn watched<T>(describe: impl Fn(u64, Duration) -> String, ask: impl FnOnce(&
     answer
 }
 
-/// How the program ends when such requests came to nothing, for which an interrupt may be the reason.
+/// Returns the failure of such requests. An interrupt may be the reason.
 pub fn failed(text: impl std::fmt::Display) -> Failure {
     if sys::signals::interrupts().count > 0 { interrupted(text.to_string()) } else { Failure::could_not_run(text) }
 }
 
-/// How the program ends when such requests were interrupted.
+/// Returns the failure of requests that were interrupted.
 pub fn interrupted(text: impl Into<String>) -> Failure {
     Failure::Message(super::interrupted(), text.into())
 }

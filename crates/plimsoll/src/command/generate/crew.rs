@@ -1,4 +1,4 @@
-//! Threads that write a dataset together, and who watches them.
+//! The threads that write a dataset, and their progress.
 
 use super::file::{self, Ended, Trouble, Watch};
 use crate::execute::live::LiveLine;
@@ -12,53 +12,53 @@ use std::thread;
 use std::time::{Duration, Instant};
 use sys::signals::Signal;
 
-/// Written or read at a time by each thread.
+/// Bytes that each thread writes or reads at a time.
 const BUFFER_BYTES: usize = 256 << 10;
-/// How often interrupts are looked for.
+/// Interval at which interrupts are checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// How often the live line is written.
+/// Interval at which the live line is rewritten.
 const SHOW: Duration = Duration::from_millis(500);
-/// Objects of various sizes that are added up for the time left; more take too long.
+/// Maximum number of objects of various sizes to add up for the time left.
 const ADDED_UP_MAX: u64 = 1_000_000;
-/// A longer time left than a year is not known, but a sign that nothing has been written yet.
+/// Time left, in seconds, above which it is not shown. It is that long only before the first bytes are written.
 const LEFT_MAX_S: f64 = 3.2e7;
 
-/// What is to be done, and what has been done.
+/// The work of all threads, and their progress.
 pub struct Crew<'a> {
     dataset: &'a Dataset,
     directory: &'a Path,
     check: bool,
     content: Content,
-    /// The next object nobody has taken.
+    /// Index of the next object to write or check.
     next: AtomicU64,
     stopped: AtomicBool,
     written: Tally,
     present: Tally,
 }
 
-/// Files that are done, and bytes, also of files that are not yet.
+/// Number of complete files, and number of bytes, including those of incomplete files.
 #[derive(Default)]
 struct Tally {
     files: AtomicU64,
     bytes: AtomicU64,
 }
 
-/// What came of it.
+/// The results of all threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// Files that were written.
+    /// Number of files written.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes written.
     pub bytes: ByteSize,
-    /// Files that were there already.
+    /// Number of files that existed before.
     pub present: u64,
-    /// How long it took.
+    /// Elapsed time.
     pub elapsed: Duration,
-    /// The signal by which the user asked for the end, before all was done.
+    /// The signal that interrupted the work, if not all files are complete.
     pub interrupted: Option<Signal>,
 }
 
-/// A crew member's count of bytes that it writes or checks.
+/// A thread's counter of bytes written or checked.
 struct Counting<'a> {
     crew: &'a Crew<'a>,
     bytes: &'a AtomicU64,
@@ -72,7 +72,7 @@ impl Watch for Counting<'_> {
 }
 
 impl<'a> Crew<'a> {
-    /// Nothing has been done yet.
+    /// Returns the work on a dataset, not started yet.
     pub fn new(dataset: &'a Dataset, directory: &'a Path, check: bool) -> Self {
         Self {
             dataset,
@@ -86,7 +86,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Writes what is missing with so many threads. Says what was done, and what went wrong first.
+    /// Writes the missing files with this many threads. Returns the results and the first problem.
     pub fn work(&self, threads: u64) -> (Done, Option<Trouble>) {
         let start = Instant::now();
         let (mut interrupted, mut trouble) = (None, None);
@@ -113,7 +113,7 @@ impl<'a> Crew<'a> {
                     interrupted = Some(signal);
                     self.stopped.store(true, Ordering::Relaxed);
                     if seen.count > 1 {
-                        // A member may wait for a disk that does not answer. What it writes has no name yet.
+                        // A thread may hang on a disk that does not respond. Its file still has its temporary name.
                         progress.live.clear();
                         super::interrupted(signal, &self.done(start, interrupted), self.dataset).leave();
                     }
@@ -130,7 +130,7 @@ impl<'a> Crew<'a> {
             bytes: ByteSize(self.written.bytes.load(Ordering::Relaxed)),
             present: self.present.files.load(Ordering::Relaxed),
             elapsed: start.elapsed(),
-            // An interrupt that comes after the last file has changed nothing.
+            // An interrupt after the last file changes nothing.
             interrupted: interrupted.filter(|_| self.files() < self.dataset.count()),
         }
     }
@@ -139,7 +139,7 @@ impl<'a> Crew<'a> {
         self.written.files.load(Ordering::Relaxed) + self.present.files.load(Ordering::Relaxed)
     }
 
-    /// Takes object after object until there are no more, or until something goes wrong anywhere.
+    /// Writes or checks object after object until none is left or a thread has a problem.
     fn member(&self, trouble: &Sender<Trouble>) {
         let content = self.content.clone();
         let mut buffer = Vec::new();
@@ -159,12 +159,12 @@ impl<'a> Crew<'a> {
     }
 
     fn refused_thread(&self, error: io::Error) -> Trouble {
-        Trouble::Refused { doing: "use so many --threads in", path: self.directory.to_owned(), error }
+        Trouble::Refused { doing: "use this many --threads in", path: self.directory.to_owned(), error }
     }
 
     fn give_up(&self, trouble: &Sender<Trouble>, met: Trouble) {
         self.stopped.store(true, Ordering::Relaxed);
-        // Somebody listens until the last member has ended.
+        // The receiver lives until the last thread has ended.
         let _ = trouble.send(met);
     }
 
@@ -192,12 +192,12 @@ impl<'a> Crew<'a> {
     }
 }
 
-/// The live line about a crew.
+/// The progress line.
 struct Progress<'a> {
     crew: &'a Crew<'a>,
     start: Instant,
     shown: Instant,
-    /// Bytes of the whole dataset, where they are known soon enough.
+    /// Total bytes of the dataset, if they can be calculated quickly.
     total: Option<f64>,
     live: LiveLine,
 }
@@ -222,7 +222,7 @@ impl<'a> Progress<'a> {
     fn line(&self, elapsed: Duration) -> String {
         let passed = |tally: &Tally| tally.bytes.load(Ordering::Relaxed) as f64;
         let (written, present) = (passed(&self.crew.written), passed(&self.crew.present));
-        // Files that are there cost time only where they are read.
+        // Without --check, existing files take no time.
         let worked = if self.crew.check { written + present } else { written };
         let rate = worked / elapsed.as_secs_f64().max(1e-9);
         let left =

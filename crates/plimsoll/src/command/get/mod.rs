@@ -1,4 +1,4 @@
-//! `plimsoll get`: a quick read load, with the flags that users of ab, wrk, hey and httpbench have in their fingers.
+//! `plimsoll get`: a read load on one or more URLs.
 
 mod args;
 pub mod plan;
@@ -11,7 +11,7 @@ use super::load;
 use crate::failure::Failure;
 use std::process::ExitCode;
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     load::run(plan::of(args)?, &args.common)
 }

@@ -1,28 +1,27 @@
-//! What the user names as a file. It may be a device without end or a pipe, so that everything has a limit, and every refusal
-//! names the file.
+//! Files that the user names. Any of them may be an endless device or a pipe, so reading is bounded. Each error names the file.
 
 use crate::failure::Failure;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// The most that a file with headers, a cookie or a password may hold.
+/// Maximum size of a file with headers, a cookie or a password.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
-/// What some editors put before UTF-8 text.
+/// The mark that some editors write before UTF-8 text.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::usage(format!("{} can not be read: {error}", path.display()))
+    Failure::usage(format!("cannot read {}: {error}", path.display()))
 }
 
-/// A file of at most `most` bytes; `what` says for whom the limit is, like "a request body".
+/// Reads a file of at most `most` bytes. `what` names its kind in the error message, for example "a request body".
 pub fn whole(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
     file.take(most + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
     if bytes.len() as u64 > most {
         return Err(Failure::usage(format!(
-            "{} is larger than {}, the most that {what} may have here",
+            "{} is too large: the maximum for {what} is {}",
             path.display(),
             measure::units::ByteSize(most)
         )));
@@ -30,24 +29,24 @@ pub fn whole(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// A short file of text.
+/// Reads a short text file.
 pub fn text(path: &Path) -> Result<String, Failure> {
     let bytes = whole(path, TEXT_BYTES_MAX, "a file of headers, cookies or a password")?;
     let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("{} is not text in UTF-8: name another file", path.display())))?;
+        .map_err(|_| Failure::usage(format!("{} is not UTF-8 text: name another file", path.display())))?;
     Ok(text.strip_prefix(BYTE_ORDER_MARK).map_or_else(|| text.clone(), str::to_owned))
 }
 
-/// How much of a list is read.
+/// Limits for reading a list.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of one line.
+    /// Maximum bytes of a line.
     pub line: u64,
-    /// Bytes in all.
+    /// Maximum bytes of the whole list.
     pub all: u64,
 }
 
-/// The lines of a list, one at a time, without line ends and blanks around them.
+/// The lines of a list, one at a time, without line ends and surrounding blanks.
 pub struct Lines {
     path: PathBuf,
     reader: Box<dyn BufRead>,
@@ -58,7 +57,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Opens a file; `-` is standard input.
+    /// Opens a file, or standard input for `-`.
     pub fn open(path: &Path, limits: Limits) -> Result<Self, Failure> {
         let reader: Box<dyn BufRead> = if path.as_os_str() == "-" {
             Box::new(io::stdin().lock())
@@ -68,12 +67,12 @@ impl Lines {
         Ok(Self { path: path.to_owned(), reader, limits, line: Vec::new(), number: 0, left: limits.all })
     }
 
-    /// The next line with what to call it; `None` at the end.
+    /// Returns the next line and its position, or `None` at the end.
     pub fn next(&mut self) -> Result<Option<(&str, Place<'_>)>, Failure> {
         Ok(self.next_whole()?.map(|(text, place)| (text.trim(), place)))
     }
 
-    /// The same with the blanks around it.
+    /// As [`Self::next`], with surrounding blanks.
     pub fn next_whole(&mut self) -> Result<Option<(&str, Place<'_>)>, Failure> {
         self.line.clear();
         self.number += 1;
@@ -86,14 +85,14 @@ impl Lines {
             return Ok(None);
         }
         if count > most {
-            return refused(format!("longer than {most} bytes: a list has one entry on each line"));
+            return refused(format!("longer than {most} bytes: a list has one entry per line"));
         }
         if count > self.left {
-            return refused(format!("the list is longer than {} bytes: cut it in parts", self.limits.all));
+            return refused(format!("the list is longer than {} bytes: split it", self.limits.all));
         }
         self.left -= count;
         let Ok(text) = std::str::from_utf8(&self.line) else {
-            return refused("not text in UTF-8: a list has one entry on each line".to_owned());
+            return refused("not UTF-8 text: a list has one entry per line".to_owned());
         };
         let text = if self.number == 1 { text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text) } else { text };
         let text = text.strip_suffix('\n').unwrap_or(text);
@@ -101,7 +100,7 @@ impl Lines {
     }
 }
 
-/// A line of a file, as a message names it.
+/// The position of a line, for messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     path: &'a Path,
@@ -119,11 +118,9 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8], limits: Limits) -> Result<Vec<String>, String> {
-        let file = tempfile::NamedTempFile::new().expect("a file can be made");
-        fs::write(file.path(), bytes).expect("a file can be written");
-        let failure = |failure: Failure| match failure {
-            Failure::Message(_, text) | Failure::Unasked(text) | Failure::Shown(text) => text,
-        };
+        let file = tempfile::NamedTempFile::new().expect("can create a file");
+        fs::write(file.path(), bytes).expect("can write the file");
+        let failure = Failure::into_message;
         let mut lines = Lines::open(file.path(), limits).map_err(failure)?;
         let mut found = Vec::new();
         loop {
@@ -136,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_have_limits_and_messages_have_places() {
+    fn lists_have_limits_and_errors_name_the_line() {
         let limits = Limits { line: 8, all: 20 };
         let lines = |bytes: &[u8]| read(bytes, limits);
         assert_eq!(lines(b"\xef\xbb\xbfa\r\n\r\n b \nc").unwrap(), ["a", "", "b", "c"]);

@@ -1,9 +1,8 @@
-//! Whether a target is as fast as before, after a level that was too much for it.
+//! Recovery of a target after a level that was too much for it.
 //!
-//! A target that was pushed over its line may still be busy with its backlog. The next level would then measure that, not the
-//! target. A few operations, one after the other, show how fast it is when nothing else is asked. The search goes on when they
-//! are about as fast as they were before the first level. The time for that is bounded and announced: it follows from the
-//! backlog and from the rate at which the target has worked.
+//! An overloaded target may still be busy with its backlog. The next level would then measure the backlog, not the target. So a few
+//! operations, one after the other, measure how fast the target is without load. The search goes on once they are about as fast as
+//! before the first level. The time to wait is bounded and announced. It follows from the backlog and the target's rate.
 
 use crate::execute::{self, Output};
 use crate::failure::Failure;
@@ -16,46 +15,46 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use store::SavedRun;
 
-/// Operations that are asked for.
+/// Number of operations to measure.
 const OPS: NonZeroU64 = NonZeroU64::new(5).unwrap();
-/// How long they may take together.
+/// Maximum duration of all operations together.
 const TIME: Duration = Duration::from_secs(5);
-/// They are as fast as before when their median is at most so many times the longest of those before, and this on top.
+/// The target has recovered if the median is at most the longest earlier service time times `SLOWER_MAX`, plus `SLACK`.
 const SLOWER_MAX: f64 = 2.0;
 const SLACK: Duration = Duration::from_millis(20);
-/// Rest between two tries.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The backlog of a target may take so many times as long as it should.
+/// Factor by which a backlog may take longer than calculated.
 const BACKLOG_SLOWER: f64 = 3.0;
-/// A backlog that takes longer is announced.
+/// Minimum duration of a backlog that is announced.
 const ANNOUNCED: Duration = Duration::from_secs(2);
-/// The longest time that is waited for a backlog.
+/// Maximum time to wait for a backlog.
 const BACKLOG_MAX: Duration = Duration::from_secs(600);
-/// Where the run is saved that was last made for this.
+/// Directory of the latest of these runs.
 const DIRECTORY: &str = "recovery";
 
-/// How fast a target was before.
+/// The speed of a target before the search, and how to measure it again.
 pub struct Recovery {
     plan: Plan,
     output: Output,
     directory: PathBuf,
-    /// The longest of the service times then, in nanoseconds; `None` when no operation ended.
+    /// Longest service time before the search, in nanoseconds, or `None` if no operation ended.
     before: Option<u64>,
 }
 
-/// State of the target after a failed level.
+/// The state of a target after a failed level.
 #[derive(Clone, Copy, Debug)]
 pub enum Recovered {
-    /// As fast as before.
+    /// It is as fast as before.
     Whole,
-    /// It serves, and is slower than before, or not all of its operations succeed.
+    /// It responds, but is slower than before, or not all of its operations succeed.
     InPart,
-    /// It serves nothing.
+    /// It does not respond.
     Gone,
 }
 
 impl Recovery {
-    /// Asks for a few operations before the first level.
+    /// Measures a few operations before the first level.
     pub fn before(plan: &Plan, output: &Output, base: &Path) -> Result<Self, Failure> {
         let stop = StopAfter { time: Some(TIME), ops: Some(OPS), ..StopAfter::default() };
         let load = LoadModel::Closed { slots: Profile::slots(NonZeroU64::MIN), think: Duration::ZERO };
@@ -74,8 +73,8 @@ impl Recovery {
         Ok(recovery)
     }
 
-    /// Asks until the target is as fast as before, at most for so long, and for the time that the backlog of `level` should take,
-    /// three times over.
+    /// Waits until the target is as fast as before: at most for `most`, or for three times as long as the backlog of `level` should
+    /// take.
     pub fn wait(&self, most: Duration, level: &SavedRun) -> Result<Recovered, Failure> {
         let Some(before) = self.before else { return Ok(Recovered::Whole) };
         let most = most.max(backlog_time(level).mul_f64(BACKLOG_SLOWER).min(BACKLOG_MAX));
@@ -86,13 +85,13 @@ impl Recovery {
         loop {
             let run = self.ask()?;
             let now = run.summary().all.service.quantile(0.5).map(Duration::from_nanos);
-            // What was cut off in flight says nothing: operations may take longer than is waited for them.
+            // Operations that were cut off in flight are no evidence of a failure, since they may just take longer.
             serves |= run.summary().all.ok > 0 || run.summary().stats.measured.unfinished > 0;
             let recovered = now.is_some_and(|now| now <= allowed) && run.summary().all.failed == 0;
             let waited = begun.elapsed();
             if recovered && waited > Duration::from_secs(1) {
                 let time = format_span(Duration::from_millis(waited.as_millis() as u64 / 100 * 100));
-                say::note(&format!("          the target was as fast as before after {time}"));
+                say::note(&format!("          the target has recovered after {time}"));
             }
             if recovered || execute::was_interrupted(&run) {
                 return Ok(Recovered::Whole);
@@ -106,12 +105,12 @@ impl Recovery {
 
     fn ask(&self) -> Result<SavedRun, Failure> {
         execute::make_room(&self.directory)?;
-        // It may have gone down under its load, and come up again.
+        // The target may have crashed under its load and be starting again.
         execute::measure_down(&self.plan, &self.output)
     }
 }
 
-/// How long a target needs for what it was asked and has not answered, at the rate at which it has worked.
+/// Returns how long the target needs for its unfinished operations, at its rate during the level.
 fn backlog_time(level: &SavedRun) -> Duration {
     let left = level.summary().stats.measured.unfinished as f64;
     let rate = level.summary().completed_rate().filter(|rate| *rate > 0.0);
@@ -123,7 +122,7 @@ fn announce(level: &SavedRun, most: Duration) {
     if time >= ANNOUNCED {
         let seconds = |time: Duration| format_span(Duration::from_secs(time.as_secs()));
         say::note(&format!(
-            "          the target has a backlog of about {left} operations, some {} of work; waiting up to {}",
+            "          the target has a backlog of about {left} operations, which takes about {}; waiting up to {}",
             seconds(time),
             seconds(most)
         ));

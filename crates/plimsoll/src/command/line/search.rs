@@ -16,9 +16,9 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::{EndReason, SavedRun, StoreError, StudyLog, StudyRecord};
-use study::objective_monitor::{LevelEvidence, ObjectiveMonitor, OfferedLoad, SLICE};
 use study::load_line::level::{self, FinishedLevel, LevelDuration, Unusable};
 use study::load_line::search::{Bounds, Search, SearchStep};
+use study::objective_monitor::{LevelEvidence, ObjectiveMonitor, OfferedLoad, SLICE};
 
 /// Directory of the levels.
 const LEVELS: &str = "levels";
@@ -149,7 +149,7 @@ impl Levels {
         let regular = !self.load.common().load.poisson;
         let in_flight_max = plan.load.in_flight_max();
         let rate = self.args.on.load(level);
-        (self.args.on == On::Rate).then_some(Offered { rate, regular, in_flight_max })
+        (self.args.on == On::Rate).then_some(OfferedLoad { rate, regular, in_flight_max })
     }
 
     /// Runs a level. Returns `None` if the user interrupts. A confirming level always takes its full time.

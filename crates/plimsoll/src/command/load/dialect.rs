@@ -1,4 +1,4 @@
-//! The flags that say how a system is asked, and what they come to: a place, a form of requests, and objects by their names.
+//! The flags that select a dialect, the way in which a system's objects are requested.
 
 use super::{place::Place, s3};
 use crate::command::get::read::Lines;
@@ -16,21 +16,21 @@ use wire::gateway::Depth;
 use wire::s3::S3Location;
 use wire::{Header, HeaderName, HeaderValue, Url};
 
-/// How a system is asked.
+/// The dialect and its settings.
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 #[command(next_help_heading = "Systems")]
 pub struct Args {
-    /// Ask as http, piece, gateway, alluxio or filestash is asked: URLs are servers, and objects have names.
+    /// Use the requests of a system: http, piece, gateway, alluxio or filestash. Arguments are server URLs and object names.
     #[arg(long = "as", value_enum, value_name = "SYSTEM", hide_possible_values = true, hide_short_help = true)]
     pub system: Option<System>,
-    /// gateway: ask for car or raw [default: car].
+    /// gateway: format to request, car or raw [default: car].
     #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true, hide_short_help = true)]
     pub format: Option<FormatOf>,
-    /// filestash: log in to this backend, like sftp,hostname=h,username=u,password=@FILE; also ${ENV} [default: blackhole].
+    /// filestash: log in to this backend, for example sftp,hostname=h,username=u,password=@FILE; also ${ENV} [default: blackhole].
     #[arg(long, value_name = "LOGIN", hide_short_help = true)]
     pub connection: Option<String>,
-    /// filestash: all slots in one session, or each in its own: shared or per-slot [default: shared].
+    /// filestash: one session for all slots, or one each: shared or per-slot [default: shared].
     #[arg(long, value_enum, value_name = "HOW", hide_possible_values = true, hide_short_help = true)]
     pub sessions: Option<SharedBy>,
 }
@@ -50,51 +50,51 @@ pub enum System {
     Filestash,
 }
 
-/// What gateways send.
+/// Formats of a gateway's responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatOf {
-    /// A block with those below it.
+    /// A block and all blocks below it.
     Car,
-    /// A block alone.
+    /// A single block.
     Raw,
 }
 
 /// How slots share sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SharedBy {
-    /// One for all.
+    /// One session for all slots.
     Shared,
-    /// One for each.
+    /// One session per slot.
     PerSlot,
 }
 
-/// A system at its place.
+/// The location of a system's objects, and how to request them.
 #[derive(Debug)]
 pub struct Spoken {
-    /// Where its objects are; for a dataset, as its container.
+    /// Location of the objects.
     pub place: Place,
-    /// How they are asked for.
+    /// Form of the requests.
     pub form: Form,
     dialect: Box<dyn Dialect>,
     ask: Ask,
-    /// Path of the system at its server.
+    /// Path of the system on its server.
     base: String,
     name: &'static str,
 }
 
-/// What the user has said besides, as far as a session depends on it.
+/// Other settings that a dialect depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Beside {
-    /// The user shows who asks, by cookies or otherwise.
+    /// Whether the user gives credentials: a cookie, basic authentication, or a secret header.
     pub identified: bool,
-    /// Slots, where there is a fixed number of them.
+    /// Number of slots, if it is fixed.
     pub slots: Option<NonZeroU64>,
-    /// How closely the blocks of a gateway are looked at.
+    /// How thoroughly a gateway's blocks are verified.
     pub depth: Depth,
 }
 
 impl Args {
-    /// What the flags come to, when they name a system. `words` are what was typed besides flags.
+    /// Returns the system that the flags select, if any. `servers` are its URLs.
     pub fn spoken(
         &self,
         ask: Ask,
@@ -106,25 +106,25 @@ impl Args {
         let name = system.name();
         if let Some(location) = servers.iter().find(|word| S3Location::is_meant(word)) {
             return Err(Failure::usage(format!(
-                "`{}`: --as {name} asks servers by their URLs: write http://host:port, with the bucket as its path",
+                "`{}`: --as {name} needs URLs of servers: write http://host:port, with the bucket as its path",
                 redact::url_text(location)
             )));
         }
         let dialect = self.dialect(system, beside)?;
         let form = dialect.form(ask).ok_or_else(|| {
             let what = match ask {
-                Ask::Read => "be read",
-                Ask::List => "be listed",
-                Ask::Write => "be written",
+                Ask::Read => "read",
+                Ask::List => "list",
+                Ask::Write => "write",
             };
-            Failure::usage(format!("--as {name}: its objects can not {what}"))
+            Failure::usage(format!("--as {name} cannot {what} objects"))
         })?;
         let mut place = Place::of(servers, s3)?;
         let base = place.container.clone();
         place.auth = match dialect.opening(&base) {
             None => Auth::None,
             Some(_) if place.origins.len() > 1 => {
-                return Err(Failure::usage(format!("--as {name}: sessions are opened at one server: name one URL")));
+                return Err(Failure::usage(format!("--as {name} opens its sessions on one server: name one URL")));
             }
             Some(opening) => {
                 let sessions = Sessions { opening, shared: self.shared(beside)?, lines: [].into() };
@@ -134,7 +134,7 @@ impl Args {
         Ok(Some(Spoken { place, form, dialect, ask, base, name }))
     }
 
-    /// A flag of one system means nothing to another.
+    /// Refuses a flag of another system.
     pub fn check(&self) -> Result<(), Failure> {
         let given = [
             ("--format", self.format.is_some(), System::Gateway),
@@ -142,7 +142,7 @@ impl Args {
             ("--sessions", self.sessions.is_some(), System::Filestash),
         ];
         match given.iter().find(|(_, is_given, system)| *is_given && self.system != Some(*system)) {
-            Some((flag, _, system)) => Err(Failure::usage(format!("{flag} needs --as {}", system.name()))),
+            Some((flag, _, system)) => Err(Failure::usage(format!("{flag} requires --as {}", system.name()))),
             None => Ok(()),
         }
     }
@@ -160,7 +160,7 @@ impl Args {
                 let connection = match (&self.connection, beside.identified) {
                     (Some(_), true) => {
                         return Err(Failure::usage(
-                            "--connection opens a session: leave out -C, -u and other credentials, or --connection",
+                            "--connection opens a session of its own: leave out --connection, or -C, -u and other credentials",
                         ));
                     }
                     (None, true) => None,
@@ -175,11 +175,11 @@ impl Args {
         match (self.sessions, beside.slots) {
             (None | Some(SharedBy::Shared), _) => Ok(Shared::One),
             (Some(SharedBy::PerSlot), Some(slots)) if slots.get() <= SESSIONS_MAX => Ok(Shared::PerSlot(slots)),
-            (Some(SharedBy::PerSlot), Some(slots)) => {
-                Err(Failure::usage(format!("--sessions per-slot: at most {SESSIONS_MAX} slots, and these are {slots}")))
-            }
+            (Some(SharedBy::PerSlot), Some(slots)) => Err(Failure::usage(format!(
+                "--sessions per-slot: {slots} slots are too many; the maximum is {SESSIONS_MAX}"
+            ))),
             (Some(SharedBy::PerSlot), None) => Err(Failure::usage(
-                "--sessions per-slot goes with a fixed number of slots: write -c, without -R and --stages",
+                "--sessions per-slot needs a fixed number of slots: use -c, without -R and --stages",
             )),
         }
     }
@@ -197,13 +197,13 @@ impl System {
     }
 }
 
-/// Reads `TYPE,NAME=VALUE,…`. Messages repeat no value: it may be a secret.
+/// Parses `TYPE,NAME=VALUE,…`. Error messages never contain a value, since it may be a secret.
 fn connection(text: &str) -> Result<Connection, Failure> {
     let mut parts = text.split(',');
     let kind = parts.next().unwrap_or_default().trim();
     if kind.is_empty() || kind.contains('=') {
         return Err(Failure::usage(
-            "--connection: write the type first, like blackhole, or sftp,hostname=h,username=u",
+            "--connection: write the type first, for example blackhole, or sftp,hostname=h,username=u",
         ));
     }
     let parameter = |part: &str| match part.split_once('=') {
@@ -211,25 +211,25 @@ fn connection(text: &str) -> Result<Connection, Failure> {
             Ok((name.trim().to_owned(), expand(value, &format!("--connection {}", name.trim()))?))
         }
         _ => Err(Failure::usage(
-            "--connection: parameters are NAME=VALUE, with commas between; a value with commas comes from @FILE or ${ENV}",
+            "--connection: parameters are NAME=VALUE, separated by commas; read a value that contains a comma from @FILE or ${ENV}",
         )),
     };
     Ok(Connection::new(kind, parts.map(parameter).collect::<Result<_, _>>()?))
 }
 
 impl Spoken {
-    /// The place of objects whose keys users choose.
+    /// Returns the location of objects whose names the user can choose, for a dataset.
     pub fn area(self) -> Result<(Place, Form), Failure> {
         let container = self.dialect.container(self.ask, &self.base).ok_or_else(|| {
             let name = self.name;
             Failure::usage(format!(
-                "--as {name}: its objects are named by what they hold: give CIDs, with --url-file FILE"
+                "--as {name}: a CID names an object, so these objects cannot be a dataset: list CIDs with --url-file FILE"
             ))
         })?;
         Ok((Place { container, ..self.place }, self.form))
     }
 
-    /// The objects of these names, and of those of a list.
+    /// Returns the objects with these names and with the names in a list.
     pub fn targets(&self, names: &[&str], list: Option<&Path>) -> Result<Targets, Failure> {
         let mut targets = Targets::at(self.place.origins.clone());
         for name in names {
@@ -244,7 +244,7 @@ impl Spoken {
             }
         }
         if targets.items().is_empty() {
-            self.add("/", &mut targets, &"which objects? Write names behind the URL, or --url-file FILE")?;
+            self.add("/", &mut targets, &"no objects: write names after the URL, or use --url-file FILE")?;
         }
         Ok(targets)
     }
@@ -252,21 +252,21 @@ impl Spoken {
     fn add(&self, name: &str, targets: &mut Targets, place: &dyn Display) -> Result<(), Failure> {
         let refused = |why: &dyn Display| Failure::usage(format!("{place}: {why}"));
         let target = self.dialect.target(self.ask, &self.base, name).map_err(|error| refused(&error))?;
-        let origin = self.place.origins.first().ok_or_else(|| refused(&"there is no server"))?;
+        let origin = self.place.origins.first().ok_or_else(|| refused(&"no server given: write its URL"))?;
         let text = format!("{}://{}{target}", origin.scheme, origin.host_header());
         let url = Url::parse(&text).map_err(|error| refused(&error))?;
         if url.target() != target {
-            return Err(refused(&"no URL can hold this name as it is"));
+            return Err(refused(&"a URL cannot contain this name unchanged"));
         }
         if targets.items().len() >= URLS_MAX {
-            return Err(refused(&format_args!("more than {URLS_MAX} names: cut the list in parts")));
+            return Err(refused(&format_args!("more than {URLS_MAX} names: split the list")));
         }
         let _ = targets.push(&url);
         Ok(())
     }
 }
 
-/// Adds fields of a form to those of the user, who comes first.
+/// Adds header fields that the user has not set.
 pub fn add_headers(fields: &[(&str, &str)], headers: &mut Vec<Header>) -> Result<(), Failure> {
     for (name, value) in fields {
         if !headers.iter().any(|header| header.name.is(name)) {

@@ -1,4 +1,4 @@
-//! The header fields that a user types, and those that are sent anyhow.
+//! The header fields of requests: those that the user gives, and defaults.
 
 use super::args::{Checks, Requests};
 use crate::command::get::read;
@@ -12,11 +12,11 @@ use wire::{Header, HeaderName, HeaderValue};
 
 pub const BASE64: GeneralPurpose = base64::engine::general_purpose::STANDARD;
 
-/// What a good answer is, to a request with these header fields.
+/// Returns the conditions for a successful response to a request with these header fields.
 pub fn checks(flags: &Checks, headers: &[Header]) -> Result<plan::Checks, Failure> {
     let (expected, most) = (flags.expect_header.len(), plan::EXPECTED_HEADERS_MAX);
     if expected > most {
-        return Err(Failure::usage(format!("--expect-header is given {expected} times: at most {most}")));
+        return Err(Failure::usage(format!("--expect-header is given {expected} times: the maximum is {most}")));
     }
     Ok(plan::Checks {
         statuses: flags.expect_status.clone(),
@@ -30,7 +30,7 @@ pub fn checks(flags: &Checks, headers: &[Header]) -> Result<plan::Checks, Failur
     })
 }
 
-/// All header fields but Host and Connection, in the order given, with defaults for those that were not.
+/// Returns all header fields but Host and Connection, in the order given, followed by defaults.
 pub fn headers(flags: &Requests, credentials: Option<String>) -> Result<Vec<Header>, Failure> {
     let mut given = Vec::new();
     for line in &flags.headers {
@@ -55,7 +55,7 @@ pub fn headers(flags: &Requests, credentials: Option<String>) -> Result<Vec<Head
                 "range" => "--range SIZE with --range-at OFFSET",
                 _ => "--body-file FILE",
             };
-            return Err(Failure::usage(format!("-H '{name}: …' is set by the program: write {instead}")));
+            return Err(Failure::usage(format!("-H '{name}: …' is not allowed, the program sets it: use {instead}")));
         }
     }
     let mut add = |name: &str, value: &str| -> Result<(), Failure> {
@@ -71,7 +71,7 @@ pub fn headers(flags: &Requests, credentials: Option<String>) -> Result<Vec<Head
     let user = flags.user.as_deref().map(|user| expand(user, "-u")).transpose()?.or(credentials);
     if let Some(user) = user {
         if !user.contains(':') {
-            return Err(Failure::usage("-u: write it like user:password, @FILE or ${ENV}"));
+            return Err(Failure::usage("-u: use the form user:password, @FILE or ${ENV}"));
         }
         add("Authorization", &format!("Basic {}", BASE64.encode(user)))?;
     }
@@ -89,19 +89,19 @@ pub fn headers(flags: &Requests, credentials: Option<String>) -> Result<Vec<Head
     Ok(given)
 }
 
-/// A header field from where secrets are kept: a file, or the environment.
+/// Marks a header field as secret because it comes from a file or the environment.
 fn kept(header: Header) -> Header {
     Header { value: header.value.into_secret(), ..header }
 }
 
-/// One cookie or several, as a browser sends them. The message does not repeat what may be a secret.
+/// Parses one or several cookies. The error message does not contain them, since they may be secrets.
 fn cookie(text: &str) -> Result<String, Failure> {
     let cookies = expand(text, "-C")?;
     let is_pair = |pair: &str| pair.split_once('=').is_some_and(|(name, _)| !name.trim().is_empty());
     let pairs: Vec<&str> = cookies.split(';').map(str::trim).filter(|pair| !pair.is_empty()).collect();
     if pairs.is_empty() || !pairs.iter().all(|pair| is_pair(pair)) {
         return Err(Failure::usage(
-            "-C: a cookie is a name, = and a value: write it like session=abc or 'a=1; b=2'; @FILE reads it from a file",
+            "-C: a cookie has the form NAME=VALUE, for example session=abc or 'a=1; b=2'; @FILE reads it from a file",
         ));
     }
     Ok(pairs.join("; "))

@@ -1,4 +1,4 @@
-//! What the commands that make load have in common: their flags, and what follows from them.
+//! The flags that the commands that make load share, and the plan that they result in.
 
 mod args;
 pub mod dialect;
@@ -19,18 +19,18 @@ use engine::plan::Plan;
 use std::process::ExitCode;
 use store::SavedRun;
 
-/// Runs the plan as the flags say.
+/// Runs the plan as the flags specify, and shows the results.
 pub fn run(plan: Plan, args: &Args) -> Result<ExitCode, Failure> {
     carry_out(plan, args).map(|(_, exit)| exit.into())
 }
 
-/// As [`run`], and gives the saved runs with the exit code that they deserve.
+/// As [`run`], but returns the saved runs and the exit code.
 pub fn carry_out(plan: Plan, args: &Args) -> Result<(Vec<SavedRun>, Exit), Failure> {
     let mut output = output(args);
     let directory = execute::directory(&plan, &output);
     output.directory = Some(directory.clone());
     let (runs, exit) = execute::carry_out(plan, &output)?;
-    // The flag does not go with --repeat: there is one run.
+    // --html conflicts with --repeat, so there is one run.
     if let (Some(file), Some(run)) = (&args.shown.html, runs.first()) {
         html::write_beside(&report::html(run), &directory, file.as_deref())?;
     }

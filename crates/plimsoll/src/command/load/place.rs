@@ -1,4 +1,4 @@
-//! Where a dataset lies: below a URL, or in a bucket.
+//! The location of a dataset: a URL or an S3 prefix, on one or several servers.
 
 use super::s3;
 use crate::failure::Failure;
@@ -8,43 +8,43 @@ use engine::plan::{Area, Auth, Members, Spread, Targets};
 use wire::s3::S3Location;
 use wire::{Origin, Url};
 
-/// A part of a server's names, at one or several servers.
+/// A bucket or folder on one or several servers, and how to reach it.
 #[derive(Debug)]
 pub struct Place {
-    /// The servers, each of which has all of it.
+    /// The servers. Each of them has all objects.
     pub origins: Vec<Origin>,
-    /// Path of the bucket or folder, as it is sent, without a slash at its end.
+    /// Path of the bucket or folder, percent-encoded, without a trailing slash.
     pub container: String,
-    /// What stands behind the path of every object, without the question mark.
+    /// Query of every request, without the question mark.
     pub query: Option<Box<str>>,
-    /// What goes before every key: empty, or with a slash at its end.
+    /// Prefix of every key: empty, or with a trailing slash.
     pub prefix: String,
-    /// Who asks.
+    /// How requests are authenticated.
     pub auth: Auth,
-    /// User and password that stood in a URL.
+    /// User and password from a URL.
     pub credentials: Option<String>,
-    /// Which of the servers is asked.
+    /// How requests are spread over the servers.
     pub spread: Spread,
-    /// Whether objects can be listed there.
+    /// Whether the objects can be listed.
     pub can_list: bool,
 }
 
 impl Place {
-    /// The place that one `s3://BUCKET/PREFIX` names, or one or several URLs of the same path.
+    /// Returns the location that one `s3://BUCKET/PREFIX`, or one or several URLs with the same path, name.
     pub fn of(typed: &[String], s3: &s3::Args) -> Result<Self, Failure> {
         let place = Self::with_query(typed, s3)?;
         match (&place.query, typed) {
-            (Some(_), [text, ..]) => Err(refused(text, &"objects lie below a path: leave the query out")),
+            (Some(_), [text, ..]) => Err(refused(text, &"a dataset's URL has no query: leave it out")),
             _ => Ok(place),
         }
     }
 
-    /// The same, where URLs may have a query, which then belongs to every request: keys go into the path before it.
+    /// As [`Self::of`], but a URL may have a query. It becomes part of every request, and keys go before it.
     pub fn with_query(typed: &[String], s3: &s3::Args) -> Result<Self, Failure> {
         match typed {
-            [] => {
-                Err(Failure::usage("where to? Write http://host:port/path, or s3://BUCKET/PREFIX with --endpoint URL"))
-            }
+            [] => Err(Failure::usage(
+                "no URL given: write http://host:port/path, or s3://BUCKET/PREFIX with --endpoint URL",
+            )),
             [one] if S3Location::is_meant(one) => Self::of_s3(one, s3),
             several => Self::of_urls(several, s3.spread()),
         }
@@ -75,13 +75,16 @@ impl Place {
         let (mut origins, mut container, mut credentials) = (Vec::new(), None, None);
         for text in typed {
             if S3Location::is_meant(text) {
-                return Err(refused(text, &"one s3:// location alone; several servers are --endpoint URL,URL"));
+                return Err(refused(
+                    text,
+                    &"only one s3:// location is allowed; for several servers use --endpoint URL,URL",
+                ));
             }
             let url = Url::parse(text).map_err(|error| refused(text, &error))?;
             let (path, query) = url.target().split_once('?').unwrap_or((url.target(), ""));
             let place = (path.trim_end_matches('/').to_owned(), query.to_owned());
             if container.get_or_insert_with(|| place.clone()) != &place {
-                return Err(refused(text, &"several servers have to have the same path and query"));
+                return Err(refused(text, &"all servers must have the same path and query"));
             }
             let found = url.credentials().map(|found| format!("{}:{}", found.user(), found.password()));
             if let Some(found) = found
@@ -97,23 +100,23 @@ impl Place {
         Ok(Self { origins, container, query, prefix, auth: Auth::None, credentials, spread, can_list: false })
     }
 
-    /// The one object that an S3 location names.
+    /// Returns the object that an S3 location names.
     pub fn one_object(&self) -> Result<Targets, Failure> {
         let key = self.prefix.trim_end_matches('/');
         if key.is_empty() {
             return Err(Failure::usage(
-                "which object? Write s3://BUCKET/KEY, or describe a dataset, like --count 100 --size 1MiB",
+                "no object given: write s3://BUCKET/KEY, or describe a dataset, for example --count 100 --size 1MiB",
             ));
         }
         self.at(key)
     }
 
-    /// The object of that key below the prefix.
+    /// Returns the object with this key below the prefix.
     pub fn one(&self, key: &str) -> Result<Targets, Failure> {
         self.at(&format!("{}{key}", self.prefix))
     }
 
-    /// The bucket or folder itself.
+    /// Returns the bucket or folder itself.
     pub fn bucket(&self) -> Result<Targets, Failure> {
         self.at("")
     }
@@ -137,24 +140,24 @@ impl Place {
         Ok(())
     }
 
-    /// The objects of a dataset in this place.
+    /// Returns the objects of a dataset in this location.
     pub fn targets(&self, dataset: Dataset) -> Targets {
         self.area(dataset, Members::Dataset)
     }
 
-    /// Of the objects of a dataset in this place, those with these numbers.
+    /// Returns the objects with these numbers of a dataset in this location.
     pub fn chosen(&self, dataset: Dataset, numbers: &[u64]) -> Targets {
         self.area(dataset, Members::Chosen(numbers.into()))
     }
 
-    /// The path of a key in the bucket or folder, in the form in which it is sent.
+    /// Returns the path of a key in the bucket or folder, percent-encoded.
     pub fn path(&self, key: &str) -> String {
         let mut path = format!("{}/", self.container);
         wire::percent::push_path(key, &mut path);
         path
     }
 
-    /// Of the objects that runs wrote beside a dataset in this place, those with these numbers.
+    /// Returns the objects with these numbers that runs of `mix` wrote next to a dataset in this location.
     pub fn fresh(&self, dataset: Dataset, numbers: Vec<u64>) -> Targets {
         self.area(dataset, Members::Fresh(numbers.into()))
     }
@@ -169,7 +172,7 @@ fn refused(text: &str, why: &dyn std::fmt::Display) -> Failure {
     Failure::usage(format!("`{}`: {why}", redact::url_text(text)))
 }
 
-/// A prefix as a folder.
+/// Returns a prefix with a trailing slash, or the empty prefix.
 fn folder(prefix: &str) -> String {
     if prefix.is_empty() || prefix.ends_with('/') { prefix.to_owned() } else { format!("{prefix}/") }
 }

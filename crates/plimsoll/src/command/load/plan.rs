@@ -225,7 +225,9 @@ fn stop(flags: &Load, load: &LoadModel, once: Option<NonZeroU64>) -> Result<Stop
         (asked, once) => asked.or(once),
     };
     let bytes = match flags.bytes {
-        Some(size) => Some(NonZeroU64::new(size.0).ok_or_else(|| Failure::usage("--bytes 0: the size must be above 0"))?),
+        Some(size) => {
+            Some(NonZeroU64::new(size.0).ok_or_else(|| Failure::usage("--bytes 0: the size must be above 0"))?)
+        }
         None => None,
     };
     let counted = ops.is_some() || bytes.is_some() || flags.ops_per_slot.is_some();

@@ -1,40 +1,39 @@
-//! Trying again what a server could not do for the moment, outside of measured load: with pauses that double, bounded, and
-//! counted.
+//! Retries of requests outside a measured load: bounded, counted, with pauses that double.
 
 use measure::{AttemptClass, AttemptOutcome, Cause, Enumerated};
 use report::number::{count, plural};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The first pause.
+/// First pause.
 const PAUSE: Duration = Duration::from_millis(200);
-/// The longest pause.
+/// Longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
-/// Pauses in a row without a success, at most: about 33 seconds in all.
+/// Maximum number of pauses in a row without a success, about 33 seconds in all.
 const PAUSES_MAX: u32 = 8;
-/// How often an interrupt is looked for during a pause.
+/// Interval at which a pause checks for interrupts.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Pauses, and what led to them.
+/// Retries so far, by cause, and the pauses before them.
 #[derive(Debug, Default)]
 pub struct Retries {
-    /// Requests that are repeated, by the cause for which they failed.
+    /// Number of retried requests by the cause of their failure.
     causes: BTreeMap<&'static str, u64>,
     in_a_row: u32,
 }
 
 impl Retries {
-    /// Counts a request that is repeated.
+    /// Counts a request that will be retried.
     pub fn note(&mut self, cause: Cause) {
         *self.causes.entry(cause.name()).or_default() += 1;
     }
 
-    /// Notes that requests succeeded: pauses begin with the shortest again.
+    /// Notes a success. The next pause is the shortest again.
     pub fn progress(&mut self) {
         self.in_a_row = 0;
     }
 
-    /// Waits for the next try; `false` when there is none left, or the user has interrupted.
+    /// Waits before the next attempt. Returns `false` if no attempt is left or the user interrupts.
     pub fn pause(&mut self) -> bool {
         if self.in_a_row >= PAUSES_MAX {
             return false;
@@ -50,12 +49,12 @@ impl Retries {
         true
     }
 
-    /// How many requests were repeated, by cause.
+    /// Returns the number of retried requests by cause.
     pub fn by_cause(&self) -> &BTreeMap<&'static str, u64> {
         &self.causes
     }
 
-    /// What is reported of it; empty when nothing was repeated.
+    /// Returns the retries as the end of a message. It is empty if there were none.
     pub fn told(&self) -> String {
         let all: u64 = self.causes.values().sum();
         if all == 0 {
@@ -63,11 +62,11 @@ impl Retries {
         }
         let causes: Vec<_> =
             self.causes.iter().map(|(cause, number)| format!("{} × {cause}", count(*number))).collect();
-        format!("; {} repeated ({})", plural(all, "request"), causes.join(", "))
+        format!("; {} retried ({})", plural(all, "request"), causes.join(", "))
     }
 }
 
-/// Whether the same request may succeed a moment later: the server is busy or failed, or the connection did.
+/// Returns whether the same request may succeed a moment later, because the server was busy or the connection failed.
 pub fn is_transient(outcome: AttemptOutcome, status: Option<u16>) -> bool {
     use AttemptClass::{
         ClosedEarly, ConnectOther, ConnectRefused, ConnectTimeout, Http5xx, Incomplete, Indeterminate, InflightAtEnd,
@@ -87,7 +86,7 @@ mod tests {
     use measure::Phase;
 
     #[test]
-    fn only_what_may_pass_is_repeated() {
+    fn only_transient_failures_are_retried() {
         let of = |class, status| is_transient(AttemptOutcome::failed(class, Cause::Status, Phase::Head), status);
         assert!(of(AttemptClass::Throttled, Some(503)) && of(AttemptClass::Http5xx, Some(500)));
         assert!(of(AttemptClass::Reset, None) && of(AttemptClass::ConnectRefused, None));
@@ -96,12 +95,12 @@ mod tests {
     }
 
     #[test]
-    fn repeated_requests_are_counted_by_cause() {
+    fn retries_are_counted_by_cause() {
         let mut retries = Retries::default();
         assert_eq!(retries.told(), "");
         for cause in [Cause::SlowDown, Cause::Refused, Cause::SlowDown] {
             retries.note(cause);
         }
-        assert_eq!(retries.told(), "; 3 requests repeated (1 × refused, 2 × slow_down)");
+        assert_eq!(retries.told(), "; 3 requests retried (1 × refused, 2 × slow_down)");
     }
 }

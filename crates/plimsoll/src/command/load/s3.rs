@@ -1,4 +1,4 @@
-//! The flags of S3: whom to ask, where the bucket stands, how requests are signed.
+//! The flags of S3: servers, addressing of buckets, signatures.
 
 use crate::credentials::{self, Credentials, Surroundings};
 use crate::failure::Failure;
@@ -12,20 +12,19 @@ use wire::s3::Addressing;
 use wire::sigv4::{MAX_EXPIRY_SECONDS, Signer, Streaming, Trailer};
 use wire::{Origin, Url};
 
-/// How S3 is spoken.
+/// The settings of S3.
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 #[command(next_help_heading = "S3")]
 pub struct Args {
-    /// Server of s3:// locations, like http://host:9000; several with commas; aws for Amazon's [default: AWS_ENDPOINT_URL, or
-    /// that of the AWS profile].
+    /// Server of s3:// locations, for example http://host:9000, or several separated by commas; aws means Amazon S3 [default:
+    /// AWS_ENDPOINT_URL, or that of the AWS profile].
     #[arg(long, value_name = "URL", value_delimiter = ',', hide_short_help = true)]
     pub endpoint: Vec<String>,
-    /// Region to sign for; without any endpoint, Amazon's servers of this region [default: AWS_REGION, the profile's, or
-    /// us-east-1].
+    /// Region to sign for; without an endpoint, the Amazon S3 region to use [default: AWS_REGION, the profile's, or us-east-1].
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub region: Option<String>,
-    /// Where the bucket stands: path, or host as in bucket.server [default: path; for --endpoint aws host].
+    /// Where requests name the bucket: path, or host (bucket.server) [default: path; host for --endpoint aws].
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true, hide_short_help = true)]
     pub bucket_in: Option<BucketIn>,
     /// How bodies are signed: unsigned, signed, chunks (each signed), chunks-trailer, unsigned-trailer (checksum only).
@@ -38,16 +37,16 @@ pub struct Args {
         hide_short_help = true
     )]
     pub payload: Payload,
-    /// Checksum that follows bodies sent with a trailer: crc32, crc32c, crc64nvme, sha1, sha256.
+    /// Checksum after a body with a trailer: crc32, crc32c, crc64nvme, sha1, sha256.
     #[arg(long, value_name = "NAME", value_parser = trailer, default_value = "crc32c", hide_short_help = true)]
     pub checksum: Trailer,
-    /// Sign in the query, as presigned URLs are, good for this long.
+    /// Sign in the query, like presigned URLs that are valid for this long.
     #[arg(long, value_name = "TIME", value_parser = expiry, hide_short_help = true)]
     pub presign: Option<u32>,
-    /// Do not sign.
+    /// Do not sign requests.
     #[arg(long, conflicts_with_all = ["presign", "access_key", "profile"], hide_short_help = true)]
     pub anonymous: bool,
-    /// Which of several servers is asked: round-robin, random, least-loaded.
+    /// How requests are spread over several servers: round-robin, random, least-loaded.
     #[arg(
         long,
         value_enum,
@@ -57,12 +56,12 @@ pub struct Args {
         hide_short_help = true
     )]
     pub spread: SpreadOver,
-    /// Where keys come from.
+    /// Source of the keys.
     #[command(flatten)]
     pub credentials: credentials::Args,
 }
 
-/// Where the bucket stands in a request.
+/// Where a request names the bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BucketIn {
     /// `http://host/bucket/key`.
@@ -74,37 +73,37 @@ pub enum BucketIn {
 /// How bodies are signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Payload {
-    /// Not at all.
+    /// Without a signature of the body.
     Unsigned,
-    /// By a hash of the whole.
+    /// By a hash of the whole body.
     Signed,
     /// In signed chunks.
     Chunks,
-    /// In signed chunks, with a checksum behind them.
+    /// In signed chunks, followed by a checksum.
     ChunksTrailer,
-    /// With a checksum behind the body.
+    /// Without a signature of the body, followed by a checksum.
     UnsignedTrailer,
 }
 
-/// Which of several servers is asked.
+/// How requests are spread over several servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SpreadOver {
-    /// Each in turn.
+    /// Each server in turn.
     RoundRobin,
-    /// One at random.
+    /// A random server.
     Random,
-    /// The one with the fewest operations in flight.
+    /// The server with the fewest operations in flight.
     LeastLoaded,
 }
 
 const DEFAULT_REGION: &str = "us-east-1";
-/// What `--endpoint` says for Amazon's servers.
+/// Value of `--endpoint` for Amazon S3.
 const AMAZON: &str = "aws";
 
-/// Servers that the user has named.
+/// The servers that the user named.
 enum Server {
     Named(Vec<Origin>),
-    /// Amazon's, of the region to sign for.
+    /// Amazon S3 in the region to sign for.
     Amazon,
 }
 
@@ -114,27 +113,27 @@ fn trailer(text: &str) -> Result<Trailer, String> {
     known
         .into_iter()
         .find(|trailer| name(trailer) == text)
-        .ok_or_else(|| format!("`{text}` is not a checksum of S3: write crc32, crc32c, crc64nvme, sha1 or sha256"))
+        .ok_or_else(|| format!("`{text}` is not a checksum of S3: use crc32, crc32c, crc64nvme, sha1 or sha256"))
 }
 
 fn expiry(text: &str) -> Result<u32, String> {
     let span: Duration = parse_span(text).map_err(|error| error.to_string())?;
     let seconds = u32::try_from(span.as_secs()).ok().filter(|seconds| (1..=MAX_EXPIRY_SECONDS).contains(seconds));
-    seconds.ok_or_else(|| "a presigned request is good for 1s to 7d".to_owned())
+    seconds.ok_or_else(|| "a presigned request can be valid for 1s to 7d".to_owned())
 }
 
-/// Servers, and how to ask them.
+/// Servers and how to request objects from them.
 pub struct Service {
     /// The servers.
     pub endpoints: Vec<Origin>,
-    /// Where the bucket stands.
+    /// Where a request names the bucket.
     pub addressing: Addressing,
-    /// Who asks.
+    /// How requests are authenticated.
     pub auth: Auth,
 }
 
 impl Args {
-    /// Which of several origins is asked.
+    /// Returns how requests are spread over several servers.
     pub fn spread(&self) -> Spread {
         match self.spread {
             SpreadOver::RoundRobin => Spread::RoundRobin,
@@ -143,13 +142,13 @@ impl Args {
         }
     }
 
-    /// Resolves flags, environment and profile to servers and keys.
+    /// Returns the servers and keys that flags, environment and profile specify.
     ///
     /// # Errors
-    /// No server is named, no keys are found, or one of the values is not valid.
+    /// Fails if no server or no keys are found, or if a value is invalid.
     pub fn service(&self) -> Result<Service, Failure> {
         let around = Surroundings::new(&credentials::process_variable);
-        // First of all: keys may be asked of a metadata service, which would be in vain.
+        // Without a server, asking a metadata service for keys would be useless.
         let server = self.server(&around)?;
         let found = match self.anonymous {
             true => None,
@@ -175,21 +174,21 @@ impl Args {
             },
             (None, false) => {
                 return Err(Failure::usage(
-                    "no keys for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a --profile, write --access-key with --secret-key @FILE, or --anonymous",
+                    "no keys for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use --profile, or --access-key with --secret-key @FILE, or --anonymous",
                 ));
             }
         };
         Ok(Service { endpoints, addressing, auth })
     }
 
-    /// The servers that the user has named. Amazon's are named by `--endpoint aws` or `--region` alone: a region that the
-    /// environment or a profile happens to have must not send load to the internet.
+    /// Returns the servers that the user named. Only `--endpoint aws` or `--region` name Amazon S3: a region that happens to be set in
+    /// the environment or a profile must not send load to the internet.
     fn server(&self, around: &Surroundings) -> Result<Server, Failure> {
         if !self.endpoint.is_empty() {
             return match self.endpoint.iter().any(|text| text == AMAZON) {
-                true if self.endpoint.len() > 1 => {
-                    Err(Failure::usage(format!("--endpoint {AMAZON} stands alone: leave out the other servers")))
-                }
+                true if self.endpoint.len() > 1 => Err(Failure::usage(format!(
+                    "--endpoint {AMAZON} cannot be combined with other servers: leave them out"
+                ))),
                 true => Ok(Server::Amazon),
                 false => {
                     let origins = self.endpoint.iter().map(|text| endpoint(text, &"--endpoint"));
@@ -201,12 +200,12 @@ impl Args {
             (Some((url, named_by)), _) => Ok(Server::Named(vec![endpoint(&url, &named_by)?])),
             (None, Some(_)) => Ok(Server::Amazon),
             (None, None) => Err(Failure::usage(
-                "which S3 server? Write --endpoint http://host:9000, or --endpoint aws --region NAME for Amazon S3",
+                "no S3 server given: use --endpoint http://host:9000, or --endpoint aws --region NAME for Amazon S3",
             )),
         }
     }
 
-    /// Whether a checksum follows each body.
+    /// Returns whether a checksum follows each body.
     pub fn has_trailer(&self) -> bool {
         matches!(self.payload, Payload::ChunksTrailer | Payload::UnsignedTrailer)
     }
@@ -222,16 +221,18 @@ impl Args {
     }
 }
 
-/// Amazon's server of a region.
+/// Returns Amazon's server of a region.
 fn amazon(region: Option<&str>) -> Result<Origin, Failure> {
     let region = region.ok_or_else(|| {
-        Failure::usage(format!("--endpoint {AMAZON} needs a region: write --region NAME, like --region eu-central-1"))
+        Failure::usage(format!(
+            "--endpoint {AMAZON} needs a region: add --region NAME, for example --region eu-central-1"
+        ))
     })?;
-    // Whatever else it held could name another host.
+    // Any other character could change the host.
     if region.is_empty() || !region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         let region = region.escape_debug();
         return Err(Failure::usage(format!(
-            "`{region}` is no region of Amazon's: write --region NAME, or --endpoint URL"
+            "`{region}` is not a region of Amazon S3: use --region NAME, or --endpoint URL"
         )));
     }
     let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
@@ -242,10 +243,10 @@ fn endpoint(text: &str, named_by: &dyn Display) -> Result<Origin, Failure> {
     let refused = |why: &str| Failure::usage(format!("{named_by} `{}`: {why}", crate::redact::url_text(text)));
     let url = Url::parse(text).map_err(|error| refused(&error.to_string()))?;
     if url.credentials().is_some() {
-        return Err(refused("keys do not belong there: write --access-key, or set AWS_ACCESS_KEY_ID"));
+        return Err(refused("an endpoint has no keys: use --access-key, or set AWS_ACCESS_KEY_ID"));
     }
     if url.target() != "/" {
-        return Err(refused("write the server alone, like http://host:9000; the bucket stands in s3://BUCKET"));
+        return Err(refused("an endpoint has no path: write http://host:9000, and name the bucket as s3://BUCKET"));
     }
     Ok(url.origin().clone())
 }
@@ -261,7 +262,7 @@ mod tests {
         args: Args,
     }
 
-    /// The server that is chosen, with these flags and variables.
+    /// Returns the server that these flags and variables select.
     fn server(words: &[&str], variables: &[(&str, &str)]) -> Result<String, String> {
         let args = Words::parse_from(["x"].iter().chain(words)).args;
         let variable = |name: &str| {
@@ -278,10 +279,10 @@ mod tests {
     }
 
     #[test]
-    fn amazon_is_asked_only_when_the_user_says_so() {
+    fn amazon_is_used_only_on_request() {
         const REGION: [(&str, &str); 1] = [("AWS_REGION", "eu-central-1")];
         let amazon = |host: &str| Ok(format!("{host}:443"));
-        assert!(server(&[], &REGION).unwrap_err().contains("which S3 server?"));
+        assert!(server(&[], &REGION).unwrap_err().contains("no S3 server given"));
         assert!(server(&[], &[]).unwrap_err().contains("--endpoint aws"));
         assert_eq!(server(&["--region", "us-west-2"], &REGION), amazon("s3.us-west-2.amazonaws.com"));
         assert_eq!(server(&["--endpoint", "aws"], &REGION), amazon("s3.eu-central-1.amazonaws.com"));
@@ -294,7 +295,7 @@ mod tests {
         assert_eq!(server(&["--region", "us-west-2"], &configured), Ok("near:9000".to_owned()));
         for region in ["evil.example#", "x@evil.example/", "a.b", ""] {
             let refused = server(&["--endpoint", "aws", "--region", region], &[]).unwrap_err();
-            assert!(refused.contains("is no region"), "{region}: {refused}");
+            assert!(refused.contains("is not a region"), "{region}: {refused}");
         }
     }
 }

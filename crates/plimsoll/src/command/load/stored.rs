@@ -1,5 +1,7 @@
-//! What is remembered of a dataset where it lies: a small object beside the others says which dataset was prepared there, so
-//! that later commands need not be told, and none deletes what this one did not make.
+//! Single requests to a dataset's location, outside any run: the record of the prepared dataset, listings, open uploads.
+//!
+//! The record is a small object next to the others. It tells later commands which dataset is there, and `cleanup` which objects it
+//! may delete.
 
 mod mixed;
 
@@ -17,35 +19,35 @@ use std::cell::Cell;
 use std::sync::Arc;
 use wire::s3::{ErrorBody, ErrorCode, ListResult, OpenUploads};
 
-/// The object that describes the others, below their prefix.
+/// Key of the object that describes the dataset, below the prefix.
 pub const DESCRIPTION_KEY: &str = ".plimsoll-dataset.json";
-/// Pages of open uploads that are read, at most: each has up to 1000.
+/// Maximum number of pages of open uploads to read, with up to 1000 uploads each.
 const UPLOAD_PAGES_MAX: usize = 1000;
 
-/// A place, and how requests get there that belong to no run.
+/// A client for single requests to a dataset's location.
 pub struct Stored<'a> {
     place: &'a Place,
     plan: Plan,
-    /// Whether requests are repeated that fail for the moment.
+    /// Whether transient failures are retried.
     patience: Patience,
-    /// A response has come, so that the address is right.
+    /// Whether a response has arrived, so the address is right.
     reached: Cell<bool>,
 }
 
-/// Whether requests are repeated that fail for the moment.
+/// Whether transient failures are retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// They are not.
+    /// Failures are final.
     Once,
-    /// They are, with pauses.
+    /// Transient failures are retried, with pauses.
     Repeat,
 }
 
-/// A multipart upload that is open in the bucket.
+/// An open multipart upload of the bucket.
 pub struct Upload {
     /// Key in the bucket.
     pub key: Box<str>,
-    /// By which the server knows it.
+    /// The server's identifier of the upload.
     pub id: Box<str>,
 }
 
@@ -56,13 +58,13 @@ struct Reply {
 }
 
 impl Reply {
-    /// Status, and S3's code and message where there are any.
+    /// Returns the status with S3's error code and message, if any.
     fn told(&self) -> String {
         format!("status {}{}", self.status, s3_error(&self.message))
     }
 }
 
-/// Code and message of S3's error, for the end of a sentence; empty where a response has none.
+/// Returns S3's error code and message as the end of a sentence. It is empty if the response has none.
 pub fn s3_error(message: &[u8]) -> String {
     match ErrorBody::parse(message) {
         Ok(error) if error.message.is_empty() => format!(", {}", escape(error.code.as_str())),
@@ -72,7 +74,7 @@ pub fn s3_error(message: &[u8]) -> String {
 }
 
 impl<'a> Stored<'a> {
-    /// Reaches the place as the flags say.
+    /// Prepares requests to the location, as the flags specify.
     pub fn reach(args: &Args, place: &'a Place, patience: Patience) -> Result<Self, Failure> {
         let request = RequestPlan { headers: headers(&args.requests, place.credentials.clone())?, ..get() };
         let asked = Asked {
@@ -88,28 +90,27 @@ impl<'a> Stored<'a> {
         Ok(Self { place, plan, patience, reached: Cell::new(false) })
     }
 
-    /// How requests get there.
+    /// Returns the plan of these requests.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The numbers of up to 1000 objects that runs with this dataset wrote beside it.
+    /// Returns the numbers of up to 1000 objects that runs wrote next to this dataset.
     pub fn fresh(&self, dataset: &Dataset) -> Result<Vec<u64>, Failure> {
         let prefix = format!("{}{}", self.place.prefix, fresh_prefix(dataset.description().seed.0));
         let query = format!("list-type=2&max-keys=1000&prefix={}", wire::percent::parameter(&prefix));
         let reply = self.ask(&RequestPlan { query: Some(query.into()), ..get() }, "")?;
         if reply.status != 200 {
-            return Err(Failure::could_not_run(format!("listing was answered with {}", reply.told())));
+            return Err(Failure::could_not_run(format!("cannot list objects: {}", reply.told())));
         }
         let page = ListResult::parse(&reply.message)
-            .map_err(|error| Failure::could_not_run(format!("the listing can not be understood: {error}")))?;
+            .map_err(|error| Failure::could_not_run(format!("cannot parse the listing: {error}")))?;
         let seed = dataset.description().seed.0;
         let below = page.objects.iter().filter_map(|object| object.key.strip_prefix(self.place.prefix.as_str()));
         Ok(below.filter_map(|key| fresh_number(seed, key)).collect())
     }
 
-    /// The multipart uploads that are open below the prefix. The error says why they are not known, which need not end what
-    /// else is done: not every server lists them.
+    /// Returns the open multipart uploads below the prefix. Not every server can list them, so a caller may go on after a failure.
     pub fn open_uploads(&self) -> Result<Vec<Upload>, Failure> {
         let prefix = wire::percent::parameter(&self.place.prefix);
         let mut uploads = Vec::new();
@@ -128,47 +129,47 @@ impl<'a> Stored<'a> {
                 from += &format!("&upload-id-marker={}", wire::percent::parameter(&next.upload_id));
             }
         }
-        Err(Failure::could_not_run(format!("there are more than {} of them", UPLOAD_PAGES_MAX * 1000)))
+        Err(Failure::could_not_run(format!("there are more than {}", UPLOAD_PAGES_MAX * 1000)))
     }
 
-    /// The dataset that was prepared there, if any was.
+    /// Returns the dataset that was prepared there, if any.
     pub fn dataset(&self) -> Result<Option<Dataset>, Failure> {
         let Some(json) = self.read(DESCRIPTION_KEY)? else { return Ok(None) };
         serde_json::from_slice(&json).map(Some).map_err(|error| {
             Failure::could_not_run(format!(
-                "{DESCRIPTION_KEY} can not be read: {error}; describe the dataset, like --count 100 --size 1MiB"
+                "cannot read {DESCRIPTION_KEY}: {error}; describe the dataset, for example --count 100 --size 1MiB"
             ))
         })
     }
 
-    /// Remembers the dataset.
+    /// Writes the record of the dataset.
     pub fn keep(&self, dataset: &Dataset) -> Result<(), Failure> {
         self.write(DESCRIPTION_KEY, serde_json::to_vec(dataset))
     }
 
-    /// Forgets it.
+    /// Deletes the record of the dataset.
     pub fn forget(&self) -> Result<(), Failure> {
         self.change(&RequestPlan::new("DELETE", OpKind::Delete), DESCRIPTION_KEY)
     }
 
-    /// Makes the bucket, unless it is there.
+    /// Creates the bucket, unless it exists.
     pub fn make_bucket(&self) -> Result<(), Failure> {
         let body = Some(BodyPlan::of_bytes(Arc::from([])));
         let reply = self.ask(&RequestPlan { body, ..RequestPlan::new("PUT", OpKind::Request) }, "")?;
         match reply.status {
             200..300 | 409 => Ok(()),
-            _ => Err(Failure::could_not_run(format!("the bucket could not be made: {}", reply.told()))),
+            _ => Err(Failure::could_not_run(format!("cannot create the bucket: {}", reply.told()))),
         }
     }
 
-    /// The content of a small object; `None` where there is none.
+    /// Returns the content of a small object, or `None` if there is none.
     fn read(&self, key: &str) -> Result<Option<Box<[u8]>>, Failure> {
         let reply = self.ask(&get(), key)?;
         match reply.status {
             200 => Ok(Some(reply.message)),
             404 if is_about_the_key(&reply) => Ok(None),
             _ => Err(Failure::could_not_run(format!(
-                "asking for {key} was answered with {}: check keys, bucket and server",
+                "cannot read {key}: {}; check keys, bucket and server",
                 reply.told()
             ))),
         }
@@ -186,12 +187,12 @@ impl<'a> Stored<'a> {
             200..300 => Ok(()),
             _ => {
                 let method = &request.method;
-                Err(Failure::could_not_run(format!("{method} of {key} was answered with {}", reply.told())))
+                Err(Failure::could_not_run(format!("{method} of {key} failed: {}", reply.told())))
             }
         }
     }
 
-    /// Sends a request for the object of that key, or for the bucket, and again where that may help.
+    /// Sends a request for the object with this key, or for the bucket, and retries transient failures.
     fn ask(&self, request: &RequestPlan, key: &str) -> Result<Reply, Failure> {
         let targets = if key.is_empty() { self.place.bucket()? } else { self.place.one(key)? };
         let own = self.plan.mix.requests().first();
@@ -212,14 +213,14 @@ impl<'a> Stored<'a> {
                 None => {
                     let AttemptOutcome { cause, .. } = entry.outcome;
                     let url = crate::redact::url_text(&plan.targets.url(engine::plan::Subject::Target(0)));
-                    Err(Failure::could_not_run(format!("{url} could not be asked: {}", cause.about())))
+                    Err(Failure::could_not_run(format!("no response from {url}: {}", cause.about())))
                 }
             };
         }
     }
 }
 
-/// Whether a 404 says that the object is missing, and not its bucket.
+/// Returns whether a 404 means that the object is missing, and not its bucket.
 fn is_about_the_key(reply: &Reply) -> bool {
     ErrorBody::parse(&reply.message).map_or(true, |error| error.code != ErrorCode::NoSuchBucket)
 }
@@ -228,7 +229,7 @@ fn get() -> RequestPlan {
     RequestPlan::new("GET", OpKind::Get)
 }
 
-/// The dataset that the flags describe, or else the one that was prepared there.
+/// Returns the dataset that the flags describe, or else the one that was prepared there.
 pub fn dataset(
     args: &Args,
     place: &Place,
@@ -240,12 +241,12 @@ pub fn dataset(
     }
     Stored::reach(args, place, Patience::Once)?.dataset()?.ok_or_else(|| {
         Failure::usage(
-            "no dataset was prepared there: run `plimsoll prepare` with the same location first, or describe one, like --count 100 --size 1MiB",
+            "no dataset was prepared there: run `plimsoll prepare` with the same location first, or describe one, for example --count 100 --size 1MiB",
         )
     })
 }
 
-/// What a good answer to a request of the run is, with the headers that all have.
+/// Returns a request of a run, with the header fields and checks of the flags.
 pub fn request(args: &Args, place: &Place, method: &str, kind: OpKind) -> Result<RequestPlan, Failure> {
     let headers = headers(&args.requests, place.credentials.clone())?;
     let checks = checks(&args.checks, &headers)?;

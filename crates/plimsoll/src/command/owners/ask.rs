@@ -1,4 +1,4 @@
-//! Asks a cluster for the owners of a list of objects.
+//! The owners of a list of objects in a cluster.
 
 use super::is_owned;
 use crate::command::get;
@@ -18,48 +18,48 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::Url;
 
-/// The most objects of a list: with their URLs some 1.5 GB of memory.
+/// Maximum number of objects in a list. With their URLs they need some 1.5 GB of memory.
 const NAMES_MAX: usize = 10_000_000;
-/// As for lists of URLs.
+/// The limits of a list, as for URLs.
 const LIST: Limits = Limits { line: 64 << 10, all: 2 << 30 };
 
-/// How a cluster is reached; the flags mean what they mean to `get`.
+/// How to reach a cluster. The flags have the same meaning as for `get`.
 #[derive(clap::Args, Debug, Clone)]
 pub struct Reach {
-    /// Requests in flight.
+    /// Operations in flight.
     #[arg(short = 'c', long, value_name = "N", default_value = "16", value_parser = count::<NonZeroU64>)]
     pub concurrency: NonZeroU64,
-    /// Header to send, like 'Accept: text/html'; @FILE reads one per line.
+    /// Header to send, for example 'Accept: text/html'; @FILE reads one per line.
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub headers: Vec<String>,
-    /// Cookie to send, like name=value; @FILE reads it.
+    /// Cookie to send, for example name=value; @FILE reads it from a file.
     #[arg(short = 'C', long = "cookie", value_name = "NAME=VALUE")]
     pub cookies: Vec<String>,
     /// Basic authentication; also from the URL, @FILE or ${ENV}.
     #[arg(short = 'u', long = "user", value_name = "USER:PASSWORD")]
     pub user: Option<String>,
-    /// Connect elsewhere, like curl: HOST:PORT:TO_HOST:TO_PORT, any part may be empty.
+    /// Connect to another host or port, like curl: HOST:PORT:TO_HOST:TO_PORT; any part may be empty.
     #[arg(long, value_name = "RULE")]
     pub connect_to: Vec<String>,
-    /// Trust the authorities of this PEM file.
+    /// Trust the CA certificates in this PEM file instead of the system's.
     #[arg(long, value_name = "FILE")]
     pub cacert: Vec<PathBuf>,
-    /// Do not check the server's certificate.
+    /// Do not verify the server's certificate.
     #[arg(long)]
     pub insecure: bool,
-    /// Speak HTTP/2: asked for by ALPN with https, where the server may choose HTTP/1.1; with http the server must know it.
+    /// Use HTTP/2. With https, ALPN offers it and the server may choose HTTP/1.1. With http, the server must support prior knowledge.
     #[arg(long)]
     pub http2: bool,
-    /// Follow redirects from https:// to http:// too.
+    /// Also follow redirects from https:// to http://.
     #[arg(long)]
     pub allow_downgrade: bool,
-    /// Follow redirects from a public address to a private one too.
+    /// Also follow redirects from a public address to a private one.
     #[arg(long)]
     pub allow_private_redirects: bool,
 }
 
 impl Reach {
-    /// The words of `get` that reach `url` in the same way.
+    /// Returns a command line of `get` that reaches `url` in the same way.
     pub fn words(&self, url: &str) -> Vec<String> {
         let mut words = vec!["get".to_owned(), format!("-c{}", self.concurrency)];
         let mut flag = |name: &str, values: &[String]| {
@@ -81,7 +81,7 @@ impl Reach {
         words
     }
 
-    /// A plan for `url` as `get` would make it, before more is said of the load.
+    /// Returns the plan of `get` for `url`, still without a load.
     pub fn plan(&self, url: &str) -> Result<Plan, Failure> {
         let mut args = get::Args::of_words(self.words(url))?;
         args.common.tls.cacert.clone_from(&self.cacert);
@@ -89,7 +89,7 @@ impl Reach {
     }
 }
 
-/// A list of objects, and who owns them.
+/// A list of objects with their owners.
 pub struct Survey {
     plan: Plan,
     names: Vec<Box<str>>,
@@ -97,11 +97,11 @@ pub struct Survey {
     entry: String,
 }
 
-/// Reads the list, and asks for the owner of each object.
+/// Reads the list and requests the owner of each object.
 pub fn survey(url: &str, names: &Path, reach: &Reach) -> Result<Survey, Failure> {
     let mut plan = reach.plan(url)?;
     let Some(base) = plan.targets.listed(0).filter(|base| base.query().is_none()) else {
-        return Err(Failure::usage("the URL has a query: write it up to the folder or bucket of the objects"));
+        return Err(Failure::usage("the URL has a query: write only the path of the folder or bucket"));
     };
     let (names, targets) = read(&base, names)?;
     plan.targets = Arc::new(targets);
@@ -110,7 +110,7 @@ pub fn survey(url: &str, names: &Path, reach: &Reach) -> Result<Survey, Failure>
     let describe = |seen, elapsed| progress(seen, total, elapsed);
     let found = watched(describe, |tick| find_owners(&plan, reach.concurrency, tick)).map_err(failed)?;
     if found.reason == Some(StopReason::Interrupted) {
-        return Err(interrupted("interrupted while owners were asked for: nothing was written"));
+        return Err(interrupted("interrupted while finding owners: nothing was written"));
     }
     Ok(Survey { entry: base.origin().to_string(), plan, names, found })
 }
@@ -118,10 +118,10 @@ pub fn survey(url: &str, names: &Path, reach: &Reach) -> Result<Survey, Failure>
 fn progress(seen: u64, total: u64, elapsed: Duration) -> String {
     let left = elapsed.as_secs_f64() * total.saturating_sub(seen) as f64 / seen.max(1) as f64;
     let left = Duration::from_secs(left.min(1e9).round() as u64);
-    format!("asking for owners: {seen} of {total}  {} left", format_span(left))
+    format!("finding owners: {seen} of {total}  {} left", format_span(left))
 }
 
-/// The names of a list, and the objects' URLs at the entry.
+/// Reads a list of names. Returns them with the objects' URLs on the entry server.
 fn read(base: &Url, path: &Path) -> Result<(Vec<Box<str>>, Targets), Failure> {
     let (mut names, mut targets) = (Vec::new(), Targets::default());
     let mut lines = Lines::open(path, LIST)?;
@@ -131,42 +131,40 @@ fn read(base: &Url, path: &Path) -> Result<(Vec<Box<str>>, Targets), Failure> {
             continue;
         }
         if name.trim() != name {
-            return Err(refused(
-                "the name begins or ends with a blank, which a list can not tell from a mistake: remove it",
-            ));
+            return Err(refused("the name starts or ends with a blank, which is probably a mistake: remove the blank"));
         }
         if names.len() == NAMES_MAX {
-            return Err(refused(&format!("more than {NAMES_MAX} names: cut the list in parts")));
+            return Err(refused(&format!("more than {NAMES_MAX} names: split the list")));
         }
         let url = base.below(name).map_err(|error| refused(&error.to_string()))?;
         if !targets.push(&url) {
-            return Err(refused("too many different hosts"));
+            return Err(refused("too many different hosts: split the list"));
         }
         names.push(name.into());
     }
     if names.is_empty() {
-        return Err(Failure::usage(format!("{} holds no name: write one on each line", path.display())));
+        return Err(Failure::usage(format!("{} contains no name: write one per line", path.display())));
     }
     Ok((names, targets))
 }
 
 impl Survey {
-    /// The names, as they were given.
+    /// Returns the names, as given.
     pub fn names(&self) -> &[Box<str>] {
         &self.names
     }
 
-    /// The plan by which the entry was asked: every object at the entry.
+    /// Returns the plan that requests every object from the entry server.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Host and port of the server that was asked.
+    /// Returns host and port of the entry server.
     pub fn entry(&self) -> &str {
         &self.entry
     }
 
-    /// Host and port of the owner of an object.
+    /// Returns host and port of an object's owner.
     pub fn owner(&self, index: usize) -> Option<String> {
         match self.found.owners.get(index)? {
             Owner::Entry => Some(self.entry.clone()),
@@ -178,7 +176,7 @@ impl Survey {
         }
     }
 
-    /// The URL of an object at its owner, as the owner was named.
+    /// Returns the URL of an object at its owner.
     pub fn url(&self, index: usize) -> Option<String> {
         let text = |targets: &Targets, item: usize| targets.listed(item).map(|url| url.to_string());
         match self.found.owners.get(index)? {
@@ -188,7 +186,7 @@ impl Survey {
         }
     }
 
-    /// The objects of each owner, by host and port.
+    /// Returns the objects of each owner. Keys are host and port.
     pub fn by_owner(&self) -> BTreeMap<String, Vec<usize>> {
         let mut owners: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (index, _) in self.found.owners.iter().enumerate().filter(|(_, owner)| is_owned(owner)) {
@@ -199,11 +197,11 @@ impl Survey {
         owners
     }
 
-    /// The objects without an owner: name, status and reason.
+    /// Returns the objects without an owner: name, status and reason.
     pub fn failures(&self) -> impl Iterator<Item = (&str, Option<u16>, &'static str)> {
         self.names.iter().zip(&self.found.owners).filter_map(|(name, owner)| match owner {
             Owner::Lost { status, outcome } => Some((name.as_ref(), *status, outcome.cause.about())),
-            Owner::Unasked => Some((name.as_ref(), None, "not asked: the run had ended")),
+            Owner::Unasked => Some((name.as_ref(), None, "not requested: the run had ended")),
             Owner::Entry | Owner::Elsewhere(_) => None,
         })
     }

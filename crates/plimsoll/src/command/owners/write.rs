@@ -1,4 +1,4 @@
-//! Writes owners as files: a map of all objects, and a list of URLs for each owner.
+//! The files of `owners`: a list of all objects with their owners, and a list of URLs for each owner.
 
 use super::Survey;
 use crate::failure::Failure;
@@ -7,22 +7,22 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// All objects with their owners.
+/// File with all objects and their owners.
 pub const OWNERS: &str = "owners.txt";
-/// The objects without one.
+/// File with the objects without an owner.
 pub const FAILURES: &str = "failures.txt";
 
-/// The list of one owner.
+/// The list of an owner.
 pub struct List {
-    /// Host and port.
+    /// Host and port of the owner.
     pub owner: String,
-    /// How many objects it has.
+    /// Number of objects.
     pub objects: usize,
-    /// The file with their URLs.
+    /// File with their URLs.
     pub path: PathBuf,
 }
 
-/// Writes all of it into a directory, in which nothing of this may be yet.
+/// Writes all files into a directory. None of them may exist.
 pub fn all(survey: &Survey, directory: &Path) -> Result<Vec<List>, Failure> {
     fs::create_dir_all(directory).map_err(|error| refused(directory, &error))?;
     let owners = survey.names().iter().enumerate();
@@ -37,7 +37,7 @@ pub fn all(survey: &Survey, directory: &Path) -> Result<Vec<List>, Failure> {
     }
     let mut lists = Vec::new();
     for (number, (owner, objects)) in survey.by_owner().into_iter().enumerate() {
-        // The number makes the name one of ours, whatever the server calls itself.
+        // The number keeps file names unique, whatever a server calls itself.
         let path = directory.join(format!("{number:02}-{}.urls", store::runs::host_and_port(&owner)));
         write(&path, objects.iter().filter_map(|index| survey.url(*index)))?;
         lists.push(List { owner, objects: objects.len(), path });
@@ -46,8 +46,8 @@ pub fn all(survey: &Survey, directory: &Path) -> Result<Vec<List>, Failure> {
 }
 
 fn refused(path: &Path, error: &io::Error) -> Failure {
-    let mend = if error.kind() == io::ErrorKind::AlreadyExists { ": name another directory with --out" } else { "" };
-    Failure::could_not_run(format!("{} can not be written: {error}{mend}", path.display()))
+    let fix = if error.kind() == io::ErrorKind::AlreadyExists { "; name another directory with --out" } else { "" };
+    Failure::could_not_run(format!("cannot write {}: {error}{fix}", path.display()))
 }
 
 fn write(path: &Path, lines: impl Iterator<Item = impl Display>) -> Result<(), Failure> {
@@ -61,7 +61,7 @@ fn write(path: &Path, lines: impl Iterator<Item = impl Display>) -> Result<(), F
     write().map_err(|error| refused(path, &error))
 }
 
-/// A name that takes one line and ends at no `|`: both, other control characters and `%` are percent-encoded.
+/// Percent-encodes control characters, `|` and `%`, so that a name takes one line and contains no separator.
 fn escaped(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for c in name.chars() {
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_take_one_line_and_can_be_read_back() {
+    fn names_take_one_line_and_can_be_decoded() {
         for (name, line) in [
             ("dir/a b.bin", "dir/a b.bin"),
             ("a|b", "a%7Cb"),

@@ -1,4 +1,4 @@
-//! What CI systems read of a saved run, a study or a search.
+//! Output for CI systems: JUnit files and annotations.
 
 use crate::command::line;
 use crate::command::run::saved::{self, Measured};
@@ -8,10 +8,10 @@ use crate::failure::Failure;
 use report::ci::{Suite, annotations, junit};
 use std::path::Path;
 
-/// Writes a JUnit file, and prints annotations, where either is asked for.
+/// Writes a JUnit file and prints annotations, if requested.
 ///
 /// # Errors
-/// When the runs can not be read, or the file not be written.
+/// Fails if the runs cannot be read or the file cannot be written.
 pub fn tell(directory: &Path, file: Option<&Path>, annotate: bool) -> Result<(), Failure> {
     if file.is_none() && !annotate {
         return Ok(());
@@ -23,7 +23,7 @@ pub fn tell(directory: &Path, file: Option<&Path>, annotate: bool) -> Result<(),
     if annotate { print(&annotations(&suite)) } else { Ok(()) }
 }
 
-/// The cases of a directory.
+/// Returns the test cases of a directory.
 fn suite(directory: &Path) -> Result<Suite, Failure> {
     let set = Set::of(directory)?;
     let mut suite = Suite { name: report::escape::escape(&directory.display().to_string()), ..Suite::default() };

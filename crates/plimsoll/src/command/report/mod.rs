@@ -1,4 +1,4 @@
-//! `plimsoll report`: the report of a saved run, at any time.
+//! `plimsoll report`: the report of a saved run, a study or a search.
 
 mod ci;
 
@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use store::SavedRun;
 
-/// Which run, and how.
+/// The flags of `report`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The run directory, or that of a repeated run, of a search for the load line, or of a study.
+    /// Directory of a run, a repeated run, a search for the load line, or a study.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Print as JSON.
@@ -23,29 +23,29 @@ pub struct Args {
     /// Write an HTML file with charts, which opens offline [default: DIR/report.html].
     #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with_all = ["json", "print"])]
     pub html: Option<Option<PathBuf>>,
-    /// Print as text, or as ab or httpbench would.
+    /// Output format: text, as ab, or as httpbench.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM")]
     pub print: Print,
-    /// Of a study: the difference of two cells, pair by pair, instead of each target from the first one. A cell is named by
-    /// its name, or by values like connection=sftp or target=mine,concurrency=8; the second is subtracted from the first.
+    /// Of a study, show the difference of two cells in pairs, instead of each target's difference to the first one. A cell is
+    /// given by its name, or by values like connection=sftp or target=mine,concurrency=8. The second is subtracted from the first.
     #[arg(long, num_args = 2, value_names = ["CELL", "CELL"])]
     pub subtract: Vec<String>,
-    /// Write a JUnit file for CI: a test case for each objective of each run, one for a search.
+    /// Write a JUnit file for CI, with a test case for each objective of a run, or one for a search.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// Print GitHub's annotations of objectives that are not met, and of runs that can not be used, behind the report.
+    /// After the report, print GitHub annotations for missed objectives and unusable runs.
     #[arg(long, conflicts_with = "json")]
     pub annotations: bool,
 }
 
-/// Prints it. The exit code is that of the run, or the gravest of several.
+/// Prints a report. Returns the exit code of the run, or the one that takes precedence among several.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let exit = show(args)?;
     ci::tell(&args.directory, args.junit.as_deref(), args.annotations)?;
     Ok(exit)
 }
 
-/// Replaces the differences of a study by those that were asked for.
+/// Replaces the differences of a study by the requested ones.
 fn subtract(study: &mut SavedStudy, asked: &[String]) -> Result<(), Failure> {
     let mut found = Vec::new();
     for pair in asked.chunks_exact(2) {
@@ -63,10 +63,10 @@ fn show(args: &Args) -> Result<ExitCode, Failure> {
     let (here, page) = (args.directory.as_path(), args.html.as_ref());
     let set = Set::of(here)?;
     if matches!((set.kind, form), (Kind::Study | Kind::Line, Print::Ab | Print::Httpbench)) {
-        return Err(Failure::usage("--print: ab and httpbench print one run: name the directory of one"));
+        return Err(Failure::usage("--print: ab and httpbench print a single run: name the directory of one"));
     }
     if !matches!(set.kind, Kind::Study) && !args.subtract.is_empty() {
-        return Err(Failure::usage("--subtract: cells are those of a study: name the directory of one"));
+        return Err(Failure::usage("--subtract: only a study has cells: name the directory of one"));
     }
     let exit = match set.kind {
         Kind::One => {

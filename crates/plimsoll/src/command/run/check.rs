@@ -63,7 +63,10 @@ pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
         if directory.is_empty() {
             faults.push(Diagnostic::new(at, "a target needs a name".to_owned()));
         } else if directories.contains(&directory) {
-            faults.push(Diagnostic::new(at, format!("another target has the same directory name, `{directory}`: rename one")));
+            faults.push(Diagnostic::new(
+                at,
+                format!("another target has the same directory name, `{directory}`: rename one"),
+            ));
         }
         directories.push(directory);
     }

@@ -47,8 +47,7 @@ fn of_cell(base: &Path, records: &[StudyRecord], cell: &str) -> Vec<Discrepancy>
 
 /// Adds the readable part of a log.
 fn read(run: &Path, objects: &mut Objects) {
-    let damaged =
-        |why: &str| say::note(&format!("cannot read all of the operation log in {}: {why}", run.display()));
+    let damaged = |why: &str| say::note(&format!("cannot read all of the operation log in {}: {why}", run.display()));
     let mut log = match OpLogReader::open(run) {
         Ok(log) => log,
         Err(error) => return damaged(&error.to_string()),

@@ -8,8 +8,8 @@ use report::escape::escape;
 use report::number::plural;
 use std::num::NonZeroU64;
 use std::time::Duration;
-use study::scenario::Scenario;
 use study::matrix::TrialCommand;
+use study::scenario::Scenario;
 
 /// The expected time and traffic of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

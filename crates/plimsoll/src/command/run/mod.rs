@@ -21,8 +21,8 @@ pub use show::{show, write_html};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use study::scenario::yaml::BYTES_MAX;
 use study::matrix::{self, Cell, TrialCommand};
+use study::scenario::yaml::BYTES_MAX;
 use study::scenario::{Diagnostic, Scenario};
 use study::trial_order;
 

@@ -38,9 +38,9 @@ pub struct Saved {
 /// The result of a trial.
 pub enum Measured {
     /// A run.
-    /// A run.
+    Run(Box<SavedRun>),
     /// A search for the load line, with the run of its last level.
-    /// A search for the load line, with the run of its last level.
+    Line(Box<(LoadLine, Option<SavedRun>)>),
 }
 
 /// Reads the trials of a study one by one, in the order in which they ran.

@@ -1,4 +1,4 @@
-//! The flags of the second front: TLS, HTTP/2 and S3.
+//! The flags of `serve` for TLS, HTTP/2 and S3.
 
 use super::Args;
 use crate::command::load::count;
@@ -12,26 +12,26 @@ use std::path::{Path, PathBuf};
 
 const HEADING: &str = "TLS, HTTP/2 and S3";
 
-/// TLS, and what comes with it.
+/// TLS and HTTP/2.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = HEADING)]
 pub struct TlsArgs {
-    /// TLS with HTTP/2 and HTTP/1.1, by a certificate made at the start.
+    /// Use TLS, with HTTP/2 and HTTP/1.1, and a certificate generated at startup.
     #[arg(long)]
     pub tls: bool,
-    /// Write there the certificate that clients must trust.
+    /// Write the CA certificate that clients must trust to this file.
     #[arg(long, value_name = "FILE", requires = "tls", conflicts_with = "tls_cert")]
     pub tls_ca_out: Option<PathBuf>,
-    /// TLS by this certificate chain (PEM), instead of one made at the start.
+    /// Use TLS with this certificate chain (PEM) instead of a generated one.
     #[arg(long, value_name = "FILE", requires = "tls_key", hide_short_help = true)]
     pub tls_cert: Option<PathBuf>,
-    /// The private key of --tls-cert (PEM).
+    /// Private key of --tls-cert (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_cert", hide_short_help = true)]
     pub tls_key: Option<PathBuf>,
-    /// Demand certificates of clients, signed by one of these (PEM).
+    /// Require client certificates signed by one of these CA certificates (PEM).
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub tls_client_ca: Option<PathBuf>,
-    /// HTTP/2 without TLS, for clients that begin with it, and HTTP/1.1.
+    /// Also accept HTTP/2 without TLS, by prior knowledge.
     #[arg(long)]
     pub http2: bool,
 }
@@ -40,55 +40,55 @@ pub struct TlsArgs {
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = HEADING)]
 pub struct S3Args {
-    /// S3 instead of files and blackhole objects.
+    /// Serve S3 instead of files and blackhole objects.
     #[arg(long, conflicts_with = "directory")]
     pub s3: bool,
-    /// Where S3 keeps objects: memory or a directory.
+    /// Where S3 stores objects: memory or a directory.
     #[arg(long, value_name = "memory|DIR", default_value = "memory", requires = "s3")]
     pub store: PathBuf,
-    /// The most bytes that S3 keeps [default: 1GiB in memory].
+    /// Maximum bytes that S3 stores [default: 1GiB in memory].
     #[arg(long, value_name = "SIZE", requires = "s3", hide_short_help = true)]
     pub store_max: Option<ByteSize>,
-    /// The access key that is let in [default on loopback: plimsoll].
+    /// Access key to accept [default on loopback: plimsoll].
     #[arg(long, value_name = "KEY", requires = "secret_key", hide_short_help = true)]
     pub access_key: Option<String>,
-    /// Its secret; @FILE and ${ENV} too [default on loopback: plimsoll-secret].
+    /// Secret key of --access-key; also @FILE or ${ENV} [default on loopback: plimsoll-secret].
     #[arg(long, value_name = "SECRET", requires = "s3", hide_short_help = true)]
     pub secret_key: Option<String>,
-    /// Acknowledge every N-th object that is stored, then lose it.
+    /// Acknowledge every N-th stored object, then lose it.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, requires = "s3", hide_short_help = true)]
     pub lose_every: Option<NonZeroU64>,
 }
 
-/// What is kept in memory unless told otherwise.
+/// Default limit for storage in memory.
 const MEMORY_MAX: u64 = 1 << 30;
-/// Keys for tests on one host.
+/// Default keys for tests on one host.
 const ACCESS_KEY: &str = "plimsoll";
 const SECRET_KEY: &str = "plimsoll-secret";
 
-/// Flags that do not go together.
+/// Refuses combinations of flags.
 pub fn check(args: &Args) -> Result<(), Failure> {
     if !is_wanted(args) {
         return Ok(());
     }
     if args.liar.is_some() || args.stand_in.cluster.is_some() {
         return Err(Failure::usage(
-            "--cluster and --liar speak plain HTTP/1: leave them out, or the flags of TLS, HTTP/2 and S3",
+            "--cluster and --liar support plain HTTP/1 only: leave them out, or the flags of TLS, HTTP/2 and S3",
         ));
     }
     if args.s3.s3 && (args.stand_in.stand_in.is_some() || args.stand_in.list.is_some()) {
-        return Err(Failure::usage("--s3 serves what is stored in it: leave out --as and --list"));
+        return Err(Failure::usage("--s3 serves only what is stored in it: leave out --as and --list"));
     }
     Ok(())
 }
 
-/// Whether the second front is asked for.
+/// Returns whether the flags require the hyper front.
 pub fn is_wanted(args: &Args) -> bool {
     let tls = &args.tls;
     tls.http2 || tls.tls || tls.tls_cert.is_some() || tls.tls_client_ca.is_some() || args.s3.s3
 }
 
-/// Starts the second front, and says where it is.
+/// Starts the hyper front and prints its addresses.
 pub fn start(args: &Args, config: &Config) -> Result<Front, Failure> {
     let tls = tls(&args.tls)?;
     let s3 = if args.s3.s3 { Some(s3(args)?) } else { None };
@@ -98,7 +98,7 @@ pub fn start(args: &Args, config: &Config) -> Result<Front, Failure> {
     };
     let front = front.map_err(|error| super::can_not_serve(&error))?;
     if let (Some(path), Some(pem)) = (&args.tls.tls_ca_out, front.ca_pem()) {
-        let failed = |error| Failure::could_not_run(format!("--tls-ca-out {}: {error}", path.display()));
+        let failed = |error| Failure::could_not_run(format!("--tls-ca-out: cannot write {}: {error}", path.display()));
         std::fs::write(path, pem).map_err(failed)?;
     }
     let scheme = if tls.is_some() { "https" } else { "http" };
@@ -121,9 +121,7 @@ fn tls(args: &TlsArgs) -> Result<Option<Tls>, Failure> {
         (Some(certificate), Some(key)) => Identity::Files { certificate: certificate.clone(), key: key.clone() },
         _ if args.tls => Identity::SelfSigned,
         _ if args.tls_client_ca.is_some() => {
-            return Err(Failure::usage(
-                "--tls-client-ca is of no use without TLS: add --tls, or --tls-cert and --tls-key",
-            ));
+            return Err(Failure::usage("--tls-client-ca requires TLS: add --tls, or --tls-cert and --tls-key"));
         }
         _ => return Ok(None),
     };
@@ -138,7 +136,7 @@ fn s3(args: &Args) -> Result<S3Config, Failure> {
         (None, Some(secret)) => (ACCESS_KEY.to_owned(), expand(secret, "--secret-key")?),
         _ if local => (ACCESS_KEY.to_owned(), SECRET_KEY.to_owned()),
         _ => {
-            let why = "others can reach this address: give keys of your own";
+            let why = "others can reach this address: set your own keys";
             return Err(Failure::usage(format!("--s3: {why} with --access-key and --secret-key")));
         }
     };
@@ -148,7 +146,9 @@ fn s3(args: &Args) -> Result<S3Config, Failure> {
     let max = store_max.map(|size| size.0);
     if store != Path::new("memory") && store.exists() && !store.is_dir() {
         let path = store.display();
-        return Err(Failure::usage(format!("--store {path}: not a directory; name one, or leave it out for memory")));
+        return Err(Failure::usage(format!(
+            "--store: {path} is not a directory; name one, or leave --store out for memory"
+        )));
     }
     let (store, store_max) = if store == Path::new("memory") {
         (StoreIn::Memory, Some(max.unwrap_or(MEMORY_MAX)))

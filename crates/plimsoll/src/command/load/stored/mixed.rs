@@ -1,4 +1,4 @@
-//! What runs of `mix` wrote next to a dataset, remembered where it lies: `cleanup` needs this where objects cannot be listed.
+//! The record of what `mix` wrote next to a dataset. `cleanup` needs it where objects cannot be listed.
 
 use super::Stored;
 use crate::execute;
@@ -10,31 +10,31 @@ use measure::OpKind;
 use serde_json::{Value, json};
 use std::ops::Range;
 
-/// The object that says what `mix` wrote next to the others, where they cannot be listed.
+/// Key of the object that contains the record.
 const KEY: &str = ".plimsoll-mixed.json";
 
-/// Numbers from here on are not believed: a damaged file must not make `cleanup` delete for years.
+/// Larger numbers are ignored: a damaged record must not make `cleanup` delete for years.
 const NUMBERS_MAX: u64 = 1 << 40;
 
 /// What `mix` wrote next to a dataset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mixed {
-    /// The numbers of all objects that are known are below this, or of a warm-up.
+    /// Bound of the numbers of the objects that are known, except those of a warm-up.
     below: u64,
-    /// Those of a warm-up are below this, counted from [`WARMUP_NUMBERS`].
+    /// Bound of the numbers of a warm-up's objects, counted from [`WARMUP_NUMBERS`].
     of_warmup: u64,
-    /// A run goes on or did not end: it may have written others.
+    /// Whether a run is in progress or did not end. It may have written other objects.
     pub open: bool,
 }
 
 impl Mixed {
-    /// `below` is null where a run is open, as in files of earlier versions, which had no `known`.
+    /// Returns the record's JSON. `below` is null while a run is open, as in files of earlier versions, which have no `known`.
     fn to_json(self) -> Value {
         json!({ "below": (!self.open).then_some(self.below), "known": self.below, "of_warmup": self.of_warmup })
     }
 
     fn of_json(json: &Value) -> Self {
-        // Earlier versions took numbers of a warm-up for those of all objects.
+        // In earlier versions, a number of a warm-up could be stored as that of all objects.
         let number = |name: &str| json[name].as_u64().filter(|number| *number <= NUMBERS_MAX);
         let (below, of_warmup) = (number("below"), number("of_warmup"));
         Self {
@@ -44,7 +44,7 @@ impl Mixed {
         }
     }
 
-    /// What either of them knows. Runs on the same dataset may overlap.
+    /// Returns the union of both records. Runs on the same dataset may overlap.
     fn with(self, other: Self) -> Self {
         Self {
             below: self.below.max(other.below),
@@ -53,21 +53,21 @@ impl Mixed {
         }
     }
 
-    /// The numbers of the objects that are known.
+    /// Returns the numbers of the objects that are known.
     pub fn numbers(self) -> [Range<u64>; 2] {
         [0..self.below, WARMUP_NUMBERS..WARMUP_NUMBERS + self.of_warmup]
     }
 }
 
 impl Stored<'_> {
-    /// What `mix` wrote next to the dataset, where that is remembered.
+    /// Returns what `mix` wrote next to the dataset, if there is a record.
     pub fn mixed(&self) -> Result<Option<Mixed>, Failure> {
         let Some(json) = self.read(KEY)? else { return Ok(None) };
-        // What cannot be read says that something was written, and not what.
+        // An unreadable record shows that something was written.
         Ok(Some(Mixed::of_json(&serde_json::from_slice(&json).unwrap_or_default())))
     }
 
-    /// Forgets it.
+    /// Deletes the record.
     pub fn forget_mixed(&self) -> Result<(), Failure> {
         self.change(&RequestPlan::new("DELETE", OpKind::Delete), KEY)
     }
@@ -76,10 +76,10 @@ impl Stored<'_> {
         self.write(KEY, serde_json::to_vec(&mixed.to_json()))
     }
 
-    /// Makes loads of `mix`, and remembers what they write next to the dataset.
+    /// Runs `loads` of `mix` and records what they write next to the dataset.
     ///
     /// # Errors
-    /// Those of the loads, and when nothing can be remembered before them.
+    /// Fails if `loads` fail, or if nothing can be recorded before them.
     pub fn remember_mixed<T>(&self, loads: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         let before = self.mixed()?;
         let known = before.unwrap_or_default();
@@ -88,16 +88,16 @@ impl Stored<'_> {
         let made = loads();
         let fresh = execute::fresh();
         let own = Mixed { below: fresh.below(), of_warmup: fresh.of_warmup(), open: known.open || !fresh.is_all() };
-        // Another run may have written and remembered something meanwhile. Whether one of them is still open is not known.
+        // Another run may have written a record meanwhile. It is unknown whether such a run is still open.
         let meanwhile = self.mixed().map(|mixed| Mixed { open: false, ..mixed.unwrap_or_default() });
         let kept = meanwhile.and_then(|meanwhile| match (before, fresh.is_any()) {
-            // Refused before any load: all is as it was.
+            // The loads were refused before they started.
             (None, false) if meanwhile == Mixed::default() => self.forget_mixed(),
             (_, false) => self.keep_mixed(known.with(meanwhile)),
             (_, true) => self.keep_mixed(known.with(meanwhile).with(own)),
         });
         if let Err(failure) = kept {
-            say::note(&format!("plimsoll: `cleanup` will not know what this run wrote: {}", failure.into_message()));
+            say::note(&format!("plimsoll: `cleanup` will not find what this run wrote: {}", failure.into_message()));
         }
         made
     }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_earlier_versions_are_read() {
+    fn records_of_earlier_versions_are_read() {
         let of = |text: &str| Mixed::of_json(&serde_json::from_str(text).unwrap());
         let mixed = |below, of_warmup, open| Mixed { below, of_warmup, open };
         assert_eq!(of(r#"{"below":7}"#), mixed(7, 0, false));
