@@ -7,7 +7,8 @@ mod support;
 use engine::plan::*;
 use engine::sim::{Reply, SimNetwork, simulate};
 use frames::*;
-use measure::{AttemptClass, AttemptOutcome, Cause, Instant, OpKind, Phase, Summary, Verdict};
+use measure::result::accounting::audit;
+use measure::{AttemptClass, AttemptOutcome, Cause, Instant, OpKind, Phase, Summary};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 use support::*;
@@ -31,7 +32,7 @@ fn upload(then: &[Reply]) -> (Summary, engine::OpEntry) {
     let network = || SimNetwork::new(server(then.to_vec())).with_send_cost(Duration::from_micros(100));
     let (intervals, ops) = simulate(&plan, |_| network());
     let summary = summary(&plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     let sent = summary.stats.measured.sent_body;
     assert!((5 << 16..BODY as u64 / 2).contains(&sent), "{sent} bytes were sent");
     (summary, ops.into_iter().next().unwrap())

@@ -5,7 +5,7 @@
 
 use crate::escape::escape;
 use crate::formula;
-use measure::books::sum;
+use measure::values::sum;
 use measure::stats::Tally;
 use measure::{AttemptClass, Distribution, Flag, Model, Moments, Summary};
 use std::fmt::Write;

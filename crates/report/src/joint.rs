@@ -98,7 +98,7 @@ fn exit_of(all: impl Iterator<Item = ExitStatus>) -> ExitStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::load_line::{Found, LoadUnit};
+    use measure::result::load_line::{Found, LoadUnit};
 
     #[test]
     fn the_worst_one_decides_word_and_exit_code() {

@@ -94,7 +94,7 @@ fn beside(line: &LoadLine, first: &LoadLine) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::load_line::{Found, LoadUnit};
+    use measure::result::load_line::{Found, LoadUnit};
 
     fn trial(target: &str, found: Found) -> LineTrial {
         LineTrial {

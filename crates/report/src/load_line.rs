@@ -8,7 +8,7 @@ use crate::measured::{Held, Measured};
 use crate::number::{byte_rate, count, rate, share};
 use crate::percentile;
 use crate::text::{first_line, paragraph, table};
-use measure::load_line::{Found, LoadUnit, Outcome};
+use measure::result::load_line::{Found, LoadUnit, Outcome};
 use measure::objective::{Metric, Timed};
 use measure::{Enumerated, ExitStatus, Objective, ResultWord};
 use schemars::JsonSchema;

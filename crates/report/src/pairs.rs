@@ -41,7 +41,7 @@ impl Pair {
         let rates = [rate(entry), rate(owners)];
         let bodies = goodput(entry) > 0.0 && goodput(owners) > 0.0;
         let limited = |run: &&&SavedRun| run.summary().limited_by(&run.begin.model).is_client();
-        let chains = entry.summary().stats.chains.as_deref();
+        let chains = entry.summary().stats.redirect_chains.as_deref();
         Self {
             entry: if bodies { goodput(entry) } else { rates[0] },
             owners: if bodies { goodput(owners) } else { rates[1] },

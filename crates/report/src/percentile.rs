@@ -1,7 +1,7 @@
 //! Which percentiles are shown, and whether there are enough samples for each.
 
 use crate::number::time;
-use measure::books::sum;
+use measure::values::sum;
 use measure::objective::Timed;
 pub use measure::statistics::samples_needed;
 use measure::{Distribution, KindStats, Quantile};

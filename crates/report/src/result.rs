@@ -5,12 +5,12 @@
 use crate::escape::escape;
 use crate::load_line::{FoundWord, LoadLine};
 use crate::number::{byte_rate, count, plural, rate, seconds, share, time};
-use measure::books::sum;
+use measure::values::sum;
 use measure::objective::{Judged, Judgement, Metric};
-use measure::outage::{self, Second, Silence};
-use measure::outcome::Cause;
+use measure::result::outage::{self, Second, Silence};
+use measure::sample::outcome::Cause;
 use measure::result::{CutOff, Ending, Evidence, MostFailures, Reason};
-use measure::timeline::INTERVAL;
+use measure::time::INTERVAL;
 use measure::{Instant, Model, Objective, ResultWord, RunResult, Stage};
 use std::time::Duration;
 use store::{EndReason, Point, SavedRun};

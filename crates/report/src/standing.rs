@@ -5,8 +5,8 @@ use crate::number::{count, plural, rate, seconds, share, time, were};
 use crate::result::{is_whole, whole_seconds};
 use measure::evidence::queueing::Queueing;
 use measure::evidence::{Probe, Probes};
-use measure::labels::VALUES_OF_A_THREAD;
-use measure::limits::LimitTally;
+use measure::stats::label::VALUES_OF_A_THREAD;
+use measure::summary::ClientLimits;
 use measure::statistics::steadiness::{self, Steadiness};
 use measure::stats::Dimension;
 use measure::{Label, LimitedBy, Model, Stage};
@@ -215,7 +215,7 @@ fn silence(run: &SavedRun) -> u64 {
 const QUICK_NANOS_MAX: u64 = 100_000_000;
 
 /// Seconds for which this client stood still, and not for a quota.
-fn frozen(limits: &LimitTally) -> f64 {
+fn frozen(limits: &ClientLimits) -> f64 {
     (limits.frozen - limits.throttled).max(0.0)
 }
 

@@ -6,7 +6,7 @@ mod common;
 
 use common::{MS, Op, SECOND, begin, ended, simulate};
 use measure::recorder::Pacing;
-use measure::statistics::Windows;
+use measure::summary::Windows;
 use measure::{
     AttemptClass, Cause, Distribution, Flag, Instant, Interval, Model, OpKind, Phase, Stage, Timeline, stats::Tally,
 };

@@ -5,10 +5,11 @@
 mod common;
 
 use common::{MS, Op, SECOND, Texts, begin, ended, simulate};
-use measure::random::Random;
+use measure::values::random::Random;
 use measure::recorder::Pacing;
 use measure::statistics::difference::Conclusion;
-use measure::statistics::{Windows, normal};
+use measure::statistics::normal;
+use measure::summary::Windows;
 use measure::{AttemptClass, Cause, Instant, Model, Phase, Timeline};
 use report::compare::{ComparedRun, Comparison, Figure, Scope, Sides, is_usable, unlike, unlike_each};
 use report::{JsonComparison, Style, comparison, comparison_schema, json_comparison};

@@ -5,7 +5,7 @@ mod common;
 
 use common::{MS, Op, SECOND, Texts, begin, ended, simulate};
 use measure::evidence::{Probe, Probes};
-use measure::load_line::{Found, LoadUnit, Outcome};
+use measure::result::load_line::{Found, LoadUnit, Outcome};
 use measure::recorder::Pacing;
 use measure::{AttemptClass, Cause, Instant, LimitedBy, Model, Objective, Phase, ResultWord, Timeline};
 use proptest::prelude::*;

@@ -3,7 +3,7 @@
 //! A machine changes during a study, so targets that are compared alternate by default: A B, then B A.
 
 use crate::scenario::{Order, Scenario};
-use measure::random::{Random, mix};
+use measure::values::random::{Random, mix};
 
 /// One measurement of a cell on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,7 +5,7 @@ mod support;
 
 use engine::plan::StopAfter;
 use engine::sim::{Reply, SimNetwork, simulate};
-use measure::load_line::{Found, Outcome};
+use measure::result::load_line::{Found, Outcome};
 use measure::objective::Judgement;
 use measure::{Instant, Objective};
 use std::cell::RefCell;

@@ -11,7 +11,7 @@ use super::{FirstAnswer, RunLoop};
 use crate::network::{Network, Token};
 use crate::plan::{Pick, Subject};
 use crate::tls::Negotiated;
-use measure::chains::HopSample;
+use measure::sample::HopSample;
 use measure::sample::{AttemptKind, AttemptSample, LabelId, Moved};
 use measure::{AttemptClass, AttemptOutcome, Cause, Example, Flag, Instant, OpOutcome, Phase};
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! One line for each operation, on request.
 
 use crate::plan::Subject;
-use measure::labels::Label;
+use measure::stats::label::Label;
 use measure::{AttemptOutcome, Instant, OpKind};
 use wire::range::ByteRange;
 use wire::response::Location;

@@ -8,7 +8,7 @@ use super::words::{Digesting, Refusal, SAID_BYTES_MAX};
 use crate::network::Token;
 use crate::plan::{BodyPlan, Follow, MESSAGE_BYTES_MAX, Multipart, Plan, Subject};
 use content::{Mismatch, Verifier};
-use measure::chains::HopSample;
+use measure::sample::HopSample;
 use measure::sample::{AttemptKind, LabelId, Moved};
 use measure::{AttemptOutcome, Flags, Instant, OpKind, OpOutcome, OpSample, ReadSample};
 use wire::gateway;

@@ -3,9 +3,9 @@
 //! By when they ended would not do: of slow and quick responses the quick ones end first, so that response times would
 //! seem to grow at the beginning of every run.
 
-use crate::bounded;
 use crate::sample::OpSample;
-use crate::timeline::Timeline;
+use crate::time::Timeline;
+use crate::values::bounded;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Shortest time that a cohort spans, in nanoseconds: short enough for runs of a second.

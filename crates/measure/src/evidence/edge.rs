@@ -3,12 +3,12 @@
 //! The first ones are sent to an empty target. In a closed run, the last ones end while nothing new is started. In between, the
 //! number in flight does not change, and neither does the evidence.
 
-use crate::bounded;
-use crate::clock::Instant;
 use crate::evidence::Sort;
-use crate::outcome::OpOutcome;
 use crate::sample::OpSample;
-use crate::timeline::Timeline;
+use crate::sample::outcome::OpOutcome;
+use crate::time::Instant;
+use crate::time::Timeline;
+use crate::values::bounded;
 use serde::{Deserialize, Serialize};
 
 /// Operations that a thread keeps of each edge.

@@ -21,9 +21,9 @@ pub use order::Order;
 pub use path::{PathSample, Paths};
 pub use probe::{Probe, Probes};
 
-use crate::clock::Instant;
 use crate::sample::{OpKind, OpSample};
-use crate::timeline::Timeline;
+use crate::time::Instant;
+use crate::time::Timeline;
 use edge::EdgeWatch;
 use order::Tag;
 use serde::{Deserialize, Serialize};
@@ -121,7 +121,7 @@ impl Collector {
     #[inline]
     pub fn ended(&mut self, evidence: &mut Evidence, timeline: &Timeline, sample: &OpSample, size: u8) {
         if self.looks == Looks::Arrivals {
-            if timeline.measures(sample.intended) && sample.outcome != crate::outcome::OpOutcome::Unfinished {
+            if timeline.measures(sample.intended) && sample.outcome != crate::sample::outcome::OpOutcome::Unfinished {
                 evidence.cohorts.ended(timeline, sample);
             }
             self.edges.opened(&mut evidence.edges, sample, size);

@@ -5,9 +5,9 @@
 //! says: `E[(R′ − R)⁺] / E[R]`, which is their Gini coefficient, whatever their distribution (the rest of an operation in
 //! flight has the equilibrium distribution of the renewal process, Cox 1962, §5). In one queue it happens less.
 
-use crate::clock::Instant;
-use crate::distribution::Distribution;
 use crate::sample::OpSample;
+use crate::time::Instant;
+use crate::values::Distribution;
 use serde::{Deserialize, Serialize};
 
 /// Marked operations and what they overtook.

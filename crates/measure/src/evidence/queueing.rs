@@ -12,9 +12,9 @@
 //!
 //! The distribution of service times is taken from the run itself, for each kind and class of sizes apart.
 
-use crate::clock::Instant;
-use crate::distribution::Distribution;
 use crate::evidence::{EdgeOp, Evidence, Sort};
+use crate::time::Instant;
+use crate::values::Distribution;
 
 /// Log-odds from which an explanation is taken for true: 20 to 1.
 const CERTAIN: f64 = 3.0;
@@ -286,8 +286,8 @@ fn bin(nanos: f64) -> i32 {
 mod tests {
     use super::*;
     use crate::evidence::Edges;
-    use crate::random::Random;
     use crate::sample::OpKind;
+    use crate::values::random::Random;
 
     const SORT: Sort = Sort { kind: OpKind::Get, size: 1 };
 

@@ -5,12 +5,12 @@
 //! them meet it, missed when the undisturbed ones miss it; where the two disagree, the run cannot answer (docs/measurement.md).
 
 use super::{Judgement, Metric, Objective, Timed};
-use crate::books::sum;
-use crate::limits::Model;
-use crate::outcome::AttemptClass;
+use crate::sample::outcome::AttemptClass;
 use crate::statistics::{ALPHA, binomial, samples_needed};
 use crate::stats::KindStats;
+use crate::summary::Model;
 use crate::summary::Summary;
+use crate::values::sum;
 
 /// An objective after a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -290,7 +290,7 @@ mod tests {
     /// Most operations beyond a bound miss it: more than the tolerated share.
     #[test]
     fn operations_beyond_the_bound_agree_with_the_judgement() {
-        let mut random = crate::random::Random::new(5);
+        let mut random = crate::values::random::Random::new(5);
         for round in 0..300 {
             let mut stats = Stats::default();
             for _ in 0..40 + random.below(400) {

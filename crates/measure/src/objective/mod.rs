@@ -3,17 +3,17 @@
 //! An objective is written as people say it, `response p99 <= 500ms`, and saved as that text. Failed and dropped operations
 //! are +∞ in every quantile, so a target can not meet a bound on its times by refusing.
 
-mod form;
 mod judge;
+mod text;
 
-pub use crate::affected::Timed;
+pub use crate::stats::quantile_range::Timed;
 pub use judge::Judged;
 
-use crate::books::sum;
-use crate::distribution::Quantile;
 use crate::sample::OpKind;
 use crate::stats::{KindStats, Stats};
 use crate::summary::Summary;
+use crate::values::Quantile;
+use crate::values::sum;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;

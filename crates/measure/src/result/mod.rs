@@ -2,16 +2,20 @@
 //!
 //! Text, HTML, JSON, JUnit and the exit code are all made from one [`RunResult`], so they cannot differ.
 
+pub mod accounting;
+pub mod load_line;
+pub mod outage;
 mod reason;
 
 pub use reason::{CutOff, MostFailures, Reason};
 
-use crate::books::{Accounting, audit, sum};
-use crate::limited_by::LimitedBy;
-use crate::limits::Model;
+use crate::limits::LimitedBy;
 use crate::objective::{Judged, Judgement, Metric, Objective};
-use crate::outcome::{AttemptClass, Cause};
+use crate::sample::outcome::{AttemptClass, Cause};
+use crate::summary::Model;
 use crate::summary::Summary;
+use crate::values::sum;
+use accounting::{Accounting, audit};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -120,7 +124,7 @@ pub struct Evidence<'a> {
     pub objectives: &'a [Objective],
     /// How it ended.
     pub ending: &'a Ending,
-    /// Seconds in which a target that had served failed everything ([`crate::outage`]).
+    /// Seconds in which a target that had served failed everything ([`outage`]).
     pub outage: Duration,
     /// Whether an objective without enough data is accepted.
     pub accept_not_enough_data: bool,

@@ -1,10 +1,11 @@
 //! Why a result is what it is.
 
 use super::ResultWord;
-use crate::books::{Violation, sum};
+use super::accounting::Violation;
 use crate::objective::Judged;
-use crate::outcome::Cause;
+use crate::sample::outcome::Cause;
 use crate::stats::Tally;
+use crate::values::sum;
 use std::time::Duration;
 
 /// Why a run is not PASS.

@@ -1,9 +1,9 @@
 //! Results of planted runs, and of random ones.
 
 use super::*;
-use crate::random::Random;
 use crate::sample::OpKind;
 use crate::stats::{Dimension, Group, GroupStats};
+use crate::values::random::Random;
 use crate::{Enumerated, Label};
 
 const OPEN: Model = Model::Open { in_flight_max: 100 };

@@ -53,7 +53,7 @@ fn batches(residuals: &[f64]) -> Option<Vec<f64>> {
 mod tests {
     use super::super::series::tests::autoregressive;
     use super::*;
-    use crate::random::Random;
+    use crate::values::random::Random;
 
     #[test]
     fn intervals_hold_the_true_rate_as_often_as_they_say() {

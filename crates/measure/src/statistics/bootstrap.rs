@@ -5,12 +5,12 @@
 //! sum: H. R. Künsch, "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17 (1989),
 //! 1217–1241; D. N. Politis and J. P. Romano, "A circular block-resampling procedure for stationary data" (1992).
 //!
-//! Windows are at most [`crate::statistics::windows::WINDOWS_MAX`], so that the time it takes does not depend on the
+//! Windows are at most [`crate::summary::windows::WINDOWS_MAX`], so that the time it takes does not depend on the
 //! length of the run.
 
 use super::series::Dependence;
 use super::{BEYOND, CONFIDENCE, Estimate, Recorded, normal, samples_needed, student};
-use crate::random::Random;
+use crate::values::random::Random;
 
 /// Blocks below which no interval is given.
 pub const BLOCKS_MIN: usize = 20;

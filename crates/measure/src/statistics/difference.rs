@@ -257,7 +257,7 @@ pub fn conclude_together(metrics: &[Concluded]) -> Conclusion {
 mod tests {
     use super::super::runs_needed;
     use super::*;
-    use crate::random::Random;
+    use crate::values::random::Random;
 
     /// Figures of `runs` runs: rate, p50 and p99, which move together from run to run, by 1 % and a little of their own.
     fn runs(random: &mut Random, runs: usize, slower: f64) -> [Vec<f64>; 3] {

@@ -153,7 +153,7 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::values::random::Random;
 
     /// A gate that lets operations pass at `capacity` a second, regularly or at exponential intervals, each `delay` seconds
     /// before it ends; operations arrive regularly. The decisions of so many seconds, at each look.

@@ -19,12 +19,10 @@ mod series;
 pub mod shares;
 pub mod steadiness;
 mod student;
-pub mod windows;
 
 pub use recorded::{BEYOND, Recorded};
 pub use sample_size::{pairs_needed, runs_needed, samples_needed};
 pub use series::median;
-pub use windows::{Window, Windows};
 
 /// The share of repetitions in which an interval must hold the true value.
 pub const CONFIDENCE: f64 = 0.95;

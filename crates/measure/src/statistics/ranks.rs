@@ -218,7 +218,7 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::values::random::Random;
 
     /// The p-value by its definition: all ways to divide the values into sets of these sizes.
     fn brute_force(a: &[f64], b: &[f64]) -> f64 {

@@ -1,6 +1,6 @@
 //! Recorded values with their counts, ascending: a histogram without its empty buckets, which many intervals can have at once.
 
-use crate::distribution::Distribution;
+use crate::values::Distribution;
 
 /// What stands for a value that is larger than any, like the time of an operation that failed.
 pub const BEYOND: u64 = u64::MAX;
@@ -99,7 +99,7 @@ impl Recorded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distribution::of;
+    use crate::values::distribution::of;
     use proptest::prelude::*;
 
     proptest! {

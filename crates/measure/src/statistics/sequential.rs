@@ -185,7 +185,7 @@ fn in_batches(windows: &[(f64, f64)], size: usize) -> impl Iterator<Item = (f64,
 mod tests {
     use super::super::series::tests::autoregressive;
     use super::*;
-    use crate::random::Random;
+    use crate::values::random::Random;
 
     /// Runs a test over slices of 20 operations, of which a share given for each slice lies beyond.
     fn decided(random: &mut Random, shares: &[f64], tolerated: f64) -> (Option<Decision>, usize) {

@@ -113,8 +113,8 @@ fn flat_top(lag: usize, reach: usize) -> f64 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::random::Random;
     use crate::statistics::normal;
+    use crate::values::random::Random;
 
     /// A stationary series xᵢ = ρ xᵢ₋₁ + eᵢ with variance 1.
     pub fn autoregressive(random: &mut Random, length: usize, rho: f64) -> Vec<f64> {

@@ -145,7 +145,7 @@ mod tests {
     use super::super::ALPHA;
     use super::super::series::tests::autoregressive;
     use super::*;
-    use crate::random::Random;
+    use crate::values::random::Random;
 
     fn units(shares: &[f64], of: f64) -> Vec<Share> {
         shares.iter().map(|share| Share { ok: (share * of).round(), of }).collect()

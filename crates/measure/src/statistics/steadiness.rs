@@ -105,7 +105,7 @@ fn drift(values: &[f64]) -> f64 {
 mod tests {
     use super::super::series::tests::autoregressive;
     use super::*;
-    use crate::random::Random;
+    use crate::values::random::Random;
 
     fn noisy(random: &mut Random, seconds: usize, rho: f64, level: impl Fn(f64) -> f64) -> Vec<f64> {
         let noise = autoregressive(random, seconds, rho);

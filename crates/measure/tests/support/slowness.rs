@@ -1,7 +1,7 @@
 //! Simulated targets whose operations are slow in ways that depend on each other, with a known share of slow ones.
 
-use measure::random::Random;
 use measure::statistics::sequential::{Decision, Sequential};
+use measure::values::random::Random;
 use std::time::Duration;
 
 /// The share that may be slow: an objective on p95.

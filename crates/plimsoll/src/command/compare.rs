@@ -3,7 +3,7 @@
 use super::load::percent;
 use crate::execute::{self, repeats};
 use crate::failure::{Exit, Failure};
-use measure::statistics::Windows;
+use measure::summary::Windows;
 use measure::statistics::difference::Conclusion;
 use measure::statistics::ranks::RUNS_MAX;
 use report::compare::{ComparedRun, Comparison, Sides, is_usable, unlike_each};

@@ -1,13 +1,13 @@
 //! `plimsoll merge`: merges runs of the same load that several machines made at the same time.
 //!
-//! Only the time in which all of them measured counts ([`measure::overlap`]). The runs are read in parallel, one second of each at a
+//! Only the time in which all of them measured counts ([`measure::summary::common_time`]). The runs are read in parallel, one second of each at a
 //! time, so that days of many machines need no more memory than a minute.
 
 use crate::execute::describe;
 use crate::execute::{self, repeats};
 use crate::failure::{Exit, Failure};
 use crate::say;
-use measure::overlap::{Overlap, Span, Times};
+use measure::summary::common_time::{CommonTime, RunTimes, Span};
 use measure::{Instant, Interval, Model, Stage};
 use report::compare::unlike_loads;
 use report::escape::escape;
@@ -49,7 +49,7 @@ const TARGETS_MAX: usize = 10;
 struct Part {
     directory: PathBuf,
     run: SavedRun,
-    times: Times,
+    times: RunTimes,
 }
 
 /// The part of a run that does not count.
@@ -64,8 +64,8 @@ struct LeftOut {
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let parts = read(&args.directories)?;
     check(&parts, args.partial)?;
-    let times: Vec<Times> = parts.iter().map(|part| part.times.clone()).collect();
-    let overlap = Overlap::of(&times).ok_or_else(|| {
+    let times: Vec<RunTimes> = parts.iter().map(|part| part.times.clone()).collect();
+    let overlap = CommonTime::of(&times).ok_or_else(|| {
         Failure::usage(format!(
             "the runs do not overlap by a full second: {}; merge runs that measured at the same time",
             parts.iter().map(when).collect::<Vec<_>>().join(", ")
@@ -100,7 +100,7 @@ fn read(directories: &[PathBuf]) -> Result<Vec<Part>, Failure> {
         }
         let run = SavedRun::read(directory).map_err(|error| execute::unread(&error))?;
         let spans = run.points.iter().map(|point| Span { stage: point.stage, start: point.start, end: point.end });
-        let times = Times { started_unix_ms: run.begin.started_unix_ms, spans: spans.collect() };
+        let times = RunTimes { started_unix_ms: run.begin.started_unix_ms, spans: spans.collect() };
         Ok(Part { directory: directory.clone(), run, times })
     };
     directories.iter().map(one).collect()
@@ -147,7 +147,7 @@ fn when(part: &Part) -> String {
     }
 }
 
-fn left_out(index: usize, part: &Part, overlap: &Overlap) -> LeftOut {
+fn left_out(index: usize, part: &Part, overlap: &CommonTime) -> LeftOut {
     let mut left = LeftOut::default();
     for (point, span) in part.run.points.iter().zip(&part.times.spans) {
         if overlap.place(index, *span).is_none() && span.stage != Stage::Warmup {
@@ -162,7 +162,7 @@ fn left_out(index: usize, part: &Part, overlap: &Overlap) -> LeftOut {
 }
 
 /// Returns a message with the part of a run that counts and the part that does not.
-fn told(part: &Part, left: &LeftOut, overlap: &Overlap) -> String {
+fn told(part: &Part, left: &LeftOut, overlap: &CommonTime) -> String {
     let mut text = format!(
         "{} on {}: {} of {} count",
         part.directory.display(),
@@ -182,7 +182,7 @@ fn told(part: &Part, left: &LeftOut, overlap: &Overlap) -> String {
 }
 
 /// Returns the record of the merged run.
-fn describe_all(first: &Begin, parts: &[Part], overlap: &Overlap) -> Begin {
+fn describe_all(first: &Begin, parts: &[Part], overlap: &CommonTime) -> Begin {
     let begins: Vec<&Begin> = parts.iter().map(|part| &part.run.begin).collect();
     let distinct = |of: fn(&Begin) -> &str, joint: &str| {
         let mut texts: Vec<&str> = Vec::new();
@@ -244,7 +244,7 @@ fn intervals<'s>(
     scope: &'s thread::Scope<'s, '_>,
     index: usize,
     directory: PathBuf,
-    overlap: Overlap,
+    overlap: CommonTime,
 ) -> Receiver<Interval> {
     let (sender, receiver) = sync_channel(AHEAD);
     scope.spawn(move || {
@@ -260,7 +260,7 @@ fn intervals<'s>(
     receiver
 }
 
-fn write(parts: &[Part], overlap: &Overlap, begin: &Begin, out: &Path) -> Result<(), Failure> {
+fn write(parts: &[Part], overlap: &CommonTime, begin: &Begin, out: &Path) -> Result<(), Failure> {
     let mut writer = RunWriter::create(out, begin).map_err(|error| execute::cannot_save("the merged run", &error))?;
     let mut over = Instant::ZERO;
     let written = thread::scope(|scope| {

@@ -7,7 +7,8 @@ use crate::percentile::{self, Percentile};
 use measure::enumerated;
 use measure::statistics::difference::{Improves, Scale};
 use measure::statistics::shares::Share;
-use measure::statistics::{Estimate, Window, batch_means, bootstrap};
+use measure::statistics::{Estimate, batch_means, bootstrap};
+use measure::summary::Window;
 use measure::{KindStats, Summary};
 use store::SavedRun;
 

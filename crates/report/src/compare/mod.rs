@@ -16,7 +16,8 @@ pub use usable::{cut_off, is_dead, is_usable};
 
 use measure::statistics::difference::{Compared, Concluded, Conclusion, Difference, conclude_all, conclude_together};
 use measure::statistics::shares::{self, Share, Units};
-use measure::statistics::{Windows, median, pairs_needed, runs_needed};
+use measure::statistics::{median, pairs_needed, runs_needed};
+use measure::summary::Windows;
 use store::SavedRun;
 
 /// Seed of what is drawn again, unless told otherwise.
@@ -205,7 +206,7 @@ fn success(base: &[ComparedRun], new: &[ComparedRun], scope: Scope) -> Option<Di
 fn within(figure: Figure, base: &[ComparedRun], new: &[ComparedRun]) -> Option<Difference> {
     let (base, new) = (base.first()?, new.first()?);
     // Both are drawn from the same seed, from streams of their own.
-    let base = figure.estimate(base, measure::random::mix(SEED))?;
-    let new = figure.estimate(new, measure::random::mix(SEED + 1))?;
+    let base = figure.estimate(base, measure::values::random::mix(SEED))?;
+    let new = figure.estimate(new, measure::values::random::mix(SEED + 1))?;
     Difference::of_estimates(base, new)
 }

@@ -2,7 +2,7 @@
 
 use super::data::{Chart, Plot};
 use crate::number::seconds;
-use measure::heat::{ROWS, row_begins};
+use measure::summary::heat_map::{ROWS, row_begins};
 use store::SavedRun;
 
 /// Rows of the map at most.

@@ -203,9 +203,9 @@ fn targets(study: &SavedStudy, rows: &[Row<'_>]) -> Section {
     let standings = standings(study, rows);
     let first = standings.first().map_or("", |standing| standing.target);
     let row = |standing: &Standing| {
-        let attempts = measure::books::sum(standing.trials.iter().map(|trial| trial.attempts));
+        let attempts = measure::values::sum(standing.trials.iter().map(|trial| trial.attempts));
         let failed =
-            measure::books::sum(standing.trials.iter().flat_map(|trial| &trial.failures).map(|one| one.attempts));
+            measure::values::sum(standing.trials.iter().flat_map(|trial| &trial.failures).map(|one| one.attempts));
         let (ratio, range) = match standing.ratio() {
             Some((ratio, range)) => (format!("{} ×", times(ratio)), range),
             None if standing.target == first => ("1".to_owned(), String::new()),
@@ -301,10 +301,10 @@ fn curves(study: &SavedStudy) -> Vec<super::data::Chart> {
 fn failures(study: &SavedStudy) -> Option<Section> {
     let mut rows = Vec::new();
     for standing in standings(study, &study.rows()) {
-        let attempts = measure::books::sum(standing.trials.iter().map(|trial| trial.attempts));
+        let attempts = measure::values::sum(standing.trials.iter().map(|trial| trial.attempts));
         for class in AttemptClass::ALL {
             let of_class = standing.trials.iter().flat_map(|trial| &trial.failures).filter(|one| one.class == *class);
-            let failed = measure::books::sum(of_class.map(|one| one.attempts));
+            let failed = measure::values::sum(of_class.map(|one| one.attempts));
             if failed > 0 {
                 let part = share(failed as f64 / attempts.max(1) as f64);
                 rows.push(vec![

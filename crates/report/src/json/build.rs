@@ -11,7 +11,7 @@ use crate::escape::{bounded, escape};
 use crate::percentile::{self, LADDER, Percentile};
 use crate::result;
 use crate::standing;
-use measure::chains::HopStats;
+use measure::stats::redirect_chains::HopStats;
 use measure::objective::{Judged, Judgement, Timed};
 use measure::result::Reason;
 use measure::stats::KindStats;
@@ -62,7 +62,7 @@ fn result_of_run(result: &RunResult) -> ResultOfRun {
 }
 
 fn accounting(result: &RunResult) -> AccountingChecks {
-    let violated = |violation: &measure::books::Violation| Violated {
+    let violated = |violation: &measure::result::accounting::Violation| Violated {
         identity: violation.identity.name().into(),
         about: violation.identity.about().into(),
         left: violation.left,
@@ -289,7 +289,7 @@ fn host(host: &measure::stats::HostConnections) -> HostConnections {
 }
 
 fn redirects(run: &SavedRun) -> Option<Redirects> {
-    let chains = run.summary().stats.chains.as_deref()?;
+    let chains = run.summary().stats.redirect_chains.as_deref()?;
     let hop = |row: &HopStats| HopFigures {
         position: row.position,
         host: name(&row.host),

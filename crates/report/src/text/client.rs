@@ -3,7 +3,7 @@
 use super::page::Page;
 use crate::number::{bytes, count, four_digits, plural, seconds, share, time};
 use crate::standing;
-use measure::books::sum;
+use measure::values::sum;
 use store::SavedRun;
 
 pub fn write(page: &mut Page, run: &SavedRun) {

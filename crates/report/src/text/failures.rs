@@ -3,7 +3,7 @@
 use super::page::{Page, Table};
 use crate::escape::escape;
 use crate::number::{count, share, time};
-use measure::books::sum;
+use measure::values::sum;
 use measure::{AttemptClass, Cause, Counts, Enumerated, Example, Flag};
 use store::SavedRun;
 

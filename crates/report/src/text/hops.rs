@@ -5,7 +5,7 @@ use crate::escape::escape;
 use crate::number::{bytes, count, plural, share, time};
 use crate::percentile::{self, Percentile};
 use crate::standing;
-use measure::chains::{Chains, HopStats};
+use measure::stats::redirect_chains::{HopStats, RedirectChains};
 use measure::stats::HostConnections;
 use measure::{Distribution, Label};
 use store::SavedRun;
@@ -17,7 +17,7 @@ const FIGURES_WIDTH: usize = 58;
 
 pub fn write(page: &mut Page, run: &SavedRun) {
     let stats = &run.summary().stats;
-    let Some(chains) = &stats.chains else { return };
+    let Some(chains) = &stats.redirect_chains else { return };
     page.heading("Hops of redirected operations");
     let mut rows: Vec<&HopStats> = chains.rows.iter().collect();
     rows.sort_by(|a, b| (a.position, b.attempts, &a.host).cmp(&(b.position, a.attempts, &b.host)));
@@ -35,7 +35,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     let all = format!("{} chains", count(chains.ops));
     let whole = chains.share(chains.response.moments().sum);
     times.row(timed(&all, chains.attempts, before_all(chains), &chains.service, whole));
-    let sum = |of: fn(&HopStats) -> u64| measure::books::sum(rows.iter().map(|row| of(row)));
+    let sum = |of: fn(&HopStats) -> u64| measure::values::sum(rows.iter().map(|row| of(row)));
     counts.row(counted(&all, sum(|row| row.redirects), sum(|row| row.opened), sum(|row| row.body_bytes)));
     page.table(times);
     page.table(counts);
@@ -47,7 +47,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
 }
 
 /// What went into answers that were nothing but redirects.
-fn refetch(page: &mut Page, chains: &Chains) {
+fn refetch(page: &mut Page, chains: &RedirectChains) {
     let of = |nanos: u64| chains.share(u128::from(nanos)).map_or_else(|| "–".into(), share);
     let both = of(chains.redirect_nanos.saturating_add(chains.reach_nanos));
     page.item(
@@ -88,7 +88,7 @@ fn mean(nanos: u64, of: u64) -> Option<f64> {
 }
 
 /// What passed before the first request was sent, on average over the chains.
-fn before_all(chains: &Chains) -> Option<f64> {
+fn before_all(chains: &RedirectChains) -> Option<f64> {
     Some(chains.response.moments().mean()? - chains.service.moments().mean()?)
 }
 

@@ -8,7 +8,7 @@ use crate::number::{count, plural, share};
 use crate::percentile;
 use crate::repeated::{FIGURES, spread};
 use crate::result;
-use measure::books::sum;
+use measure::values::sum;
 use store::SavedRun;
 
 /// The result of the runs together, a table of them, and the median and spread of each figure. Medians of runs, never means of

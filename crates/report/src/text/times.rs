@@ -3,7 +3,7 @@
 use super::page::{Page, Table};
 use crate::number::{count, time};
 use crate::percentile::{self, LADDER, Percentile};
-use measure::books::sum;
+use measure::values::sum;
 use measure::objective::Timed;
 use measure::{Distribution, KindStats};
 use store::SavedRun;

@@ -1,7 +1,7 @@
 //! Runs made of simulated operations, told to the same recorder that real runs use. Nothing is random: the same bytes
 //! come out on every machine.
 
-use measure::chains::HopSample;
+use measure::sample::HopSample;
 use measure::evidence::{Evidence, PathSample, Probe, Probes};
 use measure::recorder::Pacing;
 use measure::sample::{AttemptKind, AttemptSample, Example, OpSample};

@@ -2,7 +2,7 @@
 
 use crate::objective_monitor::{LevelEvidence, LevelRules, Missed, OfferedLoad, operations_needed};
 use measure::Objective;
-use measure::load_line::Outcome;
+use measure::result::load_line::Outcome;
 use measure::objective::Judgement;
 use measure::statistics::drift::Drift;
 use std::time::Duration;

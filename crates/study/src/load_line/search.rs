@@ -5,7 +5,7 @@
 //! again at the end, because a target that was pushed over it may not recover. The search runs nothing itself: it returns the next
 //! level and takes its outcome.
 
-use measure::load_line::{Found, Outcome};
+use measure::result::load_line::{Found, Outcome};
 use std::num::NonZeroU64;
 
 /// Failures in a row after which a level has failed.

@@ -15,7 +15,7 @@ use crate::failure::{Exit, Failure};
 use crate::say;
 use clap::ValueEnum;
 use engine::plan::Plan;
-use measure::load_line::{Found, LoadUnit};
+use measure::result::load_line::{Found, LoadUnit};
 use measure::units::parse_span;
 use report::load_line::{Level, LoadLine};
 use std::num::NonZeroU64;

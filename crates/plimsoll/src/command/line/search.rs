@@ -7,7 +7,7 @@ use crate::execute::{self, Output};
 use crate::failure::Failure;
 use crate::say;
 use engine::plan::Plan;
-use measure::load_line::{Found, Outcome};
+use measure::result::load_line::{Found, Outcome};
 use measure::result::Reason;
 use measure::units::{Rate, format_span};
 use measure::{Enumerated, LimitedBy, ResultWord};

@@ -7,7 +7,7 @@ use crate::command::{line, mix};
 use crate::execute::{self, Output};
 use crate::failure::{Exit, Failure};
 use crate::say;
-use measure::load_line::Found;
+use measure::result::load_line::Found;
 use measure::units::format_span;
 use report::escape::escape;
 use report::number::{byte_rate, rate};

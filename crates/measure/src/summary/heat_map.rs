@@ -1,0 +1,142 @@
+//! Response time over time, folded so that the length of a run does not matter: what a heat map is drawn from.
+//!
+//! The reader of a saved run keeps no histogram of an interval. This is a bounded stand-in: at most [`COLUMNS_MAX`] columns of
+//! equal length, each with its counts in rows of a quarter octave. When a run outgrows the columns, neighbours are added and
+//! each stands for twice the time. Counts add, so nothing is lost but resolution.
+
+use crate::time::Instant;
+use crate::values::Distribution;
+use crate::values::distribution::RESOLUTION;
+
+/// Columns at most: more than this are hardly told apart on a screen.
+pub const COLUMNS_MAX: usize = 300;
+/// Rows: quarter octaves from [`RESOLUTION`] to beyond 24 h.
+pub const ROWS: usize = 164;
+/// Rows in which a value doubles. One row is 19 % higher than the one below.
+const ROWS_PER_OCTAVE: f64 = 4.0;
+/// Length of a column as long as the run is short: that of an interval.
+const COLUMN_NANOS_MIN: u64 = 1_000_000_000;
+
+/// Counts of values by time and size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeatMap {
+    column_nanos: u64,
+    columns: Vec<[u64; ROWS]>,
+}
+
+impl Default for HeatMap {
+    fn default() -> Self {
+        Self { column_nanos: COLUMN_NANOS_MIN, columns: Vec::new() }
+    }
+}
+
+impl HeatMap {
+    /// Adds the values of an interval to the column that holds its middle.
+    pub fn add(&mut self, start: Instant, end: Instant, values: &Distribution) {
+        if values.count() == 0 {
+            return;
+        }
+        let middle = start.as_nanos().saturating_add(end.nanos_since(start) / 2);
+        let column = self.column_of(middle);
+        while self.columns.len() <= column {
+            self.columns.push([0; ROWS]);
+        }
+        let Some(counts) = self.columns.get_mut(column) else { return };
+        for (value, count) in values.recorded() {
+            let cell = &mut counts[row_of(value)];
+            *cell = cell.saturating_add(count);
+        }
+    }
+
+    /// Length of a column in nanoseconds. The first one begins with the run.
+    #[must_use]
+    pub fn column_nanos(&self) -> u64 {
+        self.column_nanos
+    }
+
+    /// The counts of each column, by row from the smallest values up.
+    pub fn columns(&self) -> impl ExactSizeIterator<Item = &[u64; ROWS]> {
+        self.columns.iter()
+    }
+
+    /// The column of an instant, after as much merging as it takes for that column to be one.
+    fn column_of(&mut self, at: u64) -> usize {
+        loop {
+            match usize::try_from(at / self.column_nanos) {
+                Ok(column) if column < COLUMNS_MAX => return column,
+                _ => self.halve(),
+            }
+        }
+    }
+
+    fn halve(&mut self) {
+        let merged = self.columns.chunks(2).map(|pair| {
+            let mut sum = pair[0];
+            for other in &pair[1..] {
+                sum.iter_mut().zip(other.iter()).for_each(|(cell, more)| *cell = cell.saturating_add(*more));
+            }
+            sum
+        });
+        self.columns = merged.collect();
+        self.column_nanos = self.column_nanos.saturating_mul(2);
+    }
+}
+
+/// The row of a value in nanoseconds.
+fn row_of(nanos: u64) -> usize {
+    let octaves = (nanos.max(RESOLUTION) as f64 / RESOLUTION as f64).log2();
+    ((octaves * ROWS_PER_OCTAVE) as usize).min(ROWS - 1)
+}
+
+/// The lowest value of a row, in nanoseconds; of [`ROWS`], where the last one ends.
+#[must_use]
+pub fn row_begins(row: usize) -> f64 {
+    RESOLUTION as f64 * (row as f64 / ROWS_PER_OCTAVE).exp2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::distribution::of;
+    use proptest::prelude::*;
+
+    fn second(heat: &mut HeatMap, index: u64, values: &[u64]) {
+        let at = |second: u64| Instant::from_nanos(second.saturating_mul(1_000_000_000));
+        heat.add(at(index), at(index.saturating_add(1)), &of(values));
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_lies_in_its_row(nanos in RESOLUTION..86_400_000_000_000) {
+            let row = row_of(nanos);
+            prop_assert!(row < ROWS - 1);
+            prop_assert!(row_begins(row) <= nanos as f64 * 1.000_001 && nanos as f64 <= row_begins(row + 1) * 1.000_001);
+        }
+
+        #[test]
+        fn every_value_is_counted_once_however_long_the_run(
+            seconds in prop::collection::vec((0_u64..200_000, prop::collection::vec(1_u64..10_000_000_000, 1..5)), 1..60),
+        ) {
+            let mut heat = HeatMap::default();
+            seconds.iter().for_each(|(at, values)| second(&mut heat, *at, values));
+            let wanted: usize = seconds.iter().map(|(_, values)| values.len()).sum();
+            prop_assert_eq!(heat.columns().flatten().sum::<u64>(), wanted as u64);
+            prop_assert!(heat.columns().len() <= COLUMNS_MAX);
+            // Brute force: each column holds what belongs to its time.
+            for (index, counts) in heat.columns().enumerate() {
+                let inside = |at: u64| (at * 1_000_000_000 + 500_000_000) / heat.column_nanos() == index as u64;
+                let count: usize = seconds.iter().filter(|(at, _)| inside(*at)).map(|(_, values)| values.len()).sum();
+                prop_assert_eq!(counts.iter().sum::<u64>(), count as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn absurd_instants_and_values_have_a_cell() {
+        let mut heat = HeatMap::default();
+        second(&mut heat, 0, &[0, u64::MAX]);
+        second(&mut heat, u64::MAX, &[1]);
+        assert_eq!(heat.columns().flatten().sum::<u64>(), 3);
+        assert!(heat.columns().len() <= COLUMNS_MAX);
+    }
+}
