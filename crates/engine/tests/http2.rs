@@ -13,7 +13,7 @@ use frames::*;
 use measure::result::accounting::audit;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, OpKind, Phase, Summary};
 use proptest::prelude::*;
-use server::{Config, Faults, Front, Identity, Tls};
+use server::{Config, Faults, HyperServer, Identity, Tls};
 use std::cell::RefCell;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::rc::Rc;
@@ -350,9 +350,9 @@ fn connections_are_closed_after_the_requests_that_they_may_carry() {
 }
 
 /// The embedded server, over TLS or not.
-fn serve(faults: Faults, secure: bool) -> (Front, Option<tempfile::NamedTempFile>) {
+fn serve(faults: Faults, secure: bool) -> (HyperServer, Option<tempfile::NamedTempFile>) {
     let tls = secure.then_some(Tls { identity: Identity::SelfSigned, client_ca: None });
-    let front = Front::start(&Config { faults, ..Config::default() }, tls.as_ref()).unwrap();
+    let front = HyperServer::start(&Config { faults, ..Config::default() }, tls.as_ref()).unwrap();
     let authority = front.ca_pem().map(|pem| {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), pem).unwrap();
@@ -361,7 +361,7 @@ fn serve(faults: Faults, secure: bool) -> (Front, Option<tempfile::NamedTempFile
     (front, authority)
 }
 
-fn toward(plan: Plan, front: &Front, authority: Option<&tempfile::NamedTempFile>, path: &str) -> Plan {
+fn toward(plan: Plan, front: &HyperServer, authority: Option<&tempfile::NamedTempFile>, path: &str) -> Plan {
     let scheme = if authority.is_some() { "https" } else { "http" };
     let mut plan = at(plan, &format!("{scheme}://{}{path}", front.addresses()[0]));
     if let Some(authority) = authority {
