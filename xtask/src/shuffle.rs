@@ -1,29 +1,23 @@
-//! The order in which clients take their turns: shuffled anew in each round, so that no client always follows the same
-//! one, from a seed that is printed, so that an order can be repeated.
+//! Random orders from a seed. Clients run in a new order in each round, so that none always follows the same other one.
 
-/// A source of orders.
+/// Generator of random orders and numbers (SplitMix64).
 pub struct Shuffler(u64);
 
 impl Shuffler {
-    /// The same seed gives the same orders.
+    /// Creates a generator. The same seed gives the same orders.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Puts `items` into a random order (Fisher and Yates).
+    /// Shuffles `items` (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
-            items.swap(last, (self.next() % (last as u64 + 1)) as usize);
+            items.swap(last, (self.number() % (last as u64 + 1)) as usize);
         }
     }
 
-    /// The next number.
+    /// Returns the next number of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
     pub fn number(&mut self) -> u64 {
-        self.next()
-    }
-
-    /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-    fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut value = self.0;
         value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -31,10 +25,10 @@ impl Shuffler {
         value ^ (value >> 31)
     }
 
-    /// A number in 0..1, for tests of statistics.
+    /// Returns a number in 0..1.
     #[cfg(test)]
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+        (self.number() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
@@ -44,7 +38,7 @@ mod tests {
     use std::collections::HashMap;
 
     #[test]
-    fn every_order_comes_about_equally_often() {
+    fn all_orders_are_about_equally_frequent() {
         let mut shuffler = Shuffler::new(3);
         let mut seen: HashMap<[u8; 4], u32> = HashMap::new();
         for _ in 0..24_000 {
@@ -58,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_repeats_its_orders() {
+    fn a_seed_determines_the_orders() {
         let orders = |seed| {
             let mut shuffler = Shuffler::new(seed);
             let mut order: Vec<u32> = (0..20).collect();

@@ -1,6 +1,6 @@
-"""A server for `cargo xtask bench line`: requests pass one after the other at a rate, with a queue before that.
+"""A server for `cargo xtask bench line`. It admits one request after the other at a given rate, with a queue in front.
 
-Arguments: operations per second, and `regular` or `random` (exponentially distributed intervals). Prints its port.
+Arguments: requests per second, and `regular` or `random` (exponentially distributed intervals). Prints its port.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import sys
 RATE = float(sys.argv[1])
 RANDOM = sys.argv[2] == "random"
 RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"
-free = 0.0
+free = 0.0  # Time from which on the next request is admitted.
 
 
 class Connection(asyncio.Protocol):
@@ -27,16 +27,16 @@ class Connection(asyncio.Protocol):
         while b"\r\n\r\n" in data:
             _, data = data.split(b"\r\n\r\n", 1)
             now = self.loop.time()
-            passes = max(free, now)
-            free = passes + (random.expovariate(RATE) if RANDOM else 1.0 / RATE)
-            if passes <= now:
-                self.answer()
+            admitted = max(free, now)
+            free = admitted + (random.expovariate(RATE) if RANDOM else 1.0 / RATE)
+            if admitted <= now:
+                self.respond()
             else:
-                self.loop.call_at(passes, self.answer)
+                self.loop.call_at(admitted, self.respond)
         self.left = data
 
-    def answer(self):
-        # A client that has gone leaves its place in the queue taken.
+    def respond(self):
+        # A request of a client that has gone keeps its place in the queue.
         if not self.transport.is_closing():
             self.transport.write(RESPONSE)
 

@@ -1,43 +1,43 @@
-//! A control: how late would arrivals be for a thread that does nothing but read the clock?
+//! The control for lateness: the gaps of a thread that does nothing but read the clock.
 //!
-//! A machine stops its threads now and then: for interrupts, for others, or, where a hypervisor has given the core away, for
-//! milliseconds. No program on that core can be punctual meanwhile, so this is the floor under any lateness measured there.
+//! A machine pauses its threads now and then: for interrupts, for other threads, or for milliseconds while a hypervisor uses the core. No
+//! program on that core can be punctual meanwhile, so this is a lower bound on the lateness of any program there.
 
-use crate::failure::{Failure, Result, While, failure};
-use crate::process::{CLIENT, Place, SERVER};
+use crate::failure::{Context, Failure, Result, failure};
+use crate::process::{Affinity, CLIENT_CORE, SERVER_CORE};
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Shorter gaps are the reading of the clock itself, and are left out.
+/// Shortest gap that counts; shorter ones are the time to read the clock.
 const GAP_MIN: Duration = Duration::from_micros(5);
 
-/// When a spinning thread was not running.
+/// Gaps in which a spinning thread did not run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stops {
-    /// How long it spun, in seconds.
+pub struct SpinGaps {
+    /// Duration, in seconds.
     seconds: f64,
-    /// The gaps in that time, in seconds, longest first.
+    /// Gaps in that time, in seconds, longest first.
     gaps: Vec<f64>,
 }
 
-impl Stops {
-    /// Spins on the client's core for that time, while another thread spins on the server's.
-    pub fn watch(length: Duration) -> Result<Self> {
+impl SpinGaps {
+    /// Spins on the client's core for that time, while another thread spins on the server's core.
+    pub fn measure(length: Duration) -> Result<Self> {
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let companion = scope.spawn(|| {
-                pin(SERVER)?;
+                pin(SERVER_CORE)?;
                 while !over.load(Ordering::Relaxed) {
                     spin_loop();
                 }
                 Ok(())
             });
-            let spinner = scope.spawn(|| pin(CLIENT).map(|()| Self::spin(length)));
-            let stops = spinner.join().unwrap_or_else(|_| Err(lost()));
+            let spinner = scope.spawn(|| pin(CLIENT_CORE).map(|()| Self::spin(length)));
+            let gaps = spinner.join().unwrap_or_else(|_| Err(panicked()));
             over.store(true, Ordering::Relaxed);
-            companion.join().unwrap_or_else(|_| Err(lost()))?;
-            stops
+            companion.join().unwrap_or_else(|_| Err(panicked()))?;
+            gaps
         })
     }
 
@@ -59,15 +59,15 @@ impl Stops {
         Self { seconds, gaps }
     }
 
-    /// The longest gap, in seconds.
+    /// Returns the longest gap, in seconds.
     pub fn longest(&self) -> f64 {
         self.gaps.first().copied().unwrap_or(0.0)
     }
 
-    /// The lateness, in seconds, that a share `q` of arrivals at uniform times would not have exceeded.
+    /// Returns the lateness, in seconds, that a share `q` of arrivals at uniform times would not exceed.
     ///
-    /// An arrival falls into a gap g with the probability g / T, and waits for its end: a time uniform in 0..g. So the share
-    /// that waits for longer than x is Σ max(0, g − x) / T. With the k longest gaps longer than x, it is 1 − q at
+    /// An arrival falls into a gap g with a probability of g / T and waits until its end, for a time uniform in 0..g. The share that
+    /// waits longer than x is Σ max(0, g − x) / T. If the k longest gaps are longer than x, that share is 1 − q at
     /// x = (Σ g − (1 − q)·T) / k.
     pub fn lateness(&self, q: f64) -> f64 {
         let allowed = (1.0 - q) * self.seconds;
@@ -84,23 +84,23 @@ impl Stops {
     }
 }
 
-fn pin(place: Place) -> Result<()> {
+fn pin(place: Affinity) -> Result<()> {
     match place {
-        Place::Core(core) => sys::limits::pin_current_thread(core).cannot(format_args!("use core {core}")),
-        Place::AllCores => Ok(()),
+        Affinity::Core(core) => sys::limits::pin_current_thread(core).cannot(format_args!("use core {core}")),
+        Affinity::AllCores => Ok(()),
     }
 }
 
-fn lost() -> Failure {
-    failure("a spinning thread was lost")
+fn panicked() -> Failure {
+    failure("a spinning thread panicked")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::Shuffler;
+    use crate::shuffle::Shuffler;
 
-    /// The same by laying the gaps out one after the other, and letting many arrivals come at even distances.
+    /// Computes the same with many evenly spaced arrivals and the gaps laid out one after the other.
     fn brute_force(seconds: f64, gaps: &[f64], q: f64) -> f64 {
         const ARRIVALS: usize = 200_000;
         let mut ends = Vec::new();
@@ -121,36 +121,39 @@ mod tests {
     }
 
     #[test]
-    fn lateness_is_what_arrivals_in_the_gaps_would_have() {
+    fn lateness_agrees_with_simulated_arrivals() {
         const SEED: u64 = 5;
         let mut shuffler = Shuffler::new(SEED);
         for round in 0..40 {
-            // From hardly any gap to nothing but gaps, of very different lengths.
+            // From few gaps to nothing but gaps, of very different lengths.
             let gaps: Vec<f64> = (0..1 + round % 7).map(|_| 10_f64.powf(-4.0 + 3.0 * shuffler.unit())).collect();
             let seconds = gaps.iter().sum::<f64>() * (1.0 + 40.0 * shuffler.unit() * f64::from(round % 3));
-            let stops = Stops::new(seconds, gaps.clone());
+            let spinning = SpinGaps::new(seconds, gaps.clone());
             for q in [0.5, 0.9, 0.99] {
-                let (formula, counted) = (stops.lateness(q), brute_force(seconds, &gaps, q));
-                // Two arrivals are so far apart.
+                let (formula, counted) = (spinning.lateness(q), brute_force(seconds, &gaps, q));
+                // The distance of two arrivals.
                 let step = seconds / 200_000.0;
-                assert!((formula - counted).abs() <= 2.0 * step, "{formula} {counted}, q {q}, {stops:?}, seed {SEED}");
+                assert!(
+                    (formula - counted).abs() <= 2.0 * step,
+                    "{formula} {counted}, q {q}, {spinning:?}, seed {SEED}"
+                );
             }
         }
     }
 
     #[test]
-    fn known_gaps() {
+    fn known_gaps_have_known_lateness() {
         // One gap of 40 ms in a second: 3 % of the arrivals wait for 10 ms and more, 1 % for 30 ms and more.
-        let one = Stops::new(1.0, vec![0.04]);
+        let one = SpinGaps::new(1.0, vec![0.04]);
         assert!((one.lateness(0.99) - 0.03).abs() < 1e-12 && (one.lateness(0.97) - 0.01).abs() < 1e-12);
         assert_eq!(one.lateness(0.95), 0.0);
-        assert_eq!((one.longest(), Stops::new(1.0, Vec::new()).lateness(0.99)), (0.04, 0.0));
+        assert_eq!((one.longest(), SpinGaps::new(1.0, Vec::new()).lateness(0.99)), (0.04, 0.0));
     }
 
     #[test]
-    fn a_spinning_thread_is_watched() {
-        let stops = Stops::watch(Duration::from_millis(50)).unwrap();
-        assert!(stops.seconds >= 0.05 && stops.gaps.iter().sum::<f64>() <= stops.seconds, "{stops:?}");
-        assert!(stops.lateness(0.99) <= stops.longest());
+    fn gaps_of_a_spinning_thread_are_measured() {
+        let gaps = SpinGaps::measure(Duration::from_millis(50)).unwrap();
+        assert!(gaps.seconds >= 0.05 && gaps.gaps.iter().sum::<f64>() <= gaps.seconds, "{gaps:?}");
+        assert!(gaps.lateness(0.99) <= gaps.longest());
     }
 }

@@ -1,4 +1,4 @@
-//! The only ways to standard output and standard error. A reader that has gone away is no failure, and no panic.
+//! Output to standard output and standard error. A closed pipe is neither a failure nor a panic.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ pub fn line(text: impl std::fmt::Display) {
     let _ = writeln!(stream, "{text}").and_then(|()| stream.flush());
 }
 
-/// Writes a line about the progress to standard error.
+/// Writes a progress message to standard error.
 pub fn note(text: impl std::fmt::Display) {
     let mut stream = io::stderr().lock();
     let _ = writeln!(stream, "{text}").and_then(|()| stream.flush());

@@ -1,30 +1,30 @@
-//! The report of a run: the one place that reads the program's JSON.
+//! The JSON report of the program.
 
-use super::causes::Limit;
-use crate::process::End;
+use super::limit::Limit;
+use crate::process::ProcessEnd;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A schedule was kept when this share of what it asked for was carried out.
-const CARRIED_OUT_MIN: f64 = 0.99;
+/// Smallest share of the offered operations that ended, if the schedule was kept.
+const ENDED_MIN: f64 = 0.99;
 
-/// The result of a run.
+/// Result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Word {
-    /// Usable, objectives met.
+pub enum ResultWord {
+    /// Usable, with all objectives met.
     Pass,
-    /// Usable, an objective missed.
+    /// Usable, with a missed objective.
     Fail,
-    /// Not to be used.
+    /// Not usable.
     Unusable,
-    /// Cut off.
+    /// Cut off before its end.
     Partial,
-    /// The program could not run, and reported why.
+    /// The program refused to run, with a reason.
     Refused,
 }
 
-impl Word {
-    /// As printed.
+impl ResultWord {
+    /// Returns the word that the program prints.
     pub fn text(self) -> &'static str {
         match self {
             Self::Pass => "PASS",
@@ -49,39 +49,39 @@ impl Word {
 /// A printed percentile of response times, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Printed {
-    /// Which, from 0 to 1.
+    /// Quantile, from 0 to 1.
     pub q: f64,
-    /// Lower end of its interval, or the value itself; 0 where it is unknown, as in `≤ 26 ms`.
+    /// Lower end of its interval, or the value itself; 0 if it is unknown, as in `≤ 26 ms`.
     pub low: f64,
-    /// Upper end of its interval, or the value itself; infinite where it is unknown.
+    /// Upper end of its interval, or the value itself; infinite if it is unknown.
     pub high: f64,
 }
 
-/// What was read.
+/// Contents of a report.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Output {
-    /// The result.
-    pub word: Word,
-    /// What set the limit.
+pub struct Report {
+    /// Result.
+    pub word: ResultWord,
+    /// Reported limit.
     pub limit: Limit,
-    /// Operations that the load asked for.
+    /// Offered operations.
     pub offered: u64,
     /// Operations that succeeded.
     pub ok: u64,
     /// Operations that failed at the target.
     pub failed: u64,
-    /// Percentiles.
+    /// Printed percentiles.
     pub printed: Vec<Printed>,
-    /// Statements that cannot be true together.
+    /// Contradictions within the report.
     pub contradictions: Vec<&'static str>,
 }
 
-impl Output {
-    /// Reads a report; `Err` with the reason when it is none.
-    pub fn read(text: &str, end: End) -> Result<Self, String> {
-        let End::Code(code) = end else { return Err(format!("the program ended by {end}")) };
-        let by_code = Word::of_code(code.into()).ok_or_else(|| format!("unexpected exit code {code}"))?;
-        if by_code == Word::Refused && text.trim().is_empty() {
+impl Report {
+    /// Parses a report, given the end of the program. Returns the reason if it cannot be parsed.
+    pub fn parse(text: &str, end: ProcessEnd) -> Result<Self, String> {
+        let ProcessEnd::Code(code) = end else { return Err(format!("the program ended with {end}")) };
+        let by_code = ResultWord::of_code(code.into()).ok_or_else(|| format!("unexpected exit code {code}"))?;
+        if by_code == ResultWord::Refused && text.trim().is_empty() {
             let nothing = Self {
                 word: by_code,
                 limit: Limit::NotDetermined,
@@ -104,36 +104,39 @@ impl Output {
         Ok(output)
     }
 
-    /// Whether too few of the operations that were asked for were carried out.
+    /// Returns whether too few of the offered operations ended.
     pub fn is_short(&self) -> bool {
-        ((self.ok + self.failed) as f64) < CARRIED_OUT_MIN * self.offered as f64
+        ((self.ok + self.failed) as f64) < ENDED_MIN * self.offered as f64
     }
 
-    fn contradictions(&self, by_code: Word, report: &Value) -> Vec<&'static str> {
-        let stated = report.pointer("/result/exit_code").and_then(Value::as_i64).and_then(Word::of_code);
+    fn contradictions(&self, by_code: ResultWord, report: &Value) -> Vec<&'static str> {
+        let stated = report.pointer("/result/exit_code").and_then(Value::as_i64).and_then(ResultWord::of_code);
         let open = report.pointer("/asked/model").and_then(Value::as_str) == Some("open");
         let all_ok = self.offered > 0 && self.ok == self.offered;
         let rules = [
-            (self.word != by_code && self.word != Word::Partial, "the result and the exit code differ"),
-            (stated.is_some_and(|stated| stated != by_code), "the stated exit code is another"),
-            (open && all_ok && notes(report, "rate_not_made"), "all operations succeeded, but the rate was not made"),
+            (self.word != by_code && self.word != ResultWord::Partial, "the result and the exit code differ"),
+            (stated.is_some_and(|stated| stated != by_code), "the stated exit code differs from the actual one"),
             (
-                open && self.is_short() && self.word == Word::Pass && self.limit.is_client(),
-                "PASS with operations that the client missed",
+                open && all_ok && notes(report, "rate_not_made"),
+                "all operations succeeded, but the rate was not reached",
+            ),
+            (
+                open && self.is_short() && self.word == ResultWord::Pass && self.limit.is_client(),
+                "PASS although the client missed operations",
             ),
         ];
         rules.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text).collect()
     }
 }
 
-/// The result word. Programs without such a field show it by their exit code alone.
-fn word(report: &Value) -> Option<Word> {
+/// Returns the result word. Older programs report the result only through their exit code.
+fn word(report: &Value) -> Option<ResultWord> {
     let text = report.pointer("/result/word").or_else(|| report.get("result"))?.as_str()?;
     match text.to_ascii_uppercase().as_str() {
-        "PASS" => Some(Word::Pass),
-        "FAIL" => Some(Word::Fail),
-        "UNUSABLE" => Some(Word::Unusable),
-        "PARTIAL" => Some(Word::Partial),
+        "PASS" => Some(ResultWord::Pass),
+        "FAIL" => Some(ResultWord::Fail),
+        "UNUSABLE" => Some(ResultWord::Unusable),
+        "PARTIAL" => Some(ResultWord::Partial),
         _ => None,
     }
 }
@@ -146,15 +149,15 @@ fn limit(report: &Value) -> Result<Limit, String> {
 fn printed(report: &Value) -> Vec<Printed> {
     let quantiles = report.pointer("/times/response/quantiles").and_then(Value::as_array);
     let quantiles: Vec<&Value> = quantiles.into_iter().flatten().collect();
-    // Older programs print no ranges at all.
+    // Older programs print no intervals.
     let has_ranges = quantiles.iter().any(|quantile| quantile.get("low_nanos").is_some());
-    let each = quantiles.into_iter().filter_map(|quantile| one(quantile, has_ranges));
-    // The maximum is one operation, not a percentile.
+    let each = quantiles.into_iter().filter_map(|quantile| percentile(quantile, has_ranges));
+    // The maximum is a single operation, not a percentile.
     each.filter(|printed| printed.q < 1.0).collect()
 }
 
-/// A percentile that was printed, and not only named. An end that is not stated is unknown.
-fn one(quantile: &Value, has_ranges: bool) -> Option<Printed> {
+/// Returns a percentile if it has a value. An end of its interval that is not stated is unknown.
+fn percentile(quantile: &Value, has_ranges: bool) -> Option<Printed> {
     let seconds = |value: &Value| value.as_f64().map(|nanos| nanos / 1e9);
     let q = quantile.get("q")?.as_f64()?;
     if let Some(interval) = quantile.get("interval") {
@@ -179,17 +182,20 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(report: &Value, code: i32) -> Output {
-        Output::read(&report.to_string(), End::Code(code)).unwrap()
+    fn read(report: &Value, code: i32) -> Report {
+        Report::parse(&report.to_string(), ProcessEnd::Code(code)).unwrap()
     }
 
     #[test]
-    fn a_report_is_read_with_and_without_a_result_word() {
+    fn a_report_is_parsed_with_and_without_a_result_word() {
         let old = json!({"verdict": "valid", "limited_by": "shared_host", "operations": {"offered": 9, "ok": 9},
             "asked": {"model": "open"}, "notes": [{"name": "rate_not_made"}],
             "times": {"response": {"quantiles": [{"q": 0.5, "nanos": 2_000_000}, {"q": 0.999, "nanos": null}, {"q": 1.0, "nanos": 9_000_000}]}}});
         let output = read(&old, 3);
-        assert_eq!((output.word, output.limit, output.offered, output.ok), (Word::Unusable, Limit::SharedHost, 9, 9));
+        assert_eq!(
+            (output.word, output.limit, output.offered, output.ok),
+            (ResultWord::Unusable, Limit::SharedHost, 9, 9)
+        );
         assert_eq!(output.printed, [Printed { q: 0.5, low: 0.002, high: 0.002 }]);
         assert_eq!(output.contradictions.len(), 1);
 
@@ -197,14 +203,14 @@ mod tests {
             "operations": {"offered": 9, "ok": 9}, "asked": {"model": "open"},
             "times": {"response": {"quantiles": [{"q": 0.5, "nanos": 2e6, "interval": [1e6, 3e6]}]}}});
         let output = read(&new, 0);
-        assert_eq!((output.word, output.limit), (Word::Pass, Limit::Rate));
+        assert_eq!((output.word, output.limit), (ResultWord::Pass, Limit::Rate));
         assert_eq!(output.printed, [Printed { q: 0.5, low: 0.001, high: 0.003 }]);
         assert_eq!(output.contradictions, [""; 0]);
         assert_eq!(read(&new, 3).contradictions.len(), 2);
     }
 
     #[test]
-    fn an_end_that_is_not_stated_is_unknown() {
+    fn an_interval_end_that_is_not_stated_is_unknown() {
         let quantiles = json!([
             {"q": 0.5, "nanos": 4e6, "low_nanos": 4e6, "state": "value"},
             {"q": 0.75, "nanos": 4e6, "low_nanos": 2e6, "state": "value"},
@@ -221,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_was_carried_out_and_what_was_dropped_was_not() {
+    fn failed_operations_ended_and_dropped_ones_did_not() {
         let run = |offered, ok, failed| {
             let operations = json!({"offered": offered, "ok": ok, "failed": failed});
             read(&json!({"limited_by": "rate", "operations": operations}), 0).is_short()
@@ -231,8 +237,8 @@ mod tests {
 
     #[test]
     fn a_refusal_has_no_report() {
-        assert_eq!(Output::read("", End::Code(4)).unwrap().word, Word::Refused);
-        assert!(Output::read("", End::Code(0)).is_err());
-        assert!(Output::read("{}", End::Signal(11)).is_err());
+        assert_eq!(Report::parse("", ProcessEnd::Code(4)).unwrap().word, ResultWord::Refused);
+        assert!(Report::parse("", ProcessEnd::Code(0)).is_err());
+        assert!(Report::parse("{}", ProcessEnd::Signal(11)).is_err());
     }
 }

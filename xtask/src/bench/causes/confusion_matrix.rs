@@ -1,71 +1,72 @@
-//! The confusion matrix: what was planted against what was named.
+//! The confusion matrix: planted causes and reported limits.
 
-use super::causes::{Limit, Model};
-use super::output::Word;
+use super::limit::Limit;
+use super::report::ResultWord;
+use super::variant::Model;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// One run, judged.
+/// A judged run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
-    /// The row.
+pub struct JudgedRun {
+    /// Name of the cause.
     pub row: &'static str,
-    /// How its load was made.
+    /// Load model.
     pub model: Model,
-    /// What the program named.
+    /// Limit that the program reported.
     pub named: Limit,
-    /// Whether that is one of the names that are right.
+    /// Whether that limit is right.
     pub named_right: bool,
-    /// The result.
-    pub word: Word,
-    /// Whether a printed percentile misses the truth, or a schedule was not kept; `None` where the truth is not known.
+    /// Result that the program reported.
+    pub word: ResultWord,
+    /// Whether a printed percentile is wrong or the schedule was not kept; `None` if the true response times are not known.
     pub spoiled: Option<bool>,
-    /// Statements of the program that contradict each other.
+    /// Number of contradictions in the report.
     pub contradictions: usize,
 }
 
-/// The runs of one row, or of all.
+/// Counts of the runs of one cause, or of all runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
-    /// How many.
+    /// Runs.
     pub runs: u32,
-    /// Of these, named right.
+    /// Runs with the right limit.
     pub right: u32,
-    /// How often each limit was named.
+    /// Runs by reported limit.
     pub named: BTreeMap<Limit, u32>,
-    /// How often each result came.
-    pub words: BTreeMap<Word, u32>,
-    /// Runs of which a percentile misses the truth, or the schedule was not kept.
+    /// Runs by result.
+    pub words: BTreeMap<ResultWord, u32>,
+    /// Runs with a wrong percentile, or whose schedule was not kept.
     pub spoiled: u32,
-    /// Runs of which all percentiles hold the truth, and the schedule was kept.
+    /// Runs with right percentiles whose schedule was kept.
     pub sound: u32,
     /// Spoiled runs that passed.
     pub pass_on_spoiled: u32,
-    /// Sound runs that were called unusable.
+    /// Sound runs that were reported as unusable.
     pub unusable_on_sound: u32,
     /// Runs with contradictions.
     pub contradicting: u32,
 }
 
 impl Row {
-    fn add(&mut self, run: &Judged) {
+    fn add(&mut self, run: &JudgedRun) {
         self.runs += 1;
         self.right += u32::from(run.named_right);
         *self.named.entry(run.named).or_default() += 1;
         *self.words.entry(run.word).or_default() += 1;
         self.spoiled += u32::from(run.spoiled == Some(true));
         self.sound += u32::from(run.spoiled == Some(false));
-        self.pass_on_spoiled += u32::from(run.spoiled == Some(true) && run.word == Word::Pass);
-        self.unusable_on_sound += u32::from(run.spoiled == Some(false) && run.word == Word::Unusable);
+        self.pass_on_spoiled += u32::from(run.spoiled == Some(true) && run.word == ResultWord::Pass);
+        self.unusable_on_sound += u32::from(run.spoiled == Some(false) && run.word == ResultWord::Unusable);
         self.contradicting += u32::from(run.contradictions > 0);
     }
 
-    /// The share that was named right.
+    /// Returns the share of runs with the right limit.
     pub fn right_share(&self) -> f64 {
         f64::from(self.right) / f64::from(self.runs.max(1))
     }
 
-    /// The counts that matter, as JSON.
+    /// Returns the counts as JSON.
     pub fn json(&self) -> Value {
         json!({
             "runs": self.runs,
@@ -78,14 +79,14 @@ impl Row {
         })
     }
 
-    /// The share of sound runs that were called unusable.
+    /// Returns the share of sound runs that were reported as unusable.
     pub fn unusable_share(&self) -> f64 {
         f64::from(self.unusable_on_sound) / f64::from(self.sound.max(1))
     }
 }
 
-/// The rows in the order in which they were first seen, and all runs together.
-pub fn rows(runs: &[Judged]) -> (Vec<(&'static str, Row)>, Row) {
+/// Returns the counts of each cause in the order of the runs, and those of all runs.
+pub fn rows(runs: &[JudgedRun]) -> (Vec<(&'static str, Row)>, Row) {
     let (mut rows, mut all) = (Vec::<(&str, Row)>::new(), Row::default());
     for run in runs {
         let place = rows.iter().position(|(name, _)| *name == run.row).unwrap_or_else(|| {
@@ -98,17 +99,17 @@ pub fn rows(runs: &[Judged]) -> (Vec<(&'static str, Row)>, Row) {
     (rows, all)
 }
 
-/// The counts of open and closed runs, apart from each other.
-pub fn by_model(runs: &[Judged]) -> Value {
+/// Returns the counts of open and of closed runs.
+pub fn by_model(runs: &[JudgedRun]) -> Value {
     let of = |model| {
-        let runs: Vec<Judged> = runs.iter().filter(|run| run.model == model).cloned().collect();
+        let runs: Vec<JudgedRun> = runs.iter().filter(|run| run.model == model).cloned().collect();
         rows(&runs).1.json()
     };
     json!({"open": of(Model::Open), "closed": of(Model::Closed)})
 }
 
-/// The matrix as text.
-pub fn text(runs: &[Judged]) -> Vec<String> {
+/// Returns the matrix as lines of text.
+pub fn text(runs: &[JudgedRun]) -> Vec<String> {
     let (rows, all) = rows(runs);
     let limits: Vec<Limit> = all.named.keys().copied().collect();
     let heads: String = limits.iter().map(|limit| format!("{:>11}", limit.short())).collect();
@@ -141,18 +142,18 @@ pub fn text(runs: &[Judged]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn run(row: &'static str, named: Limit, word: Word, spoiled: Option<bool>) -> Judged {
+    fn run(row: &'static str, named: Limit, word: ResultWord, spoiled: Option<bool>) -> JudgedRun {
         let named_right = named == Limit::Target;
-        Judged { row, model: Model::Open, named, named_right, word, spoiled, contradictions: 0 }
+        JudgedRun { row, model: Model::Open, named, named_right, word, spoiled, contradictions: 0 }
     }
 
     #[test]
-    fn counts_add_up_by_row_and_in_all() {
+    fn counts_add_up_by_cause_and_overall() {
         let runs = [
-            run("queue", Limit::Target, Word::Pass, Some(false)),
-            run("queue", Limit::Rate, Word::Pass, Some(true)),
-            run("delay", Limit::Target, Word::Unusable, Some(false)),
-            run("queue", Limit::Target, Word::Unusable, None),
+            run("queue", Limit::Target, ResultWord::Pass, Some(false)),
+            run("queue", Limit::Rate, ResultWord::Pass, Some(true)),
+            run("delay", Limit::Target, ResultWord::Unusable, Some(false)),
+            run("queue", Limit::Target, ResultWord::Unusable, None),
         ];
         let (rows, all) = rows(&runs);
         assert_eq!(
@@ -168,9 +169,9 @@ mod tests {
     }
 
     #[test]
-    fn open_and_closed_runs_are_counted_apart() {
-        let open = run("queue", Limit::Target, Word::Pass, Some(true));
-        let closed = Judged { model: Model::Closed, spoiled: Some(false), ..open.clone() };
+    fn open_and_closed_runs_are_counted_separately() {
+        let open = run("queue", Limit::Target, ResultWord::Pass, Some(true));
+        let closed = JudgedRun { model: Model::Closed, spoiled: Some(false), ..open.clone() };
         let counts = by_model(&[open, closed.clone(), closed]);
         let at = |place| counts.pointer(place).and_then(Value::as_u64);
         assert_eq!((at("/open/runs"), at("/open/spoiled"), at("/open/pass_on_spoiled")), (Some(1), Some(1), Some(1)));
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn no_run_is_no_division_by_nothing() {
+    fn without_runs_shares_are_zero() {
         assert_eq!(Row::default().right_share(), 0.0);
         assert_eq!(text(&[]).len(), 2);
     }

@@ -1,80 +1,80 @@
-//! What a client without faults would have measured, from the schedule and the server's log.
+//! The true response times: what a perfect client would have measured, computed from the schedule and the target's log.
 //!
-//! The log gives the time that the server spent on each request. The schedule gives the instants at which requests were due. The
-//! queue between the two is computed again, so that it does not matter when the client under test really sent its requests.
+//! The log has the time that the target spent on each request, and the schedule has the times at which requests were due. The queue
+//! between them is simulated, so the result does not depend on when the client under test really sent its requests.
 //!
-//! What the server took besides the planned work, such as to wake up or to encrypt, is latency of each request. It occupies none
-//! of the places in the queue.
+//! Time that the target needs in addition to the planned work, for example to wake up or to encrypt, delays a request but occupies no
+//! place in the queue.
 //!
-//! What is printed for a percentile is right when it holds one of the truth's values at most one operation above or below. At the
-//! edge of a planned stall one operation makes all the difference, and the phase of the load decides which side it is on.
+//! A printed percentile is right if its interval contains a true value at most one operation above or below. At the edge of a planned
+//! pause a single operation makes all the difference, and the phase of the load decides on which side it falls.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A percentile is wrong when it is further from the truth than this share of it …
+/// A percentile is wrong if it differs from the true value by more than this share of it …
 const TOLERANCE_SHARE: f64 = 0.10;
-/// … and than this, in seconds: what loopback and two schedulers add to each operation.
+/// … and by more than this, in seconds: the delay that loopback and two schedulers add to each operation.
 const TOLERANCE_SECONDS: f64 = 200e-6;
 
-/// One line of the server's log, in nanoseconds of the server's clock.
+/// A line of the target's log, in nanoseconds of the target's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Served {
-    /// When the kernel had the head of the request.
+pub struct LogEntry {
+    /// When the kernel received the request's header.
     pub arrival: u64,
-    /// How much later it had the body.
+    /// How much later it received the body.
     pub received: u64,
-    /// When the server asked for a place to work on it.
+    /// When the server asked for a place in which to serve the request.
     pub asked: u64,
-    /// When it had that place.
+    /// When it got the place.
     pub start: u64,
-    /// When the work was done and the place free again.
+    /// When the work was done and the place was free again.
     pub end: u64,
-    /// When the kernel had the response.
+    /// When the kernel had taken the response.
     pub left: u64,
-    /// For how long a planned stop of the server held it, from `start` to `end`.
+    /// Part of the time from `start` to `end` in which the server was paused as planned.
     pub held: u64,
 }
 
-/// What one request costs at the server, in seconds.
+/// Time that a request takes at the server, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Until it asks for a place.
+    /// Time until it asks for a place.
     pub before: f64,
-    /// What keeps its place busy.
+    /// Time in its place.
     pub work: f64,
-    /// Until its response has left.
+    /// Time from then until its response has left.
     pub after: f64,
 }
 
-/// The time in which operations are due, in seconds.
+/// Time in which operations are due, in seconds from the first operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// Operations due before are not counted, but take their places.
+    /// End of the warm-up, whose operations count for the queue only.
     pub warmup: f64,
-    /// When it is over, from the first operation on.
+    /// End of the measured time.
     pub end: f64,
 }
 
-/// How the load is made.
+/// The load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
     /// Evenly spaced arrivals per second.
     Open(f64),
-    /// Slots, each of which sends its next request when the last one ended.
+    /// Slots, each of which sends its next request when the last one has ended.
     Closed(u32),
 }
 
-/// How the server works, as far as the queue depends on it.
+/// Properties of the server that affect its queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Queue {
-    /// Requests served at once; `None` for all.
+    /// Requests served at the same time; `None` for no limit.
     pub servers: Option<usize>,
-    /// When the server stands still, in seconds from the first request: from, until.
+    /// Start and end of the server's pause, in seconds after the first request.
     pub stall: Option<(f64, f64)>,
 }
 
-impl Served {
+impl LogEntry {
     /// Parses a line of the log.
     pub fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split(' ').map(|field| field.parse().ok());
@@ -83,7 +83,7 @@ impl Served {
         Some(Self { arrival, received, asked, start, end: next()?, left: next()?, held: next()? })
     }
 
-    /// Its cost, if a client sends bodies in this time.
+    /// Returns its cost at a client that sends a body in `receiving` nanoseconds.
     fn cost(&self, receiving: u64) -> Cost {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         let before = self.asked.saturating_sub(self.arrival).saturating_sub(self.received) + receiving;
@@ -92,10 +92,11 @@ impl Served {
     }
 }
 
-/// How long after it was due the first request of a schedule arrived, in seconds: by so much a planned stop is late as well.
+/// Returns the lateness of the first request of a schedule, in seconds. A planned pause, which counts from that request, is late by the
+/// same time.
 ///
-/// Requests that are missing or late make later ones look late, so the schedule began as early as the least late one tells.
-pub fn first_lateness(log: &[Served], rate: f64) -> f64 {
+/// Missing or late requests make later ones look late, so the request with the least lateness tells when the schedule began.
+pub fn first_lateness(log: &[LogEntry], rate: f64) -> f64 {
     let mut arrivals: Vec<u64> = log.iter().map(|served| served.arrival).collect();
     arrivals.sort_unstable();
     let first = arrivals.first().copied().unwrap_or(0);
@@ -104,13 +105,13 @@ pub fn first_lateness(log: &[Served], rate: f64) -> f64 {
     -earliest.fold(0.0, f64::min)
 }
 
-/// What each request cost, in the order in which work on them began, of those that came so long after the first.
+/// Returns the costs of the requests that arrived within `seconds` after the first, in the order in which the work on them began.
 ///
-/// The time to receive a body depends on the client, so each request counts with a fast one: the tenth percentile.
-pub fn costs(log: &[Served], seconds: f64) -> Vec<Cost> {
+/// The time to receive a body depends on the client, so every request counts with the tenth percentile of these times.
+pub fn costs(log: &[LogEntry], seconds: f64) -> Vec<Cost> {
     let first = log.iter().map(|served| served.arrival).min().unwrap_or(0);
-    let within = |served: &&Served| ((served.arrival - first) as f64) < seconds * 1e9;
-    let mut log: Vec<Served> = log.iter().filter(within).copied().collect();
+    let within = |served: &&LogEntry| ((served.arrival - first) as f64) < seconds * 1e9;
+    let mut log: Vec<LogEntry> = log.iter().filter(within).copied().collect();
     log.sort_by_key(|served| served.start);
     let mut received: Vec<u64> = log.iter().map(|served| served.received).collect();
     received.sort_unstable();
@@ -118,7 +119,7 @@ pub fn costs(log: &[Served], seconds: f64) -> Vec<Cost> {
     log.iter().map(|served| served.cost(receiving)).collect()
 }
 
-/// The response times of the operations that are due in a window, sorted, in seconds. `None` without any cost in the log.
+/// Returns the sorted response times of the operations that are due in a window, in seconds. `None` if there are no costs.
 pub fn responses(load: Load, window: Window, queue: Queue, costs: &[Cost]) -> Option<Vec<f64>> {
     if costs.is_empty() {
         return None;
@@ -127,7 +128,7 @@ pub fn responses(load: Load, window: Window, queue: Queue, costs: &[Cost]) -> Op
     let mut next = costs.iter().copied().cycle();
     let mut coming = first_requests(load, window, &mut next);
     let (mut times, mut begun) = (Vec::new(), coming.len());
-    // More requests of slots than the log has would be made up.
+    // The log limits the requests of slots: more would be invented.
     while let Some(Reverse(Request { asks: Instant(asks), due, cost })) = coming.pop() {
         let end = server.serve(asks, cost.work) + cost.after;
         if due >= window.warmup {
@@ -142,7 +143,7 @@ pub fn responses(load: Load, window: Window, queue: Queue, costs: &[Cost]) -> Op
     Some(times)
 }
 
-/// The requests that wait for no other: all of a schedule, one of each slot.
+/// Returns the requests that do not depend on others: all of a schedule, or one of each slot.
 fn first_requests(load: Load, window: Window, costs: impl Iterator<Item = Cost>) -> BinaryHeap<Reverse<Request>> {
     let (count, gap) = match load {
         Load::Open(rate) => ((rate * window.end).round() as u64, 1.0 / rate),
@@ -152,7 +153,7 @@ fn first_requests(load: Load, window: Window, costs: impl Iterator<Item = Cost>)
     requests.collect()
 }
 
-/// A request on its way to the server, in the order in which they ask for a place.
+/// A request on its way to the server, ordered by the time at which it asks for a place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Request {
     asks: Instant,
@@ -180,14 +181,15 @@ impl Ord for Request {
     }
 }
 
-/// A server that takes requests in the order of their arrival.
+/// A simulated server that serves requests in the order of their arrival.
 struct Server {
     queue: Queue,
-    /// When each of the servers is free again.
+    /// Times at which the busy places become free.
     free: BinaryHeap<Reverse<Instant>>,
 }
 
 impl Server {
+    /// Serves a request and returns the end of its work.
     fn serve(&mut self, arrival: f64, work: f64) -> f64 {
         let mut start = arrival;
         if self.queue.servers.is_some_and(|servers| self.free.len() >= servers.max(1)) {
@@ -201,6 +203,7 @@ impl Server {
         end
     }
 
+    /// Returns the end of the pause for a time within it, or else the time itself.
     fn released(&self, at: f64) -> f64 {
         match self.queue.stall {
             Some((from, until)) if (from..until).contains(&at) => until,
@@ -209,7 +212,7 @@ impl Server {
     }
 }
 
-/// Seconds, in order.
+/// Time in seconds, with a total order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Instant(f64);
 
@@ -227,15 +230,15 @@ impl Ord for Instant {
     }
 }
 
-/// The values that a share `q` of sorted values does not exceed, give or take one operation.
+/// Returns the values one operation below and above the quantile `q` of sorted values.
 pub fn quantile(sorted: &[f64], q: f64) -> Option<(f64, f64)> {
     let last = sorted.len().checked_sub(1)?;
     let index = ((q * sorted.len() as f64).ceil() as usize).saturating_sub(1).min(last);
     Some((sorted[index.saturating_sub(1)], sorted[(index + 1).min(last)]))
 }
 
-/// Whether a printed percentile, with its interval, misses the truth, which lies between two values. All in seconds.
-pub fn is_off(low: f64, high: f64, truth: (f64, f64)) -> bool {
+/// Returns whether the interval of a printed percentile misses the true value, which lies between two values. All in seconds.
+pub fn is_wrong(low: f64, high: f64, truth: (f64, f64)) -> bool {
     let tolerance = |truth: f64| TOLERANCE_SECONDS.max(TOLERANCE_SHARE * truth);
     truth.1 < low - tolerance(truth.1) || truth.0 > high + tolerance(truth.0)
 }
@@ -262,15 +265,15 @@ mod tests {
     }
 
     #[test]
-    fn a_server_for_all_adds_nothing_to_its_work() {
+    fn a_server_without_limit_has_no_queue() {
         let all = Queue::default();
         let times = times(Load::Open(100.0), 1.0, all, &[work(0.01)]);
         assert!(times.len() == 100 && times.iter().all(|time| (time - 0.01).abs() < 1e-9), "{times:?}");
     }
 
     #[test]
-    fn an_overloaded_server_queues_without_end() {
-        // 200 a second at one server of 10 ms: the backlog grows by half of the load.
+    fn the_queue_of_an_overloaded_server_grows() {
+        // 200/s at one place with 10 ms of work: half of the load adds to the backlog.
         let one = Queue { servers: Some(1), stall: None };
         let times = times(Load::Open(200.0), 2.0, one, &[work(0.01)]);
         assert_eq!(times.len(), 400);
@@ -280,22 +283,22 @@ mod tests {
     }
 
     #[test]
-    fn what_occupies_no_place_is_added_once() {
+    fn time_outside_the_place_delays_only_its_own_request() {
         // A place is busy for 4 ms of every 5 ms: nothing queues, though each request takes 9 ms.
         let (one, cost) = (Queue { servers: Some(1), stall: None }, Cost { before: 0.002, work: 0.004, after: 0.003 });
         let open = times(Load::Open(200.0), 1.0, one, &[cost]);
         assert!(open.len() == 200 && open.iter().all(|time| (time - 0.009).abs() < 1e-9), "{open:?}");
-        // A slot does wait for all of it.
+        // A slot waits for all of it.
         let closed = times(Load::Closed(1), 0.9, one, &[cost; 1_000]);
         assert!(closed.len().abs_diff(100) <= 1 && closed.iter().all(|time| (time - 0.009).abs() < 1e-9));
-        // One that is late does not hold up those that are there.
+        // A late request does not delay those that are there.
         let late = Cost { before: 0.1, ..work(0.001) };
         let mixed = times(Load::Open(100.0), 0.1, one, &[late, work(0.001)]);
         assert!(mixed[..5].iter().all(|time| (time - 0.001).abs() < 1e-9), "{mixed:?}");
     }
 
     #[test]
-    fn a_warmup_leaves_its_backlog_behind() {
+    fn the_warmup_leaves_its_backlog() {
         let one = Queue { servers: Some(1), stall: None };
         let late = Window { warmup: 1.0, end: 2.0 };
         let open = responses(Load::Open(200.0), late, one, &[work(0.01)]).unwrap();
@@ -305,29 +308,29 @@ mod tests {
     }
 
     #[test]
-    fn slots_wait_for_each_other_at_few_servers() {
+    fn slots_queue_for_few_places() {
         let two = Queue { servers: Some(2), stall: None };
         let costs = vec![work(0.01); 100_000];
         let times = times(Load::Closed(8), 1.0, two, &costs);
-        // 200 a second, and the 8 of the end.
+        // 200/s, and the 8 that are in flight at the end.
         assert!((199..=209).contains(&times.len()), "{}", times.len());
         assert!((middle(&times, 0.5) - 0.04).abs() < 1e-9);
-        // Those of the log are all there are.
+        // The log limits the number of requests.
         assert_eq!(responses(Load::Closed(8), until(1.0), two, &[work(0.01); 20]).unwrap().len(), 20);
     }
 
     #[test]
-    fn a_stall_holds_what_falls_into_it() {
+    fn a_pause_delays_the_requests_within_it() {
         let queue = Queue { servers: None, stall: Some((1.0, 2.0)) };
         let times = times(Load::Open(1_000.0), 10.0, queue, &[work(0.0)]);
-        // A tenth waits, evenly up to 1 s.
+        // A tenth of the requests waits, uniformly up to 1 s.
         assert!((middle(&times, 0.99) - 0.9).abs() < 2e-3);
         assert!(middle(&times, 0.89) < 1e-9);
     }
 
     #[test]
-    fn costs_leave_out_planned_stops_and_slow_senders() {
-        let line = |text| Served::parse(text).unwrap();
+    fn costs_exclude_planned_pauses_and_slow_senders() {
+        let line = |text| LogEntry::parse(text).unwrap();
         let log = [
             line("5 3 20 30 130 140 40"),
             line("0 900 904 910 920 920 0"),
@@ -335,45 +338,45 @@ mod tests {
             line("1000 2 5 9 19 19 0"),
         ];
         let costs = costs(&log, 999e-9);
-        // In the order of their starts, without the last, which came too late; the tenth percentile of receiving is 2 ns.
+        // In the order of their starts, without the last entry, which is too late. The tenth percentile of receiving is 2 ns.
         let wanted = [(5.0, 10.0, 0.0), (14.0, 60.0, 10.0), (6.0, 10.0, 0.0)];
         assert_eq!(costs.len(), wanted.len());
         for (got, (before, work, after)) in costs.iter().zip(wanted) {
             let near = |got: f64, nanos: f64| (got * 1e9 - nanos).abs() < 1e-6;
             assert!(near(got.before, before) && near(got.work, work) && near(got.after, after), "{costs:?}");
         }
-        assert_eq!(Served::parse("1 2 3 4 5 6"), None);
+        assert_eq!(LogEntry::parse("1 2 3 4 5 6"), None);
         assert_eq!(responses(Load::Open(1.0), until(1.0), Queue::default(), &[]), None);
     }
 
     #[test]
-    fn the_least_late_request_tells_when_a_schedule_began() {
-        let served = |arrival| Served { arrival, received: 0, asked: 0, start: 0, end: 0, left: 0, held: 0 };
+    fn the_request_with_the_least_lateness_tells_when_the_schedule_began() {
+        let served = |arrival| LogEntry { arrival, received: 0, asked: 0, start: 0, end: 0, left: 0, held: 0 };
         // Due at 0, 10, 20 and 30 ms of a schedule that began at 100 ms, with 25, 17, 7 and 1 ms of delay.
         let log = [125, 127, 127, 131].map(|ms| served(ms * 1_000_000));
         assert!((first_lateness(&log, 100.0) - 0.024).abs() < 1e-9, "{}", first_lateness(&log, 100.0));
-        // One is missing.
+        // The first request is missing.
         assert!((first_lateness(&log[1..], 100.0) - 0.016).abs() < 1e-9);
         assert_eq!(first_lateness(&[], 100.0), 0.0);
     }
 
     #[test]
-    fn percentiles_have_a_tolerance_and_their_interval() {
-        let off = |low, high, truth| is_off(low, high, (truth, truth));
-        assert!(!off(1.0, 1.0, 1.09) && off(1.0, 1.0, 1.2) && off(1.0, 1.0, 0.8));
-        assert!(!off(0.0001, 0.0001, 0.0002) && off(0.0001, 0.0001, 0.0004));
-        assert!(!off(0.5, 2.0, 1.0) && off(0.5, 2.0, 3.0));
-        // Nothing is known of its lower end.
-        assert!(!off(0.0, 2.0, 0.0) && !off(0.0, 2.0, 2.1) && off(0.0, 2.0, 2.5));
+    fn a_percentile_has_a_tolerance_and_an_interval() {
+        let wrong = |low, high, truth| is_wrong(low, high, (truth, truth));
+        assert!(!wrong(1.0, 1.0, 1.09) && wrong(1.0, 1.0, 1.2) && wrong(1.0, 1.0, 0.8));
+        assert!(!wrong(0.0001, 0.0001, 0.0002) && wrong(0.0001, 0.0001, 0.0004));
+        assert!(!wrong(0.5, 2.0, 1.0) && wrong(0.5, 2.0, 3.0));
+        // The lower end is unknown.
+        assert!(!wrong(0.0, 2.0, 0.0) && !wrong(0.0, 2.0, 2.1) && wrong(0.0, 2.0, 2.5));
     }
 
     #[test]
-    fn one_operation_may_lie_on_either_side_of_an_edge() {
+    fn one_operation_may_be_on_either_side_of_an_edge() {
         let sorted: Vec<f64> = (0..100).map(|number| if number < 90 { 0.005 } else { 0.7 }).collect();
         assert_eq!(quantile(&sorted, 0.9), Some((0.005, 0.7)));
         let edge = quantile(&sorted, 0.9).unwrap();
-        assert!(!is_off(0.005, 0.005, edge) && !is_off(0.7, 0.7, edge) && is_off(0.001, 0.002, edge));
-        // Two operations away it decides nothing.
+        assert!(!is_wrong(0.005, 0.005, edge) && !is_wrong(0.7, 0.7, edge) && is_wrong(0.001, 0.002, edge));
+        // Two operations further, the edge does not matter.
         assert_eq!(quantile(&sorted, 0.88), Some((0.005, 0.005)));
         assert_eq!((quantile(&[], 0.5), quantile(&[1.0], 0.5)), (None, Some((1.0, 1.0))));
     }

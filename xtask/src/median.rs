@@ -1,22 +1,22 @@
-//! The median of a few ratios and its interval, by order statistics: nothing is assumed of the distribution but that the
-//! pairs are independent draws from it (H. A. David and H. N. Nagaraja, "Order Statistics", 3rd ed. 2003, §7.1).
+//! The median of a few values and its confidence interval from order statistics. The only assumption is that the values are independent
+//! draws from one distribution (H. A. David and H. N. Nagaraja, "Order Statistics", 3rd ed. 2003, §7.1).
 
-/// Pairs below which no interval is given (docs/measurement.md).
+/// Fewest values with an interval (docs/measurement.md).
 pub const PAIRS_MIN: usize = 12;
 
-/// The share of repetitions in which an interval must hold the true median, at least.
+/// Lowest probability that an interval contains the true median.
 const CONFIDENCE: f64 = 0.95;
 
-/// Two observations, between which the true median lies.
+/// Confidence interval of a median. Both ends are observed values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Its lower end.
+    /// Lower end.
     pub low: f64,
-    /// Its upper end.
+    /// Upper end.
     pub high: f64,
 }
 
-/// The middle value, or the mean of the two in the middle; `None` without values. Values are finite.
+/// Returns the middle value, or the mean of the two in the middle; `None` without values. Values are finite.
 pub fn median(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let half = sorted.len() / 2;
@@ -27,7 +27,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// The interval that holds the true median with a probability of at least 95 %; `None` below [`PAIRS_MIN`] values.
+/// Returns an interval that contains the true median with a probability of at least 95 %; `None` below [`PAIRS_MIN`] values.
 pub fn median_interval(values: &[f64]) -> Option<Interval> {
     if values.len() < PAIRS_MIN {
         return None;
@@ -37,8 +37,8 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
     Some(Interval { low: sorted[rank - 1], high: sorted[sorted.len() - rank] })
 }
 
-/// The largest k for which the k-th smallest and the k-th largest of `count` values enclose the true median with enough
-/// confidence: 1 − 2·P(B < k) ≥ 0.95, where B, the number of values below it, is binomial(count, ½). `None` below 6 values.
+/// Returns the largest k for which the k-th smallest and the k-th largest of `count` values enclose the true median with enough
+/// confidence: 1 − 2·P(B < k) ≥ 0.95, where the number B of values below the median is binomial(count, ½). `None` below 6 values.
 fn interval_rank(count: usize) -> Option<usize> {
     let mut probability = 0.5_f64.powi(i32::try_from(count).ok()?);
     let mut below = 0.0;
@@ -63,9 +63,9 @@ fn sorted(values: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::Shuffler;
+    use crate::shuffle::Shuffler;
 
-    /// P(at most `most` of `count` values lie below the true median), by counting all cases.
+    /// Returns P(at most `most` of `count` values lie below the true median), by counting all cases.
     fn below_at_most(count: u32, most: u32) -> f64 {
         let cases = (0..1_u32 << count).filter(|below| below.count_ones() <= most).count();
         cases as f64 / 2_f64.powi(count as i32)
@@ -82,15 +82,15 @@ mod tests {
 
     #[test]
     fn ranks_agree_with_published_tables() {
-        // As in any table of the interval of the sign test at 95 %.
+        // Any table of the 95 % interval of the sign test has these ranks.
         for (count, rank) in [(5, None), (6, Some(1)), (12, Some(3)), (15, Some(4)), (20, Some(6)), (25, Some(8))] {
             assert_eq!(interval_rank(count), rank, "{count} values");
         }
     }
 
-    /// A value lies strictly inside exactly when the two-sided sign test at 5 % does not refuse it as the median.
+    /// A value lies strictly inside the interval exactly if the two-sided sign test at 5 % does not reject it as the median.
     #[test]
-    fn the_interval_is_what_the_sign_test_leaves() {
+    fn the_interval_agrees_with_the_sign_test() {
         let mut shuffler = Shuffler::new(7);
         for count in PAIRS_MIN as u32..=16 {
             let mut values: Vec<f64> = (0..count).map(|index| f64::from(index).powf(1.3)).collect();
@@ -107,22 +107,22 @@ mod tests {
     }
 
     #[test]
-    fn intervals_hold_the_true_median_as_often_as_they_say() {
+    fn intervals_contain_the_true_median_as_often_as_stated() {
         let mut shuffler = Shuffler::new(11);
-        let mut held = 0;
+        let mut covered = 0;
         for _ in 0..4_000 {
             // An exponential distribution: skewed, with its median at ln 2.
             let values: Vec<f64> = (0..PAIRS_MIN).map(|_| -(1.0 - shuffler.unit()).ln()).collect();
             let interval = median_interval(&values).unwrap();
-            held += i32::from(interval.low <= std::f64::consts::LN_2 && std::f64::consts::LN_2 <= interval.high);
+            covered += i32::from(interval.low <= std::f64::consts::LN_2 && std::f64::consts::LN_2 <= interval.high);
         }
         // Exactly 96.14 % with 12 values; the tolerance is four standard errors.
-        let share = f64::from(held) / 4_000.0;
+        let share = f64::from(covered) / 4_000.0;
         assert!((share - 0.9614).abs() < 0.0125, "{share}, seed 11");
     }
 
     #[test]
-    fn medians_of_few_values() {
+    fn medians_of_few_values_are_exact() {
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[3.0]), Some(3.0));
         assert_eq!(median(&[4.0, 1.0]), Some(2.5));

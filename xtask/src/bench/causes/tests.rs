@@ -1,22 +1,31 @@
-//! A small version of the whole: one row against the Go server, with a shell script in the place of the program.
+//! Tests of the whole benchmark: one cause at the Go server, with a shell script in place of the program.
 
-use super::*;
+use super::cause::Cause;
+use super::confusion_matrix::JudgedRun;
+use super::report::ResultWord;
+use super::seed_of;
+use super::trial::{TestBed, Trial, arguments};
+use crate::console;
+use clap::ValueEnum;
+use serde_json::json;
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-/// Whether `go` is there. Where it is absent the test is skipped, or fails where `REQUIRE_PEERS=1`.
+/// Returns whether Go is installed. Without it the test is skipped, or fails if `REQUIRE_PEERS=1`.
 fn has_go() -> bool {
     let found = Command::new("go").arg("version").output().is_ok();
     let required = std::env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1");
     assert!(found || !required, "go is not installed, and REQUIRE_PEERS=1");
     if !found {
-        say::note("skipped: go is not installed");
+        console::note("skipped: go is not installed");
     }
     found
 }
 
-/// A program that sends a few requests with a shell's means and prints a report with these percentiles.
-fn stand_in(directory: &Path, limit: &str, p50_nanos: u64) -> PathBuf {
+/// Writes a shell script that sends three requests and prints a report with this limit and median.
+fn fake_program(directory: &Path, limit: &str, p50_nanos: u64) -> PathBuf {
     let report = json!({"limited_by": limit, "operations": {"offered": 3, "ok": 3}, "asked": {"model": "open"},
         "times": {"response": {"quantiles": [{"q": 0.5, "nanos": p50_nanos}]}}});
     let script = format!(
@@ -31,7 +40,7 @@ done
 echo '{report}'
 "
     );
-    let path = directory.join("stand-in");
+    let path = directory.join("fake-program");
     fs::write(&path, script).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
@@ -47,12 +56,13 @@ fn a_run_is_judged_by_the_log_of_the_target() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    // A service takes 20 ms and what timers add; a busy machine may add more.
+    // A request takes 20 ms plus the delay of timers; a busy machine adds more, so one of five runs is enough.
     for (limit, p50_nanos, right, spoiled) in [("rate", 21_000_000, true, false), ("target", 5_000_000, false, true)] {
-        let bench = Bench::new(stand_in(directory.path(), limit, p50_nanos)).unwrap();
-        let tries = (0..5).map(|_| bench.carry_out(trial()).unwrap().judged());
-        let wanted = |run: &Judged| run.named_right == right && run.spoiled == Some(spoiled) && run.word == Word::Pass;
-        let runs: Vec<Judged> = tries.collect();
+        let bed = TestBed::new(fake_program(directory.path(), limit, p50_nanos)).unwrap();
+        let tries = (0..5).map(|_| bed.run(trial()).unwrap().judge());
+        let wanted =
+            |run: &JudgedRun| run.named_right == right && run.spoiled == Some(spoiled) && run.word == ResultWord::Pass;
+        let runs: Vec<JudgedRun> = tries.collect();
         assert!(runs.iter().any(wanted), "{runs:?}");
     }
 }
@@ -67,17 +77,17 @@ fn seeds_differ_and_fit_the_target() {
 
 #[test]
 fn command_lines_follow_the_variant() {
-    let words = |cause: Cause, repeat| {
-        words(Trial { cause, variant: cause.variant(repeat), seconds: 5, seed: 1 }, "URL").join(" ")
+    let line = |cause: Cause, repeat| {
+        arguments(Trial { cause, variant: cause.variant(repeat), seconds: 5, seed: 1 }, "URL").join(" ")
     };
-    assert_eq!(words(Cause::TargetQueue, 0), "get --json --quiet --insecure -d 5s --warmup=1s -R 380 URL");
-    assert_eq!(words(Cause::TargetQueue, 1), "get --json --quiet --insecure -d 5s --warmup=1s --probe=1s -c 16 URL");
-    assert_eq!(words(Cause::OneLevel, 1), "get --json --quiet --insecure -d 5s --warmup=1s -c 8 URL");
+    assert_eq!(line(Cause::TargetQueue, 0), "get --json --quiet --insecure -d 5s --warmup=1s -R 380 URL");
+    assert_eq!(line(Cause::TargetQueue, 1), "get --json --quiet --insecure -d 5s --warmup=1s --probe=1s -c 16 URL");
+    assert_eq!(line(Cause::OneLevel, 1), "get --json --quiet --insecure -d 5s --warmup=1s -c 8 URL");
     assert_eq!(
-        words(Cause::TargetQueue, 2),
+        line(Cause::TargetQueue, 2),
         "put --json --quiet --insecure -d 5s --warmup=1s -R 380 --http2 --streams=1 --count 1000 --size 1024 URL"
     );
-    assert!(words(Cause::ClientSignedUpload, 0).ends_with("--payload signed s3://bucket/objects URL"));
-    let ports = words(Cause::Ports, 0);
+    assert!(line(Cause::ClientSignedUpload, 0).ends_with("--payload signed s3://bucket/objects URL"));
+    let ports = line(Cause::Ports, 0);
     assert!(ports.contains("--no-keepalive") && !ports.contains("--warmup"), "{ports}");
 }

@@ -1,10 +1,10 @@
-//! The load testers that are compared, and the command line with which each does a kind of work.
+//! The load testers that are compared, and their command lines.
 //!
-//! Each is asked for the same with the flags that its own documentation names for it, and without anything that would
-//! make it dearer: one thread, no live display, no kept bodies where that can be turned off.
+//! Each gets the same workload through the flags that its documentation names, and nothing that would raise its cost: one thread, no live
+//! display, and discarded bodies where there is a flag for it.
 
-use crate::failure::{Result, While};
-use crate::work::Work;
+use super::workload::Workload;
+use crate::failure::{Context, Result};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 /// A load tester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
-    /// Ours.
+    /// Plimsoll.
     Plimsoll,
     /// <https://github.com/wg/wrk>
     Wrk,
@@ -21,7 +21,7 @@ pub enum Client {
     Ab,
     /// <https://github.com/rakyll/hey>
     Hey,
-    /// Of nghttp2, with `--h1` but for HTTP/2.
+    /// Part of nghttp2; with `--h1` unless the workload uses HTTP/2.
     H2load,
     /// <https://github.com/hatoo/oha>
     Oha,
@@ -31,34 +31,34 @@ pub enum Client {
     K6,
 }
 
-/// All but ours.
+/// All load testers except Plimsoll.
 pub const PEERS: [Client; 7] =
     [Client::Wrk, Client::Ab, Client::Hey, Client::H2load, Client::Oha, Client::Bombardier, Client::K6];
 
-/// A load tester that this machine has.
+/// A load tester on this machine.
 #[derive(Clone, Debug)]
 pub struct Installed {
-    /// Which one.
+    /// The load tester.
     pub client: Client,
-    /// Where.
+    /// Path of its program.
     pub path: PathBuf,
 }
 
-/// What a client is asked to do.
+/// A run that a client has to make.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
-    /// The kind of work.
-    pub work: Work,
-    /// From where.
+    /// The workload.
+    pub work: Workload,
+    /// URL of the file.
     pub url: &'a str,
-    /// For how long.
+    /// Duration, in seconds.
     pub seconds: u64,
-    /// The working directory, for files that a client needs.
+    /// Working directory, for files that a client needs.
     pub directory: &'a Path,
 }
 
 impl Client {
-    /// Its name, which is that of its program.
+    /// Returns the name of its program.
     pub fn name(self) -> &'static str {
         match self {
             Self::Plimsoll => "plimsoll",
@@ -72,19 +72,19 @@ impl Client {
         }
     }
 
-    /// Where it lies on PATH.
+    /// Looks for it on PATH.
     pub fn find(self) -> Option<Installed> {
         let directories = std::env::var_os("PATH")?;
         let mut candidates = std::env::split_paths(&directories).map(|directory| directory.join(self.name()));
         candidates.find(|path| path.is_file()).map(|path| Installed { client: self, path })
     }
 
-    /// Why it is left out of a kind of work.
-    pub fn left_out_of(self, work: Work) -> Option<&'static str> {
+    /// Returns why it is left out of a workload, or `None` if it takes part.
+    pub fn exclusion(self, work: Workload) -> Option<&'static str> {
         match (self, work) {
-            (Self::Bombardier, Work::Large) => Some("it holds whole bodies in memory: 8 GiB here"),
+            (Self::Bombardier, Workload::Large) => Some("it keeps whole bodies in memory, here 8 GiB"),
             (Self::Plimsoll | Self::H2load, _) => None,
-            (_, work) if work.is_http2() => Some("h2load is the one for HTTP/2"),
+            (_, work) if work.is_http2() => Some("HTTP/2 is compared with h2load only"),
             _ => None,
         }
     }
@@ -95,7 +95,7 @@ impl Client {
             Self::Ab => Some("-V"),
             Self::K6 => Some("version"),
             Self::Plimsoll | Self::H2load | Self::Oha | Self::Bombardier => Some("--version"),
-            // It can not tell.
+            // It has no such flag.
             Self::Hey => None,
         }
     }
@@ -103,7 +103,7 @@ impl Client {
     fn words(self, task: &Task) -> Vec<String> {
         let (c, d) = (task.work.concurrency().to_string(), task.seconds.to_string());
         let text = match self {
-            // Anything but 100 % of success is exit code 1, which is shown.
+            // A single failure makes the exit code 1, which the table shows.
             Self::Plimsoll if task.work.is_http2() => {
                 format!("get --http2 -c {c} -d {d}s --print none --success 100")
             }
@@ -119,10 +119,10 @@ impl Client {
         };
         let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
         words.extend(self.range(task.work));
-        words.extend(self.careless(task.work).map(str::to_owned));
+        words.extend(self.insecure_flag(task.work).map(str::to_owned));
         match self {
-            Self::Plimsoll if task.work == Work::Verified100m => {
-                // The dataset is named by where it lies; its only object is what the others ask for.
+            Self::Plimsoll if task.work == Workload::Verified100m => {
+                // A dataset is named by its directory. Its only object is the file that the others request.
                 let dataset = task.url.trim_end_matches(task.work.file().name());
                 words.extend(["--verify", "--count", "1", "--size", "100MiB", dataset].map(str::to_owned));
             }
@@ -132,8 +132,8 @@ impl Client {
         words
     }
 
-    /// What lets it take a certificate that nobody has signed, where that has to be said.
-    fn careless(self, work: Work) -> Option<&'static str> {
+    /// Returns the flag to accept a self-signed certificate, if the client needs one.
+    fn insecure_flag(self, work: Workload) -> Option<&'static str> {
         match self {
             Self::Plimsoll | Self::Oha if work.is_secure() => Some("--insecure"),
             Self::Bombardier if work.is_secure() => Some("-k"),
@@ -141,7 +141,7 @@ impl Client {
         }
     }
 
-    fn range(self, work: Work) -> Vec<String> {
+    fn range(self, work: Workload) -> Vec<String> {
         let words: &[&str] = match self {
             _ if !work.is_ranged() => &[],
             Self::Plimsoll => &["--range", "1MiB"],
@@ -161,7 +161,7 @@ export default function () { http.get(__ENV.U, p); }
 ";
 
 impl Installed {
-    /// The command that does a task; its output is thrown away.
+    /// Returns the command of a task, without output.
     pub fn command(&self, task: &Task) -> Result<Command> {
         if self.client == Client::K6 {
             fs::write(task.directory.join(K6_FILE), K6_SCRIPT).cannot("write a script for k6")?;
@@ -172,17 +172,17 @@ impl Installed {
         Ok(command)
     }
 
-    /// What it says of its version, or what the package system says.
+    /// Returns the version that the program or else the package manager prints.
     pub fn version(&self) -> String {
-        let said = match self.client.version_flag() {
+        let version = match self.client.version_flag() {
             Some(flag) => first_line(&self.path.clone().into_os_string(), &[flag]),
             None => first_line(&"dpkg-query".into(), &["-W", "-f", "${Version} (Debian)", self.client.name()]),
         };
-        said.unwrap_or_else(|| "version unknown".into())
+        version.unwrap_or_else(|| "version unknown".into())
     }
 }
 
-/// Some print their version as an error.
+/// Returns the first line of a program's output. Some programs print their version to standard error.
 fn first_line(program: &OsString, words: &[&str]) -> Option<String> {
     let output = Command::new(program).args(words).stdin(Stdio::null()).output().ok()?;
     let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
@@ -196,41 +196,43 @@ fn first_line(program: &OsString, words: &[&str]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn task(work: Work) -> Task<'static> {
+    fn task(work: Workload) -> Task<'static> {
         Task { work, url: "http://h/1", seconds: 2, directory: Path::new("/") }
     }
 
-    fn words(client: Client, work: Work) -> String {
+    fn words(client: Client, work: Workload) -> String {
         client.words(&task(work)).join(" ")
     }
 
     #[test]
-    fn command_lines_are_those_of_the_goals() {
-        assert_eq!(words(Client::Wrk, Work::Small64), "-t1 -c64 -d2s --timeout 60s http://h/1");
+    fn command_lines_are_as_documented() {
+        assert_eq!(words(Client::Wrk, Workload::Small64), "-t1 -c64 -d2s --timeout 60s http://h/1");
         assert_eq!(
-            words(Client::Plimsoll, Work::Range1000),
+            words(Client::Plimsoll, Workload::Range1000),
             "get -c 1000 -d 2s --print none --success 100 --range 1MiB http://h/1"
         );
-        assert_eq!(words(Client::Hey, Work::Range1000), "-z 2s -c 1000 -t 0 -H Range: bytes=0-1048575 http://h/1");
+        assert_eq!(words(Client::Hey, Workload::Range1000), "-z 2s -c 1000 -t 0 -H Range: bytes=0-1048575 http://h/1");
         assert_eq!(
-            words(Client::K6, Work::Range1000),
+            words(Client::K6, Workload::Range1000),
             "run --quiet --vus 1000 --duration 2s -e R=bytes=0-1048575 -e U=http://h/1 get.js"
         );
-        assert_eq!(words(Client::H2load, Work::TlsSmall64), "--h1 -t1 -c 64 -m1 -D 2 http://h/1");
-        assert!(words(Client::Plimsoll, Work::TlsSmall64).contains("--insecure"));
-        assert_eq!(words(Client::H2load, Work::Http2Small64), "-t1 -c 1 -m 64 -D 2 http://h/1");
-        let object = Work::Verified100m.file().name();
-        let verified = Task { url: &format!("http://h/{object}"), ..task(Work::Verified100m) };
+        assert_eq!(words(Client::H2load, Workload::TlsSmall64), "--h1 -t1 -c 64 -m1 -D 2 http://h/1");
+        assert!(words(Client::Plimsoll, Workload::TlsSmall64).contains("--insecure"));
+        assert_eq!(words(Client::H2load, Workload::Http2Small64), "-t1 -c 1 -m 64 -D 2 http://h/1");
+        let object = Workload::Verified100m.file().name();
+        let verified = Task { url: &format!("http://h/{object}"), ..task(Workload::Verified100m) };
         let ours = "get -c 8 -d 2s --print none --success 100 --verify --count 1 --size 100MiB http://h/";
         assert_eq!(Client::Plimsoll.words(&verified).join(" "), ours);
         let ours = "get --http2 -c 64 -d 2s --print none --success 100 --insecure http://h/1";
-        assert_eq!(words(Client::Plimsoll, Work::Http2Small64), ours);
+        assert_eq!(words(Client::Plimsoll, Workload::Http2Small64), ours);
     }
 
     #[test]
-    fn every_client_is_told_where_to_go_and_how_much() {
+    fn every_command_line_has_url_concurrency_and_range() {
         for client in PEERS.into_iter().chain([Client::Plimsoll]) {
-            for work in [Work::Small64, Work::Small1000, Work::Large, Work::Large100m, Work::Range1000] {
+            for work in
+                [Workload::Small64, Workload::Small1000, Workload::Large, Workload::Large100m, Workload::Range1000]
+            {
                 let words = words(client, work);
                 assert!(words.contains("http://h/1"), "{words}");
                 assert!(words.contains(&work.concurrency().to_string()), "{words}");

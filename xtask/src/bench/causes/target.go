@@ -1,9 +1,9 @@
-// The server of `cargo xtask bench verdict`: slow in a way that was planned, with a log of what it did to each request.
+// The target of `cargo xtask bench causes`: a server that is slow as planned and logs the times of each request.
 //
-// It shares no code with Plimsoll. TLS and HTTP/2 are those of net/http. All instants are nanoseconds of one monotonic clock.
+// It shares no code with Plimsoll. TLS and HTTP/2 are those of net/http. All times are nanoseconds of one monotonic clock.
 //
-// A request arrives when the kernel has its bytes, and is over when the kernel has the response: what the server takes in between,
-// other than the work that was planned, is latency of the target. See conn.
+// A request arrives when the kernel has its bytes, and ends when the kernel has taken the response. The time in between, other than the
+// planned work, is latency of the target. See conn.
 package main
 
 import (
@@ -31,33 +31,33 @@ var (
 	address     = flag.String("listen", "127.0.0.1", "address to listen on, with free ports")
 	certificate = flag.String("cert", "", "certificate of the TLS port")
 	key         = flag.String("key", "", "key of the TLS port")
-	logFile     = flag.String("log", "", "where the log is written at the end")
-	servers     = flag.Int("servers", 0, "requests that are served at once; 0: all")
+	logFile     = flag.String("log", "", "file for the log, written at the end")
+	servers     = flag.Int("servers", 0, "requests served at the same time; 0: no limit")
 	service     = flag.Duration("service", 0, "service time, or its mean")
-	exponential = flag.Bool("exponential", false, "service times are exponential")
-	rate        = flag.Int64("rate", 0, "bytes per second, shared by all requests one after the other; 0: no cap")
+	exponential = flag.Bool("exponential", false, "exponentially distributed service times")
+	rate        = flag.Int64("rate", 0, "bytes per second, shared by all requests; 0: no limit")
 	size        = flag.Int("size", 1024, "bytes of a response body")
-	stallAt     = flag.Duration("stall-at", 0, "when the server stops, from the first request")
-	stallFor    = flag.Duration("stall-for", 0, "for how long")
-	seed        = flag.Int64("seed", 1, "of service times")
+	stallAt     = flag.Duration("stall-at", 0, "start of the pause after the first request")
+	stallFor    = flag.Duration("stall-for", 0, "duration of the pause")
+	seed        = flag.Int64("seed", 1, "seed of the service times")
 )
 
-// What happened to one request.
+// The times of one request.
 type entry struct {
-	arrival  int64 // the kernel had the head of the request
+	arrival  int64 // the kernel had the request's header
 	received int64 // how much later it had the body
-	asked    int64 // the handler had the request, and asked for one of the places
-	start    int64 // it had a place: then, or when one became free
-	end      int64 // the work was done, and the place free again
-	left     int64 // the kernel had the response
-	held     int64 // for how long a planned stop held it, from start to end
+	asked    int64 // the handler had the request and asked for a place
+	start    int64 // it got a place
+	end      int64 // the work was done and the place was free again
+	left     int64 // the kernel had taken the response
+	held     int64 // part of the time from start to end in which the server was paused as planned
 }
 
 type server struct {
 	epoch time.Time
-	// The clock of the kernel's timestamps less that of the log.
+	// The offset of the kernel's timestamps to the clock of the log.
 	offset atomic.Int64
-	// A place for each request that is served at once. Each holds the time since when it has been free.
+	// The free places, one for each request that can be served at the same time, with the time since when each is free.
 	places chan int64
 	body   []byte
 	timers sync.Pool
@@ -70,7 +70,7 @@ type server struct {
 
 func (s *server) now() int64 { return int64(time.Since(s.epoch)) }
 
-// Notes when the first request came, and returns it.
+// Returns the time of the first request, and sets it at the first call.
 func (s *server) firstArrival(now int64) int64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -80,7 +80,7 @@ func (s *server) firstArrival(now int64) int64 {
 	return s.first
 }
 
-// Sleeps with a timer of the kernel: those of Go are up to a millisecond late, which is too much for short services.
+// Sleeps with a timer of the kernel. Go's timers are up to a millisecond late, which is too much for short service times.
 func (s *server) sleep(length time.Duration) {
 	if length <= 0 {
 		return
@@ -96,7 +96,7 @@ func (s *server) sleep(length time.Duration) {
 	s.timers.Put(timer)
 }
 
-// A timer that is read like a file, so that waiting for it holds up no thread. Nil where there is none.
+// Creates a timer that is read like a file, so that waiting for it blocks no thread. Returns nil without timers.
 func newTimer() *os.File {
 	const monotonic, flags = 1, syscall.O_NONBLOCK | syscall.O_CLOEXEC
 	fd, _, failed := syscall.Syscall(syscall.SYS_TIMERFD_CREATE, monotonic, flags, 0)
@@ -106,7 +106,7 @@ func newTimer() *os.File {
 	return os.NewFile(fd, "timer")
 }
 
-// Whether the time has passed.
+// Sets the timer and waits for it. Returns whether the time has passed.
 func wait(timer *os.File, length time.Duration) bool {
 	raw, err := timer.SyscallConn()
 	if err != nil {
@@ -125,7 +125,7 @@ func wait(timer *os.File, length time.Duration) bool {
 	return err == nil
 }
 
-// Sleeps while the server is stopped, and returns for how long.
+// Sleeps during the planned pause of the server, and returns for how long.
 func (s *server) hold(first int64) int64 {
 	now := s.now()
 	from := first + int64(*stallAt)
@@ -137,7 +137,7 @@ func (s *server) hold(first int64) int64 {
 	return s.now() - now
 }
 
-// The service time of the next request.
+// Returns the service time of the next request.
 func (s *server) draw(bytes int64) time.Duration {
 	length := *service
 	if *exponential {
@@ -176,7 +176,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.entries = append(s.entries, e)
 	s.mutex.Unlock()
 	if r.ProtoMajor > 1 {
-		// The last frame is written after this function has returned, by others.
+		// Other goroutines write the last frame after this function has returned.
 		c.endWhenIdle(e)
 		return
 	}
@@ -186,12 +186,12 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	atomic.StoreInt64(&e.left, c.newestWrite())
 }
 
-// Does the planned work, in one of the places if their number is limited.
+// Does the planned work, in a place if their number is limited.
 func (s *server) work(e *entry, first, bytes int64) {
 	e.asked = s.now()
 	e.start = e.asked
 	if s.places != nil {
-		// What it takes to wake this goroutine keeps the place from others: it is part of the work.
+		// The place is blocked while this goroutine wakes up, so that time is part of the work.
 		if free := <-s.places; free > e.start {
 			e.start = free
 		}
@@ -214,7 +214,7 @@ func (s *server) writeLog() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, e := range s.entries {
-		// Those that were never written whole are no responses.
+		// Responses that were not written completely are left out.
 		if left := atomic.LoadInt64(&e.left); left > 0 {
 			fmt.Fprintf(out, "%d %d %d %d %d %d %d\n", e.arrival, e.received, e.asked, e.start, e.end, left, e.held)
 		}
@@ -225,12 +225,12 @@ func (s *server) writeLog() error {
 	return file.Close()
 }
 
-// Samples the offset of the two clocks, now and again: the kernel stamps with the clock that is set to the time of day.
+// Samples the offset of the two clocks from time to time, since the kernel's timestamps follow the time of day.
 func (s *server) followClock() {
 	sample := func() {
 		best := int64(math.MinInt64)
 		for i := 0; i < 5; i++ {
-			// One call reads the time of day first: what comes in between makes the difference smaller.
+			// The time of day is read first, so a delay in between makes the offset smaller.
 			now := time.Now()
 			if offset := now.UnixNano() - int64(now.Sub(s.epoch)); offset > best {
 				best = offset
@@ -246,11 +246,10 @@ func (s *server) followClock() {
 	}()
 }
 
-// A connection below TLS that notes when the kernel got what is read, and when it had taken what is written.
+// A connection below TLS. It records when the kernel received the bytes that are read, and when it has taken the bytes that are written.
 //
-// The newest read before a handler starts is that of its request, as long as there is one request at a time on a connection.
-// With more of them it may be that of a later one, and the next write that of an earlier response: the log would show less time
-// than there was.
+// With one request at a time on a connection, the last read before a handler starts is that of its request. With several, it may be that
+// of a later one, and the next write may be that of an earlier response: the log would show too little time.
 type conn struct {
 	net.Conn
 	raw    syscall.RawConn
@@ -277,15 +276,15 @@ func (c *conn) newestWrite() int64 {
 	return c.written
 }
 
-// The response of the entry has left with the first write that begins after its stream was closed: its last frame is in a
-// buffer then. A write before may have its first frames.
+// The response of an entry has left with the first write that begins after its stream was closed, when its last frame is in a buffer.
+// An earlier write may have its first frames.
 func (c *conn) endWhenIdle(e *entry) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.waiting = append(c.waiting, e)
 }
 
-// No stream is open.
+// Called when no stream is open: the waiting entries leave with the next write.
 func (c *conn) idle() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -317,12 +316,12 @@ func (c *conn) Read(buffer []byte) (int, error) {
 	at := c.server.received(control[:length])
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	// What has no date counts as received when it is read, which may be later than what came behind it.
+	// Bytes without a timestamp count as received when they are read. That may be later than the timestamp of bytes after them.
 	c.read = max(c.read, at)
 	return count, nil
 }
 
-// When the kernel received what a call has read. Now, where it does not tell.
+// Returns when the kernel received the bytes of a read, or the current time without a timestamp.
 func (s *server) received(control []byte) int64 {
 	now := s.now()
 	messages, err := syscall.ParseSocketControlMessage(control)
@@ -377,10 +376,10 @@ func (l listener) Accept() (net.Conn, error) {
 }
 
 func listen(s *server) net.Listener {
-	// Connections inherit it, so that what comes before they are accepted has a time too.
+	// Connections inherit the option, so that bytes that arrive before the accept have a timestamp as well.
 	stamp := func(_, _ string, raw syscall.RawConn) error {
 		return raw.Control(func(fd uintptr) {
-			// Where that is refused, reads note their own time.
+			// If the kernel refuses, reads use the current time.
 			_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_TIMESTAMPNS, 1)
 		})
 	}
@@ -399,7 +398,7 @@ func noteConn(all context.Context, c net.Conn) context.Context {
 	return context.WithValue(all, connKey{}, c.(*conn))
 }
 
-// Tells a connection of HTTP/2 that its stream is closed.
+// Notifies a connection of HTTP/2 that its stream is closed.
 func noteState(c net.Conn, state http.ConnState) {
 	if secure, ok := c.(*tls.Conn); ok && state == http.StateIdle {
 		secure.NetConn().(*conn).idle()
