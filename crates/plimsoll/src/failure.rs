@@ -1,6 +1,6 @@
 //! Failures that end the program: a one-line message that says what failed, why and what to do, and an exit code.
 
-use crate::say;
+use crate::console;
 use measure::ExitStatus;
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -37,6 +37,19 @@ impl Exit {
         }
     }
 
+    /// Returns the exit code that takes precedence.
+    pub fn or_worse(self, other: Self) -> Self {
+        let rank = |exit: &Self| match exit {
+            Self::CouldNotRun => 5,
+            Self::Interrupted(_) => 4,
+            Self::Unusable => 3,
+            Self::Usage => 2,
+            Self::Objectives => 1,
+            Self::Good => 0,
+        };
+        if rank(&other) > rank(&self) { other } else { self }
+    }
+
     /// Returns why the program stopped before all of its work was done, if it did.
     pub fn broken_off(self) -> Option<ExitStatus> {
         match self {
@@ -71,7 +84,7 @@ pub enum Failure {
     /// A message for standard error. Control characters are escaped, so it stays on one line.
     Message(Exit, String),
     /// Help for standard error, because no command was given.
-    Unasked(String),
+    NoCommand(String),
     /// Text that the user requested (help, version), for standard output.
     Shown(String),
 }
@@ -98,31 +111,31 @@ impl Failure {
     /// Returns the text alone, for use within another message.
     pub fn into_message(self) -> String {
         match self {
-            Self::Message(_, text) | Self::Unasked(text) | Self::Shown(text) => text,
+            Self::Message(_, text) | Self::NoCommand(text) | Self::Shown(text) => text,
         }
     }
 
     /// Prints the message and returns the exit code.
-    pub fn tell(self) -> ExitCode {
-        self.said().into()
+    pub fn report(self) -> ExitCode {
+        self.print().into()
     }
 
     /// Prints the message and exits at once, without waiting for other threads.
-    pub fn leave(self) -> ! {
-        std::process::exit(i32::from(self.said().code()))
+    pub fn exit(self) -> ! {
+        std::process::exit(i32::from(self.print().code()))
     }
 
-    fn said(self) -> Exit {
+    fn print(self) -> Exit {
         match self {
             Self::Message(exit, message) => {
-                say::note(&format!("plimsoll: {}", report::escape::bounded(&message, MESSAGE_MAX)));
+                console::eprintln(&format!("plimsoll: {}", report::escape::bounded(&message, MESSAGE_MAX)));
                 exit
             }
-            Self::Unasked(help) => {
-                say::note(&format!("plimsoll: {help}"));
+            Self::NoCommand(help) => {
+                console::eprintln(&format!("plimsoll: {help}"));
                 Exit::Usage
             }
-            Self::Shown(text) => say::out(&text).map_or_else(Self::said, |()| Exit::Good),
+            Self::Shown(text) => console::print(&text).map_or_else(Self::print, |()| Exit::Good),
         }
     }
 }

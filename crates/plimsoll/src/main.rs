@@ -5,13 +5,18 @@
 
 mod cli;
 mod command;
+mod console;
 mod credentials;
+mod embedded_server;
 mod execute;
 mod failure;
-mod foreign;
+mod input_file;
+mod load;
+mod progress;
 mod redact;
-mod say;
-mod typed;
+mod saved;
+mod secret_reference;
+mod usage_errors;
 
 use failure::Failure;
 use std::process::ExitCode;
@@ -19,11 +24,11 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|info| {
         let location = info.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
-        say::note(&format!("plimsoll: internal error{location}; please report it, with the command line"));
+        console::eprintln(&format!("plimsoll: internal error{location}; please report it, with the command line"));
     }));
     let _ = sys::signals::refuse_files_too_large();
     match cli::parse(std::env::args_os()) {
-        Ok(command) => command.run().unwrap_or_else(Failure::tell),
-        Err(failure) => Failure::tell(failure),
+        Ok(command) => command.run().unwrap_or_else(Failure::report),
+        Err(failure) => Failure::report(failure),
     }
 }

@@ -1,13 +1,13 @@
 //! `plimsoll cleanup`: deletes what `prepare` and runs of `mix` wrote, and nothing else. It never empties a bucket: every key that it
 //! deletes follows from the dataset.
 
-use super::dataset;
-use super::load::stored::{Patience, Stored, Upload, s3_error};
-use super::load::{self, place::Place, s3, stored};
 use super::prepare::show;
-use crate::execute::watched::{interrupted, watched};
-use crate::execute::{self, Print};
 use crate::failure::Failure;
+use crate::load::dataset;
+use crate::load::location_client::{LocationClient, Patience, Upload, s3_error};
+use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
+use crate::progress::{requests_interrupted, with_progress};
+use crate::saved::{self, OutputFormat};
 use content::Dataset;
 use engine::exchange::{Ended, aborting, each};
 use engine::plan::{Batch, BatchSize, Checks, Lot, Plan, RequestPlan, Targets, fresh_number, fresh_prefix};
@@ -51,8 +51,8 @@ const CHUNK: u64 = 1 << 16;
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
-    let place = Place::of(&args.urls, &args.s3)?;
-    let stored = Stored::reach(&args.common, &place, Patience::Repeat)?;
+    let place = DatasetLocation::of(&args.urls, &args.s3)?;
+    let stored = LocationClient::new(&args.common, &place, Patience::Repeat)?;
     let dataset = match args.objects.is_given() {
         true => args.objects.dataset(args.dataset_seed)?,
         false => stored.dataset()?.ok_or_else(|| {
@@ -69,13 +69,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     (cleaned.dataset_objects, cleaned.missing) = (objects.count(), objects.missing());
     let mixed = delete.mixed(&stored, &place, &dataset)?;
     cleaned.mixed_objects = mixed.deleted();
-    stored.forget()?;
+    stored.delete_dataset_record()?;
     let told = format!("{}; {}{aborted}", objects.told(), mixed.told());
     let json = serde_json::to_string_pretty(&cleaned);
     if let Mixed::InPart(_) = mixed {
         // The message below has the same content as text.
-        if load::output(&args.common).print == Print::Json {
-            execute::print_json(json)?;
+        if load::run_options(&args.common).format == OutputFormat::Json {
+            saved::print_json(json)?;
         }
         let all = fresh_prefix(dataset.description().seed.0);
         return Err(Failure::could_not_run(format!(
@@ -160,8 +160,8 @@ impl Gone {
 }
 
 impl Delete {
-    fn new(args: &Args, place: &Place) -> Result<Self, Failure> {
-        let one = stored::request(&args.common, place, "DELETE", OpKind::Delete)?;
+    fn new(args: &Args, place: &DatasetLocation) -> Result<Self, Failure> {
+        let one = location_client::request(&args.common, place, "DELETE", OpKind::Delete)?;
         let batch = RequestPlan::delete_batch(Batch { of: Lot::Targets, most: BatchSize::MAX });
         let batch = RequestPlan { headers: one.headers.clone(), ..batch };
         let concurrency = args.common.load.concurrency.unwrap_or(DEFAULT_CONCURRENCY);
@@ -184,21 +184,28 @@ impl Delete {
     fn each(&self, plan: &Plan, request: &RequestPlan) -> Result<Ended, Failure> {
         let total = plan.targets.count();
         let describe = |seen, _| format!("deleting: {seen} of {total}");
-        let ended = watched(describe, |tick| each(plan, request.clone(), self.concurrency, tick));
+        let ended = with_progress(describe, |tick| each(plan, request.clone(), self.concurrency, tick));
         let ended = ended.map_err(|error| Failure::could_not_run(error.to_string()))?;
         if ended.interrupted {
             let deleted = plural(ended.good, "object");
-            return Err(interrupted(format!("interrupted: {deleted} deleted; the same command deletes the rest")));
+            return Err(requests_interrupted(format!(
+                "interrupted: {deleted} deleted; the same command deletes the rest"
+            )));
         }
         Ok(ended)
     }
 
     /// Deletes what runs wrote next to the dataset.
-    fn mixed(&mut self, stored: &Stored<'_>, place: &Place, dataset: &Dataset) -> Result<Mixed, Failure> {
+    fn mixed(
+        &mut self,
+        stored: &LocationClient<'_>,
+        place: &DatasetLocation,
+        dataset: &Dataset,
+    ) -> Result<Mixed, Failure> {
         if place.can_list {
             return self.listed(stored, place, dataset).map(Mixed::Deleted);
         }
-        let Some(mixed) = stored.mixed()? else { return Ok(Mixed::NoneKnown) };
+        let Some(mixed) = stored.mix_record()? else { return Ok(Mixed::NoneKnown) };
         let mut deleted = 0;
         for mut numbers in mixed.numbers() {
             while !numbers.is_empty() {
@@ -208,17 +215,22 @@ impl Delete {
                 numbers.start = end;
             }
         }
-        stored.forget_mixed()?;
+        stored.delete_mix_record()?;
         Ok(if mixed.open { Mixed::InPart(deleted) } else { Mixed::Deleted(deleted) })
     }
 
     /// Deletes what runs wrote, by listing it.
-    fn listed(&mut self, stored: &Stored<'_>, place: &Place, dataset: &Dataset) -> Result<u64, Failure> {
+    fn listed(
+        &mut self,
+        stored: &LocationClient<'_>,
+        place: &DatasetLocation,
+        dataset: &Dataset,
+    ) -> Result<u64, Failure> {
         let mut deleted = 0;
         let mut before = Vec::new();
         loop {
             // Deleting the objects of the first page makes the next ones the first page.
-            let numbers = stored.fresh(dataset)?;
+            let numbers = stored.list_mix_objects(dataset)?;
             if numbers.is_empty() {
                 return Ok(deleted);
             }
@@ -236,8 +248,8 @@ impl Delete {
     /// Aborts open multipart uploads of the objects to delete. Returns a message and the counts.
     fn uploads(
         &self,
-        stored: &Stored<'_>,
-        place: &Place,
+        stored: &LocationClient<'_>,
+        place: &DatasetLocation,
         dataset: &Dataset,
     ) -> Result<(String, Option<JsonAborted>), Failure> {
         if !place.can_list {

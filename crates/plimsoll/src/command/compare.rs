@@ -1,12 +1,12 @@
 //! `plimsoll compare`: compares two sets of saved runs. Each metric is worse, better, equivalent or inconclusive.
 
-use super::load::percent;
-use crate::execute::{self, repeats};
 use crate::failure::{Exit, Failure};
-use measure::summary::Windows;
+use crate::load::percent;
+use crate::saved::{self, repeats};
 use measure::statistics::difference::Conclusion;
 use measure::statistics::ranks::RUNS_MAX;
-use report::compare::{ComparedRun, Comparison, Sides, is_usable, unlike_each};
+use measure::summary::Windows;
+use report::compare::{ComparedRun, Comparison, Sides, is_usable, all_differences};
 use report::escape::escape;
 use report::number::{count, plural};
 use std::path::{Path, PathBuf};
@@ -84,9 +84,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     refuse_unlike(args, &base, &new)?;
     let comparison = Comparison::of(&base, &new, sides, args.margin / 100.0);
     if args.json {
-        execute::print_json(serde_json::to_string_pretty(&report::json_comparison(&comparison)))?;
+        saved::print_json(serde_json::to_string_pretty(&report::json_comparison(&comparison)))?;
     } else {
-        execute::print(&report::comparison(&comparison, &execute::style()))?;
+        saved::print_text(&report::comparison(&comparison, &saved::text_style()))?;
     }
     let worse = sides != Sides::Halves && comparison.conclusion() == Conclusion::Worse;
     Ok(if worse { Exit::Objectives } else { Exit::Good }.into())
@@ -106,7 +106,7 @@ fn refuse_unusable(args: &Args, base: &[ComparedRun], new: &[ComparedRun]) -> Re
 
 /// Refuses runs of different loads or under different conditions, which differ by more than the target.
 fn refuse_unlike(args: &Args, base: &[ComparedRun], new: &[ComparedRun]) -> Result<(), Failure> {
-    let mut unlike = unlike_each(base, new);
+    let mut unlike = all_differences(base, new);
     if unlike.is_empty() || args.unlike {
         return Ok(());
     }
@@ -121,7 +121,7 @@ fn refuse_unlike(args: &Args, base: &[ComparedRun], new: &[ComparedRun]) -> Resu
 
 /// Returns the directories of single runs, including those of repeated runs.
 fn directories(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    let runs = named.iter().flat_map(|path| match repeats::is_one(path) {
+    let runs = named.iter().flat_map(|path| match repeats::are_in(path) {
         true => repeats::directories(path),
         false => vec![path.clone()],
     });
@@ -166,7 +166,7 @@ fn read(directories: &[PathBuf], with_windows: bool) -> Result<Vec<ComparedRun>,
                 windows.add(interval);
             }
         });
-        let run = run.map_err(|error| execute::unread(&error))?;
+        let run = run.map_err(|error| saved::cannot_read(&error))?;
         Ok(ComparedRun { name: escape(&path.display().to_string()), run, windows })
     };
     directories.iter().map(one).collect()

@@ -1,10 +1,11 @@
 //! `plimsoll demo`: a first look that needs nothing else. It searches for the load line of the embedded server.
 
-use super::{embedded, line};
-use crate::cli::{self, Command};
-use crate::execute::{self, Print};
+use super::line;
+use super::load_command::LoadCommand;
+use crate::console;
+use crate::embedded_server;
 use crate::failure::Failure;
-use crate::say;
+use crate::saved::{self, OutputFormat, load_line};
 use report::number::plural;
 use server::{Capacity, Delay, Faults};
 use std::ffi::OsString;
@@ -35,29 +36,29 @@ const OBJECTIVE: &str = "response p95 <= 50ms";
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let capacity = Capacity::slowing(CAPACITY.0, CAPACITY.1);
     let faults = Faults { delay: Delay::Constant(DELAY), capacity: Some(capacity), ..Faults::default() };
-    let (server, address) = embedded::start(faults)?;
+    let (server, address) = embedded_server::start(faults)?;
     let url = format!("http://{address}/blackhole/16KiB");
-    say::note(&format!(
+    console::eprintln(&format!(
         "the embedded server becomes slow above {} concurrent requests; this command finds the limit:\n  \
          plimsoll {SEARCH} --objective '{OBJECTIVE}' {url}\n",
         CAPACITY.0
     ));
-    let base = args.out.clone().unwrap_or_else(|| execute::default_directory("demo"));
+    let base = args.out.clone().unwrap_or_else(|| saved::default_directory("demo"));
     let exit = line::run(search(&url, &base, args.json)?)?;
-    let (found, last) = line::saved(&base)?;
+    let (found, last) = load_line::read_with_last_run(&base)?;
     if !args.json {
         let last = last.as_ref().ok_or_else(|| Failure::could_not_run("the search made no run"))?;
-        say::out("\nthe last run, at the load line:\n\n")?;
-        execute::show(last, Print::Text)?;
+        console::print("\nthe last run, at the load line:\n\n")?;
+        saved::print_run(last, OutputFormat::Text)?;
     }
-    line::write_html(&found, last.as_ref(), &base, None)?;
+    load_line::write_html(&found, last.as_ref(), &base, None)?;
     let ledger = server.stop();
-    say::note(&format!(
+    console::eprintln(&format!(
         "the server counted {}, {} complete",
         plural(ledger.requests(), "request"),
         plural(ledger.complete.count, "response")
     ));
-    say::note("next: plimsoll get http://host:port/path, plimsoll doctor, plimsoll --help");
+    console::eprintln("next: plimsoll get http://host:port/path, plimsoll doctor, plimsoll --help");
     Ok(exit)
 }
 
@@ -66,8 +67,8 @@ fn search(url: &str, base: &Path, json: bool) -> Result<line::Args, Failure> {
     let words = ["plimsoll"].into_iter().chain(SEARCH.split(' ')).chain(["--objective", OBJECTIVE, url]);
     let words = words.map(OsString::from).chain(["--out".into(), base.as_os_str().to_owned()]);
     let words = words.chain(json.then(|| "--json".into()));
-    match cli::parse(words)? {
-        Command::Line(args) => Ok(*args),
+    match LoadCommand::parse(words)? {
+        LoadCommand::Line(args) => Ok(*args),
         _ => Err(Failure::could_not_run("the demonstration is no search")),
     }
 }

@@ -1,12 +1,10 @@
 //! `plimsoll export`: saved runs in the formats of other programs.
 
-use super::line;
-use super::run::saved;
-use crate::execute;
-use crate::execute::sets::{Kind, Set};
-use crate::execute::sink::{self, Trouble};
+use crate::console;
 use crate::failure::Failure;
-use crate::say;
+use crate::saved::export_file::Trouble;
+use crate::saved::run_sets::{RunSet, SetKind};
+use crate::saved::{self, export_file, load_line, study};
 use clap::ValueEnum;
 use measure::{Interval, ResultWord};
 use report::export::table::{self, TableForm};
@@ -26,7 +24,7 @@ pub struct Args {
     pub directory: PathBuf,
     /// Export format.
     #[arg(long = "as", value_enum, value_name = "FORM")]
-    pub form: Form,
+    pub format: Form,
     /// File to write; an existing file is replaced [default: standard output].
     #[arg(long, value_name = "FILE")]
     pub to: Option<PathBuf>,
@@ -84,21 +82,21 @@ impl Form {
 
 /// Writes the export.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let set = Set::of(&args.directory)?;
-    if set.kind != Kind::One && args.form.holds_one_run() {
+    let set = RunSet::of(&args.directory)?;
+    if set.kind != SetKind::One && args.format.holds_one_run() {
         let one = set.places.first().map_or_else(|| args.directory.clone(), |place| set.directory(place));
-        let name = name(args.form);
+        let name = name(args.format);
         return Err(Failure::usage(format!(
             "--as {name} exports a single run: name the directory of one, for example {}",
             one.display()
         )));
     }
-    if args.form.table() == Some(TableForm::Parquet) && args.to.is_none() && io::stdout().is_terminal() {
+    if args.format.table() == Some(TableForm::Parquet) && args.to.is_none() && io::stdout().is_terminal() {
         return Err(Failure::usage("a terminal cannot show Parquet: name a file with --to"));
     }
-    sink::write(args.to.as_deref(), "--to", |out| match set.kind {
-        Kind::One => one(&set, args.form, out),
-        _ => several(&set, args.form, out),
+    export_file::write(args.to.as_deref(), "--to", |out| match set.kind {
+        SetKind::One => one(&set, args.format, out),
+        _ => several(&set, args.format, out),
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -111,14 +109,14 @@ type Written = Result<(), Trouble>;
 type Out<'a> = &'a mut (dyn Write + Send);
 
 /// Exports one run in any format.
-fn one(set: &Set, form: Form, out: Out<'_>) -> Written {
+fn one(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     let run = match set.places.first() {
         Some(place) => set.read(place)?,
         None => return Ok(()),
     };
     let word = report::result::of(&run).word;
     if word != ResultWord::Pass {
-        say::note(&format!("the result is {}: see `plimsoll report {}`", word.text(), set.base.display()));
+        console::eprintln(&format!("the result is {}: see `plimsoll report {}`", word.text(), set.base.display()));
     }
     match form {
         Form::Csv => seconds(&set.base, &run, TableForm::Csv, out),
@@ -137,7 +135,7 @@ fn one(set: &Set, form: Form, out: Out<'_>) -> Written {
 }
 
 /// Exports several runs in the formats that support them.
-fn several(set: &Set, form: Form, out: Out<'_>) -> Written {
+fn several(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     match form {
         Form::Json => document(json(set)?, out),
         Form::Markdown => Ok(out.write_all(marked(set)?.as_bytes()).and_then(|()| out.flush())?),
@@ -155,7 +153,7 @@ fn each_interval(base: &Path, mut take: impl FnMut(Interval) -> Result<(), Expor
             taken = take(*interval);
         }
     });
-    read.map_err(|error| execute::unread(&error))?;
+    read.map_err(|error| saved::cannot_read(&error))?;
     Ok(taken?)
 }
 
@@ -185,7 +183,10 @@ fn each_operation(base: &Path, mut take: impl FnMut(OpRecord) -> Result<(), Expo
         take(op.map_err(|error| Failure::could_not_run(&error))?)?;
     }
     if let Some(damage) = log.damage() {
-        say::note(&format!("the operation log is damaged at byte {}: everything after it is left out", damage.at_byte));
+        console::eprintln(&format!(
+            "the operation log is damaged at byte {}: everything after it is left out",
+            damage.at_byte
+        ));
     }
     Ok(())
 }
@@ -206,7 +207,7 @@ fn gnuplot(base: &Path, run: &SavedRun, out: Out<'_>) -> Written {
 }
 
 /// Writes a row per run.
-fn table_of_runs(set: &Set, form: Form, out: Out<'_>) -> Written {
+fn table_of_runs(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     let columns = if form == Form::RetrievalCsv { retrieval::COLUMNS } else { runs::COLUMNS };
     let mut table = table::begin(form.table().unwrap_or(TableForm::Csv), columns, out)?;
     for place in &set.places {
@@ -220,29 +221,29 @@ fn document(made: serde_json::Result<String>, out: Out<'_>) -> Written {
     Ok(writeln!(out, "{text}").and_then(|()| out.flush())?)
 }
 
-fn study(set: &Set) -> Result<Study, Failure> {
-    saved::read(&set.base, &set.records).map(|(study, _)| study.measured)
+fn read_study(set: &RunSet) -> Result<Study, Failure> {
+    study::read(&set.base, &set.records).map(|(study, _)| study.study)
 }
 
-fn read_all(set: &Set) -> Result<Vec<(String, SavedRun)>, Failure> {
+fn read_all(set: &RunSet) -> Result<Vec<(String, SavedRun)>, Failure> {
     set.places.iter().map(|place| Ok((place.directory.clone(), set.read(place)?))).collect()
 }
 
-fn json(set: &Set) -> Result<serde_json::Result<String>, Failure> {
+fn json(set: &RunSet) -> Result<serde_json::Result<String>, Failure> {
     Ok(match set.kind {
-        Kind::Study => serde_json::to_string_pretty(&study(set)?),
-        Kind::Line => serde_json::to_string_pretty(&line::of(&set.base)?),
-        Kind::One | Kind::Repeats => {
+        SetKind::Study => serde_json::to_string_pretty(&read_study(set)?),
+        SetKind::Line => serde_json::to_string_pretty(&load_line::read(&set.base)?),
+        SetKind::One | SetKind::Repeats => {
             let runs: Vec<SavedRun> = read_all(set)?.into_iter().map(|(_, run)| run).collect();
             serde_json::to_string_pretty(&report::json_repeats(&runs))
         }
     })
 }
 
-fn marked(set: &Set) -> Result<String, Failure> {
+fn marked(set: &RunSet) -> Result<String, Failure> {
     Ok(match set.kind {
-        Kind::Study => markdown::study(&study(set)?),
-        Kind::Line => markdown::line(&line::of(&set.base)?),
-        Kind::One | Kind::Repeats => markdown::repeats(&read_all(set)?),
+        SetKind::Study => markdown::study(&read_study(set)?),
+        SetKind::Line => markdown::line(&load_line::read(&set.base)?),
+        SetKind::One | SetKind::Repeats => markdown::repeats(&read_all(set)?),
     })
 }

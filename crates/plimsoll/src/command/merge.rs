@@ -3,13 +3,13 @@
 //! Only the time in which all of them measured counts ([`measure::summary::common_time`]). The runs are read in parallel, one second of each at a
 //! time, so that days of many machines need no more memory than a minute.
 
-use crate::execute::describe;
-use crate::execute::{self, repeats};
+use crate::console;
+use crate::execute;
 use crate::failure::{Exit, Failure};
-use crate::say;
+use crate::saved::{self, repeats};
 use measure::summary::common_time::{CommonTime, RunTimes, Span};
 use measure::{Instant, Interval, Model, Stage};
-use report::compare::unlike_loads;
+use report::compare::load_differences;
 use report::escape::escape;
 use report::number::{plural, seconds};
 use std::path::{Path, PathBuf};
@@ -75,14 +75,14 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut begin = describe_all(&first.run.begin, &parts, &overlap);
     for (index, part) in parts.iter().enumerate() {
         let told = told(part, &left_out(index, part, &overlap), &overlap);
-        say::note(&told);
+        console::eprintln(&told);
         begin.settings.push(("merged".to_owned(), told));
     }
     write(&parts, &overlap, &begin, &args.out)?;
-    let merged = SavedRun::read(&args.out).map_err(|error| execute::unread_again(&error))?;
-    execute::show(&merged, execute::Print::Text)?;
-    say::note(&format!("saved in {}", args.out.display()));
-    Ok(execute::judge(&merged).into())
+    let merged = SavedRun::read(&args.out).map_err(|error| saved::cannot_read_back(&error))?;
+    saved::print_run(&merged, saved::OutputFormat::Text)?;
+    console::eprintln(&format!("saved in {}", args.out.display()));
+    Ok(saved::conclude(&merged).into())
 }
 
 fn read(directories: &[PathBuf]) -> Result<Vec<Part>, Failure> {
@@ -90,7 +90,7 @@ fn read(directories: &[PathBuf]) -> Result<Vec<Part>, Failure> {
         return Err(Failure::usage(format!("{} runs are too many: the maximum is {RUNS_MAX}", directories.len())));
     }
     let one = |directory: &PathBuf| {
-        if repeats::is_one(directory) {
+        if repeats::are_in(directory) {
             let first = repeats::directory(directory, 1);
             return Err(Failure::usage(format!(
                 "{} contains several runs: name one per machine, for example {}",
@@ -98,7 +98,7 @@ fn read(directories: &[PathBuf]) -> Result<Vec<Part>, Failure> {
                 first.display()
             )));
         }
-        let run = SavedRun::read(directory).map_err(|error| execute::unread(&error))?;
+        let run = SavedRun::read(directory).map_err(|error| saved::cannot_read(&error))?;
         let spans = run.points.iter().map(|point| Span { stage: point.stage, start: point.start, end: point.end });
         let times = RunTimes { started_unix_ms: run.begin.started_unix_ms, spans: spans.collect() };
         Ok(Part { directory: directory.clone(), run, times })
@@ -126,7 +126,7 @@ fn check(parts: &[Part], partial: bool) -> Result<(), Failure> {
     }
     let Some((first, others)) = parts.split_first() else { return Ok(()) };
     for other in others {
-        if let Some(difference) = unlike_loads(&first.run, &other.run).first() {
+        if let Some(difference) = load_differences(&first.run, &other.run).first() {
             let name = other.directory.display();
             return Err(Failure::usage(format!("{name} has another load, {difference}: merge runs of the same load")));
         }
@@ -213,7 +213,7 @@ fn describe_all(first: &Begin, parts: &[Part], overlap: &CommonTime) -> Begin {
     merged.format = FORMAT;
     env!("CARGO_PKG_VERSION").clone_into(&mut merged.version);
     merged.started_unix_ms = overlap.started_unix_ms();
-    merged.command = describe::command();
+    merged.command = execute::command_line();
     merged.load = format!("{} runs at once, each: {}", begins.len(), merged.load);
     (merged.levels, merged.warmup_ms, merged.duration_ms) = (None, 0, None);
     merged.host.name = distinct(|begin| &begin.host.name, " + ");
@@ -261,7 +261,7 @@ fn intervals<'s>(
 }
 
 fn write(parts: &[Part], overlap: &CommonTime, begin: &Begin, out: &Path) -> Result<(), Failure> {
-    let mut writer = RunWriter::create(out, begin).map_err(|error| execute::cannot_save("the merged run", &error))?;
+    let mut writer = RunWriter::create(out, begin).map_err(|error| saved::cannot_save("the merged run", &error))?;
     let mut over = Instant::ZERO;
     let written = thread::scope(|scope| {
         let sources = parts.iter().enumerate();
@@ -287,7 +287,7 @@ fn write(parts: &[Part], overlap: &CommonTime, begin: &Begin, out: &Path) -> Res
         }
         Ok(seconds)
     });
-    let seconds = written.map_err(|error: StoreError| execute::cannot_save("the merged run", &error))?;
+    let seconds = written.map_err(|error: StoreError| saved::cannot_save("the merged run", &error))?;
     if seconds != overlap.seconds().saturating_mul(parts.len() as u64) {
         return Err(Failure::could_not_run(
             "a run changed while it was read: merge the runs after all of them have ended",
@@ -305,5 +305,5 @@ fn write(parts: &[Part], overlap: &CommonTime, begin: &Begin, out: &Path) -> Res
         damaged: ends().filter_map(|end| end.damaged.clone()).reduce(store::Damaged::with),
         probes: None,
     };
-    writer.end(&end).map_err(|error| execute::cannot_save("the merged run", &error))
+    writer.end(&end).map_err(|error| saved::cannot_save("the merged run", &error))
 }

@@ -1,9 +1,9 @@
 //! `plimsoll mix`: a load of several kinds of requests with weights, on a prepared dataset.
 
-use super::dataset;
-use super::load::stored::{Patience, Stored};
-use super::load::{self, place::Place, s3, stored};
 use crate::failure::Failure;
+use crate::load::dataset;
+use crate::load::location_client::{LocationClient, Patience};
+use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
 use content::Content;
 use engine::plan::{
     Answers, Batch, BatchSize, BodyPlan, Choice, Lot, Mix, Pick, Plan, RangeChoice, RequestPlan, Source, Then,
@@ -81,22 +81,22 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let plan = plan(args)?;
     let _ = sys::signals::catch_interrupts();
     let place = unlisted(args, &plan)?;
-    remembered(args, place.as_ref(), || load::run(plan, &args.common))
+    remembered(args, place.as_ref(), || load::run_and_show(plan, &args.common))
 }
 
 /// Runs `load` and records what it writes to an [`unlisted`] location.
 pub fn remembered<T>(
     args: &Args,
-    place: Option<&Place>,
+    place: Option<&DatasetLocation>,
     load: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let Some(place) = place else { return load() };
-    Stored::reach(&args.common, place, Patience::Once)?.remember_mixed(load)
+    LocationClient::new(&args.common, place, Patience::Once)?.record_mix(load)
 }
 
 /// Returns the plan's location if the plan writes objects to it and it cannot be listed. `cleanup` then needs a record of them.
-pub fn unlisted(args: &Args, plan: &Plan) -> Result<Option<Place>, Failure> {
-    let place = Place::of(&args.urls, &args.s3)?;
+pub fn unlisted(args: &Args, plan: &Plan) -> Result<Option<DatasetLocation>, Failure> {
+    let place = DatasetLocation::of(&args.urls, &args.s3)?;
     let writes = plan.mix.shares().any(|(share, request)| share > 0.0 && makes_objects(request));
     Ok(Some(place).filter(|place| writes && !place.can_list))
 }
@@ -112,13 +112,13 @@ fn makes_objects(request: &RequestPlan) -> bool {
 
 /// Returns the plan that the flags describe. May request the record of the dataset from its location.
 pub fn plan(args: &Args) -> Result<Plan, Failure> {
-    let place = Place::of(&args.urls, &args.s3)?;
+    let place = DatasetLocation::of(&args.urls, &args.s3)?;
     let weights = weights(args)?;
-    let dataset = stored::dataset(&args.common, &place, &args.objects, args.dataset_seed)?;
+    let dataset = location_client::dataset(&args.common, &place, &args.objects, args.dataset_seed)?;
     let content = Arc::new(Content::new(dataset.description().seed));
     let requests = requests(args, &place, &weights, &content)?;
     let mix = Mix::of(requests).ok_or_else(|| Failure::usage("all weights are 0: set one, for example --get 1"))?;
-    let asked = load::Asked {
+    let workload = load::Workload {
         targets: place.targets(dataset),
         choice: Choice::Random,
         once: false,
@@ -126,7 +126,7 @@ pub fn plan(args: &Args) -> Result<Plan, Failure> {
         auth: place.auth.clone(),
         spread: place.spread,
     };
-    load::plan(&args.common, asked)
+    load::plan(&args.common, workload)
 }
 
 /// Returns the kinds of requests with their weights.
@@ -162,11 +162,11 @@ fn weights(args: &Args) -> Result<Vec<(OpKind, u32)>, Failure> {
 
 fn requests(
     args: &Args,
-    place: &Place,
+    place: &DatasetLocation,
     weights: &[(OpKind, u32)],
     content: &Arc<Content>,
 ) -> Result<Vec<(u32, RequestPlan)>, Failure> {
-    let of = |method, kind| stored::request(&args.common, place, method, kind);
+    let of = |method, kind| location_client::request(&args.common, place, method, kind);
     let answers = || if args.verify { Answers::Compared(Arc::clone(content)) } else { Answers::Dropped };
     let body = BodyPlan::of(Source::Content(Arc::clone(content)));
     let put = RequestPlan { body: Some(body), pick: Pick::Fresh, ..of("PUT", OpKind::Put)? };

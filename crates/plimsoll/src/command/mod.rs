@@ -2,15 +2,13 @@
 
 pub mod cleanup;
 pub mod compare;
-mod dataset;
 pub mod demo;
 pub mod doctor;
-mod embedded;
 pub mod export;
 pub mod generate;
 pub mod get;
 pub mod line;
-pub mod load;
+pub mod load_command;
 pub mod merge;
 pub mod mix;
 pub mod owners;

@@ -2,14 +2,14 @@
 //!
 //! Preparing is not a measured load: transient failures are retried, with pauses, and counted.
 
-use super::dataset;
-use super::load::retry::{Retries, is_transient};
-use super::load::stored::{Patience, Stored, s3_error};
-use super::load::{self, place::Place, s3, stored};
-use crate::execute::watched::{interrupted, watched};
-use crate::execute::{self, Print};
+use crate::console;
 use crate::failure::Failure;
-use crate::say;
+use crate::load::dataset;
+use crate::load::location_client::{LocationClient, Patience, s3_error};
+use crate::load::retry::{Retries, is_transient};
+use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
+use crate::progress::{requests_interrupted, with_progress};
+use crate::saved::{self, OutputFormat};
 use content::{Content, Dataset};
 use engine::OpEntry;
 use engine::exchange::{Answered, try_each};
@@ -59,11 +59,11 @@ const CHUNK: u64 = 1 << 16;
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
     check(args)?;
-    let place = Place::of(&args.urls, &args.s3)?;
+    let location = DatasetLocation::of(&args.urls, &args.s3)?;
     let dataset = args.objects.dataset(args.dataset_seed)?;
-    let stored = Stored::reach(&args.common, &place, Patience::Repeat)?;
+    let stored = LocationClient::new(&args.common, &location, Patience::Repeat)?;
     if args.make_bucket {
-        stored.make_bucket()?;
+        stored.create_bucket()?;
     }
     let bytes = u64::try_from(dataset.total_bytes()).unwrap_or(u64::MAX);
     let objects = format!("{}, {}", plural(dataset.count(), "object"), ByteSize(bytes).human());
@@ -77,14 +77,14 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
         None => {
             let begun = Instant::now();
-            let mut writing = Writing::new(args, &place, &stored, &dataset)?;
+            let mut writing = Writing::new(args, &location, &stored, &dataset)?;
             writing.all()?;
-            stored.keep(&dataset)?;
+            stored.write_dataset(&dataset)?;
             made.written = writing.written;
             made.seconds = begun.elapsed().as_secs_f64();
             let repeated = writing.retries.by_cause().iter();
             made.repeated = repeated.map(|(cause, number)| ((*cause).to_owned(), *number)).collect();
-            format!("prepared {objects} in {}{}", time(made.seconds * 1e9), writing.retries.told())
+            format!("prepared {objects} in {}{}", time(made.seconds * 1e9), writing.retries.description())
         }
     };
     show(&args.common, &told, serde_json::to_string_pretty(&made))
@@ -92,17 +92,17 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// Prints what was done, in the selected format.
 pub fn show(args: &load::Args, told: &str, json: serde_json::Result<String>) -> Result<ExitCode, Failure> {
-    match load::output(args).print {
-        Print::Json => execute::print_json(json)?,
-        Print::None => {}
-        Print::Text | Print::Ab | Print::Httpbench => say::out(&format!("{told}\n"))?,
+    match load::run_options(args).format {
+        OutputFormat::Json => saved::print_json(json)?,
+        OutputFormat::None => {}
+        OutputFormat::Text | OutputFormat::Ab | OutputFormat::Httpbench => console::print(&format!("{told}\n"))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Refuses flags that have no effect because nothing is measured.
 fn check(args: &Args) -> Result<(), Failure> {
-    let (load, shown, checks) = (&args.common.load, &args.common.shown, &args.common.checks);
+    let (load, shown, checks) = (&args.common.load, &args.common.output, &args.common.checks);
     if load.duration.is_some() || load.requests.is_some() || load.bytes.is_some() || shown.repeat.get() > 1 {
         return Err(Failure::usage("prepare writes each object once: leave out -d, -n, --bytes and --repeat"));
     }
@@ -125,7 +125,7 @@ fn check(args: &Args) -> Result<(), Failure> {
 
 /// The objects to write, and the progress.
 struct Writing<'a> {
-    place: &'a Place,
+    location: &'a DatasetLocation,
     plan: &'a Plan,
     dataset: &'a Dataset,
     request: RequestPlan,
@@ -135,13 +135,18 @@ struct Writing<'a> {
 }
 
 impl<'a> Writing<'a> {
-    fn new(args: &Args, place: &'a Place, stored: &'a Stored<'_>, dataset: &'a Dataset) -> Result<Self, Failure> {
+    fn new(
+        args: &Args,
+        location: &'a DatasetLocation,
+        stored: &'a LocationClient<'_>,
+        dataset: &'a Dataset,
+    ) -> Result<Self, Failure> {
         let content = Arc::new(Content::new(dataset.description().seed));
         let body = Some(BodyPlan::of(Source::Content(content)));
-        let request = RequestPlan { body, ..stored::request(&args.common, place, "PUT", OpKind::Put)? };
+        let request = RequestPlan { body, ..location_client::request(&args.common, location, "PUT", OpKind::Put)? };
         let concurrency = args.common.load.concurrency.unwrap_or(DEFAULT_CONCURRENCY);
         let retries = Retries::default();
-        Ok(Self { place, plan: stored.plan(), dataset, request, concurrency, written: 0, retries })
+        Ok(Self { location, plan: stored.plan(), dataset, request, concurrency, written: 0, retries })
     }
 
     fn all(&mut self) -> Result<(), Failure> {
@@ -158,17 +163,17 @@ impl<'a> Writing<'a> {
     /// Writes the objects with these numbers, and retries until all are written.
     fn chunk(&mut self, mut missing: Vec<u64>) -> Result<(), Failure> {
         while !missing.is_empty() {
-            let targets = Arc::new(self.place.chosen(self.dataset.clone(), &missing));
+            let targets = Arc::new(self.location.chosen(self.dataset.clone(), &missing));
             let plan = Plan { targets, ..self.plan.clone() };
             let (before, total) = (self.written, self.dataset.count());
             let describe = |seen, _| format!("preparing: {} of {}", count(before + seen), count(total));
-            let tried = watched(describe, |tick| try_each(&plan, self.request.clone(), self.concurrency, tick));
+            let tried = with_progress(describe, |tick| try_each(&plan, self.request.clone(), self.concurrency, tick));
             let tried = tried.map_err(|error| Failure::could_not_run(error.to_string()))?;
             let good = |answered: &Option<Answered>| answered.is_some_and(|it| it.outcome == AttemptOutcome::OK);
             let written = tried.outcomes.iter().filter(|answered| good(answered)).count() as u64;
             self.written += written;
             if tried.interrupted {
-                return Err(interrupted(format!("interrupted: {}", self.stand())));
+                return Err(requests_interrupted(format!("interrupted: {}", self.stand())));
             }
             for Answered { outcome, status } in tried.outcomes.iter().flatten().copied() {
                 if outcome == AttemptOutcome::OK {
@@ -177,17 +182,17 @@ impl<'a> Writing<'a> {
                 if !is_transient(outcome, status) {
                     return Err(self.refused(tried.example.as_ref(), &plan));
                 }
-                self.retries.note(outcome.cause);
+                self.retries.count(outcome.cause);
             }
             missing =
                 missing.iter().zip(&tried.outcomes).filter(|(_, it)| !good(it)).map(|(number, _)| *number).collect();
             if written > 0 {
-                self.retries.progress();
+                self.retries.note_success();
             }
             if !missing.is_empty() && !self.retries.pause() {
                 return Err(match sys::signals::interrupts().count {
                     0 => self.refused(tried.example.as_ref(), &plan),
-                    _ => interrupted(format!("interrupted: {}", self.stand())),
+                    _ => requests_interrupted(format!("interrupted: {}", self.stand())),
                 });
             }
         }
@@ -205,7 +210,7 @@ impl<'a> Writing<'a> {
                 format!("PUT of {url} failed: {}{status}{error}", example.outcome.cause.about())
             },
         );
-        Failure::could_not_run(format!("{why}; {}{}", self.stand(), self.retries.told()))
+        Failure::could_not_run(format!("{why}; {}{}", self.stand(), self.retries.description()))
     }
 
     fn stand(&self) -> String {

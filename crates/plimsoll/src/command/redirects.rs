@@ -1,16 +1,16 @@
 //! `plimsoll redirects`: the cost of a cluster's redirects. Pairs of runs read the same objects, once through a server that
 //! redirects, and once from their owners.
 
-use super::load::count;
-use super::owners::{Reach, Survey, survey};
-use crate::execute::{self, Output, Print};
+use super::owners::{ClusterFlags, ObjectOwners, find_object_owners};
+use crate::console;
+use crate::execute::{self, RunOptions};
 use crate::failure::{Exit, Failure};
-use crate::say;
+use crate::load::{count, span};
+use crate::saved::{self, OutputFormat};
 use engine::plan::{Plan, StopAfter, Targets};
 use measure::LimitedBy;
-use measure::units::parse_span;
 use report::escape::escape;
-use report::pairs::{Pair, Paired};
+use report::redirect_cost::{PairedList, RunPair};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -42,16 +42,12 @@ pub struct Args {
     pub out: Option<PathBuf>,
     /// How the cluster is reached.
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ClusterFlags,
 }
 
 const AFTER: &str =
     "The cost of a pair is 1 - goodput through one server / goodput from the owners. The table shows the median with its
 95 % interval, or the range if there are fewer than 6 pairs. `plimsoll report DIR/…` shows each run, with the time of every hop.";
-
-fn span(text: &str) -> Result<Duration, String> {
-    parse_span(text).map_err(|error| error.to_string())
-}
 
 /// The two ways to read the objects.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -78,21 +74,21 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let lists = args.names.iter().map(|path| Ok((path, whole(args, path)?))).collect::<Result<Vec<_>, Failure>>()?;
     let directory = match &args.out {
         Some(directory) => directory.clone(),
-        None => execute::default_directory(lists.first().map_or("", |(_, survey)| survey.entry())),
+        None => saved::default_directory(lists.first().map_or("", |(_, owners)| owners.entry())),
     };
     let mut rows = Vec::new();
     let mut worst = Worst { exit: Exit::Good, why: None };
-    for (index, (path, survey)) in lists.iter().enumerate() {
-        let pairs = compare(args, path, survey, &directory.join(format!("{index:02}")), &mut worst)?;
-        rows.push(Paired { name: escape(&path.display().to_string()), share: elsewhere(survey), pairs });
+    for (index, (path, owners)) in lists.iter().enumerate() {
+        let pairs = compare(args, path, owners, &directory.join(format!("{index:02}")), &mut worst)?;
+        rows.push(PairedList { name: escape(&path.display().to_string()), share: elsewhere(owners), pairs });
         if worst.ends_all() {
             break;
         }
     }
-    say::out(&report::pairs::text(&rows))?;
-    say::note(&format!("saved in {}", directory.display()));
+    console::print(&report::redirect_cost::text(&rows))?;
+    console::eprintln(&format!("saved in {}", directory.display()));
     if let Some(why) = worst.why {
-        say::note(&format!("plimsoll: {why}"));
+        console::eprintln(&format!("plimsoll: {why}"));
     }
     Ok(worst.exit.into())
 }
@@ -106,7 +102,7 @@ struct Worst {
 impl Worst {
     /// Adds the result of the run called `name`.
     fn add(&mut self, name: &str, saved: &SavedRun) {
-        let exit = execute::worse(self.exit, execute::judge(saved));
+        let exit = self.exit.or_worse(saved::conclude(saved));
         if exit != self.exit {
             let result = report::result::of(saved);
             let why = |reason| format!("{name}: {} (exit code {})", report::result::text(reason), result.exit.code());
@@ -123,38 +119,38 @@ impl Worst {
 }
 
 /// Returns the owners of the objects in a list. Fails if the owner of any object is unknown.
-fn whole(args: &Args, path: &Path) -> Result<Survey, Failure> {
-    let survey = survey(&args.url, path, &args.reach)?;
-    let failed = survey.failures().count();
-    let Some((name, _, cause)) = survey.failures().next() else { return Ok(survey) };
+fn whole(args: &Args, path: &Path) -> Result<ObjectOwners, Failure> {
+    let owners = find_object_owners(&args.url, path, &args.reach)?;
+    let failed = owners.failures().count();
+    let Some((name, _, cause)) = owners.failures().next() else { return Ok(owners) };
     Err(Failure::could_not_run(format!(
         "{}: {failed} of {} objects have no owner, for example `{}`: {cause}; remove them from the list",
         path.display(),
-        survey.names().len(),
+        owners.names().len(),
         escape(name)
     )))
 }
 
 /// Returns the share of the objects that the entry server does not own.
-fn elsewhere(survey: &Survey) -> f64 {
-    let mine = survey.by_owner().get(survey.entry()).map_or(0, Vec::len);
-    1.0 - mine as f64 / survey.names().len().max(1) as f64
+fn elsewhere(owners: &ObjectOwners) -> f64 {
+    let mine = owners.by_owner().get(owners.entry()).map_or(0, Vec::len);
+    1.0 - mine as f64 / owners.names().len().max(1) as f64
 }
 
 /// Runs the pairs of a list, and adds their results to `worst`.
 fn compare(
     args: &Args,
     path: &Path,
-    survey: &Survey,
+    owners: &ObjectOwners,
     directory: &Path,
     worst: &mut Worst,
-) -> Result<Vec<Pair>, Failure> {
+) -> Result<Vec<RunPair>, Failure> {
     let shared = Plan {
         stop: StopAfter { time: Some(args.duration), ..StopAfter::default() },
         warmup: args.warmup,
-        ..survey.plan().clone()
+        ..owners.plan().clone()
     };
-    let mut direct = Plan { targets: Arc::new(at_owners(survey)?), ..shared.clone() };
+    let mut direct = Plan { targets: Arc::new(at_owners(owners)?), ..shared.clone() };
     execute::prepare(&mut direct)?;
     let mut pairs = Vec::new();
     for pair in 1..=args.pairs.get() {
@@ -163,7 +159,7 @@ fn compare(
         let mut of = [None, None];
         for way in order {
             let name = format!("{}, pair {pair} of {}: {}", path.display(), args.pairs, way.name());
-            say::note(&name);
+            console::eprintln(&name);
             let plan = if way == Way::Entry { &shared } else { &direct };
             let saved = measured(plan, &directory.join(format!("{pair}-{}", way.name())))?;
             worst.add(&name, &saved);
@@ -174,16 +170,16 @@ fn compare(
             of[usize::from(way == Way::Owners)] = Some(saved);
         }
         if let [Some(entry), Some(owners)] = &of {
-            pairs.push(Pair::of(entry, owners));
+            pairs.push(RunPair::of(entry, owners));
         }
     }
     Ok(pairs)
 }
 
-fn at_owners(survey: &Survey) -> Result<Targets, Failure> {
+fn at_owners(owners: &ObjectOwners) -> Result<Targets, Failure> {
     let mut targets = Targets::default();
-    for index in 0..survey.names().len() {
-        let url = survey.url(index).and_then(|text| text.parse().ok());
+    for index in 0..owners.names().len() {
+        let url = owners.url(index).and_then(|text| text.parse().ok());
         if !url.is_some_and(|url| targets.push(&url)) {
             return Err(Failure::could_not_run(
                 "there are too many owners, or an owner has an invalid URL; use a shorter list",
@@ -194,25 +190,25 @@ fn at_owners(survey: &Survey) -> Result<Targets, Failure> {
 }
 
 fn measured(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
-    let output = Output {
+    let output = RunOptions {
         directory: Some(directory.to_owned()),
-        print: Print::Text,
+        format: OutputFormat::Text,
         live: true,
         repeat: 1,
         objectives: vec![measure::Objective::DEFAULT],
         // The comparison uses all operations of a pair, however few.
         accept_not_enough_data: true,
         abort: Vec::new(),
-        decision: None,
+        monitor: None,
         probe: None,
     };
-    execute::measure(plan, &output)
+    execute::run(plan, &output)
 }
 
 /// Prints a limit other than the target, which would distort the comparison.
 fn remark(saved: &SavedRun, way: Way) {
     let limited_by = saved.summary.limited_by(&saved.begin.model);
     if limited_by.is_client() || matches!(limited_by, LimitedBy::Unknown | LimitedBy::NotDetermined) {
-        say::note(&format!("  {}: limited by: {limited_by}", way.name()));
+        console::eprintln(&format!("  {}: limited by: {limited_by}", way.name()));
     }
 }

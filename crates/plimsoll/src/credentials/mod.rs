@@ -2,13 +2,13 @@
 //! machine's role. Sources are never mixed. Keys are never shown, only their source.
 
 mod endpoint;
-mod imds;
+mod instance_metadata;
 mod profile;
 
 pub use endpoint::configured;
 
 use crate::failure::Failure;
-use crate::typed;
+use crate::secret_reference;
 use clap::ValueEnum;
 use std::fmt;
 use std::path::PathBuf;
@@ -121,7 +121,7 @@ impl Credentials {
     pub fn find(args: &Args, around: &Surroundings) -> Result<Option<Self>, Failure> {
         let mut found = match (&args.access_key, &args.profile, args.credentials) {
             (Some(access_key), ..) => Some(Self::typed(access_key, args)?),
-            (None, _, Ask::Imds) => Some(imds::ask(around)?),
+            (None, _, Ask::Imds) => Some(instance_metadata::request_credentials(around)?),
             (None, Some(name), Ask::Auto) => Some(profile::named(name, around)?),
             (None, None, Ask::Auto) => match Self::from_environment(around)? {
                 Some(found) => Some(found),
@@ -136,10 +136,14 @@ impl Credentials {
     }
 
     fn typed(access_key: &str, args: &Args) -> Result<Self, Failure> {
-        let access_key = typed::expand(access_key, "--access-key")?;
+        let access_key = secret_reference::expand(access_key, "--access-key")?;
         let secret = args.secret_key.as_deref().unwrap_or_default();
-        let secret = Secret::new(typed::expand(secret, "--secret-key")?);
-        let token = args.session_token.as_deref().map(|token| typed::expand(token, "--session-token")).transpose()?;
+        let secret = Secret::new(secret_reference::expand(secret, "--secret-key")?);
+        let token = args
+            .session_token
+            .as_deref()
+            .map(|token| secret_reference::expand(token, "--session-token"))
+            .transpose()?;
         Self::checked(&access_key, secret, token.map(Secret::new), Source::Flags)
     }
 

@@ -7,12 +7,12 @@ use std::net::TcpListener;
 use std::thread;
 
 /// Environment variables and a home directory for a test.
-struct Place {
+struct TestEnvironment {
     variables: HashMap<String, String>,
     home: tempfile::TempDir,
 }
 
-impl Place {
+impl TestEnvironment {
     fn new(variables: &[(&str, &str)]) -> Self {
         let home = tempfile::tempdir().expect("can create a directory");
         let mut variables: HashMap<_, _> =
@@ -55,7 +55,7 @@ const FILE: &str = "[default]\naws_access_key_id = DEF\naws_secret_access_key = 
 fn sources_have_an_order_and_are_never_mixed() {
     let typed =
         Args { access_key: Some("TYPED".to_owned()), secret_key: Some("typed-secret".to_owned()), ..Args::default() };
-    let all = Place::new(&[&ENVIRONMENT[..], &[("AWS_SESSION_TOKEN", "env-token")]].concat())
+    let all = TestEnvironment::new(&[&ENVIRONMENT[..], &[("AWS_SESSION_TOKEN", "env-token")]].concat())
         .with(".aws/credentials", FILE)
         .with(".aws/config", "[default]\nregion = r-def\n[profile other]\nregion = r-oth\n");
     let found = all.found(&typed);
@@ -69,15 +69,16 @@ fn sources_have_an_order_and_are_never_mixed() {
     assert_eq!((pair(&found), &found.source), (("ENV", "env-secret"), &Source::Environment));
     assert_eq!(found.keys.token().map(Secret::reveal), Some("env-token"));
 
-    let files = Place::new(&[]).with(".aws/credentials", FILE).with(".aws/config", "[default]\nregion = r-def\n");
+    let files =
+        TestEnvironment::new(&[]).with(".aws/credentials", FILE).with(".aws/config", "[default]\nregion = r-def\n");
     let found = files.found(&Args::default());
     assert_eq!((pair(&found), found.region.as_deref()), (("DEF", "def-secret"), Some("r-def")));
-    assert_eq!(Place::new(&[]).find(&Args::default()).map(|found| found.is_none()), Ok(true));
+    assert_eq!(TestEnvironment::new(&[]).find(&Args::default()).map(|found| found.is_none()), Ok(true));
 }
 
 #[test]
 fn variables_name_profile_files_and_region() {
-    let place = Place::new(&[("AWS_PROFILE", "other"), ("AWS_DEFAULT_REGION", "second"), ("AWS_REGION", "")]);
+    let place = TestEnvironment::new(&[("AWS_PROFILE", "other"), ("AWS_DEFAULT_REGION", "second"), ("AWS_REGION", "")]);
     let mut place = place.with("elsewhere", FILE).with(".aws/config", "[profile other]\nregion = third\n");
     let elsewhere = place.home.path().join("elsewhere").display().to_string();
     place.variables.insert("AWS_SHARED_CREDENTIALS_FILE".to_owned(), elsewhere);
@@ -86,35 +87,35 @@ fn variables_name_profile_files_and_region() {
     place.variables.insert("AWS_REGION".to_owned(), "first".to_owned());
     assert_eq!(place.found(&Args::default()).region.as_deref(), Some("first"));
     // Either file may contain keys.
-    let place = Place::new(&[]).with(".aws/config", &FILE.replace("[other]", "[profile other]"));
+    let place = TestEnvironment::new(&[]).with(".aws/config", &FILE.replace("[other]", "[profile other]"));
     assert_eq!(pair(&place.found(&profile("other"))), ("OTH", "oth-secret"));
 }
 
 #[test]
 fn errors_name_the_fix_and_contain_no_secret() {
-    let error = |place: &Place, args: &Args| place.find(args).expect_err("finding keys fails");
-    let half = Place::new(&ENVIRONMENT[1..]).with(".aws/credentials", FILE);
+    let error = |place: &TestEnvironment, args: &Args| place.find(args).expect_err("finding keys fails");
+    let half = TestEnvironment::new(&ENVIRONMENT[1..]).with(".aws/credentials", FILE);
     assert!(error(&half, &Args::default()).contains("AWS_ACCESS_KEY_ID is not"));
     let told = error(&half, &profile("missing"));
     assert!(told.contains("`missing`") && told.contains(".aws/credentials") && told.contains(".aws/config"), "{told}");
     for setting in ["source_profile", "role_arn", "credential_process", "sso_session"] {
-        let place = Place::new(&[]).with(".aws/config", &format!("[profile other]\n{setting} = CANARY\n"));
+        let place = TestEnvironment::new(&[]).with(".aws/config", &format!("[profile other]\n{setting} = CANARY\n"));
         let told = error(&place, &profile("other"));
         assert!(told.contains(setting) && told.contains("not supported") && !told.contains("CANARY"), "{told}");
     }
-    let place = Place::new(&[]).with(".aws/credentials", "[default]\naws_access_key_id = DEF\n");
+    let place = TestEnvironment::new(&[]).with(".aws/credentials", "[default]\naws_access_key_id = DEF\n");
     assert!(error(&place, &Args::default()).contains("no aws_secret_access_key"));
-    let place = Place::new(&[("AWS_ACCESS_KEY_ID", "A"), ("AWS_SECRET_ACCESS_KEY", "CANARY with blanks")]);
+    let place = TestEnvironment::new(&[("AWS_ACCESS_KEY_ID", "A"), ("AWS_SECRET_ACCESS_KEY", "CANARY with blanks")]);
     let told = error(&place, &Args::default());
     assert!(told.contains("environment") && !told.contains("CANARY"), "{told}");
-    let place = Place::new(&[]).with(".aws/credentials", &"#".repeat((1 << 20) + 1));
+    let place = TestEnvironment::new(&[]).with(".aws/credentials", &"#".repeat((1 << 20) + 1));
     assert!(error(&place, &Args::default()).contains("1 MiB"));
-    let place = Place::new(&[]).with(".aws/credentials/a", "");
+    let place = TestEnvironment::new(&[]).with(".aws/credentials/a", "");
     assert!(error(&place, &Args::default()).contains("cannot read"));
 }
 
 /// Returns the configured server and the source that names it.
-fn configured_in(place: &Place, args: &Args) -> Result<Option<(String, String)>, String> {
+fn configured_in(place: &TestEnvironment, args: &Args) -> Result<Option<(String, String)>, String> {
     let variable = |name: &str| place.variables.get(name).cloned();
     let found = configured(args, &Surroundings::new(&variable)).map_err(Failure::into_message)?;
     Ok(found.map(|(url, named_by)| (url, named_by.to_string())))
@@ -131,7 +132,7 @@ const ENDPOINTS: &str = "[default]\nendpoint_url = http://default\nregion = r\n\
 #[test]
 fn the_configured_server_follows_the_order_of_the_aws_sdks() {
     let expect = |variables: &[(&str, &str)], args: &Args, url: &str, source: &str| {
-        let place = Place::new(variables).with(".aws/config", ENDPOINTS);
+        let place = TestEnvironment::new(variables).with(".aws/config", ENDPOINTS);
         let (found, named_by) = configured_in(&place, args).unwrap().unwrap_or_default();
         assert_eq!(found, url, "{variables:?}");
         assert!(named_by.contains(source), "{named_by}");
@@ -147,7 +148,7 @@ fn the_configured_server_follows_the_order_of_the_aws_sdks() {
     // A profile's server applies to keys of every source.
     expect(&ENVIRONMENT, &Args::default(), "http://default", "profile default");
     let expect_none = |variables: &[(&str, &str)], args: &Args| {
-        let place = Place::new(variables).with(".aws/config", ENDPOINTS);
+        let place = TestEnvironment::new(variables).with(".aws/config", ENDPOINTS);
         assert_eq!(configured_in(&place, args), Ok(None), "{variables:?}");
     };
     expect_none(&[general, ("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "True")], &profile("both"));
@@ -158,7 +159,7 @@ fn the_configured_server_follows_the_order_of_the_aws_sdks() {
 
 #[test]
 fn a_missing_services_section_is_an_error() {
-    let place = Place::new(&[]).with(".aws/config", ENDPOINTS);
+    let place = TestEnvironment::new(&[]).with(".aws/config", ENDPOINTS);
     let error = configured_in(&place, &profile("dangling")).expect_err("the section is missing");
     assert!(error.contains("no section [services missing]") && error.contains("--endpoint"), "{error}");
 }
@@ -198,7 +199,7 @@ fn imds() -> Args {
 fn ask(answers: Vec<String>) -> (Result<Option<Credentials>, String>, Asked) {
     let (endpoint, server) = service(answers);
     let variables = [&ENVIRONMENT[..], &[("AWS_EC2_METADATA_SERVICE_ENDPOINT", endpoint.as_str())]].concat();
-    let found = Place::new(&variables).find(&imds());
+    let found = TestEnvironment::new(&variables).find(&imds());
     (found, server.join().expect("the service ends"))
 }
 
@@ -235,15 +236,15 @@ fn failures_of_the_metadata_service_are_distinct() {
     assert!(told(vec!["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab".to_owned()]).contains("closed too early"));
     let large = good(&"x".repeat(100_000));
     assert!(told(vec![large]).contains("64 KiB"));
-    let disabled = Place::new(&[("AWS_EC2_METADATA_DISABLED", "true")]);
+    let disabled = TestEnvironment::new(&[("AWS_EC2_METADATA_DISABLED", "true")]);
     assert!(disabled.find(&imds()).expect_err("the service is disabled").contains("AWS_EC2_METADATA_DISABLED"));
-    let tls = Place::new(&[("AWS_EC2_METADATA_SERVICE_ENDPOINT", "https://127.0.0.1:1")]);
+    let tls = TestEnvironment::new(&[("AWS_EC2_METADATA_SERVICE_ENDPOINT", "https://127.0.0.1:1")]);
     assert!(tls.find(&imds()).expect_err("https is refused").contains("plain http"));
 }
 
 #[test]
 fn secrets_are_never_shown() {
-    let place = Place::new(&[
+    let place = TestEnvironment::new(&[
         ("AWS_ACCESS_KEY_ID", "CANARY1"),
         ("AWS_SECRET_ACCESS_KEY", "CANARY2"),
         ("AWS_SESSION_TOKEN", "CANARY3"),

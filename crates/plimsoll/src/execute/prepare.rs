@@ -1,9 +1,8 @@
 //! Preparation of a run: descriptors, addresses, sessions and object sizes. It detects everything that can fail before the first
 //! request.
 
-use super::own_descriptors;
-use super::watched::{failed, watched};
 use crate::failure::Failure;
+use crate::progress::{requests_failed, with_progress};
 use engine::network::NameError;
 use engine::plan::{Auth, Plan, RangeChoice, Route, Shared};
 use engine::sessions::SessionError;
@@ -13,6 +12,12 @@ use wire::Scheme;
 
 /// Maximum length of a message that quotes a server, in characters.
 const REFUSAL_CHARACTERS_MAX: usize = 600;
+
+/// Returns the number of file descriptors that the program needs in addition to its connections: files, the resolver, and for each
+/// load thread a poller, a timer, a scheduler statistics file, and a socket that gets kernel timestamps.
+pub fn own_descriptors(threads: u32) -> u64 {
+    64 + 4 * u64::from(threads)
+}
 
 /// Prepares the host and the plan for a run.
 pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
@@ -51,8 +56,8 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
     if has_random_ranges(plan) && plan.targets.items().iter().any(|item| item.size.is_none()) {
         let total = plan.targets.items().len() as u64;
         let describe = |seen, _| format!("getting object sizes: {seen} of {total}");
-        watched(describe, |tick| engine::discover::discover_sizes(plan, tick))
-            .map_err(|error| failed(format!("{error}; or give the size with --object-size SIZE")))?;
+        with_progress(describe, |tick| engine::discover::discover_sizes(plan, tick))
+            .map_err(|error| requests_failed(format!("{error}; or give the size with --object-size SIZE")))?;
     }
     empty_ranges(plan)
 }
@@ -65,9 +70,9 @@ fn open_sessions(plan: &mut Plan) -> Result<(), Failure> {
         Shared::PerSlot(slots) => slots.get(),
     };
     let describe = |seen, _| format!("opening sessions: {seen} of {total}");
-    watched(describe, |tick| engine::sessions::open_sessions(plan, tick)).map_err(|error| match error {
+    with_progress(describe, |tick| engine::sessions::open_sessions(plan, tick)).map_err(|error| match error {
         SessionError::Refused { .. } => Failure::could_not_run(bounded(&error.to_string(), REFUSAL_CHARACTERS_MAX)),
-        error => failed(error),
+        error => requests_failed(error),
     })
 }
 

@@ -1,9 +1,7 @@
 //! The recording of a run in progress: saves and shows every interval, and handles interrupts.
 
-use super::Output;
-use super::damaged;
-use super::interrupts::Interrupts;
-use super::live::LiveLine;
+use super::{RunOptions, damaged_object};
+use crate::progress::{Interrupts, LiveLine};
 use crate::redact;
 use engine::plan::{Plan, StopAfter, Subject, Targets};
 use engine::run_loop::log::{HopEntry, OpEntry};
@@ -32,7 +30,7 @@ pub struct Recording {
     failed: Option<StoreError>,
     interrupts: Interrupts,
     /// Ends the run once its objectives are decided.
-    decision: Option<ObjectiveMonitor>,
+    monitor: Option<ObjectiveMonitor>,
     abort: ObjectiveMonitor,
     /// Why one of these ended the run.
     ended: Option<EndReason>,
@@ -45,7 +43,7 @@ impl Recording {
     /// Returns a recording into the run directory of the writers.
     pub fn new(
         plan: &Plan,
-        output: &Output,
+        options: &RunOptions,
         directory: &Path,
         (writer, log): (RunWriter, Option<OpLogWriter>),
         live: LiveLine,
@@ -63,8 +61,8 @@ impl Recording {
             failed: None,
             // An interrupt of an earlier repeat has ended all repeats.
             interrupts: Interrupts::default(),
-            decision: output.decision.clone(),
-            abort: ObjectiveMonitor::new(&output.abort, ABORTED_WRONGLY),
+            monitor: options.monitor.clone(),
+            abort: ObjectiveMonitor::new(&options.abort, ABORTED_WRONGLY),
             ended: None,
         }
     }
@@ -84,9 +82,9 @@ impl Recording {
         self.ended.as_ref()
     }
 
-    /// Returns the decision with its evidence, after the run.
-    pub fn take_decision(&mut self) -> Option<ObjectiveMonitor> {
-        self.decision.take()
+    /// Returns the monitor of the objectives, after the run.
+    pub fn take_monitor(&mut self) -> Option<ObjectiveMonitor> {
+        self.monitor.take()
     }
 
     /// Writes the end of the run. The run's own records come before the log of operations, so a failure of the log does not lose them.
@@ -124,7 +122,7 @@ impl Recording {
 
     /// Lists the damaged objects that operations found.
     fn list_damaged(&mut self, ops: &[OpEntry]) {
-        let found: Vec<_> = ops.iter().filter_map(|op| damaged::found_by(op, &self.targets)).collect();
+        let found: Vec<_> = ops.iter().filter_map(|op| damaged_object::found_by(op, &self.targets)).collect();
         for damage in found {
             if !self.full
                 && self.failed.is_none()
@@ -159,11 +157,10 @@ impl Observer for Recording {
             }
             Decision::Missed(Missed::Backlog) | Decision::Met => None,
         });
-        let decided =
-            self.decision.as_mut().and_then(|monitor| monitor.add_slice(slice)).map(|decided| match decided {
-                Decision::Missed(missed) => EndReason::Decided { broke: Some(missed.to_string()) },
-                Decision::Met => EndReason::Decided { broke: None },
-            });
+        let decided = self.monitor.as_mut().and_then(|monitor| monitor.add_slice(slice)).map(|decided| match decided {
+            Decision::Missed(missed) => EndReason::Decided { broke: Some(missed.to_string()) },
+            Decision::Met => EndReason::Decided { broke: None },
+        });
         if let Some(reason) = aborted.or(decided).filter(|_| self.ended.is_none()) {
             self.ended = Some(reason);
             control.stop(now, StopReason::Decided);
@@ -197,7 +194,7 @@ impl Observer for Recording {
         if self.full || self.failed.is_some() {
             control.stop(now, StopReason::ResultsFull);
         }
-        self.interrupts.obey("operations", &self.live, control, now);
+        self.interrupts.handle("operations", &self.live, control, now);
     }
 }
 

@@ -1,7 +1,8 @@
 //! The ceiling of this client: the load that it reaches against the embedded server, which uses little CPU time.
 
 use super::Finding;
-use crate::command::{embedded, get};
+use crate::command::get;
+use crate::embedded_server;
 use crate::failure::Failure;
 use engine::run_loop::log::OpEntry;
 use engine::{Control, Observer};
@@ -29,7 +30,7 @@ impl Observer for Keep {
 /// Measures small requests and large bodies.
 pub fn measure() -> Result<Vec<Finding>, Failure> {
     let _ = sys::signals::catch_interrupts();
-    let (server, address) = embedded::start(Faults::default())?;
+    let (server, address) = embedded_server::start(Faults::default())?;
     let small = load(&format!("get --threads 1 -c 64 -d 2s http://{address}/blackhole/1KiB"))?;
     let large = load(&format!("get --threads 1 -c 8 -d 2s --drain 0s http://{address}/blackhole/1GiB"))?;
     drop(server);

@@ -3,9 +3,9 @@
 mod ceiling;
 mod checks;
 
+use crate::console;
 use crate::credentials::{self, Credentials, Surroundings};
 use crate::failure::Failure;
-use crate::say;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -95,7 +95,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut tell = |findings: Vec<Finding>| {
         for finding in findings {
             warnings += u32::from(finding.grade == Grade::Warning);
-            say::out(&format!("{finding}\n"))?;
+            console::print(&format!("{finding}\n"))?;
         }
         Ok::<_, Failure>(())
     };
@@ -104,10 +104,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     tell(vec![keys(&args.credentials)])?;
     if !args.quick {
         tell(checks::timers())?;
-        say::note("measuring the ceiling of this client against the embedded server, about 4 s …");
+        console::eprintln("measuring the ceiling of this client against the embedded server, about 4 s …");
         tell(ceiling::measure()?)?;
     }
-    say::out(&match warnings {
+    console::print(&match warnings {
         0 => "\nThis host is fit to make load.\n".to_owned(),
         1 => "\n1 warning: it may distort results; see the fix below it.\n".to_owned(),
         count => format!("\n{count} warnings: they may distort results; see the fix below each.\n"),

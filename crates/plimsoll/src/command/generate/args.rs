@@ -1,8 +1,8 @@
 //! The flags of `generate`, and the dataset that they describe.
 
-use crate::command::dataset;
-use crate::command::load::{self, count, seed};
 use crate::failure::Failure;
+use crate::load::dataset;
+use crate::load::{self, count, seed};
 use clap::ValueEnum;
 use content::{Dataset, Names, Remainder};
 use std::num::NonZeroU64;

@@ -1,21 +1,22 @@
 //! `plimsoll generate`: writes a dataset to disk. A later run completes what an interrupted run has left.
 
 mod args;
-mod crew;
 mod file;
+mod workers;
 
 pub use args::Args;
 
+use crate::console;
 use crate::failure::{Exit, Failure};
-use crate::say;
 use content::Dataset;
-use crew::{Crew, Done};
+
 use file::{Occupant, Trouble, is_full};
 use report::number::{count, plural};
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
 use std::process::ExitCode;
 use sys::signals::Signal;
+use workers::{Done, Workers};
 
 /// Writes the missing files and prints their number and the speed.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
@@ -23,14 +24,14 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let threads = args.threads()?;
     let _ = sys::signals::catch_interrupts();
     let _lock = take(&args.directory)?;
-    let (done, trouble) = Crew::new(&dataset, &args.directory, args.check).work(threads);
+    let (done, trouble) = Workers::new(&dataset, &args.directory, args.check).run(threads);
     if let Some(trouble) = trouble {
         return Err(explain(&trouble, &done, &dataset));
     }
     if let Some(signal) = done.interrupted {
         return Err(interrupted(signal, &done, &dataset));
     }
-    say::out(&summary(&done, args.check))?;
+    console::print(&summary(&done, args.check))?;
     Ok(ExitCode::SUCCESS)
 }
 

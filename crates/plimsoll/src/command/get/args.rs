@@ -1,8 +1,8 @@
 //! The flags of `get`.
 
-use crate::command::dataset;
-use crate::command::load::{self, dialect, s3};
 use crate::failure::Failure;
+use crate::load::dataset;
+use crate::load::{self, dialect, s3};
 use clap::ValueEnum;
 use engine::plan::Wanted;
 use measure::units::ByteSize;

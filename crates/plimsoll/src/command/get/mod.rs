@@ -2,16 +2,15 @@
 
 mod args;
 pub mod plan;
-pub mod read;
 pub mod urls;
 
 pub use args::Args;
 
-use super::load;
 use crate::failure::Failure;
+use crate::load;
 use std::process::ExitCode;
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    load::run(plan::of(args)?, &args.common)
+    load::run_and_show(plan::of(args)?, &args.common)
 }

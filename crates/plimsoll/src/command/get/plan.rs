@@ -1,13 +1,14 @@
 //! The plan of `get`, made from its flags. It reports every mistake in them.
 
 use super::args::{Args, Do, Order};
-use super::{read, urls};
-use crate::command::load::{
-    self,
-    dialect::{self, Beside},
-    place::Place,
-};
+use super::urls;
 use crate::failure::Failure;
+use crate::input_file;
+use crate::load::{
+    self,
+    dataset_location::DatasetLocation,
+    dialect::{self, DialectSettings},
+};
 use content::Content;
 use engine::dialect::{Ask, Form};
 use engine::plan::{Answers, Auth, BodyPlan, Choice, Mix, Plan, RangeChoice, RequestPlan, Spread, Targets, Wanted};
@@ -45,12 +46,12 @@ fn what(args: &Args) -> Result<What, Failure> {
     if args.url_file.is_some() {
         return Err(Failure::usage("--url-file lists whole URLs: leave it out with s3:// or a dataset"));
     }
-    let place = Place::with_query(&args.urls, &args.s3)?;
+    let location = DatasetLocation::with_query(&args.urls, &args.s3)?;
     let targets = match args.objects.is_given() {
-        true => place.targets(args.objects.dataset(args.dataset_seed)?),
-        false => place.one_object()?,
+        true => location.targets(args.objects.dataset(args.dataset_seed)?),
+        false => location.one_object()?,
     };
-    let Place { credentials, auth, spread, query, .. } = place;
+    let DatasetLocation { credentials, auth, spread, query, .. } = location;
     Ok(What { targets, credentials, auth, spread, form: None, query })
 }
 
@@ -60,18 +61,18 @@ fn of_system(args: &Args) -> Result<What, Failure> {
     let servers: Vec<String> = servers.into_iter().cloned().collect();
     let ask = if args.call == Some(Do::Ls) { Ask::List } else { Ask::Read };
     let depth = if args.verify { Depth::Blocks } else { Depth::Structure };
-    let beside = Beside { depth, ..load::beside(&args.common) };
-    let Some(spoken) = args.dialect.spoken(ask, &servers, &args.s3, beside)? else {
+    let settings = DialectSettings { depth, ..load::dialect_settings(&args.common) };
+    let Some(system) = args.dialect.locate(ask, &servers, &args.s3, settings)? else {
         return Err(Failure::usage("--as needs the name of a system"));
     };
-    let (targets, place, form) = if args.objects.is_given() {
-        let (place, form) = spoken.area()?;
-        (place.targets(args.objects.dataset(args.dataset_seed)?), place, form)
+    let (targets, location, form) = if args.objects.is_given() {
+        let (location, form) = system.dataset_location()?;
+        (location.targets(args.objects.dataset(args.dataset_seed)?), location, form)
     } else {
         let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
-        (spoken.targets(&names, args.url_file.as_deref())?, spoken.place, spoken.form)
+        (system.targets(&names, args.url_file.as_deref())?, system.location, system.form)
     };
-    let Place { credentials, auth, spread, query, .. } = place;
+    let DatasetLocation { credentials, auth, spread, query, .. } = location;
     Ok(What { targets, credentials, auth, spread, form: Some(form), query })
 }
 
@@ -129,7 +130,7 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
     }
     let answers = answers(args, &targets, form, checks.encoding_asked)?;
     let request = RequestPlan { checks, answers, query, ..request(args, headers, range, form)? };
-    let asked = load::Asked {
+    let workload = load::Workload {
         targets,
         choice: if args.order == Order::Random { Choice::Random } else { Choice::RoundRobin },
         once: args.order == Order::Once,
@@ -137,7 +138,7 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
         auth,
         spread,
     };
-    load::plan(&args.common, asked)
+    load::plan(&args.common, workload)
 }
 
 fn range(args: &Args) -> Result<Option<RangeChoice>, Failure> {
@@ -178,7 +179,7 @@ fn request(
         return Err(Failure::usage(format!("--expect requires the method GET, not {method}: leave one of them out")));
     }
     let body = match &args.body_file {
-        Some(path) => Some(Arc::from(read::whole(path, BODY_BYTES_MAX, "a request body")?)),
+        Some(path) => Some(Arc::from(input_file::read_whole(path, BODY_BYTES_MAX, "a request body")?)),
         None if matches!(method, "POST" | "PUT" | "PATCH") => Some(Arc::from([])),
         None => None,
     };

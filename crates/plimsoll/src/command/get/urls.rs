@@ -1,18 +1,14 @@
 //! The URLs to load, from the command line and from a list.
 
 use super::args::Args;
-use super::read::{Limits, Lines};
 use crate::failure::Failure;
+use crate::input_file::{Limits, Lines};
+use crate::load::URLS_MAX;
 use crate::redact;
 use engine::plan::Targets;
 use std::fmt::Display;
 use std::path::Path;
 use wire::Url;
-
-/// Maximum number of URLs of a run. They need some 800 MB of memory.
-pub const URLS_MAX: usize = 10_000_000;
-/// A line holds any URL that a server accepts. The whole list fits in memory together with its URLs.
-pub const LIST: Limits = Limits { line: 64 << 10, all: 2 << 30 };
 
 /// Returns the targets that the URLs name, and the credentials in them.
 pub fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {
@@ -21,7 +17,7 @@ pub fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {
         urls.add(text, &format_args!("URL `{}`", redact::url_text(text)))?;
     }
     if let Some(path) = &args.url_file {
-        urls.add_list(path, LIST)?;
+        urls.add_list(path)?;
     }
     let Urls { targets, credentials, .. } = urls;
     if credentials.is_some() && targets.origins().len() > 1 {
@@ -68,8 +64,8 @@ impl Urls {
     }
 
     /// Adds the URLs of a file. Blank lines and lines that start with # are skipped.
-    fn add_list(&mut self, path: &Path, limits: Limits) -> Result<(), Failure> {
-        let mut lines = Lines::open(path, limits)?;
+    fn add_list(&mut self, path: &Path) -> Result<(), Failure> {
+        let mut lines = Lines::open(path, Limits::LIST)?;
         while let Some((text, place)) = lines.next()? {
             if !text.is_empty() && !text.starts_with('#') {
                 self.add(text, &place)?;

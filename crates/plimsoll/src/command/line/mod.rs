@@ -1,28 +1,25 @@
 //! `plimsoll line`: finds the load line of a target, the highest load at which it meets all objectives. Every level is a run of
 //! `get`, `put` or `mix` in a directory of its own.
 
-mod recovery;
 mod search;
+mod target_recovery;
 
 use super::get;
-use super::load::{
-    self,
-    stored::{Patience, Stored},
-};
 use super::{mix, put};
-use crate::execute::{self, Print, html};
-use crate::failure::{Exit, Failure};
-use crate::say;
+use crate::console;
+use crate::failure::Failure;
+use crate::load::{
+    self,
+    location_client::{LocationClient, Patience},
+};
+use crate::saved::{self, load_line};
 use clap::ValueEnum;
 use engine::plan::Plan;
 use measure::result::load_line::{Found, LoadUnit};
-use measure::units::parse_span;
-use report::load_line::{Level, LoadLine};
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
-use store::{SavedRun, StoreError, StudyRecord};
 use study::load_line::search::Bounds;
 
 /// The unit of the load line.
@@ -136,13 +133,13 @@ pub struct SearchArgs {
     #[arg(long, value_name = "PERCENT", value_parser = confidence, default_value = "95%", help_heading = "Search", hide_short_help = true)]
     confidence: f64,
     /// Maximum duration of a level whose backlog or percentiles are not decided yet.
-    #[arg(long, value_name = "TIME", value_parser = span, default_value = "5m", help_heading = "Search", hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "5m", help_heading = "Search", hide_short_help = true)]
     level_max: Duration,
     /// Pause between two levels.
-    #[arg(long, value_name = "TIME", value_parser = span, default_value = "0s", help_heading = "Search", hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "0s", help_heading = "Search", hide_short_help = true)]
     rest: Duration,
     /// Time for the target to become as fast as before after a failed level; more if its backlog takes longer.
-    #[arg(long, value_name = "TIME", value_parser = span, default_value = "60s", help_heading = "Search", hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "60s", help_heading = "Search", hide_short_help = true)]
     recovery: Duration,
 }
 
@@ -160,10 +157,6 @@ A level must meet every --objective. It fails if it fails twice in a row. `plims
 
 /// Default duration of a level.
 const LEVEL_TIME: Duration = Duration::from_secs(5);
-
-fn span(text: &str) -> Result<Duration, String> {
-    parse_span(text).map_err(|error| error.to_string())
-}
 
 fn precision(text: &str) -> Result<f64, String> {
     let percent: Option<f64> = text.trim_end_matches('%').parse().ok().filter(|percent| (0.1..=50.0).contains(percent));
@@ -258,20 +251,20 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
     check(&args)?;
     let (common, _) = args.common();
-    let output = load::output(common);
-    let page = common.shown.html.clone();
-    let base = match &output.directory {
+    let options = load::run_options(common);
+    let page = common.output.html.clone();
+    let base = match &options.directory {
         Some(directory) => directory.clone(),
-        None => execute::default_directory(args.urls().first().map_or("line", String::as_str)),
+        None => saved::default_directory(args.urls().first().map_or("line", String::as_str)),
     };
     search(args, &base)?;
-    let (line, last) = saved(&base)?;
-    show(&line, output.print)?;
+    let (line, last) = load_line::read_with_last_run(&base)?;
+    load_line::print(&line, options.format)?;
     if let Some(file) = page {
-        write_html(&line, last.as_ref(), &base, file.as_deref())?;
+        load_line::write_html(&line, last.as_ref(), &base, file.as_deref())?;
     }
-    say::note(&format!("saved in {}", base.display()));
-    Ok(judge(&line).into())
+    console::eprintln(&format!("saved in {}", base.display()));
+    Ok(load_line::exit_code(&line).into())
 }
 
 /// Runs a search and saves all levels below `base`. What a mix writes is recorded for `cleanup`.
@@ -281,8 +274,8 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
 pub fn search(args: Args, base: &Path) -> Result<Found, Failure> {
     let Some(Other::Mix(load)) = &args.other else { return search::search(args, base) };
     let Some(place) = mix::unlisted(&load.mix, &mix::plan(&load.mix)?)? else { return search::search(args, base) };
-    let stored = Stored::reach(&load.mix.common, &place, Patience::Once)?;
-    stored.remember_mixed(|| search::search(args, base))
+    let stored = LocationClient::new(&load.mix.common, &place, Patience::Once)?;
+    stored.record_mix(|| search::search(args, base))
 }
 
 /// Refuses flags that set what the search varies, and flags that do not fit together.
@@ -294,7 +287,7 @@ pub fn check(args: &Args) -> Result<(), Failure> {
         (load.rate.is_some(), "-R", "the search varies it; use --on rate to search for a rate"),
         (!load.stages.is_empty(), "--stages", "the load of a level is constant"),
         (load.requests.is_some(), "-n", "a level lasts for -d TIME"),
-        (common.shown.repeat.get() > 1, "--repeat", "the search repeats levels as needed"),
+        (common.output.repeat.get() > 1, "--repeat", "the search repeats levels as needed"),
     ];
     if let Some((_, flag, why)) = refused.iter().find(|(given, ..)| *given) {
         return Err(Failure::usage(format!("{flag} cannot be used in a search: {why}")));
@@ -311,53 +304,4 @@ pub fn check(args: &Args) -> Result<(), Failure> {
         // Checking a mix would request the record of its dataset.
         Some(Other::Mix(_)) => Ok(()),
     }
-}
-
-/// Reads the saved search of a directory.
-pub fn of(base: &Path) -> Result<LoadLine, Failure> {
-    saved(base).map(|(line, _)| line)
-}
-
-/// Reads a saved search, even one in progress or interrupted, and the last of its runs.
-fn read(base: &Path, records: &[StudyRecord]) -> Result<(LoadLine, Option<SavedRun>), StoreError> {
-    let (mut unit, mut found, mut levels, mut last) = ((LoadUnit::Concurrency, 1), None, Vec::new(), None);
-    for record in records {
-        match record {
-            StudyRecord::Line { unit: of, steps, .. } => unit = (*of, steps.get()),
-            StudyRecord::Found(what) => found = Some(*what),
-            StudyRecord::Level { level, directory, outcome, certain } => {
-                let run = SavedRun::read(&base.join(directory))?;
-                let load = report::load_line::load(*level, unit.1);
-                levels.push(Level::of(load, directory, &run, outcome.clone(), *certain));
-                last = Some(run);
-            }
-            StudyRecord::Scenario { .. } | StudyRecord::Trial { .. } => {}
-        }
-    }
-    Ok((LoadLine::of(unit, last.as_ref().map(|run| &run.begin), found, levels), last))
-}
-
-/// As [`of`], and also returns the last of its runs.
-pub fn saved(base: &Path) -> Result<(LoadLine, Option<SavedRun>), Failure> {
-    let found = store::read_study(base).and_then(|records| read(base, &records));
-    found.map_err(|error| execute::unread_again(&error))
-}
-
-/// Prints a saved search.
-pub fn show(line: &LoadLine, form: Print) -> Result<(), Failure> {
-    match form {
-        Print::Json => execute::print_json(serde_json::to_string_pretty(line)),
-        Print::None => Ok(()),
-        Print::Text | Print::Ab | Print::Httpbench => execute::print(&report::load_line::text(line, &execute::style())),
-    }
-}
-
-/// Writes the HTML report of a saved search to the file that the user named, or else into its directory. `last` has the settings.
-pub fn write_html(line: &LoadLine, last: Option<&SavedRun>, base: &Path, file: Option<&Path>) -> Result<(), Failure> {
-    html::write_beside(&report::html_line(line, last), base, file)
-}
-
-/// Returns the exit code of a search.
-pub fn judge(line: &LoadLine) -> Exit {
-    line.exit.into()
 }

@@ -1,14 +1,16 @@
 //! Runs levels until the search has found the load line.
 
-use super::recovery::{Recovered, Recovery};
+use super::target_recovery::{Recovered, Recovery};
 use super::{Args, LEVEL_TIME, Load, On, SearchArgs};
-use crate::command::load;
-use crate::execute::{self, Output};
+use crate::console;
+use crate::execute::{self, RunOptions};
 use crate::failure::Failure;
-use crate::say;
+use crate::load;
+use crate::progress;
+use crate::saved;
 use engine::plan::Plan;
-use measure::result::load_line::{Found, Outcome};
 use measure::result::Reason;
+use measure::result::load_line::{Found, Outcome};
 use measure::units::{Rate, format_span};
 use measure::{Enumerated, LimitedBy, ResultWord};
 use report::load_line::Level;
@@ -32,11 +34,11 @@ const FAILING: f64 = 0.3;
 pub fn search(args: Args, base: &Path) -> Result<Found, Failure> {
     let (mut load, args) = args.parts();
     let held = *load.common().load.duration.get_or_insert(LEVEL_TIME);
-    let output = load::output(load.common());
+    let options = load::run_options(load.common());
     let bounds = args.on.bounds(&args);
     let begin = StudyRecord::line(args.on.unit(), bounds.precision);
     let log = StudyLog::create(base, &begin).map_err(|error| cannot_save(&error))?;
-    let mut levels = Levels { load, args, held, output, base: base.to_owned(), log, levels: Vec::new() };
+    let mut levels = Levels { load, args, held, options, base: base.to_owned(), log, levels: Vec::new() };
     levels.announce(&bounds);
     let found = levels.search(&mut Search::new(bounds))?;
     levels.log.append(&StudyRecord::Found(found)).map_err(|error| cannot_save(&error))?;
@@ -49,7 +51,7 @@ struct Levels {
     args: SearchArgs,
     /// Duration of each level.
     held: Duration,
-    output: Output,
+    options: RunOptions,
     base: PathBuf,
     log: StudyLog,
     /// Each level with its number of steps.
@@ -74,7 +76,7 @@ impl Levels {
                 format_span(self.args.level_max.max(self.held))
             ),
         };
-        say::note(&format!(
+        console::eprintln(&format!(
             "searching for the load line in {}: about {} to {}, levels of {}{longer}",
             self.args.on.unit().name(),
             time(few),
@@ -84,14 +86,14 @@ impl Levels {
     }
 
     fn search(&mut self, search: &mut Search) -> Result<Found, Failure> {
-        let recovery = Recovery::before(&self.plan(self.args.on.unit().steps())?, &self.output, &self.base)?;
+        let recovery = Recovery::before(&self.plan(self.args.on.unit().steps())?, &self.options, &self.base)?;
         loop {
             let level = match search.next() {
                 SearchStep::Done(found) => return Ok(found),
                 SearchStep::Try(level) => level,
             };
             let Some((outcome, saved)) = self.run(level, search.is_confirming())? else {
-                return Ok(Found::Interrupted { passed: search.passed(), signal: execute::interrupting_signal() });
+                return Ok(Found::Interrupted { passed: search.passed(), signal: progress::interrupting_signal() });
             };
             search.record(&outcome);
             // If no lower level has passed, one still may.
@@ -141,7 +143,7 @@ impl Levels {
     /// Returns the duration of a level.
     fn duration(&self, level: u64) -> LevelDuration {
         let rate = (self.args.on == On::Rate).then(|| self.args.on.load(level));
-        level::level_duration(&self.output.objectives, rate, self.held, self.args.level_max)
+        level::level_duration(&self.options.objectives, rate, self.held, self.args.level_max)
     }
 
     /// Returns the load that a level offers, or `None` in the closed model.
@@ -162,23 +164,23 @@ impl Levels {
         plan.stop.time = Some(duration.max);
         if duration.min > self.held {
             let least = format_span(Duration::from_secs(duration.min.as_secs()));
-            say::note(&format!("  {load:>7}: takes {least}, to have enough operations for its percentiles"));
+            console::eprintln(&format!("  {load:>7}: takes {least}, to have enough operations for its percentiles"));
         }
         let rules = duration.rules(self.offered(level, &plan), confirming);
-        let decision = ObjectiveMonitor::new(&self.output.objectives, 1.0 - self.args.confidence).for_level(rules);
-        let output = Output {
+        let monitor = ObjectiveMonitor::new(&self.options.objectives, 1.0 - self.args.confidence).for_level(rules);
+        let options = RunOptions {
             directory: Some(self.base.join(&name)),
-            decision: Some(decision),
+            monitor: Some(monitor),
             probe: None,
-            ..self.output.clone()
+            ..self.options.clone()
         };
-        let (saved, decision) = execute::measure_level(&plan, &output)?;
-        let evidence = decision.map(|decision| decision.evidence());
+        let (saved, monitor) = execute::run_level(&plan, &options)?;
+        let evidence = monitor.map(|monitor| monitor.evidence());
         let outcome = evidence.map(|evidence| outcome(evidence, &saved));
         let certain = evidence.is_some_and(|evidence| evidence.certain);
         let record = StudyRecord::Level { level, directory: name.clone(), outcome: outcome.clone(), certain };
         self.log.append(&record).map_err(|error| cannot_save(&error))?;
-        let Some(outcome) = outcome.filter(|_| !execute::was_interrupted(&saved)) else { return Ok(None) };
+        let Some(outcome) = outcome.filter(|_| !saved::was_interrupted(&saved)) else { return Ok(None) };
         let run = Level::of(load, &name, &saved, Some(outcome.clone()), certain);
         note(&run, confirming);
         self.levels.push((level, run));
@@ -191,7 +193,7 @@ fn note(run: &Level, confirming: bool) {
     let again = if confirming { " (confirming)" } else { "" };
     let why = run.why.as_ref().map(|why| format!(", {why}")).unwrap_or_default();
     let time = format_span(Duration::from_millis((run.seconds * 10.0).round() as u64 * 100));
-    say::note(&format!("  {:>7}{again}: {}{why} ({time})", run.level, run.outcome.word()));
+    console::eprintln(&format!("  {:>7}{again}: {}{why} ({time})", run.level, run.outcome.word()));
 }
 
 /// Returns the result of a completed level.
@@ -240,5 +242,5 @@ fn rest(time: Duration) {
 }
 
 fn cannot_save(error: &StoreError) -> Failure {
-    execute::cannot_save("the search", error)
+    saved::cannot_save("the search", error)
 }

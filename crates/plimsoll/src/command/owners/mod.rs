@@ -1,12 +1,12 @@
 //! `plimsoll owners`: finds which server of a redirecting cluster owns which object, and writes lists for `get`.
 
-mod ask;
-mod write;
+mod files;
+mod object_owners;
 
-pub use ask::{Reach, Survey, survey};
+pub use object_owners::{ClusterFlags, ObjectOwners, find_object_owners};
 
+use crate::console;
 use crate::failure::{Exit, Failure};
-use crate::say;
 use engine::owners::Owner;
 use report::escape::{bounded, escape};
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub struct Args {
     pub out: PathBuf,
     /// How the cluster is reached.
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ClusterFlags,
 }
 
 const AFTER: &str =
@@ -45,24 +45,24 @@ const AFTER: &str =
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
-    let survey = survey(&args.url, &args.names, &args.reach)?;
-    if survey.by_owner().is_empty() {
-        return Err(Failure::could_not_run(match survey.failures().next() {
+    let owners = find_object_owners(&args.url, &args.names, &args.reach)?;
+    if owners.by_owner().is_empty() {
+        return Err(Failure::could_not_run(match owners.failures().next() {
             Some((name, status, cause)) => format!("found no owner: {}", failure(name, status, cause)),
-            None => format!("cannot reach {}: check that it is running and that the address is right", survey.entry()),
+            None => format!("cannot reach {}: check that it is running and that the address is right", owners.entry()),
         }));
     }
-    let lists = write::all(&survey, &args.out)?;
-    let failed = survey.failures().count();
-    tell(&survey, &lists, failed)?;
-    for (name, status, cause) in survey.failures().take(NAMED_MAX) {
-        say::note(&format!("plimsoll: {}", failure(name, status, cause)));
+    let lists = files::write_all(&owners, &args.out)?;
+    let failed = owners.failures().count();
+    print_owners(&owners, &lists, failed)?;
+    for (name, status, cause) in owners.failures().take(NAMED_MAX) {
+        console::eprintln(&format!("plimsoll: {}", failure(name, status, cause)));
     }
     if failed > NAMED_MAX {
-        say::note(&format!(
+        console::eprintln(&format!(
             "plimsoll: {} more failures are in {}",
             failed - NAMED_MAX,
-            args.out.join(write::FAILURES).display()
+            args.out.join(files::FAILURES).display()
         ));
     }
     Ok(if failed > 0 { Exit::Objectives } else { Exit::Good }.into())
@@ -73,18 +73,18 @@ fn failure(name: &str, status: Option<u16>, cause: &str) -> String {
     format!("{}: {cause}{status}", bounded(name, NAME_MAX))
 }
 
-fn tell(survey: &Survey, lists: &[write::List], failed: usize) -> Result<(), Failure> {
-    let mut text = format!("{} objects, {} owners, {failed} without one\n", survey.names().len(), lists.len());
+fn print_owners(owners: &ObjectOwners, lists: &[files::List], failed: usize) -> Result<(), Failure> {
+    let mut text = format!("{} objects, {} owners, {failed} without one\n", owners.names().len(), lists.len());
     let width = lists.iter().take(LISTED_MAX).map(|list| list.owner.len()).max().unwrap_or(0);
     for list in lists.iter().take(LISTED_MAX) {
-        let asked = if list.owner == survey.entry() { "  (entry server)" } else { "" };
+        let asked = if list.owner == owners.entry() { "  (entry server)" } else { "" };
         let (owner, path) = (escape(&list.owner), list.path.display());
         text += &format!("  {owner:width$}  {:>9}  {path}{asked}\n", list.objects);
     }
     if lists.len() > LISTED_MAX {
         text += &format!("  and {} more\n", lists.len() - LISTED_MAX);
     }
-    say::out(&text)
+    console::print(&text)
 }
 
 /// Returns whether the owner of an object is known.

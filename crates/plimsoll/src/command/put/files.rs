@@ -3,9 +3,9 @@
 //! Symbolic links are followed, as by `aws s3 cp --recursive`. What cannot be uploaded is skipped, counted and reported: broken
 //! links, links that lead back to a directory above them, and whatever is neither a file nor a directory.
 
-use crate::command::load::place::Place;
+use crate::console;
 use crate::failure::Failure;
-use crate::say;
+use crate::load::dataset_location::DatasetLocation;
 use engine::plan::{ORIGINS_MAX, Source, Targets};
 use report::number::plural;
 use std::fs;
@@ -22,14 +22,14 @@ const ELOOP: i32 = 40;
 const DEPTH_MAX: usize = 256;
 
 /// Returns the files below `path`, each with its relative path as its key.
-pub fn targets(path: &Path, place: &Place) -> Result<(Targets, Source), Failure> {
+pub fn targets(path: &Path, place: &DatasetLocation) -> Result<(Targets, Source), Failure> {
     let refused =
         |path: &Path, why: &dyn std::fmt::Display| Failure::usage(format!("--from {}: {why}", path.display()));
     let base = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
     let mut found = Found::default();
     found.collect(path, &mut Vec::new()).map_err(|(path, error)| refused(&path, &error))?;
     if let Some(skipped) = found.skipped.told() {
-        say::note(&format!("--from {}: {skipped}", path.display()));
+        console::eprintln(&format!("--from {}: {skipped}", path.display()));
     }
     let mut files = found.files;
     if files.is_empty() {

@@ -2,9 +2,9 @@
 
 mod files;
 
-use super::dataset;
-use super::load::{self, dialect, place::Place, s3};
 use crate::failure::Failure;
+use crate::load::dataset;
+use crate::load::{self, dataset_location::DatasetLocation, dialect, s3};
 use clap::ValueEnum;
 use content::Content;
 use engine::dialect::Ask;
@@ -74,22 +74,22 @@ const AFTER: &str = "Without -n or -d, every object is written once. --help-all 
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    load::run(plan(args)?, &args.common)
+    load::run_and_show(plan(args)?, &args.common)
 }
 
 /// Returns the plan that the flags describe.
 pub fn plan(args: &Args) -> Result<Plan, Failure> {
     args.dialect.check()?;
-    let spoken = args.dialect.spoken(Ask::Write, &args.urls, &args.s3, load::beside(&args.common))?;
-    let (place, form) = match spoken {
-        None => (Place::with_query(&args.urls, &args.s3)?, None),
-        Some(spoken) => spoken.area().map(|(place, form)| (place, Some(form)))?,
+    let system = args.dialect.locate(Ask::Write, &args.urls, &args.s3, load::dialect_settings(&args.common))?;
+    let (location, form) = match system {
+        None => (DatasetLocation::with_query(&args.urls, &args.s3)?, None),
+        Some(system) => system.dataset_location().map(|(location, form)| (location, Some(form)))?,
     };
     if args.chunked && args.common.requests.http10 {
         return Err(Failure::usage("--chunked: HTTP/1.0 has no chunks; leave out --chunked or --http1.0"));
     }
-    let (targets, source) = objects(args, &place)?;
-    let mut headers = load::headers(&args.common.requests, place.credentials.clone())?;
+    let (targets, source) = objects(args, &location)?;
+    let mut headers = load::headers(&args.common.requests, location.credentials.clone())?;
     let checks = load::checks(&args.common.checks, &headers)?;
     dialect::add_headers(form.map_or(&[], |form| form.headers), &mut headers)?;
     let framing = if args.chunked { Framing::Chunked } else { Framing::Length };
@@ -103,7 +103,7 @@ pub fn plan(args: &Args) -> Result<Plan, Failure> {
         headers,
         body: Some(body),
         checks,
-        query: place.query.clone(),
+        query: location.query.clone(),
         ..RequestPlan::new(method, OpKind::Put)
     };
     let mix = match args.multipart {
@@ -113,20 +113,20 @@ pub fn plan(args: &Args) -> Result<Plan, Failure> {
                 "--multipart does not support a checksum trailer: use --payload unsigned, signed or chunks",
             ));
         }
-        Some(size) if place.can_list && args.method != Some(Method::Post) => in_parts(&request, size, args.parts)?,
+        Some(size) if location.can_list && args.method != Some(Method::Post) => in_parts(&request, size, args.parts)?,
         Some(_) => return Err(Failure::usage("--multipart supports PUT to s3:// locations only: leave it out")),
     };
     let load = &args.common.load;
     let counted = load.duration.is_some() || load.requests.is_some() || load.bytes.is_some();
-    let asked = load::Asked {
+    let workload = load::Workload {
         once: !counted && load.stages.is_empty() && load.ops_per_slot.is_none(),
         targets,
         choice: Choice::RoundRobin,
         mix,
-        auth: place.auth,
-        spread: place.spread,
+        auth: location.auth,
+        spread: location.spread,
     };
-    load::plan(&args.common, asked)
+    load::plan(&args.common, workload)
 }
 
 /// Returns the requests of a multipart upload: begin, parts (each with the body of `whole`), complete, abort.
@@ -151,13 +151,13 @@ fn in_parts(whole: &RequestPlan, size: ByteSize, parallel: NonZeroU32) -> Result
 }
 
 /// Returns the objects and the source of their bytes.
-fn objects(args: &Args, place: &Place) -> Result<(Targets, Source), Failure> {
+fn objects(args: &Args, location: &DatasetLocation) -> Result<(Targets, Source), Failure> {
     match &args.from {
-        Some(path) => files::targets(path, place),
+        Some(path) => files::targets(path, location),
         None => {
             let dataset = args.objects.dataset(args.dataset_seed)?;
             let content = Content::new(dataset.description().seed);
-            Ok((place.targets(dataset), Source::Content(Arc::new(content))))
+            Ok((location.targets(dataset), Source::Content(Arc::new(content))))
         }
     }
 }

@@ -1,23 +1,19 @@
 //! `plimsoll run`: runs the study of a scenario file. Every trial is a run of `get`, `put` or `mix`, or a search for the load line,
 //! in a directory of its own. A study that was stopped can be resumed.
 
-mod check;
-mod differing;
-mod dry;
+mod dry_run;
 mod hooks;
-mod measure;
-pub mod saved;
-mod show;
+mod run_trials;
+mod validation;
 
-use crate::cli::{self, Command};
-use crate::execute::{self, Print};
+use super::load_command::LoadCommand;
+use crate::console;
 use crate::failure::{Exit, Failure};
-use crate::say;
-use ::measure::ExitStatus;
-use ::measure::units::ByteSize;
+use crate::saved::{self, OutputFormat};
+use measure::ExitStatus;
+use measure::units::ByteSize;
 use report::escape::escape;
 use report::number::plural;
-pub use show::{show, write_html};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -90,38 +86,38 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let text = read(&args.scenario)?;
     let file = args.scenario.display().to_string();
     let faulty = |faults: Vec<Diagnostic>| {
-        faults.iter().for_each(|fault| say::note(&format!("{file}:{}", escape(&fault.to_string()))));
+        faults.iter().for_each(|fault| console::eprintln(&format!("{file}:{}", escape(&fault.to_string()))));
         Failure::usage(format!("{} in {file}", plural(faults.len() as u64, "mistake")))
     };
-    check::set(&text, &args.set, &file)?;
+    validation::set(&text, &args.set, &file)?;
     let scenario = Scenario::parse(&text, &args.set, &|name| std::env::var(name).ok()).map_err(faulty)?;
-    let faults = check::names(&scenario);
+    let faults = validation::names(&scenario);
     if !faults.is_empty() {
         return Err(faulty(faults));
     }
     let planned = plan(&scenario, args)?;
-    let faults = check::settings(&planned);
+    let faults = validation::settings(&planned);
     if !faults.is_empty() {
         return Err(faulty(faults));
     }
     if args.dry_run {
-        return say::out(&dry::text(&scenario, &planned, args.assume)).map(|()| ExitCode::SUCCESS);
+        return console::print(&dry_run::text(&scenario, &planned, args.assume)).map(|()| ExitCode::SUCCESS);
     }
-    let (base, mut log, done) = measure::begin(args, &scenario, &text, planned.len())?;
-    let ended = measure::all(&planned, &base, &mut log, &done);
+    let (base, mut log, done) = run_trials::begin(args, &scenario, &text, planned.len())?;
+    let ended = run_trials::run_all(&planned, &base, &mut log, &done);
     let broken_off = match &ended {
         Ok(exit) => exit.broken_off(),
         Err(_) => Some(ExitStatus::CouldNotRun),
     };
     let deserved = finish(args, &base, broken_off);
     match (ended, deserved) {
-        (Ok(exit), Ok(deserved)) => Ok(execute::worse(exit, deserved).into()),
+        (Ok(exit), Ok(deserved)) => Ok(exit.or_worse(deserved).into()),
         (Err(failure), Ok(_)) => {
             Err(failure.and(&format!("`plimsoll run {file} --resume {}` continues the study", base.display())))
         }
         // The reason for stopping comes last.
         (Err(failure), Err(unshown)) => {
-            unshown.tell();
+            unshown.report();
             Err(failure)
         }
         (Ok(_), Err(unshown)) => Err(unshown),
@@ -130,14 +126,14 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// Shows the results of a study so far, and returns their exit code.
 fn finish(args: &Args, base: &Path, broken_off: Option<ExitStatus>) -> Result<Exit, Failure> {
-    let records = store::read_study(base).map_err(|error| execute::unread_again(&error))?;
-    let (mut study, deserved) = saved::read(base, &records)?;
-    study.measured.broken_off = broken_off;
-    show(&study, if args.json { Print::Json } else { Print::Text })?;
+    let records = store::read_study(base).map_err(|error| saved::cannot_read_back(&error))?;
+    let (mut study, deserved) = saved::study::read(base, &records)?;
+    study.study.broken_off = broken_off;
+    saved::study::print(&study, if args.json { OutputFormat::Json } else { OutputFormat::Text })?;
     if let Some(file) = &args.html {
-        write_html(&study, base, file.as_deref())?;
+        saved::study::write_html(&study, base, file.as_deref())?;
     }
-    say::note(&format!("saved in {}", base.display()));
+    console::eprintln(&format!("saved in {}", base.display()));
     Ok(deserved)
 }
 
@@ -219,7 +215,7 @@ fn selectable(scenario: &Scenario) -> String {
 }
 
 /// Parses the command of a trial.
-fn command(trial: &TrialCommand) -> Result<Command, Failure> {
+fn command(trial: &TrialCommand) -> Result<LoadCommand, Failure> {
     let typed = ["plimsoll".to_owned(), trial.name.clone()].into_iter().chain(trial.arguments.iter().cloned());
-    cli::parse(typed.map(Into::into))
+    LoadCommand::parse(typed.map(Into::into))
 }

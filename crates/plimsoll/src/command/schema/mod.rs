@@ -2,8 +2,8 @@
 
 pub mod scenario;
 
+use crate::console;
 use crate::failure::Failure;
-use crate::say;
 use clap::ValueEnum;
 use clap_complete::Shell;
 use std::process::ExitCode;
@@ -51,7 +51,7 @@ pub fn run(args: &Args, command: &clap::Command) -> Result<ExitCode, Failure> {
     };
     let schema = serde_json::to_string_pretty(&schema)
         .map_err(|error| Failure::could_not_run(format!("cannot write the schema: {error}")))?;
-    say::out(&(schema + "\n"))?;
+    console::print(&(schema + "\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -66,6 +66,6 @@ pub struct Completions {
 pub fn completions(args: &Completions, command: &mut clap::Command) -> Result<ExitCode, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, command, "plimsoll", &mut text);
-    say::out(&String::from_utf8_lossy(&text))?;
+    console::print(&String::from_utf8_lossy(&text))?;
     Ok(ExitCode::SUCCESS)
 }

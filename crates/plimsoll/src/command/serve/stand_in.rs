@@ -1,20 +1,18 @@
 //! The flags of `serve` for clusters, stand-ins of other systems, and lists of their objects.
 
-use crate::command::load::count;
 use crate::failure::Failure;
+use crate::load::{count, span};
 use clap::ValueEnum;
 use measure::units::ByteSize;
 use server::{
-    Alluxio, Booster, Capacity, ClusterConfig, Config, Counted, Elsewhere, Faults, Filestash, Gateway, Refused,
-    StandIn, file_cids, object_name, piece_cid,
+    Alluxio, Booster, Capacity, ClusterConfig, Config, CountedRequests, Faults, Filestash, Gateway, Handoff,
+    RefusedRequests, StandIn, file_cids, object_name, piece_cid,
 };
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-use super::span;
 
 /// Default delay of each range above the limit of `--slow-above`.
 const SLOWDOWN: Duration = Duration::from_millis(10);
@@ -113,7 +111,7 @@ impl StandInArgs {
     pub fn apply(&self, config: &mut Config) -> Result<(), Failure> {
         self.check()?;
         config.stand_in = match self.stand_in {
-            None => StandIn::Nobody,
+            None => StandIn::None,
             Some(System::BoosterHttp | System::Kubo) => StandIn::BoosterHttp(self.booster()),
             Some(System::Alluxio) => {
                 StandIn::Alluxio(Alluxio { listed: self.list.unwrap_or(0), object_size: self.list_size })
@@ -150,11 +148,11 @@ impl StandInArgs {
 
     fn apply_faults(&self, faults: &mut Faults) {
         if let Some((most, slowdown)) = self.slow_above {
-            let (counted, refused) = (Counted::Ranges, Refused::Share);
+            let (counted, refused) = (CountedRequests::Ranges, RefusedRequests::Share);
             faults.capacity = Some(Capacity { concurrency: most.get(), slowdown, counted, refused });
         }
         if let Some(most) = self.queue {
-            let (counted, refused) = (Counted::All, Refused::All);
+            let (counted, refused) = (CountedRequests::All, RefusedRequests::All);
             faults.capacity = Some(Capacity { concurrency: most.get(), slowdown: Duration::ZERO, counted, refused });
         }
         if self.no_keep_alive {
@@ -230,12 +228,12 @@ impl StandInArgs {
         let listen =
             listen.ok_or_else(|| Failure::usage("--cluster: the ports exceed 65535; use a lower port in --listen"))?;
         let check = self.redirect_check.unwrap_or_default();
-        let elsewhere = match self.cluster_mode {
-            Mode::Redirect => Elsewhere::Redirect { marker: false, check },
-            Mode::RedirectMarked => Elsewhere::Redirect { marker: true, check },
-            Mode::Proxy => Elsewhere::Proxy,
+        let handoff = match self.cluster_mode {
+            Mode::Redirect => Handoff::Redirect { marker: false, check },
+            Mode::RedirectMarked => Handoff::Redirect { marker: true, check },
+            Mode::Proxy => Handoff::Proxy,
         };
-        Ok(Some(ClusterConfig { listen, elsewhere, faults_on: self.faults_on }))
+        Ok(Some(ClusterConfig { listen, handoff, faults_on: self.faults_on }))
     }
 
     /// Returns the path of an example object.
