@@ -279,7 +279,7 @@ fn a_checksum_behind_the_content_is_held_against_it() {
 fn other_protocols_on_the_port_are_recognised() {
     for (answer, cause) in [
         (&b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"[..], Cause::NotHttp2),
-        (&[21, 3, 3, 0, 2, 2, 70, 0, 0, 0][..], Cause::TlsAnswer),
+        (&[21, 3, 3, 0, 2, 2, 70, 0, 0, 0][..], Cause::TlsResponse),
         (&[0xff; 40][..], Cause::BadHttp2),
     ] {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();

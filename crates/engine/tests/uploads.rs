@@ -57,7 +57,7 @@ fn a_success_before_all_of_the_body_was_sent_is_answered_early() {
     let created =
         |length: u64| Reply::Bytes(format!("HTTP/1.1 201 Created\r\nContent-Length: {length}\r\n\r\n").into_bytes());
     let until_close = Reply::Bytes(b"HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n".to_vec());
-    let early = (AttemptClass::Protocol, Cause::AnsweredEarly);
+    let early = (AttemptClass::Protocol, Cause::EarlyResponse);
     for then in [
         vec![created(0)],
         vec![created(0), Reply::Reset],
@@ -118,7 +118,7 @@ fn a_success_on_a_stream_before_all_of_the_body_was_sent_is_answered_early() {
         assert!((1 << 16..BODY as u64).contains(&sent), "{sent} bytes were sent");
         assert_eq!(
             ops[0].outcome,
-            AttemptOutcome::failed(AttemptClass::Protocol, Cause::AnsweredEarly, Phase::Send),
+            AttemptOutcome::failed(AttemptClass::Protocol, Cause::EarlyResponse, Phase::Send),
             "{then:?}"
         );
     }

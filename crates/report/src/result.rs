@@ -9,7 +9,7 @@ use measure::values::sum;
 use measure::objective::{Judged, Judgement, Metric};
 use measure::result::outage::{self, Second, Silence};
 use measure::sample::outcome::Cause;
-use measure::result::{CutOff, Ending, Evidence, MostFailures, Reason};
+use measure::result::{CutOff, Ending, MostFailures, Reason, RunFacts};
 use measure::time::INTERVAL;
 use measure::{Instant, Model, Objective, ResultWord, RunResult, Stage};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use store::{EndReason, Point, SavedRun};
 /// The result of a saved run.
 #[must_use]
 pub fn of(run: &SavedRun) -> RunResult {
-    RunResult::of(&Evidence {
+    RunResult::of(&RunFacts {
         summary: run.summary(),
         model: run.begin.model,
         objectives: &run.begin.objectives,

@@ -17,7 +17,7 @@ pub(crate) enum Failure {
     Closed,
     /// What came on it breaks a rule; the connection goes on.
     BadStream(u32),
-    /// What came on the connection is not valid HTTP/2.
+    /// Data on the connection is not valid HTTP/2.
     BadConnection(u32),
     /// More interim answers than anybody needs.
     TooManyInterim,

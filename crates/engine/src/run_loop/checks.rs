@@ -53,7 +53,7 @@ pub(super) fn at_head(head: &Head, asked: &Asked, checks: &Checks) -> AtHead {
             RangeStatus::Also200 => {}
         },
         (200, Some(_)) => return Cut(range(Cause::RangeIgnored)),
-        (206, None) => return Doomed(range(Cause::UnaskedPartial)),
+        (206, None) => return Doomed(range(Cause::UnrequestedPartial)),
         (206, Some(_)) if head.content_type_multipart_byteranges => return Doomed(range(Cause::MultipartRange)),
         (206, Some(wanted)) => match &head.content_range {
             RangeField::Valid(found) if found.range == Some(expected_range(wanted, head)) => {}
@@ -131,7 +131,7 @@ pub(super) fn at_end(asked: &Asked, checks: &Checks, body_bytes: u64, has_body: 
 /// The outcome of an answer that can not be read any further; `tls` says that its bytes are those of TLS.
 pub(super) fn of_malformed(error: Malformed, phase: Phase, tls: bool) -> AttemptOutcome {
     let cause = match error {
-        Malformed::NotHttp if tls => Cause::TlsAnswer,
+        Malformed::NotHttp if tls => Cause::TlsResponse,
         Malformed::HeadTooLarge | Malformed::TooManyHeaders => Cause::HeadTooLarge,
         Malformed::BadHead => Cause::BadHead,
         Malformed::NotHttp => Cause::NotHttp,
@@ -188,7 +188,7 @@ pub(super) fn of_stream(failure: Failure, phase: Phase, begins: impl Fn(fn(&[u8]
         Failure::BadConnection(_) if begins(|bytes| bytes.starts_with(b"HTTP/")) => {
             (AttemptClass::Protocol, Cause::NotHttp2)
         }
-        Failure::BadConnection(_) if begins(crate::tls::outcome::is_tls) => (AttemptClass::Protocol, Cause::TlsAnswer),
+        Failure::BadConnection(_) if begins(crate::tls::outcome::is_tls) => (AttemptClass::Protocol, Cause::TlsResponse),
         Failure::BadConnection(_) => (AttemptClass::Protocol, Cause::BadHttp2),
         Failure::TooManyInterim => (AttemptClass::Protocol, Cause::TooManyInterim),
         Failure::Defect => (AttemptClass::Internal, Cause::Defect),

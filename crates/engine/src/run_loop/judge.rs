@@ -24,7 +24,7 @@ const CONTENT_DIFFERS: AttemptOutcome =
 const MESSAGE_TOO_LARGE: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Protocol, Cause::MessageTooLarge, Phase::Body);
 const ANSWERED_EARLY: AttemptOutcome =
-    AttemptOutcome::failed(AttemptClass::Protocol, Cause::AnsweredEarly, Phase::Send);
+    AttemptOutcome::failed(AttemptClass::Protocol, Cause::EarlyResponse, Phase::Send);
 
 impl<N: Network> RunLoop<'_, N> {
     /// Ends an attempt whose outcome was known with its head, without the rest of its body; `false` for others.
@@ -52,7 +52,7 @@ impl<N: Network> RunLoop<'_, N> {
             (Flag::SmugglingRisk, head.flags.smuggling_risk),
             (Flag::DuplicateLength, head.flags.duplicate_length),
             (Flag::Http10, head.version == Version::Http10),
-            (Flag::UnaskedEncoding, head.encoding == Encoding::Other && !checks.encoding_asked),
+            (Flag::UnrequestedEncoding, head.encoding == Encoding::Other && !checks.encoding_asked),
             (Flag::Interim, connection.reader.interim() > 0),
         ];
         for (flag, _) in remarks.into_iter().filter(|(_, seen)| *seen) {

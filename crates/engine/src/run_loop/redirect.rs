@@ -69,7 +69,7 @@ impl<N: Network> RunLoop<'_, N> {
     ) -> Result<bool, AttemptOutcome> {
         let proxied = matches!(self.plan.connections.route, Route::Proxy { .. });
         if url.origin().scheme == Scheme::Https && proxied {
-            return Err(refused(Cause::SchemeNotSpoken));
+            return Err(refused(Cause::UnsupportedScheme));
         }
         if beyond_tls(base, url) && traps.downgrade == Trap::Refused {
             self.note_target(url);
@@ -146,7 +146,7 @@ pub(crate) fn redirected_to(base: &Url, location: &Location) -> Result<Url, Atte
         Location::Invalid => return Err(refused(Cause::BadLocation)),
     };
     base.join(location).map_err(|error| match error {
-        UrlError::OtherScheme(_) => refused(Cause::SchemeNotSpoken),
+        UrlError::OtherScheme(_) => refused(Cause::UnsupportedScheme),
         _ => refused(Cause::BadLocation),
     })
 }

@@ -99,7 +99,7 @@ fn handshakes_that_go_wrong_are_told_apart() {
     let cases: Vec<(&str, Script, _, &str)> = vec![
         ("an alert", says(alert(40)), failed(Cause::TlsAlert), "alert 40 (HandshakeFailure)"),
         ("another alert", says(alert(70)), failed(Cause::TlsAlert), "alert 70 (ProtocolVersion)"),
-        ("plain HTTP", says(*b"HTTP/1.1 400 Bad Request\r\n\r\n"), failed(Cause::PlainAnswer), ""),
+        ("plain HTTP", says(*b"HTTP/1.1 400 Bad Request\r\n\r\n"), failed(Cause::PlainResponse), ""),
         ("noise", says([b'%'; 40]), failed(Cause::TlsBroken), ""),
         ("an end", Box::new(|mut socket| socket.read(&mut [0; 4096]).map(|_| ())), failed(Cause::TlsClosed), ""),
         (
@@ -132,7 +132,7 @@ fn a_server_of_tls_that_is_asked_in_plain_http_is_recognised() {
     let authority = Authority::new();
     let endpoint = Endpoint::start(says(alert(50)));
     let (end, _, _) = end_of(&plan_for(&endpoint, "http", &trusting(&authority)));
-    assert_eq!(end, (AttemptClass::Protocol, Cause::TlsAnswer, Phase::Head));
+    assert_eq!(end, (AttemptClass::Protocol, Cause::TlsResponse, Phase::Head));
 }
 
 /// Does the handshake, reads a request, and ends as `deed` does.

@@ -1,7 +1,7 @@
 //! The first and the last operations of a run.
 //!
-//! The first ones are sent to an empty target. In a closed run, the last ones end while nothing new is started. In between, the
-//! number in flight does not change, and neither does the evidence.
+//! The first operations meet an empty target. In a closed run, the last ones end while no new ones start. In between,
+//! the number of operations in flight is constant, and so is everything that follows from it.
 
 use crate::evidence::Sort;
 use crate::sample::OpSample;
@@ -11,42 +11,42 @@ use crate::time::Timeline;
 use crate::values::bounded;
 use serde::{Deserialize, Serialize};
 
-/// Operations that a thread keeps of each edge.
+/// Most operations that a thread keeps for each edge.
 const OF_A_THREAD: usize = 256;
-/// Operations of an edge that are kept of all threads.
+/// Most operations of all threads that are kept for an edge.
 const OF_AN_EDGE: usize = 1024;
 
-/// An operation at an edge.
+/// Operation at an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeOp {
-    /// When it was sent.
+    /// Instant at which it was sent.
     pub sent: Instant,
-    /// When it ended.
+    /// Instant at which it ended.
     pub end: Instant,
-    /// What it is compared with.
+    /// Operations that it is compared with.
     #[serde(flatten)]
     pub sort: Sort,
 }
 
-/// Operations at the edges of a run.
+/// Operations at both edges of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edges {
-    /// Those that were started before the first one of their thread had ended.
+    /// Operations that started before the first operation of their thread had ended.
     #[serde(default, deserialize_with = "bounded::list::<_, _, OF_AN_EDGE>")]
     pub opening: Vec<EdgeOp>,
-    /// Those that ended well after nothing new was started.
+    /// Operations that succeeded after no new ones were started.
     #[serde(default, deserialize_with = "bounded::list::<_, _, OF_AN_EDGE>")]
     pub closing: Vec<EdgeOp>,
-    /// Since when nothing new was started.
+    /// Instant from which no new operations were started.
     #[serde(default)]
     pub closed_at: Option<Instant>,
-    /// Operations in flight then that are not in `closing`: they failed, did not end, or were too many.
+    /// Operations in flight at that instant that are not in `closing`: they failed, did not end, or were too many.
     #[serde(default)]
     pub lost: u64,
 }
 
 impl Edges {
-    /// Whether there is nothing at the edges.
+    /// Returns whether there are no operations at the edges.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -67,12 +67,12 @@ impl Edges {
     }
 }
 
-/// Looks for the edges of one thread.
+/// Collector of one thread's operations at the edges.
 #[derive(Debug, Default)]
 pub(super) struct EdgeWatch {
     started: usize,
-    /// When the last operation was started that may be kept: operations are chosen by when they start, since those that
-    /// end first are not like the others.
+    /// Start of the last operation that may be kept. Operations are selected by their start, because those that end
+    /// first are not typical.
     last_kept: Option<Instant>,
     first_end: Option<Instant>,
     opening: usize,
@@ -102,7 +102,7 @@ impl EdgeWatch {
         }
     }
 
-    /// An operation ended: one that was started before any had ended is kept.
+    /// Keeps an operation that ended if it started before any operation had ended.
     #[inline]
     pub fn opened(&mut self, edges: &mut Edges, sample: &OpSample, size: u8) {
         let first_end = *self.first_end.get_or_insert(sample.end);

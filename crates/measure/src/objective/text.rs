@@ -1,4 +1,4 @@
-//! Objectives as text, as people write them and as they are saved.
+//! Text form of objectives, as users write them and as they are saved.
 
 use super::{Metric, Objective, ObjectiveError, Timed};
 use crate::sample::OpKind;
@@ -10,28 +10,28 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-const FORMS: &str = "write it like 'success >= 99.9%', 'response p99 <= 500ms', 'ttfb p95 <= 100ms', 'rate >= 1000', \
+const EXAMPLES: &str = "for example 'success >= 99.9%', 'response p99 <= 500ms', 'ttfb p95 <= 100ms', 'rate >= 1000', \
                      'goodput >= 1GB/s' or 'speed p5 >= 10MB/s'";
 
-const CONDITIONS: &str = "write it like 'success < 50%', 'response p99 > 5s' or 'speed p5 < 1MB/s'";
+const CONDITION_EXAMPLES: &str = "for example 'success < 50%', 'response p99 > 5s' or 'speed p5 < 1MB/s'";
 
 impl Objective {
-    /// The objective that a run misses when the condition holds: `success < 50%` speaks of `success >= 50%`.
+    /// Returns the objective that a run misses when the condition holds: `success >= 50%` for `success < 50%`.
     ///
     /// # Errors
-    /// When the text is no condition, or one on a rate, which says nothing before a run is over.
+    /// If the text is not a condition, or is one on a rate, which is not known before a run is over.
     pub fn missed_when(condition: &str) -> Result<Self, ObjectiveError> {
-        let wrong = |why: &str| ObjectiveError(format!("`{condition}`: {why}: {CONDITIONS}"));
+        let wrong = |why: &str| ObjectiveError(format!("`{condition}`: {why}; {CONDITION_EXAMPLES}"));
         let (metric, sign, value) = parts(condition).ok_or_else(|| wrong("a condition needs < or >"))?;
         let objective = bounded(metric, value).map_err(|why| wrong(&why))?;
         match (objective.tolerated(), sign == objective.metric.sign()) {
-            (None, _) => Err(wrong("a rate is known when a run is over")),
-            (Some(_), true) => Err(wrong("that is what a run should be")),
+            (None, _) => Err(wrong("a rate is only known at the end of a run")),
+            (Some(_), true) => Err(wrong("this is met by a good run; a condition describes a bad one")),
             (Some(_), false) => Ok(objective),
         }
     }
 
-    /// As [`Self::missed_when`] takes it.
+    /// Returns the text that [`Self::missed_when`] parses to this objective.
     #[must_use]
     pub fn condition(&self) -> String {
         let text = self.to_string();
@@ -43,30 +43,30 @@ impl FromStr for Objective {
     type Err = ObjectiveError;
 
     fn from_str(text: &str) -> Result<Self, ObjectiveError> {
-        let wrong = |why: &str| ObjectiveError(format!("`{text}`: {why}: {FORMS}"));
+        let wrong = |why: &str| ObjectiveError(format!("`{text}`: {why}; {EXAMPLES}"));
         let (metric, sign, value) = parts(text).ok_or_else(|| wrong("an objective needs <= or >="))?;
         let objective = bounded(metric, value).map_err(|why| wrong(&why))?;
         match objective.metric.sign() {
             own if own == sign => Ok(objective),
-            '<' => Err(wrong("a time is bounded from above, with <=")),
-            _ => Err(wrong("this is bounded from below, with >=")),
+            '<' => Err(wrong("a time takes <=")),
+            _ => Err(wrong("this metric takes >=")),
         }
     }
 }
 
-/// A bound on a metric, of operations of one kind where the metric begins with its name.
+/// Parses metric and value of a bound. A metric may start with a kind of operations.
 fn bounded(text: &str, value: &str) -> Result<Objective, String> {
     let text = &text.to_ascii_lowercase();
     let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
     let kind = OpKind::ALL.iter().copied().find(|kind| kind.name() == first);
     let metric = metric_of(if kind.is_some() { rest.trim() } else { text })?;
     if kind.is_some() && matches!(metric, Metric::Rate | Metric::Goodput) {
-        return Err(format!("rates are those of all operations, not of `{first}` alone"));
+        return Err(format!("rates apply to all operations, not to `{first}` alone"));
     }
     Ok(Objective { metric, kind, bound: bound_of(metric, value)? })
 }
 
-/// Metric, sign and value of a bound.
+/// Splits a bound into metric, sign and value.
 fn parts(text: &str) -> Option<(&str, char, &str)> {
     let (metric, rest) = text.split_at(text.find(['<', '>', '≤', '≥'])?);
     let mut rest = rest.chars();
@@ -79,7 +79,7 @@ fn parts(text: &str) -> Option<(&str, char, &str)> {
 }
 
 impl Metric {
-    /// On which side of its bound it should be.
+    /// Returns the sign of a bound on it, `<` for at most or `>` for at least.
     fn sign(self) -> char {
         match self {
             Self::Time(..) => '<',
@@ -103,18 +103,18 @@ fn metric_of(text: &str) -> Result<Metric, String> {
     })
 }
 
-/// `p99.9`, or `max`.
+/// Parses `p99.9` or `max`.
 fn quantile_of(text: &str) -> Result<f64, String> {
     if text == "max" {
         return Ok(1.0);
     }
     let percent: Option<f64> = text.strip_prefix('p').and_then(|number| number.parse().ok());
-    let percent = percent.ok_or_else(|| format!("`{text}` is no percentile"))?;
-    // Nothing is below p0: it says nothing of any run.
+    let percent = percent.ok_or_else(|| format!("`{text}` is not a percentile"))?;
+    // No operation is below p0, so a bound on it is meaningless.
     if percent > 0.0 && percent <= 100.0 {
         Ok(percent / 100.0)
     } else {
-        Err(format!("`{text}`: a percentile is above 0, and at most 100"))
+        Err(format!("`{text}`: a percentile is above 0 and at most 100"))
     }
 }
 
@@ -123,11 +123,11 @@ fn bound_of(metric: Metric, text: &str) -> Result<f64, String> {
         Metric::Success => {
             let percent: Option<f64> = text.strip_suffix('%').and_then(|number| number.trim().parse().ok());
             let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
-            percent.map(|percent| percent / 100.0).ok_or_else(|| format!("`{text}` is no share from 0% to 100%"))
+            percent.map(|percent| percent / 100.0).ok_or_else(|| format!("`{text}` is not a share from 0% to 100%"))
         }
         Metric::Time(..) => {
             if is_bare(text) {
-                return Err(format!("`{text}` has no unit: write {text}ms or {text}s"));
+                return Err(format!("`{text}` has no unit; write {text}ms or {text}s"));
             }
             let span = parse_span(text).map_err(|error| error.to_string())?;
             Ok(span.as_nanos() as f64)
@@ -137,26 +137,29 @@ fn bound_of(metric: Metric, text: &str) -> Result<f64, String> {
             number.trim().parse::<Rate>().map(Rate::as_f64).map_err(|error| error.to_string())
         }
         Metric::Goodput | Metric::Speed(_) => {
-            let size = text.strip_suffix("/s").ok_or_else(|| format!("`{text}` is no speed: it ends in /s"))?.trim();
+            let size = text
+                .strip_suffix("/s")
+                .ok_or_else(|| format!("the metric needs a speed, such as 1GB/s (got `{text}`)"))?
+                .trim();
             if is_bare(size) {
-                return Err(format!("`{text}` has no unit: write {size}MB/s or {size}B/s"));
+                return Err(format!("`{text}` has no unit; write {size}MB/s or {size}B/s"));
             }
             if let Some(prefix) =
                 size.strip_suffix('b').filter(|rest| rest.ends_with(['k', 'K', 'm', 'M', 'g', 'G', 't', 'T', 'i']))
             {
-                return Err(format!("`{text}`: b could mean bits: write {prefix}B/s for bytes, of which each has 8"));
+                return Err(format!("`{text}`: b could mean bits; write {prefix}B/s for bytes (8 bits each)"));
             }
             size.parse::<ByteSize>().map(|size| size.0 as f64).map_err(|error| error.to_string())
         }
     }
 }
 
-/// Whether a number stands without a unit. What it means differs between tools, so an objective spells it out.
+/// Returns whether a number has no unit. Tools disagree about the default unit, so an objective must state it.
 fn is_bare(text: &str) -> bool {
     text.ends_with(|c: char| c.is_ascii_digit() || c == '.')
 }
 
-/// As it stands before the sign of an objective.
+/// Writes the part before the sign of an objective.
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quantile = |q: f64| if q >= 1.0 { "max".to_owned() } else { format!("p{}", tidy(q * 100.0)) };
@@ -170,7 +173,7 @@ impl fmt::Display for Metric {
     }
 }
 
-/// The form in which it is written; parses back to the same objective.
+/// Writes the form that parses to the same objective.
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (metric, bound) = (self.metric, self.bound);
@@ -186,7 +189,7 @@ impl fmt::Display for Objective {
     }
 }
 
-/// Without the digits that a division by 100 and back leaves.
+/// Rounds away the digits that a division by 100 and back leaves.
 fn tidy(percent: f64) -> f64 {
     (percent * 1e9).round() / 1e9
 }
@@ -197,7 +200,7 @@ impl Serialize for Objective {
     }
 }
 
-/// The text; or `{"success_at_least": 0.99}`, as runs were saved when there was only this one.
+/// Reads the text, or `{"success_at_least": 0.99}`, the form of earlier versions.
 impl<'de> Deserialize<'de> for Objective {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -211,7 +214,9 @@ impl<'de> Deserialize<'de> for Objective {
             Saved::Share { success_at_least: share } if (0.0..=1.0).contains(&share) => {
                 Ok(Self::success_at_least(share))
             }
-            Saved::Share { success_at_least: share } => Err(D::Error::custom(format!("{share} is no share of 1"))),
+            Saved::Share { success_at_least: share } => {
+                Err(D::Error::custom(format!("{share} is not a share from 0 to 1")))
+            }
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The load line: the highest load that meets all objectives, as a bracket between two loads that were tried.
+//! The load line: the highest load that meets all objectives, as a bracket between two tested levels.
 
 use crate::enumerated;
 use serde::{Deserialize, Serialize};
 
 enumerated! {
-    /// What a load line is measured in.
+    /// Unit of a load line.
     pub enum LoadUnit {
         Concurrency => "concurrency", "operations in flight (closed model)";
         Rate => "rate", "operations per second (open model)";
@@ -12,8 +12,8 @@ enumerated! {
 }
 
 impl LoadUnit {
-    /// Levels of a search are whole numbers of steps: so many steps make one operation in flight, or one per second. A line at 5/s
-    /// is found to a few percent only with steps that are smaller than one per second.
+    /// Returns the number of steps in one operation in flight, or in one operation per second. Levels of a search are
+    /// whole numbers of steps. To find a line at 5/s to a few percent, steps must be smaller than one per second.
     #[must_use]
     pub fn steps(self) -> u64 {
         match self {
@@ -23,40 +23,40 @@ impl LoadUnit {
     }
 }
 
-/// The result of a level.
+/// Outcome of a level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum Outcome {
-    /// It met all objectives, and its backlog did not grow.
+    /// The level met all objectives, and its backlog did not grow.
     Passed,
-    /// It did not.
+    /// The level missed an objective, or its backlog grew.
     Failed {
-        /// The first objective missed, or that the backlog grew.
+        /// First objective missed, or the growth of the backlog.
         #[serde(deserialize_with = "crate::values::bounded::text::<_, 1024>")]
         why: String,
     },
-    /// Its time did not suffice to decide it.
+    /// The time of the level was too short to decide it.
     NotDecided {
-        /// What was not decided.
+        /// Undecided objective, or the undecided backlog.
         #[serde(deserialize_with = "crate::values::bounded::text::<_, 1024>")]
         why: String,
     },
-    /// It did not pass, and the cause lies with this client or its host.
+    /// The level did not pass, because of this client or its host.
     ClientLimited {
-        /// What the client's limit was.
+        /// Limit of the client.
         #[serde(deserialize_with = "crate::values::bounded::text::<_, 1024>")]
         why: String,
     },
 }
 
 impl Outcome {
-    /// Whether it is [`Outcome::Passed`].
+    /// Returns whether this is [`Outcome::Passed`].
     #[must_use]
     pub fn is_passed(&self) -> bool {
         matches!(self, Self::Passed)
     }
 
-    /// Why it did not pass.
+    /// Returns why the level did not pass.
     #[must_use]
     pub fn why(&self) -> Option<&str> {
         match self {
@@ -66,58 +66,58 @@ impl Outcome {
     }
 }
 
-/// What a search for the line has found. Levels are in the steps of its unit, [`LoadUnit::steps`].
+/// Result of a search for the load line. Levels are in steps of the unit, [`LoadUnit::steps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "found")]
 pub enum Found {
-    /// The line lies between these levels, and the lower one passed when it was run again.
+    /// The line lies between these levels, and the lower one passed again when it was repeated.
     Line {
-        /// The highest level that passed.
+        /// Highest level that passed.
         passed: u64,
-        /// The lowest level above it that failed.
+        /// Lowest level above it that failed.
         failed: u64,
     },
-    /// No level failed: the line is at this one or above.
+    /// No level failed: the line is at this level or above.
     AtLeast {
-        /// The highest level that was tried.
+        /// Highest level tested.
         passed: u64,
     },
-    /// The lowest level failed already.
+    /// The lowest level failed.
     Below {
-        /// That level.
+        /// Lowest level.
         failed: u64,
     },
-    /// What had passed failed when it was run again, however far the line was lowered.
+    /// Levels that had passed failed when they were repeated, however far the line was lowered.
     Unsteady {
-        /// The lowest level that passed once and failed later.
+        /// Lowest level that passed once and failed later.
         failed: u64,
     },
-    /// After a level that failed, the target did not become as fast again as it was before the first one.
+    /// After a failed level, the target did not become as fast again as before the first level.
     NotRecovered {
-        /// The highest level that had passed by then.
+        /// Highest level that had passed by then.
         passed: Option<u64>,
-        /// The level after which it did not.
+        /// Level after which the target did not recover.
         failed: u64,
     },
-    /// After a level that failed, the target served nothing any more.
+    /// After a failed level, the target no longer served anything.
     Gone {
-        /// The highest level that had passed by then.
+        /// Highest level that had passed by then.
         passed: Option<u64>,
-        /// The level after which it did not.
+        /// Level after which the target was gone.
         failed: u64,
     },
-    /// The user ended the search.
+    /// The user interrupted the search.
     Interrupted {
-        /// The highest level that had passed by then.
+        /// Highest level that had passed by then.
         passed: Option<u64>,
-        /// The signal.
+        /// Number of the signal.
         #[serde(default = "sigint")]
         signal: i32,
     },
 }
 
 impl Found {
-    /// The signal by which the user ended the search.
+    /// Returns the number of the signal by which the user interrupted the search.
     #[must_use]
     pub fn signal(self) -> Option<i32> {
         match self {
@@ -127,7 +127,7 @@ impl Found {
     }
 }
 
-/// In searches that were saved before the signal was.
+/// Returns SIGINT, the default for searches that earlier versions saved.
 fn sigint() -> i32 {
     2
 }

@@ -1,20 +1,20 @@
-//! Response time over time, folded so that the length of a run does not matter: what a heat map is drawn from.
+//! Counts of response times by time and by size, with a bounded number of cells, for heat maps.
 //!
-//! The reader of a saved run keeps no histogram of an interval. This is a bounded stand-in: at most [`COLUMNS_MAX`] columns of
-//! equal length, each with its counts in rows of a quarter octave. When a run outgrows the columns, neighbours are added and
-//! each stands for twice the time. Counts add, so nothing is lost but resolution.
+//! The reader of a saved run does not keep the histogram of each interval. This is a bounded substitute: at most
+//! [`COLUMNS_MAX`] columns of equal length, each with counts in rows of a quarter octave. When a run outgrows the
+//! columns, neighboring columns are added, and each then covers twice the time. Only resolution is lost.
 
 use crate::time::Instant;
 use crate::values::Distribution;
 use crate::values::distribution::RESOLUTION;
 
-/// Columns at most: more than this are hardly told apart on a screen.
+/// Most columns. A screen hardly shows more.
 pub const COLUMNS_MAX: usize = 300;
-/// Rows: quarter octaves from [`RESOLUTION`] to beyond 24 h.
+/// Number of rows: quarter octaves from [`RESOLUTION`] to beyond 24 h.
 pub const ROWS: usize = 164;
-/// Rows in which a value doubles. One row is 19 % higher than the one below.
+/// Rows in which a value doubles. Each row is 19 % higher than the previous one.
 const ROWS_PER_OCTAVE: f64 = 4.0;
-/// Length of a column as long as the run is short: that of an interval.
+/// Shortest length of a column: that of an interval.
 const COLUMN_NANOS_MIN: u64 = 1_000_000_000;
 
 /// Counts of values by time and size.
@@ -31,7 +31,7 @@ impl Default for HeatMap {
 }
 
 impl HeatMap {
-    /// Adds the values of an interval to the column that holds its middle.
+    /// Adds the values of an interval to the column that contains its middle.
     pub fn add(&mut self, start: Instant, end: Instant, values: &Distribution) {
         if values.count() == 0 {
             return;
@@ -48,18 +48,18 @@ impl HeatMap {
         }
     }
 
-    /// Length of a column in nanoseconds. The first one begins with the run.
+    /// Returns the length of a column, in nanoseconds. The first column starts with the run.
     #[must_use]
     pub fn column_nanos(&self) -> u64 {
         self.column_nanos
     }
 
-    /// The counts of each column, by row from the smallest values up.
+    /// Returns the counts of each column, by row from the smallest values up.
     pub fn columns(&self) -> impl ExactSizeIterator<Item = &[u64; ROWS]> {
         self.columns.iter()
     }
 
-    /// The column of an instant, after as much merging as it takes for that column to be one.
+    /// Returns the column of an instant, after merging columns until it is within the limit.
     fn column_of(&mut self, at: u64) -> usize {
         loop {
             match usize::try_from(at / self.column_nanos) {
@@ -82,15 +82,15 @@ impl HeatMap {
     }
 }
 
-/// The row of a value in nanoseconds.
+/// Returns the row of a value in nanoseconds.
 fn row_of(nanos: u64) -> usize {
     let octaves = (nanos.max(RESOLUTION) as f64 / RESOLUTION as f64).log2();
     ((octaves * ROWS_PER_OCTAVE) as usize).min(ROWS - 1)
 }
 
-/// The lowest value of a row, in nanoseconds; of [`ROWS`], where the last one ends.
+/// Returns the lowest value of a row, in nanoseconds; for [`ROWS`], the end of the last row.
 #[must_use]
-pub fn row_begins(row: usize) -> f64 {
+pub fn row_start(row: usize) -> f64 {
     RESOLUTION as f64 * (row as f64 / ROWS_PER_OCTAVE).exp2()
 }
 
@@ -107,14 +107,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_value_lies_in_its_row(nanos in RESOLUTION..86_400_000_000_000) {
+        fn values_lie_in_their_row(nanos in RESOLUTION..86_400_000_000_000) {
             let row = row_of(nanos);
             prop_assert!(row < ROWS - 1);
-            prop_assert!(row_begins(row) <= nanos as f64 * 1.000_001 && nanos as f64 <= row_begins(row + 1) * 1.000_001);
+            prop_assert!(row_start(row) <= nanos as f64 * 1.000_001 && nanos as f64 <= row_start(row + 1) * 1.000_001);
         }
 
         #[test]
-        fn every_value_is_counted_once_however_long_the_run(
+        fn every_value_is_counted_once_in_runs_of_any_length(
             seconds in prop::collection::vec((0_u64..200_000, prop::collection::vec(1_u64..10_000_000_000, 1..5)), 1..60),
         ) {
             let mut heat = HeatMap::default();
@@ -122,7 +122,7 @@ mod tests {
             let wanted: usize = seconds.iter().map(|(_, values)| values.len()).sum();
             prop_assert_eq!(heat.columns().flatten().sum::<u64>(), wanted as u64);
             prop_assert!(heat.columns().len() <= COLUMNS_MAX);
-            // Brute force: each column holds what belongs to its time.
+            // Brute force: each column holds the values of its time.
             for (index, counts) in heat.columns().enumerate() {
                 let inside = |at: u64| (at * 1_000_000_000 + 500_000_000) / heat.column_nanos() == index as u64;
                 let count: usize = seconds.iter().filter(|(at, _)| inside(*at)).map(|(_, values)| values.len()).sum();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_instants_and_values_have_a_cell() {
+    fn extreme_instants_and_values_have_a_cell() {
         let mut heat = HeatMap::default();
         second(&mut heat, 0, &[0, u64::MAX]);
         second(&mut heat, u64::MAX, &[1]);

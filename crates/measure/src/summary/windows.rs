@@ -1,37 +1,39 @@
-//! A run as a bounded number of windows: what a bootstrap draws from.
+//! A run as a bounded number of windows, the observations of the bootstrap and of batch means.
 //!
-//! Histograms of all intervals of a long run would not fit into memory. Neighbouring intervals are folded together, twice
-//! as many whenever there are too many windows, so that a run of any length has at most [`WINDOWS_MAX`], and half of that
-//! at least.
+//! Histograms of all intervals of a long run would not fit into memory. Neighboring intervals are merged, twice as many
+//! whenever there are too many windows, so a run of any length has at most [`WINDOWS_MAX`] windows. A long run has at
+//! least half of that.
 
 use crate::interval::Interval;
 use crate::statistics::Recorded;
 use crate::time::Stage;
 
-/// Windows of a run, at most.
+/// Most windows of a run.
 pub const WINDOWS_MAX: usize = 300;
 
-/// What consecutive intervals of the measured window hold, of what runs are compared by.
+/// Results of consecutive intervals of the measured window, as far as runs are compared by them.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     /// Length in seconds.
     pub seconds: f64,
-    /// Operations that ended well, whenever they were asked for.
-    pub ended_well: u64,
-    /// Operations of the window that ended well.
+    /// Operations that succeeded in this time, whenever they were due.
+    pub succeeded: u64,
+    /// Operations due in the measured window that succeeded.
     pub ok: u64,
-    /// Those that ended.
+    /// Operations due in the measured window that succeeded or failed.
     pub completed: u64,
-    /// Those that are judged: ended, dropped, or unanswered at the end.
+    /// Operations due in the measured window that count for success: ended, dropped, or without a byte of a response at
+    /// the end.
     pub judged: u64,
-    /// Body bytes received, without those of attempts that were not good. May be below 0: waste is counted when an
-    /// operation ends.
+    /// Response body bytes received, without those of attempts that failed or were redirects. May be negative, because
+    /// wasted bytes are counted when an operation ends.
     pub good_bytes: f64,
-    /// The same of body bytes sent.
+    /// Request body bytes sent, without those of attempts that failed or were redirects. May be negative.
     pub good_sent_bytes: f64,
     /// CPU time of the client, in nanoseconds.
     pub cpu_nanos: f64,
-    /// Response times in nanoseconds. Operations that failed, were dropped or never ended are [`crate::statistics::BEYOND`] every time.
+    /// Response times in nanoseconds. Operations that failed, were dropped or never ended are
+    /// [`crate::statistics::BEYOND`] every time.
     pub response: Recorded,
 }
 
@@ -41,7 +43,7 @@ impl Window {
         let (tally, traffic) = (&stats.measured, &stats.traffic);
         if measured {
             self.seconds += interval.seconds();
-            self.ended_well = self.ended_well.saturating_add(tally.ok).saturating_add(stats.outside.ok);
+            self.succeeded = self.succeeded.saturating_add(tally.ok).saturating_add(stats.outside.ok);
             self.good_bytes += traffic.body as f64;
             self.good_sent_bytes += traffic.sent_body as f64;
             self.cpu_nanos += interval.client.cpu_nanos as f64;
@@ -61,7 +63,7 @@ impl Window {
 
     fn merge(&mut self, other: &Self) {
         self.seconds += other.seconds;
-        self.ended_well = self.ended_well.saturating_add(other.ended_well);
+        self.succeeded = self.succeeded.saturating_add(other.succeeded);
         self.ok = self.ok.saturating_add(other.ok);
         self.completed = self.completed.saturating_add(other.completed);
         self.judged = self.judged.saturating_add(other.judged);
@@ -72,13 +74,13 @@ impl Window {
     }
 }
 
-/// The windows of a run, made interval by interval.
+/// The windows of a run, built interval by interval.
 #[derive(Clone, Debug)]
 pub struct Windows {
     list: Vec<Window>,
-    /// Intervals in each window.
+    /// Intervals in each window but the last.
     each: u32,
-    /// Intervals in the last one.
+    /// Intervals in the last window.
     filled: u32,
 }
 
@@ -89,8 +91,8 @@ impl Default for Windows {
 }
 
 impl Windows {
-    /// Adds the next interval. The warm-up is left out; what ended in the drain goes to the last window, so that the sums
-    /// over all windows are those of the run.
+    /// Adds the next interval. The warm-up is left out. Operations that end in the drain belong to the last window, so
+    /// that the sums over all windows are those of the run.
     pub fn add(&mut self, interval: &Interval) {
         if interval.stage == Stage::Warmup {
             return;
@@ -105,7 +107,7 @@ impl Windows {
         }
     }
 
-    /// Makes room for a further window, and begins it.
+    /// Makes room for another window, and starts it.
     fn next(&mut self) {
         if self.list.len() == WINDOWS_MAX {
             let halves = std::mem::take(&mut self.list);
@@ -121,7 +123,7 @@ impl Windows {
         self.filled = 1;
     }
 
-    /// All windows, oldest first.
+    /// Returns all windows, oldest first.
     #[must_use]
     pub fn list(&self) -> &[Window] {
         &self.list
@@ -163,14 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_bounded_and_hold_the_whole_run() {
+    fn windows_are_bounded_and_add_up_to_the_run() {
         for (seconds, count) in [(1, 1), (20, 20), (300, 300), (301, 151), (600, 300), (601, 151), (5000, 157)] {
             let (windows, summary) = run(seconds);
             let list = windows.list();
             assert_eq!(list.len(), count, "{seconds} s");
             let sum = |of: fn(&Window) -> f64| list.iter().map(of).sum::<f64>();
             assert_eq!(sum(|window| window.seconds), summary.measured.seconds);
-            assert_eq!(sum(|window| window.ended_well as f64), summary.window_ok as f64);
+            assert_eq!(sum(|window| window.succeeded as f64), summary.window_ok as f64);
             assert_eq!(Some(sum(|window| window.good_bytes) / seconds as f64), summary.goodput());
             assert_eq!(sum(|window| window.cpu_nanos), summary.measured.cpu_nanos as f64);
             assert_eq!(sum(|window| window.completed as f64), summary.stats.measured.completed() as f64);
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_never_was_measured_has_one_window_of_what_it_left() {
+    fn runs_without_a_measured_window_have_one_window_of_their_drain() {
         let mut windows = Windows::default();
         windows.add(&interval(Stage::Warmup, 0));
         assert!(windows.list().is_empty());

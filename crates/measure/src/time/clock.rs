@@ -1,50 +1,50 @@
-//! Instants and the clocks that give them.
+//! Instants, and the clocks that return them.
 //!
-//! The engine never asks the operating system for the time: it is handed a [`Clock`], so that the same code runs on
-//! real and on simulated time. An [`Instant`] counts nanoseconds from the clock's own zero, which is the start of the
-//! run; wall time is only ever a label, added where records are written.
+//! The engine never asks the operating system for the time. It gets a [`Clock`], so the same code runs on real and on
+//! simulated time. An [`Instant`] counts nanoseconds from the zero of its clock, which is the start of the run. Wall
+//! time is only a label that is added where records are written.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-/// A point in monotonic time: nanoseconds since the zero of the clock that gave it.
+/// Point in monotonic time: nanoseconds since the zero of its clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Instant(u64);
 
 impl Instant {
-    /// The clock's own start.
+    /// Zero of the clock.
     pub const ZERO: Self = Self(0);
-    /// Later than any instant that a clock can give (584 years): "no deadline".
+    /// Instant later than any that a clock can return (584 years), for "no deadline".
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The instant so many nanoseconds after the clock's zero.
+    /// Returns the instant `nanos` nanoseconds after the clock's zero.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the clock's zero.
+    /// Returns the nanoseconds since the clock's zero.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Nanoseconds from `earlier` to this instant; 0 when `earlier` is later.
+    /// Returns the nanoseconds from `earlier` to this instant; 0 if `earlier` is later.
     #[must_use]
     pub const fn nanos_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// Time from `earlier` to this instant; zero when `earlier` is later.
+    /// Returns the time from `earlier` to this instant; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.nanos_since(earlier))
     }
 
-    /// Seconds since the clock's zero.
+    /// Returns the seconds since the clock's zero.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
@@ -75,13 +75,13 @@ impl fmt::Display for Instant {
     }
 }
 
-/// A source of monotonic time.
+/// Source of monotonic time.
 pub trait Clock {
-    /// The present instant. Never goes back.
+    /// Returns the current instant, which never decreases.
     fn now(&self) -> Instant;
 }
 
-/// The operating system's monotonic clock, counted from the moment this value was made.
+/// Monotonic clock of the operating system, with the creation of this value as its zero.
 ///
 /// It is `Copy`, so that all threads of a run share one zero.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +90,7 @@ pub struct MonotonicClock {
 }
 
 impl MonotonicClock {
-    /// A clock whose zero is now.
+    /// Creates a clock whose zero is now.
     #[must_use]
     pub fn start() -> Self {
         Self { zero: std::time::Instant::now() }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arithmetic_saturates_instead_of_wrapping() {
+    fn arithmetic_saturates() {
         let one = Instant::from_nanos(1);
         assert_eq!(one - Duration::from_secs(1), Instant::ZERO);
         assert_eq!(one + Duration::MAX, Instant::NEVER);

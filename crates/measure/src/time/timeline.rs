@@ -1,26 +1,26 @@
-//! The stages of a run: warm-up, the measured window, the drain.
+//! Stages of a run: warm-up, measured window, drain.
 //!
 //! An operation belongs to the window by its intended start, its bytes by their arrival, its sample to the interval in
-//! which it ended (docs/measurement.md). The window's end may be unknown while the run goes on (a run of N operations ends
-//! when the last one did) and may be brought forward when the user interrupts.
+//! which it ended (docs/measurement.md). The end of the window may be unknown while the run goes on, because a run of N
+//! operations ends with the last of them. An interrupt may move it forward.
 
 use crate::enumerated;
 use crate::time::Instant;
 use std::time::Duration;
 
 enumerated! {
-    /// What an interval of the run is for.
+    /// Stage of a run.
     pub enum Stage {
-        Warmup => "warmup", "load that is not measured yet";
+        Warmup => "warmup", "load before the measurement";
         Measured => "measured", "the measured window";
-        Drain => "drain", "no new operations; those in flight may end";
+        Drain => "drain", "no new operations; those in flight may finish";
     }
 }
 
-/// Length of an interval, as it is kept.
+/// Longest interval that is saved.
 pub const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where the stages of a run begin and end.
+/// Positions of the stages of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeline {
     start: Instant,
@@ -30,7 +30,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// A run that starts at `start`, warms up for `warmup` and then measures for `window` (or until it is ended).
+    /// Returns the timeline of a run that starts at `start`, warms up for `warmup` and then measures for `window`, or
+    /// until it is ended.
     #[must_use]
     pub fn new(start: Instant, warmup: Duration, window: Option<Duration>) -> Self {
         let window_start = start + warmup;
@@ -38,37 +39,37 @@ impl Timeline {
         Self { start, window_start, window_end, interval: INTERVAL }
     }
 
-    /// The same in slices: pieces of [`INTERVAL`], which is a multiple of their length.
+    /// Returns the timeline with intervals of `length`, of which [`INTERVAL`] must be a multiple.
     #[must_use]
     pub fn in_slices(self, length: Duration) -> Self {
         debug_assert!(!length.is_zero() && INTERVAL.as_nanos().is_multiple_of(length.as_nanos()));
         Self { interval: length, ..self }
     }
 
-    /// Start of the run.
+    /// Returns the start of the run.
     #[must_use]
     pub fn start(&self) -> Instant {
         self.start
     }
 
-    /// Start of the measured window.
+    /// Returns the start of the measured window.
     #[must_use]
     pub fn window_start(&self) -> Instant {
         self.window_start
     }
 
-    /// End of the measured window; [`Instant::NEVER`] while it is not known.
+    /// Returns the end of the measured window; [`Instant::NEVER`] while it is unknown.
     #[must_use]
     pub fn window_end(&self) -> Instant {
         self.window_end
     }
 
-    /// Ends the window at `at` unless it ends earlier anyhow.
+    /// Ends the window at `at`, unless it ends earlier.
     pub fn end_window(&mut self, at: Instant) {
         self.window_end = self.window_end.min(at);
     }
 
-    /// The stage at instant `at`.
+    /// Returns the stage at an instant.
     #[must_use]
     pub fn stage(&self, at: Instant) -> Stage {
         if at >= self.window_end {
@@ -80,19 +81,20 @@ impl Timeline {
         }
     }
 
-    /// Whether an operation with that intended start is measured.
+    /// Returns whether an operation with this intended start is measured.
     #[must_use]
     pub fn measures(&self, intended: Instant) -> bool {
         self.stage(intended) == Stage::Measured
     }
 
-    /// Nanoseconds of `from..to` that lie inside the window.
+    /// Returns the nanoseconds of `from..to` that lie inside the window.
     #[must_use]
     pub fn overlap_nanos(&self, from: Instant, to: Instant) -> u64 {
         to.min(self.window_end).nanos_since(from.max(self.window_start))
     }
 
-    /// The end of the interval that begins at `from`: the next full second (or slice) of its stage, or the end of the stage.
+    /// Returns the end of the interval that starts at `from`: the next full second (or slice) of its stage, or the end
+    /// of the stage.
     #[must_use]
     pub fn interval_end(&self, from: Instant) -> Instant {
         let (origin, limit) = match self.stage(from) {
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_in_the_warm_up_leaves_no_window() {
+    fn interrupts_in_the_warm_up_leave_no_window() {
         let mut timeline = Timeline::new(Instant::ZERO, Duration::from_secs(5), None);
         timeline.end_window(Instant::from_nanos(2_000_000_000));
         assert_eq!(timeline.stage(Instant::from_nanos(1_900_000_000)), Stage::Warmup);

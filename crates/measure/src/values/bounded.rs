@@ -1,5 +1,5 @@
-//! Limits on what is read of saved records: a record is refused when a list or text in it is longer than this program
-//! ever writes it. A hostile file can so make a reader slow, but never take its memory.
+//! Limits for reading saved records. A record with a list or string longer than this program ever writes is rejected,
+//! so a hostile file may slow a reader down, but cannot exhaust its memory.
 
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 /// Reads a list of at most `MOST` elements, for `#[serde(deserialize_with)]`.
 ///
 /// # Errors
-/// Those of the elements, and one for a longer list, before its further elements are read.
+/// Fails if an element does, or if the list is longer; the rest of the list is not read then.
 pub fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MOST: usize>(from: D) -> Result<Vec<T>, D::Error> {
     struct ListVisitor<T, const MOST: usize>(PhantomData<T>);
     impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for ListVisitor<T, MOST> {
@@ -31,18 +31,18 @@ pub fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MOST: usize>(f
     from.deserialize_seq(ListVisitor::<T, MOST>(PhantomData))
 }
 
-/// Reads a text of at most `MOST` bytes, for `#[serde(deserialize_with)]`.
+/// Reads a string of at most `MOST` bytes, for `#[serde(deserialize_with)]`.
 ///
 /// # Errors
-/// One for a longer text.
+/// Fails if the string is longer.
 pub fn text<'de, D: Deserializer<'de>, const MOST: usize>(from: D) -> Result<String, D::Error> {
     String::deserialize(from).and_then(fitting::<D::Error, MOST>)
 }
 
-/// As [`text`], where there may be none.
+/// Reads a string like [`text`], or nothing.
 ///
 /// # Errors
-/// As [`text`].
+/// Fails like [`text`].
 pub fn optional_text<'de, D: Deserializer<'de>, const MOST: usize>(from: D) -> Result<Option<String>, D::Error> {
     Option::deserialize(from)?.map(fitting::<D::Error, MOST>).transpose()
 }
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_refused() {
+    fn long_lists_and_strings_are_rejected() {
         let read = |text: &str| serde_json::from_str::<Bounded>(text);
         let fits = read(r#"{"list":[1,2,3],"text":"abcd","optional":null}"#).unwrap();
         assert_eq!((fits.list, fits.text, fits.optional), (vec![1, 2, 3], "abcd".to_owned(), None));
@@ -78,8 +78,8 @@ mod tests {
             (r#"{"list":[],"text":"abcde"}"#, "5 bytes is longer than 4"),
             (r#"{"list":[],"text":"","optional":"abcde"}"#, "5 bytes is longer than 4"),
         ] {
-            let refused = read(text).unwrap_err().to_string();
-            assert!(refused.contains(why), "{refused}");
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
         }
     }
 }

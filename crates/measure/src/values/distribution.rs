@@ -1,8 +1,8 @@
-//! Distributions of measured values: an HdrHistogram with exact moments beside it.
+//! Distributions of measured values: an HdrHistogram with exact moments.
 //!
-//! Histograms are what threads, intervals and saved runs hand on, because they *add*: percentiles never do. Values
-//! keep three significant digits; count, sum, sum of squares, minimum and maximum are exact. A distribution grows with
-//! the values that occur and never holds a sample.
+//! Threads, intervals and saved runs exchange histograms because histograms can be added, which percentiles cannot.
+//! Values keep three significant digits. Count, sum, sum of squares, minimum and maximum are exact. A distribution
+//! grows with the range of its values and never holds samples.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -12,23 +12,24 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Significant decimal digits of a recorded value.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
-/// Smallest difference that is told apart: 64 ns for times (so three digits hold from 64 µs on), 64 B/s for speeds.
+/// Smallest difference between values that is kept: 64 ns for times (so three digits hold from 64 µs on), 64 B/s for
+/// speeds.
 pub const RESOLUTION: u64 = 64;
 
-/// Exact running moments of the recorded values.
+/// Exact moments of the recorded values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moments {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the values.
     #[serde(with = "decimal")]
     pub sum: u128,
-    /// The sum of their squares.
+    /// Sum of their squares.
     #[serde(with = "decimal")]
     pub sum_of_squares: u128,
-    /// The smallest; meaningless while `count` is 0.
+    /// Smallest value; meaningless while `count` is 0.
     pub min: u64,
-    /// The largest; meaningless while `count` is 0.
+    /// Largest value; meaningless while `count` is 0.
     pub max: u64,
 }
 
@@ -42,7 +43,7 @@ impl Moments {
         self.sum_of_squares = self.sum_of_squares.saturating_add(u128::from(value) * u128::from(value));
     }
 
-    /// These moments and those of `other` together.
+    /// Returns the moments of these values and those of `other` together.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         match (self.count, other.count) {
@@ -58,15 +59,15 @@ impl Moments {
         }
     }
 
-    /// The arithmetic mean; `None` without values.
+    /// Returns the arithmetic mean; `None` without values.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The sample standard deviation (divisor n − 1); `None` below two values.
+    /// Returns the sample standard deviation (divisor n − 1); `None` below two values.
     ///
-    /// Computed from exact integer sums, n·Σx² − (Σx)², so that no digits cancel.
+    /// It is computed from exact integer sums, n·Σx² − (Σx)², so that no digits cancel.
     #[must_use]
     pub fn standard_deviation(&self) -> Option<f64> {
         if self.count < 2 {
@@ -81,29 +82,29 @@ impl Moments {
     }
 }
 
-/// Values recorded so far, with quantiles to three significant digits.
+/// Recorded values, with quantiles to three significant digits.
 #[derive(Clone, Debug, Default)]
 pub struct Distribution {
-    /// Made when the first value comes.
+    /// Created with the first value.
     histogram: Option<Box<Histogram<u64>>>,
     moments: Moments,
 }
 
-/// A quantile of a distribution to which operations without an end of their own belong as well.
+/// Quantile of a distribution that includes operations without a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantile {
-    /// That value.
+    /// The value.
     Value(u64),
-    /// The rank falls among operations that were unfinished: the value is beyond what they had waited.
+    /// The rank falls among unfinished operations: the value is larger than what they had waited.
     Unfinished,
     /// The rank falls among failed or dropped operations, which count as +∞.
     Failed,
-    /// There is nothing to take a quantile of.
+    /// There are no operations.
     Empty,
 }
 
-/// Why recording and adding can not fail.
-const GROWS: &str = "a histogram that grows by itself takes any 64-bit value";
+/// Reason why recording and adding cannot fail.
+const GROWS: &str = "an auto-resizing histogram accepts any 64-bit value";
 
 fn new_histogram(values: u64) -> Histogram<u64> {
     let highest = values.max(2 * RESOLUTION);
@@ -114,7 +115,7 @@ fn new_histogram(values: u64) -> Histogram<u64> {
 }
 
 impl Distribution {
-    /// Records one value: nanoseconds of a time, bytes per second of a speed.
+    /// Records a value: nanoseconds of a time, bytes per second of a speed.
     #[inline]
     pub fn record(&mut self, value: u64) {
         self.moments.record(value);
@@ -122,7 +123,7 @@ impl Distribution {
         histogram.record(value).expect(GROWS);
     }
 
-    /// Records a value that stands for `count` alike.
+    /// Records a value `count` times.
     pub fn record_many(&mut self, value: u64, count: u64) {
         if count == 0 {
             return;
@@ -134,7 +135,7 @@ impl Distribution {
         histogram.record_n(value, count).expect(GROWS);
     }
 
-    /// Records `count` times zero: what an operation that needed no connection waited for one.
+    /// Records zero `count` times, for operations that did not wait for a connection.
     pub fn record_zeros(&mut self, count: u64) {
         self.record_many(0, count);
     }
@@ -149,10 +150,10 @@ impl Distribution {
         }
     }
 
-    /// The values that are not in `part`, a subset of these: bucket by bucket, never below zero.
+    /// Returns the values that are not in `part`, a subset of these: bucket by bucket, never below zero.
     ///
-    /// Sum and sum of squares are exact for a true subset. Minimum and maximum are exact to their buckets, since a
-    /// histogram does not show which of the values in a bucket the part took.
+    /// Sum and sum of squares are exact for a true subset. Minimum and maximum are exact to their buckets, because a
+    /// histogram does not show which of the values in a bucket belong to the part.
     #[must_use]
     pub fn without(&self, part: &Self) -> Self {
         if part.histogram.is_none() {
@@ -172,7 +173,7 @@ impl Distribution {
         left
     }
 
-    /// Takes over `count` values of a bucket, ascending, from a distribution with these moments.
+    /// Adds `count` values of a bucket of a distribution with the moments `from`. Buckets are added in ascending order.
     fn keep(&mut self, highest: u64, count: u64, from: &Moments) {
         if count == 0 {
             return;
@@ -183,36 +184,37 @@ impl Distribution {
             self.moments.min = histogram.lowest_equivalent(highest).max(from.min);
         }
         self.moments.max = highest.min(from.max);
-        // A damaged record can have a minimum above some of its values.
+        // A damaged record may have a minimum above some of its values.
         self.moments.min = self.moments.min.min(self.moments.max);
         self.moments.count = self.moments.count.saturating_add(count);
     }
 
-    /// How many values were recorded.
+    /// Returns the number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.moments.count
     }
 
-    /// The exact moments.
+    /// Returns the exact moments.
     #[must_use]
     pub fn moments(&self) -> &Moments {
         &self.moments
     }
 
-    /// The smallest value, exactly.
+    /// Returns the smallest value, exactly; `None` without values.
     #[must_use]
     pub fn min(&self) -> Option<u64> {
         (self.moments.count > 0).then_some(self.moments.min)
     }
 
-    /// The largest value, exactly.
+    /// Returns the largest value, exactly; `None` without values.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.moments.count > 0).then_some(self.moments.max)
     }
 
-    /// The value at quantile `q` in 0..=1: the smallest recorded value v such that at least q·n values are ≤ v.
+    /// Returns the value at quantile `q` in 0..=1: the smallest recorded value v such that at least q·n values are ≤ v.
+    /// `None` without values.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<u64> {
         match self.quantile_of_all(q, 0, 0) {
@@ -221,11 +223,11 @@ impl Distribution {
         }
     }
 
-    /// The quantile `q` of these values together with `unfinished` operations, which lie beyond every value, and
+    /// Returns quantile `q` of these values together with `unfinished` operations, which exceed every value, and
     /// `failed` ones, which are +∞.
     #[must_use]
     pub fn quantile_of_all(&self, q: f64, unfinished: u64, failed: u64) -> Quantile {
-        // Saved counts may be absurd: their sums must not overflow.
+        // The sums of saved counts must not overflow, whatever a damaged record contains.
         let ended = self.moments.count.saturating_add(unfinished);
         let all = ended.saturating_add(failed);
         if all == 0 {
@@ -246,12 +248,13 @@ impl Distribution {
         if rank == self.moments.count {
             return self.moments.max;
         }
-        // Half a rank lower, so that rounding in the floating-point quantile can not move to the next rank.
+        // Half a rank lower, so that rounding in the floating-point quantile cannot move to the next rank.
         let value = histogram.value_at_quantile((rank as f64 - 0.5) / self.moments.count as f64);
         value.clamp(self.moments.min, self.moments.max)
     }
 
-    /// How many values lie above a bound, and how many below it: by the values of their buckets, as quantiles are.
+    /// Returns how many values are above a bound and how many are below it, by the values of their buckets as in
+    /// quantiles.
     #[must_use]
     pub fn beyond(&self, bound: f64) -> (u64, u64) {
         let value = |recorded: u64| recorded.clamp(self.moments.min, self.moments.max) as f64;
@@ -263,7 +266,7 @@ impl Distribution {
         })
     }
 
-    /// The sum of the values above a bound, by the values of their buckets.
+    /// Returns the sum of the values above a bound, by the values of their buckets.
     #[must_use]
     pub fn sum_beyond(&self, bound: f64) -> u128 {
         let value = |recorded: u64| recorded.clamp(self.moments.min, self.moments.max);
@@ -271,19 +274,19 @@ impl Distribution {
         above.fold(0, |sum, (recorded, count)| sum + u128::from(value(recorded)) * u128::from(count))
     }
 
-    /// The histogram itself, for files that hold one; `None` without values.
+    /// Returns the histogram, for files that contain one; `None` without values.
     #[must_use]
     pub fn histogram(&self) -> Option<&Histogram<u64>> {
         self.histogram.as_deref()
     }
 
-    /// The histogram of a distribution without values.
+    /// Returns the histogram of a distribution without values.
     #[must_use]
     pub fn empty_histogram() -> Histogram<u64> {
         new_histogram(0)
     }
 
-    /// Recorded values and their counts, ascending; each value is the highest of its bucket.
+    /// Returns recorded values and their counts, ascending; each value is the highest of its bucket.
     pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.histogram
             .iter()
@@ -334,32 +337,32 @@ impl<'de> Deserialize<'de> for Distribution {
     }
 }
 
-/// Bytes of the V2 header: cookie, length of the payload, offset, digits, lowest and highest value, ratio.
+/// Length of the V2 header in bytes: cookie, length of the payload, offset, digits, lowest and highest value, ratio.
 const HEADER_BYTES: usize = 40;
-/// Values in one saved distribution, at most. No client records so many in a second, and the sum over all kinds and
-/// intervals that are read still fits 64 bits, which the histogram's own sums need.
+/// Most values in one saved distribution. No client records that many in a second, and the sum over all kinds and
+/// intervals of a run still fits 64 bits, as the histogram's own sums require.
 const COUNT_MAX: u64 = 1 << 36;
 
-/// Refuses an encoding that this module never writes and that the decoder would pay for with gigabytes or a panic.
+/// Rejects encodings that this module never writes and that would cost the decoder gigabytes or a panic.
 fn check_encoding(bytes: &[u8]) -> Result<(), &'static str> {
-    let (header, payload) = bytes.split_at_checked(HEADER_BYTES).ok_or("a histogram without its header")?;
-    // The decoder makes room for the payload that the header announces before it looks whether it is there.
-    let length = u32::try_from(payload.len()).map_err(|_| "a histogram that is too long")?;
+    let (header, payload) = bytes.split_at_checked(HEADER_BYTES).ok_or("the histogram has no header")?;
+    // The decoder allocates the payload that the header announces before it checks that the payload exists.
+    let length = u32::try_from(payload.len()).map_err(|_| "the histogram is too long")?;
     if header[4..8] != length.to_be_bytes() {
-        return Err("a histogram of another length than it says");
+        return Err("the histogram's length differs from its header");
     }
-    // More digits, or a lower resolution, would ask for gigabytes of counters.
+    // More digits, or a lower resolution, would take gigabytes of counters.
     if header[12..16] != u32::from(SIGNIFICANT_DIGITS).to_be_bytes() || header[16..24] != RESOLUTION.to_be_bytes() {
-        return Err("not a histogram of three significant digits and this resolution");
+        return Err("the histogram has other digits or another resolution than three significant digits and 64");
     }
-    // The one number that the decoder can not negate. No count up to `COUNT_MAX` has so many such bytes in a row.
+    // The one number that the decoder cannot negate. No count up to `COUNT_MAX` has that many such bytes in a row.
     if payload.windows(9).any(|window| window == [0xFF; 9]) {
-        return Err("a histogram with a count that can not be");
+        return Err("the histogram has an impossible count");
     }
     Ok(())
 }
 
-/// Sums wider than JSON's numbers are written as decimal text.
+/// Sums too large for JSON numbers, as decimal strings.
 mod decimal {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -389,11 +392,11 @@ mod tests {
     }
 
     #[test]
-    fn a_minimum_that_is_a_lie_does_no_harm() {
+    fn wrong_minimums_are_corrected() {
         let text = serde_json::to_string(&of(&[10_000, 1_000_000])).unwrap();
-        let lies = text.replace("\"min\":10000", "\"min\":900000");
-        assert_ne!(text, lies);
-        let whole: Distribution = serde_json::from_str(&lies).unwrap();
+        let damaged = text.replace("\"min\":10000", "\"min\":900000");
+        assert_ne!(text, damaged);
+        let whole: Distribution = serde_json::from_str(&damaged).unwrap();
         let left = whole.without(&of(&[1_000_000]));
         assert_eq!((left.count(), left.quantile(0.1), left.quantile(1.0)), (1, left.max(), left.max()));
     }
@@ -411,7 +414,7 @@ mod tests {
         }
 
         #[test]
-        fn merging_any_split_equals_the_whole(values in prop::collection::vec(any::<u32>(), 0..200), cut in 0_usize..200) {
+        fn merging_the_parts_of_any_split_gives_the_whole(values in prop::collection::vec(any::<u32>(), 0..200), cut in 0_usize..200) {
             let values: Vec<u64> = values.into_iter().map(u64::from).collect();
             let (left, right) = values.split_at(cut.min(values.len()));
             let (mut a, mut b) = (of(left), of(right));
@@ -425,7 +428,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_left_without_a_part_is_the_other_part(
+        fn subtracting_a_part_leaves_the_other_part(
             values in prop::collection::vec(0_u64..100_000_000_000, 0..200), cut in 0_usize..200, q in 0.0_f64..=1.0,
         ) {
             let (left, right) = values.split_at(cut.min(values.len()));
@@ -440,11 +443,11 @@ mod tests {
                 (found, expected) => prop_assert_eq!(found, expected),
             }
             let text = serde_json::to_string(&found).unwrap();
-            prop_assert!(serde_json::from_str::<Distribution>(&text).is_ok(), "what is left can be saved and read");
+            prop_assert!(serde_json::from_str::<Distribution>(&text).is_ok(), "the rest can be saved and read");
         }
 
         #[test]
-        fn taking_away_more_than_there_is_leaves_nothing_and_never_panics(
+        fn subtracting_more_than_there_is_leaves_nothing(
             values in prop::collection::vec(any::<u64>(), 0..50), part in prop::collection::vec(any::<u64>(), 0..50),
         ) {
             let mut more = of(&part);
@@ -455,7 +458,7 @@ mod tests {
         }
 
         #[test]
-        fn the_record_leads_back(values in prop::collection::vec(0_u64..86_400_000_000_000, 0..100)) {
+        fn records_round_trip(values in prop::collection::vec(0_u64..86_400_000_000_000, 0..100)) {
             let distribution = of(&values);
             let text = serde_json::to_string(&distribution).unwrap();
             let back: Distribution = serde_json::from_str(&text).unwrap();
@@ -475,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_and_unfinished_lie_beyond_all_values() {
+    fn failed_and_unfinished_operations_exceed_all_values() {
         let distribution = of(&[10_000, 20_000, 30_000, 40_000]);
         assert!(matches!(distribution.quantile_of_all(0.4, 1, 1), Quantile::Value(v) if close(v, 30_000)));
         assert_eq!(distribution.quantile_of_all(0.8, 1, 1), Quantile::Unfinished);
@@ -497,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_record_is_refused() {
+    fn damaged_records_are_rejected() {
         let mut text = serde_json::to_string(&of(&[1, 2, 3])).unwrap();
         let sound = text.clone();
         assert!(serde_json::from_str::<Distribution>(&sound).is_ok());
@@ -505,7 +508,7 @@ mod tests {
             text = sound.replace(from, to);
             assert!(text != sound && serde_json::from_str::<Distribution>(&text).is_err(), "{to}");
         }
-        let refused = |count: u64, bytes: &[u8]| {
+        let rejected = |count: u64, bytes: &[u8]| {
             let hdr = BASE64.encode(bytes);
             let text = format!(
                 "{{\"count\":{count},\"sum\":\"6\",\"sum_of_squares\":\"14\",\"min\":0,\"max\":3,\"hdr\":\"{hdr}\"}}"
@@ -518,16 +521,16 @@ mod tests {
             bytes[at] = value;
             bytes
         };
-        assert!(refused(3, &with(15, 5)).contains("three significant digits"));
-        assert!(refused(3, &with(23, 1)).contains("this resolution"));
-        // Four gigabytes are announced and not there.
-        assert!(refused(3, &with(4, 0xFF)).contains("another length than it says"));
-        assert!(refused(3, &bytes[..20]).contains("without its header"));
-        assert!(refused(3, &[]).contains("without its header"));
+        assert!(rejected(3, &with(15, 5)).contains("three significant digits"));
+        assert!(rejected(3, &with(23, 1)).contains("another resolution"));
+        // Four gigabytes are announced but missing.
+        assert!(rejected(3, &with(4, 0xFF)).contains("differs from its header"));
+        assert!(rejected(3, &bytes[..20]).contains("has no header"));
+        assert!(rejected(3, &[]).contains("has no header"));
     }
 
     #[test]
-    fn absurd_counts_are_refused_before_they_overflow() {
+    fn absurd_counts_are_rejected_before_they_overflow() {
         let with_payload = |payload: &[u8]| {
             let mut bytes = Vec::new();
             V2Serializer::new().serialize(&new_histogram(0), &mut bytes).unwrap();
@@ -540,12 +543,12 @@ mod tests {
         let least = with_payload(&[0xFF; 9]);
         let most = with_payload(&[[0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]; 2].concat());
         for (bytes, count, why) in
-            [(least, 1, "a count that can not be"), (most, u64::MAX - 1, "more values than an interval can hold")]
+            [(least, 1, "an impossible count"), (most, u64::MAX - 1, "more values than an interval can hold")]
         {
             let record = Record { moments: Moments { count, ..Moments::default() }, hdr: BASE64.encode(bytes) };
             let text = serde_json::to_string(&record).unwrap();
-            let refused = serde_json::from_str::<Distribution>(&text).unwrap_err().to_string();
-            assert!(refused.contains(why), "{refused}");
+            let rejected = serde_json::from_str::<Distribution>(&text).unwrap_err().to_string();
+            assert!(rejected.contains(why), "{rejected}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Closed sets of names, and exact counts over them.
 //!
-//! Outcomes, causes and flags are enums with a fixed name each. [`Counts`] holds one counter for every member, adds up
-//! without loss, and is written as a map from name to count that leaves out the zeros.
+//! Outcomes, causes and flags are enums in which each member has a fixed name. [`Counts`] has one counter for every
+//! member, adds without loss, and is serialized as a map from name to count without the zeros.
 
 use serde::de::{Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -9,22 +9,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A closed set whose members can be counted and named.
+/// Closed set whose members have names and can be counted.
 pub trait Enumerated: Copy + PartialEq + 'static {
     /// All members, in the order of their index.
     const ALL: &'static [Self];
-    /// Position in [`Self::ALL`].
+    /// Returns the position in [`Self::ALL`].
     fn index(self) -> usize;
-    /// The name in records and reports: lower case, words joined by `_`.
+    /// Returns the name in records and reports: lower case, words joined by `_` or `-`.
     fn name(self) -> &'static str;
 
-    /// The member with that name.
+    /// Returns the member with a name; `None` if there is no such member.
     fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|member| member.name() == name)
     }
 }
 
-/// Declares a closed set: an enum with a name and a sentence for each member.
+/// Declares a closed set: an enum with a name and a description for each member.
 #[macro_export]
 macro_rules! enumerated {
     ($(#[$meta:meta])* $vis:vis enum $type:ident { $($(#[$doc:meta])* $member:ident => $name:literal, $about:literal;)+ }) => {
@@ -39,7 +39,7 @@ macro_rules! enumerated {
         }
 
         impl $type {
-            /// What it means, as a phrase for reports.
+            /// Returns the description, as a phrase for reports.
             #[must_use]
             pub fn about(self) -> &'static str { match self { $(Self::$member => $about,)+ } }
         }
@@ -80,19 +80,19 @@ impl<E: Enumerated> Default for Counts<E> {
 }
 
 impl<E: Enumerated> Counts<E> {
-    /// Counts one more of `member`.
+    /// Counts `member` once more.
     #[inline]
     pub fn add(&mut self, member: E) {
         self.counts[member.index()] += 1;
     }
 
-    /// How often `member` was counted.
+    /// Returns the count of `member`.
     #[must_use]
     pub fn get(&self, member: E) -> u64 {
         self.counts[member.index()]
     }
 
-    /// All counts together.
+    /// Returns the sum of all counts.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
@@ -105,12 +105,12 @@ impl<E: Enumerated> Counts<E> {
         }
     }
 
-    /// The members that were counted at all, with their counts.
+    /// Returns the members with a count above zero, and their counts.
     pub fn nonzero(&self) -> impl Iterator<Item = (E, u64)> + '_ {
         E::ALL.iter().copied().zip(self.counts.iter().copied()).filter(|(_, count)| *count > 0)
     }
 
-    /// Whether nothing was counted.
+    /// Returns whether all counts are zero.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.iter().all(|count| *count == 0)

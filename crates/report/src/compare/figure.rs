@@ -72,7 +72,7 @@ impl Figure {
         match self {
             Self::Success => Source::Success,
             Self::Rate => {
-                Source::Ratio { run: Summary::ok_rate, window: |part| (part.ended_well as f64, part.seconds) }
+                Source::Ratio { run: Summary::ok_rate, window: |part| (part.succeeded as f64, part.seconds) }
             }
             Self::Goodput => Source::Ratio { run: Summary::goodput, window: |part| (part.good_bytes, part.seconds) },
             Self::GoodputSent => {

@@ -2,7 +2,7 @@
 
 use super::data::{Chart, Plot};
 use crate::number::seconds;
-use measure::summary::heat_map::{ROWS, row_begins};
+use measure::summary::heat_map::{ROWS, row_start};
 use store::SavedRun;
 
 /// Rows of the map at most.
@@ -14,7 +14,7 @@ pub fn of(run: &SavedRun) -> Option<Chart> {
     let (first, last) = ((0..ROWS).find(used)?, (0..ROWS).rfind(used)?);
     let together = (last - first + 1).div_ceil(ROWS_MAX);
     let begins: Vec<usize> = (first..=last).step_by(together).collect();
-    let edges = begins.iter().copied().chain([begins.len() * together + first]).map(|row| row_begins(row).round());
+    let edges = begins.iter().copied().chain([begins.len() * together + first]).map(|row| row_start(row).round());
     let columns = run.heat.columns().map(|column| {
         let sum = |begin: &usize| {
             let end = (begin + together).min(ROWS);

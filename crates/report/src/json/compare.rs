@@ -86,9 +86,9 @@ pub enum ConclusionWord {
     Worse,
     /// Better, by more than chance and margin.
     Better,
-    /// What difference there can be is inside the margin.
+    /// Any difference lies within the margin.
     Equivalent,
-    /// These runs can not tell.
+    /// These runs do not show it.
     Inconclusive,
 }
 

@@ -184,7 +184,7 @@ impl ObjectiveMonitor {
         let missed = self.tests.iter().any(Test::is_beyond) || drift == Some(Drift::Growing);
         LevelEvidence {
             drift,
-            client_behind: self.waiting_despite_free_slots as f64 > CLIENT_SHARE * self.backlog.now(),
+            client_behind: self.waiting_despite_free_slots as f64 > CLIENT_SHARE * self.backlog.current(),
             too_few: self.tests.iter().find_map(Test::too_few),
             certain: missed || self.tests.iter().all(Test::is_within),
         }
@@ -212,7 +212,7 @@ impl ObjectiveMonitor {
     fn is_hanging(&self) -> bool {
         let rules = self.rules.filter(|rules| rules.offered.is_some());
         let is_over = rules.is_some_and(|rules| self.elapsed >= rules.min_duration);
-        is_over && self.outstanding.ended() == 0 && self.backlog.now() > 0.0
+        is_over && self.outstanding.ended() == 0 && self.backlog.current() > 0.0
     }
 
     /// Returns whether more operations are beyond the bound or overdue than tolerated of all operations that the level can have.
