@@ -1,12 +1,11 @@
-//! A cluster of servers in one process, as storage systems build them: each object has one owner, and a client may ask
-//! any server.
+//! A cluster of servers in one process. Each object has one owner, and a client may ask any server.
 //!
-//! A request for an object that another server owns is answered with 307 and the object's URL at its owner in `Location`
-//! ([`Handoff::Redirect`]), or is fetched from there and passed on ([`Handoff::Proxy`]). Ownership is a pure function
-//! of the path ([`owner()`]), so that servers need no talk about it. Every server has a ledger of its own; a redirected
-//! operation stands in two of them, as a 307 and as what the owner answered.
+//! A request for an object that another server owns gets 307 with the object's URL at its owner in `Location`
+//! ([`Handoff::Redirect`]), or the server fetches the object from its owner ([`Handoff::Proxy`]). Ownership is a pure
+//! function of the path ([`owner()`](crate::owner())), so servers need not agree on it. Every server has its own
+//! ledger. A redirected operation appears in two of them: as a 307, and as the owner's response.
 //!
-//! Paths that end with `/` (listings), and of the stand-in of Alluxio the buckets, are answered by every server.
+//! Every server responds to paths that end with `/` (listings), and the stand-in of Alluxio to buckets.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,29 +19,30 @@ use crate::ledger::Ledger;
 use crate::listeners::Listeners;
 use crate::ownership::member::{Handoff, Member};
 
-/// What makes servers a cluster.
+/// The configuration of a cluster, apart from that of its servers.
 #[derive(Debug, Clone)]
 pub struct ClusterConfig {
     /// One address for each server; port 0 is any free one.
     pub listen: Vec<SocketAddr>,
-    /// What becomes of a request for another server's object.
+    /// What a server does with a request for another server's object.
     pub handoff: Handoff,
-    /// The only server (counted from 0) that has the faults of the [`Config`]; without a number, all have them.
+    /// The number of the only server with the faults of the [`Config`], counted from 0; `None` if all servers have
+    /// them.
     pub faults_on: Option<usize>,
 }
 
-/// The running servers of a cluster. Dropping it stops them, as [`Cluster::stop`] does.
+/// A running cluster. Dropping it stops its servers, as [`Cluster::stop`] does.
 #[derive(Debug)]
 pub struct Cluster {
     servers: Vec<Server>,
 }
 
 impl Cluster {
-    /// Opens all sockets, then starts all servers, each with one thread unless [`Config::threads`] says otherwise.
-    /// [`Config::listen`] and [`Config::unix`] are not looked at.
+    /// Opens all sockets, then starts all servers, each with one thread unless [`Config::threads`] is set. Ignores
+    /// [`Config::listen`] and [`Config::unix`].
     ///
     /// # Errors
-    /// As those of [`Server::start`].
+    /// As [`Server::start`].
     pub fn start(config: &Config, cluster: &ClusterConfig) -> io::Result<Self> {
         let threads = Some(config.threads.unwrap_or(NonZeroUsize::MIN));
         let config = Config { unix: Vec::new(), threads, ..config.clone() };
@@ -61,20 +61,20 @@ impl Cluster {
         Ok(Self { servers })
     }
 
-    /// The servers' addresses, in the order that ownership counts them.
+    /// Returns the servers' addresses, in the order of ownership.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.servers.iter().flat_map(Server::addresses).copied().collect()
     }
 
-    /// Each server's books so far; see [`Server::ledger`].
+    /// Returns the ledger of each server so far; see [`Server::ledger`].
     #[must_use]
     pub fn ledgers(&self) -> Vec<Ledger> {
         self.servers.iter().map(Server::ledger).collect()
     }
 
-    /// Stops all servers, and answers the final books of each; [`Ledger::joint`] adds them up.
-    #[must_use = "the final books; drop the cluster when they are of no use"]
+    /// Stops all servers and returns the final ledger of each; [`Ledger::joint`] adds them up.
+    #[must_use = "the final ledgers; drop the cluster if they are not needed"]
     pub fn stop(self) -> Vec<Ledger> {
         self.servers.into_iter().map(Server::stop).collect()
     }

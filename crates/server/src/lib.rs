@@ -1,5 +1,5 @@
-//! The embedded target: HTTP servers that count exactly what they received and sent, and a liar that breaks the rules on
-//! purpose.
+//! The embedded target: HTTP servers that count exactly what they received and sent, and a liar that breaks the rules
+//! on purpose.
 //!
 //! * [`Server`] serves objects of any size from memory (`/blackhole/10GiB`) and files below a directory, with delays,
 //!   faults and stalls on request. Its [`Ledger`] counts every request, so that tests can compare it with a client's
@@ -7,7 +7,8 @@
 //! * [`HyperServer`] serves the same over TLS and HTTP/2, and S3, with the same faults and the same ledger.
 //! * [`Cluster`] runs several servers, each of which owns a part of the objects.
 //! * [`StandIn`] makes a server behave like another storage system, quirks included.
-//! * [`Liar`] plays a script of raw bytes, pauses and resets: one [`Case`] for each way in which a server can misbehave.
+//! * [`Liar`] plays a script of raw bytes, pauses and resets: one [`Case`] for each way in which a server can
+//!   misbehave.
 //!
 //! This crate knows nothing about how load is generated or measured.
 //!
@@ -21,8 +22,8 @@
 //! | `HEAD` | the same without the body |
 //! | `PUT`, `POST` (any path) | the body is read and dropped; 201 or 200 with its length in decimal and a line end |
 //!
-//! A single byte range gets 206, or 416 if it lies outside the object. Several ranges get the whole object, and so does a
-//! range with `If-Range`, because the server sends no validators.
+//! A single byte range gets 206, or 416 if it lies outside the object. Several ranges get the whole object, and so does
+//! a range with `If-Range`, because the server sends no validators.
 //!
 //! # Faults by query
 //!

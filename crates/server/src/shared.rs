@@ -79,8 +79,8 @@ impl Shared {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Sleeps, with the whole thread, until a stall that has begun is over. Returns the time then; `None` if no stall is
-    /// configured or due.
+    /// Sleeps, with the whole thread, until a stall that has begun is over. Returns the time then; `None` if no stall
+    /// is configured or due.
     pub(crate) fn sleep_through_stall(&self) -> Option<Duration> {
         let (begin, end) = self.faults.stall()?;
         let mut now = sys::clock::monotonic();

@@ -184,7 +184,8 @@ fn what_is_not_there_is_told_by_status() {
     balanced(&server.stop());
 }
 
-/// Reads a CAR as its specification has it, and checks that each block's CID is that of its bytes. The blocks, each with its codec.
+/// Reads a CAR as its specification has it, and checks that each block's CID is that of its bytes. The blocks, each
+/// with its codec.
 fn blocks(mut car: &[u8], root: &str) -> Vec<(u8, Vec<u8>)> {
     fn varint(bytes: &mut &[u8]) -> usize {
         let mut number = 0;

@@ -1,5 +1,5 @@
-//! The second front, without TLS: the same answers, faults and books as on the lean one. TLS and HTTP/2 are seen by curl in
-//! the tests of the program.
+//! The second front, without TLS: the same answers, faults and books as on the lean one. TLS and HTTP/2 are seen by
+//! curl in the tests of the program.
 
 mod common;
 

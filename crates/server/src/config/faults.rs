@@ -3,127 +3,127 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// Faults that every request meets. Those of a query (see the crate's documentation) come on top.
+/// Faults that apply to every request. Those of a query (see the crate's documentation) come on top.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
-    /// Time before an answer begins.
+    /// Time before a response begins.
     pub delay: Delay,
-    /// A time in which the whole server stands still.
+    /// A period in which the whole server stalls.
     pub stall: Option<Stall>,
-    /// Body bytes per second that each answer gets.
+    /// Body bytes per second of each response.
     pub rate: Option<NonZeroU64>,
-    /// Requests after which a connection is closed; the last answer says so.
+    /// Requests after which a connection is closed; the last response carries `Connection: close`.
     pub close_after: Option<NonZeroU64>,
-    /// A limit beyond which the server becomes slow.
+    /// A limit beyond which the server slows down.
     pub capacity: Option<Capacity>,
-    /// Each so-many-th request of the whole server is answered with 500 (S3: 503 `SlowDown`), and not carried out.
+    /// Every n-th request of the whole server gets 500 (S3: 503 `SlowDown`) and is not carried out.
     pub error_every: Option<NonZeroU64>,
     /// Bodies that break off.
     pub truncate: Option<Truncate>,
     /// Bodies with one wrong byte.
     pub flip: Option<Flip>,
-    /// S3 only: each so-many-th object that is stored is acknowledged, and then lost.
+    /// S3 only: every n-th stored object is acknowledged and then lost.
     pub lose_every: Option<NonZeroU64>,
 }
 
-/// Each `every`-th body with content (of the whole server, not those of failures) breaks off after `after` bytes: the
-/// connection is closed, or the HTTP/2 stream reset. A body that is no longer than that stays whole.
+/// Every n-th body with content breaks off after `after` bytes: the connection closes, or the HTTP/2 stream is reset.
+/// The count covers the whole server, without bodies of failures. A body that is no longer than `after` stays whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Truncate {
-    /// 1 cuts all of them.
+    /// The n of every n-th body; 1 cuts all of them.
     pub every: NonZeroU64,
-    /// Body bytes that are sent.
+    /// Body bytes that are sent before it breaks off.
     pub after: u64,
 }
 
-/// Each `every`-th body with content (of the whole server, not those of failures) has one wrong byte, all its bits turned
-/// over. Lengths, heads and checksums stay those of the right content.
+/// Every n-th body with content has one wrong byte, with all its bits inverted. The count covers the whole server,
+/// without bodies of failures. Lengths, heads and checksums stay those of the right content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flip {
-    /// 1 spoils all of them.
+    /// The n of every n-th body; 1 corrupts all of them.
     pub every: NonZeroU64,
-    /// Which byte of the body; the last one of a shorter body.
+    /// Offset of the wrong byte; in a shorter body, the last byte is wrong.
     pub at: u64,
 }
 
-/// Time before an answer begins.
+/// Time before a response begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Delay {
-    /// None.
+    /// No delay.
     #[default]
     None,
-    /// Always the same.
+    /// The same delay for every request.
     Constant(Duration),
-    /// Mostly `fast`, but `slow` for each `every`-th request of the whole server.
+    /// `fast` for most requests, `slow` for every n-th request of the whole server.
     Bimodal {
         /// The usual delay.
         fast: Duration,
-        /// The other one.
+        /// The delay of every n-th request.
         slow: Duration,
-        /// 1 makes all of them slow.
+        /// The n of every n-th request; 1 makes all of them slow.
         every: NonZeroU64,
     },
 }
 
-/// A time in which no thread reads, accepts, sends or fires a timer, as if the process had been stopped by SIGSTOP. The
-/// kernel goes on acknowledging.
+/// A period in which no thread reads, accepts, sends or fires a timer, as if SIGSTOP had stopped the process. The
+/// kernel still acknowledges what it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stall {
-    /// What `at` counts from.
+    /// The origin of `at`.
     pub from: StallFrom,
-    /// When it begins.
+    /// When the stall begins.
     pub at: Duration,
-    /// How long it lasts.
+    /// How long the stall lasts.
     pub length: Duration,
 }
 
-/// The origin of a stall's time.
+/// The origin of a stall's begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StallFrom {
     /// The start of the server.
     Start,
-    /// The first request that any thread has read.
+    /// The first request that any thread reads.
     FirstRequest,
 }
 
-/// A planted cliff: as long as no more than `concurrency` requests are in service at once, nothing happens; a request
-/// that finds `n` more than that (itself included) begins `n × slowdown` later, and may be refused.
+/// A capacity limit. Up to `concurrency` requests in service nothing happens. A request that finds `n` more than that
+/// (itself included) begins `n × slowdown` later, and may be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
-    /// Requests in service that cost nothing.
+    /// The number of requests in service that causes no slowdown.
     pub concurrency: u64,
-    /// What each one above adds.
+    /// The delay per request above `concurrency`.
     pub slowdown: Duration,
-    /// Which requests count.
+    /// The requests that count.
     pub counted: CountedRequests,
-    /// Which of those above are refused after their delay, with the overload answer of the [`StandIn`](crate::StandIn).
+    /// The requests that are refused after their delay, with the overload response of the [`StandIn`](crate::StandIn).
     pub refused: RefusedRequests,
 }
 
 impl Capacity {
-    /// A capacity for requests of all kinds, of which none is refused.
+    /// Makes a capacity that slows down requests of all kinds and refuses none.
     #[must_use]
     pub fn slowing(concurrency: u64, slowdown: Duration) -> Self {
         Self { concurrency, slowdown, counted: CountedRequests::All, refused: RefusedRequests::None }
     }
 }
 
-/// Which requests a [`Capacity`] counts and slows down.
+/// The requests that a [`Capacity`] counts and slows down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountedRequests {
-    /// Each one.
+    /// All requests.
     All,
-    /// Those with a `Range`.
+    /// Requests with a `Range`.
     Ranges,
 }
 
-/// Which of the requests above a [`Capacity`] are refused.
+/// The requests above a [`Capacity`] that are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusedRequests {
-    /// None.
+    /// No request.
     None,
-    /// A share that grows with the load: of requests that find `n` above a capacity of `c`, about `n / (n + 2c)`.
+    /// A share that grows with the load: about `n / (n + 2c)` of the requests that find `n` above a capacity of `c`.
     Share,
-    /// All of them.
+    /// All requests above the capacity.
     All,
 }

@@ -1,4 +1,4 @@
-//! What a server is to do: addresses, limits, and the faults that are planted in it.
+//! Configuration of a server: addresses, limits, faults.
 
 pub(crate) mod faults;
 pub(crate) mod stand_in;
@@ -11,31 +11,31 @@ use std::time::Duration;
 use faults::Faults;
 use stand_in::StandIn;
 
-/// Everything about a [`crate::Server`]. The default listens on a free port of the loopback address, serves only
-/// `/blackhole/…`, and has no faults.
+/// The configuration of a [`crate::Server`] or [`crate::HyperServer`]. The default listens on a free port of the
+/// loopback address, serves only `/blackhole/…`, and has no faults.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// TCP addresses to listen on; port 0 is any free one.
     pub listen: Vec<SocketAddr>,
-    /// Unix sockets to listen on. The paths must not exist; they are removed at the end.
+    /// Unix sockets to listen on. The paths must not exist; the server removes them when it stops.
     pub unix: Vec<PathBuf>,
-    /// Threads; without a number, one for each core this process may use.
+    /// The number of threads; `None` for one per core that this process may use.
     pub threads: Option<NonZeroUsize>,
-    /// The directory whose files are served; without one, there are none.
+    /// The directory whose files are served; `None` for no files.
     pub directory: Option<PathBuf>,
-    /// Connections open at once; those beyond are closed as soon as they are accepted, and counted as refused.
+    /// The most open connections. Further ones are closed as soon as they are accepted, and counted as refused.
     pub connections_max: NonZeroUsize,
-    /// How long a request's head may take from its first byte.
+    /// The longest time from the first byte of a request's head to its end.
     pub head_timeout: Duration,
-    /// How long a connection may stand without a byte moving (a delayed answer does not count as such).
+    /// The longest time in which no byte moves on a connection. A delayed response does not count as idle.
     pub idle_timeout: Duration,
-    /// How long answers in flight may go on when the server stops.
+    /// The longest time that responses in flight may take when the server stops.
     pub drain: Duration,
-    /// Faults on every request.
+    /// Faults of every request.
     pub faults: Faults,
-    /// Whose documented behaviour is played.
+    /// The system whose documented behavior the server imitates.
     pub stand_in: StandIn,
-    /// How many requests are kept one by one in the ledger; without a number, none.
+    /// How many requests the ledger records one by one; `None` for no log.
     pub log_requests: Option<NonZeroUsize>,
 }
 

@@ -4,10 +4,10 @@ use std::num::NonZeroU64;
 
 use measure::units::ByteSize;
 
-/// Whose documented behaviour a [`crate::Server`] plays.
+/// The system whose documented behavior a [`crate::Server`] imitates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StandIn {
-    /// Nobody's: see the crate's documentation.
+    /// No other system: see the crate's documentation.
     #[default]
     None,
     /// booster-http, which serves pieces and blocks of a Filecoin storage provider.
@@ -18,42 +18,42 @@ pub enum StandIn {
     Filestash(Filestash),
 }
 
-/// What an [`Alluxio`] worker serves.
+/// The content of an [`Alluxio`] stand-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alluxio {
-    /// Objects that a listing of any bucket has; those of every other name are there as well.
+    /// Objects in the listing of any bucket. Objects of every other name exist as well.
     pub listed: u64,
-    /// The size of each.
+    /// The size of each listed object.
     pub object_size: ByteSize,
 }
 
-/// What a [`Booster`] serves.
+/// The content of a [`Booster`] stand-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Booster {
     /// The size of every piece.
     pub piece_size: ByteSize,
     /// The size of the file below `/ipfs/`.
     pub car_size: ByteSize,
-    /// The level of compression for clients that accept gzip; 0 is none.
+    /// The compression level for clients that accept gzip; 0 turns compression off.
     pub compression_level: u32,
-    /// Whose gateway it is.
+    /// The gateway to imitate.
     pub gateway: Gateway,
-    /// The leaf of the file that is not there, counted from 0.
+    /// The number of a missing leaf of the file, counted from 0.
     pub missing_leaf: Option<u64>,
 }
 
 /// Gateways of IPFS.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Gateway {
-    /// That of booster-http.
+    /// The gateway of booster-http.
     #[default]
     Frisbii,
-    /// That of kubo, alone.
+    /// The gateway of kubo, without pieces.
     Kubo,
 }
 
 impl Default for Booster {
-    /// A piece of 32 GiB, which holds 127/128 of that in data; booster-http's own level of compression.
+    /// Returns a piece of 32 GiB, of which 127/128 is data, and booster-http's own compression level.
     fn default() -> Self {
         let (gateway, missing_leaf) = (Gateway::Frisbii, None);
         let piece_size = ByteSize((32 << 30) / 128 * 127);
@@ -61,19 +61,19 @@ impl Default for Booster {
     }
 }
 
-/// How a [`Filestash`] is set up.
+/// The settings of a [`Filestash`] stand-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filestash {
-    /// Logins per second, of all clients together.
+    /// Logins per second, for all clients together.
     pub logins_per_second: NonZeroU64,
     /// Logins that may come at once.
     pub login_burst: u64,
-    /// Whether clients may log in to SFTP servers: it lets them name hosts, to which `ssh` is run.
+    /// Whether clients may log in to SFTP servers. Clients then name the hosts to which `ssh` connects.
     pub sftp: bool,
 }
 
 impl Default for Filestash {
-    /// Filestash's own limits: 10 each second, 1000 at once.
+    /// Returns Filestash's own limits: 10 logins per second, 1000 at once.
     fn default() -> Self {
         Self { logins_per_second: NonZeroU64::new(10).unwrap_or(NonZeroU64::MIN), login_burst: 1000, sftp: false }
     }

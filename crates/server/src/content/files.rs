@@ -1,8 +1,8 @@
-//! Files below one directory, and nothing else.
+//! Files below one directory, and nothing outside it.
 //!
-//! A path is taken apart and decoded first: `..`, NUL and encoded slashes are refused, not resolved. What was opened is
-//! then asked for its real name (`/proc/self/fd`), and must lie below the directory: that holds also for symbolic links,
-//! and when something is exchanged between the check and the use.
+//! A path is split and decoded first: `..`, NUL and encoded slashes are rejected, not resolved. The real name of the
+//! opened file (`/proc/self/fd`) must then lie below the directory. This also holds for symbolic links, and if a file
+//! is replaced between check and use.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -14,19 +14,19 @@ use std::path::{Path, PathBuf};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
-/// The most names that a listing has.
+/// The most names of a listing.
 pub(crate) const LISTED_MAX: usize = 1000;
-/// What stays as it is in a listed name.
+/// The characters that stay as they are in a listed name.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The directory that is served.
+/// The served directory.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    /// Absolute, without links.
+    /// Absolute, without symbolic links.
     root: PathBuf,
 }
 
-/// What a path leads to.
+/// What a path names, opened.
 #[derive(Debug)]
 pub(crate) enum Opened {
     File {
@@ -37,16 +37,16 @@ pub(crate) enum Opened {
     Listing(Vec<u8>),
 }
 
-/// Why a path leads to nothing.
+/// The reason why a path cannot be served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileError {
-    /// The path is not one that names a file: 400.
+    /// The path cannot name a file: 400.
     BadPath,
-    /// It leads out of the directory, or to what is neither file nor directory: 403.
+    /// It leads out of the directory, or to neither a file nor a directory: 403.
     Forbidden,
-    /// Nothing there: 404.
+    /// Nothing exists there: 404.
     Absent,
-    /// The system does not let us: 500.
+    /// The system refuses: 500.
     Failed,
 }
 
@@ -72,9 +72,12 @@ impl Directory {
     }
 
     /// Opens what a percent-encoded path names.
+    ///
+    /// # Errors
+    /// The path cannot name a file, leads outside, or names nothing that can be opened.
     pub(crate) fn open(&self, path: &str) -> Result<Opened, FileError> {
         let path = self.root.join(relative(path)?);
-        // Non-blocking, so that a pipe cannot hold the thread.
+        // Non-blocking, so that a pipe cannot block the thread.
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
         let real = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).map_err(|_| FileError::Failed)?;
         if !real.starts_with(&self.root) {
@@ -91,7 +94,7 @@ impl Directory {
     }
 }
 
-/// A path relative to the directory.
+/// Returns a path relative to the directory.
 fn relative(path: &str) -> Result<PathBuf, FileError> {
     let mut relative = PathBuf::new();
     for segment in path.split('/') {
@@ -106,7 +109,7 @@ fn relative(path: &str) -> Result<PathBuf, FileError> {
     Ok(relative)
 }
 
-/// The names in a directory, sorted, percent-encoded, directories with a slash at the end.
+/// Lists the names in a directory, sorted and percent-encoded, with a slash after directories.
 fn list(directory: &Path) -> io::Result<Vec<u8>> {
     let mut names = Vec::new();
     let mut left_out = false;
@@ -124,8 +127,8 @@ fn list(directory: &Path) -> io::Result<Vec<u8>> {
     }
     names.sort_unstable();
     if left_out {
-        // No name: slashes are percent-encoded in names.
-        names.push(format!("// more than {LISTED_MAX} names: the others are not listed"));
+        // This line cannot be a name: names have no slash here except at the end.
+        names.push(format!("// more than {LISTED_MAX} names; the others are not listed"));
     }
     let mut text = names.join("\n").into_bytes();
     if !text.is_empty() {
@@ -146,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_outside_is_reached() {
+    fn paths_cannot_leave_the_directory() {
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("secret"), "secret").unwrap();
         let inside = outside.path().join("inside");
@@ -179,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_does_not_hold_the_thread() {
+    fn pipe_does_not_block_the_thread() {
         let inside = tempfile::tempdir().unwrap();
         let made = std::process::Command::new("mkfifo").arg(inside.path().join("pipe")).status().unwrap();
         assert!(made.success());
@@ -209,7 +212,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_path_stays_below(path in "(/|\\.|%2e|%2F|%00|[a-z~\u{e9}]){0,12}") {
+        fn any_accepted_path_stays_below_the_directory(path in "(/|\\.|%2e|%2F|%00|[a-z~\u{e9}]){0,12}") {
             if let Ok(relative) = relative(&path) {
                 prop_assert!(relative.components().all(|part| matches!(part, Component::Normal(_))), "{relative:?}");
             }

@@ -1,23 +1,24 @@
-//! What a blackhole object holds: a pattern that repeats every 251 bytes, kept once in memory.
+//! The content of blackhole objects: a pattern that repeats every 251 bytes, kept once in memory.
 //!
-//! 251 is prime, so that no buffer, page or part size is a multiple of it: a slice from a wrong place shows.
+//! 251 is prime, so no size of a buffer, page or part is a multiple of it. Bytes from a wrong offset are therefore
+//! wrong.
 
 use std::fs::File;
 use std::io;
 
 /// Length of the pattern.
 const PERIOD: u64 = 251;
-/// Bytes that are kept: whole periods and whole pages, about 1 MiB, so that one `sendfile` moves much and the content
-/// still stays in a core's cache.
+/// Bytes that are kept: whole periods and whole pages, about 1 MiB. One `sendfile` then moves much, and the content
+/// still fits into the cache of a core.
 const KEPT: u64 = PERIOD * 4096;
 
-/// The byte at `offset` of every blackhole object: `offset mod 251`.
+/// Returns the byte at `offset` of every blackhole object: `offset mod 251`.
 #[must_use]
 pub fn pattern_byte(offset: u64) -> u8 {
     (offset % PERIOD) as u8
 }
 
-/// The pattern, in memory twice: for copies and as a file for `sendfile`.
+/// The pattern, kept twice: in memory for copies, and as a file for `sendfile`.
 pub(crate) struct Pattern {
     bytes: Vec<u8>,
     pub(crate) file: File,
@@ -30,13 +31,13 @@ impl Pattern {
         Ok(Self { bytes, file })
     }
 
-    /// Where in the file the content from `offset` on lies, and how many bytes follow there.
+    /// Returns the offset in the file of the content from `offset` on, and how many bytes follow there.
     pub(crate) fn locate(offset: u64) -> (u64, u64) {
         let at = offset % KEPT;
         (at, KEPT - at)
     }
 
-    /// Appends `length` bytes of the content from `offset` on.
+    /// Appends `length` bytes of the content from `offset` on to `out`.
     pub(crate) fn append(&self, mut offset: u64, mut length: usize, out: &mut Vec<u8>) {
         while length > 0 {
             let (at, there) = Self::locate(offset);
@@ -56,7 +57,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
-        fn any_slice_is_the_pattern(offset in any::<u64>(), length in 0_usize..3_000) {
+        fn any_slice_follows_the_pattern(offset in any::<u64>(), length in 0_usize..3_000) {
             let pattern = Pattern::new().unwrap();
             let offset = offset.min(u64::MAX - length as u64);
             let mut out = Vec::new();
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_over_the_end_of_what_is_kept_goes_on() {
+    fn slice_beyond_the_kept_bytes_continues_the_pattern() {
         let pattern = Pattern::new().unwrap();
         let mut out = Vec::new();
         pattern.append(KEPT * 3 - 5, 2 * KEPT as usize, &mut out);

@@ -2,20 +2,20 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Faults that took place, planted or asked for by a query: what clients can have met.
+/// Counts of the faults that took place, configured or requested by a query: those that clients may have seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultCounts {
-    /// Requests that were answered with a planted error.
+    /// Requests that got an injected error.
     pub errors: u64,
-    /// Requests that were refused because there were too many at once.
+    /// Requests that were refused because too many were in service.
     pub refused: u64,
-    /// Requests that met the slow one of two delays.
+    /// Requests that got the slow one of two delays.
     pub slow: u64,
-    /// Bodies that were broken off.
+    /// Bodies that broke off.
     pub broken_off: u64,
     /// Bodies whose wrong byte was handed over.
     pub wrong_bytes: u64,
-    /// Objects whose storing was acknowledged, and that were not stored.
+    /// Objects that were acknowledged and not stored.
     pub lost: u64,
 }
 
@@ -31,7 +31,7 @@ impl FaultCounts {
     }
 }
 
-/// [`FaultCounts`] that all threads add to.
+/// [`FaultCounts`] of all threads.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) errors: AtomicU64,

@@ -119,8 +119,8 @@ impl FaultInjector {
         RequestFaults { delay, error, refused, in_service: guard }
     }
 
-    /// Returns whether to refuse a request that finds `above` more than the capacity in service. A share of
-    /// `above / (above + 2 capacity)` is spread evenly, because multiples of the golden ratio lie evenly between 0 and 1.
+    /// Returns whether to refuse a request that finds `above` more than the capacity in service. A share of `above /
+    /// (above + 2 capacity)` is spread evenly, because multiples of the golden ratio lie evenly between 0 and 1.
     fn refuses(&self, refused: RefusedRequests, above: u64, capacity: u64) -> bool {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
         match refused {

@@ -1,4 +1,4 @@
-//! The second front as a whole: opens its sockets, runs its threads, adds up its books, stops.
+//! The hyper server: opens its sockets, runs its threads, adds up their counters, stops.
 
 use std::convert::Infallible;
 use std::io;
@@ -27,12 +27,12 @@ use crate::ledger::counters::Counters;
 use crate::listeners::{Listeners, remove_sockets};
 use crate::shared::Shared;
 
-/// How long accepting rests when there is no descriptor for a connection.
-const REST: Duration = Duration::from_millis(100);
-/// How often the first request is looked for when a stall counts from it.
-const LOOK: Duration = Duration::from_millis(1);
+/// The pause in accepting after descriptors ran out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// The interval of checks for the first request, if a stall counts from it.
+const FIRST_REQUEST_CHECK: Duration = Duration::from_millis(1);
 
-/// A running second front. Dropping it stops it, as [`HyperServer::stop`] does.
+/// A running server on the hyper front. Dropping it stops it, as [`HyperServer::stop`] does.
 pub struct HyperServer {
     addresses: Vec<SocketAddr>,
     unix: Vec<PathBuf>,
@@ -44,7 +44,7 @@ pub struct HyperServer {
 
 struct Running {
     counters: Arc<Counters>,
-    /// `None` once it has been waited for.
+    /// `None` once it was joined.
     handle: Option<JoinHandle<()>>,
 }
 
@@ -55,17 +55,17 @@ impl std::fmt::Debug for HyperServer {
 }
 
 impl HyperServer {
-    /// Serves what [`crate::Server`] serves, over TLS if that is asked for, in HTTP/1.1 or HTTP/2 as the client chooses
+    /// Serves the same as [`crate::Server`], over TLS if `tls` is given, in HTTP/1.1 or HTTP/2 as the client chooses
     /// (without TLS: by prior knowledge). When this returns, connections are accepted.
     ///
     /// # Errors
-    /// An address or path cannot be listened on, the directory is none, the files of `tls` are not fit, or the system
-    /// lacks the means.
+    /// An address or path cannot be listened on, the directory does not exist, the files of `tls` cannot be used, or
+    /// the system lacks resources.
     pub fn start(config: &Config, tls: Option<&Tls>) -> io::Result<Self> {
         Self::start_with(config, tls, |shared| Ok(Arc::new(ContentService::new(Arc::clone(shared)))))
     }
 
-    /// Serves what `make` makes.
+    /// Starts a server of the service that `make` returns.
     pub(crate) fn start_with(
         config: &Config,
         tls: Option<&Tls>,
@@ -106,25 +106,25 @@ impl HyperServer {
         Ok(front)
     }
 
-    /// The TCP addresses listened on, in the order of [`Config::listen`], with their real ports.
+    /// Returns the TCP addresses in the order of [`Config::listen`], with their actual ports.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// The Unix sockets listened on.
+    /// Returns the paths of the Unix sockets.
     #[must_use]
     pub fn unix_paths(&self) -> &[PathBuf] {
         &self.unix
     }
 
-    /// The certificate (PEM) that clients must trust, when it was made at the start.
+    /// Returns the CA certificate (PEM) that clients must trust, if it was generated at the start.
     #[must_use]
     pub fn ca_pem(&self) -> Option<&str> {
         self.ca_pem.as_deref()
     }
 
-    /// What has been counted so far. Whatever a client has received whole before this call is in the books.
+    /// Returns the counts so far. Everything that a client has received completely before this call is counted.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         let mut ledger = Ledger { faults: self.shared.faults.counts(), ..Ledger::default() };
@@ -134,9 +134,9 @@ impl HyperServer {
         ledger
     }
 
-    /// Stops accepting, closes idle connections, lets replies in flight end within [`Config::drain`], and answers the
-    /// final books: then nothing is in service any more.
-    #[must_use = "the final books; drop the front when they are of no use"]
+    /// Stops accepting, closes idle connections, lets responses in flight finish within [`Config::drain`], and returns
+    /// the final ledger, in which nothing is in service.
+    #[must_use = "the final ledger; drop the server if it is not needed"]
     pub fn stop(mut self) -> Ledger {
         self.end();
         self.ledger()
@@ -147,7 +147,7 @@ impl HyperServer {
         self.stop.send_replace(true);
         for thread in &mut self.threads {
             if let Some(handle) = thread.handle.take() {
-                // A thread that panicked has said so on its own.
+                // A thread that panicked has reported it.
                 let _ = handle.join();
             }
         }
@@ -161,37 +161,37 @@ impl Drop for HyperServer {
     }
 }
 
-/// A socket that connections come from.
-enum Accepting {
+/// A listening socket.
+enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
-fn open_all(runtime: &Runtime, sockets: &[Arc<Socket>]) -> io::Result<Vec<Accepting>> {
+fn open_all(runtime: &Runtime, sockets: &[Arc<Socket>]) -> io::Result<Vec<Listener>> {
     let _guard = runtime.enter();
     let open = |socket: &Arc<Socket>| {
         let descriptor = socket.as_fd().try_clone_to_owned()?;
         Ok(if socket.is_tcp() {
-            Accepting::Tcp(TcpListener::from_std(descriptor.into())?)
+            Listener::Tcp(TcpListener::from_std(descriptor.into())?)
         } else {
-            Accepting::Unix(UnixListener::from_std(descriptor.into())?)
+            Listener::Unix(UnixListener::from_std(descriptor.into())?)
         })
     };
     sockets.iter().map(open).collect()
 }
 
-/// One thread: accepts until the server stops, then lets connections end for as long as the drain takes.
-fn run(runtime: &Runtime, context: ThreadContext, accepting: Vec<Accepting>) {
+/// Runs one thread: accepts until the server stops, then lets connections finish until the drain is over.
+fn run(runtime: &Runtime, context: ThreadContext, accepting: Vec<Listener>) {
     let drain = context.shared.limits.drain;
     runtime.block_on(async {
         let mut stop = context.stop.clone();
-        // Whatever connections hold of this is dropped with the last of them.
+        // Each connection holds a sender. The channel closes with the last of them.
         let (open, mut all_closed) = mpsc::channel::<Infallible>(1);
         let stalling = tokio::spawn(stall(Arc::clone(&context.shared)));
         let accepting: Vec<_> =
             accepting.into_iter().map(|socket| tokio::spawn(accept(socket, context.clone(), open.clone()))).collect();
         drop((context, open));
-        // An error says that the front is gone, which is as good.
+        // An error means that the server is gone, which also ends the wait.
         let _ = stop.wait_for(|stops| *stops).await;
         accepting.iter().for_each(tokio::task::JoinHandle::abort);
         stalling.abort();
@@ -199,16 +199,16 @@ fn run(runtime: &Runtime, context: ThreadContext, accepting: Vec<Accepting>) {
     });
 }
 
-async fn accept(socket: Accepting, context: ThreadContext, open: mpsc::Sender<Infallible>) {
+async fn accept(socket: Listener, context: ThreadContext, open: mpsc::Sender<Infallible>) {
     loop {
         let accepted = match &socket {
-            Accepting::Tcp(listener) => listener.accept().await.map(|(stream, _)| admit(stream, &context, &open)),
-            Accepting::Unix(listener) => listener.accept().await.map(|(stream, _)| admit(stream, &context, &open)),
+            Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| admit(stream, &context, &open)),
+            Listener::Unix(listener) => listener.accept().await.map(|(stream, _)| admit(stream, &context, &open)),
         };
         match accepted {
-            // Gone before we came.
+            // The client left before we accepted.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-            Err(_) => tokio::time::sleep(REST).await,
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             Ok(()) => {}
         }
     }
@@ -227,14 +227,14 @@ fn admit(stream: impl Duplex + 'static, context: &ThreadContext, open: &mpsc::Se
     });
 }
 
-/// Lets this thread stand still when it is time.
+/// Stalls this thread when it is time.
 async fn stall(shared: Arc<Shared>) {
     if shared.faults.config.stall.is_none() {
         return;
     }
     loop {
         let wait = match shared.faults.stall() {
-            None => LOOK,
+            None => FIRST_REQUEST_CHECK,
             Some((begin, _)) => begin.saturating_sub(sys::clock::monotonic()),
         };
         if wait.is_zero() {

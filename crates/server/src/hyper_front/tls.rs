@@ -1,4 +1,4 @@
-//! Who the server says it is, and whom it lets in.
+//! TLS of a server: its certificate, and the clients it admits.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -16,36 +16,37 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-/// What clients may choose, best first.
+/// The protocols offered to clients, best first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// TLS of a server: 1.2 and 1.3, with HTTP/2 and HTTP/1.1 offered.
+/// The TLS settings of a server: versions 1.2 and 1.3, with HTTP/2 and HTTP/1.1 offered.
 #[derive(Debug, Clone)]
 pub struct Tls {
     /// The server's certificate.
     pub identity: Identity,
-    /// A file of certificates (PEM). With it, clients must show one that these have signed.
+    /// A file of CA certificates (PEM). If given, clients must present a certificate signed by one of them.
     pub client_ca: Option<PathBuf>,
 }
 
-/// Where a server's certificate comes from.
+/// The origin of a server's certificate.
 #[derive(Debug, Clone)]
 pub enum Identity {
-    /// GeneratedCertificate at the start, for `localhost`, the loopback addresses and those listened on, signed by an authority made for it.
+    /// Generated at the start for `localhost`, the loopback addresses and the listening ones, signed by a CA generated
+    /// for it.
     SelfSigned,
-    /// Files in PEM.
+    /// Files in PEM format.
     Files {
-        /// The chain, the server's own certificate first.
+        /// The certificate chain, the server's own certificate first.
         certificate: PathBuf,
-        /// Its private key.
+        /// The private key of the server's certificate.
         key: PathBuf,
     },
 }
 
-/// TLS, ready to be spoken.
+/// TLS settings, ready for use.
 pub(super) struct PreparedTls {
     pub(super) acceptor: TlsAcceptor,
-    /// The authority that was made for this server, in PEM.
+    /// The CA certificate that was generated for this server, in PEM.
     pub(super) ca_pem: Option<String>,
 }
 
@@ -58,7 +59,7 @@ impl Tls {
             }
             Identity::Files { certificate, key } => (read_certificates(certificate)?, read_key(key)?, None),
         };
-        // Named, since another crate may bring a second one.
+        // Named explicitly, because another crate may enable a second provider.
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
         let builder = builder.map_err(io::Error::other)?;
@@ -67,22 +68,22 @@ impl Tls {
             Some(path) => {
                 let mut roots = RootCertStore::empty();
                 for certificate in read_certificates(path)? {
-                    roots.add(certificate).map_err(|error| unfit(path, &error))?;
+                    roots.add(certificate).map_err(|error| unusable(path, &error))?;
                 }
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
-                builder.with_client_cert_verifier(verifier.map_err(|error| unfit(path, &error))?)
+                builder.with_client_cert_verifier(verifier.map_err(|error| unusable(path, &error))?)
             }
         };
         let mut config = builder.with_single_cert(chain, key).map_err(|error| match &self.identity {
             Identity::SelfSigned => io::Error::other(error),
-            Identity::Files { certificate, .. } => unfit(certificate, &error),
+            Identity::Files { certificate, .. } => unusable(certificate, &error),
         })?;
         config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
         Ok(PreparedTls { acceptor: TlsAcceptor::from(Arc::new(config)), ca_pem })
     }
 }
 
-/// A certificate made for one run of the server.
+/// A certificate generated for one run of the server.
 struct GeneratedCertificate {
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
@@ -92,7 +93,7 @@ struct GeneratedCertificate {
 impl GeneratedCertificate {
     fn new(addresses: &[SocketAddr]) -> Result<Self, rcgen::Error> {
         let mut authority = CertificateParams::new(Vec::new())?;
-        authority.distinguished_name = named("Plimsoll embedded server: authority of this run");
+        authority.distinguished_name = named("Plimsoll embedded server: CA of this run");
         authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let authority_key = KeyPair::generate()?;
@@ -121,17 +122,17 @@ fn named(name: &str) -> DistinguishedName {
 
 fn read_certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let certificates = read.map_err(|error| unfit(path, &error))?;
+    let certificates = read.map_err(|error| unusable(path, &error))?;
     if certificates.is_empty() {
-        return Err(unfit(path, &"there is no certificate in it"));
+        return Err(unusable(path, &"it contains no certificate"));
     }
     Ok(certificates)
 }
 
 fn read_key(path: &Path) -> io::Result<PrivateKeyDer<'static>> {
-    PrivateKeyDer::from_pem_file(path).map_err(|error| unfit(path, &error))
+    PrivateKeyDer::from_pem_file(path).map_err(|error| unusable(path, &error))
 }
 
-fn unfit(path: &Path, error: &dyn std::fmt::Display) -> io::Error {
-    io::Error::new(ErrorKind::InvalidInput, format!("{}: {error}; PEM files are needed", path.display()))
+fn unusable(path: &Path, error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, format!("{}: {error}; use a PEM file", path.display()))
 }

@@ -1,9 +1,9 @@
-//! The connections of one thread: stable slots, each with a generation, so that an event or a timer that was meant for
-//! a connection that is gone does not reach the next one in its slot.
+//! The connections of one thread, in slots with a generation. An event or a timer for a connection that is gone does
+//! not reach the next one in its slot.
 
-/// Names one entry of a [`ConnectionTable`]; never again another.
+/// The identity of an entry of a [`ConnectionTable`]. It never denotes another entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Token(pub(crate) u64);
+pub(super) struct Token(pub(crate) u64);
 
 impl Token {
     fn new(index: usize, generation: u32) -> Self {
@@ -19,19 +19,19 @@ impl Token {
     }
 }
 
-/// Places for entries.
+/// Slots for entries.
 #[derive(Debug)]
-pub(crate) struct ConnectionTable<T> {
+pub(super) struct ConnectionTable<T> {
     slots: Vec<(u32, Option<T>)>,
     free: Vec<usize>,
 }
 
 impl<T> ConnectionTable<T> {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { slots: Vec::new(), free: Vec::new() }
     }
 
-    pub(crate) fn insert(&mut self, entry: T) -> Token {
+    pub(super) fn insert(&mut self, entry: T) -> Token {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push((0, None));
             self.slots.len() - 1
@@ -42,29 +42,29 @@ impl<T> ConnectionTable<T> {
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, token: Token) -> Option<&mut T> {
+    pub(super) fn get_mut(&mut self, token: Token) -> Option<&mut T> {
         let (generation, slot) = self.slots.get_mut(token.index())?;
         if *generation == token.generation() { slot.as_mut() } else { None }
     }
 
-    pub(crate) fn remove(&mut self, token: Token) -> Option<T> {
+    pub(super) fn remove(&mut self, token: Token) -> Option<T> {
         let (generation, slot) = self.slots.get_mut(token.index())?;
         if *generation != token.generation() {
             return None;
         }
         let entry = slot.take()?;
-        // The highest generations are kept for what is not a connection.
+        // The highest generations are reserved for tokens that denote no connection.
         *generation = (*generation + 1) & 0x3fff_ffff;
         self.free.push(token.index());
         Some(entry)
     }
 
-    pub(crate) fn tokens(&self) -> Vec<Token> {
+    pub(super) fn tokens(&self) -> Vec<Token> {
         let used = self.slots.iter().enumerate().filter(|(_, (_, slot))| slot.is_some());
         used.map(|(index, (generation, _))| Token::new(index, *generation)).collect()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.slots.len() == self.free.len()
     }
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_never_leads_to_another_entry() {
+    fn tokens_never_denote_another_entry() {
         let mut table = ConnectionTable::new();
         let first = table.insert("first");
         assert_eq!(table.tokens(), [first]);

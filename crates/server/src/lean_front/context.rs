@@ -1,4 +1,4 @@
-//! What a thread lends to the connection that it serves.
+//! Resources of a thread that it lends to the connection it serves.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use super::owner_fetch::OwnerConnections;
 use crate::ledger::counters::Counters;
 use crate::shared::Shared;
 
-/// What a thread lends to the connection that it serves.
-pub(crate) struct ThreadContext {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) counters: Arc<Counters>,
-    pub(crate) heads: HeadWriter,
-    /// The monotonic clock, as read for this event.
-    pub(crate) now: Duration,
-    pub(crate) buffer: Vec<u8>,
-    /// Room for the next answer's head and small body.
-    pub(crate) scratch: Vec<u8>,
+/// Resources of a thread that it lends to the connection it serves.
+pub(super) struct ThreadContext {
+    pub(super) shared: Arc<Shared>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) heads: HeadWriter,
+    /// The monotonic clock, read for the current event.
+    pub(super) now: Duration,
+    pub(super) buffer: Vec<u8>,
+    /// Buffer for the next response's head and small body.
+    pub(super) scratch: Vec<u8>,
     /// Connections to other servers of the cluster.
-    pub(crate) owner_connections: OwnerConnections,
+    pub(super) owner_connections: OwnerConnections,
 }

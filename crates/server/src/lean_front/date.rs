@@ -1,4 +1,4 @@
-//! The `Date` header's form (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+//! The format of the `Date` header (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
 
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,8 +7,8 @@ use wire::date::Date;
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Appends the date of `time`, to the second; times before 1970 are taken for its beginning.
-pub(crate) fn write_date(time: SystemTime, out: &mut Vec<u8>) {
+/// Appends the date of `time`, to the second. Times before 1970 count as its first second.
+pub(super) fn write_date(time: SystemTime, out: &mut Vec<u8>) {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let days = seconds / 86_400;
     let Date { year, month, day } = Date::from_days(days);
@@ -24,13 +24,13 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_match_the_calendar() {
         let date = |seconds: u64| {
             let mut out = Vec::new();
             write_date(UNIX_EPOCH + Duration::from_secs(seconds), &mut out);
             String::from_utf8(out).unwrap()
         };
-        // As `date -u -d @SECONDS` writes them; the second is the example of RFC 9110.
+        // Printed by `date -u -d @SECONDS`; the second one is the example of RFC 9110.
         assert_eq!(date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
         assert_eq!(date(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
         assert_eq!(date(951_782_400), "Tue, 29 Feb 2000 00:00:00 GMT");

@@ -1,4 +1,4 @@
-//! Heads of answers as bytes. What is the same for all of them is written once a second, with the date.
+//! Response heads as bytes. The lines that all heads share are written once a second, with the date.
 
 use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,26 +8,26 @@ use wire::Version;
 use super::date::write_date;
 use crate::response::{Framing, Http10Style, Response, SERVER};
 
-/// Tells a client to send the body that it holds back.
-pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+/// The interim response that tells a client to send its body.
+pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Writes heads for one thread.
+/// A writer of heads for one thread.
 #[derive(Debug)]
-pub(crate) struct HeadWriter {
+pub(super) struct HeadWriter {
     /// The lines from `Server` to `Date`.
     common: Vec<u8>,
-    /// When the date changes, on the monotonic clock.
+    /// When the date changes, by the monotonic clock.
     stale_at: Duration,
     http10_style: Http10Style,
 }
 
 impl HeadWriter {
-    pub(crate) fn new(http10_style: Http10Style) -> Self {
+    pub(super) fn new(http10_style: Http10Style) -> Self {
         Self { common: Vec::new(), stale_at: Duration::ZERO, http10_style }
     }
 
-    /// Appends the head of `answer` to `out`.
-    pub(crate) fn write(&mut self, response: &Response, version: Version, now: Duration, out: &mut Vec<u8>) {
+    /// Appends the head of `response` to `out`.
+    pub(super) fn write(&mut self, response: &Response, version: Version, now: Duration, out: &mut Vec<u8>) {
         if now >= self.stale_at {
             self.refresh(SystemTime::now(), now);
         }
@@ -93,7 +93,7 @@ fn write_rare(response: &Response, out: &mut Vec<u8>) {
     }
 }
 
-/// The usual words for a status; of no meaning to a client.
+/// Returns the usual reason phrase of a status. Clients ignore it.
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

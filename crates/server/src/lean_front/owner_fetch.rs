@@ -1,8 +1,8 @@
-//! Fetching an answer from another server of the cluster, to pass it on: in proxy mode every such byte crosses a network
-//! twice, which is what that mode is there to show.
+//! Responses fetched from another server of the cluster. In proxy mode every such byte crosses a network twice, which
+//! is the cost that the mode demonstrates.
 //!
-//! The owner's head is read and written anew by this server; its body is passed on as it comes. Connections to owners
-//! are kept by each thread and used again.
+//! This server parses the owner's head and writes its own; it passes the body on as it arrives. Each thread keeps
+//! connections to owners and reuses them.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
@@ -17,14 +17,14 @@ use crate::content::source::{Produced, Source};
 use crate::request::target::Target;
 use crate::response::{Media, Response, bad_gateway};
 
-/// Connections to owners that a thread keeps.
+/// The most idle connections to owners of a thread.
 const IDLE_MAX: usize = 256;
-/// Bytes taken from an owner at once.
+/// The most bytes received from an owner at once.
 const RECEIVE_BYTES: usize = 64 * 1024;
 
-/// The connections to owners that a thread keeps.
+/// A thread's idle connections to owners.
 #[derive(Debug, Default)]
-pub(crate) struct OwnerConnections {
+pub(super) struct OwnerConnections {
     idle: Vec<(SocketAddr, Socket)>,
 }
 
@@ -34,44 +34,47 @@ impl OwnerConnections {
         Some(self.idle.swap_remove(at).1)
     }
 
-    /// Keeps a connection whose answer is over.
-    pub(crate) fn keep(&mut self, owner: SocketAddr, socket: Socket) {
+    /// Keeps a connection whose response has ended.
+    pub(super) fn keep(&mut self, owner: SocketAddr, socket: Socket) {
         if self.idle.len() < IDLE_MAX {
             self.idle.push((owner, socket));
         }
     }
 }
 
-/// A request on its way to an owner, until the head of the answer has come.
+/// A request to an owner, until the head of its response has arrived.
 #[derive(Debug)]
-pub(crate) struct OwnerFetch {
+pub(super) struct OwnerFetch {
     owner: SocketAddr,
     socket: Socket,
-    /// Whether the connection was kept from an earlier request: the owner may have closed it meanwhile.
+    /// Whether the connection was kept from an earlier request. The owner may have closed it since.
     reused: bool,
     request: Vec<u8>,
     sent: usize,
     reader: ResponseReader,
-    /// Received, and read up to `at`.
+    /// Received bytes, parsed up to `at`.
     received: Vec<u8>,
     at: usize,
     media: Option<Box<str>>,
 }
 
-/// How far a fetch came.
+/// The progress of a fetch.
 #[derive(Debug)]
-pub(crate) enum FetchProgress {
-    /// The owner's socket must become ready.
+pub(super) enum FetchProgress {
+    /// The owner's socket must become ready first.
     Waits(Interest),
-    /// The head is there; the body follows.
-    Response(Box<Response>),
-    /// The owner cannot be reached, or its answer not be understood.
+    /// The response, with its head. Its body follows.
+    Head(Box<Response>),
+    /// The owner cannot be reached, or its response cannot be parsed.
     Failed,
 }
 
 impl OwnerFetch {
-    /// Asks `owner` for what `head` asks for. With `ranged`, its range too.
-    pub(crate) fn begin(
+    /// Sends the owner the request of `head`, including its range if `ranged`.
+    ///
+    /// # Errors
+    /// A connection cannot be opened.
+    pub(super) fn begin(
         owner: SocketAddr,
         head: &RequestHead,
         ranged: bool,
@@ -87,17 +90,17 @@ impl OwnerFetch {
         Ok(Self { owner, socket, reused, request, sent: 0, reader, received: Vec::new(), at: 0, media: None })
     }
 
-    /// The connection to the owner.
-    pub(crate) fn socket(&self) -> &Socket {
+    /// Returns the connection to the owner.
+    pub(super) fn socket(&self) -> &Socket {
         &self.socket
     }
 
-    /// Goes on: sends the request, then reads up to the end of the answer's head.
-    pub(crate) fn drive(&mut self) -> FetchProgress {
+    /// Continues: sends the request, then reads up to the end of the response's head.
+    pub(super) fn drive(&mut self) -> FetchProgress {
         loop {
             let result = if self.sent < self.request.len() { self.send() } else { self.receive() };
             match result {
-                Ok(Some(fetched)) => return fetched,
+                Ok(Some(progress)) => return progress,
                 Ok(None) => {}
                 Err(_) if self.reused && self.received.is_empty() => {
                     let Ok((socket, _)) = Socket::connect_tcp(self.owner, None) else { return FetchProgress::Failed };
@@ -133,14 +136,17 @@ impl OwnerFetch {
         let progress = read.map_err(|_| ErrorKind::InvalidData)?;
         self.at = progress.consumed;
         if progress.event == Event::Head {
-            return Ok(Some(FetchProgress::Response(Box::new(self.respond()))));
+            return Ok(Some(FetchProgress::Head(Box::new(self.response()))));
         }
         Ok(None)
     }
 
-    /// The owner's answer as one of ours; its body is still to come.
-    fn respond(&mut self) -> Response {
-        let Some(head) = self.reader.head() else { return bad_gateway() };
+    /// Converts the owner's head into a response of this server, without a body yet.
+    fn response(&mut self) -> Response {
+        let Some(head) = self.reader.head() else {
+            debug_assert!(false, "the reader has just reported a head");
+            return bad_gateway();
+        };
         let (status, framing, declared) = (head.status, head.framing, head.declared_length);
         let content_range = match head.content_range {
             RangeField::Valid(range) => Some(range),
@@ -155,19 +161,19 @@ impl OwnerFetch {
         Response { content_range, media, ..Response::new(status, Content::Empty, length) }
     }
 
-    /// What the body is read from, once [`Self::drive`] has answered.
-    pub(crate) fn into_body(self) -> Box<dyn Source> {
+    /// Returns the source of the body, once [`Self::drive`] has returned the head.
+    pub(super) fn into_body(self) -> Box<dyn Source> {
         let Self { owner, socket, reader, received, at, .. } = self;
         Box::new(Body { owner, socket, reader, received, at })
     }
 }
 
-/// The request as it goes to the owner.
+/// Returns the request as sent to the owner.
 fn request(owner: SocketAddr, head: &RequestHead, ranged: bool) -> Vec<u8> {
     let target = Target::parse(&head.target).unwrap_or(Target { path: "/", query: None });
     let query = target.query.map(|query| format!("?{query}")).unwrap_or_default();
     let mut out = format!("{} {}{query} HTTP/1.1\r\nHost: {owner}\r\n", head.method.as_str(), target.path).into_bytes();
-    // The owner answers several ranges, as any server may, with the whole object: that needs none of them.
+    // The owner responds to several ranges with the whole object, as any server may, so it needs none of them.
     if let Some([spec]) = head.range.as_ref().filter(|_| ranged).map(RangeRequest::specs) {
         out.extend_from_slice(b"Range: ");
         // Writing to memory does not fail.
@@ -185,7 +191,7 @@ fn request(owner: SocketAddr, head: &RequestHead, ranged: bool) -> Vec<u8> {
     out
 }
 
-/// Fills `buffer` anew; false when nothing is there at present.
+/// Refills `buffer`. Returns whether something was there.
 fn receive(socket: &Socket, buffer: &mut Vec<u8>) -> io::Result<bool> {
     buffer.resize(RECEIVE_BYTES, 0);
     let got = socket.recv(buffer);
@@ -198,7 +204,7 @@ fn receive(socket: &Socket, buffer: &mut Vec<u8>) -> io::Result<bool> {
     }
 }
 
-/// The rest of an owner's answer.
+/// The body of an owner's response.
 #[derive(Debug)]
 struct Body {
     owner: SocketAddr,

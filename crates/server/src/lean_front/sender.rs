@@ -1,8 +1,8 @@
-//! SendProgress one answer, as far as the kernel takes it.
+//! One response on its way to the kernel.
 //!
-//! Head and small body leave in one `send`. A large body of known length goes by `sendfile`; pieces that must be framed,
-//! or come from memory, are put together in a buffer first. The buffer holds at most one piece of content, so that what
-//! the kernel took is told apart exactly: framing before it, content, framing after it.
+//! Head and small body leave in one `send`. A large body of known length goes by `sendfile`. Pieces that must be
+//! framed, or that come from memory, are first assembled in a buffer. The buffer holds at most one piece of content, so
+//! the bytes that the kernel took can be told apart exactly: framing before it, content, framing after it.
 
 use std::io::{self, ErrorKind, Write};
 use std::num::NonZeroU64;
@@ -18,40 +18,40 @@ use crate::ledger::counters::SentBytes;
 use crate::pace::Pace;
 use crate::response::{Framing, Response};
 
-/// A body up to this size leaves with its head.
+/// The largest body that leaves with its head.
 const INLINE_MAX: u64 = 16 * 1024;
 /// The largest piece of content in the buffer.
 const PIECE_MAX: u64 = 64 * 1024;
-/// Bytes that one connection sends before others have their turn.
+/// The most bytes that one connection sends before others get their turn.
 const TURN_MAX: u64 = 4 << 20;
 
-/// An answer on its way.
+/// A response while it is sent.
 #[derive(Debug)]
-pub(crate) struct ResponseSender {
-    pub(crate) response: Response,
-    /// What the kernel has taken.
-    pub(crate) sent: SentBytes,
+pub(super) struct ResponseSender {
+    pub(super) response: Response,
+    /// The bytes that the kernel has taken.
+    pub(super) sent: SentBytes,
     staged: Vec<u8>,
-    /// How much of `staged` the kernel has taken.
+    /// The number of bytes in `staged` that the kernel has taken.
     at: usize,
-    /// The content in `staged`.
+    /// The range of content in `staged`.
     content: Range<usize>,
-    /// Content that is not yet staged: from here,
+    /// Offset in the content of the next byte to stage.
     next: u64,
-    /// so many bytes, or until its source ends.
+    /// Content left to stage.
     left: Remaining,
-    /// Bytes after which it breaks off instead.
+    /// Bytes after which the body breaks off.
     cut: Option<u64>,
     /// A piece of a source, before it is framed.
     piece: Vec<u8>,
     /// Whether the end of the message is staged.
     ended: bool,
-    /// Whether a small body has had its chance to leave with the head.
+    /// Whether a small body had its chance to leave with the head.
     begun: bool,
     pace: Option<Pace>,
 }
 
-/// Content that is still to be staged.
+/// Content left to stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Remaining {
     Bytes(u64),
@@ -61,7 +61,7 @@ enum Remaining {
 impl Remaining {
     const NONE: Self = Self::Bytes(0);
 
-    /// The most that is left.
+    /// Returns the most bytes that may be left.
     fn most(self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -76,26 +76,26 @@ impl Remaining {
     }
 }
 
-/// How far sending came.
+/// The progress of sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SendProgress {
-    /// Everything has been handed to the kernel.
+pub(super) enum SendProgress {
+    /// The kernel has everything.
     Done,
-    /// The kernel has no room, or others have their turn: when the socket is writable, there is more.
+    /// The send buffer is full, or other connections get their turn. More is sent when the socket is writable.
     More,
-    /// The rate allows more at that instant.
+    /// The rate allows more at this instant.
     Later(Duration),
-    /// The content's source has nothing at present.
+    /// The content's source has nothing now.
     Pending,
-    /// The answer was to break off, and has.
+    /// The response has broken off on purpose.
     Cut,
-    /// The client is gone, or the content.
+    /// The connection or the content failed.
     Broken,
 }
 
 impl ResponseSender {
-    /// Begins with the head that is in `staged`; `interim` bytes went out before.
-    pub(crate) fn new(
+    /// Starts with the head in `staged`. `interim` bytes were sent before it.
+    pub(super) fn new(
         response: Response,
         staged: Vec<u8>,
         interim: u64,
@@ -118,21 +118,21 @@ impl ResponseSender {
         }
     }
 
-    /// The buffer, to be used again, and the content.
-    pub(crate) fn into_parts(self) -> (Vec<u8>, Content) {
+    /// Returns the buffer, for reuse, and the content.
+    pub(super) fn into_parts(self) -> (Vec<u8>, Content) {
         (self.staged, self.response.content)
     }
 
-    /// The socket that the content comes from.
-    pub(crate) fn upstream(&self) -> Option<&Socket> {
+    /// Returns the socket that the content comes from.
+    pub(super) fn upstream(&self) -> Option<&Socket> {
         match &self.response.content {
             Content::Source(source) => source.waits_for(),
             Content::Empty | Content::Text(_) | Content::Pattern | Content::File(_) => None,
         }
     }
 
-    /// SendProgress what goes now.
-    pub(crate) fn drive(&mut self, socket: &Socket, pattern: &Pattern, now: Duration) -> SendProgress {
+    /// Sends as much as the kernel and the rate allow now.
+    pub(super) fn drive(&mut self, socket: &Socket, pattern: &Pattern, now: Duration) -> SendProgress {
         let first = !std::mem::replace(&mut self.begun, true);
         if first && self.pace.is_none() && self.cut.is_none() {
             let inline = self.left == Remaining::Open || self.left.most() <= INLINE_MAX;
@@ -190,8 +190,8 @@ impl ResponseSender {
         }
     }
 
-    /// Appends a piece of content with its framing; false when its source has nothing at present. The content range of
-    /// the buffer is empty before.
+    /// Appends a piece of content with its framing. Returns false if the source has nothing now. The buffer must hold
+    /// no content before.
     fn stage(&mut self, pattern: &Pattern, most: u64) -> io::Result<bool> {
         let wanted = most.min(self.left.most()) as usize;
         let chunked = self.response.framing == Framing::Chunked;
@@ -235,7 +235,7 @@ impl ResponseSender {
         Ok(true)
     }
 
-    /// Where the content was to break off: what comes next, once all before has been sent.
+    /// Breaks off if the content is due to. Returns the next step once everything before was sent.
     fn break_off(&mut self) -> Option<SendProgress> {
         if self.left_before_cut()? > 0 {
             return None;
@@ -251,11 +251,11 @@ impl ResponseSender {
     fn send_staged(&mut self, socket: &Socket) -> io::Result<()> {
         while self.at < self.staged.len() {
             let rest = &self.staged[self.at..];
-            // More follows at once, unless a rate makes it wait.
+            // More follows at once, unless a rate delays it.
             let more = matches!(self.left, Remaining::Bytes(1..)) && self.pace.is_none() && self.cut.is_none();
             let taken = match if more { socket.send_more(rest) } else { socket.send(rest) } {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                response => response?,
+                taken => taken?,
             };
             let now_at = self.at + taken;
             let content = now_at.clamp(self.content.start, self.content.end)
@@ -267,7 +267,7 @@ impl ResponseSender {
         Ok(())
     }
 
-    /// Moves up to `most` bytes; an answer that is smaller says that the socket is full.
+    /// Moves up to `most` bytes. The kernel moves fewer if the send buffer is full.
     fn send_file(&self, socket: &Socket, file: &std::fs::File, offset: u64, most: u64) -> io::Result<u64> {
         let most = usize::try_from(most.min(TURN_MAX)).unwrap_or(usize::MAX);
         match sys::file::sendfile(socket, file, offset, most) {
@@ -278,13 +278,13 @@ impl ResponseSender {
         }
     }
 
-    /// How much content may go now, or when there is a piece again.
+    /// Returns how much content may be sent now; the error is the instant of the next piece.
     fn allowance(&self, now: Duration) -> Result<u64, Duration> {
         let left = self.left.most().min(self.left_before_cut().unwrap_or(u64::MAX));
         self.pace.map_or(Ok(left), |pace| pace.allows(self.sent.body, left, now))
     }
 
-    /// Content that is still to be staged before the body breaks off, if it is to.
+    /// Returns the content left to stage before the body breaks off, if it is due to.
     fn left_before_cut(&self) -> Option<u64> {
         Some(self.cut?.saturating_sub(self.next - self.response.first))
     }

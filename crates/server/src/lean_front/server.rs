@@ -1,4 +1,4 @@
-//! The server as a whole: opens its sockets, runs its threads, adds up its books, stops.
+//! The lean server: opens its sockets, runs its threads, adds up their counters, stops.
 
 use std::io;
 use std::mem;
@@ -18,10 +18,10 @@ use crate::listeners::{Listeners, remove_sockets};
 use crate::ownership::member::Member;
 use crate::shared::Shared;
 
-/// How long [`Server::ledger`] waits for a thread to finish what it is at.
+/// The longest that [`Server::ledger`] waits for a thread to finish its current event.
 const SETTLE_MAX: Duration = Duration::from_secs(1);
 
-/// A running server. Dropping it stops it, as [`Server::stop`] does.
+/// A running server on the lean front: plain HTTP/1. Dropping it stops it, as [`Server::stop`] does.
 #[derive(Debug)]
 pub struct Server {
     addresses: Vec<SocketAddr>,
@@ -42,7 +42,7 @@ impl std::fmt::Debug for SharedState {
 struct Running {
     counters: Arc<Counters>,
     waker: Arc<Waker>,
-    /// `None` once it has been waited for.
+    /// `None` once it was joined.
     handle: Option<JoinHandle<()>>,
 }
 
@@ -50,12 +50,12 @@ impl Server {
     /// Opens the sockets and starts the threads. When this returns, connections are accepted.
     ///
     /// # Errors
-    /// An address or path cannot be listened on, the directory is none, or the system lacks the means.
+    /// An address or path cannot be listened on, the directory does not exist, or the system lacks resources.
     pub fn start(config: &Config) -> io::Result<Self> {
         Self::start_on(config, Listeners::open(config)?, None)
     }
 
-    /// As [`Self::start`], on sockets that are open already, as a member of a cluster or alone.
+    /// Starts a server on open sockets, as a member of a cluster or alone.
     pub(crate) fn start_on(config: &Config, mut listeners: Listeners, member: Option<Member>) -> io::Result<Self> {
         let shared = Arc::new(Shared::new(config, member)?);
         let mut server = Self {
@@ -74,26 +74,26 @@ impl Server {
         Ok(server)
     }
 
-    /// The TCP addresses listened on, in the order of [`Config::listen`], with their real ports.
+    /// Returns the TCP addresses in the order of [`Config::listen`], with their actual ports.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// The Unix sockets listened on.
+    /// Returns the paths of the Unix sockets.
     #[must_use]
     pub fn unix_paths(&self) -> &[PathBuf] {
         &self.unix
     }
 
-    /// What has been counted so far. Waits until each thread has finished what it is at (at most a second, in a stall),
-    /// so that whatever a client has received before this call is in the books.
+    /// Returns the counts so far. Waits until each thread has finished its current event (at most a second, in a
+    /// stall), so that everything a client has received before this call is counted.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         let deadline = Instant::now() + SETTLE_MAX;
         let before: Vec<u64> = self.threads.iter().map(|thread| thread.counters.rounds()).collect();
         for thread in &self.threads {
-            // A thread that cannot be woken is waited for in vain, and its counts are those of its last round.
+            // If a thread cannot be woken, the wait times out and its counts are those of its last event.
             let _ = thread.waker.wake();
         }
         for (thread, before) in self.threads.iter().zip(before) {
@@ -105,9 +105,9 @@ impl Server {
         self.sum()
     }
 
-    /// Stops accepting, closes idle connections, lets answers in flight end within [`Config::drain`], and answers the
-    /// final books: then nothing is in service any more.
-    #[must_use = "the final books; drop the server when they are of no use"]
+    /// Stops accepting, closes idle connections, lets responses in flight finish within [`Config::drain`], and returns
+    /// the final ledger, in which nothing is in service.
+    #[must_use = "the final ledger; drop the server if it is not needed"]
     pub fn stop(mut self) -> Ledger {
         self.end();
         self.sum()
@@ -124,12 +124,12 @@ impl Server {
     fn end(&mut self) {
         self.shared.0.stop();
         for thread in &self.threads {
-            // A thread that cannot be woken ends with its next event.
+            // A thread that cannot be woken stops at its next event.
             let _ = thread.waker.wake();
         }
         for thread in &mut self.threads {
             if let Some(handle) = thread.handle.take() {
-                // A thread that panicked has said so on its own.
+                // A thread that panicked has reported it.
                 let _ = handle.join();
             }
         }

@@ -1,4 +1,4 @@
-//! One thread of the server: waits for sockets and instants, and lets connections proceed.
+//! The event loop of one thread: waits for sockets and instants, and lets connections proceed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,24 +18,24 @@ use super::owner_fetch::OwnerConnections;
 use crate::ledger::counters::Counters;
 use crate::shared::Shared;
 
-/// Events taken from the kernel at once.
+/// The most events taken from the kernel at once.
 const EVENTS: usize = 256;
-/// The buffer that requests are received into.
+/// The size of the buffer for received requests.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// Connections accepted before others have their turn.
+/// The most connections accepted before others get their turn.
 const ACCEPTS_MAX: usize = 64;
-/// How often limits on time are looked at, and full listeners again.
+/// The interval of checks of time limits, and of attempts to accept again after descriptors ran out.
 const SWEEP: Duration = Duration::from_millis(100);
-/// Tokens from here on are listeners; connections' tokens stay below.
+/// The first token of a listener. Tokens of connections are smaller.
 const LISTENERS: u64 = 1 << 63;
-/// Added to a connection's token for the server that it fetches an answer from.
+/// The flag in a token that denotes the upstream socket of the connection.
 const UPSTREAM: u64 = 1 << 62;
 const WAKER: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
-/// What the timer is set to when nothing waits for an instant.
+/// The timer's setting if nothing waits for an instant.
 const FAR: Duration = Duration::from_secs(3600);
 
-/// What is watched of a connection's socket.
+/// The readiness of a connection's socket that the thread watches for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Watch {
     Nothing,
@@ -50,27 +50,27 @@ struct Entry {
     wakes: Option<Duration>,
 }
 
-/// One thread's part of a server.
-pub(crate) struct Thread {
+/// One thread of a server.
+pub(super) struct Thread {
     context: ThreadContext,
     poller: Poller,
     waker: Arc<Waker>,
-    /// Wakes the poller. Cheaper than a timeout of each wait, since it is rarely set anew.
+    /// Wakes the poller. Cheaper than a timeout of each wait, because it is rarely set again.
     timer: Timer,
-    /// The instant that the timer is set to; `None` once it has expired.
+    /// The instant of the timer; `None` once it has expired.
     armed: Option<Duration>,
     listeners: Vec<Arc<Socket>>,
-    /// Whether the listeners are left alone until the next sweep: there was no descriptor for a connection.
-    listeners_rest: bool,
+    /// Whether accepting pauses until the next sweep because descriptors ran out.
+    listeners_paused: bool,
     table: ConnectionTable<Entry>,
     timers: BinaryHeap<Reverse<(Duration, Token)>>,
     next_sweep: Duration,
-    /// When the drain is over; set once the server stops.
+    /// When the drain ends; set once the server stops.
     drains_until: Option<Duration>,
 }
 
 impl Thread {
-    pub(crate) fn new(
+    pub(super) fn new(
         shared: Arc<Shared>,
         counters: Arc<Counters>,
         waker: Arc<Waker>,
@@ -101,7 +101,7 @@ impl Thread {
             timer,
             armed: None,
             listeners,
-            listeners_rest: false,
+            listeners_paused: false,
             table: ConnectionTable::new(),
             timers: BinaryHeap::new(),
             next_sweep: now + SWEEP,
@@ -109,8 +109,8 @@ impl Thread {
         })
     }
 
-    /// Serves until the server stops and answers in flight have ended, or the drain is over.
-    pub(crate) fn run(mut self) {
+    /// Serves until the server stops and either responses in flight have finished or the drain is over.
+    pub(super) fn run(mut self) {
         let mut events = Events::with_capacity(EVENTS);
         while !self.is_over() {
             self.context.counters.settle();
@@ -141,9 +141,9 @@ impl Thread {
         self.drains_until.is_some_and(|until| self.table.is_empty() || self.context.now >= until)
     }
 
-    /// Sets the timer to the next instant that something waits for. Without connections there is nothing to look after.
+    /// Sets the timer to the next instant that something waits for. Without connections there is none.
     fn arm(&mut self) -> io::Result<()> {
-        let sweep = (!self.table.is_empty() || self.listeners_rest).then_some(self.next_sweep);
+        let sweep = (!self.table.is_empty() || self.listeners_paused).then_some(self.next_sweep);
         let timer = self.timers.peek().map(|Reverse((instant, _))| *instant);
         let next = [sweep, timer, self.drains_until].into_iter().flatten().min();
         let next = next.or(self.armed).unwrap_or(self.context.now + FAR);
@@ -163,7 +163,7 @@ impl Thread {
 
     fn handle(&mut self, ready: Ready) {
         match ready.token {
-            // Whether there was something to drain does not matter: being awake is all.
+            // It does not matter whether there was something to drain: the thread is awake.
             WAKER => drop(self.waker.drain()),
             TIMER => self.armed = None,
             token if token >= LISTENERS => self.accept((token - LISTENERS) as usize),
@@ -175,20 +175,20 @@ impl Thread {
                     Watch::Write => entry.connection.proceed(&mut self.context),
                     Watch::Read | Watch::Nothing => entry.connection.readable(&mut self.context),
                 };
-                self.arrange(token, next);
+                self.register(token, next);
             }
         }
     }
 
-    /// The server that a connection fetches from is ready. It is watched for one event at a time.
+    /// Continues a connection whose upstream socket is ready. That socket is watched for one event at a time.
     fn upstream_ready(&mut self, token: Token) {
         let Some(entry) = self.table.get_mut(token) else { return };
         if let Some(socket) = entry.connection.upstream() {
-            // Fails only for one that is not watched.
+            // Fails only for a socket that is not watched.
             let _ = self.poller.remove(socket);
         }
         let next = entry.connection.proceed(&mut self.context);
-        self.arrange(token, next);
+        self.register(token, next);
     }
 
     fn accept(&mut self, index: usize) {
@@ -197,9 +197,9 @@ impl Thread {
             match listener.accept() {
                 Ok((socket, _)) => self.admit(socket),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // The client was gone before we came.
+                // The client left before we accepted.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(_) => return self.rest_listeners(),
+                Err(_) => return self.pause_listeners(),
             }
         }
     }
@@ -218,17 +218,17 @@ impl Thread {
         }
     }
 
-    /// No descriptor is left for a connection: waiting for them at once again would only spin.
-    fn rest_listeners(&mut self) {
+    /// Pauses accepting, because no descriptor is left for a connection: the next event would come at once.
+    fn pause_listeners(&mut self) {
         for listener in &self.listeners {
-            // Fails only for one that is not watched.
+            // Fails only for a socket that is not watched.
             let _ = self.poller.remove(&**listener);
         }
-        self.listeners_rest = true;
+        self.listeners_paused = true;
     }
 
-    /// Sees to it that what a connection waits for will be told.
-    fn arrange(&mut self, token: Token, next: Next) {
+    /// Registers what a connection waits for.
+    fn register(&mut self, token: Token, next: Next) {
         let Some(entry) = self.table.get_mut(token) else { return };
         let wanted = match next {
             Next::Close => return self.close(token),
@@ -280,20 +280,20 @@ impl Thread {
                 return;
             }
             self.timers.pop();
-            // A connection may be gone, or wait for something else by now.
+            // The connection may be gone or wait for something else by now.
             let Some(entry) = self.table.get_mut(token).filter(|entry| entry.wakes == Some(instant)) else { continue };
             entry.wakes = None;
             let next = entry.connection.proceed(&mut self.context);
-            self.arrange(token, next);
+            self.register(token, next);
         }
     }
 
-    /// Closes what has taken too long, and listens again.
+    /// Closes connections that exceed a time limit, and accepts again.
     fn sweep(&mut self) {
         self.next_sweep = self.context.now + SWEEP;
-        if mem::take(&mut self.listeners_rest) {
+        if mem::take(&mut self.listeners_paused) {
             for (index, listener) in (0..).zip(&self.listeners) {
-                self.listeners_rest |= self.poller.add(&**listener, LISTENERS + index, Interest::Read).is_err();
+                self.listeners_paused |= self.poller.add(&**listener, LISTENERS + index, Interest::Read).is_err();
             }
         }
         for token in self.table.tokens() {
@@ -306,8 +306,8 @@ impl Thread {
 
     fn begin_to_stop(&mut self) {
         self.drains_until = Some(self.context.now + self.context.shared.limits.drain);
-        self.rest_listeners();
-        self.listeners_rest = false;
+        self.pause_listeners();
+        self.listeners_paused = false;
         self.listeners.clear();
         for token in self.table.tokens() {
             if self.table.get_mut(token).is_some_and(|entry| entry.connection.is_idle()) {

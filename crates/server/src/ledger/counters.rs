@@ -1,4 +1,4 @@
-//! Counters of one thread. [`Ledger`] is their sum.
+//! The counters of one thread. The [`Ledger`] is their sum.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -6,35 +6,35 @@ use std::sync::{Mutex, PoisonError};
 
 use wire::Method;
 
-use super::{Ledger, METHODS, OperationCount, RequestRecord, method_index};
+use super::{Ledger, METHODS, OperationCount, RequestRecord, StatusCount, method_index};
 
 /// The most bytes of a target that a record keeps.
 const TARGET_BYTES_MAX: usize = 2048;
-/// Statuses from 0 to 599 have a counter.
+/// The number of statuses with a counter: 0 to 599.
 const STATUSES: usize = 600;
 
-/// How an answer ended.
+/// The way in which a response ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completion {
     Complete,
     Aborted,
 }
 
-/// Bytes handed to the kernel for one answer.
+/// Bytes of one response handed to the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SentBytes {
     pub(crate) head: u64,
     pub(crate) body: u64,
 }
 
-/// A counter that one thread writes and all may read.
+/// A counter that one thread writes and all threads may read.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
     #[inline]
     pub(crate) fn add(&self, more: u64) {
-        // One writer: no other store can come between.
+        // Only one thread writes, so no other store can come between.
         self.0.store(self.0.load(Ordering::Relaxed) + more, Ordering::Relaxed);
     }
 
@@ -80,26 +80,28 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Says that everything that this thread has done so far is counted.
+    /// Marks that everything this thread did so far is counted.
     pub(crate) fn settle(&self) {
         self.rounds.fetch_add(1, Ordering::Release);
     }
 
-    /// How often the thread has said so.
+    /// Returns how often the thread called [`Self::settle`].
     pub(crate) fn rounds(&self) -> u64 {
         self.rounds.load(Ordering::Acquire)
     }
 
+    /// Counts a request whose head was read.
     #[inline]
     pub(crate) fn count_request(&self, method: &Method) {
         self.methods[method_index(method)].add(1);
     }
 
-    /// Interim bytes of a request that was cut: sent, but no answer's.
+    /// Counts interim bytes of a cut request: they were sent and belong to no response.
     pub(crate) fn stray_head_bytes(&self, bytes: u64) {
         self.aborted.head_bytes.add(bytes);
     }
 
+    /// Counts a response that has ended.
     #[inline]
     pub(crate) fn count_response(&self, status: u16, ended: Completion, sent: SentBytes) {
         let counts = match ended {
@@ -113,7 +115,7 @@ impl Counters {
         }
     }
 
-    /// Counts an answer under its operation. There are as many names as the interface has operations.
+    /// Counts a response under its operation. The API's operations bound the number of names.
     pub(crate) fn count_operation(&self, name: Box<str>, status: u16, ended: Completion, received: u64, sent: u64) {
         let mut operations = self.operations.lock().unwrap_or_else(PoisonError::into_inner);
         let count = operations.entry((name, status)).or_default();
@@ -125,7 +127,7 @@ impl Counters {
         count.sent_bytes += sent;
     }
 
-    /// Keeps a record as long as there is room in `left`, which all threads share.
+    /// Keeps a record if there is room in `left`, which all threads share.
     pub(crate) fn record(&self, left: &AtomicUsize, make: impl FnOnce() -> RequestRecord) {
         let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         if taken.is_ok() {
@@ -137,35 +139,50 @@ impl Counters {
 
     /// Adds this thread's counts to `ledger`.
     pub(crate) fn add_to(&self, ledger: &mut Ledger) {
-        ledger.connections_accepted += self.connections_accepted.get();
-        ledger.connections_refused += self.connections_refused.get();
-        ledger.connections_closed += self.connections_closed.get();
-        ledger.handshakes_failed += self.handshakes_failed.get();
-        ledger.requests_malformed += self.requests_malformed.get();
-        ledger.requests_cut += self.requests_cut.get();
-        ledger.received_bytes += self.received_bytes.get();
-        ledger.request_body_bytes += self.request_body_bytes.get();
-        for (sum, count) in ledger.methods.0.iter_mut().zip(&self.methods) {
+        let Self {
+            connections_accepted,
+            connections_refused,
+            connections_closed,
+            handshakes_failed,
+            requests_malformed,
+            requests_cut,
+            received_bytes,
+            request_body_bytes,
+            methods,
+            complete,
+            aborted,
+            operations,
+            log,
+            log_dropped,
+            rounds: _,
+        } = self;
+        ledger.connections_accepted += connections_accepted.get();
+        ledger.connections_refused += connections_refused.get();
+        ledger.connections_closed += connections_closed.get();
+        ledger.handshakes_failed += handshakes_failed.get();
+        ledger.requests_malformed += requests_malformed.get();
+        ledger.requests_cut += requests_cut.get();
+        ledger.received_bytes += received_bytes.get();
+        ledger.request_body_bytes += request_body_bytes.get();
+        for (sum, count) in ledger.methods.0.iter_mut().zip(methods) {
             *sum += count.get();
         }
-        for (sum, counts) in [(&mut ledger.complete, &self.complete), (&mut ledger.aborted, &self.aborted)] {
-            sum.head_bytes += counts.head_bytes.get();
-            sum.body_bytes += counts.body_bytes.get();
-            sum.count += counts.statuses.0.iter().map(Counter::get).sum::<u64>();
+        for (sum, counters) in [(&mut ledger.complete, complete), (&mut ledger.aborted, aborted)] {
+            sum.head_bytes += counters.head_bytes.get();
+            sum.body_bytes += counters.body_bytes.get();
+            sum.count += counters.statuses.0.iter().map(Counter::get).sum::<u64>();
         }
-        for (status, (complete, aborted)) in (0..).zip(self.complete.statuses.0.iter().zip(&self.aborted.statuses.0)) {
+        for (status, (complete, aborted)) in (0..).zip(complete.statuses.0.iter().zip(&aborted.statuses.0)) {
             let (complete, aborted) = (complete.get(), aborted.get());
             if complete + aborted > 0 {
-                let sum = ledger.statuses.entry(status).or_default();
-                sum.complete += complete;
-                sum.aborted += aborted;
+                ledger.statuses.entry(status).or_default().add(StatusCount { complete, aborted });
             }
         }
-        for (key, count) in &*self.operations.lock().unwrap_or_else(PoisonError::into_inner) {
+        for (key, count) in &*operations.lock().unwrap_or_else(PoisonError::into_inner) {
             ledger.operations.entry(key.clone()).or_default().add(count);
         }
-        ledger.log.extend_from_slice(&self.log.lock().unwrap_or_else(PoisonError::into_inner));
-        ledger.log_dropped += self.log_dropped.get();
+        ledger.log.extend_from_slice(&log.lock().unwrap_or_else(PoisonError::into_inner));
+        ledger.log_dropped += log_dropped.get();
     }
 }
 
@@ -177,18 +194,18 @@ pub(crate) fn bounded_method(method: &Method) -> Method {
     }
 }
 
-/// As much of a target as a record keeps.
+/// Returns a target as a record keeps it.
 pub(crate) fn bounded_target(target: &str) -> Box<str> {
     target[..target.floor_char_boundary(TARGET_BYTES_MAX)].into()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ResponseCounts, StatusCount};
+    use super::super::ResponseCounts;
     use super::*;
 
     #[test]
-    fn threads_add_up_and_nothing_is_lost_but_said() {
+    fn threads_add_up_and_dropped_records_are_counted() {
         let threads = [Counters::default(), Counters::default()];
         let left = AtomicUsize::new(1);
         for (thread, status) in threads.iter().zip([200, 206]) {

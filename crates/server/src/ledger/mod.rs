@@ -1,21 +1,21 @@
-//! The server's books: what it saw and what it handed to the kernel, exactly.
+//! The ledger of a server: exact counts of what it received and what it handed to the kernel.
 //!
-//! Each thread counts for itself, without locks; [`Ledger`] is the sum. When each count is made:
+//! Each thread has its own [`counters`], without locks; [`Ledger`] is their sum. Counts change at these points:
 //!
 //! * a *connection* when it is accepted, and again when it is closed or refused;
-//! * a *request* when its head has been read whole and is valid, under its method; one whose head cannot be read is
-//!   *malformed* (and answered); one whose body broke off is *cut* (and has no answer);
-//! * an *answer* when it ends: *complete* when its last byte was handed to the kernel, *aborted* when its connection
-//!   broke or was given up before that, possibly before its first byte;
-//! * *bytes sent* as the kernel takes them. Body bytes are those of the content; everything else, also `100 Continue`,
-//!   chunk sizes and line ends, are head bytes, as a client counts them. What the kernel took of an aborted answer may
-//!   never have reached the client, so that these are at least as many as it received;
-//! * a *fault* when an error is decided on or an object is not stored, and when the answer ends whose body was broken off or
+//! * a *request* when its head was read completely and is valid, under its method. A request whose head cannot be
+//!   parsed is *malformed* and gets a response; one whose body breaks off is *cut* and gets none;
+//! * a *response* when it ends: *complete* if its last byte was handed to the kernel, *aborted* if its connection broke
+//!   or was given up before that, possibly before its first byte;
+//! * *bytes sent* when the kernel takes them. Body bytes are those of the content. All others are head bytes, as a
+//!   client counts them, including `100 Continue`, chunk sizes and line ends. The bytes of an aborted response may
+//!   never have reached the client, so they are at least as many as it received;
+//! * a *fault* when an error is decided on or an object is not stored, and when a response ends whose body broke off or
 //!   whose wrong byte was handed over.
 //!
-//! The second front (TLS, HTTP/2, S3) leaves framing, heads and encryption to its libraries. There, head bytes are not
-//! counted, bytes of content are counted as the protocol takes them, and what broke off before there was an answer is
-//! cut. Bytes received are those of the socket, encrypted as they are.
+//! The hyper front (TLS, HTTP/2, S3) leaves framing, heads and encryption to its libraries. There, head bytes are not
+//! counted, content bytes count when the protocol takes them, and a request that breaks off before its response is cut.
+//! Bytes received are those of the socket, which may be encrypted.
 //!
 //! Hence always `requests + malformed = complete + aborted + cut + in service`.
 
@@ -27,45 +27,45 @@ use wire::{ByteRange, Method};
 
 use crate::faults::counts::FaultCounts;
 
-/// What the server has counted, over all threads; see the module's text for when each count is made.
+/// The counts of a server, over all threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// Connections accepted, without those refused.
+    /// Accepted connections, without those refused.
     pub connections_accepted: u64,
-    /// Connections closed at once, because there were too many.
+    /// Connections closed at once because there were too many.
     pub connections_refused: u64,
-    /// Accepted connections that are closed again.
+    /// Accepted connections that have closed.
     pub connections_closed: u64,
     /// Accepted connections whose TLS handshake failed.
     pub handshakes_failed: u64,
     /// Requests by method.
     pub methods: MethodCounts,
-    /// Requests whose head could not be read, and that were answered with 400, 414, 431, 501 or 505.
+    /// Requests whose head could not be parsed. They got 400, 414, 431, 501 or 505.
     pub requests_malformed: u64,
     /// Requests whose body broke off.
     pub requests_cut: u64,
-    /// All bytes received, whatever they were.
+    /// All bytes received.
     pub received_bytes: u64,
-    /// Body bytes of requests (without their framing) that came in whole or were cut.
+    /// Body bytes of requests that were complete or cut, without their framing.
     pub request_body_bytes: u64,
-    /// ResponseCounts whose last byte was handed to the kernel.
+    /// Responses whose last byte was handed to the kernel.
     pub complete: ResponseCounts,
-    /// ResponseCounts that did not get so far.
+    /// Responses that ended before that.
     pub aborted: ResponseCounts,
-    /// ResponseCounts by status.
+    /// Responses by status.
     pub statuses: BTreeMap<u16, StatusCount>,
-    /// Where requests are calls of an interface (S3): answers by the name of the operation and their status.
+    /// Responses by operation and status, if requests are calls of an API (S3).
     pub operations: BTreeMap<(Box<str>, u16), OperationCount>,
     /// Faults that took place.
     pub faults: FaultCounts,
-    /// One record per answer, if they were asked for: in order within a thread, not among threads.
+    /// One record per response, if a log was asked for: in order within a thread, not among threads.
     pub log: Vec<RequestRecord>,
-    /// ResponseCounts that the log had no room for.
+    /// Responses that the log had no room for.
     pub log_dropped: u64,
 }
 
 impl Ledger {
-    /// The books of several servers as one.
+    /// Returns the sum of several ledgers.
     #[must_use]
     pub fn joint<'a>(ledgers: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut joint = Self::default();
@@ -76,42 +76,55 @@ impl Ledger {
     }
 
     fn add(&mut self, other: &Self) {
-        self.connections_accepted += other.connections_accepted;
-        self.connections_refused += other.connections_refused;
-        self.connections_closed += other.connections_closed;
-        self.requests_malformed += other.requests_malformed;
-        self.requests_cut += other.requests_cut;
-        self.handshakes_failed += other.handshakes_failed;
-        self.received_bytes += other.received_bytes;
-        self.request_body_bytes += other.request_body_bytes;
-        for (sum, count) in self.methods.0.iter_mut().zip(other.methods.0) {
+        let Self {
+            connections_accepted,
+            connections_refused,
+            connections_closed,
+            handshakes_failed,
+            methods,
+            requests_malformed,
+            requests_cut,
+            received_bytes,
+            request_body_bytes,
+            complete,
+            aborted,
+            statuses,
+            operations,
+            faults,
+            log,
+            log_dropped,
+        } = other;
+        self.connections_accepted += connections_accepted;
+        self.connections_refused += connections_refused;
+        self.connections_closed += connections_closed;
+        self.handshakes_failed += handshakes_failed;
+        for (sum, count) in self.methods.0.iter_mut().zip(methods.0) {
             *sum += count;
         }
-        for (sum, answers) in [(&mut self.complete, other.complete), (&mut self.aborted, other.aborted)] {
-            sum.count += answers.count;
-            sum.head_bytes += answers.head_bytes;
-            sum.body_bytes += answers.body_bytes;
+        self.requests_malformed += requests_malformed;
+        self.requests_cut += requests_cut;
+        self.received_bytes += received_bytes;
+        self.request_body_bytes += request_body_bytes;
+        self.complete.add(*complete);
+        self.aborted.add(*aborted);
+        for (status, count) in statuses {
+            self.statuses.entry(*status).or_default().add(*count);
         }
-        for (status, count) in &other.statuses {
-            let sum = self.statuses.entry(*status).or_default();
-            sum.complete += count.complete;
-            sum.aborted += count.aborted;
-        }
-        for (key, count) in &other.operations {
+        for (key, count) in operations {
             self.operations.entry(key.clone()).or_default().add(count);
         }
-        self.faults.add(&other.faults);
-        self.log.extend_from_slice(&other.log);
-        self.log_dropped += other.log_dropped;
+        self.faults.add(faults);
+        self.log.extend_from_slice(log);
+        self.log_dropped += log_dropped;
     }
 
-    /// Requests whose head was read whole.
+    /// Returns the requests whose head was read completely.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.methods.total()
     }
 
-    /// Requests that have no answer yet, or whose answer is under way.
+    /// Returns the requests whose response has not ended yet.
     #[must_use]
     pub fn in_service(&self) -> u64 {
         let ended = self.complete.count + self.aborted.count + self.requests_cut;
@@ -119,45 +132,63 @@ impl Ledger {
     }
 }
 
-/// ResponseCounts that ended alike.
+/// Counts of responses that ended in the same way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ResponseCounts {
-    /// How many.
+    /// The number of responses.
     pub count: u64,
-    /// Bytes handed to the kernel that are not content.
+    /// Bytes handed to the kernel except content.
     pub head_bytes: u64,
-    /// Bytes of content handed to the kernel.
+    /// Content bytes handed to the kernel.
     pub body_bytes: u64,
 }
 
-/// ResponseCounts with one status.
+impl ResponseCounts {
+    fn add(&mut self, other: Self) {
+        let Self { count, head_bytes, body_bytes } = other;
+        self.count += count;
+        self.head_bytes += head_bytes;
+        self.body_bytes += body_bytes;
+    }
+}
+
+/// Responses with one status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StatusCount {
-    /// Complete ones.
+    /// Complete responses.
     pub complete: u64,
-    /// Aborted ones.
+    /// Aborted responses.
     pub aborted: u64,
 }
 
-/// ResponseCounts of one operation with one status.
+impl StatusCount {
+    fn add(&mut self, other: Self) {
+        let Self { complete, aborted } = other;
+        self.complete += complete;
+        self.aborted += aborted;
+    }
+}
+
+/// Responses of one operation with one status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OperationCount {
-    /// Complete ones.
+    /// Complete responses.
     pub complete: u64,
-    /// Aborted ones.
+    /// Aborted responses.
     pub aborted: u64,
-    /// Body bytes of their requests.
+    /// Body bytes of the requests.
     pub received_bytes: u64,
-    /// Body bytes of the answers.
+    /// Body bytes of the responses.
     pub sent_bytes: u64,
 }
 
 impl OperationCount {
     fn add(&mut self, other: &Self) {
-        self.complete += other.complete;
-        self.aborted += other.aborted;
-        self.received_bytes += other.received_bytes;
-        self.sent_bytes += other.sent_bytes;
+        let Self { complete, aborted, received_bytes, sent_bytes } = other;
+        self.complete += complete;
+        self.aborted += aborted;
+        self.received_bytes += received_bytes;
+        self.sent_bytes += sent_bytes;
     }
 }
 
@@ -168,13 +199,13 @@ pub struct MethodCounts([u64; METHODS]);
 const METHODS: usize = 8;
 
 impl MethodCounts {
-    /// Requests with this method; all methods without a name of their own in [`Method`] are counted together.
+    /// Returns the requests with this method. All methods that [`Method`] does not name are counted together.
     #[must_use]
     pub fn of(&self, method: &Method) -> u64 {
         self.0[method_index(method)]
     }
 
-    /// All requests.
+    /// Returns all requests.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
@@ -194,18 +225,18 @@ fn method_index(method: &Method) -> usize {
     }
 }
 
-/// One request and its answer. Malformed and cut requests have none.
+/// The record of one request and its response. Malformed and cut requests have no record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestRecord {
-    /// The method.
+    /// The request's method.
     pub method: Method,
-    /// The target as sent, at most 2048 bytes of it.
+    /// The target as sent, cut to 2048 bytes.
     pub target: Box<str>,
-    /// The answer's status.
+    /// The response's status.
     pub status: u16,
     /// Bytes of content handed to the kernel.
     pub body_bytes_sent: u64,
-    /// The range that a 206 holds.
+    /// The range of a 206.
     pub range: Option<ByteRange>,
     /// Whether the last byte was handed to the kernel.
     pub complete: bool,

@@ -44,15 +44,16 @@
 //! connections = 1                     # opened in all, at both ports; may be left out
 //! ```
 //!
-//! Steps are `"expect_request"`, `{ expect = { with = ["cookie"], without = ["authorization"], body = "text" } }` (closes
-//! after a request that is not so; each key may be left out), `{ expect_head = { with = ["expect"] } }` (reads the head alone: the
-//! next step that reads a request reads its body), `"expect_stream"` (reads one whole request of HTTP/2), `{ quiet = "500ms" }` (closes if anything comes in that time),
-//! `{ send = "text" }`, `{ send_hex = "00 ff" }`, `{ each_request = "text" }` (answers every request so until the client closes),
-//! `{ repeat = { what = "text", times = 9 } }` or `what_hex = "00 ff"`, and `until_closed = true` instead of `times`, all with an optional
-//! `pause = "50ms"`, `{ sleep = "200ms" }`, `"half_close"`, `"close"`, `"reset"` and `"close_listener"`. In what is sent,
-//! `{here}` and `{there}` stand for host and port of the first and of the second port. After the last step the connection
-//! stays open, and what the client sends is dropped, until it closes. A `close` with unread bytes of the client, and a `reset` at once after a
-//! `send`, may lose what was sent: read first, and sleep a little before.
+//! Steps are `"expect_request"`, `{ expect = { with = ["cookie"], without = ["authorization"], body = "text" } }`
+//! (closes after a request that is not so; each key may be left out), `{ expect_head = { with = ["expect"] } }` (reads
+//! the head alone: the next step that reads a request reads its body), `"expect_stream"` (reads one whole request of
+//! HTTP/2), `{ quiet = "500ms" }` (closes if anything comes in that time), `{ send = "text" }`, `{ send_hex = "00 ff"
+//! }`, `{ each_request = "text" }` (answers every request so until the client closes), `{ repeat = { what = "text",
+//! times = 9 } }` or `what_hex = "00 ff"`, and `until_closed = true` instead of `times`, all with an optional `pause =
+//! "50ms"`, `{ sleep = "200ms" }`, `"half_close"`, `"close"`, `"reset"` and `"close_listener"`. In what is sent,
+//! `{here}` and `{there}` stand for host and port of the first and of the second port. After the last step the
+//! connection stays open, and what the client sends is dropped, until it closes. A `close` with unread bytes of the
+//! client, and a `reset` at once after a `send`, may lose what was sent: read first, and sleep a little before.
 
 mod bundled_cases;
 pub(crate) mod case;

@@ -20,7 +20,8 @@ pub(super) enum Step {
     ExpectRequest,
     /// The same, and close when it is not as it must be.
     Expect(RequestCheck),
-    /// Read the head of a request, and close when it is not as it must be. The body is read by the next step that reads.
+    /// Read the head of a request, and close when it is not as it must be. The body is read by the next step that
+    /// reads.
     ExpectHead(RequestCheck),
     /// Read one whole request of HTTP/2; when the client closes instead, the script ends.
     ExpectStream,

@@ -1,4 +1,4 @@
-//! One server's view of its cluster: who it is, who the others are, and where a request belongs.
+//! A server's place in its cluster, and the route of a request.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -8,19 +8,19 @@ use std::time::Duration;
 use super::owner::owner;
 use crate::request::target::Target;
 
-/// What a server does with a request for an object that another one owns.
+/// What a server does with a request for an object that another server owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handoff {
-    /// ResponseCounts 307.
+    /// It responds with 307.
     Redirect {
-        /// Whether `redirect` is added to the query of `Location`, by which the owner knows that the client was sent: it
-        /// then answers, even when it thinks that another server should.
+        /// Whether `redirect` is added to the query of `Location`. It tells the owner that the client was redirected.
+        /// The owner then serves the object, even if it considers another server the owner.
         marker: bool,
-        /// How long each redirect is held back, as by a check of the owner's health.
+        /// How long each redirect is delayed, as by a check of the owner's health.
         check: Duration,
     },
-    /// Fetches GET and HEAD from the owner and passes the answer on. Other methods, whose bodies are dropped in any
-    /// case, are answered where they arrive.
+    /// It fetches from the owner for GET and HEAD. It handles other methods itself, because their bodies are dropped
+    /// anyway.
     Proxy,
 }
 
@@ -32,23 +32,23 @@ pub(crate) struct Member {
     pub(crate) handoff: Handoff,
 }
 
-/// Where a request is answered.
+/// The server that serves a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     Here,
-    /// By the server at this URL, which the client is told after a while.
+    /// The server at this URL, to which the client is redirected after a while.
     Redirect {
         location: Box<str>,
         after: Duration,
     },
-    /// By this server, whose answer is passed on.
+    /// This server, from which the response is fetched.
     Fetch(SocketAddr),
 }
 
 impl Member {
-    /// Where the object that `target` names is answered for. `host` is what the client calls this server; `sent_here`
-    /// tells that another server's redirect brought it.
-    pub(crate) fn route(&self, target: Target<'_>, host: Option<&str>, sent_here: bool) -> Route {
+    /// Returns the route of a request for `target`. `host` is the client's name for this server. `redirected_here`
+    /// tells that another server has redirected the client.
+    pub(crate) fn route(&self, target: Target<'_>, host: Option<&str>, redirected_here: bool) -> Route {
         let count = NonZeroUsize::new(self.servers.len()).unwrap_or(NonZeroUsize::MIN);
         let owner = owner(target.path, count);
         let Some(address) = self.servers.get(owner).copied().filter(|_| owner != self.index) else {
@@ -56,7 +56,7 @@ impl Member {
         };
         match self.handoff {
             Handoff::Proxy => Route::Fetch(address),
-            Handoff::Redirect { marker: true, .. } if sent_here => Route::Here,
+            Handoff::Redirect { marker: true, .. } if redirected_here => Route::Here,
             Handoff::Redirect { marker, check } => {
                 Route::Redirect { location: location(target, address, host, marker), after: check }
             }
@@ -64,7 +64,8 @@ impl Member {
     }
 }
 
-/// The object's URL at its owner. A server that listens on every address is called by the client's name for this one.
+/// Returns the object's URL at its owner. An owner that listens on every address gets the client's name for this
+/// server.
 fn location(target: Target<'_>, owner: SocketAddr, host: Option<&str>, marker: bool) -> Box<str> {
     let authority = match host.map(host_name).filter(|name| owner.ip().is_unspecified() && !name.is_empty()) {
         Some(name) => format!("{name}:{}", owner.port()),
@@ -79,7 +80,7 @@ fn location(target: Target<'_>, owner: SocketAddr, host: Option<&str>, marker: b
     format!("http://{authority}{}{query}", target.path).into()
 }
 
-/// A `Host` without its port. A value that could end the header line does not get here: it was read as a header.
+/// Returns a `Host` without its port. It cannot contain a line end, since it was parsed as a header field.
 fn host_name(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn each_object_is_here_at_one_server_and_all_others_name_that_one() {
+    fn one_server_serves_each_object_and_all_others_redirect_to_it() {
         let plain = Handoff::Redirect { marker: false, check: Duration::ZERO };
         for object in 0..50 {
             let text = format!("/b/{object}?x=1");
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_marker_ends_a_loop_and_the_clients_name_is_kept() {
+    fn marker_ends_loops_and_location_keeps_the_clients_host_name() {
         let check = Duration::from_millis(3);
         let marked = Handoff::Redirect { marker: true, check };
         let target = |text| Target::parse(text).unwrap();

@@ -1,24 +1,24 @@
-//! Which server of a cluster owns an object: a pure function of the object's path and the number of servers, the same on
-//! every server, so that none has to ask another.
+//! The owner of an object: a pure function of the object's path and the number of servers. It is the same on every
+//! server, so no server has to ask another.
 //!
 //! The path's 64-bit hash goes through *jump consistent hash* (J. Lamping and E. Veach, "A fast, minimal memory,
-//! consistent hash algorithm", 2014, arXiv:1406.2294). It spreads evenly, and when a server is added as the last one, an
-//! object either stays where it was or moves to the new server: of `n + 1` servers' objects, 1 in `n + 1` moves.
+//! consistent hash algorithm", 2014, arXiv:1406.2294). It spreads evenly. If a server is added as the last one, an
+//! object either stays where it was or moves to the new server: with `n + 1` servers, 1 in `n + 1` objects moves.
 
 use std::num::NonZeroUsize;
 
 use percent_encoding::percent_decode_str;
 
-/// Which of `servers` owns the object at `path` (percent-encoded, without its query), counted from 0.
+/// Returns which of `servers` owns the object at `path` (percent-encoded, without its query), counted from 0.
 ///
-/// Two ways to encode the same path have the same owner.
+/// Different encodings of the same path have the same owner.
 #[must_use]
 pub fn owner(path: &str, servers: NonZeroUsize) -> usize {
     jump(hash(percent_decode_str(path)), servers.get() as u64) as usize
 }
 
-/// FNV-1a (64 bits) over the bytes, then the finaliser of `SplitMix64`: FNV alone leaves the upper bits of short names
-/// alike, and those are what the jumps go by.
+/// Returns FNV-1a (64 bits) over the bytes, mixed by the finalizer of `SplitMix64`. FNV alone leaves the upper bits of
+/// short names alike, and the jumps depend on those.
 fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
     let fnv =
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
@@ -27,7 +27,7 @@ fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// The bucket of `key`, from 0 to `buckets - 1`; figure 1 of the paper.
+/// Returns the bucket of `key`, from 0 to `buckets - 1`; figure 1 of the paper.
 fn jump(mut key: u64, buckets: u64) -> u64 {
     let (mut bucket, mut next) = (0, 0);
     while next < buckets {
@@ -52,16 +52,16 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_names_are_spread_over_eight_servers_within_a_fifth() {
+    fn ten_thousand_names_spread_over_eight_servers_within_20_percent() {
         let mut owned = [0_u32; 8];
         for path in paths() {
             owned[owner(&path, servers(8))] += 1;
         }
-        assert!(owned.iter().all(|count| (1_000..=1_500).contains(count)), "{owned:?}, 1250 each would be even");
+        assert!(owned.iter().all(|count| (1_000..=1_500).contains(count)), "{owned:?}; an even spread is 1250 each");
     }
 
     #[test]
-    fn a_server_more_takes_its_share_and_nothing_else_moves() {
+    fn an_added_server_takes_its_share_and_nothing_else_moves() {
         for before in [1, 2, 7, 8, 31] {
             let mut moved = 0;
             for path in paths() {
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(owner("/b/a%20b", servers(1000)), owner("/b/a b", servers(1000)));
     }
 
-    /// As computed once by another program from the description above.
+    /// Computed once by another program from the description above.
     const PINNED: [usize; 8] = [3, 6, 1, 0, 0, 2, 3, 3];
 
     proptest! {

@@ -1,10 +1,10 @@
-//! Headers of a request that only some servers look at.
+//! Header fields that only some servers read.
 
 use std::fmt;
 
 use super::target::Target;
 
-/// The first value of each header, as Go's `Header.Get` takes it. Bounded by the limit of a head.
+/// The first value of each field, as Go's `Header.Get` returns it. The limit of a head bounds them.
 #[derive(Default)]
 pub(crate) struct RequestFields {
     pub(crate) if_range: Option<Box<[u8]>>,
@@ -17,12 +17,12 @@ pub(crate) struct RequestFields {
     pub(crate) authorization: Option<Box<[u8]>>,
     pub(crate) cookie: Option<Box<[u8]>>,
     pub(crate) requested_with: Option<Box<[u8]>>,
-    /// The beginning of the request's body, as much of it as a stand-in looks at.
+    /// The beginning of the request's body, as far as a stand-in reads it.
     pub(crate) body: Vec<u8>,
     noted: bool,
 }
 
-/// Only whether there are any: some are secrets.
+/// Shows only whether there are any fields, because some are secrets.
 impl fmt::Debug for RequestFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RequestFields").field("noted", &self.noted).finish_non_exhaustive()
@@ -30,10 +30,10 @@ impl fmt::Debug for RequestFields {
 }
 
 impl RequestFields {
-    /// Keeps a header: `If-Range` always, others when they are `wanted`.
+    /// Keeps a field: `If-Range` always, others only with `keep_all`.
     #[inline]
-    pub(crate) fn note(&mut self, wanted: bool, name: &[u8], value: &[u8]) {
-        if wanted || (name.len() == 8 && name.eq_ignore_ascii_case(b"if-range")) {
+    pub(crate) fn note(&mut self, keep_all: bool, name: &[u8], value: &[u8]) {
+        if keep_all || (name.len() == 8 && name.eq_ignore_ascii_case(b"if-range")) {
             self.keep(name, value);
         }
     }
@@ -56,7 +56,7 @@ impl RequestFields {
         self.noted = true;
     }
 
-    /// Keeps a piece of the body, up to `most` bytes in all.
+    /// Keeps a piece of the body, up to `most` bytes in total.
     #[inline]
     pub(crate) fn note_body(&mut self, most: usize, piece: &[u8]) {
         let room = most.saturating_sub(self.body.len());
@@ -66,7 +66,7 @@ impl RequestFields {
         }
     }
 
-    /// Forgets all, for the next request.
+    /// Clears all, for the next request.
     #[inline]
     pub(crate) fn clear(&mut self) {
         if self.noted {
@@ -75,7 +75,7 @@ impl RequestFields {
     }
 }
 
-/// The elements of a list in a header, without their parameters, and these (`name=value`, blanks cut off).
+/// Splits a list in a header field into elements, each with its parameters (`name=value`, trimmed).
 pub(crate) fn elements(list: &[u8]) -> impl Iterator<Item = (&str, Vec<(&str, &str)>)> {
     let list = str::from_utf8(list).unwrap_or("");
     list.split(',').map(|element| {
@@ -86,13 +86,13 @@ pub(crate) fn elements(list: &[u8]) -> impl Iterator<Item = (&str, Vec<(&str, &s
     })
 }
 
-/// The value of a query's first parameter of that name, percent-encoded.
+/// Returns the value of a query's first parameter with this name, percent-encoded.
 pub(crate) fn parameter<'a>(target: Target<'a>, name: &str) -> Option<&'a str> {
     let mut pairs = target.query?.split('&').filter_map(|pair| pair.split_once('='));
     pairs.find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
-/// The weight of a list's element: `q`, 1 without one, 0 for one that is no number.
+/// Returns the weight (`q`) of a list's element: 1 if it has none, 0 if it is not a number.
 pub(crate) fn weight(parameters: &[(&str, &str)]) -> f64 {
     let weight = parameters.iter().find(|(name, _)| name.eq_ignore_ascii_case("q"));
     weight.map_or(1.0, |(_, value)| value.parse().unwrap_or(0.0))

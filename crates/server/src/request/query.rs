@@ -11,12 +11,12 @@ use crate::faults::body::BodyFaults;
 
 /// The most headers that one query may add.
 const HEADERS_MAX: usize = 16;
-/// Headers that frame a message or decide about its connection: the server's own business.
+/// Header fields that frame a message or control its connection. Only the server sets them.
 const OWN_HEADERS: [&str; 5] = ["content-length", "transfer-encoding", "connection", "content-range", "location"];
-/// The most bytes of a redirect's target.
+/// The longest target of a redirect.
 const REDIRECT_BYTES_MAX: usize = 8 * 1024;
 
-/// What a query asks for.
+/// The faults that a query asks for.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct QueryFaults {
     pub(crate) delay: Duration,
@@ -25,23 +25,23 @@ pub(crate) struct QueryFaults {
     pub(crate) close: bool,
     pub(crate) headers: Vec<Header>,
     pub(crate) redirect: Option<Redirect>,
-    /// A bare `redirect`: another server of the cluster has sent the client here already.
+    /// A bare `redirect`: another server of the cluster has redirected the client to this one.
     pub(crate) redirected_here: bool,
     pub(crate) body: BodyFaults,
 }
 
-/// A redirect that was asked for.
+/// A redirect that a query asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Redirect {
     pub(crate) code: u16,
     pub(crate) location: Box<str>,
 }
 
-/// What is wrong with a query: a sentence for the client.
+/// An explanation for the client of what is wrong with a query.
 pub(crate) type QueryError = &'static str;
 
 impl QueryFaults {
-    /// Reads a query. Parameters that mean nothing here are left alone.
+    /// Parses a query. Unknown parameters are ignored.
     pub(crate) fn parse(query: &str) -> Result<Self, QueryError> {
         let mut faults = Self::default();
         let mut code = None;
@@ -70,7 +70,7 @@ impl QueryFaults {
     fn add_header(&mut self, line: &str) -> Result<(), QueryError> {
         let header = Header::parse(line).map_err(|_| "header= takes Name:value, percent-encoded")?;
         if OWN_HEADERS.iter().any(|name| header.name.is(name)) {
-            return Err("header= does not take a header that frames the message: that is for the liar");
+            return Err("header= does not take headers that frame the message or control the connection");
         }
         if self.headers.len() == HEADERS_MAX {
             return Err("header= may come at most 16 times");
@@ -82,14 +82,14 @@ impl QueryFaults {
 
 const DELAY: QueryError = "delay= takes a time like 250us, 20ms, 2s or 1m, up to 10m";
 
-const TRUNCATE: QueryError = "truncate= takes the body bytes that are sent, like 1000 or 64KiB";
-const FLIP: QueryError = "flip= takes the number of the body byte that is wrong, like 1000 or 64KiB";
+const TRUNCATE: QueryError = "truncate= takes the number of body bytes to send, like 1000 or 64KiB";
+const FLIP: QueryError = "flip= takes the offset of the wrong body byte, like 1000 or 64KiB";
 
 fn size(text: &str, wrong: QueryError) -> Result<u64, QueryError> {
     text.parse().map(|ByteSize(bytes)| bytes).map_err(|_| wrong)
 }
 
-/// The longest delay that a request can ask for.
+/// The longest delay that a query can ask for.
 const DELAY_MAX: Duration = Duration::from_secs(600);
 
 fn delay(text: &str) -> Result<Duration, QueryError> {
@@ -113,7 +113,7 @@ fn three_digits(text: &str) -> Option<u16> {
 fn redirect(text: &str) -> Result<Box<str>, QueryError> {
     let sound =
         !text.is_empty() && text.len() <= REDIRECT_BYTES_MAX && text.bytes().all(|byte| byte.is_ascii_graphic());
-    if sound { Ok(text.into()) } else { Err("redirect= takes a percent-encoded path or URL without blanks") }
+    if sound { Ok(text.into()) } else { Err("redirect= takes a percent-encoded path or URL without spaces") }
 }
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn each_fault_is_understood() {
+    fn every_fault_parses() {
         let faults = QueryFaults::parse(
             "delay=20ms&status=503&chunked&close&header=X-Cache:hit&header=A%3A%20b%26c&redirect=%2Fx%3Fy%3D1&code=308&v=7",
         )
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_a_sentence() {
+    fn invalid_values_are_rejected() {
         for query in [
             "delay=",
             "delay=1h",
@@ -167,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_query_is_safe_to_act_on(query in "((delay|status|header|redirect|code)=[!-~]{0,20}&?){0,4}") {
+        fn parsed_values_are_always_valid(query in "((delay|status|header|redirect|code)=[!-~]{0,20}&?){0,4}") {
             if let Ok(faults) = QueryFaults::parse(&query) {
                 prop_assert!(faults.status.is_none_or(|status| (200..600).contains(&status)));
                 for text in faults.headers.iter().map(|header| header.value.as_str()) {

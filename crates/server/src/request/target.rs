@@ -1,31 +1,31 @@
-//! What a request's target names.
+//! The target of a request, and the object or file that it names.
 
 use measure::units::{ByteSize, UnitError};
 
-/// Under this path lie the objects of any size.
+/// The path below which the objects of any size are.
 const BLACKHOLE: &str = "/blackhole/";
 
-/// A target in its parts.
+/// A target, split into its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Target<'a> {
     /// Percent-encoded; begins with `/`.
     pub(crate) path: &'a str,
-    /// Without its question mark.
+    /// Without the question mark.
     pub(crate) query: Option<&'a str>,
 }
 
-/// What a path names.
+/// The kind of thing that a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TargetKind<'a> {
-    /// An object of so many bytes.
+    /// A blackhole object of this many bytes.
     Blackhole(u64),
-    /// Something below the directory.
+    /// Something below the served directory.
     File(&'a str),
 }
 
 impl<'a> Target<'a> {
-    /// Splits a target in origin form (`/path?query`) or absolute form (`http://host/path?query`, as sent to proxies);
-    /// `None` for any other.
+    /// Splits a target in origin form (`/path?query`) or absolute form (`http://host/path?query`, as sent to proxies).
+    /// Returns `None` for other forms.
     pub(crate) fn parse(target: &'a str) -> Option<Self> {
         let local = if target.starts_with('/') {
             target
@@ -43,8 +43,11 @@ impl<'a> Target<'a> {
         Some(Self { path, query })
     }
 
-    /// What the path names; an error when it begins as a blackhole object and has no valid size. What follows the size
-    /// after a `-` tells objects of one size apart.
+    /// Returns what the path names. A `-` and more text may follow the size of a blackhole object, to distinguish
+    /// objects of one size.
+    ///
+    /// # Errors
+    /// The path begins like a blackhole object and has no valid size.
     pub(crate) fn kind(self) -> Result<TargetKind<'a>, UnitError> {
         match self.path.strip_prefix(BLACKHOLE) {
             Some(name) => size_of_name(name).map(TargetKind::Blackhole),
@@ -53,13 +56,13 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The size in a name like `1MiB` or `1MiB-000123`.
+/// Returns the size in a name like `1MiB` or `1MiB-000123`.
 pub(crate) fn size_of_name(name: &str) -> Result<u64, UnitError> {
     let size = name.split_once('-').map_or(name, |(size, _)| size);
     size.parse().map(|ByteSize(bytes)| bytes)
 }
 
-/// The `index`-th of many names of objects of one size, as in `/blackhole/1MiB-000123`.
+/// Returns the name of object number `index` of many objects of one size, as in `/blackhole/1MiB-000123`.
 #[must_use]
 pub fn object_name(size: ByteSize, index: u64) -> String {
     format!("{size}-{index:06}")
@@ -71,7 +74,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn both_forms_of_a_target_name_the_same() {
+    fn both_forms_of_a_target_parse_alike() {
         for (text, path, query) in [
             ("/", "/", None),
             ("/a/b%20c?x=1?y", "/a/b%20c", Some("x=1?y")),
@@ -87,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_objects_tell_their_size() {
+    fn object_names_contain_their_size() {
         assert_eq!(object_name(ByteSize(1 << 20), 123), "1MiB-000123");
         for size in [0, 1, 1000, 1024, 1_500_000, u64::MAX] {
             assert_eq!(size_of_name(&object_name(ByteSize(size), 7)), Ok(size));
@@ -95,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_sizes_or_refused() {
+    fn blackhole_names_need_a_valid_size() {
         let named = |text: &'static str| Target::parse(text).unwrap().kind();
         assert_eq!(named("/blackhole/1KiB?x"), Ok(TargetKind::Blackhole(1024)));
         for text in ["/blackhole/", "/blackhole/1KiB/", "/blackhole/16EiB", "/blackhole/1K", "/blackhole/-1"] {
@@ -110,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_blackhole_size_is_found(bytes in any::<u64>(), query in "[ -~]{0,10}") {
+        fn every_blackhole_size_parses(bytes in any::<u64>(), query in "[ -~]{0,10}") {
             let text = format!("/blackhole/{bytes}?{query}");
             let target = Target::parse(&text).unwrap();
             prop_assert_eq!(target.kind(), Ok(TargetKind::Blackhole(bytes)));
@@ -118,7 +121,7 @@ mod tests {
         }
 
         #[test]
-        fn any_target_is_split_or_refused(text in "\\PC{0,40}") {
+        fn any_target_is_split_or_rejected(text in "\\PC{0,40}") {
             if let Some(target) = Target::parse(&text) {
                 prop_assert!(target.path.starts_with('/') && !target.path.contains('?'));
                 prop_assert!(text.ends_with(target.query.unwrap_or(target.path)) || target.path == "/");

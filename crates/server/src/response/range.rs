@@ -5,8 +5,8 @@ use wire::{ByteRange, ContentRange, Method, RangeRequest, RequestHead, Resolved}
 use super::Response;
 use crate::request::RequestFacts;
 
-/// Narrows a 200 to the requested range. Several ranges get the whole object, and so does a range with a condition, which
-/// cannot hold because no validators are sent (RFC 9110 §14.2, §13.1.5).
+/// Narrows a 200 to the requested range. Several ranges get the whole object, and so does a range with a condition,
+/// which cannot hold because no validators are sent (RFC 9110 §14.2, §13.1.5).
 pub(crate) fn narrow_to_range(response: Response, head: &RequestHead, facts: &RequestFacts<'_>) -> Response {
     let range = head.range.as_ref().filter(|_| head.method == Method::Get && response.status == 200);
     let (Some(range), Some(complete)) = (range, response.length) else { return response };

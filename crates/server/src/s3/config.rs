@@ -30,7 +30,7 @@ impl fmt::Debug for S3Config {
 pub enum StoreIn {
     /// In memory, until the server stops.
     Memory,
-    /// In a directory that is empty or that an earlier server has used. The store chooses the names of files: no text of
-    /// a client becomes part of a path.
+    /// In a directory that is empty or that an earlier server has used. The store chooses the names of files: no text
+    /// of a client becomes part of a path.
     Directory(PathBuf),
 }

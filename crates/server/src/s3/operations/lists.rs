@@ -20,7 +20,8 @@ use crate::s3::store::objects::Object;
 const PLAIN: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b'*');
 
-/// The encoding of encoding in a list. Clients ask for percent-encoding because encoding may contain characters that XML cannot.
+/// The encoding of encoding in a list. Clients ask for percent-encoding because encoding may contain characters that
+/// XML cannot.
 #[derive(Clone, Copy)]
 pub(super) struct NameEncoding {
     encoded: bool,

@@ -1,6 +1,6 @@
-//! The directory of a store. Each content is a file; each bucket and each object is a record in JSON. The store names them by
-//! numbers. No text of a client becomes part of a path, so no key can lead out of the directory, and symbolic links are
-//! not followed.
+//! The directory of a store. Each content is a file; each bucket and each object is a record in JSON. The store names
+//! them by numbers. No text of a client becomes part of a path, so no key can lead out of the directory, and symbolic
+//! links are not followed.
 
 use std::collections::HashSet;
 use std::fs;

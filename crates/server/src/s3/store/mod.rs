@@ -1,7 +1,7 @@
 //! Buckets, objects and multipart uploads.
 //!
-//! Every store keeps its index in memory. A store in a directory keeps content in files, and writes a record of each bucket
-//! and object, so that a later server finds them again. Unfinished uploads end with the server.
+//! Every store keeps its index in memory. A store in a directory keeps content in files, and writes a record of each
+//! bucket and object, so that a later server finds them again. Unfinished uploads end with the server.
 
 mod disk;
 pub(super) mod error;
@@ -231,7 +231,8 @@ impl Store {
         })
     }
 
-    /// Completes an upload with the named parts (numbers and ETags). If they are not the right ones, the upload stays open.
+    /// Completes an upload with the named parts (numbers and ETags). If they are not the right ones, the upload stays
+    /// open.
     pub(super) fn complete(
         &self,
         bucket: &str,

@@ -74,7 +74,8 @@ impl Car {
         Self { walk, ready: car_header(root), at: 0 }
     }
 
-    /// Returns its length, or `None` for a CAR that is larger than Go's buffer and complete, and whether a block is missing.
+    /// Returns its length, or `None` for a CAR that is larger than Go's buffer and complete, and whether a block is
+    /// missing.
     pub(super) fn length(&self) -> (Option<u64>, bool) {
         let mut walk = self.walk.clone();
         let mut length = self.ready.len() as u64;

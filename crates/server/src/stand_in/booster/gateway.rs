@@ -1,5 +1,5 @@
-//! `/ipfs/CID`: the trustless gateway of booster-http (frisbii), or kubo's. Both serve one DAG: a file of the pattern in a
-//! directory (see [`super::dag`]). Every other CID is absent.
+//! `/ipfs/CID`: the trustless gateway of booster-http (frisbii), or kubo's. Both serve one DAG: a file of the pattern
+//! in a directory (see [`super::dag`]). Every other CID is absent.
 //!
 //! They fail in different ways. frisbii responds with 404 to an absent CID and breaks off at a missing block. kubo has
 //! already sent its status by then: its CAR lacks the block, and its chunks end properly.

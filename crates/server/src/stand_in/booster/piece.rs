@@ -15,8 +15,8 @@ pub(super) const CACHED: &str = "Cache-Control: public, max-age=29030400, immuta
 /// `time.UnixMilli(1)`, to the second.
 const LAST_MODIFIED: &str = "Thu, 01 Jan 1970 00:00:00 GMT";
 
-/// Returns the response for a piece of `size` bytes. `wrapped` tells whether it passes the compressing handler, which may
-/// or may not compress it.
+/// Returns the response for a piece of `size` bytes. `wrapped` tells whether it passes the compressing handler, which
+/// may or may not compress it.
 pub(super) fn serve(cid: &Cid, size: u64, wrapped: bool, head: &RequestHead, facts: &RequestFacts<'_>) -> Response {
     let suffix = if wrapped { ".gz" } else { "" };
     let etag = format!("\"{cid}{suffix}\"");
@@ -41,8 +41,8 @@ pub(super) fn serve(cid: &Cid, size: u64, wrapped: bool, head: &RequestHead, fac
     response
 }
 
-/// Returns whether the client has this version: by `If-None-Match`, compared weakly, or else by any `If-Modified-Since`,
-/// since no date lies before that of a piece.
+/// Returns whether the client has this version: by `If-None-Match`, compared weakly, or else by any
+/// `If-Modified-Since`, since no date lies before that of a piece.
 fn is_unmodified(etag: &str, is_head: bool, facts: &RequestFacts<'_>) -> bool {
     if let Some(list) = &facts.fields.if_none_match {
         let list = String::from_utf8_lossy(list);

@@ -11,7 +11,8 @@ use crate::response::{Media, Response};
 /// The size of the backend's pieces: the buffer of Go's `io.Copy`.
 const BUFFER_BYTES: u64 = 32 * 1024;
 
-/// Returns the response for a path of the blackhole backend: `/N.bin`, with an optional `K`, `M` or `G` after the number.
+/// Returns the response for a path of the blackhole backend: `/N.bin`, with an optional `K`, `M` or `G` after the
+/// number.
 pub(super) fn blackhole_file(path: &str, facts: &RequestFacts<'_>) -> Response {
     let Some(size) = size(path) else { return failure(501, "Not Implemented") };
     // The backend writes whole buffers only. Go drops a write beyond the promised length, and closes.
@@ -83,8 +84,8 @@ fn set_type_of_copy(response: &mut Response) {
     response.media = Media::Named("application/json".into());
 }
 
-/// Returns a range whose end is not checked: bytes beyond the end of the file are promised, and the connection breaks off
-/// where the file ends.
+/// Returns a range whose end is not checked: bytes beyond the end of the file are promised, and the connection breaks
+/// off where the file ends.
 fn unchecked_slice(first: u64, last: u64, size: u64) -> Response {
     let length = last - first + 1;
     let there = size.saturating_sub(first).min(length);

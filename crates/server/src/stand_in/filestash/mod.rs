@@ -1,8 +1,8 @@
 //! Filestash over its blackhole backend, which stores nothing, so that a measurement shows the framework itself. On
 //! request also over an SFTP server; the difference is that server's share.
 //!
-//! Filestash runs on Go's `net/http`: a response that is longer than its buffer of 2 KiB and has no length set is sent in
-//! chunks or, to an HTTP/1.0 client, ends with the connection. That decides whether ab's `-k` keeps connections.
+//! Filestash runs on Go's `net/http`: a response that is longer than its buffer of 2 KiB and has no length set is sent
+//! in chunks or, to an HTTP/1.0 client, ends with the connection. That decides whether ab's `-k` keeps connections.
 
 mod cat;
 mod json;
@@ -29,7 +29,8 @@ use packets::Entry;
 use session::{Backend, Session};
 use sftp::{Login, SftpError, SftpPool};
 
-/// The files that the blackhole backend lists in every directory. The two largest have other sizes than their names say.
+/// The files that the blackhole backend lists in every directory. The two largest have other sizes than their names
+/// say.
 const LISTED: [(&str, u64); 6] = [
     ("1M.bin", 1 << 20),
     ("10M.bin", 10 << 20),
