@@ -476,12 +476,12 @@ mod tests {
         let mut kind = successes([20; 1000]);
         assert_eq!(judged("p99 <= 10ms", &summary(kind.clone(), 0)), Judgement::Missed);
         // Half of the responses waited for 15 ms. They were ready after 5 ms, the others were not.
-        (0..1000).for_each(|number| kind.dated.record((20_000_000, 20_000_000), 0, 15_000_000 * (number % 2), 1));
+        (0..1000).for_each(|number| kind.timestamped.record((20_000_000, 20_000_000), 0, 15_000_000 * (number % 2), 1));
         let run = summary(kind.clone(), 0);
         assert_eq!(judged("p40 <= 10ms", &run), Judgement::ClientLimited);
         assert_eq!(judged("p99 <= 10ms", &run), Judgement::Missed);
         assert_eq!(judged("p99 <= 25ms", &run), Judgement::Met);
-        kind.dated.record((20_000_000, 20_000_000), 0, 15_000_000, 200_000);
+        kind.timestamped.record((20_000_000, 20_000_000), 0, 15_000_000, 200_000);
         let run = summary(kind, 0);
         assert_eq!(judged("p99 <= 10ms", &run), Judgement::ClientLimited);
         assert_eq!(judged("p99 <= 4ms", &run), Judgement::Missed);

@@ -379,7 +379,7 @@ impl Recorder {
     pub fn ended(&mut self, sample: &OpSample) {
         self.gauge(sample.end.max(self.gauged));
         self.in_flight -= 1;
-        self.current.stats.overlap_nanos += self.timeline.overlap_nanos(sample.started, sample.end);
+        self.current.stats.residence_nanos += self.timeline.overlap_nanos(sample.started, sample.end);
         match sample.outcome {
             OpOutcome::Ok => self.current.stats.last.ok = Some(sample.end),
             OpOutcome::Failed(_) => self.current.stats.last.failed = Some(sample.end),
@@ -430,7 +430,7 @@ impl Recorder {
                 kind.ok += 1;
                 kind.ok_bytes += sample.body_bytes;
                 kind.response.record(sample.response_nanos());
-                kind.dated.add(sample);
+                kind.timestamped.add(sample);
                 let timed = [
                     (&mut kind.service, sample.service_nanos()),
                     (&mut kind.ttfb, sample.ttfb_nanos()),
@@ -535,7 +535,7 @@ mod tests {
             for interval in recorder.take_finished() {
                 total.merge(&interval.stats);
             }
-            prop_assert_eq!(total.in_flight_nanos, total.overlap_nanos);
+            prop_assert_eq!(total.in_flight_nanos, total.residence_nanos);
             let measured = ops.iter().filter(|(start, _)| (700..3200).contains(start)).count() as u64;
             prop_assert_eq!(total.measured.ok, measured);
             prop_assert_eq!(total.outside.ok, ops.len() as u64 - measured);

@@ -94,7 +94,7 @@ pub fn audit(summary: &Summary, whole: bool) -> Accounting {
     }
     if whole {
         check_traffic(&mut accounting, summary);
-        let (gauge, residence) = (stats.in_flight_nanos, stats.overlap_nanos);
+        let (gauge, residence) = (stats.in_flight_nanos, stats.residence_nanos);
         let close = gauge.abs_diff(residence) as f64 <= LITTLES_LAW_SLACK * gauge.max(residence) as f64;
         accounting.check(Identity::LittlesLaw, gauge, residence, close || operations < OPERATIONS_MIN);
     }
@@ -153,7 +153,7 @@ mod tests {
         (tally.body_bytes, tally.overhead_bytes) = (5000, 700);
         (summary.stats.traffic.body, summary.stats.traffic.overhead) = (5000, 700);
         summary.measured.traffic.body = 5000;
-        (summary.stats.in_flight_nanos, summary.stats.overlap_nanos) = (1_000_000, 1_000_500);
+        (summary.stats.in_flight_nanos, summary.stats.residence_nanos) = (1_000_000, 1_000_500);
         let kind = summary.stats.kind_mut(OpKind::Get);
         (kind.ok, kind.failed, kind.unfinished) = (80, 10, 10);
         for _ in 0..80 {

@@ -29,13 +29,7 @@ pub struct AffectedOperations {
     /// TTFB of the operations that succeeded, in nanoseconds.
     pub ttfb: Distribution,
     /// Most that stalls can have added to a time of one of them, in nanoseconds.
-    #[serde(default = "unknown")]
     pub added_max: u64,
-}
-
-/// Returns the value for runs that were saved before there was a bound.
-fn unknown() -> u64 {
-    u64::MAX
 }
 
 /// Shortest idle time after which a server closes a connection, in nanoseconds.

@@ -1,7 +1,7 @@
 //! Times and speeds of the operations of one kind.
 
 use super::affected_operations::AffectedOperations;
-use super::unread_responses::DatedTimes;
+use super::unread_responses::TimestampedTimes;
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -66,8 +66,8 @@ pub struct KindStats {
     #[serde(default, skip_serializing_if = "AffectedOperations::is_empty")]
     pub affected: AffectedOperations,
     /// Sample of the operations that succeeded: those whose response has an arrival timestamp.
-    #[serde(default, skip_serializing_if = "DatedTimes::is_empty")]
-    pub dated: DatedTimes,
+    #[serde(default, skip_serializing_if = "TimestampedTimes::is_empty")]
+    pub timestamped: TimestampedTimes,
 }
 
 /// An operation without a byte of a response hangs once it has waited this many times as long as the slowest success took.
@@ -100,7 +100,7 @@ impl KindStats {
             failed_ttfb,
             unfinished_ttfb,
             affected,
-            dated,
+            timestamped,
         } = other;
         add(&mut self.ok, *ok);
         add(&mut self.failed, *failed);
@@ -125,7 +125,7 @@ impl KindStats {
         self.failed_ttfb.merge(failed_ttfb);
         self.unfinished_ttfb.merge(unfinished_ttfb);
         self.affected.merge(affected);
-        self.dated.merge(dated);
+        self.timestamped.merge(timestamped);
     }
 
     /// Returns the number of unfinished operations that count as failures of the target. They had not received a byte when the

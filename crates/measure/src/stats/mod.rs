@@ -55,7 +55,7 @@ pub struct Stats {
     /// ∫ in-flight dt over the window, from the recorder's gauge, in nanoseconds.
     pub in_flight_nanos: u64,
     /// Σ over all operations of the part of their time from start to end that lies in the window, in nanoseconds.
-    pub overlap_nanos: u64,
+    pub residence_nanos: u64,
     /// Time in the window for which slots of a closed run paused because the target could not be reached, in nanoseconds,
     /// summed over slots.
     #[serde(default)]
@@ -102,7 +102,7 @@ impl Stats {
             connections,
             groups,
             in_flight_nanos,
-            overlap_nanos,
+            residence_nanos,
             back_off_nanos,
             last,
             examples,
@@ -120,7 +120,7 @@ impl Stats {
             self.group_mut(*dimension, label).merge(stats);
         }
         add(&mut self.in_flight_nanos, *in_flight_nanos);
-        add(&mut self.overlap_nanos, *overlap_nanos);
+        add(&mut self.residence_nanos, *residence_nanos);
         add(&mut self.back_off_nanos, *back_off_nanos);
         self.last.merge(*last);
         for example in examples {

@@ -89,10 +89,10 @@ impl KindStats {
     /// from the arrival of the response until its read.
     fn inside_client(&self, timed: Timed, q: f64) -> u64 {
         match timed {
-            Timed::Response => self.dated.inside_client(q),
-            Timed::Service => self.dated.unread(q),
+            Timed::Response => self.timestamped.inside_client(q),
+            Timed::Service => self.timestamped.unread(q),
             // Only the end of a response has a timestamp. That is also the first byte if the response comes in one piece.
-            Timed::Ttfb if self.transfer.quantile(0.5) == Some(0) => self.dated.unread(q),
+            Timed::Ttfb if self.transfer.quantile(0.5) == Some(0) => self.timestamped.unread(q),
             Timed::Ttfb => 0,
         }
     }
@@ -102,7 +102,7 @@ impl KindStats {
     pub fn beyond_inside(&self, timed: Timed, bound: f64) -> u64 {
         let values = self.timed(timed).0;
         let (all, beyond) = (values.count(), values.beyond(bound).0);
-        if beyond == 0 || self.dated.is_empty() {
+        if beyond == 0 || self.timestamped.is_empty() {
             return 0;
         }
         let is_beyond_without_client = |rank: &u64| {

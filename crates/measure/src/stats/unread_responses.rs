@@ -72,27 +72,24 @@ impl UnreadResponses {
 /// Times of the operations whose response has an arrival timestamp, with and without the time inside the client, in nanoseconds.
 /// Each counts as often as the number of reads that its sample represents.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct DatedTimes {
+pub struct TimestampedTimes {
     /// Response time until the end of the response was read.
-    pub read: Distribution,
+    pub until_read: Distribution,
     /// Response time until the end of the response arrived.
-    pub came: Distribution,
+    pub until_arrival: Distribution,
     /// Response time from the instant at which the kernel had the request until the end of the response arrived.
-    #[serde(default)]
-    pub outside: Distribution,
+    pub outside_client: Distribution,
     /// Service time until the end of the response was read.
-    #[serde(default)]
-    pub service_read: Distribution,
+    pub service_until_read: Distribution,
     /// Service time until the end of the response arrived.
-    #[serde(default)]
-    pub service_came: Distribution,
+    pub service_until_arrival: Distribution,
 }
 
-impl DatedTimes {
+impl TimestampedTimes {
     /// Returns whether there are no samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.read.count() == 0
+        self.until_read.count() == 0
     }
 
     /// Adds an operation that succeeded, if its response has an arrival timestamp.
@@ -114,40 +111,35 @@ impl DatedTimes {
         unread: u64,
         times: u64,
     ) {
-        let came = response_nanos.saturating_sub(unread);
-        self.read.record_many(response_nanos, times);
-        self.came.record_many(came, times);
-        self.outside.record_many(came.saturating_sub(starting), times);
-        self.service_read.record_many(service_nanos, times);
-        self.service_came.record_many(service_nanos.saturating_sub(unread), times);
+        let until_arrival = response_nanos.saturating_sub(unread);
+        self.until_read.record_many(response_nanos, times);
+        self.until_arrival.record_many(until_arrival, times);
+        self.outside_client.record_many(until_arrival.saturating_sub(starting), times);
+        self.service_until_read.record_many(service_nanos, times);
+        self.service_until_arrival.record_many(service_nanos.saturating_sub(unread), times);
     }
 
     /// Returns by how much responses that waited unread lengthen quantile `q` of the service time, in nanoseconds.
     #[must_use]
     pub fn unread(&self, q: f64) -> u64 {
-        // Runs that were saved by earlier versions have response times only.
-        if self.service_read.count() == 0 {
-            return quantile_excess(&self.read, &self.came, q);
-        }
-        quantile_excess(&self.service_read, &self.service_came, q)
+        quantile_excess(&self.service_until_read, &self.service_until_arrival, q)
     }
 
     /// Returns by how much time inside the client lengthens quantile `q` of the response time, in nanoseconds: until the kernel
     /// had the request, and while the response waited unread.
     #[must_use]
     pub fn inside_client(&self, q: f64) -> u64 {
-        // Runs that were saved by earlier versions have the waits of responses only.
-        quantile_excess(&self.read, &self.outside, q).max(quantile_excess(&self.read, &self.came, q))
+        quantile_excess(&self.until_read, &self.outside_client, q)
     }
 
     /// Adds the operations of `other`.
     pub fn merge(&mut self, other: &Self) {
-        let Self { read, came, outside, service_read, service_came } = other;
-        self.read.merge(read);
-        self.came.merge(came);
-        self.outside.merge(outside);
-        self.service_read.merge(service_read);
-        self.service_came.merge(service_came);
+        let Self { until_read, until_arrival, outside_client, service_until_read, service_until_arrival } = other;
+        self.until_read.merge(until_read);
+        self.until_arrival.merge(until_arrival);
+        self.outside_client.merge(outside_client);
+        self.service_until_read.merge(service_until_read);
+        self.service_until_arrival.merge(service_until_arrival);
     }
 }
 
@@ -190,7 +182,7 @@ mod tests {
 
     #[test]
     fn percentiles_of_reads_are_compared_with_those_of_arrivals() {
-        let mut times = DatedTimes::default();
+        let mut times = TimestampedTimes::default();
         assert!(times.is_empty() && times.unread(0.5) == 0 && times.inside_client(0.5) == 0);
         let both = |nanos| (nanos, nanos);
         // Every second slow response arrived early and was read late.
@@ -201,7 +193,7 @@ mod tests {
         assert_eq!([0.5, 0.94, 0.96, 1.0].map(at), [0.0, 15.0, 0.0, 0.0]);
         let inside = |q| (times.inside_client(q) as f64 / 1e6).round();
         assert_eq!([0.5, 0.94, 0.96, 1.0].map(inside), [1.0, 15.0, 0.0, 0.0]);
-        let mut sum = DatedTimes::default();
+        let mut sum = TimestampedTimes::default();
         sum.merge(&times);
         assert!(!sum.is_empty() && sum.unread(0.94) == times.unread(0.94));
     }
@@ -209,7 +201,7 @@ mod tests {
     /// Handshakes that lengthen response times do not hide waits in service times.
     #[test]
     fn unread_waits_show_behind_slow_handshakes() {
-        let mut times = DatedTimes::default();
+        let mut times = TimestampedTimes::default();
         for number in 0..1000_u64 {
             let handshake = number * 100_000;
             let late = if number % 33 == 0 { 5_000_000 } else { 0 };
