@@ -82,7 +82,7 @@ impl Moments {
 }
 
 /// Values recorded so far, with quantiles to three significant digits.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
     /// Made when the first value comes.
     histogram: Option<Box<Histogram<u64>>>,
@@ -114,6 +114,12 @@ fn new_histogram(values: u64) -> Histogram<u64> {
 }
 
 impl Distribution {
+    /// Whether nothing was recorded.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.moments.count == 0
+    }
+
     /// Records one value: nanoseconds of a time, bytes per second of a speed.
     #[inline]
     pub fn record(&mut self, value: u64) {
