@@ -43,6 +43,20 @@ pub struct Edges {
     /// Operations in flight at that instant that are not in `closing`: they failed, did not end, or were too many.
     #[serde(default)]
     pub lost: u64,
+    /// Whether the target paused while a thread's first operations ended.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub opening_paused: bool,
+    /// Operations of `closing` that were in flight while the target paused.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub closing_paused: u64,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 impl Edges {
@@ -60,6 +74,8 @@ impl Edges {
         self.closing.extend(other.closing.iter().take(closing));
         let left_out = other.closing.len().saturating_sub(closing) as u64;
         self.lost = self.lost.saturating_add(other.lost).saturating_add(left_out);
+        self.opening_paused |= other.opening_paused;
+        self.closing_paused = self.closing_paused.saturating_add(other.closing_paused);
         self.closed_at = match (self.closed_at, other.closed_at) {
             (Some(mine), Some(theirs)) => Some(mine.max(theirs)),
             (mine, theirs) => mine.or(theirs),
@@ -94,11 +110,12 @@ impl EdgeWatch {
     }
 
     #[inline]
-    pub fn ended(&mut self, edges: &mut Edges, timeline: &Timeline, sample: &OpSample, size: u8) {
+    pub fn ended(&mut self, edges: &mut Edges, timeline: &Timeline, sample: &OpSample, size: u8, paused: bool) {
         self.opened(edges, sample, size);
         let closed_at = self.exhausted_at.map_or(timeline.window_end(), |at| at.min(timeline.window_end()));
         if sample.end >= closed_at && sample.started <= closed_at {
             self.close(edges, sample, size, closed_at);
+            edges.closing_paused += u64::from(paused);
         }
     }
 

@@ -63,15 +63,18 @@ impl Tag {
         }
     }
 
+    /// An operation ended. One that was in flight while the target paused is not counted.
     #[inline]
-    pub fn ended(&mut self, order: &mut Order, sample: &OpSample) {
+    pub fn ended(&mut self, order: &mut Order, sample: &OpSample, paused: bool) {
         let Some(marked) = &mut self.marked else { return };
         if sample.started < marked.at {
             marked.ended += 1;
         } else if sample.started == marked.at {
-            order.marked += 1;
-            order.ahead += marked.ahead;
-            order.overtaken += marked.ahead.saturating_sub(marked.ended);
+            if !paused {
+                order.marked += 1;
+                order.ahead += marked.ahead;
+                order.overtaken += marked.ahead.saturating_sub(marked.ended);
+            }
             self.marked = None;
         }
     }

@@ -371,6 +371,7 @@ impl Summary {
             transfers: moved > MOST * total(&self.all.service)
                 && order::spread(&self.all.service).is_none_or(|spread| spread > EVEN_SPREAD),
             overtaking: self.overtaking_expected,
+            pauses_are_rare: self.pauses_are_rare(),
         };
         Odds::of(&self.evidence, &load, |sort| self.law(sort))
     }
@@ -384,7 +385,14 @@ impl Summary {
             return same.next().map(|group| group.stats.response.clone());
         }
         let mut kinds = self.stats.kinds.iter().filter(|(kind, _)| *kind == sort.kind);
-        kinds.next().map(|(_, stats)| stats.service.clone())
+        let service = kinds.next().map(|(_, stats)| &stats.service)?;
+        let one_kind = self.stats.kinds.len() == 1;
+        Some(if one_kind && self.pauses_are_rare() { service.without(&self.evidence.paused) } else { service.clone() })
+    }
+
+    /// Whether few operations were in flight while the target paused.
+    fn pauses_are_rare(&self) -> bool {
+        (self.evidence.paused.count() as f64) < MOST * self.all.service.count() as f64
     }
 }
 

@@ -108,7 +108,8 @@ impl Summary {
     fn add_evidence(&mut self, interval: &Interval) {
         // The expected order follows from service times, which exist only for measured operations.
         let order = interval.evidence.order;
-        let spread = if order.ahead > 0 { order::spread(&interval.stats.all_kinds().service) } else { None };
+        let times = || interval.stats.all_kinds().service.without(&interval.evidence.paused);
+        let spread = if order.ahead > 0 { order::spread(&times()) } else { None };
         self.overtaking_expected += spread.map_or(0.0, |spread| spread * order.ahead as f64);
         let mut evidence = interval.evidence.clone();
         if spread.is_none() {

@@ -83,7 +83,7 @@ impl Moments {
 }
 
 /// Recorded values, with quantiles to three significant digits.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
     /// Created with the first value.
     histogram: Option<Box<Histogram<u64>>>,
@@ -115,6 +115,12 @@ fn new_histogram(values: u64) -> Histogram<u64> {
 }
 
 impl Distribution {
+    /// Returns whether there are no values.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.moments.count == 0
+    }
+
     /// Records a value: nanoseconds of a time, bytes per second of a speed.
     #[inline]
     pub fn record(&mut self, value: u64) {
