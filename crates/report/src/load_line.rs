@@ -8,6 +8,7 @@ use crate::measured::{Held, Measured};
 use crate::number::{byte_rate, count, rate, share};
 use crate::percentile;
 use crate::text::{first_line, paragraph, table};
+use measure::limits;
 use measure::result::load_line::{Found, LoadUnit, Outcome};
 use measure::objective::{Metric, Timed};
 use measure::{Enumerated, ExitStatus, Objective, ResultWord};
@@ -181,7 +182,7 @@ impl Level {
             Some(broke) => Outcome::Failed { why: broke.clone() },
         });
         let limited_by_client = match outcome {
-            Outcome::Passed => run.summary().limited_by(&run.begin.model).is_client(),
+            Outcome::Passed => limits::limited_by(run.summary(), &run.begin.model).is_client(),
             Outcome::ClientLimited { .. } => true,
             Outcome::Failed { .. } | Outcome::NotDecided { .. } => false,
         };

@@ -3,6 +3,7 @@
 use crate::escape::escape;
 use crate::percentile;
 use crate::result;
+use measure::limits;
 use measure::objective::{Judged, Judgement, Metric, Timed};
 use measure::{KindStats, Objective, Summary};
 use schemars::JsonSchema;
@@ -106,7 +107,7 @@ impl Measured {
             response_p99_low_nanos: response(0.99).map(|(low, _)| low),
             broke: decided.or_else(|| result::first_missed(&result)),
             objectives: result.objectives.iter().map(|judged| Held::of(judged, summary)).collect(),
-            limited_by: summary.limited_by(&run.begin.model).to_string(),
+            limited_by: limits::limited_by(summary, &run.begin.model).to_string(),
             directory: directory.to_owned(),
         }
     }

@@ -3,8 +3,9 @@
 use crate::escape::escape;
 use crate::number::{count, plural, rate, seconds, share, time, were};
 use crate::result::{is_whole, whole_seconds};
-use measure::evidence::queueing::Queueing;
+use measure::limits::queueing::Queueing;
 use measure::evidence::{Probe, Probes};
+use measure::limits;
 use measure::stats::label::VALUES_OF_A_THREAD;
 use measure::summary::ClientLimits;
 use measure::statistics::steadiness::{self, Steadiness};
@@ -15,7 +16,7 @@ use store::{Point, SavedRun};
 /// What limited the run.
 #[must_use]
 pub fn limited_by(run: &SavedRun) -> LimitedBy {
-    run.summary().limited_by(&run.begin.model)
+    limits::limited_by(run.summary(), &run.begin.model)
 }
 
 /// Whether the target could have carried more than the rates say: a closed run that the client's side limited.
@@ -73,7 +74,7 @@ pub fn because(run: &SavedRun) -> String {
             Some(reached) => format!("the schedule asked for no more, but {reached}"),
             None => "the schedule asked for no more".into(),
         },
-        LimitedBy::NotDetermined if run.summary().queueing_odds().conclusion() == Queueing::Independent => {
+        LimitedBy::NotDetermined if limits::queueing_odds(run.summary()).conclusion() == Queueing::Independent => {
             "operations did not wait for each other at the target, and this host has no core left to serve more at once"
                 .into()
         }
@@ -104,14 +105,14 @@ fn reached(run: &SavedRun) -> Option<String> {
 
 fn because_of_the_target(run: &SavedRun) -> String {
     let (summary, tally) = (run.summary(), &run.summary().stats.measured);
-    let missing = summary.not_carried();
+    let missing = limits::not_sustained(summary);
     match (run.begin.model.is_open(), reached(run)) {
-        (true, _) if !summary.misses() => failures(run),
-        (false, _) if summary.fails(&run.begin.model) => failures(run),
+        (true, _) if !limits::misses_offered_rate(summary) => failures(run),
+        (false, _) if limits::has_many_failures(summary, &run.begin.model) => failures(run),
         (true, Some(reached)) => {
             format!("{reached} and {} never started; the target answers slower than asked", were(tally.dropped))
         }
-        (true, None) => match summary.growth() {
+        (true, None) => match limits::growth(summary) {
             Some(growth) if growth.response > 0.0 => format!(
                 "response times grew by {} over the run, and {} of {} offered had piled up at its end",
                 seconds(growth.response),
@@ -130,7 +131,7 @@ fn because_of_the_target(run: &SavedRun) -> String {
 }
 
 fn because_of_the_link(run: &SavedRun) -> String {
-    let paths = &run.summary().evidence.paths;
+    let paths = &run.summary().evidence.network_paths;
     match paths.round_trips() {
         Some((loaded, free)) if loaded > 2.0 * free => format!(
             "data waits on its way between client and target: round trips of {} under this load, {} without",
@@ -406,7 +407,7 @@ pub fn notes(run: &SavedRun) -> Vec<Note> {
     notes.extend(when(silent > 0, Note::Silent { seconds: silent }));
     let tally = &run.summary().stats.measured;
     let fails = tally.failed > 0 && tally.ok > 0;
-    let failing = if fails { run.summary().failing_share(&run.begin.model) } else { 0.0 };
+    let failing = if fails { limits::failing_share(run.summary(), &run.begin.model) } else { 0.0 };
     notes.extend(when(failing >= FAILING_SHARE_MIN, Note::Failing { share: failing }));
     let unsaid = frozen >= FROZEN_SECONDS_MIN && limited_by(run) != LimitedBy::SharedHost;
     notes.extend(when(unsaid, Note::Frozen { seconds: frozen }));

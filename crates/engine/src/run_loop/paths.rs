@@ -38,7 +38,7 @@ impl<N: Network> RunLoop<'_, N> {
         let step = self.connections.sockets().div_ceil(LOOKS_MAX).max(1);
         let opened = self.connections.iter().filter(|(_, connection)| connection.state != State::Opening);
         let sockets = opened.filter_map(|(_, connection)| Some((&connection.address, connection.transport.socket()?)));
-        let paths = &mut self.recorder.current_mut().evidence.paths;
+        let paths = &mut self.recorder.current_mut().evidence.network_paths;
         for (address, socket) in sockets.step_by(step) {
             if let Some(sample) = net.path(socket) {
                 paths.add(&self.path_watch.compared(address, sample));

@@ -8,6 +8,7 @@ use crate::failure::{Exit, Failure};
 use crate::load::{count, span};
 use crate::saved::{self, OutputFormat};
 use engine::plan::{Plan, StopAfter, Targets};
+use measure::limits;
 use measure::LimitedBy;
 use report::escape::escape;
 use report::redirect_cost::{PairedList, RunPair};
@@ -207,7 +208,7 @@ fn measured(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
 
 /// Prints a limit other than the target, which would distort the comparison.
 fn remark(saved: &SavedRun, way: Way) {
-    let limited_by = saved.summary.limited_by(&saved.begin.model);
+    let limited_by = limits::limited_by(&saved.summary, &saved.begin.model);
     if limited_by.is_client() || matches!(limited_by, LimitedBy::Unknown | LimitedBy::NotDetermined) {
         console::eprintln(&format!("  {}: limited by: {limited_by}", way.name()));
     }

@@ -3,6 +3,7 @@
 use super::page::Page;
 use crate::number::{bytes, count, four_digits, plural, seconds, share, time};
 use crate::standing;
+use measure::limits;
 use measure::values::sum;
 use store::SavedRun;
 
@@ -54,7 +55,7 @@ fn effects(page: &mut Page, run: &SavedRun) {
         let ended = plural(tally.completed(), "operation");
         page.item("affected", &format!("{} of {ended}, by stalls of this client", count(affected)));
     }
-    let missed = summary.missed_by_client(&run.begin.model);
+    let missed = limits::missed_by_client(summary, &run.begin.model);
     if missed > 0 {
         let missed = plural(missed, "operation");
         page.item("missed", &format!("{missed} were due in the window and not started by this client"));

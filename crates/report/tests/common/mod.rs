@@ -359,7 +359,7 @@ pub fn link_full() -> SavedRun {
     let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(10)));
     let mut intervals = loaded(simulate(timeline, Pacing::Immediate, &ops, &[], &PLAIN), CALM);
     let waiting = PathSample { round_trip: 80 * MS, shortest: MS / 10, ..PathSample::default() };
-    intervals.iter_mut().for_each(|interval| interval.evidence.paths.add(&waiting));
+    intervals.iter_mut().for_each(|interval| interval.evidence.network_paths.add(&waiting));
     SavedRun::of(begin, &intervals, Some(ended(EndReason::Completed, 10 * SECOND)))
 }
 

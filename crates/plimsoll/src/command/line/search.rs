@@ -9,6 +9,7 @@ use crate::load;
 use crate::progress;
 use crate::saved;
 use engine::plan::Plan;
+use measure::limits;
 use measure::result::Reason;
 use measure::result::load_line::{Found, Outcome};
 use measure::units::{Rate, format_span};
@@ -208,7 +209,7 @@ fn outcome(evidence: LevelEvidence, saved: &SavedRun) -> Outcome {
         Some(EndReason::Aborted { condition }) => Some(condition.as_str()),
         _ => None,
     };
-    let limited_by = summary.limited_by(&saved.begin.model);
+    let limited_by = limits::limited_by(summary, &saved.begin.model);
     let client = limited_by.is_client().then(|| limited_by.to_string());
     let unusable = result.reasons.iter().find(|reason| reason.word() == ResultWord::Unusable);
     let unusable = unusable.map(|reason| (reason, report::result::text(reason)));
@@ -225,7 +226,7 @@ fn outcome(evidence: LevelEvidence, saved: &SavedRun) -> Outcome {
         target_fault: fault.as_deref(),
         client_limit: client.as_deref(),
         unusable,
-        client_delays: summary.client_part().reads_late()
+        client_delays: limits::ClientImpact::of(summary).reads_late()
             || summary.client_stood_still()
             || limited_by == LimitedBy::ClientResources,
         any_ended: summary.stats.measured.completed() > 0,

@@ -3,12 +3,11 @@
 //! The first operations meet an empty target. In a closed run, the last ones end while no new ones start. In between,
 //! the number of operations in flight is constant, and so is everything that follows from it.
 
-use crate::evidence::Sort;
-use crate::sample::OpSample;
 use crate::sample::outcome::OpOutcome;
+use crate::sample::{OpKind, OpSample};
 use crate::time::Instant;
 use crate::time::Timeline;
-use crate::values::bounded;
+use crate::values::{add, bounded};
 use serde::{Deserialize, Serialize};
 
 /// Most operations that a thread keeps for each edge.
@@ -23,9 +22,18 @@ pub struct EdgeOp {
     pub sent: Instant,
     /// Instant at which it ended.
     pub end: Instant,
-    /// Operations that it is compared with.
+    /// Class of operations that it is compared with.
     #[serde(flatten)]
-    pub sort: Sort,
+    pub class: OperationClass,
+}
+
+/// Class of operations with similar service times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationClass {
+    /// Kind of the operations.
+    pub kind: OpKind,
+    /// Index of their size class.
+    pub size: u8,
 }
 
 /// Operations at both edges of a run.
@@ -67,16 +75,17 @@ impl Edges {
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
+        let Self { opening, closing, closed_at, lost, opening_paused, closing_paused } = other;
         let space = |list: &Vec<EdgeOp>| OF_AN_EDGE.saturating_sub(list.len());
-        let opening = space(&self.opening);
-        self.opening.extend(other.opening.iter().take(opening));
-        let closing = space(&self.closing);
-        self.closing.extend(other.closing.iter().take(closing));
-        let left_out = other.closing.len().saturating_sub(closing) as u64;
-        self.lost = self.lost.saturating_add(other.lost).saturating_add(left_out);
-        self.opening_paused |= other.opening_paused;
-        self.closing_paused = self.closing_paused.saturating_add(other.closing_paused);
-        self.closed_at = match (self.closed_at, other.closed_at) {
+        let opening_space = space(&self.opening);
+        self.opening.extend(opening.iter().take(opening_space));
+        let closing_space = space(&self.closing);
+        self.closing.extend(closing.iter().take(closing_space));
+        add(&mut self.lost, *lost);
+        add(&mut self.lost, closing.len().saturating_sub(closing_space) as u64);
+        self.opening_paused |= opening_paused;
+        add(&mut self.closing_paused, *closing_paused);
+        self.closed_at = match (self.closed_at, *closed_at) {
             (Some(mine), Some(theirs)) => Some(mine.max(theirs)),
             (mine, theirs) => mine.or(theirs),
         };
@@ -152,5 +161,5 @@ impl EdgeWatch {
 
 fn edge_op(sample: &OpSample, size: u8) -> Option<EdgeOp> {
     let sent = sample.sent.filter(|_| sample.outcome == OpOutcome::Ok)?;
-    Some(EdgeOp { sent, end: sample.end, sort: Sort { kind: sample.kind, size } })
+    Some(EdgeOp { sent, end: sample.end, class: OperationClass { kind: sample.kind, size } })
 }

@@ -4,6 +4,7 @@
 //! program. If that time grows far beyond the shortest one, data waits on the way. The peer may delay an
 //! acknowledgement by itself, on Linux by 40 ms, so differences below `QUEUED_MIN` are ignored.
 
+use crate::values::add;
 use serde::{Deserialize, Serialize};
 
 /// Excess of the round-trip time over the shortest one from which data waits on the way, in nanoseconds, …
@@ -38,7 +39,7 @@ impl PathSample {
 
 /// Sums over samples of connections, taken once per interval and at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Paths {
+pub struct NetworkPaths {
     /// Samples taken, several of each connection.
     pub sampled: u64,
     /// Samples in which data waited on the way or was lost.
@@ -49,7 +50,7 @@ pub struct Paths {
     pub shortest_nanos: u64,
 }
 
-impl Paths {
+impl NetworkPaths {
     /// Returns whether there are no samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -61,8 +62,8 @@ impl Paths {
         self.sampled += 1;
         if sample.is_full() {
             self.full += 1;
-            self.round_trip_nanos = self.round_trip_nanos.saturating_add(sample.round_trip);
-            self.shortest_nanos = self.shortest_nanos.saturating_add(sample.shortest.min(sample.round_trip));
+            add(&mut self.round_trip_nanos, sample.round_trip);
+            add(&mut self.shortest_nanos, sample.shortest.min(sample.round_trip));
         }
     }
 
@@ -81,10 +82,11 @@ impl Paths {
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.sampled = self.sampled.saturating_add(other.sampled);
-        self.full = self.full.saturating_add(other.full);
-        self.round_trip_nanos = self.round_trip_nanos.saturating_add(other.round_trip_nanos);
-        self.shortest_nanos = self.shortest_nanos.saturating_add(other.shortest_nanos);
+        let Self { sampled, full, round_trip_nanos, shortest_nanos } = *other;
+        add(&mut self.sampled, sampled);
+        add(&mut self.full, full);
+        add(&mut self.round_trip_nanos, round_trip_nanos);
+        add(&mut self.shortest_nanos, shortest_nanos);
     }
 }
 
@@ -106,7 +108,7 @@ mod tests {
 
     #[test]
     fn most_samples_decide() {
-        let mut paths = Paths::default();
+        let mut paths = NetworkPaths::default();
         assert!(!paths.are_full() && paths.round_trips().is_none());
         paths.add(&PathSample { round_trip: 80 * MS, ..PathSample::default() });
         assert!(paths.are_full());

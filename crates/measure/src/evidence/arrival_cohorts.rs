@@ -5,7 +5,7 @@
 
 use crate::sample::OpSample;
 use crate::time::Timeline;
-use crate::values::bounded;
+use crate::values::{add, bounded};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Shortest time span of a cohort, in nanoseconds: short enough for runs of a second.
@@ -19,7 +19,7 @@ const COHORTS_MAX: usize = 2176;
 
 /// Measured operations that were due within one time span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cohort {
+pub struct ArrivalCohort {
     /// Index of the span, counted from the start of the window.
     pub index: u32,
     /// Operations that were due.
@@ -32,10 +32,10 @@ pub struct Cohort {
     pub late_nanos: u64,
     /// Operations that ended within the span, whenever they were due.
     #[serde(default)]
-    pub left: u64,
+    pub departed: u64,
 }
 
-impl Cohort {
+impl ArrivalCohort {
     /// Returns the index of the span that contains a time since the start of the window.
     fn index_of(nanos: u64) -> u32 {
         let spans = nanos / SPAN;
@@ -53,21 +53,21 @@ impl Cohort {
     }
 }
 
-/// Cohorts of a run, by ascending index.
+/// ArrivalCohorts of a run, by ascending index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Cohorts(Vec<Cohort>);
+pub struct ArrivalCohorts(Vec<ArrivalCohort>);
 
-impl<'de> Deserialize<'de> for Cohorts {
+impl<'de> Deserialize<'de> for ArrivalCohorts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let read: Vec<Cohort> = bounded::list::<_, _, COHORTS_MAX>(deserializer)?;
+        let read: Vec<ArrivalCohort> = bounded::list::<_, _, COHORTS_MAX>(deserializer)?;
         let mut cohorts = Self::default();
         read.iter().for_each(|cohort| cohorts.add(cohort));
         Ok(cohorts)
     }
 }
 
-impl Cohorts {
+impl ArrivalCohorts {
     /// Returns whether there are no cohorts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -76,22 +76,22 @@ impl Cohorts {
 
     /// Returns all cohorts.
     #[must_use]
-    pub fn all(&self) -> &[Cohort] {
+    pub fn all(&self) -> &[ArrivalCohort] {
         &self.0
     }
 
     /// Returns the cohort of a time since the start of the window, and creates it on first use.
     #[inline]
-    pub(crate) fn at(&mut self, nanos: u64) -> &mut Cohort {
-        self.numbered(Cohort::index_of(nanos).min(COHORTS_MAX as u32 - 1))
+    pub(crate) fn at(&mut self, nanos: u64) -> &mut ArrivalCohort {
+        self.numbered(ArrivalCohort::index_of(nanos).min(COHORTS_MAX as u32 - 1))
     }
 
     #[inline]
-    fn numbered(&mut self, index: u32) -> &mut Cohort {
+    fn numbered(&mut self, index: u32) -> &mut ArrivalCohort {
         let place = match self.0.last() {
             Some(last) if last.index == index => self.0.len() - 1,
             _ => self.0.binary_search_by_key(&index, |cohort| cohort.index).unwrap_or_else(|place| {
-                self.0.insert(place, Cohort { index, ..Cohort::default() });
+                self.0.insert(place, ArrivalCohort { index, ..ArrivalCohort::default() });
                 place
             }),
         };
@@ -102,25 +102,28 @@ impl Cohorts {
     pub(crate) fn ended(&mut self, timeline: &Timeline, sample: &OpSample) {
         let cohort = self.at(sample.intended.nanos_since(timeline.window_start()));
         cohort.ended += 1;
-        cohort.response_nanos = cohort.response_nanos.saturating_add(sample.response_nanos());
-        cohort.late_nanos = cohort.late_nanos.saturating_add(sample.lateness_nanos());
-        self.at(sample.end.nanos_since(timeline.window_start())).left += 1;
+        add(&mut cohort.response_nanos, sample.response_nanos());
+        add(&mut cohort.late_nanos, sample.lateness_nanos());
+        self.at(sample.end.nanos_since(timeline.window_start())).departed += 1;
     }
 
-    fn add(&mut self, other: &Cohort) {
-        if other.index as usize >= COHORTS_MAX {
+    /// Adds a cohort, unless its index is damaged.
+    fn add(&mut self, other: &ArrivalCohort) {
+        let ArrivalCohort { index, scheduled, ended, response_nanos, late_nanos, departed } = *other;
+        if index as usize >= COHORTS_MAX {
             return;
         }
-        let mine = self.numbered(other.index);
-        mine.scheduled = mine.scheduled.saturating_add(other.scheduled);
-        mine.ended = mine.ended.saturating_add(other.ended);
-        mine.response_nanos = mine.response_nanos.saturating_add(other.response_nanos);
-        mine.late_nanos = mine.late_nanos.saturating_add(other.late_nanos);
-        mine.left = mine.left.saturating_add(other.left);
+        let mine = self.numbered(index);
+        add(&mut mine.scheduled, scheduled);
+        add(&mut mine.ended, ended);
+        add(&mut mine.response_nanos, response_nanos);
+        add(&mut mine.late_nanos, late_nanos);
+        add(&mut mine.departed, departed);
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        other.0.iter().for_each(|cohort| self.add(cohort));
+        let Self(cohorts) = other;
+        cohorts.iter().for_each(|cohort| self.add(cohort));
     }
 }
 
@@ -134,15 +137,15 @@ mod tests {
         for step in 0..2_000_000_u64 {
             // Up to 11 days.
             let nanos = step * step * 250 * 1000;
-            let index = Cohort::index_of(nanos);
-            let middle = Cohort { index, ..Cohort::default() }.middle();
+            let index = ArrivalCohort::index_of(nanos);
+            let middle = ArrivalCohort { index, ..ArrivalCohort::default() }.middle();
             assert!(index >= before.0 && middle >= before.1, "{nanos}");
             let off = (middle - nanos as f64 / 1e9).abs();
             assert!(off <= (0.025 + nanos as f64 / 1e9 / 128.0) * 1.000_001, "{nanos}: {middle}");
             before = (index, middle);
         }
         assert!((before.0 as usize) < COHORTS_MAX, "{}", before.0);
-        assert!((Cohort::index_of(u64::MAX) as usize) < COHORTS_MAX);
+        assert!((ArrivalCohort::index_of(u64::MAX) as usize) < COHORTS_MAX);
     }
 
     #[test]
@@ -150,7 +153,7 @@ mod tests {
         let text = r#"[{"index":4000000000,"scheduled":1,"ended":0,"response_nanos":0,"late_nanos":0},
             {"index":7,"scheduled":2,"ended":1,"response_nanos":5,"late_nanos":0},
             {"index":7,"scheduled":18446744073709551615,"ended":0,"response_nanos":0,"late_nanos":0}]"#;
-        let cohorts: Cohorts = serde_json::from_str(text).unwrap();
+        let cohorts: ArrivalCohorts = serde_json::from_str(text).unwrap();
         assert_eq!(cohorts.all().len(), 1);
         assert_eq!(cohorts.all()[0].scheduled, u64::MAX);
     }

@@ -8,12 +8,12 @@
 
 use crate::sample::OpSample;
 use crate::time::Instant;
-use crate::values::Distribution;
+use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
 /// Marked operations, and how many others they overtook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct Overtaking {
     /// Marked operations that ended.
     pub marked: u64,
     /// Operations of the same thread that were in flight when the marked ones started.
@@ -22,7 +22,7 @@ pub struct Order {
     pub overtaken: u64,
 }
 
-impl Order {
+impl Overtaking {
     /// Returns whether no operation was marked.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -30,15 +30,16 @@ impl Order {
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.marked = self.marked.saturating_add(other.marked);
-        self.ahead = self.ahead.saturating_add(other.ahead);
-        self.overtaken = self.overtaken.saturating_add(other.overtaken);
+        let Self { marked, ahead, overtaken } = *other;
+        add(&mut self.marked, marked);
+        add(&mut self.ahead, ahead);
+        add(&mut self.overtaken, overtaken);
     }
 }
 
 /// Marked operation of one thread.
 #[derive(Debug, Default)]
-pub(super) struct Tag {
+pub(super) struct OvertakingWatch {
     marked: Option<Marked>,
     last_start: Option<Instant>,
 }
@@ -50,7 +51,7 @@ struct Marked {
     ended: u64,
 }
 
-impl Tag {
+impl OvertakingWatch {
     /// Considers an operation that starts for marking. The instant of its start identifies it, so no other operation
     /// may start at the same instant.
     #[inline]
@@ -63,17 +64,17 @@ impl Tag {
         }
     }
 
-    /// An operation ended. One that was in flight while the target paused is not counted.
+    /// Notes the end of an operation. A marked operation that was in flight while the target paused does not count.
     #[inline]
-    pub fn ended(&mut self, order: &mut Order, sample: &OpSample, paused: bool) {
+    pub fn ended(&mut self, overtaking: &mut Overtaking, sample: &OpSample, paused: bool) {
         let Some(marked) = &mut self.marked else { return };
         if sample.started < marked.at {
             marked.ended += 1;
         } else if sample.started == marked.at {
             if !paused {
-                order.marked += 1;
-                order.ahead += marked.ahead;
-                order.overtaken += marked.ahead.saturating_sub(marked.ended);
+                overtaking.marked += 1;
+                overtaking.ahead += marked.ahead;
+                overtaking.overtaken += marked.ahead.saturating_sub(marked.ended);
             }
             self.marked = None;
         }

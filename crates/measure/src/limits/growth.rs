@@ -8,7 +8,7 @@
 //! while the load ends, so their times do not grow. Then far fewer operations end than are due, both in the third and
 //! in the last quarter of the time.
 
-use crate::evidence::Cohorts;
+use crate::evidence::ArrivalCohorts;
 
 /// Numbers of groups of cohorts that are compared, and fewest groups. Many groups show growth early. If operations
 /// differ much from each other, fewer and larger groups show it better.
@@ -22,8 +22,8 @@ const CERTAIN: f64 = 3.1;
 const CERTAIN_BY_FEW: f64 = 12.0;
 /// A target that keeps up ends about as many operations as are due: at least this share of them, or fewer by at most so
 /// many standard errors of random arrivals.
-const LEFT_SHARE: f64 = 0.85;
-const LEFT_ERRORS: f64 = 4.0;
+const DEPARTED_SHARE: f64 = 0.85;
+const DEPARTED_ERRORS: f64 = 4.0;
 
 /// Growth of response times over the window of an open run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -40,21 +40,21 @@ pub struct Growth {
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     due: f64,
-    left: f64,
+    departed: f64,
 }
 
 impl Flow {
-    fn within(cohorts: &Cohorts, from: f64, until: f64) -> Self {
+    fn within(cohorts: &ArrivalCohorts, from: f64, until: f64) -> Self {
         let inside = cohorts.all().iter().filter(|cohort| (from..until).contains(&cohort.middle()));
         inside.fold(Self::default(), |sum, cohort| Self {
             due: sum.due + cohort.scheduled as f64,
-            left: sum.left + cohort.left as f64,
+            departed: sum.departed + cohort.departed as f64,
         })
     }
 
     fn falls_behind(&self) -> bool {
-        let behind = self.due - self.left;
-        self.left < LEFT_SHARE * self.due && behind > LEFT_ERRORS * self.due.sqrt()
+        let behind = self.due - self.departed;
+        self.departed < DEPARTED_SHARE * self.due && behind > DEPARTED_ERRORS * self.due.sqrt()
     }
 }
 
@@ -69,13 +69,13 @@ struct Group {
 impl Growth {
     /// Returns the growth over a schedule of `seconds`; `None` if response times do not certainly grow.
     #[must_use]
-    pub fn of(cohorts: &Cohorts, seconds: f64) -> Option<Self> {
+    pub fn of(cohorts: &ArrivalCohorts, seconds: f64) -> Option<Self> {
         let groups = GROUPS.into_iter().find_map(|most| Self::of_groups(cohorts, seconds, most));
         groups.or_else(|| Self::of_departures(cohorts, seconds))
     }
 
     /// Estimates the growth from how many operations end while others are due.
-    fn of_departures(cohorts: &Cohorts, seconds: f64) -> Option<Self> {
+    fn of_departures(cohorts: &ArrivalCohorts, seconds: f64) -> Option<Self> {
         let quarter = seconds / 4.0;
         let flows = [2.0, 3.0].map(|begun| Flow::within(cohorts, begun * quarter, (begun + 1.0) * quarter));
         let groups = groups(cohorts, GROUPS[0]);
@@ -86,18 +86,18 @@ impl Growth {
         }
         let all = Flow::within(cohorts, 0.0, seconds);
         // Runs that were saved by earlier versions do not contain when operations ended.
-        if all.left == 0.0 {
+        if all.departed == 0.0 {
             return None;
         }
         let in_flight = all.due * first.response / seconds;
         Some(Self {
             response: (last.response - first.response).max(0.0),
             lateness: (last.lateness - first.lateness).max(0.0),
-            piled_up: (all.due - all.left - in_flight).max(0.0) as u64,
+            piled_up: (all.due - all.departed - in_flight).max(0.0) as u64,
         })
     }
 
-    fn of_groups(cohorts: &Cohorts, seconds: f64, most: usize) -> Option<Self> {
+    fn of_groups(cohorts: &ArrivalCohorts, seconds: f64, most: usize) -> Option<Self> {
         let groups = groups(cohorts, most);
         let (first, last) = (groups.first()?, groups.last()?);
         if groups.len() < GROUPS_MIN || last.time <= first.time {
@@ -124,7 +124,7 @@ impl Growth {
 }
 
 /// Returns groups of equal length in time, of cohorts of which most operations have ended.
-fn groups(cohorts: &Cohorts, most: usize) -> Vec<Group> {
+fn groups(cohorts: &ArrivalCohorts, most: usize) -> Vec<Group> {
     let ended: Vec<_> = cohorts.all().iter().filter(|c| c.ended > 0 && c.ended >= c.scheduled / 2).collect();
     let (Some(first), Some(last)) = (ended.first(), ended.last()) else { return Vec::new() };
     let operations = ended.iter().fold(0_u64, |sum, cohort| sum.saturating_add(cohort.ended));
@@ -158,15 +158,15 @@ mod tests {
 
     /// Returns one operation per millisecond, with the response time in seconds as a function of the time at which it
     /// is due.
-    fn cohorts(seconds: u64, response: impl Fn(f64) -> f64) -> Cohorts {
-        let mut cohorts = Cohorts::default();
+    fn cohorts(seconds: u64, response: impl Fn(f64) -> f64) -> ArrivalCohorts {
+        let mut cohorts = ArrivalCohorts::default();
         for millisecond in 0..seconds * 1000 {
             let nanos = (response(millisecond as f64 / 1e3) * 1e9) as u64;
             let cohort = cohorts.at(millisecond * 1_000_000);
             cohort.scheduled += 1;
             cohort.ended += 1;
             cohort.response_nanos += nanos;
-            cohorts.at(millisecond * 1_000_000 + nanos).left += 1;
+            cohorts.at(millisecond * 1_000_000 + nanos).departed += 1;
         }
         cohorts
     }
@@ -185,14 +185,14 @@ mod tests {
     /// together.
     #[test]
     fn shared_capacity_lets_operations_pile_up_without_growing_times() {
-        let mut cohorts = Cohorts::default();
+        let mut cohorts = ArrivalCohorts::default();
         for number in 0..400_u64 {
             let due = number * 10_000_000;
             let response = (4.0 - 3.0 * (-(number as f64) / 60.0).exp()) * 1e9;
             let cohort = cohorts.at(due);
             (cohort.scheduled, cohort.ended) = (cohort.scheduled + 1, cohort.ended + 1);
             cohort.response_nanos += response as u64;
-            cohorts.at(due + response as u64).left += 1;
+            cohorts.at(due + response as u64).departed += 1;
         }
         let growth = Growth::of_departures(&cohorts, 4.0).unwrap();
         assert!((150..400).contains(&growth.piled_up) && growth.response > 1.0, "{growth:?}");
@@ -227,6 +227,6 @@ mod tests {
         assert_eq!(Growth::of(&cohorts(10, stalls), 10.0), None, "it recovers");
         let degrades = |time: f64| if time < 5.0 { 0.01 } else { 0.3 };
         assert_eq!(Growth::of(&cohorts(10, degrades), 10.0), None, "it still keeps up, with more in flight");
-        assert_eq!(Growth::of(&Cohorts::default(), 1.0), None);
+        assert_eq!(Growth::of(&ArrivalCohorts::default(), 1.0), None);
     }
 }
