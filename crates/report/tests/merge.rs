@@ -4,8 +4,8 @@
 mod common;
 
 use common::{Op, SECOND, Texts, begin, ended, simulate};
-use measure::summary::common_time::{CommonTime, RunTimes, Span};
 use measure::recorder::Pacing;
+use measure::summary::common_time::{CommonTime, RunTimes, Span};
 use measure::{Instant, Interval, Model, ResultWord, Stage, Timeline};
 use proptest::prelude::*;
 use report::json;
