@@ -1,5 +1,6 @@
 //! Notes: what a reader must know next to the numbers of a run.
 
+use crate::label::OTHER;
 use crate::limit;
 use crate::number::{count, plural, seconds, share};
 use crate::result::{is_whole, whole_seconds};
@@ -8,9 +9,6 @@ use measure::stats::Dimension;
 use measure::stats::label::VALUES_OF_A_THREAD;
 use measure::{Label, LimitedBy, Stage};
 use store::{Point, SavedRun};
-
-/// Label of the row for values that have no row of their own.
-pub const OTHER: &str = "(other)";
 
 /// Median response time up to which every second should see responses, in nanoseconds: a tenth of a second.
 const QUICK_NANOS_MAX: u64 = 100_000_000;
@@ -196,7 +194,7 @@ pub fn of(run: &SavedRun) -> Vec<Note> {
     let silent = silent_seconds(run);
     notes.extend(when(silent > 0, Note::Silent { seconds: silent }));
     notes.extend(failing(run));
-    let stopped = limit::stopped_seconds(&run.summary().limits);
+    let stopped = run.summary().limits.stopped();
     let is_limit = limit::limited_by(run) == LimitedBy::SharedHost;
     notes.extend(when(stopped >= STOPPED_SECONDS_MIN && !is_limit, Note::ClientStopped { seconds: stopped }));
     notes.extend(when(run.torn_bytes > 0, Note::IncompleteRecord { bytes: run.torn_bytes }));

@@ -56,7 +56,7 @@ impl Overview {
     /// Returns the sentences between the first line and the notes.
     pub fn sentences(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self.further_reasons.iter().map(|reason| format!("also: {reason}")).collect();
-        sentences.extend([self.limit.to_string(), self.accounting.clone()]);
+        sentences.extend([limit::text(&self.limit), self.accounting.clone()]);
         if self.stopped_early {
             sentences.push("stopped early: the results of its objectives were certain".into());
         }

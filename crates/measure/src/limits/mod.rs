@@ -3,6 +3,10 @@
 //! A limit is named for its effect: the part of the missing operations, or of the time, that it explains
 //! (docs/measurement.md). Where a run leaves two explanations, none is named.
 
+mod reason;
+
+pub use reason::{HostFailures, InFlightLimit, Limit, LimitReason, ProbedRate};
+
 use crate::evidence::queueing::{Load, Odds, Queueing};
 use crate::evidence::{Growth, Sort, order};
 use crate::sample::outcome::AttemptClass;

@@ -132,6 +132,12 @@ impl ClientLimits {
     pub fn share(&self, seconds: f64) -> f64 {
         if self.seconds > 0.0 { seconds / self.seconds } else { 0.0 }
     }
+
+    /// Returns the seconds for which this client was stopped by something other than its CPU quota.
+    #[must_use]
+    pub fn stopped(&self) -> f64 {
+        (self.frozen - self.throttled).max(0.0)
+    }
 }
 
 /// Returns whether operations of an open run started later than allowed.

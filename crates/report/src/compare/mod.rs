@@ -13,9 +13,9 @@ mod usable;
 pub use conclusion::ConclusionName;
 pub(crate) use conclusion::finite;
 pub use differences::{all_differences, load_differences, run_differences, shared_caveats, unusable_each};
-pub use metric::{Metric, counts};
+pub use metric::Metric;
 pub(crate) use usable::no_success;
-pub use usable::{cut_off, is_usable, nothing_succeeded};
+pub use usable::{counts, cut_off, is_usable, nothing_succeeded};
 
 use measure::statistics::difference::{Compared, Concluded, Conclusion, Difference, conclude_all, conclude_together};
 use measure::statistics::shares::{self, Share, Units};
