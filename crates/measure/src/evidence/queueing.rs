@@ -182,18 +182,20 @@ impl Laws {
         ops.sort_by_key(|(op, _)| op.end);
         let all = ops.len() as f64;
         // Time at the speed that each operation had when all were in flight.
-        let (mut odds, mut shared, mut before, mut left) = (0.0, 0.0, closed_at, all);
-        for (place, (op, law)) in ops.iter().enumerate() {
-            let step = nanos(before, op.end);
-            // What ends together was served together.
-            if step > TOGETHER * law.mean {
-                left = all - place as f64;
-                shared += step * all / left;
-                before = op.end;
-            }
-            let age = nanos(op.sent, closed_at.max(op.sent));
-            let term = law.density(age + shared) + (all / left).ln() - law.density(age + nanos(closed_at, op.end));
-            odds += term.clamp(-TERM_MAX, TERM_MAX);
+        let (mut odds, mut shared, mut before, mut left) = (0.0, 0.0, closed_at, ops.as_slice());
+        while let Some((first, law)) = left.first() {
+            shared += nanos(before, first.end) * all / left.len() as f64;
+            before = first.end;
+            let together = left.partition_point(|(op, _)| nanos(before, op.end) <= TOGETHER * law.mean).max(1);
+            let speedup = (all / left.len() as f64).ln();
+            let term = |(op, law): &(&EdgeOp, &Law)| {
+                let age = nanos(op.sent, closed_at.max(op.sent));
+                let term = law.density(age + shared) + speedup - law.density(age + nanos(closed_at, op.end));
+                term.clamp(-TERM_MAX, TERM_MAX)
+            };
+            // What ends together was served together, in one piece or in one burst: it is seen once.
+            odds += left[..together].iter().map(term).sum::<f64>() / together as f64;
+            left = &left[together..];
         }
         odds
     }
