@@ -1,4 +1,4 @@
-//! Stand-ins response as the real systems were seen to response, in every row of `tests/observed/*.toml`.
+//! Stand-ins respond like the real systems did, in every row of `tests/recorded/*.toml`.
 
 mod common;
 
@@ -28,7 +28,7 @@ struct Row {
     request: String,
     #[serde(default = "http11")]
     version: String,
-    /// Whether a session is opened first, whose cookies are sent.
+    /// Whether to open a session first and send its cookies.
     #[serde(default)]
     session: bool,
     #[serde(default)]
@@ -59,26 +59,26 @@ fn http11() -> String {
     "1.1".to_owned()
 }
 
-/// What comes behind the response.
+/// What follows the response.
 #[derive(Deserialize, Default, PartialEq, Eq, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
 enum Then {
-    /// It does not matter.
+    /// Anything may follow.
     #[default]
     Any,
-    /// The connection goes on.
+    /// The connection stays open.
     Open,
-    /// The server closes, and that is the end of the body.
+    /// The server closes, which ends the body.
     Closed,
     /// The server closes before the end of the body.
     Cut,
 }
 
-/// A response as far as it came.
+/// A response, as far as it arrived.
 struct Seen {
     head: String,
     body: Vec<u8>,
-    /// All bytes behind the head.
+    /// All bytes after the head.
     rest: Vec<u8>,
 }
 
@@ -91,7 +91,7 @@ impl Seen {
     }
 }
 
-/// Reads bytes until `enough` says so of them; false when the server closed before.
+/// Reads bytes until `enough` accepts them. Returns false if the server closed before that.
 fn read_until(stream: &mut TcpStream, bytes: &mut Vec<u8>, enough: impl Fn(&[u8]) -> bool) -> bool {
     let mut buffer = [0; 64 * 1024];
     while !enough(bytes) {
@@ -149,7 +149,7 @@ fn exchange(address: SocketAddr, row: &Row, lines: &str, names: &dyn Fn(&str) ->
     seen
 }
 
-/// What is wrong with the response to a row.
+/// Returns the differences between a row and its response.
 fn judge(row: &Row, seen: &Seen, names: &dyn Fn(&str) -> String) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut must = |what: &str, found: String, wanted: String| {
@@ -206,7 +206,7 @@ fn check(text: &str, stand_in: impl Fn(&Row) -> StandIn, names: &dyn Fn(&str) ->
     assert!(wrong.is_empty(), "{system} {version} of {date}, {} rows:\n{}", row.len(), wrong.join("\n"));
 }
 
-/// The lines of a session of Filestash.
+/// Returns the header lines of a Filestash session.
 fn session(address: SocketAddr) -> String {
     let mut client = common::Client::connect(address);
     let body = r#"{"type":"blackhole"}"#;
@@ -217,9 +217,9 @@ fn session(address: SocketAddr) -> String {
 }
 
 #[test]
-fn filestash_answers_as_it_was_seen_to() {
+fn filestash_stand_in_matches_the_recording() {
     let stand_in = |_: &Row| StandIn::Filestash(Filestash::default());
-    check(include_str!("observed/filestash.toml"), stand_in, &str::to_owned);
+    check(include_str!("recorded/filestash.toml"), stand_in, &str::to_owned);
 }
 
 fn gateway(text: &str, gateway: Gateway) {
@@ -234,11 +234,11 @@ fn gateway(text: &str, gateway: Gateway) {
 }
 
 #[test]
-fn frisbii_answers_as_it_was_seen_to() {
-    gateway(include_str!("observed/frisbii.toml"), Gateway::Frisbii);
+fn frisbii_stand_in_matches_the_recording() {
+    gateway(include_str!("recorded/frisbii.toml"), Gateway::Frisbii);
 }
 
 #[test]
-fn kubo_answers_as_it_was_seen_to() {
-    gateway(include_str!("observed/kubo.toml"), Gateway::Kubo);
+fn kubo_stand_in_matches_the_recording() {
+    gateway(include_str!("recorded/kubo.toml"), Gateway::Kubo);
 }
