@@ -246,7 +246,11 @@ fn uploads_that_fill_a_thread_are_limited_by_its_cpu() {
         let summary = summary(&plan, &intervals);
         assert!(summary.stats.measured.ok > 100, "{:?}", summary.stats.measured);
         let (busy, unread) = (summary.limits.mean_busy(), intervals[0].client.unread);
-        assert_eq!(limits::limited_by(&summary, &plan.load.model()), LimitedBy::ClientCpu, "{slots} slots: {busy}, {unread}");
+        assert_eq!(
+            limits::limited_by(&summary, &plan.load.model()),
+            LimitedBy::ClientCpu,
+            "{slots} slots: {busy}, {unread}"
+        );
     }
 }
 

@@ -35,7 +35,7 @@ pub struct Evidence {
     /// First operations, and in the closed model the last ones.
     #[serde(default, skip_serializing_if = "Edges::is_empty")]
     pub edges: Edges,
-    /// How often operations overtook each other; closed model.
+    /// Overtaking among operations in flight; closed model.
     #[serde(default, skip_serializing_if = "Overtaking::is_empty")]
     pub overtaking: Overtaking,
     /// Service times of measured operations that were in flight while the target paused; closed model. [`Self::overtaking`] leaves

@@ -1,4 +1,4 @@
-//! How often operations in flight overtake each other.
+//! Counts of operations in flight that overtake each other.
 //!
 //! The recorder marks one operation at a time when it starts. Operations that were in flight at that time and are still
 //! in flight when the marked one ends have been overtaken. If service times are independent of each other, the share of

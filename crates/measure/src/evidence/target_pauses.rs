@@ -11,10 +11,6 @@ use crate::time::Instant;
 const ENDS_MIN: u64 = 12;
 /// Number of ends from which the usual gap between two of them is known.
 const KNOWN_FROM: u64 = 20;
-/// Number of ends that count as the first ones.
-const FIRST: u64 = 64;
-/// Numbers of ends after which the first ends are examined for a pause.
-const LOOKS: [u64; 3] = [FIRST / 2, FIRST, 2 * FIRST];
 
 /// Detects pauses from the ends that one thread sees.
 #[derive(Debug, Default)]
@@ -22,8 +18,10 @@ pub(super) struct PauseWatch {
     first_end: Option<Instant>,
     last_end: Instant,
     ends: u64,
-    /// Longest gap between two of the first ends, in nanoseconds.
-    early_gap: u64,
+    /// Longest gap between two ends, in nanoseconds.
+    longest_gap: u64,
+    /// Longest gap up to the end of the last operation that started before any had ended, in nanoseconds.
+    opening_gap: u64,
     /// End of the latest pause.
     paused_until: Option<Instant>,
 }
@@ -36,23 +34,24 @@ impl PauseWatch {
     /// flight during this one.
     #[inline]
     pub fn ended(&mut self, started: Instant, end: Instant) -> bool {
-        self.first_end.get_or_insert(end);
+        let first_end = *self.first_end.get_or_insert(end);
         let gap = if self.ends == 0 { 0 } else { end.nanos_since(self.last_end) };
         if self.ends >= KNOWN_FROM && self.is_pause(gap) {
             self.paused_until = Some(end);
         }
-        if self.ends < FIRST {
-            self.early_gap = self.early_gap.max(gap);
+        self.longest_gap = self.longest_gap.max(gap);
+        if started < first_end {
+            self.opening_gap = self.longest_gap;
         }
         self.ends += 1;
         self.last_end = self.last_end.max(end);
         self.ends <= KNOWN_FROM || self.paused_until.is_some_and(|until| started < until)
     }
 
-    /// Returns whether the target paused between two of the first ends. Call it after each end.
+    /// Returns whether the target paused before the operations that started first had ended. Call it after each end.
     #[inline]
     pub fn began_paused(&self) -> bool {
-        LOOKS.contains(&self.ends) && self.is_pause(self.early_gap)
+        self.ends > KNOWN_FROM && self.ends.is_power_of_two() && self.is_pause(self.opening_gap)
     }
 
     /// Returns whether a gap between two ends is far longer than usual.
@@ -97,13 +96,16 @@ mod tests {
     }
 
     #[test]
-    fn pauses_among_the_first_ends_are_found_later() {
-        let mut watch = PauseWatch::default();
-        let ends = (1..=10).chain(60..200).map(|end| end * 100);
-        let found = ends.filter(|&end| {
-            watch.ended(at(end - 50), at(end));
-            watch.began_paused()
-        });
-        assert_eq!(found.count(), LOOKS.len());
+    fn pauses_before_the_first_operations_have_ended_are_found_later() {
+        let began_paused = |started: u64| {
+            let mut watch = PauseWatch::default();
+            let ends = (1..=10).chain(60..200).map(|end| end * 100);
+            let found = ends.filter(|&end| {
+                watch.ended(at(if end == 6000 { started } else { end - 50 }), at(end));
+                watch.began_paused()
+            });
+            found.count() > 0
+        };
+        assert_eq!((began_paused(60), began_paused(5_950)), (true, false));
     }
 }

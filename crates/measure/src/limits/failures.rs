@@ -1,4 +1,4 @@
-//! Whether failures of the target take much of a run.
+//! Share of a run that operations which fail take.
 
 use super::offered_load::{overdue, overdue_from};
 use crate::summary::{Model, Summary};

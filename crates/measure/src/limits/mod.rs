@@ -9,6 +9,7 @@ mod failures;
 pub mod growth;
 mod offered_load;
 pub mod queueing;
+mod reason;
 
 pub use client_impact::ClientImpact;
 pub use diagnosis::{limited_by, missed_by_client};
@@ -16,6 +17,7 @@ pub use failures::{failing_share, has_many_failures};
 pub use growth::Growth;
 pub use offered_load::{growth, misses_offered_rate, not_sustained};
 pub use queueing::queueing_odds;
+pub use reason::{HostFailures, InFlightLimit, Limit, LimitReason, ProbedRate};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

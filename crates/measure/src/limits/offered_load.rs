@@ -1,4 +1,4 @@
-//! Whether the target sustained the offered load of an open run.
+//! Offered load of an open run that the target did not sustain.
 
 use super::growth::Growth;
 use crate::summary::Summary;

@@ -241,7 +241,7 @@ impl Timed {
     fn unfinished(self, own: &KindStats, bound: f64) -> Around {
         let ended = if self == Self::Ttfb { own.unfinished_ttfb.count() } else { 0 };
         let all = own.unfinished.saturating_sub(ended);
-        // The wait stands in for service time and TTFB, which start later. An operation that waited less is undecided.
+        // The wait is used in place of service time and TTFB, which start later. An operation that waited less is undecided.
         let waits = if self == Self::Ttfb { &own.unanswered_wait } else { &own.unfinished_wait };
         let beyond = waits.beyond(bound).0.min(all);
         Around { all, beyond, undecided: all - beyond }

@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let objects = delete.all(stored.plan(), place.targets(dataset.clone()))?;
     (cleaned.dataset_objects, cleaned.missing) = (objects.count(), objects.missing());
     let mixed = delete.mixed(&stored, &place, &dataset)?;
-    cleaned.mixed_objects = mixed.deleted();
+    cleaned.mix_objects = mixed.deleted();
     stored.delete_dataset_record()?;
     let told = format!("{}; {}{aborted}", objects.told(), mixed.told());
     let json = serde_json::to_string_pretty(&cleaned);

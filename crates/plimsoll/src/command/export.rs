@@ -8,7 +8,8 @@ use crate::saved::{self, export_file, load_line, study};
 use clap::ValueEnum;
 use measure::{Interval, ResultWord};
 use report::export::table::{self, TableForm};
-use report::export::{ExportError, ab, hdr, intervals, markdown, operations, retrieval, runs};
+use report::export::{ExportError, hdr, intervals, markdown, operations, runs};
+use report::other_tools::{ab_files, retrieval};
 use report::study::Study;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -84,7 +85,7 @@ impl Form {
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let set = RunSet::of(&args.directory)?;
     if set.kind != SetKind::One && args.format.holds_one_run() {
-        let one = set.places.first().map_or_else(|| args.directory.clone(), |place| set.directory(place));
+        let one = set.positions.first().map_or_else(|| args.directory.clone(), |position| set.directory(position));
         let name = name(args.format);
         return Err(Failure::usage(format!(
             "--as {name} exports a single run: name the directory of one, for example {}",
@@ -110,7 +111,7 @@ type Out<'a> = &'a mut (dyn Write + Send);
 
 /// Exports one run in any format.
 fn one(set: &RunSet, form: Form, out: Out<'_>) -> Written {
-    let run = match set.places.first() {
+    let run = match set.positions.first() {
         Some(place) => set.read(place)?,
         None => return Ok(()),
     };
@@ -124,7 +125,7 @@ fn one(set: &RunSet, form: Form, out: Out<'_>) -> Written {
         Form::OpsCsv => operations(&set.base, &run, TableForm::Csv, out),
         Form::OpsParquet => operations(&set.base, &run, TableForm::Parquet, out),
         Form::RetrievalCsv => table_of_runs(set, form, out),
-        Form::AbE => Ok(ab::percentages(&run.summary().all.response, out)?),
+        Form::AbE => Ok(ab_files::percentages(&run.summary().all.response, out)?),
         Form::AbG => gnuplot(&set.base, &run, out),
         Form::Hgrm => Ok(hdr::percentiles(&run.summary().all.response, out)?),
         Form::HgrmService => Ok(hdr::percentiles(&run.summary().all.service, out)?),
@@ -198,7 +199,7 @@ fn operations(base: &Path, run: &SavedRun, form: TableForm, out: Out<'_>) -> Wri
 }
 
 fn gnuplot(base: &Path, run: &SavedRun, out: Out<'_>) -> Written {
-    let mut file = ab::Gnuplot::default();
+    let mut file = ab_files::Gnuplot::default();
     each_operation(base, |op| match operations::is_measured(run, &op) {
         true => file.add(run.begin.started_unix_ms, &op),
         false => Ok(()),
@@ -210,7 +211,7 @@ fn gnuplot(base: &Path, run: &SavedRun, out: Out<'_>) -> Written {
 fn table_of_runs(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     let columns = if form == Form::RetrievalCsv { retrieval::COLUMNS } else { runs::COLUMNS };
     let mut table = table::begin(form.table().unwrap_or(TableForm::Csv), columns, out)?;
-    for place in &set.places {
+    for place in &set.positions {
         table.row(&runs::Row { place: place.clone(), run: set.read(place)? })?;
     }
     Ok(table.finish()?)
@@ -226,7 +227,7 @@ fn read_study(set: &RunSet) -> Result<Study, Failure> {
 }
 
 fn read_all(set: &RunSet) -> Result<Vec<(String, SavedRun)>, Failure> {
-    set.places.iter().map(|place| Ok((place.directory.clone(), set.read(place)?))).collect()
+    set.positions.iter().map(|place| Ok((place.directory.clone(), set.read(place)?))).collect()
 }
 
 fn json(set: &RunSet) -> Result<serde_json::Result<String>, Failure> {

@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             made.written = writing.written;
             made.seconds = begun.elapsed().as_secs_f64();
             let repeated = writing.retries.by_cause().iter();
-            made.repeated = repeated.map(|(cause, number)| ((*cause).to_owned(), *number)).collect();
+            made.retried = repeated.map(|(cause, number)| ((*cause).to_owned(), *number)).collect();
             format!("prepared {objects} in {}{}", time(made.seconds * 1e9), writing.retries.description())
         }
     };

@@ -1,8 +1,8 @@
 //! Objects that succeed on one target and fail on another, from the operation logs of a study's trials.
 
 use crate::console;
-use report::study::discrepancy::{Discrepancy, Objects};
 use report::escape::escape;
+use report::study::discrepancy::{Discrepancy, Objects};
 use std::path::Path;
 use store::{OPS_FILE, OpLogReader, StudyRecord};
 

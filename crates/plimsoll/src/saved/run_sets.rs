@@ -27,7 +27,7 @@ pub struct RunSet {
     /// How the runs belong together.
     pub kind: SetKind,
     /// Identity of each run, in order.
-    pub places: Vec<Place>,
+    pub positions: Vec<Position>,
     /// The log of a study or a search.
     pub records: Vec<StudyRecord>,
 }
@@ -38,16 +38,16 @@ impl RunSet {
     /// # Errors
     /// Fails if the log of a study cannot be read.
     pub fn of(base: &Path) -> Result<Self, Failure> {
-        let mut set = Self { base: base.to_owned(), kind: SetKind::One, places: Vec::new(), records: Vec::new() };
+        let mut set = Self { base: base.to_owned(), kind: SetKind::One, positions: Vec::new(), records: Vec::new() };
         if base.join(RECORDS_FILE).exists() {
-            set.places.push(Place::default());
+            set.positions.push(Position::default());
         } else if repeats::are_in(base) {
             set.kind = SetKind::Repeats;
             let numbers = 1..=repeats::directories(base).len() as u64;
-            set.places.extend(numbers.map(|repeat| Place {
+            set.positions.extend(numbers.map(|repeat| Position {
                 directory: repeat.to_string(),
                 repeat: Some(repeat),
-                ..Place::default()
+                ..Position::default()
             }));
         } else if base.join(STUDY_FILE).is_file() {
             set.records = store::read_study(base).map_err(|error| cannot_read(&error))?;
@@ -56,27 +56,27 @@ impl RunSet {
                 _ => SetKind::Line,
             };
             for record in &set.records {
-                set.places.extend(places(base, &set.records, record)?);
+                set.positions.extend(positions(base, &set.records, record)?);
             }
         } else {
             // Reading it reports what is wrong.
-            set.places.push(Place::default());
+            set.positions.push(Position::default());
         }
         Ok(set)
     }
 
     /// Returns the directory of a run.
-    pub fn directory(&self, place: &Place) -> PathBuf {
-        if place.directory.is_empty() { self.base.clone() } else { self.base.join(&place.directory) }
+    pub fn directory(&self, position: &Position) -> PathBuf {
+        if position.directory.is_empty() { self.base.clone() } else { self.base.join(&position.directory) }
     }
 
     /// Reads a run.
     ///
     /// # Errors
     /// Fails if it cannot be read.
-    pub fn read(&self, place: &Place) -> Result<SavedRun, Failure> {
+    pub fn read(&self, position: &Position) -> Result<SavedRun, Failure> {
         let failure = if self.kind == SetKind::One { cannot_read } else { cannot_read_back };
-        SavedRun::read(&self.directory(place)).map_err(|error| failure(&error))
+        SavedRun::read(&self.directory(position)).map_err(|error| failure(&error))
     }
 }
 
@@ -99,18 +99,18 @@ fn below(base: &Path, depth: usize) -> Option<PathBuf> {
 }
 
 /// Returns the runs of a record in the log of a study or a search. A trial may be a search with levels of its own.
-fn places(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Vec<Place>, Failure> {
-    let level = |record: &StudyRecord, steps: u64, of: &Place| match record {
+fn positions(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Vec<Position>, Failure> {
+    let level = |record: &StudyRecord, steps: u64, of: &Position| match record {
         StudyRecord::Level { level, directory, .. } => {
             let directory = Path::new(&of.directory).join(directory).display().to_string();
-            Some(Place { directory, level: Some(report::load_line::load(*level, steps)), ..of.clone() })
+            Some(Position { directory, level: Some(report::load_line::load(*level, steps)), ..of.clone() })
         }
         _ => None,
     };
     let StudyRecord::Trial { cell, target, repeat, directory, .. } = record else {
-        return Ok(level(record, steps(of), &Place::default()).into_iter().collect());
+        return Ok(level(record, steps(of), &Position::default()).into_iter().collect());
     };
-    let trial = Place {
+    let trial = Position {
         directory: directory.clone(),
         cell: Some(cell.clone()),
         target: Some(target.clone()),

@@ -4,8 +4,8 @@ use super::{OutputFormat, cannot_read_back, conclude, discrepancies, html_file, 
 use crate::console;
 use crate::failure::{Exit, Failure};
 use report::escape::escape;
-use report::study::LineTrial;
 use report::load_line::LoadLine;
+use report::study::LineTrial;
 use report::study::Trial;
 use report::{SavedStudy, StudyCell};
 use std::path::Path;
@@ -77,7 +77,7 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), 
             TrialResult::Line(found) => {
                 let (line, last) = *found;
                 exit = exit.or_worse(load_line::exit_code(&line));
-                study.study.lines.push(LineTrial { cell, target, repeat, directory, line });
+                study.study.load_lines.push(LineTrial { cell, target, repeat, directory, load_line: line });
                 study.last = last.or(study.last);
             }
             TrialResult::Run(run) => {
@@ -95,7 +95,7 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), 
 /// Returns the number of missing trials.
 pub fn missing(records: &[StudyRecord]) -> u64 {
     let there = records.iter().filter(|record| matches!(record, StudyRecord::Trial { .. })).count();
-    planned(records).measured.planned.saturating_sub(there as u64)
+    planned(records).study.planned.saturating_sub(there as u64)
 }
 
 /// Returns the study as it was planned, without results.
@@ -123,7 +123,7 @@ fn planned(records: &[StudyRecord]) -> SavedStudy {
 
 /// Prints a saved study.
 pub fn print(study: &SavedStudy, format: OutputFormat) -> Result<(), Failure> {
-    let (trials, lines) = (&study.study.trials, &study.study.lines);
+    let (trials, lines) = (&study.study.trials, &study.study.load_lines);
     match format {
         OutputFormat::Json => print_json(serde_json::to_string_pretty(&study.study)),
         OutputFormat::None => Ok(()),

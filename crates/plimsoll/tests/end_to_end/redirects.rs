@@ -37,7 +37,7 @@ fn owners_are_those_that_the_cluster_says() {
     let ended = place.run(["owners", &entry, "--names", "names", "--out", "owners"]);
     ended.expect(0);
     assert!(ended.stdout.starts_with("300 objects, 4 owners, 0 without one\n"), "{}", ended.stdout);
-    assert!(ended.stdout.contains("(the one asked)"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("(entry server)"), "{}", ended.stdout);
     let count = NonZeroUsize::new(SERVERS).expect("there are servers");
     let owner = |name: &str| addresses[server::owner(&format!("/blackhole/{name}"), count)].clone();
     let expected: Vec<String> = lines(&place, "names").iter().map(|name| format!("{}|{name}", owner(name))).collect();
@@ -79,7 +79,7 @@ fn owners_are_those_that_the_cluster_says() {
         assert_eq!(hop["attempts"].as_u64(), listed.get(host).map(|count| *count as u64), "{host}");
     }
     let text = place.run(["report", "out"]).stdout;
-    assert!(text.contains("\nHops of redirected operations\n") && text.contains("refetch cost"), "{text}");
+    assert!(text.contains("\nHops of redirected operations\n") && text.contains("redirect cost"), "{text}");
     server.signal("INT");
     server.end().expect(0);
 }
@@ -187,7 +187,7 @@ fn redirects_cost_no_more_over_http2_and_the_hops_say_so() {
         place.run(words.iter().chain(&["--out", out]).chain(flag)).expect(0);
         let (_, report) = place.report(&place.path(&format!("{out}/00/1-entry")));
         let share = |name: &str| report.at(&format!("/redirects/{name}")).as_f64().expect("a share");
-        let cost = share("redirect_share") + share("reach_share");
+        let cost = share("redirect_share") + share("follow_share");
         // The object takes far longer than the redirect; only what is stamped wrongly makes it nearly all of the time.
         assert!(cost > 0.0 && cost < 0.6, "{out}: {cost}");
         for log in [owner.quit(), entry.quit()] {

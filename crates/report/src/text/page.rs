@@ -1,36 +1,12 @@
-//! What a report for people consists of: headings, paragraphs, labelled texts and tables, in order. The sections write them,
-//! `layout` makes text of them, and the HTML report shows the same ones.
+//! A report for people in progress. The sections write to it, `layout` turns it into text, and the HTML report shows the same parts.
 
-use super::Style;
+use super::blocks::{Block, Paint, Table};
 use super::layout::Layout;
+use super::style::Style;
+use measure::ResultWord;
 
 /// Narrowest layout; below it lines get longer instead.
 const WIDTH_MIN: usize = 60;
-
-/// Colours of headings and verdicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paint {
-    Bold,
-    Green,
-    Yellow,
-    Red,
-}
-
-/// One part of a report.
-pub enum Block {
-    /// The first line: pieces joined by dots, the first one painted.
-    Verdict(Paint, Vec<String>),
-    /// The title of a section.
-    Heading(String),
-    /// A paragraph.
-    Line(String),
-    /// A label with its text. Without a label the text goes on with the item before.
-    Item(String, String),
-    /// A table.
-    Table(Table),
-    /// Some space.
-    Gap,
-}
 
 /// A report that is being written.
 pub struct Page {
@@ -43,12 +19,12 @@ impl Page {
         Self { style: Style { width: style.width.max(WIDTH_MIN), ..style }, blocks: Vec::new() }
     }
 
-    /// The report as text.
+    /// Returns the report as text.
     pub fn finish(self) -> String {
         Layout::new(self.style).of(&self.blocks)
     }
 
-    /// The report in its parts.
+    /// Returns the parts of the report.
     pub fn into_blocks(self) -> Vec<Block> {
         self.blocks
     }
@@ -57,22 +33,22 @@ impl Page {
         self.style.width
     }
 
-    /// A heading, after an empty line.
+    /// Adds a heading, after an empty line.
     pub fn heading(&mut self, title: &str) {
         self.blocks.push(Block::Heading(title.into()));
     }
 
-    /// Pieces joined by dots, the first one painted.
-    pub fn verdict(&mut self, paint: Paint, pieces: Vec<String>) {
-        self.blocks.push(Block::Verdict(paint, pieces));
+    /// Adds pieces joined by dots, the first one in a color.
+    pub fn first_line(&mut self, paint: Paint, pieces: Vec<String>) {
+        self.blocks.push(Block::FirstLine(paint, pieces));
     }
 
-    /// An indented paragraph.
+    /// Adds an indented paragraph.
     pub fn line(&mut self, text: &str) {
         self.blocks.push(Block::Line(text.into()));
     }
 
-    /// A label with its text.
+    /// Adds a label with its text.
     pub fn item(&mut self, label: &str, text: &str) {
         self.blocks.push(Block::Item(label.into(), text.into()));
     }
@@ -81,96 +57,17 @@ impl Page {
         self.blocks.push(Block::Table(table));
     }
 
-    /// An empty line.
+    /// Adds an empty line.
     pub fn gap(&mut self) {
         self.blocks.push(Block::Gap);
     }
 }
 
-/// Columns that a text takes.
-pub fn columns(text: &str) -> usize {
-    text.chars().count()
-}
-
-/// Rows of cells under each other: the first column to the left, numbers to the right.
-pub struct Table {
-    rows: Vec<Vec<String>>,
-    /// How many of the rows, from the first on, are titles of the columns.
-    heads: usize,
-    /// Columns from this one on are to the left again.
-    left_from: usize,
-}
-
-impl Table {
-    pub fn new() -> Self {
-        Self { rows: Vec::new(), heads: 0, left_from: usize::MAX }
-    }
-
-    /// A table whose columns from `index` on hold text.
-    pub fn with_text_from(index: usize) -> Self {
-        Self { rows: Vec::new(), heads: 0, left_from: index }
-    }
-
-    /// A row of titles, before the others.
-    pub fn head<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        self.rows.insert(self.heads, cells.into_iter().map(Into::into).collect());
-        self.heads += 1;
-    }
-
-    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
-    }
-
-    /// Titles and the other rows.
-    pub fn parts(&self) -> (&[Vec<String>], &[Vec<String>]) {
-        self.rows.split_at(self.heads)
-    }
-
-    /// Whether a column stands to the left: the labels, and text behind the numbers.
-    pub fn is_left(&self, column: usize) -> bool {
-        column == 0 || column >= self.left_from
-    }
-
-    /// Widths of all columns.
-    pub fn widths(&self) -> Vec<usize> {
-        let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |index: usize| self.rows.iter().filter_map(|row| row.get(index)).map(|cell| columns(cell)).max();
-        (0..count).map(|index| width(index).unwrap_or(0)).collect()
-    }
-
-    pub fn lines(&self) -> Vec<String> {
-        let widths = self.widths();
-        let line = |row: &Vec<String>| {
-            let mut line = String::new();
-            for (index, cell) in row.iter().enumerate() {
-                let pad = " ".repeat(widths[index] - columns(cell));
-                let left = self.is_left(index);
-                line.push_str("  ");
-                line.push_str(&if left { format!("{cell}{pad}") } else { format!("{pad}{cell}") });
-            }
-            line
-        };
-        self.rows.iter().map(line).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_stand_under_each_other() {
-        let mut table = Table::with_text_from(2);
-        table.row(["bcd", "1,000", "yy"]);
-        table.head(["a", "1", "x"]);
-        assert_eq!(table.lines(), ["  a        1  x ", "  bcd  1,000  yy"]);
-        assert_eq!(table.widths(), [3, 5, 2]);
-        assert_eq!(
-            table.parts(),
-            (
-                &[["a", "1", "x"].map(str::to_owned).to_vec()][..],
-                &[["bcd", "1,000", "yy"].map(str::to_owned).to_vec()][..]
-            )
-        );
+/// Returns the color of a result.
+pub(crate) fn paint(word: ResultWord) -> Paint {
+    match word {
+        ResultWord::Pass => Paint::Green,
+        ResultWord::Partial => Paint::Yellow,
+        ResultWord::Unusable | ResultWord::Fail => Paint::Red,
     }
 }

@@ -111,7 +111,8 @@ impl Report {
 
     fn contradictions(&self, by_code: ResultWord, report: &Value) -> Vec<&'static str> {
         let stated = report.pointer("/result/exit_code").and_then(Value::as_i64).and_then(ResultWord::of_code);
-        let open = report.pointer("/asked/model").and_then(Value::as_str) == Some("open");
+        let model = report.pointer("/setup/model").or_else(|| report.pointer("/asked/model"));
+        let open = model.and_then(Value::as_str) == Some("open");
         let all_ok = self.offered > 0 && self.ok == self.offered;
         let rules = [
             (self.word != by_code && self.word != ResultWord::Partial, "the result and the exit code differ"),

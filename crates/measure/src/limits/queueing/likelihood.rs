@@ -77,19 +77,20 @@ impl Densities {
         ops.sort_by_key(|(op, _)| op.end);
         let all = ops.len() as f64;
         // `shared` is the time at the speed that each operation had when all were in flight.
-        let (mut odds, mut shared, mut before, mut left) = (0.0, 0.0, closed_at, all);
-        for (place, (op, density)) in ops.iter().enumerate() {
-            let step = nanos(before, op.end);
-            // Operations that end together were served together.
-            if step > TOGETHER * density.mean {
-                left = all - place as f64;
-                shared += step * all / left;
-                before = op.end;
-            }
-            let age = nanos(op.sent, closed_at.max(op.sent));
-            let term =
-                density.density(age + shared) + (all / left).ln() - density.density(age + nanos(closed_at, op.end));
-            odds += term.clamp(-TERM_MAX, TERM_MAX);
+        let (mut odds, mut shared, mut before, mut left) = (0.0, 0.0, closed_at, ops.as_slice());
+        while let Some((first, density)) = left.first() {
+            shared += nanos(before, first.end) * all / left.len() as f64;
+            before = first.end;
+            let together = left.partition_point(|(op, _)| nanos(before, op.end) <= TOGETHER * density.mean).max(1);
+            let speedup = (all / left.len() as f64).ln();
+            let term = |(op, density): &(&EdgeOp, &Density)| {
+                let age = nanos(op.sent, closed_at.max(op.sent));
+                let term = density.density(age + shared) + speedup - density.density(age + nanos(closed_at, op.end));
+                term.clamp(-TERM_MAX, TERM_MAX)
+            };
+            // Operations that end together were served together, in one piece or in one burst, so they count as one.
+            odds += left[..together].iter().map(term).sum::<f64>() / together as f64;
+            left = &left[together..];
         }
         odds
     }

@@ -1,4 +1,4 @@
-//! Whether the operations of a closed run waited for each other at the target.
+//! Odds that the operations of a closed run waited for each other at the target.
 //!
 //! With c slots, throughput X and a mean response time R, more slots sustain a higher rate as long as R does not depend on
 //! c. Three explanations of the same R are compared by their likelihood:
@@ -177,11 +177,11 @@ mod tests {
 
     const CLASS: OperationClass = OperationClass { kind: OpKind::Get, size: 1 };
 
-    /// A closed run against a target that shares its speed among all in flight, or serves each at its own.
+    /// Simulates a closed run against a target that shares its speed among all operations in flight, or serves each at its own.
     fn closed(slots: usize, shared: bool, work: impl Fn(&mut Random) -> f64, seed: u64) -> (Evidence, Distribution) {
         let mut random = Random::new(seed);
         let (mut evidence, mut times) = (Evidence::default(), Distribution::default());
-        // What is left of each operation in flight, and when it was sent.
+        // For each operation in flight, the work that is left and when it was sent.
         let mut ops: Vec<(f64, f64)> = (0..slots).map(|_| (work(&mut random), 0.0)).collect();
         let (mut now, mut ended) = (0.0, 0);
         let at = |seconds: f64| Instant::from_nanos((seconds * 1e9) as u64);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_of_their_own_speed_do_not() {
+    fn operations_served_at_their_own_speed_are_independent() {
         for seed in 1..20 {
             assert_eq!(conclusion(64, false, false, true, seed), Queueing::Independent, "{seed}");
             assert_eq!(conclusion(64, false, true, false, seed), Queueing::Independent, "{seed}");
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_that_can_not_be_does_no_harm() {
+    fn impossible_evidence_gives_finite_odds() {
         let op = |sent, end| EdgeOp { sent: Instant::from_nanos(sent), end: Instant::from_nanos(end), class: CLASS };
         let ops = vec![op(5, 2), op(0, u64::MAX), op(u64::MAX, 0)];
         let closed_at = Some(Instant::from_nanos(u64::MAX / 2));

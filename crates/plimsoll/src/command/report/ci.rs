@@ -28,7 +28,7 @@ fn suite(directory: &Path) -> Result<Suite, Failure> {
     let mut suite = Suite { name: report::escape::escape(&directory.display().to_string()), ..Suite::default() };
     match set.kind {
         SetKind::One | SetKind::Repeats => {
-            for place in &set.places {
+            for place in &set.positions {
                 let label = place.repeat.map(|_| format!("run {}", place.directory));
                 suite.add_run(None, label.as_deref(), &set.read(place)?);
             }
