@@ -103,7 +103,7 @@ impl Args {
     ) -> Result<Option<SystemLocation>, Failure> {
         let Some(system) = self.system else { return Ok(None) };
         let name = system.name();
-        if let Some(s3_location) = servers.iter().find(|word| S3Location::is_meant(word)) {
+        if let Some(s3_location) = servers.iter().find(|word| S3Location::has_scheme(word)) {
             return Err(Failure::usage(format!(
                 "`{}`: --as {name} needs URLs of servers: write http://host:port, with the bucket as its path",
                 redact::url_text(s3_location)
