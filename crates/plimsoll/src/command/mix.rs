@@ -42,7 +42,7 @@ pub struct Args {
     /// Weight of listings (S3). Each reads pages of 1000 keys below the prefix.
     #[arg(long, value_name = "N")]
     pub list: Option<u32>,
-    /// Size of ranges, for example 1MiB.
+    /// Size of ranges, e.g. 1MiB.
     #[arg(long, value_name = "SIZE")]
     pub range: Option<ByteSize>,
     /// Maximum number of pages of a listing.
