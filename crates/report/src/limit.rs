@@ -148,7 +148,7 @@ fn one_level(slots: u64, probes: Option<&Probes>) -> String {
     match probes {
         None => {
             format!(
-                "{level}; run again with `-c {more}`, or with `--probe`: a target that is the limit is no faster then"
+                "{level}; run again with `-c {more}`, or with `--probe`: if the target is the limit, it is no faster then"
             )
         }
         Some(probes) => format!("{level}, {}", probe_without_result(probes)),

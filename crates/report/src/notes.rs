@@ -138,7 +138,12 @@ impl std::fmt::Display for Note {
             Self::Insecure => f.write_str("the server's certificate was not checked"),
             Self::DebugBuild => f.write_str("debug build: the client needs several times the CPU of a release build"),
             Self::ShortWindow { seconds: length } => {
-                write!(f, "a window of {} is too short to tell whether the run was steady (60 s)", seconds(*length))
+                write!(
+                    f,
+                    "a window of {} is too short to tell whether the run was steady (needs {})",
+                    seconds(*length),
+                    seconds(steadiness::SECONDS_MIN)
+                )
             }
             Self::Settling { series, seconds: length } => write!(
                 f,

@@ -10,7 +10,9 @@ use measure::statistics::normal;
 use measure::summary::Windows;
 use measure::values::random::Random;
 use measure::{AttemptClass, Cause, Instant, Model, Phase, Timeline};
-use report::compare::{ComparedRun, Comparison, Metric, Scope, Sides, all_differences, is_usable, run_differences};
+use report::compare::{
+    ComparedRun, Comparison, ComparisonMetric, Scope, Sides, all_differences, is_usable, run_differences,
+};
 use report::{JsonComparison, Style, comparison, comparison_schema, json_comparison};
 use std::fs;
 use std::path::Path;
@@ -70,7 +72,7 @@ fn check(name: &str, found: &str) {
     assert_eq!(wanted, found, "{}: UPDATE_GOLDEN=1 rewrites it", path.display());
 }
 
-fn conclusion(compared: &Comparison<'_>, metric: Metric) -> Conclusion {
+fn conclusion(compared: &Comparison<'_>, metric: ComparisonMetric) -> Conclusion {
     let row = compared.rows.iter().find(|row| row.metric == metric);
     row.unwrap_or_else(|| panic!("no {metric}")).conclusion
 }
@@ -92,16 +94,21 @@ fn one_run_per_side_is_judged_by_its_seconds() {
     let (base, slower, same) = ([run("base", 1, 60, 1.0)], [run("slower", 2, 60, 1.05)], [run("same", 3, 60, 1.0)]);
     let compared = Comparison::of(&base, &slower, Sides::BaseAndNew, 0.02);
     assert_eq!((compared.scope, compared.conclusion()), (Scope::WithinRuns, Conclusion::Worse), "{:?}", compared.rows);
-    for metric in [Metric::Rate, Metric::Goodput, Metric::ResponseP50, Metric::ResponseP90] {
+    for metric in [
+        ComparisonMetric::Rate,
+        ComparisonMetric::Goodput,
+        ComparisonMetric::ResponseP50,
+        ComparisonMetric::ResponseP90,
+    ] {
         assert_eq!(conclusion(&compared, metric), Conclusion::Worse, "{metric}");
     }
-    assert_eq!(conclusion(&compared, Metric::Success), Conclusion::Equivalent);
+    assert_eq!(conclusion(&compared, ComparisonMetric::Success), Conclusion::Equivalent);
     check("compare_within.txt", &shown(&compared));
     let compared = Comparison::of(&slower, &base, Sides::BaseAndNew, 0.02);
     assert_eq!(compared.conclusion(), Conclusion::Better);
     let compared = Comparison::of(&base, &same, Sides::BaseAndNew, 0.02);
     assert_eq!(compared.count(Conclusion::Worse) + compared.count(Conclusion::Better), 0, "{:?}", compared.rows);
-    assert_eq!(conclusion(&compared, Metric::ResponseP50), Conclusion::Equivalent);
+    assert_eq!(conclusion(&compared, ComparisonMetric::ResponseP50), Conclusion::Equivalent);
 }
 
 #[test]
@@ -109,7 +116,10 @@ fn several_runs_per_side_count_once_each() {
     let (base, slower) = (runs("base", 11, 6, 1.0), runs("slower", 12, 6, 1.05));
     let compared = Comparison::of(&base, &slower, Sides::BaseAndNew, 0.02);
     assert_eq!((compared.scope, compared.conclusion()), (Scope::AcrossRuns, Conclusion::Worse), "{:?}", compared.rows);
-    assert_eq!((conclusion(&compared, Metric::ResponseP50), compared.runs_missing()), (Conclusion::Worse, None));
+    assert_eq!(
+        (conclusion(&compared, ComparisonMetric::ResponseP50), compared.runs_missing()),
+        (Conclusion::Worse, None)
+    );
     check("compare_across.txt", &shown(&compared));
     let few = Comparison::of(&base[..4], &slower[..4], Sides::BaseAndNew, 0.02);
     assert_eq!((few.conclusion(), few.runs_missing().is_some()), (Conclusion::Inconclusive, true), "{:?}", few.rows);
@@ -155,7 +165,7 @@ fn differing_and_unusable_runs_are_named() {
     assert_eq!(named(|begin| begin.loopback = !begin.loopback), "target on: `this host` and `another host`");
     assert_eq!(named(|begin| begin.insecure = true), "certificates: `checked` and `not checked`");
     assert_eq!(named(|begin| begin.settings.push(("url_list".into(), "x".into()))), "url_list: none and `x`");
-    assert!(is_usable(&common::invalid()).unwrap_err().contains("the counters disagree"));
+    assert!(is_usable(&common::counters_disagree()).unwrap_err().contains("the counters disagree"));
     assert!(is_usable(&common::begin_only()).unwrap_err().contains("before its measured window began"));
     assert_eq!(is_usable(&common::open_late()), Ok(()), "its percentiles are ranges");
     assert_eq!(is_usable(&common::client_limited()), Ok(()), "a closed run that its client limits is a finding");
@@ -176,12 +186,15 @@ fn all_success_before_and_none_after_is_worse_with_any_number_of_runs() {
             (0..count).map(|number| without_success(&format!("new/{number}"), seconds)).collect();
         let compared = Comparison::of(&base, &new, Sides::BaseAndNew, 0.02);
         assert_eq!(compared.conclusion(), Conclusion::Worse, "{count} of {seconds} s: {:?}", compared.rows);
-        assert_eq!((compared.rows[0].metric, compared.rows[0].conclusion), (Metric::Success, Conclusion::Worse));
+        assert_eq!(
+            (compared.rows[0].metric, compared.rows[0].conclusion),
+            (ComparisonMetric::Success, Conclusion::Worse)
+        );
         let text = shown(&compared);
         assert!(text.contains("nothing succeeded in") && text.contains("new/0: nothing succeeded (0 of"), "{text}");
         if seconds == 30 || count == 6 {
-            assert_eq!(conclusion(&compared, Metric::ResponseP99), Conclusion::Worse, "{text}");
-            assert_eq!(conclusion(&compared, Metric::Rate), Conclusion::Worse, "{text}");
+            assert_eq!(conclusion(&compared, ComparisonMetric::ResponseP99), Conclusion::Worse, "{text}");
+            assert_eq!(conclusion(&compared, ComparisonMetric::Rate), Conclusion::Worse, "{text}");
         }
         let back = Comparison::of(&new, &base, Sides::BaseAndNew, 0.02);
         assert_eq!(back.conclusion(), Conclusion::Better, "{count} of {seconds} s: {:?}", back.rows);
@@ -201,12 +214,12 @@ fn a_run_without_success_is_named_and_counted() {
     assert_eq!(compared.conclusion(), Conclusion::Inconclusive, "{:?}", compared.rows);
     let success = &compared.rows[0];
     assert!(success.new.is_some_and(|share| (0.8..0.95).contains(&share)), "{success:?}");
-    let p99 = compared.rows.iter().find(|row| row.metric == Metric::ResponseP99).unwrap();
+    let p99 = compared.rows.iter().find(|row| row.metric == ComparisonMetric::ResponseP99).unwrap();
     assert_eq!((p99.failed, p99.difference.unwrap().interval.unwrap().1), ([0, 1], f64::INFINITY), "{p99:?}");
     let text = shown(&compared);
     assert!(text.contains("nothing succeeded in 1 of 6 new runs"), "{text}");
     assert!(text.contains("new/4: nothing succeeded (0 of 300 operations)"), "{text}");
-    check("compare_dead.txt", &text);
+    check("compare_without_success.txt", &text);
     // Faster by a fifth, but nothing succeeded in one run: the conclusion is not "better".
     let mut faster = runs("new", 53, 12, 0.8);
     assert_eq!(Comparison::of(&base, &faster, Sides::BaseAndNew, 0.02).conclusion(), Conclusion::Better);
@@ -227,9 +240,12 @@ fn pairs_find_what_sets_of_runs_cannot() {
     };
     let (base, new) = (side("base", 60, 1.0), side("new", 80, 1.05));
     let apart = Comparison::of(&base, &new, Sides::BaseAndNew, 0.02);
-    assert_eq!(conclusion(&apart, Metric::ResponseP50), Conclusion::Inconclusive, "{:?}", apart.rows);
+    assert_eq!(conclusion(&apart, ComparisonMetric::ResponseP50), Conclusion::Inconclusive, "{:?}", apart.rows);
     let pairs = Comparison::of(&base, &new, Sides::Pairs, 0.02);
-    assert_eq!((pairs.scope, conclusion(&pairs, Metric::ResponseP50)), (Scope::AcrossPairs, Conclusion::Worse));
+    assert_eq!(
+        (pairs.scope, conclusion(&pairs, ComparisonMetric::ResponseP50)),
+        (Scope::AcrossPairs, Conclusion::Worse)
+    );
     assert!(shown(&pairs).starts_with("WORSE · ") && shown(&pairs).contains(" · 9 pairs"), "{}", shown(&pairs));
     let few = Comparison::of(&base[..4], &new[..4], Sides::Pairs, 0.02);
     assert!(shown(&few).contains("too few pairs"), "{}", shown(&few));

@@ -148,7 +148,7 @@ fn results_are_those_of_the_cases() {
     let mut wrong = Vec::new();
     for (name, run) in cases() {
         let wanted = match name {
-            "invalid" => "UNUSABLE",
+            "counters_disagree" => "UNUSABLE",
             "partial" | "begin_only" | "interrupted" => "PARTIAL",
             "all_failed" | "open_stall" | "nothing_ended" | "hostile" => "FAIL",
             _ => "PASS",
@@ -292,7 +292,7 @@ fn failed_and_unfinished_operations_stay_in_the_percentiles_with_failures() {
     assert_eq!(state(0.999), QuantileState::Failed);
     assert_eq!((report.operations.dropped, report.operations.unfinished), (100, 400));
     assert_eq!(json(&common::all_failed()).times.response_with_failures[0].state, QuantileState::Failed);
-    assert_eq!(json(&common::invalid()).result.word, ResultWord::Unusable);
+    assert_eq!(json(&common::counters_disagree()).result.word, ResultWord::Unusable);
 }
 
 #[test]

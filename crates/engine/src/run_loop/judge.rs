@@ -9,7 +9,7 @@ use crate::network::{Network, Token};
 use crate::plan::{Answers, Plan};
 use content::Mismatch;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase};
-use wire::gateway::{Asked, Check, Depth};
+use wire::gateway::{GatewayRequest, Check, Depth};
 use wire::message::Version;
 use wire::range::ByteRange;
 use wire::response::Encoding;
@@ -144,7 +144,7 @@ impl<N: Network> RunLoop<'_, N> {
 fn gateway_body<'p>(plan: &Plan, op: &Op<'_>, depth: Depth) -> Result<Body<'p>, AttemptOutcome> {
     const UNVERIFIABLE: AttemptOutcome =
         AttemptOutcome::failed(AttemptClass::Unexpected, Cause::Unverifiable, Phase::Head);
-    let asked = plan.targets.target(op.subject).and_then(Asked::of_target).ok_or(UNVERIFIABLE)?;
+    let asked = plan.targets.target(op.subject).and_then(GatewayRequest::from_target).ok_or(UNVERIFIABLE)?;
     let check = Check::new(asked, depth).map_err(|fault| checks::of_gateway(&fault))?;
     Ok(check.map_or(Body::Dropped, |check| Body::Gateway(Box::new(check))))
 }

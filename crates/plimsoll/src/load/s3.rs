@@ -17,7 +17,7 @@ use wire::{Origin, Url};
 #[group(skip)]
 #[command(next_help_heading = "S3")]
 pub struct Args {
-    /// Server of s3:// locations, for example http://host:9000, or several separated by commas; aws means Amazon S3 [default:
+    /// Server of s3:// locations, e.g. http://host:9000, or several separated by commas; aws means Amazon S3 [default:
     /// AWS_ENDPOINT_URL, or that of the AWS profile].
     #[arg(long, value_name = "URL", value_delimiter = ',', hide_short_help = true)]
     pub endpoint: Vec<String>,

@@ -14,7 +14,7 @@ use store::SavedRun;
 
 enumerated! {
     /// One metric of a run.
-    pub enum Metric {
+    pub enum ComparisonMetric {
         Success => "success", "share of operations that succeeded";
         Rate => "rate", "operations that succeeded per second";
         Goodput => "goodput", "body bytes received per second by successful attempts";
@@ -53,7 +53,7 @@ enum Source {
     },
 }
 
-impl Metric {
+impl ComparisonMetric {
     /// Metrics by which sets of runs are compared, in order.
     pub const COMPARED: [Self; 9] = [
         Self::Success,

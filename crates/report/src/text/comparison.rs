@@ -4,8 +4,8 @@ use super::blocks::{Paint, Table};
 use super::page::Page;
 use super::style::Style;
 use crate::compare::{
-    ComparedRun, Comparison, Metric, Row, Scope, Sides, cut_off, no_success, nothing_succeeded, shared_caveats,
-    unusable_each,
+    ComparedRun, Comparison, ComparisonMetric, Row, Scope, Sides, cut_off, no_success, nothing_succeeded,
+    shared_caveats, unusable_each,
 };
 use crate::number::{count, decimal, plural};
 use measure::statistics::batch_means::BATCHES_MIN;
@@ -184,6 +184,6 @@ fn percent(share: f64) -> String {
     format!("{} %", decimal(share * 100.0, 2))
 }
 
-fn unsigned(metric: Metric, change: f64) -> String {
+fn unsigned(metric: ComparisonMetric, change: f64) -> String {
     metric.show_difference(change, metric.scale()).trim_start_matches('+').to_owned()
 }

@@ -383,7 +383,7 @@ pub fn interrupted() -> SavedRun {
     SavedRun::of(begin, &intervals, Some(end))
 }
 
-pub fn invalid() -> SavedRun {
+pub fn counters_disagree() -> SavedRun {
     let (begin, mut intervals, end) = closed_run(CALM, EndReason::Completed, 10 * SECOND);
     intervals[4].stats.traffic.body -= 12_345;
     intervals[4].stats.measured.dropped += 3;
@@ -586,7 +586,7 @@ pub fn cases() -> Vec<(&'static str, SavedRun)> {
         ("one_sample", one_sample()),
         ("empty_objects", empty_objects()),
         ("huge_objects", huge_objects()),
-        ("invalid", invalid()),
+        ("counters_disagree", counters_disagree()),
         ("partial", partial()),
         ("interrupted", interrupted()),
         ("hostile", hostile()),

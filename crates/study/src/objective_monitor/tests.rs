@@ -43,7 +43,7 @@ fn decide(texts: &[&str], level: Option<u32>, slow: u64) -> Option<(Decision, u6
 fn a_missed_objective_stops_a_level_soon() {
     let (decision, after) = decide(&["success >= 99%", "response p95 <= 20ms"], Some(50), 10).unwrap();
     assert_eq!(decision, Decision::Missed(Missed::Objective("response p95 <= 20ms".parse().unwrap())));
-    // Half are slow. At this pace, 10 % of the time contains all that may be slow in the whole; at twice the pace, 20 %.
+    // Half are slow. At this pace, 10 % of the time has as many slow operations as all of it may have; at twice the pace, 20 %.
     assert!((6..=11).contains(&after), "{after}");
     let (_, after) = decide(&["response p95 <= 20ms"], None, 10).unwrap();
     assert!((120..=140).contains(&after), "without a level, slow operations have to fill three spells of 2 s: {after}");

@@ -70,8 +70,17 @@ pub enum Load {
 pub struct Queue {
     /// Requests served at the same time; `None` for no limit.
     pub servers: Option<usize>,
-    /// Start and end of the server's pause, in seconds after the first request.
-    pub stall: Option<(f64, f64)>,
+    /// The server's pauses.
+    pub stall: Option<Pauses>,
+}
+
+/// Pauses of a server. Times are in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pauses {
+    /// Start and end of the first one after the first request.
+    pub first: (f64, f64),
+    /// Time from one to the next; infinite if there is only one.
+    pub every: f64,
 }
 
 impl LogEntry {
@@ -205,10 +214,10 @@ impl Server {
 
     /// Returns the end of the pause for a time within it, or else the time itself.
     fn released(&self, at: f64) -> f64 {
-        match self.queue.stall {
-            Some((from, until)) if (from..until).contains(&at) => until,
-            _ => at,
-        }
+        let Some(Pauses { first: (from, until), every }) = self.queue.stall else { return at };
+        let earlier = ((at - from) / every).floor().max(0.0);
+        let shift = if earlier > 0.0 { earlier * every } else { 0.0 };
+        if (from + shift..until + shift).contains(&at) { until + shift } else { at }
     }
 }
 
@@ -321,11 +330,20 @@ mod tests {
 
     #[test]
     fn a_pause_delays_the_requests_within_it() {
-        let queue = Queue { servers: None, stall: Some((1.0, 2.0)) };
+        let queue = Queue { servers: None, stall: Some(Pauses { first: (1.0, 2.0), every: f64::INFINITY }) };
         let times = times(Load::Open(1_000.0), 10.0, queue, &[work(0.0)]);
         // A tenth of the requests waits, uniformly up to 1 s.
         assert!((middle(&times, 0.99) - 0.9).abs() < 2e-3);
         assert!(middle(&times, 0.89) < 1e-9);
+    }
+
+    #[test]
+    fn pauses_come_again() {
+        let queue = Queue { servers: None, stall: Some(Pauses { first: (1.0, 1.2), every: 1.0 }) };
+        let times = times(Load::Open(1_000.0), 10.0, queue, &[work(0.0)]);
+        // Of 9 of 10 s, a fifth of the requests waits, uniformly up to 0.2 s.
+        assert!((middle(&times, 0.99) - 0.2 * (1.0 - 1.0 / 18.0)).abs() < 2e-3);
+        assert!(middle(&times, 0.81) < 1e-9);
     }
 
     #[test]

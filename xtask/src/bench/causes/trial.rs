@@ -21,7 +21,7 @@ const PROBE_SECONDS: u64 = 1;
 /// Number of probes of a run.
 const PROBES: u64 = 2;
 
-/// What all runs share: the programs and a directory.
+/// Shared parts of all runs: the programs and a directory.
 pub struct TestBed {
     program: PathBuf,
     target: TargetProgram,

@@ -66,8 +66,8 @@ fn escaped(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for c in name.chars() {
         if c.is_control() || matches!(c, '|' | '%') {
-            let mut room = [0; 4];
-            for byte in c.encode_utf8(&mut room).bytes() {
+            let mut buffer = [0; 4];
+            for byte in c.encode_utf8(&mut buffer).bytes() {
                 text += &format!("%{byte:02X}");
             }
         } else {

@@ -31,7 +31,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         page.item(
             "at a limit",
             &format!(
-                "of {}: CPU {}, late {}, network card {}, shared host {}{quota}",
+                "out of {}: CPU {}, late {}, network card {}, shared host {}{quota}",
                 at(limits.seconds),
                 at(limits.cpu),
                 at(limits.late),

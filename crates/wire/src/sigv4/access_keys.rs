@@ -1,24 +1,24 @@
-//! Access keys: what is shown to nobody.
+//! Access keys and other secrets, which `Debug` never shows.
 
 use std::fmt;
 use zeroize::Zeroizing;
 
-/// The most bytes an access key's name may have.
+/// Maximum size of an access key.
 const MAX_ACCESS_KEY_BYTES: usize = 256;
-/// The most bytes a secret or a session token may have; tokens have a few kilobytes.
+/// Maximum size of a secret key or a session token. Tokens have a few kilobytes.
 const MAX_SECRET_BYTES: usize = 8 * 1024;
 
-/// A text that `Debug` does not show and whose memory is overwritten when it is dropped.
+/// A secret text. `Debug` does not show it, and its memory is overwritten on drop.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Takes a text for a secret.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(Zeroizing::new(text.into()))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -30,21 +30,21 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What is wrong with typed or stored keys. Never repeats them.
+/// Invalid keys from the user or a file. Messages never repeat them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeysError {
-    /// The access key is empty, too long, or has characters that a signature can not carry.
-    #[error("the access key is not valid: it takes visible ASCII characters without commas, at most 256")]
+    /// The access key is empty, too long, or contains characters that a signature cannot contain.
+    #[error("the access key is not valid: it must have 1 to 256 visible ASCII characters without commas")]
     BadAccessKey,
-    /// The secret key is empty, too long, or has blanks or control characters.
-    #[error("the secret key is not valid: it takes visible ASCII characters; is there a blank or a line end in it?")]
+    /// The secret key is empty, too long, or contains whitespace or control characters.
+    #[error("the secret key is not valid: it must have visible ASCII characters only, no spaces or line breaks")]
     BadSecretKey,
-    /// The session token is empty, too long, or has blanks or control characters.
-    #[error("the session token is not valid: it takes visible ASCII characters; is there a blank or a line end in it?")]
+    /// The session token is empty, too long, or contains whitespace or control characters.
+    #[error("the session token is not valid: it must have visible ASCII characters only, no spaces or line breaks")]
     BadSessionToken,
 }
 
-/// An access key with its secret and, when it is a temporary one, its session token.
+/// An access key with its secret key and, if temporary, its session token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Keys {
     access_key: Box<str>,
@@ -53,7 +53,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Checks keys, so that none can break a header.
+    /// Validates keys, so they cannot break a header.
     pub fn new(access_key: &str, secret: Secret, token: Option<Secret>) -> Result<Self, KeysError> {
         if !is_visible(access_key, MAX_ACCESS_KEY_BYTES) || access_key.contains(',') {
             return Err(KeysError::BadAccessKey);
@@ -67,17 +67,17 @@ impl Keys {
         Ok(Self { access_key: access_key.into(), secret, token })
     }
 
-    /// The access key, which names the secret. Stands in requests, and is still not to be shown in reports.
+    /// Returns the access key, which identifies the secret key. Requests contain it, but reports must not show it.
     pub fn access_key(&self) -> &str {
         &self.access_key
     }
 
-    /// The secret key.
+    /// Returns the secret key.
     pub fn secret(&self) -> &Secret {
         &self.secret
     }
 
-    /// The session token.
+    /// Returns the session token.
     pub fn token(&self) -> Option<&Secret> {
         self.token.as_ref()
     }
@@ -89,8 +89,8 @@ impl fmt::Debug for Keys {
     }
 }
 
-fn is_visible(text: &str, most_bytes: usize) -> bool {
-    !text.is_empty() && text.len() <= most_bytes && text.bytes().all(|byte| byte.is_ascii_graphic())
+fn is_visible(text: &str, max_bytes: usize) -> bool {
+    !text.is_empty() && text.len() <= max_bytes && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_shown() {
+    fn debug_output_hides_all_keys() {
         let keys = Keys::new("CANARY1", Secret::new("CANARY2"), Some(Secret::new("CANARY3"))).unwrap();
         let shown = format!("{keys:?} {:?} {:#?}", keys.secret(), keys.token());
         assert!(!shown.contains("CANARY"), "{shown}");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_break_headers_are_refused() {
+    fn keys_that_break_headers_are_rejected() {
         let error = |access: &str, secret: &str, token: Option<&str>| {
             Keys::new(access, Secret::new(secret), token.map(Secret::new)).unwrap_err()
         };

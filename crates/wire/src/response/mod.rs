@@ -1,64 +1,65 @@
-//! Reads one response at a time from the bytes of a connection.
+//! The client-side reader of responses.
 //!
-//! This is the client's hot path. A head that arrives in one piece is parsed where it lies, without allocation. Body
-//! bytes are only counted, and the reader tells how many may be passed over unseen ([`ResponseReader::opaque_bytes`]), so
-//! that the caller can drop them inside the kernel.
+//! This is the client's hot path. A head that arrives in one piece is parsed in place, without allocation. Body bytes
+//! are only counted. [`ResponseReader::opaque_bytes`] returns how many may be skipped unread, so the caller can discard
+//! them inside the kernel.
 
+mod cached_head;
 mod head;
-mod known;
 
 pub use head::{Encoding, Head, HeadFlags, Location, Malformed, RangeField};
 
-use crate::body::{Body, Counts};
+use crate::body::{BodyReader, ByteCounts};
 use crate::chunked::{self, Observer};
-use crate::collector::{Collector, Fed, MAX_BYTES, Unfed};
+use crate::head_buffer::{Feed, FeedError, HeadBuffer, MAX_BYTES};
 use crate::message::{Event, Framing, Progress, Reading, Truncated};
+use cached_head::{CachedHead, FieldSpans};
 use head::{Parsed, parse_head};
-use known::{Fields, Known};
 
-/// The most bytes a final head may have.
+/// Maximum size of a final head.
 pub const MAX_HEAD_BYTES: usize = MAX_BYTES;
-/// The most headers a head may have.
+/// Maximum number of headers in a head.
 pub const MAX_HEADERS: usize = 100;
-/// The most interim (1xx) heads before a final one.
+/// Maximum number of interim (1xx) heads before the final head.
 pub const MAX_INTERIM_HEADS: u32 = 64;
-/// The most bytes that all interim heads may have together.
+/// Maximum total size of the interim heads.
 pub const MAX_INTERIM_BYTES: u64 = 64 * 1024;
-/// The most bytes that all chunk extensions of a body may have together.
+/// Maximum total size of the chunk extensions of a body.
 pub const MAX_CHUNK_EXTENSION_BYTES: u32 = chunked::MAX_EXTENSION_BYTES;
-/// The most bytes that the trailers may have.
+/// Maximum total size of the trailers.
 pub const MAX_TRAILER_BYTES: u32 = chunked::MAX_TRAILER_BYTES;
-/// The most bytes of a `Location` that is followed.
+/// Maximum size of a `Location` value.
 pub const MAX_LOCATION_BYTES: usize = 8 * 1024;
 
-/// What was asked, as far as it changes how the answer is framed.
+/// The kind of a request, as far as it affects the framing of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
-    /// A HEAD request: the answer has no body, whatever it says.
+    /// A HEAD request. The response has no body, regardless of its headers.
     Head,
     /// Any other request.
     Other,
 }
 
-/// Reads the responses of one connection, one after the other.
+/// The reader of the responses of one connection, one after the other.
 #[derive(Debug)]
 pub struct ResponseReader {
     kind: RequestKind,
     failed: Option<Malformed>,
     interim: u32,
-    counts: Counts,
-    collector: Collector,
-    /// The final head with its body; none while heads are read.
-    message: Option<(Head, Body)>,
+    counts: ByteCounts,
+    head_buffer: HeadBuffer,
+    /// The final head and the state of its body. `None` while heads are being read.
+    message: Option<(Head, BodyReader)>,
     trailers: Trailers,
-    known: Option<Box<Known>>,
+    cached_head: Option<Box<CachedHead>>,
 }
 
-/// The trailer fields of a body, for who wants them.
+/// The trailer fields of a body.
 #[derive(Debug, Default)]
 struct Trailers {
-    wanted: bool,
-    /// As they came, without line feeds; the reader of chunks bounds them.
+    /// Whether to keep them.
+    keep: bool,
+    /// The received bytes without line feeds. The chunk reader limits their number.
     bytes: Vec<u8>,
 }
 
@@ -67,7 +68,7 @@ impl Observer for Trailers {
     fn size_line(&mut self, _: u64) {}
 
     fn trailer(&mut self, byte: u8) {
-        if self.wanted {
+        if self.keep {
             self.bytes.push(byte);
         }
     }
@@ -80,32 +81,32 @@ impl Default for ResponseReader {
 }
 
 impl ResponseReader {
-    /// A reader for the answer to a request of kind [`RequestKind::Other`].
+    /// Creates a reader for the response to a request of kind [`RequestKind::Other`].
     pub fn new() -> Self {
         Self {
             kind: RequestKind::Other,
             failed: None,
             interim: 0,
-            counts: Counts::default(),
-            collector: Collector::default(),
+            counts: ByteCounts::default(),
+            head_buffer: HeadBuffer::default(),
             message: None,
             trailers: Trailers::default(),
-            known: None,
+            cached_head: None,
         }
     }
 
-    /// Begins anew: the next bytes answer a request of this kind.
+    /// Resets the reader. The next bytes are the response to a request of this kind.
     pub fn start(&mut self, kind: RequestKind) {
-        let known = self.known.take();
-        *self = Self { kind, known, ..Self::new() };
+        let cached_head = self.cached_head.take();
+        *self = Self { kind, cached_head, ..Self::new() };
     }
 
-    /// Keeps the trailer fields of the response that comes next.
+    /// Keeps the trailer fields of the next response.
     pub fn keep_trailers(&mut self) {
-        self.trailers.wanted = true;
+        self.trailers.keep = true;
     }
 
-    /// Names and values of the trailer fields that were kept.
+    /// Returns names and values of the kept trailer fields.
     pub fn trailers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.trailers.bytes.split(|byte| *byte == b'\r').filter_map(|line| {
             let colon = line.iter().position(|byte| *byte == b':')?;
@@ -113,9 +114,9 @@ impl ResponseReader {
         })
     }
 
-    /// Reads from `input`. Call again with the rest until [`Event::NeedMore`] (everything was consumed) or
-    /// [`Event::End`] (what was not consumed does not belong to this response). `visit` gets name and value of each
-    /// header of the final head. After an error every further call gives the same error.
+    /// Reads from `input`. Call again with the rest until [`Event::NeedMore`] (all input was consumed) or
+    /// [`Event::End`] (unconsumed input does not belong to this response). `visit` gets name and value of each
+    /// header of the final head. After an error every further call returns the same error.
     #[inline]
     pub fn read(&mut self, input: &[u8], visit: &mut impl FnMut(&[u8], &[u8])) -> Result<Progress, Malformed> {
         if let Some(failed) = self.failed {
@@ -136,28 +137,28 @@ impl ResponseReader {
         let mut at = 0;
         while at < input.len() {
             let (kind, rest) = (self.kind, &input[at..]);
-            let in_one_piece = self.collector.is_empty();
+            let in_one_piece = self.head_buffer.is_empty();
             if in_one_piece
-                && let Some(known) = &self.known
-                && let Some((length, head)) = known.recall(kind, rest, visit)
+                && let Some(cached) = &self.cached_head
+                && let Some((length, head)) = cached.match_input(kind, rest, visit)
             {
                 return Ok(self.begin_body(at + length, length, head));
             }
-            let mut fields = Fields::default();
+            let mut fields = FieldSpans::default();
             let parse = |bytes: &[u8]| {
                 parse_head(bytes, kind, &mut |name, value| {
-                    fields.note(bytes, name, value);
+                    fields.record(bytes, name, value);
                     visit(name, value);
                 })
             };
-            let (consumed, parsed) = match self.collector.feed(rest, parse) {
-                Ok(Fed::Whole { consumed, head }) => (consumed, head),
-                Ok(Fed::Partial) => {
+            let (consumed, parsed) = match self.head_buffer.feed(rest, parse) {
+                Ok(Feed::Complete { consumed, head }) => (consumed, head),
+                Ok(Feed::Partial) => {
                     self.counts.head += (input.len() - at) as u64;
                     return Ok(Progress::new(input.len(), Event::NeedMore));
                 }
-                Err(Unfed::TooLarge) => return Err(Malformed::HeadTooLarge),
-                Err(Unfed::Refused(malformed)) => return Err(malformed),
+                Err(FeedError::TooLarge) => return Err(Malformed::HeadTooLarge),
+                Err(FeedError::Invalid(malformed)) => return Err(malformed),
             };
             at += consumed;
             match parsed {
@@ -167,7 +168,7 @@ impl ResponseReader {
                 }
                 Parsed::Final(head) => {
                     if in_one_piece {
-                        Known::keep(&mut self.known, kind, &rest[..consumed], &fields, &head);
+                        CachedHead::store(&mut self.cached_head, kind, &rest[..consumed], &fields, &head);
                     }
                     return Ok(self.begin_body(at, consumed, head));
                 }
@@ -176,33 +177,33 @@ impl ResponseReader {
         Ok(Progress::new(at, Event::NeedMore))
     }
 
-    /// The final head is complete, `length` bytes of which came with this piece of input.
+    /// Switches to the body after a complete final head. `length` bytes of the head came with this piece of input.
     #[inline]
     fn begin_body(&mut self, consumed: usize, length: usize, head: Head) -> Progress {
         self.counts.head += length as u64;
-        let body = Body::new(head.framing);
+        let body = BodyReader::new(head.framing);
         self.message = Some((head, body));
         Progress::new(consumed, Event::Head)
     }
 
     fn count_interim(&mut self) -> Result<(), Malformed> {
         self.interim += 1;
-        // Until the final head has come, all bytes are those of interim heads.
+        // Before the final head, all bytes belong to interim heads.
         if self.interim > MAX_INTERIM_HEADS || self.counts.head > MAX_INTERIM_BYTES {
             return Err(Malformed::TooManyInterim);
         }
         Ok(())
     }
 
-    /// Body bytes that come next and need no look: the rest of the body, or of the current chunk; [`u64::MAX`] when the
-    /// body ends with the connection. 0 in heads and framing, and when the response is complete.
+    /// Returns how many of the next bytes are body data for certain: the rest of the body or of the current chunk, or
+    /// [`u64::MAX`] if the body ends with the connection. 0 in heads and framing, and after the end of the response.
     #[inline]
     pub fn opaque_bytes(&self) -> u64 {
         self.message.as_ref().map_or(0, |(_, body)| body.opaque_bytes())
     }
 
-    /// Passes over body bytes that the caller has dropped unseen; they count as received. At most
-    /// [`Self::opaque_bytes`]; what goes beyond is not counted.
+    /// Skips body bytes that the caller has discarded unread, at most [`Self::opaque_bytes`]. They count as received.
+    /// Bytes beyond that are not counted.
     #[inline]
     pub fn skip(&mut self, bytes: u64) {
         debug_assert!(bytes <= self.opaque_bytes(), "only opaque bytes can be skipped");
@@ -211,13 +212,15 @@ impl ResponseReader {
         }
     }
 
-    /// Whether the last byte of this response has come. [`Self::read`] then gives [`Event::End`] and consumes nothing.
+    /// Returns whether the whole response has been received. [`Self::read`] then returns [`Event::End`] and consumes
+    /// nothing.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.message.as_ref().is_some_and(|(_, body)| body.is_complete())
     }
 
-    /// The peer has closed its side: fine when the response was complete, or becomes so by it.
+    /// Handles the end of the stream: the server closed its side. Not an error if the response was complete or ends with
+    /// the connection.
     pub fn end_of_stream(&mut self) -> Result<(), Truncated> {
         match &mut self.message {
             None if self.counts.head == 0 => Err(Truncated::BeforeHead),
@@ -226,45 +229,46 @@ impl ResponseReader {
         }
     }
 
-    /// The final head, once it has been read.
+    /// Returns the final head once it has been read.
     #[inline]
     pub fn head(&self) -> Option<&Head> {
         self.message.as_ref().map(|(head, _)| head)
     }
 
-    /// The part that is being read.
+    /// Returns the part that is being read.
     pub fn phase(&self) -> Reading {
         self.message.as_ref().map_or(Reading::Head, |(_, body)| body.reading())
     }
 
-    /// Whether a head, interim or final, has begun to arrive and is not complete.
+    /// Returns whether a head, interim or final, has been received in part.
     #[inline]
     pub fn is_within_head(&self) -> bool {
-        self.message.is_none() && !self.collector.is_empty()
+        self.message.is_none() && !self.head_buffer.is_empty()
     }
 
-    /// Bytes received so far that are not body: all heads, chunk framing, trailers.
+    /// Returns the bytes received so far other than body data: all heads, chunk framing, trailers.
     #[inline]
     pub fn head_bytes(&self) -> u64 {
         self.counts.head
     }
 
-    /// Body bytes received so far, without their framing, read or skipped.
+    /// Returns the body bytes received so far, read or skipped, without chunk framing.
     #[inline]
     pub fn body_bytes(&self) -> u64 {
         self.counts.body
     }
 
-    /// Whether the connection may carry another request: the response is complete, did not end by the close, and the
-    /// server keeps the connection. Bytes left over after the end forbid it too, which only the caller sees.
+    /// Returns whether the connection may carry another request: the response is complete, did not end with the
+    /// connection, and the server keeps the connection open. Excess bytes after the end also forbid reuse, but only the
+    /// caller sees them.
     pub fn reusable(&self) -> bool {
         self.message.as_ref().is_some_and(|(head, body)| {
-            let told = head.keep_alive && head.framing != Framing::UntilClose && !head.flags.smuggling_risk;
-            told && body.is_complete() && self.failed.is_none()
+            let kept = head.keep_alive && head.framing != Framing::UntilClose && !head.flags.smuggling_risk;
+            kept && body.is_complete() && self.failed.is_none()
         })
     }
 
-    /// How many interim (1xx) heads came before the final one.
+    /// Returns the number of interim (1xx) heads before the final head.
     pub fn interim(&self) -> u32 {
         self.interim
     }

@@ -1,41 +1,41 @@
-//! Reading a body that comes in chunks (`aws-chunked`): the server's side.
+//! The server side of `aws-chunked`: verification of a body in signed chunks.
 //!
-//! The framing is that of HTTP's own chunks, with signatures in their extensions and trailers, and the same reader
-//! finds it. Nothing is held back: data are handed on as they come, and a chunk whose signature is wrong is refused at
-//! its end. Who stores data must not let them be seen before [`Event::End`].
+//! The framing is that of the chunked transfer coding, with signatures in extensions and trailers, so the same reader
+//! parses it. The decoder passes data on as they arrive and rejects a chunk with a wrong signature at its end. Callers
+//! must not publish stored data before [`Event::End`].
 
-use super::chain::Chain;
-use super::chunks::{CHUNK_SIGNATURE, TRAILER_SIGNATURE, trailer_hash};
-use super::key::Signature;
+use super::chunk_encoder::{CHUNK_SIGNATURE, TRAILER_SIGNATURE, trailer_hash};
+use super::chunk_signatures::SignatureChain;
 use super::payload::{EMPTY_SHA256, Streaming, Trailer};
+use super::signing_key::Signature;
 use crate::checksum::{Checksum, Hasher};
 use crate::chunked::{ChunkError, ChunkReader, Observer, Step};
 use crate::message::{Event, Progress};
 use sha2::{Digest, Sha256};
 
-/// Why a chunked body is refused.
+/// The reason why a chunked body is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChunkRefusal {
     /// The framing is not valid.
     #[error("a chunk is not valid")]
     Syntax,
-    /// More extensions or trailers than a body may have.
+    /// Extensions or trailers above their limits.
     #[error("chunk extensions or trailers are larger than 16 KiB")]
     TooLarge,
     /// A chunk without a signature, or with one that is not 64 hexadecimal digits.
     #[error("a chunk has no valid signature")]
     NoSignature,
-    /// A signature is not the one of its chunk or trailer.
+    /// A wrong signature of a chunk or trailer.
     #[error("the signature of a chunk does not match")]
     Mismatch,
-    /// The trailer is not what `x-amz-trailer` said, or is not valid.
-    #[error("the trailer is not the one announced")]
+    /// The trailer is not valid, or not the one that `x-amz-trailer` announced.
+    #[error("the trailer is not the announced one")]
     BadTrailer,
-    /// The data are not those that the checksum was made of.
+    /// The checksum in the trailer is not that of the data.
     #[error("the checksum in the trailer does not match")]
     ChecksumDiffers,
-    /// The data are not as long as `x-amz-decoded-content-length` said.
-    #[error("the body is not as long as x-amz-decoded-content-length says")]
+    /// The length of the data is not `x-amz-decoded-content-length`.
+    #[error("the length of the body is not that in x-amz-decoded-content-length")]
     LengthDiffers,
 }
 
@@ -48,31 +48,31 @@ impl From<ChunkError> for ChunkRefusal {
     }
 }
 
-/// Reads one body.
+/// The decoder of one body.
 #[derive(Debug)]
 pub struct ChunkDecoder {
     reader: ChunkReader,
-    seen: Seen,
-    chain: Option<Chain>,
+    framing: PendingFraming,
+    chain: Option<SignatureChain>,
     checksum: Option<(Trailer, Hasher)>,
-    /// Of the chunk that is being read, while chunks are signed.
+    /// The hash of the current chunk. Used only if chunks are signed.
     hash: Sha256,
     signature: Option<Signature>,
-    /// Data bytes that still have to come.
+    /// Remaining data bytes.
     left: u64,
     ended: Option<Result<(), ChunkRefusal>>,
 }
 
-/// Framing that has been read and not yet been looked at. Bounded by the reader's own limits.
+/// Framing that has been read but not yet processed. The limits of the reader bound it.
 #[derive(Debug, Default)]
-struct Seen {
+struct PendingFraming {
     extension: Vec<u8>,
     trailer: Vec<u8>,
-    /// The size line of a chunk is complete; whether it was the last chunk.
+    /// A complete size line, and whether it is that of the last chunk.
     line: Option<bool>,
 }
 
-impl Observer for Seen {
+impl Observer for PendingFraming {
     fn extension(&mut self, byte: u8) {
         self.extension.push(byte);
     }
@@ -87,11 +87,11 @@ impl Observer for Seen {
 }
 
 impl ChunkDecoder {
-    /// `chain` is there when chunks are signed.
-    pub(super) fn new(chain: Option<Chain>, streaming: Streaming, body_bytes: u64) -> Self {
+    /// Creates a decoder. Signed chunks need a `chain`.
+    pub(super) fn new(chain: Option<SignatureChain>, streaming: Streaming, body_bytes: u64) -> Self {
         Self {
             reader: ChunkReader::new(),
-            seen: Seen::default(),
+            framing: PendingFraming::default(),
             chain,
             checksum: streaming.trailer().map(|trailer| (trailer, Hasher::new(trailer.algorithm()))),
             hash: Sha256::new(),
@@ -101,18 +101,18 @@ impl ChunkDecoder {
         }
     }
 
-    /// How many data bytes have still to come.
+    /// Returns the number of remaining data bytes.
     pub fn bytes_left(&self) -> u64 {
         self.left
     }
 
-    /// Whether the body was read to its end, and was good.
+    /// Returns whether the whole body was read and is valid.
     pub fn is_complete(&self) -> bool {
         self.ended == Some(Ok(()))
     }
 
-    /// Reads from `input`, as [`crate::RequestReader::read`] does; there is no [`Event::Head`]. After an error every
-    /// further call gives the same error.
+    /// Reads from `input` like [`crate::RequestReader::read`], but without [`Event::Head`]. After an error every further
+    /// call returns the same error.
     pub fn read(&mut self, input: &[u8]) -> Result<Progress, ChunkRefusal> {
         match self.ended {
             Some(Ok(())) => return Ok(Progress::new(0, Event::End)),
@@ -123,9 +123,9 @@ impl ChunkDecoder {
     }
 
     fn step(&mut self, input: &[u8]) -> Result<Progress, ChunkRefusal> {
-        let step = self.reader.read_observed(input, &mut self.seen);
-        // Before the reader's own error: that lies behind the line, and a shorter piece of input would not have had it.
-        if let Some(last) = self.seen.line.take() {
+        let step = self.reader.read_observed(input, &mut self.framing);
+        // The size line comes before any error of the reader, so the result does not depend on how the input is split.
+        if let Some(last) = self.framing.line.take() {
             self.begin_chunk(last)?;
         }
         Ok(match step? {
@@ -143,12 +143,12 @@ impl ChunkDecoder {
     }
 
     fn begin_chunk(&mut self, last: bool) -> Result<(), ChunkRefusal> {
-        let extension = std::mem::take(&mut self.seen.extension);
+        let extension = std::mem::take(&mut self.framing.extension);
         let Some(chain) = &mut self.chain else { return Ok(()) };
         let text = extension.trim_ascii().strip_prefix(b";").map(<[u8]>::trim_ascii);
         let digits = text.and_then(|text| text.strip_prefix(CHUNK_SIGNATURE.as_bytes()));
         let signature = digits.and_then(Signature::parse).ok_or(ChunkRefusal::NoSignature)?;
-        self.reader.forgive_extensions();
+        self.reader.reset_extension_count();
         if !last {
             self.signature = Some(signature);
         } else if !chain.verifies_chunk(&EMPTY_SHA256, signature) {
@@ -176,7 +176,7 @@ impl ChunkDecoder {
         if self.left > 0 {
             return Err(ChunkRefusal::LengthDiffers);
         }
-        let text = std::mem::take(&mut self.seen.trailer);
+        let text = std::mem::take(&mut self.framing.trailer);
         let mut fields = Fields::parse(&text)?;
         let Some((trailer, hasher)) = self.checksum.take() else {
             return if fields.0.is_empty() { Ok(()) } else { Err(ChunkRefusal::BadTrailer) };
@@ -189,8 +189,8 @@ impl ChunkDecoder {
                 return Err(ChunkRefusal::Mismatch);
             }
         }
-        let said = Checksum::from_base64(trailer.algorithm(), value).ok_or(ChunkRefusal::BadTrailer)?;
-        match (said == hasher.finish(), fields.0.is_empty()) {
+        let announced = Checksum::from_base64(trailer.algorithm(), value).ok_or(ChunkRefusal::BadTrailer)?;
+        match (announced == hasher.finish(), fields.0.is_empty()) {
             (_, false) => Err(ChunkRefusal::BadTrailer),
             (false, true) => Err(ChunkRefusal::ChecksumDiffers),
             (true, true) => Ok(()),
@@ -198,11 +198,11 @@ impl ChunkDecoder {
     }
 }
 
-/// Names and values of a trailer.
+/// Names and values of the trailer fields.
 struct Fields<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Fields<'a> {
-    /// Lines end in a carriage return here: their line feeds are not observed.
+    /// Parses lines that end in a carriage return, since the observer gets no line feeds.
     fn parse(text: &'a [u8]) -> Result<Self, ChunkRefusal> {
         let text = std::str::from_utf8(text).map_err(|_| ChunkRefusal::BadTrailer)?;
         let fields = text.split_terminator('\r').map(|line| {
@@ -212,7 +212,7 @@ impl<'a> Fields<'a> {
         fields.collect::<Option<_>>().map(Self).ok_or(ChunkRefusal::BadTrailer)
     }
 
-    /// The value of the one field with this name.
+    /// Removes the field with this name and returns its value.
     fn take(&mut self, name: &str) -> Result<&'a str, ChunkRefusal> {
         let at = self.0.iter().position(|(field, _)| field.eq_ignore_ascii_case(name));
         Ok(self.0.swap_remove(at.ok_or(ChunkRefusal::BadTrailer)?).1)

@@ -1,48 +1,48 @@
-//! What a request says of its own signature, in its head or in its query. Nothing of it is true until it is checked.
+//! The unverified signature of a request and its parameters, parsed from the `Authorization` header or the query.
 
 use super::ALGORITHM;
-use super::canonical::Request;
-use super::key::{Signature, TERMINATOR};
+use super::canonical_request::Request;
 use super::sign::MAX_EXPIRY_SECONDS;
+use super::signing_key::{Signature, TERMINATOR};
 use super::timestamp::Timestamp;
 use super::verify::Refusal;
-use crate::percent::{self, Blank};
+use crate::percent::{self, Space};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Where a signature stands.
+/// The location of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// In `Authorization`.
-    Head,
-    /// In `X-Amz-Signature` and the parameters beside it.
+pub(super) enum Location {
+    /// The `Authorization` header.
+    Header,
+    /// The query parameter `X-Amz-Signature` and related parameters.
     Query,
 }
 
-/// What can be wrong about a signature's form.
+/// The invalid part of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// The algorithm is not AWS4-HMAC-SHA256, or `Authorization` is no list of three parts.
+pub enum AuthorizationPart {
+    /// The algorithm is not AWS4-HMAC-SHA256, or `Authorization` is not a list of three parts.
     Algorithm,
     /// The credential is not KEY/DAY/REGION/SERVICE/aws4_request with the day of the date.
     Credential,
-    /// `x-amz-date` is not there once, or not like 20130524T000000Z.
+    /// `x-amz-date` does not occur exactly once, or is not in the form 20130524T000000Z.
     Date,
-    /// The time for which it is good is not from 1 s to 7 days.
+    /// The validity period is not from 1 s to 7 days.
     Expires,
-    /// The list of signed headers, one that it names, or more of them than a signature may cover.
+    /// The list of signed headers is invalid, too long, or names a missing header.
     SignedHeaders,
     /// The signature is not 64 hexadecimal digits.
     Signature,
-    /// `x-amz-content-sha256`, or `x-amz-trailer` beside it.
+    /// `x-amz-content-sha256` or the related `x-amz-trailer`.
     ContentSha256,
     /// `x-amz-decoded-content-length`.
     DecodedLength,
-    /// A header is not text, or comes twice.
+    /// A header is not text, or occurs twice.
     Headers,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for AuthorizationPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Algorithm => "the algorithm",
@@ -58,21 +58,21 @@ impl fmt::Display for Part {
     }
 }
 
-/// A signature and what it says to rest on.
-pub(super) struct Claim<'r> {
-    pub(super) place: Place,
+/// A signature and its parameters.
+pub(super) struct Authorization<'r> {
+    pub(super) location: Location,
     pub(super) access_key: String,
     pub(super) region: String,
     pub(super) service: String,
     pub(super) time: Timestamp,
-    /// How long it is good for, when it stands in the query.
+    /// The validity period. Present if the signature is in the query.
     pub(super) expiry_seconds: Option<u32>,
     pub(super) signed_headers: Cow<'r, str>,
     pub(super) signature: Signature,
     pub(super) token: Option<Cow<'r, str>>,
 }
 
-impl<'r> Claim<'r> {
+impl<'r> Authorization<'r> {
     pub(super) fn of(request: &Request<'r>) -> Result<Self, Refusal> {
         let authorization = single(request, "authorization")?;
         let in_query = parameter(request.query, "X-Amz-Signature").is_some()
@@ -88,21 +88,21 @@ impl<'r> Claim<'r> {
     fn in_head(request: &Request<'r>, text: &'r str) -> Result<Self, Refusal> {
         let list = text.strip_prefix(ALGORITHM).and_then(|rest| rest.strip_prefix(' '));
         let (mut credential, mut names, mut signature) = (None, None, None);
-        for part in list.ok_or(Refusal::Malformed(Part::Algorithm))?.split(',') {
-            let (name, value) = part.trim().split_once('=').ok_or(Refusal::Malformed(Part::Algorithm))?;
-            let room = match name {
+        for part in list.ok_or(Refusal::Malformed(AuthorizationPart::Algorithm))?.split(',') {
+            let (name, value) = part.trim().split_once('=').ok_or(Refusal::Malformed(AuthorizationPart::Algorithm))?;
+            let slot = match name {
                 "Credential" => &mut credential,
                 "SignedHeaders" => &mut names,
                 "Signature" => &mut signature,
-                _ => return Err(Refusal::Malformed(Part::Algorithm)),
+                _ => return Err(Refusal::Malformed(AuthorizationPart::Algorithm)),
             };
-            if room.replace(value).is_some() {
-                return Err(Refusal::Malformed(Part::Algorithm));
+            if slot.replace(value).is_some() {
+                return Err(Refusal::Malformed(AuthorizationPart::Algorithm));
             }
         }
-        let date = single(request, "x-amz-date")?.ok_or(Refusal::Malformed(Part::Date))?;
-        Said {
-            place: Place::Head,
+        let date = single(request, "x-amz-date")?.ok_or(Refusal::Malformed(AuthorizationPart::Date))?;
+        RawAuthorization {
+            location: Location::Header,
             credential: credential.map(Cow::Borrowed),
             date: Some(Cow::Borrowed(date)),
             expiry_seconds: None,
@@ -110,33 +110,33 @@ impl<'r> Claim<'r> {
             signature: signature.map(Cow::Borrowed),
             token: single(request, "x-amz-security-token")?.map(Cow::Borrowed),
         }
-        .understood()
+        .parse()
     }
 
     fn in_query(request: &Request<'r>) -> Result<Self, Refusal> {
         let value = |name| parameter(request.query, name);
         if value("X-Amz-Algorithm").as_deref() != Some(ALGORITHM) {
-            return Err(Refusal::Malformed(Part::Algorithm));
+            return Err(Refusal::Malformed(AuthorizationPart::Algorithm));
         }
-        let seconds = value("X-Amz-Expires").and_then(|text| crate::fields::parse_u64(text.as_bytes()));
+        let seconds = value("X-Amz-Expires").and_then(|text| crate::decimal::parse_u64(text.as_bytes()));
         let seconds = seconds.and_then(|seconds| u32::try_from(seconds).ok());
         let seconds = seconds.filter(|seconds| (1..=MAX_EXPIRY_SECONDS).contains(seconds));
-        Said {
-            place: Place::Query,
+        RawAuthorization {
+            location: Location::Query,
             credential: value("X-Amz-Credential"),
             date: value("X-Amz-Date"),
-            expiry_seconds: Some(seconds.ok_or(Refusal::Malformed(Part::Expires))?),
+            expiry_seconds: Some(seconds.ok_or(Refusal::Malformed(AuthorizationPart::Expires))?),
             signed_headers: value("X-Amz-SignedHeaders"),
             signature: value("X-Amz-Signature"),
             token: value("X-Amz-Security-Token"),
         }
-        .understood()
+        .parse()
     }
 }
 
-/// The texts of a claim, wherever they stood.
-struct Said<'r> {
-    place: Place,
+/// The unparsed parts of an authorization from either location.
+struct RawAuthorization<'r> {
+    location: Location,
     credential: Option<Cow<'r, str>>,
     date: Option<Cow<'r, str>>,
     expiry_seconds: Option<u32>,
@@ -145,53 +145,53 @@ struct Said<'r> {
     token: Option<Cow<'r, str>>,
 }
 
-impl<'r> Said<'r> {
-    fn understood(self) -> Result<Claim<'r>, Refusal> {
+impl<'r> RawAuthorization<'r> {
+    fn parse(self) -> Result<Authorization<'r>, Refusal> {
         let bad = Refusal::Malformed;
-        let date = self.date.ok_or(bad(Part::Date))?;
-        let time = Timestamp::parse(&date).ok_or(bad(Part::Date))?;
-        let credential = self.credential.ok_or(bad(Part::Credential))?;
-        // From the right: access keys of other systems may have slashes.
+        let date = self.date.ok_or(bad(AuthorizationPart::Date))?;
+        let time = Timestamp::parse(&date).ok_or(bad(AuthorizationPart::Date))?;
+        let credential = self.credential.ok_or(bad(AuthorizationPart::Credential))?;
+        // Split from the right, since access keys of other systems may contain slashes.
         let mut parts = credential.rsplitn(5, '/');
-        let mut part = || parts.next().ok_or(bad(Part::Credential));
+        let mut part = || parts.next().ok_or(bad(AuthorizationPart::Credential));
         let (terminator, service, region, day, access_key) = (part()?, part()?, part()?, part()?, part()?);
         if terminator != TERMINATOR || day.as_bytes() != time.text().day() || access_key.is_empty() {
-            return Err(bad(Part::Credential));
+            return Err(bad(AuthorizationPart::Credential));
         }
         let signature = self.signature.as_deref().and_then(|digits| Signature::parse(digits.as_bytes()));
-        Ok(Claim {
-            place: self.place,
+        Ok(Authorization {
+            location: self.location,
             access_key: access_key.to_owned(),
             region: region.to_owned(),
             service: service.to_owned(),
             time,
             expiry_seconds: self.expiry_seconds,
-            signed_headers: self.signed_headers.ok_or(bad(Part::SignedHeaders))?,
-            signature: signature.ok_or(bad(Part::Signature))?,
+            signed_headers: self.signed_headers.ok_or(bad(AuthorizationPart::SignedHeaders))?,
+            signature: signature.ok_or(bad(AuthorizationPart::Signature))?,
             token: self.token,
         })
     }
 }
 
-/// The value of a header that comes once at most, without blanks around it.
+/// Returns the trimmed value of a header that may occur at most once.
 pub(super) fn single<'r>(request: &Request<'r>, name: &str) -> Result<Option<&'r str>, Refusal> {
     let mut values = request.headers.iter().filter(|(given, _)| given.eq_ignore_ascii_case(name));
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
         (Some((_, value)), None) => {
-            let text = std::str::from_utf8(value).map_err(|_| Refusal::Malformed(Part::Headers))?;
+            let text = std::str::from_utf8(value).map_err(|_| Refusal::Malformed(AuthorizationPart::Headers))?;
             Ok(Some(text.trim_matches([' ', '\t'])))
         }
-        (Some(_), Some(_)) => Err(Refusal::Malformed(Part::Headers)),
+        (Some(_), Some(_)) => Err(Refusal::Malformed(AuthorizationPart::Headers)),
     }
 }
 
-/// The value of the first query parameter with this name, decoded; none when it is not text.
+/// Returns the decoded value of the first query parameter with this name. `None` if it is not UTF-8.
 fn parameter<'r>(query: &'r str, name: &str) -> Option<Cow<'r, str>> {
     let mut parameters = query.split('&').map(|parameter| parameter.split_once('=').unwrap_or((parameter, "")));
     let (_, value) = parameters.find(|(given, _)| given.eq_ignore_ascii_case(name))?;
     if value.contains(['%', '+']) {
-        percent::decoded_text(value, Blank::Plus).map(Cow::Owned)
+        percent::decoded_text(value, Space::PlusOrPercent).map(Cow::Owned)
     } else {
         Some(Cow::Borrowed(value))
     }

@@ -1,115 +1,30 @@
-//! URLs at the edge: what a user types and what a redirect says, as parts that can be sent.
+//! URLs from users and from redirects, split into the parts of a request.
 //!
-//! Only http and https. Credentials are split off at once, so that no part of a [`Url`] that is shown can hold them.
+//! Only http and https are supported. Credentials are removed during parsing, so no displayed part of a [`Url`]
+//! contains them.
+
+mod origin;
+
+pub use origin::{Credentials, Origin, Scheme};
 
 use std::fmt;
 use std::str::FromStr;
 
 use url::{Host, ParseError, Position};
 
-use crate::percent;
+use crate::percent::{self, Space};
 
-/// The most bytes a URL may have.
+/// Maximum size of a URL.
 pub const MAX_URL_BYTES: usize = 16 * 1024;
 
-/// How a server is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Scheme {
-    /// Plain TCP.
-    Http,
-    /// TLS.
-    Https,
-}
-
-impl Scheme {
-    /// The port when a URL names none.
-    pub fn default_port(self) -> u16 {
-        match self {
-            Self::Http => 80,
-            Self::Https => 443,
-        }
-    }
-
-    /// As written in a URL.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-}
-
-impl fmt::Display for Scheme {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// Where requests go, and what credentials belong to. Displayed as `host:port`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Origin {
-    /// How it is spoken to.
-    pub scheme: Scheme,
-    /// A name in lower case ASCII, or an IP address (without brackets).
-    pub host: Box<str>,
-    /// From 1.
-    pub port: u16,
-}
-
-impl Origin {
-    /// The value of the `Host` header: with the port unless it is the scheme's own, IPv6 in brackets.
-    pub fn host_header(&self) -> String {
-        let text = self.to_string();
-        let own = format!(":{}", self.scheme.default_port());
-        text.strip_suffix(&own).map_or(text.clone(), str::to_owned)
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_host(f, &self.host)?;
-        write!(f, ":{}", self.port)
-    }
-}
-
-/// Writes a host as it stands in a URL: IPv6 addresses, and nothing else, have colons and get brackets.
-fn write_host(f: &mut impl fmt::Write, host: &str) -> fmt::Result {
-    if host.contains(':') { write!(f, "[{host}]") } else { f.write_str(host) }
-}
-
-/// User name and password of a URL, percent-decoded. Neither `Debug` nor anything else here prints the password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Credentials {
-    user: Box<str>,
-    password: Box<str>,
-}
-
-impl Credentials {
-    /// The user name.
-    pub fn user(&self) -> &str {
-        &self.user
-    }
-
-    /// The password; empty when there is none. A secret.
-    pub fn password(&self) -> &str {
-        &self.password
-    }
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
-    }
-}
-
-/// What is wrong with a URL, and how to mend it. Never repeats the URL, which may hold a password.
+/// An invalid URL. Messages never repeat the URL, which may contain a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// There is no `scheme://`.
+    /// No `scheme://`.
     #[error("the URL has no scheme: write http://HOST/PATH or https://HOST/PATH")]
     NoScheme,
     /// Neither http nor https.
-    #[error("the scheme \"{0}\" is not spoken here: write http:// or https://")]
+    #[error("the scheme \"{0}\" is not supported: write http:// or https://")]
     OtherScheme(Box<str>),
     /// Nothing between `://` and the path.
     #[error("the URL has no host: write http://HOST/PATH")]
@@ -126,13 +41,13 @@ pub enum UrlError {
     /// Longer than [`MAX_URL_BYTES`].
     #[error("the URL is longer than 16 KiB")]
     TooLong,
-    /// Blanks or control characters, which would be dropped or end the request line.
-    #[error("the URL has a blank or a control character in it: percent-encode it (%20 is a blank)")]
+    /// Whitespace or control characters, which a parser drops or which end the request line.
+    #[error("the URL contains a space or a control character: percent-encode it (%20 is a space)")]
     BadCharacter,
-    /// The rules of URLs make another name of it.
-    #[error("no URL can hold this name: its part \".\" or \"..\" would be dropped")]
-    OtherName,
-    /// Anything else.
+    /// An object name that URL normalization changes.
+    #[error("no URL can contain this name: its part \".\" or \"..\" would be removed")]
+    ChangedName,
+    /// Any other mistake.
     #[error("the URL is not valid")]
     Invalid,
 }
@@ -152,7 +67,7 @@ impl From<ParseError> for UrlError {
     }
 }
 
-/// An http or https URL without fragment, its credentials split off.
+/// An http or https URL without a fragment. Credentials are kept apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     /// Without credentials and fragment.
@@ -163,7 +78,7 @@ pub struct Url {
 }
 
 impl Url {
-    /// Reads an absolute URL.
+    /// Parses an absolute URL.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         check_text(text)?;
         let (scheme, rest) = text.split_once("://").ok_or(UrlError::NoScheme)?;
@@ -171,7 +86,7 @@ impl Url {
             return Err(UrlError::NoScheme);
         }
         if rest.is_empty() || rest.starts_with(['/', '\\', '?', '#']) {
-            // The parser would take the first path segment for the host.
+            // The parser would use the first path segment as the host.
             return match scheme_of(scheme) {
                 Ok(_) => Err(UrlError::NoHost),
                 Err(other) => Err(other),
@@ -181,7 +96,7 @@ impl Url {
         Self::from_parsed(url::Url::parse(text)?)
     }
 
-    /// Where a redirect from here leads: `location` may be relative. The credentials stay only with their own origin.
+    /// Resolves the `Location` of a redirect, which may be relative. Credentials are kept only within the same origin.
     pub fn join(&self, location: &str) -> Result<Self, UrlError> {
         check_text(location)?;
         let mut url = Self::from_parsed(self.inner.join(location)?)?;
@@ -191,10 +106,10 @@ impl Url {
         Ok(url)
     }
 
-    /// The URL of the object of that name below this one, with what needs it percent-encoded; slashes stay, the query goes.
+    /// Appends an object name to the path, percent-encoded except for slashes. Removes the query.
     ///
     /// # Errors
-    /// [`UrlError::OtherName`] when a URL can not hold the name, [`UrlError::TooLong`].
+    /// [`UrlError::ChangedName`] if a URL cannot contain the name, [`UrlError::TooLong`].
     pub fn below(&self, name: &str) -> Result<Self, UrlError> {
         let mut path = self.path().trim_end_matches('/').to_owned();
         path.push('/');
@@ -206,7 +121,7 @@ impl Url {
         inner.set_query(None);
         inner.set_path(&path);
         let below = Self { credentials: self.credentials.clone(), ..Self::from_parsed(inner)? };
-        if below.path() == path { Ok(below) } else { Err(UrlError::OtherName) }
+        if below.path() == path { Ok(below) } else { Err(UrlError::ChangedName) }
     }
 
     fn from_parsed(mut inner: url::Url) -> Result<Self, UrlError> {
@@ -230,38 +145,38 @@ impl Url {
         Ok(Self { inner, origin, host_header, credentials })
     }
 
-    /// Where to connect.
+    /// Returns the server to connect to.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// What to ask for: path and query, as they stand in a request line; begins with `/`.
+    /// Returns the request target: path and query. Begins with `/`.
     pub fn target(&self) -> &str {
         &self.inner[Position::BeforePath..Position::AfterQuery]
     }
 
-    /// The path alone, percent-encoded; begins with `/`.
+    /// Returns the percent-encoded path. Begins with `/`.
     pub fn path(&self) -> &str {
         self.inner.path()
     }
 
-    /// The query alone, percent-encoded, without its question mark.
+    /// Returns the percent-encoded query without the question mark.
     pub fn query(&self) -> Option<&str> {
         self.inner.query()
     }
 
-    /// The value of the `Host` header: with the port unless it is the scheme's own, IPv6 in brackets.
+    /// Returns the value of the `Host` header: the port only if it is not the default, IPv6 in brackets.
     pub fn host_header(&self) -> &str {
         &self.host_header
     }
 
-    /// User name and password, if the URL had any.
+    /// Returns the credentials from the URL.
     pub fn credentials(&self) -> Option<&Credentials> {
         self.credentials.as_ref()
     }
 }
 
-/// The URL without its credentials.
+/// Displays the URL without its credentials.
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.inner.as_str())
@@ -276,7 +191,7 @@ impl FromStr for Url {
     }
 }
 
-/// The parser drops tabs, line ends and surrounding blanks in silence: better said than done.
+/// Rejects characters that the parser would silently drop: tabs, line breaks and surrounding spaces.
 fn check_text(text: &str) -> Result<(), UrlError> {
     if text.len() > MAX_URL_BYTES {
         Err(UrlError::TooLong)
@@ -287,7 +202,7 @@ fn check_text(text: &str) -> Result<(), UrlError> {
     }
 }
 
-/// Whether this can be a scheme (RFC 3986 §3.1), and is not as long as none.
+/// Returns whether the text is a valid scheme (RFC 3986 §3.1) of at most 32 bytes.
 fn is_scheme(text: &str) -> bool {
     text.len() <= 32
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -300,7 +215,7 @@ fn scheme_of(text: &str) -> Result<Scheme, UrlError> {
     } else if text.eq_ignore_ascii_case("https") {
         Ok(Scheme::Https)
     } else {
-        // From a redirect it may be of any length.
+        // A redirect may name a scheme of any length.
         Err(UrlError::OtherScheme(text.chars().take(32).collect()))
     }
 }
@@ -309,32 +224,12 @@ fn take_credentials(inner: &mut url::Url) -> Result<Option<Credentials>, UrlErro
     if inner.username().is_empty() && inner.password().is_none() {
         return Ok(None);
     }
-    let user = percent_decoded(inner.username())?;
-    let password = percent_decoded(inner.password().unwrap_or_default())?;
+    let decode = |text| percent::decoded_text(text, Space::Percent).map(String::into_boxed_str);
+    let user = decode(inner.username()).ok_or(UrlError::BadCredentials)?;
+    let password = decode(inner.password().unwrap_or_default()).ok_or(UrlError::BadCredentials)?;
     inner.set_username("").map_err(|()| UrlError::Invalid)?;
     inner.set_password(None).map_err(|()| UrlError::Invalid)?;
-    Ok(Some(Credentials { user, password }))
-}
-
-/// Replaces `%41` by `A` and so on; what is no such triple stays.
-fn percent_decoded(text: &str) -> Result<Box<str>, UrlError> {
-    let hex = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        rest = tail;
-        let triple = match (first, tail) {
-            (b'%', [high, low, after @ ..]) => hex(*high).zip(hex(*low)).map(|digits| (digits, after)),
-            _ => None,
-        };
-        if let Some(((high, low), after)) = triple {
-            decoded.push(high << 4 | low);
-            rest = after;
-        } else {
-            decoded.push(*first);
-        }
-    }
-    String::from_utf8(decoded).map(String::into_boxed_str).map_err(|_| UrlError::BadCredentials)
+    Ok(Some(Credentials::new(user, password)))
 }
 
 #[cfg(test)]
@@ -347,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_as_they_are_sent() {
+    fn parts_have_the_form_in_which_they_are_sent() {
         let plain = url("http://Example.COM/a/b%20c?x=1&y=%2F#part");
         assert_eq!(plain.origin().to_string(), "example.com:80");
         assert_eq!(plain.host_header(), "example.com");
@@ -366,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_mend() {
+    fn mistakes_are_told_apart() {
         let error = |text: &str| Url::parse(text).unwrap_err();
         for text in ["example.com/x", "localhost:8080/x", "", "/path", "//host/x", "1http://x", "http:/x", "http:x"] {
             assert_eq!(error(text), UrlError::NoScheme, "{text}");
@@ -387,13 +282,13 @@ mod tests {
         }
         assert_eq!(error("http://%ff@h/"), UrlError::BadCredentials);
         assert_eq!(error(&format!("http://h/{}", "x".repeat(MAX_URL_BYTES))), UrlError::TooLong);
-        // Each character becomes nine.
+        // Each character becomes nine bytes.
         assert_eq!(error(&format!("http://h/{}", "€".repeat(MAX_URL_BYTES / 4))), UrlError::TooLong);
         assert!(UrlError::NoScheme.to_string().contains("write http://"));
     }
 
     #[test]
-    fn credentials_are_split_off_and_never_shown() {
+    fn credentials_are_kept_apart_and_never_shown() {
         let with = url("http://us%40er:hun%3Ater%zz@h/x");
         let credentials = with.credentials().unwrap();
         assert_eq!((credentials.user(), credentials.password()), ("us@er", "hun:ter%zz"));
@@ -404,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn redirects_join_and_credentials_stay_with_their_origin() {
+    fn redirects_are_resolved_and_credentials_stay_with_their_origin() {
         let base = url("http://me:secret@h:8080/a/b?q#f");
         let join = |location: &str| base.join(location).unwrap();
         assert_eq!(join("c").to_string(), "http://h:8080/a/c");
@@ -424,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_objects_are_encoded_and_stay_what_they_are() {
+    fn object_names_are_encoded_and_never_changed() {
         let base = url("http://me:secret@h:81/bucket/?x=1");
         let below = |name: &str| base.below(name).map(|url| url.to_string());
         for (name, path) in [
@@ -439,7 +334,7 @@ mod tests {
             assert_eq!(below(name).unwrap(), format!("http://h:81/bucket/{path}"), "{name}");
         }
         for name in ["..", ".", "a/../b", "a/.", "../../etc/passwd"] {
-            assert_eq!(below(name), Err(UrlError::OtherName), "{name}");
+            assert_eq!(below(name), Err(UrlError::ChangedName), "{name}");
         }
         assert_eq!(below(&"x".repeat(MAX_URL_BYTES)), Err(UrlError::TooLong));
         assert_eq!(url("http://h").below("a").unwrap().to_string(), "http://h/a");
@@ -447,7 +342,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_reads_back_and_can_be_sent(base in "https?://[a-z0-9.\\[\\]:@%]{1,20}/.{0,20}", location in ".{0,40}") {
+        fn displayed_urls_parse_again_and_can_be_sent(base in "https?://[a-z0-9.\\[\\]:@%]{1,20}/.{0,20}", location in ".{0,40}") {
             if let Ok(base) = Url::parse(&base) {
                 for url in [Some(base.clone()), base.join(&location).ok()].into_iter().flatten() {
                     let again = Url::parse(&url.to_string()).unwrap();

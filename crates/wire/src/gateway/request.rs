@@ -1,18 +1,18 @@
-//! What a request to a gateway asks for, read from its target.
+//! The content that a gateway request asks for, parsed from the request target.
 
-use crate::percent::{Blank, decoded_text};
+use crate::percent::{Space, decoded_text};
 use cid::Cid;
 
-/// What the response must hold.
+/// The requested content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct GatewayRequest {
     /// The CID in the path.
     pub root: Cid,
-    /// Names behind the CID, decoded.
+    /// The decoded names of the path after the CID.
     pub path: Vec<Box<str>>,
-    /// What is wanted of the block that the path leads to.
+    /// The requested part of the DAG below the end of the path.
     pub scope: Scope,
-    /// Whether only a range of a file's bytes is wanted.
+    /// Whether only a byte range of a file is requested.
     pub entity_bytes: bool,
     /// The format of the response.
     pub format: Format,
@@ -21,34 +21,34 @@ pub struct Asked {
 /// The value of `dag-scope`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The block alone.
+    /// The block only.
     Block,
-    /// A file with all of its blocks; a directory without its entries.
+    /// A file with all its blocks, or a directory without the content of its entries.
     Entity,
-    /// The block with everything below it.
+    /// The block and everything below it.
     All,
 }
 
 /// The value of `format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A CAR. The default of this program's requests.
+    /// A CAR. The default for requests of this program.
     Car,
-    /// One block.
+    /// A single block.
     Raw,
-    /// Something that is not checked.
+    /// Any other format, which is not checked.
     Other,
 }
 
-impl Asked {
-    /// Reads path and query of a request, like `/ipfs/CID/a/b?dag-scope=block`. What stands before `/ipfs/` is ignored.
+impl GatewayRequest {
+    /// Parses path and query of a request, such as `/ipfs/CID/a/b?dag-scope=block`. Ignores path segments before `/ipfs/`.
     #[must_use]
-    pub fn of_target(target: &str) -> Option<Self> {
+    pub fn from_target(target: &str) -> Option<Self> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        const PLACE: &str = "ipfs/";
-        let after_slash = path.match_indices(PLACE).filter(|(at, _)| path[..*at].ends_with('/'));
-        let mut places = after_slash.map(|(at, _)| &path[at + PLACE.len()..]);
-        let (root, path) = places.find_map(|rest| {
+        const NAMESPACE: &str = "ipfs/";
+        let after_slash = path.match_indices(NAMESPACE).filter(|(at, _)| path[..*at].ends_with('/'));
+        let mut candidates = after_slash.map(|(at, _)| &path[at + NAMESPACE.len()..]);
+        let (root, path) = candidates.find_map(|rest| {
             let (cid, path) = rest.split_once('/').unwrap_or((rest, ""));
             Some((Cid::try_from(cid).ok()?, path))
         })?;
@@ -59,7 +59,7 @@ impl Asked {
         let names = path.split('/').filter(|name| !name.is_empty());
         Some(Self {
             root,
-            path: names.map(|name| Some(decoded_text(name, Blank::Escape)?.into())).collect::<Option<_>>()?,
+            path: names.map(|name| Some(decoded_text(name, Space::Percent)?.into())).collect::<Option<_>>()?,
             scope: match get("dag-scope") {
                 Some("block") => Scope::Block,
                 Some("entity") => Scope::Entity,
@@ -82,12 +82,12 @@ mod tests {
     const CID: &str = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi";
 
     #[test]
-    fn targets_are_read() {
-        let of = |text: &str| Asked::of_target(&text.replace("{CID}", CID));
-        let asked = of("/base/ipfs/{CID}/a%20b//c?dag-scope=entity&format=car").unwrap();
-        assert_eq!(asked.root.to_string(), CID);
-        assert_eq!(asked.path, ["a b".into(), "c".into()]);
-        assert_eq!((asked.scope, asked.entity_bytes, asked.format), (Scope::Entity, false, Format::Car));
+    fn targets_are_parsed() {
+        let of = |text: &str| GatewayRequest::from_target(&text.replace("{CID}", CID));
+        let request = of("/base/ipfs/{CID}/a%20b//c?dag-scope=entity&format=car").unwrap();
+        assert_eq!(request.root.to_string(), CID);
+        assert_eq!(request.path, ["a b".into(), "c".into()]);
+        assert_eq!((request.scope, request.entity_bytes, request.format), (Scope::Entity, false, Format::Car));
         let raw = of("/ipfs/ipfs/{CID}?format=raw&entity-bytes=0:1").unwrap();
         assert_eq!((raw.scope, raw.entity_bytes, raw.format), (Scope::All, true, Format::Raw));
         assert_eq!(of("/ipfs/{CID}?format=tar").unwrap().format, Format::Other);

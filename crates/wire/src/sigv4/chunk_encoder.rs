@@ -1,31 +1,31 @@
-//! Framing a body into chunks (`aws-chunked`): the client's side.
+//! The client side of `aws-chunked`: framing of a body into signed chunks.
 
-use super::chain::Chain;
+use super::chunk_signatures::SignatureChain;
 use super::payload::{Streaming, Trailer};
 use crate::checksum::Hasher;
 use sha2::{Digest, Sha256};
 use std::io::Write;
 use std::num::NonZeroU64;
 
-/// Goes between a chunk's size and its signature.
+/// The chunk extension that precedes a signature.
 pub(super) const CHUNK_SIGNATURE: &str = "chunk-signature=";
-/// The field with the signature of the trailer.
+/// The trailer field with the signature of the trailer.
 pub(super) const TRAILER_SIGNATURE: &str = "x-amz-trailer-signature";
 const SIGNATURE_DIGITS: u64 = 64;
 
-/// Frames a body that comes in pieces. S3 wants chunks of 8 KiB at least, but for the last one.
+/// The encoder of a body that comes in pieces. S3 requires chunks of at least 8 KiB, except for the last one.
 #[derive(Debug, Clone)]
 pub struct ChunkEncoder {
-    chain: Option<Chain>,
+    chain: Option<SignatureChain>,
     checksum: Option<(Trailer, Hasher)>,
 }
 
 impl ChunkEncoder {
-    pub(super) fn new(chain: Option<Chain>, trailer: Option<Trailer>) -> Self {
+    pub(super) fn new(chain: Option<SignatureChain>, trailer: Option<Trailer>) -> Self {
         Self { chain, checksum: trailer.map(|trailer| (trailer, Hasher::new(trailer.algorithm()))) }
     }
 
-    /// Appends one chunk with `data`; nothing when there are none.
+    /// Appends a chunk with `data`. Appends nothing if `data` is empty.
     pub fn chunk(&mut self, data: &[u8], out: &mut Vec<u8>) {
         if self.chunk_head(data, out) {
             out.extend_from_slice(data);
@@ -33,12 +33,12 @@ impl ChunkEncoder {
         }
     }
 
-    /// What has to follow the data of a chunk.
+    /// The bytes that follow the data of a chunk.
     pub const CHUNK_END: &'static [u8] = b"\r\n";
 
-    /// Appends what goes before the data of a chunk, for data that are sent from where they are: they have to follow,
-    /// and [`Self::CHUNK_END`] after them. Answers whether there are data; without them nothing is sent, since an
-    /// empty chunk would be the last.
+    /// Appends the bytes before the data of a chunk, for callers that send data without copying them. The caller sends
+    /// the data next, and then [`Self::CHUNK_END`]. Returns false and appends nothing if `data` is empty, since an
+    /// empty chunk would be the last one.
     pub fn chunk_head(&mut self, data: &[u8], out: &mut Vec<u8>) -> bool {
         if data.is_empty() {
             return false;
@@ -71,7 +71,7 @@ impl ChunkEncoder {
     }
 
     fn size_line(&mut self, data: &[u8], out: &mut Vec<u8>) {
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         let _ = write!(out, "{:x}", data.len());
         if let Some(chain) = &mut self.chain {
             out.push(b';');
@@ -81,8 +81,8 @@ impl ChunkEncoder {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// How many bytes a body of `body_bytes` has when it is framed into chunks of `chunk_bytes` (the last one may be
-    /// smaller): the request's `Content-Length`.
+    /// Returns the size of a body of `body_bytes` after framing into chunks of `chunk_bytes`, the last of which may be
+    /// smaller. This is the `Content-Length` of the request.
     pub fn framed_bytes(streaming: Streaming, body_bytes: u64, chunk_bytes: NonZeroU64) -> u64 {
         let signature = if streaming.is_signed() { 1 + CHUNK_SIGNATURE.len() as u64 + SIGNATURE_DIGITS } else { 0 };
         let around = |data: u64| u64::from(data.max(1).ilog2() / 4 + 1) + signature + 2;
@@ -101,7 +101,7 @@ impl ChunkEncoder {
     }
 }
 
-/// The hash of the trailer as it is signed: one line with a bare line feed.
+/// Returns the hash of the trailer as it is signed: one line that ends in a bare line feed.
 pub(super) fn trailer_hash(name: &str, value: &str) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in [name, ":", value, "\n"] {

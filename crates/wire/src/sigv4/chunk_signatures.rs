@@ -1,51 +1,51 @@
-//! Signatures of chunks: each rests on the one before, the first on that of the head.
+//! Signatures of chunks. Each covers the previous one, and the first covers the signature of the head.
 
-use super::key::{Signature, SigningKey};
 use super::payload::EMPTY_SHA256;
+use super::signing_key::{Signature, SigningKey};
 use super::timestamp::Timestamp;
 use crate::hex;
 use std::sync::Arc;
 
-/// Where a body stands in its signatures.
+/// The chain of signatures of a body.
 #[derive(Debug, Clone)]
-pub(super) struct Chain {
+pub(super) struct SignatureChain {
     key: Arc<SigningKey>,
     time: Timestamp,
     previous: Signature,
     text: Vec<u8>,
 }
 
-impl Chain {
+impl SignatureChain {
     pub(super) fn new(key: Arc<SigningKey>, time: Timestamp, head: Signature) -> Self {
         Self { key, time, previous: head, text: Vec::new() }
     }
 
-    /// The signature of the next chunk, whose data have this SHA-256.
+    /// Signs the next chunk, given the SHA-256 of its data.
     pub(super) fn sign_chunk(&mut self, sha256: &[u8; 32]) -> Signature {
         self.write_chunk(sha256);
         self.sign()
     }
 
-    /// The signature of the trailer, whose line has this SHA-256.
+    /// Signs the trailer, given the SHA-256 of its line.
     pub(super) fn sign_trailer(&mut self, sha256: &[u8; 32]) -> Signature {
         self.write("AWS4-HMAC-SHA256-TRAILER", &[sha256]);
         self.sign()
     }
 
-    /// Whether this is the signature of the next chunk. If so, the following one rests on it.
+    /// Returns whether this is the signature of the next chunk. If so, the following signature covers it.
     pub(super) fn verifies_chunk(&mut self, sha256: &[u8; 32], signature: Signature) -> bool {
         self.write_chunk(sha256);
         self.verifies(signature)
     }
 
-    /// Whether this is the signature of the trailer.
+    /// Returns whether this is the signature of the trailer.
     pub(super) fn verifies_trailer(&mut self, sha256: &[u8; 32], signature: Signature) -> bool {
         self.write("AWS4-HMAC-SHA256-TRAILER", &[sha256]);
         self.verifies(signature)
     }
 
     fn write_chunk(&mut self, sha256: &[u8; 32]) {
-        // The hash of no bytes stands for headers, of which chunks have none.
+        // The first hash is that of the headers. Chunks have none.
         self.write("AWS4-HMAC-SHA256-PAYLOAD", &[&EMPTY_SHA256, sha256]);
     }
 

@@ -1,36 +1,36 @@
-//! The canonical request: the one text that both sides must make of a request, whatever its spelling.
+//! The canonical request: a normalized text of a request that client and server both compute.
 //!
-//! For S3 the path is encoded once and never normalised beyond that: `a//b` and `a/../b` are keys of their own.
+//! For S3 the path is encoded once and not normalized further. `a//b` and `a/../b` are distinct keys.
 
-use crate::percent::{self, Blank};
+use crate::percent::{self, Space};
 use std::ops::Range;
 
-/// The most headers that one signature may cover: as many as a head may have.
+/// Maximum number of headers in a signature, the same as in a head.
 pub const MAX_SIGNED_HEADERS: usize = crate::MAX_HEADERS;
 
-/// What of a request goes into its signature.
+/// The parts of a request that the signature covers.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// As in the request line.
+    /// The method as in the request line.
     pub method: &'a str,
-    /// As in the request line, up to the question mark; how it is percent-encoded does not matter.
+    /// The request target up to the question mark, in any percent-encoding.
     pub path: &'a str,
-    /// As in the request line, after the question mark; empty when there is none.
+    /// The request target after the question mark. Empty if there is none.
     pub query: &'a str,
-    /// Names in any case, values as sent. To sign: those to be covered, `Host` among them. To verify: all.
+    /// Names in any case and values as sent. For signing, the headers to sign, including `Host`. For verification, all.
     pub headers: &'a [(&'a str, &'a [u8])],
 }
 
-/// Headers in the order in which they are signed.
-pub(super) struct Signed<'a> {
+/// The signed headers. Sort them before writing.
+pub(super) struct SignedHeaders<'a> {
     list: [(&'a str, &'a [u8]); MAX_SIGNED_HEADERS],
     count: usize,
 }
 
-/// There are more than [`MAX_SIGNED_HEADERS`].
+/// The error for more than [`MAX_SIGNED_HEADERS`].
 pub(super) struct TooMany;
 
-impl<'a> Signed<'a> {
+impl<'a> SignedHeaders<'a> {
     pub(super) fn new() -> Self {
         Self { list: [("", &[]); MAX_SIGNED_HEADERS], count: 0 }
     }
@@ -41,17 +41,17 @@ impl<'a> Signed<'a> {
         Ok(())
     }
 
-    /// Brings the headers into the order of their names; those of one name keep theirs.
+    /// Sorts the headers by name. Headers of the same name keep their order.
     pub(super) fn sort(&mut self) {
         let lower = |name: &'a str| name.bytes().map(|byte| byte.to_ascii_lowercase());
         self.list[..self.count].sort_by(|(one, _), (other, _)| lower(one).cmp(lower(other)));
     }
 
-    /// Appends `name:value` lines. Values of one name are joined by commas.
+    /// Appends `name:value` lines. Values of the same name are joined by commas.
     fn write_lines(&self, out: &mut Vec<u8>) {
         for (at, (name, value)) in self.list[..self.count].iter().enumerate() {
             if self.repeats(at) {
-                // Goes on in the line of its name.
+                // Continue the line of the same name.
                 out.pop();
                 out.push(b',');
             } else {
@@ -63,7 +63,7 @@ impl<'a> Signed<'a> {
         }
     }
 
-    /// Appends the names, joined by semicolons.
+    /// Appends the lower-case names, joined by semicolons.
     pub(super) fn write_names(&self, out: &mut Vec<u8>) {
         for (at, (name, _)) in self.list[..self.count].iter().enumerate().filter(|(at, _)| !self.repeats(*at)) {
             if at > 0 {
@@ -78,7 +78,7 @@ impl<'a> Signed<'a> {
     }
 }
 
-/// A header's value without blanks around it, and with single ones within.
+/// Appends a header's value, trimmed and with runs of spaces reduced to one.
 fn push_value(value: &[u8], out: &mut Vec<u8>) {
     let mut words = value.trim_ascii().split(|byte| *byte == b' ').filter(|word| !word.is_empty());
     if let Some(first) = words.next() {
@@ -90,34 +90,34 @@ fn push_value(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The parameters of a query, normalised, and then in their order.
+/// The parameters of a query in canonical form.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parameters {
     text: Vec<u8>,
-    /// Where name and value of each parameter stand in `text`.
-    places: Vec<(Range<usize>, Range<usize>)>,
+    /// Positions of name and value of each parameter in `text`.
+    spans: Vec<(Range<usize>, Range<usize>)>,
 }
 
 impl Parameters {
     pub(super) fn clear(&mut self) {
         self.text.clear();
-        self.places.clear();
+        self.spans.clear();
     }
 
-    /// Adds the parameters of a query as sent, but those whose encoded names `skip` knows.
+    /// Adds the parameters of a query as sent, except those with encoded names that `skip` selects.
     pub(super) fn push_query(&mut self, query: &str, skip: impl Fn(&str) -> bool) {
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
             if !skip(name) {
                 self.push_with(
-                    |out| percent::push_normal(name, Blank::Plus, out),
-                    |out| percent::push_normal(value, Blank::Plus, out),
+                    |out| percent::push_canonical(name, Space::PlusOrPercent, out),
+                    |out| percent::push_canonical(value, Space::PlusOrPercent, out),
                 );
             }
         }
     }
 
-    /// Adds a parameter in plain text.
+    /// Adds an unencoded parameter.
     pub(super) fn push_plain(&mut self, name: &str, value: &[u8]) {
         self.push_with(|out| percent::push_parameter(name.as_bytes(), out), |out| percent::push_parameter(value, out));
     }
@@ -127,18 +127,18 @@ impl Parameters {
         name(&mut self.text);
         let middle = self.text.len();
         value(&mut self.text);
-        self.places.push((start..middle, middle..self.text.len()));
+        self.spans.push((start..middle, middle..self.text.len()));
     }
 
-    /// Appends all, ordered by name and then by value, both as encoded.
+    /// Appends all parameters, sorted by encoded name and then by encoded value.
     pub(super) fn write_sorted(&mut self, out: &mut Vec<u8>) {
         let text = &self.text;
         let key = |(name, value): &(Range<usize>, Range<usize>)| (name.clone(), value.clone());
-        self.places.sort_by(|one, other| {
+        self.spans.sort_by(|one, other| {
             let ((name, value), (other_name, other_value)) = (key(one), key(other));
             (&text[name], &text[value]).cmp(&(&text[other_name], &text[other_value]))
         });
-        for (at, (name, value)) in self.places.iter().enumerate() {
+        for (at, (name, value)) in self.spans.iter().enumerate() {
             if at > 0 {
                 out.push(b'&');
             }
@@ -153,7 +153,7 @@ impl Parameters {
 pub(super) fn write(
     request: &Request,
     parameters: &mut Parameters,
-    headers: &Signed,
+    headers: &SignedHeaders,
     payload: &[u8],
     out: &mut Vec<u8>,
 ) {
@@ -178,7 +178,7 @@ fn push_path(path: &str, out: &mut Vec<u8>) {
         if at > 0 {
             out.push(b'/');
         }
-        percent::push_normal(segment, Blank::Escape, out);
+        percent::push_canonical(segment, Space::Percent, out);
     }
 }
 
@@ -189,7 +189,7 @@ mod tests {
     fn canonical(path: &str, query: &str, headers: &[(&str, &str)]) -> String {
         let mut parameters = Parameters::default();
         parameters.push_query(query, |name| name == "skip");
-        let mut signed = Signed::new();
+        let mut signed = SignedHeaders::new();
         for (name, value) in headers {
             assert!(signed.push(name, value.as_bytes()).is_ok());
         }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_ordered_by_name_and_then_value() {
+    fn parameters_are_sorted_by_name_and_then_value() {
         let query = |query: &str| canonical("/", query, &[]).lines().nth(2).unwrap().to_owned();
         assert_eq!(query("lifecycle"), "lifecycle=");
         assert_eq!(query("b=2&a=10&a=1&skip=x&a-=0"), "a=1&a=10&a-=0&b=2");
@@ -221,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_lowered_ordered_trimmed_and_joined() {
+    fn headers_are_lower_cased_sorted_trimmed_and_joined() {
         let text = canonical("/", "", &[("X-B", " two   words "), ("Host", "h"), ("x-b", "again"), ("X-A", "")]);
         assert_eq!(text, "GET\n/\n\nhost:h\nx-a:\nx-b:two words,again\n\nhost;x-a;x-b\nHASH");
     }
 
     #[test]
-    fn there_is_room_for_as_many_headers_as_a_head_has() {
-        let mut signed = Signed::new();
+    fn the_number_of_signed_headers_is_limited() {
+        let mut signed = SignedHeaders::new();
         for _ in 0..MAX_SIGNED_HEADERS {
             assert!(signed.push("a", b"").is_ok());
         }

@@ -1,6 +1,6 @@
-//! Signing keys and signatures: HMAC-SHA256, chained over day, region and service.
+//! Signing keys and signatures: HMAC-SHA256 with a key derived from day, region and service.
 
-use super::keys::Secret;
+use super::access_keys::Secret;
 use super::timestamp::Timestamp;
 use crate::hex;
 use hmac::{Hmac, KeyInit, Mac};
@@ -10,18 +10,18 @@ use zeroize::Zeroizing;
 
 type HmacSha256 = Hmac<Sha256>;
 
-/// A signature. Whoever has it can send the request that it belongs to, so `Debug` does not show it.
+/// A signature. `Debug` does not show it, since anyone who has it can send the signed request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Signature([u8; 32]);
 
 impl Signature {
-    /// Reads 64 hexadecimal digits.
+    /// Parses 64 hexadecimal digits.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut bytes = [0; 32];
         hex::parse(text, &mut bytes).then_some(Self(bytes))
     }
 
-    /// As 64 lower-case hexadecimal digits.
+    /// Returns 64 lower-case hexadecimal digits.
     pub fn hex(&self) -> String {
         hex::text(&self.0)
     }
@@ -38,19 +38,19 @@ impl fmt::Debug for Signature {
     }
 }
 
-/// The key of one day, region and service, ready to sign: the states after its two inner keys are kept, so that a
-/// signature costs two SHA-256 blocks and those of the text.
+/// The key of one day, region and service. It keeps the hash states after the inner and outer key, so a signature costs
+/// two SHA-256 blocks and those of the text.
 pub(super) struct SigningKey {
     mac: HmacSha256,
-    /// `20130524/us-east-1/s3/aws4_request`
+    /// Day, region and service, for example `20130524/us-east-1/s3/aws4_request`.
     scope: Box<[u8]>,
 }
 
-/// Last element of every scope, and last text that goes into a key.
+/// The last element of every scope, and the last input of the key derivation.
 pub(super) const TERMINATOR: &str = "aws4_request";
 
 impl SigningKey {
-    /// Derives the key of the day of `time`.
+    /// Derives the key for the day of `time`.
     pub(super) fn derive(secret: &Secret, time: Timestamp, region: &str, service: &str) -> Self {
         let text = time.text();
         let first = Zeroizing::new([b"AWS4", secret.reveal().as_bytes()].concat());
@@ -62,7 +62,7 @@ impl SigningKey {
         Self { mac: keyed(&*last), scope: parts.join(&b'/').into() }
     }
 
-    /// Day, region and service, as they stand in what is signed.
+    /// Returns day, region and service in the form that is signed.
     pub(super) fn scope(&self) -> &[u8] {
         &self.scope
     }
@@ -72,7 +72,7 @@ impl SigningKey {
         Signature(self.mac.clone().chain_update(text).finalize().into_bytes().into())
     }
 
-    /// Whether this is the text's signature. Takes the same time wherever they differ.
+    /// Returns whether this is the signature of the text. Compares in constant time.
     pub(super) fn verifies(&self, text: &[u8], signature: &Signature) -> bool {
         self.mac.clone().chain_update(text).verify_slice(&signature.0).is_ok()
     }
@@ -89,17 +89,16 @@ fn digest(key: &[u8], text: &[u8]) -> Zeroizing<[u8; 32]> {
 }
 
 fn keyed(key: &[u8]) -> HmacSha256 {
-    // HMAC takes keys of any length.
-    HmacSha256::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"))
+    HmacSha256::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC accepts keys of any length"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The example of a derived key in Amazon's general reference ("Examples of how to derive a signing key").
+    /// The example in Amazon's general reference ("Examples of how to derive a signing key").
     #[test]
-    fn the_published_key_is_derived() {
+    fn the_derived_key_equals_the_published_one() {
         let time = Timestamp::parse("20120215T000000Z").unwrap();
         let key =
             SigningKey::derive(&Secret::new("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"), time, "us-east-1", "iam");
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_are_64_digits_and_not_shown() {
+    fn signatures_have_64_digits_and_are_not_shown() {
         let digits = "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41";
         let signature = Signature::parse(digits.as_bytes()).unwrap();
         assert_eq!(signature.hex(), digits);

@@ -1,4 +1,4 @@
-//! Framing of a CARv1: a header, then sections of length, CID and bytes. Reads pieces of any size.
+//! Reader of CARv1 framing: a header, then sections of length, CID and block. The input comes in pieces of any size.
 
 use super::Fault;
 use super::cbor::{self, Item};
@@ -6,19 +6,19 @@ use cid::Cid;
 use cid::multihash::Multihash;
 use unsigned_varint::decode;
 
-/// The largest header.
+/// Maximum size of the header.
 const HEADER_BYTES_MAX: u64 = 64 * 1024;
-/// The largest section: what go-car allows by default. IPFS blocks have at most 2 MiB.
+/// Maximum size of a section, as in go-car. IPFS blocks have at most 2 MiB.
 const SECTION_BYTES_MAX: u64 = 8 << 20;
-/// The longest varint of 64 bits.
+/// Maximum size of a varint of 64 bits.
 const VARINT_BYTES_MAX: usize = 10;
 
-/// Something that was read.
+/// A step in reading a CAR.
 #[derive(Debug)]
 pub(super) enum Event<'a> {
     /// The roots in the header.
     Header(Vec<Cid>),
-    /// A block of so many bytes begins.
+    /// The beginning of a block of `length` bytes.
     Block {
         cid: Cid,
         length: u64,
@@ -45,20 +45,20 @@ enum State {
     },
 }
 
-/// The reader of the framing.
+/// The reader of a CAR.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
+pub(super) struct CarReader {
     state: State,
-    /// A length, header or CID of which a part has arrived.
-    held: Vec<u8>,
-    /// Bytes read.
+    /// The received part of a length, header or CID.
+    buffered: Vec<u8>,
+    /// Number of bytes read.
     at: u64,
-    /// Where the present section began.
+    /// Offset of the current section.
     section_at: u64,
 }
 
-impl Frames {
-    /// Reads on in `piece`, which is shortened by what was read. `None` once nothing is left in it.
+impl CarReader {
+    /// Reads from `piece` and removes the bytes that were read. `None` once it is empty.
     pub(super) fn next<'p>(&mut self, piece: &mut &'p [u8]) -> Result<Option<Event<'p>>, Fault> {
         loop {
             if let State::Data { left: 0 } = self.state {
@@ -78,14 +78,14 @@ impl Frames {
                     }
                 }
                 State::Header { length } => {
-                    if self.hold(piece, length) {
+                    if self.buffer(piece, length) {
                         self.state = State::Length;
-                        let roots = roots(&std::mem::take(&mut self.held)).map_err(Fault::NotCar)?;
+                        let roots = roots(&std::mem::take(&mut self.buffered)).map_err(Fault::NotCar)?;
                         return Ok(Some(Event::Header(roots)));
                     }
                 }
                 State::Length => {
-                    if self.held.is_empty() {
+                    if self.buffered.is_empty() {
                         self.section_at = self.at;
                     }
                     if let Some(section) = self.varint(piece)? {
@@ -97,8 +97,8 @@ impl Frames {
                 }
                 State::Cid { section } => {
                     if let Some(cid) = self.cid(piece, section)? {
-                        let length = section - self.held.len() as u64;
-                        self.held.clear();
+                        let length = section - self.buffered.len() as u64;
+                        self.buffered.clear();
                         self.state = State::Data { left: length };
                         return Ok(Some(Event::Block { cid, length }));
                     }
@@ -115,19 +115,19 @@ impl Frames {
         }
     }
 
-    /// The body is complete.
+    /// Finishes at the end of the body.
     pub(super) fn end(&self) -> Result<(), Fault> {
         let cut = |within, missing: u64| Err(Fault::CutShort { within, missing });
         match self.state {
-            State::Length if self.held.is_empty() => Ok(()),
+            State::Length if self.buffered.is_empty() => Ok(()),
             State::HeaderLength => Err(Fault::NotCar("the body is empty or ends inside it")),
-            // A map in CBOR begins so; a page or an error message does not.
-            State::Header { .. } if self.held.first().is_none_or(|byte| byte & 0xe0 != 0xa0) => {
-                Err(Fault::NotCar("it is no map in CBOR"))
+            // A CBOR map begins with these bits. HTML pages and error messages do not.
+            State::Header { .. } if self.buffered.first().is_none_or(|byte| byte & 0xe0 != 0xa0) => {
+                Err(Fault::NotCar("it is not a CBOR map"))
             }
-            State::Header { length } => cut("the header", (length - self.held.len()) as u64),
+            State::Header { length } => cut("the header", (length - self.buffered.len()) as u64),
             State::Length => cut("the length of a block", 1),
-            State::Cid { section } => cut("a block", section - self.held.len() as u64),
+            State::Cid { section } => cut("a block", section - self.buffered.len() as u64),
             State::Data { left } => cut("a block", left),
         }
     }
@@ -139,41 +139,41 @@ impl Frames {
         }
     }
 
-    /// Holds bytes until there are `wanted`.
-    fn hold(&mut self, piece: &mut &[u8], wanted: usize) -> bool {
-        let (taken, rest) = piece.split_at(piece.len().min(wanted.saturating_sub(self.held.len())));
-        self.held.extend_from_slice(taken);
+    /// Buffers bytes until there are `wanted`. Returns whether there are enough.
+    fn buffer(&mut self, piece: &mut &[u8], wanted: usize) -> bool {
+        let (taken, rest) = piece.split_at(piece.len().min(wanted.saturating_sub(self.buffered.len())));
+        self.buffered.extend_from_slice(taken);
         self.at += taken.len() as u64;
         *piece = rest;
-        self.held.len() >= wanted
+        self.buffered.len() >= wanted
     }
 
     fn varint(&mut self, piece: &mut &[u8]) -> Result<Option<u64>, Fault> {
         while !piece.is_empty() {
-            self.hold(piece, self.held.len() + 1);
-            match decode::u64(&self.held) {
+            self.buffer(piece, self.buffered.len() + 1);
+            match decode::u64(&self.buffered) {
                 Ok((number, _)) => {
-                    self.held.clear();
+                    self.buffered.clear();
                     return Ok(Some(number));
                 }
-                Err(decode::Error::Insufficient) if self.held.len() < VARINT_BYTES_MAX => {}
+                Err(decode::Error::Insufficient) if self.buffered.len() < VARINT_BYTES_MAX => {}
                 Err(_) => return Err(self.bad("the length of a block is not valid")),
             }
         }
         Ok(None)
     }
 
-    /// Holds the bytes of a CID, and none behind it.
+    /// Buffers the bytes of a CID and none after it.
     fn cid(&mut self, piece: &mut &[u8], section: u64) -> Result<Option<Cid>, Fault> {
         loop {
-            match read_cid(&self.held) {
+            match read_cid(&self.buffered) {
                 Read::Cid(cid, _) => return Ok(Some(cid)),
                 Read::Short(missing) => {
-                    let wanted = self.held.len() + missing;
+                    let wanted = self.buffered.len() + missing;
                     if wanted as u64 > section {
                         return Err(self.bad("a block is shorter than its CID"));
                     }
-                    if !self.hold(piece, wanted) {
+                    if !self.buffer(piece, wanted) {
                         return Ok(None);
                     }
                 }
@@ -183,16 +183,16 @@ impl Frames {
     }
 }
 
-/// The beginning of some bytes as a CID.
+/// The result of reading a CID from the beginning of a buffer.
 pub(super) enum Read {
-    /// With its length.
+    /// A CID and its length.
     Cid(Cid, usize),
-    /// At least so many bytes are missing.
+    /// At least this many bytes are missing.
     Short(usize),
     Bad,
 }
 
-/// Reads a CID in binary, of version 0 or 1.
+/// Reads a binary CID of version 0 or 1.
 pub(super) fn read_cid(bytes: &[u8]) -> Read {
     const SHA2_256: u64 = 0x12;
     const V0_BYTES: usize = 34;
@@ -218,7 +218,7 @@ pub(super) fn read_cid(bytes: &[u8]) -> Read {
         }
     }
     let [codec, function, size] = numbers;
-    // The longest digest that a `Cid` has room for.
+    // A `Cid` has room for 64 bytes.
     let Some(size) = usize::try_from(size).ok().filter(|size| *size <= 64) else { return Read::Bad };
     let Some(digest) = rest.get(..size) else { return Read::Short(size - rest.len()) };
     match Multihash::wrap(function, digest) {
@@ -227,7 +227,7 @@ pub(super) fn read_cid(bytes: &[u8]) -> Read {
     }
 }
 
-/// The CID in a byte string of DAG-CBOR: behind a zero byte, and nothing behind it.
+/// Parses the CID in a DAG-CBOR byte string: a zero byte, then the CID.
 pub(super) fn cid_in_cbor(bytes: &[u8]) -> Option<Cid> {
     let bytes = bytes.strip_prefix(&[0])?;
     match read_cid(bytes) {
@@ -236,9 +236,9 @@ pub(super) fn cid_in_cbor(bytes: &[u8]) -> Option<Cid> {
     }
 }
 
-/// The roots in a header, `{"roots": [CID], "version": 1}` in DAG-CBOR.
+/// Parses the roots of a header, `{"roots": [CID], "version": 1}` in DAG-CBOR.
 fn roots(header: &[u8]) -> Result<Vec<Cid>, &'static str> {
-    const BAD: &str = "it is no map of roots and version in DAG-CBOR";
+    const BAD: &str = "it is not a DAG-CBOR map of roots and version";
     let (roots, version) = read_header(header).ok_or(BAD)?;
     match version {
         Some(1) => Ok(roots),
@@ -247,7 +247,7 @@ fn roots(header: &[u8]) -> Result<Vec<Cid>, &'static str> {
     }
 }
 
-/// The roots and the version in a header.
+/// Parses roots and version of a header.
 fn read_header(mut header: &[u8]) -> Option<(Vec<Cid>, Option<u64>)> {
     let (mut roots, mut version) = (Vec::new(), None);
     let Item::Map(entries) = cbor::next(&mut header)? else { return None };

@@ -1,32 +1,32 @@
-//! The list of multipart uploads that are neither completed nor aborted: `ListMultipartUploads`.
+//! The response of `ListMultipartUploads`: uploads that are neither completed nor aborted.
 
 use super::xml::{Element, Writer, XmlError};
-use crate::percent::{self, Blank};
+use crate::percent::{self, Space};
 
 /// One page of open uploads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenUploads {
-    /// The uploads, in the order of their keys.
+    /// The uploads in the order of their keys.
     pub uploads: Vec<OpenUpload>,
-    /// Where the next page begins, if there is one.
+    /// The end of this page, if there is a next one.
     pub next: Option<UploadMarker>,
 }
 
 /// An upload that is neither completed nor aborted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenUpload {
-    /// The key of the object to be, in plain text.
+    /// The decoded key of the future object.
     pub key: Box<str>,
-    /// By which its parts belong to it; not empty.
+    /// The identifier that parts refer to. Not empty.
     pub upload_id: Box<str>,
 }
 
-/// The last upload of a page, in the form in which the next request repeats it.
+/// The last upload of a page, which the next request repeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadMarker {
-    /// Its key, in plain text.
+    /// The decoded key.
     pub key: Box<str>,
-    /// Its upload ID; empty where the server does not say it.
+    /// The upload ID. Empty if the server does not send it.
     pub upload_id: Box<str>,
 }
 
@@ -34,13 +34,15 @@ impl OpenUploads {
     /// Parses a message.
     ///
     /// # Errors
-    /// It is another message, or a page that is cut short does not say where to continue.
+    /// Another message, or a truncated page without a marker for the next one.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
         let root = Element::parse_response(bytes, "ListMultipartUploadsResult", &["Upload", "IsTruncated"])?;
         let url_encoded = root.text("EncodingType").is_some_and(|text| text.trim_ascii() == "url");
         let plain = |text: &str| -> Result<Box<str>, XmlError> {
             match url_encoded {
-                true => percent::decoded_text(text, Blank::Plus).map(Into::into).ok_or(XmlError::BadValue("Key")),
+                true => {
+                    percent::decoded_text(text, Space::PlusOrPercent).map(Into::into).ok_or(XmlError::BadValue("Key"))
+                }
                 false => Ok(text.into()),
             }
         };
@@ -89,9 +91,9 @@ mod tests {
     use proptest::option;
     use proptest::prelude::*;
 
-    /// As in Amazon's "ListMultipartUploads", the first example, shortened.
+    /// The first example in Amazon's "ListMultipartUploads", shortened.
     #[test]
-    fn the_published_example_is_read() {
+    fn the_published_example_is_parsed() {
         let text = r#"<?xml version="1.0" encoding="UTF-8"?>
 <ListMultipartUploadsResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">
   <Bucket>bucket</Bucket><KeyMarker></KeyMarker><UploadIdMarker></UploadIdMarker>
@@ -107,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_leads_nowhere_is_refused() {
+    fn a_truncated_page_without_marker_is_rejected() {
         let read = |inside: &str| OpenUploads::parse(format!("<R>{inside}</R>").as_bytes());
         let cut = "<IsTruncated>true</IsTruncated>";
         assert_eq!(read(cut), Err(XmlError::Missing("NextKeyMarker")));
@@ -120,7 +122,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(
+        fn messages_round_trip(
             uploads in vec(("[!-~\u{e9}]{1,12}", "[!-~]{1,12}"), 0..5),
             next in option::of(("[!-~]{1,12}", "[!-~]{0,12}")),
         ) {

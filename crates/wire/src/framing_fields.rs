@@ -1,29 +1,32 @@
-//! The header fields that frame a message or decide about its connection, which both sides read alike.
+//! The header fields that frame a message or control its connection. Client and server interpret them alike.
 
-/// `Content-Length`, `Transfer-Encoding` and `Connection`, as far as they have been seen.
+use crate::decimal::parse_u64;
+
+/// The values of `Content-Length`, `Transfer-Encoding` and `Connection` in the headers seen so far.
 #[derive(Debug, Default)]
-pub(crate) struct Fields {
+pub(crate) struct FramingFields {
     pub(crate) length: Option<u64>,
-    /// The same length was said more than once.
+    /// Whether `Content-Length` occurred more than once, always with the same number.
     pub(crate) duplicate_length: bool,
     pub(crate) chunked: bool,
     close: bool,
     keep_alive: bool,
 }
 
-/// A framing field that cannot be trusted.
+/// A framing field with an unusable value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FieldError {
-    /// Not a number, or two different ones.
+pub(crate) enum FramingError {
+    /// Not a number, or two different numbers.
     ContentLength,
-    /// Anything but one single "chunked": nothing else was asked for, and what is not understood has no known end.
+    /// Anything but a single "chunked". The client requests no other coding, and the end of an unknown coding cannot be
+    /// found.
     TransferEncoding,
 }
 
-impl Fields {
-    /// Looks at one header; answers whether it was one of these.
+impl FramingFields {
+    /// Records one header. Returns whether it is one of the framing fields.
     #[inline]
-    pub(crate) fn observe(&mut self, name: &str, value: &[u8]) -> Result<bool, FieldError> {
+    pub(crate) fn observe(&mut self, name: &str, value: &[u8]) -> Result<bool, FramingError> {
         match name.len() {
             10 if name.eq_ignore_ascii_case("connection") => {
                 for option in elements(value) {
@@ -34,7 +37,7 @@ impl Fields {
             14 if name.eq_ignore_ascii_case("content-length") => self.observe_length(value)?,
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
                 if self.chunked || !is_single(value, b"chunked") {
-                    return Err(FieldError::TransferEncoding);
+                    return Err(FramingError::TransferEncoding);
                 }
                 self.chunked = true;
             }
@@ -43,49 +46,38 @@ impl Fields {
         Ok(true)
     }
 
-    /// A number, or a list of equal numbers, which is what a proxy makes of a repeated header (RFC 9110 §8.6).
-    fn observe_length(&mut self, value: &[u8]) -> Result<(), FieldError> {
+    /// Parses a number, or a list of equal numbers. Proxies join repeated headers into such a list (RFC 9110 §8.6).
+    fn observe_length(&mut self, value: &[u8]) -> Result<(), FramingError> {
         for element in value.split(|byte| *byte == b',') {
-            let length = parse_u64(element.trim_ascii()).ok_or(FieldError::ContentLength)?;
+            let length = parse_u64(element.trim_ascii()).ok_or(FramingError::ContentLength)?;
             match self.length {
                 None => self.length = Some(length),
                 Some(known) if known == length => self.duplicate_length = true,
-                Some(_) => return Err(FieldError::ContentLength),
+                Some(_) => return Err(FramingError::ContentLength),
             }
         }
         Ok(())
     }
 
-    /// Whether the sender will keep the connection open after this message (RFC 9112 §9.3).
+    /// Returns whether the sender keeps the connection open after this message (RFC 9112 §9.3).
     pub(crate) fn persistent(&self, version: crate::Version) -> bool {
         match version {
             crate::Version::Http10 => self.keep_alive && !self.close,
-            // In HTTP/2 the field has no meaning, and is not sent (RFC 9113 §8.2.2).
+            // HTTP/2 does not allow `Connection` (RFC 9113 §8.2.2).
             crate::Version::Http11 | crate::Version::Http2 => !self.close,
         }
     }
 }
 
-/// The elements of a comma-separated list, without empty ones and surrounding blanks.
+/// Returns the trimmed, non-empty elements of a comma-separated list.
 pub(crate) fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty())
 }
 
-/// Whether a list is exactly this one token.
+/// Returns whether a list consists of this one token only.
 fn is_single(value: &[u8], token: &[u8]) -> bool {
     let mut elements = elements(value);
     elements.next().is_some_and(|first| first.eq_ignore_ascii_case(token)) && elements.next().is_none()
-}
-
-/// One or more decimal digits and nothing else.
-pub(crate) fn parse_u64(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0_u64, |number, byte| {
-        let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
-        number.checked_mul(10)?.checked_add(u64::from(digit))
-    })
 }
 
 #[cfg(test)]
@@ -94,17 +86,8 @@ mod tests {
     use crate::Version;
 
     #[test]
-    fn numbers_are_digits_within_64_bits() {
-        assert_eq!(parse_u64(b"0"), Some(0));
-        assert_eq!(parse_u64(b"000018446744073709551615"), Some(u64::MAX));
-        for bad in [&b""[..], b"18446744073709551616", b"-1", b"+1", b" 1", b"1 ", b"0x1", b"1e3", b"\xff"] {
-            assert_eq!(parse_u64(bad), None, "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn connection_options_are_a_list_over_several_headers() {
-        let mut fields = Fields::default();
+    fn connection_options_accumulate_over_several_headers() {
+        let mut fields = FramingFields::default();
         assert!(!fields.persistent(Version::Http10) && fields.persistent(Version::Http11));
         assert_eq!(fields.observe("CONNECTION", b"Upgrade, Keep-Alive"), Ok(true));
         assert!(fields.persistent(Version::Http10));
