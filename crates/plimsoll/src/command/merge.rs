@@ -139,7 +139,7 @@ fn check(parts: &[SourceRun], partial: bool) -> Result<(), Failure> {
 fn when_measured(part: &SourceRun) -> String {
     let start = part.run.begin.started_unix_ms;
     let wall = |at: Instant| {
-        let utc = store::runs::Utc::from_unix_ms(start.saturating_add(at.as_nanos() / 1_000_000));
+        let utc = store::Utc::from_unix_ms(start.saturating_add(at.as_nanos() / 1_000_000));
         format!("{:02}:{:02}:{:02}", utc.hour, utc.minute, utc.second)
     };
     match part.run.summary().window {

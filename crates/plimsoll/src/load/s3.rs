@@ -24,7 +24,7 @@ pub struct Args {
     /// Region to sign for; without an endpoint, the Amazon S3 region to use [default: AWS_REGION, the profile's, or us-east-1].
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub region: Option<String>,
-    /// Where requests name the bucket: path, or host (bucket.server) [default: path; host for --endpoint aws].
+    /// Where requests name the bucket: path, or host (bucket.server) [default: path, or host for Amazon S3].
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true, hide_short_help = true)]
     pub bucket_in: Option<BucketIn>,
     /// How bodies are signed: unsigned, signed, chunks (each signed), chunks-trailer, unsigned-trailer (checksum only).

@@ -66,7 +66,7 @@ fn mistakes_in_the_command_line_get_a_one_line_message() {
         (&["127.0.0.1:9/x"], &["127.0.0.1:9/x", "http://"]),
         (&["https://127.0.0.1:9/x", "--proxy", "http://127.0.0.1:9"], &["https://127.0.0.1:9", "--proxy", "CONNECT"]),
         (&["https://127.0.0.1:9/x", "--receive-low-water", "1MiB"], &["--receive-low-water", "http://"]),
-        (&[url, "--cacert", "/nowhere.pem"], &["/nowhere.pem", "can not be read"]),
+        (&[url, "--cacert", "/nowhere.pem"], &["/nowhere.pem", "No such file"]),
         (&[url, "--cacert", "/dev/null"], &["/dev/null", "holds no certificate", "BEGIN CERTIFICATE"]),
         (&[url, "--cert", "/dev/null"], &["/dev/null", "holds no certificate"]),
         (&[url, "--key", "/dev/null"], &["--cert"]),
@@ -318,7 +318,7 @@ fn a_directory_that_contains_a_run_is_not_overwritten() {
     let before = std::fs::read(place.path("out/records.jsonl.zst")).expect("there is a run");
     let ended = place.run(["get", &nginx.url("/f/1k"), "-n", "10", "--out", "out"]);
     assert!(matches!(ended.code, Some(2 | 4)), "{:?}", ended.code);
-    expect_refusal("--out", &ended, ended.code.unwrap_or(0), &["out", "already holds a run", "another directory"]);
+    expect_refusal("--out", &ended, ended.code.unwrap_or(0), &["out", "already contains a run", "another directory"]);
     assert_eq!(std::fs::read(place.path("out/records.jsonl.zst")).ok(), Some(before));
     assert_eq!(nginx.quit().len(), 10, "the second run sent nothing");
 }
@@ -360,7 +360,7 @@ fn too_many_expected_headers_are_refused() {
     let expected: Vec<String> = (0..=100).flat_map(|n| ["--expect-header".to_owned(), format!("X-{n}: a")]).collect();
     let words = ["get", &url].into_iter().chain(expected.iter().map(String::as_str));
     let ended = place.run(words);
-    expect_refusal("--expect-header", &ended, 2, &["101 times", "at most 100"]);
+    expect_refusal("--expect-header", &ended, 2, &["101 times", "the maximum is 100"]);
 }
 
 #[test]

@@ -128,9 +128,9 @@ fn a_failed_batch_is_reported_and_not_tried_in_another_way() {
     let error = "<Error><Key>x/k</Key><Code>AccessDenied</Code><Message>no</Message></Error>";
     let denied = format!("200 OK\n<DeleteResult>{error}{error}</DeleteResult>").leak();
     for (answer, words) in [
-        (&*denied, "6 objects could not be deleted"),
-        ("403 Forbidden\n<Error><Code>AccessDenied</Code></Error>", "2,500 objects could not be deleted"),
-        ("200 OK\nwhat?", "2,500 objects could not be deleted"),
+        (&*denied, "cannot delete 6 objects"),
+        ("403 Forbidden\n<Error><Code>AccessDenied</Code></Error>", "cannot delete 2,500 objects"),
+        ("200 OK\nwhat?", "cannot delete 2,500 objects"),
     ] {
         let (ended, seen) = clean_up(answer);
         ended.expect(4);

@@ -161,7 +161,7 @@ fn the_log_contains_each_operation_once() {
     assert_eq!(ops.iter().map(|op| op.body_bytes).sum::<u64>(), report.bytes("body_bytes"));
     for op in &ops {
         assert_eq!((op.status, op.attempts, op.body_bytes), (Some(206), 1, 10 * KIB));
-        let (sent, first_byte) = (op.sent.expect("was sent"), op.first_byte.expect("was answered"));
+        let (sent, first_byte) = (op.sent.expect("was sent"), op.first_byte.expect("has a first byte"));
         assert!(
             op.intended <= op.started && op.started <= sent && sent <= first_byte && first_byte <= op.end,
             "{op:?}"

@@ -143,7 +143,7 @@ fn check_compares_the_content_of_existing_files() {
     let words = ["generate", "set", "--count", "3", "--size", "2000000"];
     place.run(words).expect(0);
     let check = || place.run(words.iter().chain(&["--check"]));
-    expect_summary(&check(), "0 files, 0 B in ", "; 3 were there and hold what they should");
+    expect_summary(&check(), "0 files, 0 B in ", "; 3 existed with the right content");
 
     let path = place.path("set/object-00000001.bin");
     let mut bytes = fs::read(&path).expect("the file exists");
@@ -167,7 +167,7 @@ fn existing_files_are_never_overwritten() {
 
     fs::remove_file(place.path("set/object-00000001.bin")).expect("can remove the file");
     fs::create_dir(place.path("set/object-00000001.bin")).expect("can create a directory");
-    expect_refusal(&place.run(words), 4, &["object-00000001.bin", "no regular file"]);
+    expect_refusal(&place.run(words), 4, &["object-00000001.bin", "not a regular file"]);
 
     // A link is not followed either.
     fs::remove_dir(place.path("set/object-00000001.bin")).expect("can remove the file");
@@ -175,7 +175,7 @@ fn existing_files_are_never_overwritten() {
     for link in ["object-00000001.bin", ".object-00000002.bin.partial"] {
         std::os::unix::fs::symlink(&kept, place.path("set").join(link)).expect("can create a link");
     }
-    expect_refusal(&place.run(words), 4, &["object-00000001.bin", "no regular file"]);
+    expect_refusal(&place.run(words), 4, &["object-00000001.bin", "not a regular file"]);
     fs::remove_file(place.path("set/object-00000001.bin")).expect("can remove the file");
     place.run(words).expect(0);
     assert_eq!(fs::read(kept).expect("the file exists"), b"mine as well");
@@ -234,7 +234,7 @@ fn a_second_interrupt_ends_the_program_at_once() {
     // Two signals in quick succession count as one, so they are repeated until the program ends.
     let ended = run.signal_until_over("INT");
     assert!(begun.elapsed() < Duration::from_secs(20), "it waited for the blocked file: {:?}", begun.elapsed());
-    expect_refusal(&ended, 130, &["0 of 2 files are there", "same command"]);
+    expect_refusal(&ended, 130, &["0 of 2 files are complete", "same command"]);
     drop(lease);
     place.run(words.iter().chain(&["--check"])).expect(0);
 }
@@ -249,7 +249,7 @@ fn a_killed_run_is_completed_by_the_next() {
     run.end();
     place.run(words).expect(0);
     let ended = place.run(words.iter().chain(&["--check"]));
-    expect_summary(&ended, "0 files, 0 B in ", "; 3,000 were there and hold what they should");
+    expect_summary(&ended, "0 files, 0 B in ", "; 3,000 existed with the right content");
     assert_eq!(files(&place.path("set")).len(), 3000, "no incomplete file is left");
 }
 

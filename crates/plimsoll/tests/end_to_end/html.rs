@@ -116,7 +116,7 @@ pub fn expect_no_markup(seen: &chromium::Seen) {
 /// Rewrites a saved run with hostile texts in place of a server's.
 pub fn poison_run(directory: &Path) -> usize {
     let file = directory.join("records.jsonl.zst");
-    let bytes = zstd::decode_all(fs::File::open(&file).expect("there is a run")).expect("it is whole");
+    let bytes = zstd::decode_all(fs::File::open(&file).expect("there is a run")).expect("the file is complete");
     let text = String::from_utf8(bytes).expect("it is UTF-8");
     let mut next = 0;
     let lines = text.lines().map(|line| {

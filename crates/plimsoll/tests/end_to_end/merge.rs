@@ -60,7 +60,7 @@ fn a_merged_run_has_the_operations_of_both_runs() {
     assert!(text("markdown", "both").starts_with("**PARTIAL**"));
     let again = place.run(["merge", "a", "b", "--out", "both"]);
     again.expect(4);
-    assert!(again.stderr.contains("already holds a run"), "{}", again.stderr);
+    assert!(again.stderr.contains("already contains a run"), "{}", again.stderr);
 }
 
 #[test]

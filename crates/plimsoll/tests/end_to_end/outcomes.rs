@@ -91,7 +91,7 @@ fn each_kind_of_a_mix_on_a_prepared_dataset_can_have_an_objective() {
     judged("put p50 <= 1us").expect(1);
     let refused = judged("list p50 <= 1s");
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("no operation of this load is a `list`"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("this load has no operations of kind `list`"), "{}", refused.stderr);
     server.stop();
 }
 
@@ -104,7 +104,7 @@ fn a_target_that_goes_away_fails_a_closed_run_even_if_few_operations_fail() {
     let ended = place.run(get);
     ended.expect(1);
     let report = Report::read(&ended);
-    assert_eq!(report.text("/objectives/0/judgement"), "met");
+    assert_eq!(report.text("/objectives/0/outcome"), "met");
     assert_eq!(report.text("/result/reasons/0/name"), "outage", "{}", report.at("/result"));
     assert!(ended.stderr.contains("operations failed or hung, and none succeeded (exit code 1)"), "{}", ended.stderr);
     // Slots that pause after a refused connection do not mean that there are too few slots.
@@ -221,7 +221,7 @@ fn checksums_of_whole_bodies_are_compared_with_the_expected_ones() {
     wants(&run(&place, &endpoint, &[&read[..], &["--expect", "checksum"]].concat()), "integrity", "no_hash");
     let zeros = format!("sha256:{}", "0".repeat(64));
     let ended = run(&place, &endpoint, &[&read[..], &["--expect", &zeros]].concat());
-    assert!(ended.code == Some(2) && ended.stderr.contains("one object"), "{ended:?}");
+    assert!(ended.code == Some(2) && ended.stderr.contains("single object"), "{ended:?}");
     let one =
         ["get", "--json", "-n", "3", "-c", "1", "s3://bbb/p", "--count", "1", "--size", "100KiB", "--expect", &zeros];
     let report = wants(&run(&place, &endpoint, &one), "integrity", "hash_differs");
@@ -253,7 +253,7 @@ fn the_ledger_counts_the_faults_that_the_client_reports() {
         let report = wants(&ended, "incomplete", "body_cut_short");
         assert_eq!((report.cause("body_cut_short"), report.number("/operations/ok")), (6, 18));
         let ledger = server.stop();
-        assert!(ledger.contains("\nfaults       6 bodies broken off, 8 wrong bytes\n"), "{front:?}: {ledger}");
+        assert!(ledger.contains("\nfaults       6 bodies cut off, 8 wrong bytes\n"), "{front:?}: {ledger}");
     }
 }
 

@@ -247,6 +247,9 @@ fn commands_report_that_standard_output_is_full() {
     ] {
         let (code, stderr) = run_onto_a_full_disk(&place, words);
         assert_eq!(code, Some(4), "{words:?}: {stderr}");
-        assert!(stderr.starts_with("plimsoll: standard output") && stderr.lines().count() == 1, "{words:?}: {stderr}");
+        assert!(
+            stderr.starts_with("plimsoll: cannot write to standard output") && stderr.lines().count() == 1,
+            "{words:?}: {stderr}"
+        );
     }
 }

@@ -264,7 +264,7 @@ fn objects_that_only_one_target_serves_are_named() {
     let found: Value = serde_json::from_str(&study.stdout).unwrap();
     let [one] = found["discrepancies"].as_array().unwrap().as_slice() else { panic!("{found:#}") };
     assert_eq!((&one["succeeds_on"], &one["fails_on"]), (&"whole".into(), &"torn".into()));
-    assert_eq!((&one["objects"], &one["of"]), (&2.into(), &4.into()));
+    assert_eq!((&one["objects"], &one["requested"]), (&2.into(), &4.into()));
     let first: Vec<(u64, &str, u64)> = one["first"]
         .as_array()
         .unwrap()
@@ -324,7 +324,7 @@ fn every_mistake_is_reported_with_its_position_and_nothing_is_run() {
     place.write("twice.yaml", SCENARIO.replace("[1, 2]", "[1, 2, 1]"));
     let twice = place.run(["run", "twice.yaml", "--dry-run"]);
     twice.expect(2);
-    let told = "twice.yaml:7:30: `1` stands among the values of `concurrency` a second time";
+    let told = "twice.yaml:7:30: `1` is listed twice as a value of `concurrency`";
     assert!(twice.stderr.contains(told), "{}", twice.stderr);
 }
 
@@ -374,7 +374,7 @@ fn a_study_that_stops_early_shows_its_results_and_how_to_resume_it() {
         ended.expect(4);
         assert!(ended.stderr.contains(place_of) && ended.stderr.contains("\nsaved in study\n"), "{}", ended.stderr);
         let last = ended.stderr.lines().last().unwrap_or_default();
-        assert!(last.contains("could not be reached"), "{}", ended.stderr);
+        assert!(last.contains("cannot reach"), "{}", ended.stderr);
         assert!(last.ends_with("; `plimsoll run pair.yaml --resume study` continues the study"), "{}", ended.stderr);
         assert!(ended.stdout.contains("1 of 2 missing: `plimsoll run --resume` runs them"), "{}", ended.stdout);
         let shown = place.run(["report", "study"]);

@@ -31,7 +31,7 @@ pub fn kinds(report: &Report) -> BTreeMap<String, (u64, u64)> {
 pub fn gone(cleaned: &Ended) -> (u64, u64) {
     let number = |text: &str| text.split(' ').next().and_then(|word| word.replace(',', "").parse().ok());
     let (dataset, fresh) = cleaned.stdout.split_once("; and ").unzip();
-    let dataset = dataset.and_then(|text| number(text.strip_prefix("gone: ")?));
+    let dataset = dataset.and_then(|text| number(text.strip_prefix("deleted ")?));
     dataset.zip(fresh.and_then(number)).unwrap_or_else(|| panic!("{}", cleaned.stdout))
 }
 

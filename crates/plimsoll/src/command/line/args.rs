@@ -139,7 +139,7 @@ pub enum Load {
     Mix(mix::Args),
 }
 
-const AFTER: &str = "A level lasts -d TIME [here 5s]. On a rate it lasts until its backlog is known to be steady or to grow. A \
+const AFTER: &str = "A level lasts -d TIME [here 5s]. With --on rate it lasts until its backlog is known to be steady or to grow. A \
     level must meet every --objective, and counts as failed after it fails twice in a row. `plimsoll report DIR` \
     shows a search again. --help-all prints every flag.";
 
