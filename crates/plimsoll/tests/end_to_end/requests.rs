@@ -247,7 +247,7 @@ fn missing_objects_are_failures_and_miss_the_objective() {
     ended.expect(1);
     assert_eq!(report.violations(), 0, "failures of the target do not make the run unusable");
     assert_eq!((report.number("/operations/failed"), report.class("http_4xx")), (100, 100));
-    assert_eq!(report.text("/objectives/0/judgement"), "missed");
+    assert_eq!(report.text("/objectives/0/outcome"), "missed");
     assert_eq!(report.number("/failures/statuses/0/status"), 404);
     let log = nginx.quit();
     report.expect_joins(&log);
