@@ -99,7 +99,11 @@ impl Cause {
             Self::TargetExponential => Behavior { service: ms(20), exponential: true, ..FAST },
             // 14 % of 5 s and 17.5 % of 4 s. At a share that is a printed percentile, a single operation would decide its value.
             // The pause begins after the warm-up.
-            Self::TargetStall => Behavior { service: ms(5), stall: Some(Stall { at: WARMUP + ms(1500), length: ms(700), every: None }), ..FAST },
+            Self::TargetStall => Behavior {
+                service: ms(5),
+                stall: Some(Stall { at: WARMUP + ms(1500), length: ms(700), every: None }),
+                ..FAST
+            },
             Self::TargetQueue => queue,
             Self::TargetQueueExponential => Behavior { exponential: true, ..queue },
             Self::TargetRateCap => Behavior { servers: 1, rate: 10_000_000, size: 50_000, ..FAST },
