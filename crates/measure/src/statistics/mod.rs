@@ -6,11 +6,10 @@
 //! whose true value is known.
 
 pub mod batch_means;
-pub mod binomial;
 pub mod bootstrap;
 pub mod difference;
+mod distributions;
 pub mod drift;
-pub mod normal;
 pub mod ranks;
 mod recorded;
 mod sample_size;
@@ -18,11 +17,13 @@ pub mod sequential;
 mod series;
 pub mod shares;
 pub mod steadiness;
-mod student;
 
+pub use distributions::{binomial, normal};
 pub use recorded::{BEYOND, Recorded};
 pub use sample_size::{pairs_needed, runs_needed, samples_needed};
 pub use series::median;
+
+use distributions::student;
 
 /// Probability with which a confidence interval contains the true value.
 pub const CONFIDENCE: f64 = 0.95;

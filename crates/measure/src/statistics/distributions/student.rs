@@ -9,7 +9,7 @@ const BISECTIONS: u32 = 80;
 
 /// Returns the value below which a t variable with `freedom` degrees of freedom (at least 1) lies with probability `p`,
 /// for ½ ≤ `p` < 1. Found by bisection of the exact probability.
-pub(super) fn quantile(p: f64, freedom: u64) -> f64 {
+pub fn quantile(p: f64, freedom: u64) -> f64 {
     if freedom >= NORMAL_FROM {
         return normal::quantile(p);
     }
@@ -27,7 +27,7 @@ pub(super) fn quantile(p: f64, freedom: u64) -> f64 {
 }
 
 /// Returns P(|T| ≥ |`t`|) of a t variable with `freedom` degrees of freedom (at least 1).
-pub(super) fn beyond(t: f64, freedom: u64) -> f64 {
+pub fn beyond(t: f64, freedom: u64) -> f64 {
     if freedom >= NORMAL_FROM || t.is_infinite() {
         return (2.0 * normal::above(t.abs())).min(1.0);
     }

@@ -1,0 +1,265 @@
+//! Judgment of an objective, by counting operations around its bound.
+//!
+//! A bound on operations means that at most a share of them may exceed it: "p99 <= 10 ms" that at most 1 % take longer.
+//! Operations are counted twice: all of them, and those that the client did not disturb. An objective is met if all
+//! operations meet it, and missed if the undisturbed ones miss it. Where the two disagree, the run cannot decide
+//! (docs/measurement.md).
+
+use super::{Judgement, Metric, Objective, Timed};
+use crate::limits::{limited_by, missed_by_client};
+use crate::sample::outcome::AttemptClass;
+use crate::statistics::{ALPHA, binomial, samples_needed};
+use crate::stats::KindStats;
+use crate::summary::{Model, Summary};
+use crate::values::sum;
+
+/// An objective, judged after a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    /// The objective.
+    pub objective: Objective,
+    /// Outcome.
+    pub judgement: Judgement,
+    /// Measured value, in the unit of the bound; `None` if no operation has the metric, or the quantile of a time falls
+    /// among operations that failed or never ended.
+    pub value: Option<f64>,
+    /// Number of operations that count.
+    pub operations: u64,
+    /// Number of operations needed to meet the objective.
+    pub needed: u64,
+}
+
+/// Largest number of operations missed by the client, as a share of the operations that may exceed the bound.
+const MISSED_SHARE_MAX: f64 = 0.1;
+/// Differences below this are rounding: counts are whole numbers, tolerated shares are not.
+const ROUNDING: f64 = 1e-9;
+
+/// Counts of operations around a bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Around {
+    /// Operations that count.
+    all: u64,
+    /// Operations that certainly exceed the bound.
+    beyond: u64,
+    /// Operations that may exceed the bound: they were still in flight.
+    undecided: u64,
+}
+
+impl Around {
+    /// Returns the share of operations that exceed the bound.
+    fn share(self) -> f64 {
+        self.beyond as f64 / self.all.max(1) as f64
+    }
+
+    /// Returns the counts without those of `others`.
+    fn without(self, others: Self) -> Self {
+        Self {
+            all: self.all.saturating_sub(others.all),
+            beyond: self.beyond.saturating_sub(others.beyond),
+            undecided: self.undecided.saturating_sub(others.undecided),
+        }
+    }
+}
+
+/// Criterion for a bound on operations.
+struct Bounded {
+    /// Share of operations that may exceed the bound.
+    tolerated: f64,
+    /// Whether exactly the tolerated share is too much. Quantiles counted from the slowest include the last operation
+    /// that exceeds.
+    strict: bool,
+    /// Operations needed to meet the objective.
+    needed: u64,
+}
+
+impl Bounded {
+    fn is_exceeded(&self, beyond: u64, all: u64) -> bool {
+        let (beyond, tolerated) = (beyond as f64, self.tolerated * all as f64);
+        if self.strict { beyond >= tolerated - ROUNDING } else { beyond > tolerated + ROUNDING }
+    }
+
+    /// Returns whether the objective is met, even if all undecided operations exceed the bound.
+    fn is_met(&self, around: Around) -> bool {
+        around.all >= self.needed.max(1)
+            && !self.is_exceeded(around.beyond.saturating_add(around.undecided), around.all)
+    }
+
+    /// Returns whether the objective is missed. With too few operations for the quantile, it is missed only if chance
+    /// would hardly put so many beyond the bound.
+    fn is_missed(&self, around: Around) -> bool {
+        let certain =
+            || around.all >= self.needed || binomial::at_least(around.beyond, around.all, self.tolerated) < ALPHA;
+        around.all > 0 && self.is_exceeded(around.beyond, around.all) && certain()
+    }
+}
+
+impl Objective {
+    /// Judges a finished run.
+    #[must_use]
+    pub fn judge(&self, summary: &Summary, model: &Model) -> Judged {
+        let around = self.around(summary);
+        let needed = self.needed();
+        let judgement = match self.tolerated() {
+            None => self.judge_rate(summary, model),
+            Some(tolerated) => {
+                let strict = matches!(self.metric, Metric::Speed(_));
+                self.judge_share(summary, model, &Bounded { tolerated, strict, needed }, around)
+            }
+        };
+        Judged { objective: *self, judgement, value: self.value(summary), operations: around.all, needed }
+    }
+
+    /// Returns the number of operations needed to meet the objective: as many as its quantile needs, else one.
+    #[must_use]
+    pub fn needed(&self) -> u64 {
+        match self.metric {
+            Metric::Time(_, q) => samples_needed(q),
+            Metric::Speed(q) => samples_needed(1.0 - q),
+            Metric::Success | Metric::Rate | Metric::Goodput => 1,
+        }
+    }
+
+    fn judge_share(&self, summary: &Summary, model: &Model, bounded: &Bounded, all: Around) -> Judgement {
+        let undisturbed = self.undisturbed(summary, model, all);
+        let missed_by_client = self.missed_by_client(summary, model);
+        let too_many = matches!(self.metric, Metric::Time(..))
+            && missed_by_client as f64 > MISSED_SHARE_MAX * bounded.tolerated * all.all as f64
+            && missed_by_client > 0;
+        let client_sets_speed =
+            || matches!(self.metric, Metric::Speed(_)) && !model.is_open() && limited_by(summary, model).is_client();
+        if bounded.is_missed(undisturbed) && !client_sets_speed() {
+            Judgement::Missed
+        } else if bounded.is_met(all) && !too_many {
+            Judgement::Met
+        } else if too_many || bounded.is_missed(all) || bounded.is_met(undisturbed) {
+            Judgement::ClientLimited
+        } else {
+            Judgement::NotEnoughData
+        }
+    }
+
+    fn judge_rate(&self, summary: &Summary, model: &Model) -> Judgement {
+        let Some(value) = self.value(summary) else { return Judgement::NotEnoughData };
+        // The target might have served what the client did not start or could not sustain.
+        let by_client = match model {
+            Model::Open { .. } if summary.client_stood_still() => f64::INFINITY,
+            Model::Open { .. } => self.missed_by_client(summary, model) as f64 / summary.measured.seconds,
+            Model::Closed { .. } if limited_by(summary, model).is_client() => f64::INFINITY,
+            Model::Closed { .. } => 0.0,
+        };
+        match self.metric {
+            _ if value >= self.bound => Judgement::Met,
+            Metric::Rate if value + by_client >= self.bound => Judgement::ClientLimited,
+            Metric::Goodput if by_client > 0.0 => Judgement::ClientLimited,
+            _ => Judgement::Missed,
+        }
+    }
+
+    /// Counts all operations that the objective applies to, around its bound.
+    fn around(&self, summary: &Summary) -> Around {
+        let (own, dropped) = self.of(summary);
+        match self.metric {
+            Metric::Success => around_success(&own, dropped),
+            Metric::Time(timed, _) => timed.around(&own, dropped, self.bound),
+            Metric::Speed(_) => {
+                let all = own.speed.count();
+                Around { all, beyond: own.speed.beyond(self.bound).1, undecided: 0 }
+            }
+            Metric::Rate | Metric::Goodput => Around { all: own.ok, ..Around::default() },
+        }
+    }
+
+    /// Returns the counts of `all` without operations that the client disturbed.
+    fn undisturbed(&self, summary: &Summary, model: &Model, all: Around) -> Around {
+        let (own, _) = self.of(summary);
+        let missed = self.missed_by_client(summary, model);
+        let refused = match self.kind {
+            None => summary.stats.measured.classes.get(AttemptClass::ClientResource),
+            Some(_) => 0,
+        };
+        let lost = missed.saturating_add(refused.min(own.failed));
+        let lost = Around { all: lost, beyond: lost, undecided: 0 };
+        // A client that hardly ran shows nothing about the operations that it had in flight.
+        let is_seen = !summary.client_stood_still();
+        match self.metric {
+            Metric::Success => {
+                let hanging = if is_seen { 0 } else { own.hanging() };
+                let failed = own.affected.failed.saturating_add(hanging);
+                all.without(lost).without(Around { all: failed, beyond: failed, undecided: 0 })
+            }
+            Metric::Time(timed, _) => {
+                let unfinished = if is_seen { Around::default() } else { timed.unfinished(&own, self.bound) };
+                let all = all.without(lost).without(unfinished);
+                let disturbed = timed.disturbed(&own, self.bound);
+                let calm = all.without(disturbed);
+                // The target is responsible for times that no stall can explain, whatever the other disturbed
+                // operations would have taken.
+                let explained = disturbed.beyond.saturating_sub(timed.certain(&own, self.bound));
+                let at_least = Around { beyond: all.beyond.saturating_sub(explained), ..all };
+                let inside = own.beyond_inside(timed, self.bound);
+                let worse = if at_least.share() > calm.share() { at_least } else { calm };
+                Around { beyond: worse.beyond.saturating_sub(inside), ..worse }
+            }
+            Metric::Speed(_) | Metric::Rate | Metric::Goodput => all,
+        }
+    }
+
+    /// Returns the number of due operations that the client did not start. They have no kind.
+    fn missed_by_client(&self, summary: &Summary, model: &Model) -> u64 {
+        if self.kind.is_none() { missed_by_client(summary, model) } else { 0 }
+    }
+}
+
+fn around_success(own: &KindStats, dropped: u64) -> Around {
+    let beyond = own.failed.saturating_add(dropped).saturating_add(own.hanging());
+    Around { all: own.ok.saturating_add(beyond), beyond, undecided: 0 }
+}
+
+impl Timed {
+    /// Counts operations around a bound on this time. Failed and dropped ones exceed every bound, but a failed one
+    /// whose first byte arrived has its TTFB. Unfinished ones exceed what they have waited.
+    fn around(self, own: &KindStats, dropped: u64, bound: f64) -> Around {
+        let values = own.timed(self).0;
+        let mut around = Around { all: values.count(), beyond: values.beyond(bound).0, undecided: 0 };
+        let mut failed = own.failed;
+        if self == Self::Ttfb {
+            for began in [&own.failed_ttfb, &own.unfinished_ttfb] {
+                around.all = around.all.saturating_add(began.count());
+                around.beyond = around.beyond.saturating_add(began.beyond(bound).0);
+            }
+            failed = failed.saturating_sub(own.failed_ttfb.count());
+        }
+        let lost = failed.saturating_add(dropped);
+        let open = self.unfinished(own, bound);
+        around.all = sum([around.all, lost, open.all]);
+        around.beyond = sum([around.beyond, lost, open.beyond]);
+        around.undecided = open.undecided;
+        around
+    }
+
+    /// Counts the unfinished operations among them that do not have this time.
+    fn unfinished(self, own: &KindStats, bound: f64) -> Around {
+        let ended = if self == Self::Ttfb { own.unfinished_ttfb.count() } else { 0 };
+        let all = own.unfinished.saturating_sub(ended);
+        // The wait is used in place of service time and TTFB, which start later. An operation that waited less is undecided.
+        let waits = if self == Self::Ttfb { &own.unanswered_wait } else { &own.unfinished_wait };
+        let beyond = waits.beyond(bound).0.min(all);
+        Around { all, beyond, undecided: all - beyond }
+    }
+
+    /// Counts the operations that a client stall affected, around the same bound.
+    fn disturbed(self, own: &KindStats, bound: f64) -> Around {
+        let (_, affected) = own.timed(self);
+        let failed = own.affected.failed;
+        let (all, slow) = (affected.count(), affected.beyond(bound).0);
+        Around { all: all.saturating_add(failed), beyond: slow.saturating_add(failed), undecided: 0 }
+    }
+
+    /// Returns how many of the affected operations exceed the bound whatever the stalls added.
+    fn certain(self, own: &KindStats, bound: f64) -> u64 {
+        own.timed(self).1.beyond(bound + own.affected.added_max as f64).0
+    }
+}
+
+#[cfg(test)]
+mod tests;

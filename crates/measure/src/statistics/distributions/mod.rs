@@ -1,0 +1,5 @@
+//! Probability distributions: binomial, normal and Student's t.
+
+pub mod binomial;
+pub mod normal;
+pub(super) mod student;
