@@ -233,7 +233,7 @@ fn content(blocks: &[(u8, Vec<u8>)]) -> Vec<u8> {
 
 /// Checks a CAR with the client's own check.
 fn is_complete(target: &str, car: &[u8]) -> Result<(), wire::gateway::Fault> {
-    use wire::gateway::{GatewayRequest, Check, Depth};
+    use wire::gateway::{Check, Depth, GatewayRequest};
     let mut check = Check::new(GatewayRequest::from_target(target).unwrap(), Depth::Blocks)?.unwrap();
     check.take(car)?;
     check.end()

@@ -40,8 +40,8 @@ impl Pattern {
     /// Appends `length` bytes of the content from `offset` on to `out`.
     pub(crate) fn append(&self, mut offset: u64, mut length: usize, out: &mut Vec<u8>) {
         while length > 0 {
-            let (at, there) = Self::locate(offset);
-            let piece = length.min(there as usize);
+            let (at, available) = Self::locate(offset);
+            let piece = length.min(available as usize);
             out.extend_from_slice(&self.bytes[at as usize..at as usize + piece]);
             offset += piece as u64;
             length -= piece;

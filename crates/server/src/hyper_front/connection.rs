@@ -11,9 +11,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::sync::watch;
 
-use super::activity::{Activity, CountedSocket, Duplex};
 use super::context::{ConnectionContext, ThreadContext};
 use super::exchange::exchange;
+use super::socket::{Activity, CountedSocket, Duplex};
 use crate::ledger::counters::{Completion, Counters, SentBytes};
 use crate::shared::Shared;
 

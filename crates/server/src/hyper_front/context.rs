@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio_rustls::TlsAcceptor;
 
-use super::activity::Activity;
 use super::service::Service;
+use super::socket::Activity;
 use crate::ledger::counters::Counters;
 use crate::shared::Shared;
 

@@ -6,6 +6,7 @@
 //! * [`server`]: sockets, threads, start and stop;
 //! * [`connection`]: one connection, plain or TLS, HTTP/1.1 or HTTP/2, with its time limits;
 //! * [`exchange`]: one request and its response, with faults;
+//! * [`socket`]: the socket, with counted input;
 //! * [`account`]: the accounting of one request;
 //! * [`request_body`], [`response_body`]: the bodies of both;
 //! * [`content_service`]: the service that serves blackhole objects and files, and plays the stand-ins.
@@ -13,7 +14,6 @@
 //! Each thread has its own runtime, so that a stall can stop it, and counts without locks, as on the lean front.
 
 mod account;
-mod activity;
 mod connection;
 mod content_service;
 mod context;
@@ -23,4 +23,5 @@ pub(crate) mod request_head;
 mod response_body;
 pub(crate) mod server;
 pub(crate) mod service;
+mod socket;
 pub(crate) mod tls;

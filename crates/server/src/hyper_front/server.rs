@@ -15,11 +15,11 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch};
 
-use super::activity::Duplex;
 use super::connection::serve;
 use super::content_service::ContentService;
 use super::context::ThreadContext;
 use super::service::Service;
+use super::socket::Duplex;
 use super::tls::{PreparedTls, Tls};
 use crate::config::Config;
 use crate::ledger::Ledger;

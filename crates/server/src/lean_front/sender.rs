@@ -165,8 +165,8 @@ impl ResponseSender {
                 && self.response.body_faults.flip.is_none();
             let moved = match &self.response.content {
                 Content::Pattern if by_file => {
-                    let (place, there) = Pattern::locate(self.next);
-                    self.send_file(socket, &pattern.file, place, allowed.min(there))
+                    let (offset, available) = Pattern::locate(self.next);
+                    self.send_file(socket, &pattern.file, offset, allowed.min(available))
                 }
                 Content::File(file) if by_file => self.send_file(socket, file, self.next, allowed),
                 _ => {

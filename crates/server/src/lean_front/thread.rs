@@ -170,6 +170,7 @@ impl Thread {
             token if token & UPSTREAM != 0 => self.upstream_ready(Token(token & !UPSTREAM)),
             token => {
                 let token = Token(token);
+                // An earlier event of the same batch may have closed the connection.
                 let Some(entry) = self.table.get_mut(token) else { return };
                 let next = match entry.watch {
                     Watch::Write => entry.connection.proceed(&mut self.context),
@@ -182,6 +183,7 @@ impl Thread {
 
     /// Continues a connection whose upstream socket is ready. That socket is watched for one event at a time.
     fn upstream_ready(&mut self, token: Token) {
+        // An earlier event of the same batch may have closed the connection.
         let Some(entry) = self.table.get_mut(token) else { return };
         if let Some(socket) = entry.connection.upstream() {
             // Fails only for a socket that is not watched.
@@ -193,6 +195,7 @@ impl Thread {
 
     fn accept(&mut self, index: usize) {
         for _ in 0..ACCEPTS_MAX {
+            // The listeners are gone once the server stops.
             let Some(listener) = self.listeners.get(index) else { return };
             match listener.accept() {
                 Ok((socket, _)) => self.admit(socket),
@@ -212,7 +215,10 @@ impl Thread {
         self.context.counters.connections_accepted.add(1);
         let connection = Connection::new(socket, self.context.now);
         let token = self.table.insert(Entry { connection, watch: Watch::Read, wakes: None });
-        let Some(entry) = self.table.get_mut(token) else { return };
+        let Some(entry) = self.table.get_mut(token) else {
+            debug_assert!(false, "the entry was just inserted");
+            return;
+        };
         if self.poller.add(&entry.connection.socket, token.0, Interest::Read).is_err() {
             self.close(token);
         }
@@ -229,7 +235,10 @@ impl Thread {
 
     /// Registers what a connection waits for.
     fn register(&mut self, token: Token, next: Next) {
-        let Some(entry) = self.table.get_mut(token) else { return };
+        let Some(entry) = self.table.get_mut(token) else {
+            debug_assert!(false, "only a connection that has just proceeded is registered");
+            return;
+        };
         let wanted = match next {
             Next::Close => return self.close(token),
             Next::Write => Watch::Write,

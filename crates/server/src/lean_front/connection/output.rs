@@ -36,11 +36,11 @@ impl Connection {
             decision = decision.refuse(&context.shared, head, faults.refused);
         }
         self.in_service = Some(faults.in_service);
-        let (after_delay, asked) = match decision {
-            Decision::Respond(response, asked) => (AfterDelay::Respond(response), asked),
+        let (after_delay, requested_delay) = match decision {
+            Decision::Respond(response, requested_delay) => (AfterDelay::Respond(response), requested_delay),
             Decision::Fetch(owner) => (AfterDelay::Fetch(owner), Duration::ZERO),
         };
-        let delay = faults.delay.saturating_add(asked);
+        let delay = faults.delay.saturating_add(requested_delay);
         if !delay.is_zero() {
             self.state = ConnectionState::Delayed(after_delay);
             return Some(Next::Later(context.now.saturating_add(delay)));

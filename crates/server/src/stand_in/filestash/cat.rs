@@ -18,8 +18,8 @@ pub(super) fn blackhole_file(path: &str, facts: &RequestFacts<'_>) -> Response {
     // The backend writes whole buffers only. Go drops a write beyond the promised length, and closes.
     let Some(range) = facts.fields.range.as_deref() else {
         let mut response = Response::new(200, Content::Pattern, Some(size));
-        let there = size - size % BUFFER_BYTES;
-        response.body_faults.cut = (there < size).then_some(there);
+        let available = size - size % BUFFER_BYTES;
+        response.body_faults.cut = (available < size).then_some(available);
         add_file_headers(&mut response);
         return response;
     };
@@ -52,11 +52,11 @@ pub(super) fn remote_file(
     let mut response = match asked {
         Some((first, last)) => {
             let length = last - first + 1;
-            let there = size.saturating_sub(first).min(length);
-            let mut response = Response::new(206, slice(first, there), Some(length));
+            let available = size.saturating_sub(first).min(length);
+            let mut response = Response::new(206, slice(first, available), Some(length));
             set_content_range(&mut response, (first, last), size);
             // Bytes beyond the end of the file are promised; the connection breaks off where the file ends.
-            response.body_faults.cut = (there < length).then_some(there);
+            response.body_faults.cut = (available < length).then_some(available);
             response
         }
         None => Response::new(200, slice(0, size), Some(size)),
@@ -88,11 +88,11 @@ fn set_type_of_copy(response: &mut Response) {
 /// off where the file ends.
 fn unchecked_slice(first: u64, last: u64, size: u64) -> Response {
     let length = last - first + 1;
-    let there = size.saturating_sub(first).min(length);
+    let available = size.saturating_sub(first).min(length);
     let mut response = Response::new(206, Content::Pattern, Some(length));
     response.first = first;
     set_content_range(&mut response, (first, last), size);
-    response.body_faults.cut = (there < length).then_some(there);
+    response.body_faults.cut = (available < length).then_some(available);
     response
 }
 
