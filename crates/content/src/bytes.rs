@@ -1,76 +1,75 @@
-//! The bytes of objects: the AES-128 keystream in counter mode, from any offset on.
+//! The bytes of objects: the AES-128 keystream in counter mode from any offset.
 //!
-//! The key comes from the seed alone and is expanded once; an object adds the counter at which it starts. Counters are
-//! 128 bits, big-endian, and wrap. The block cipher is the `aes` crate, which picks the widest instructions that the
-//! processor has (VAES-512, VAES-256, AES-NI, ARMv8, or portable code) when it runs.
+//! The key depends only on the seed and is expanded once. Each object has its own initial counter. Counters are 128-bit
+//! big-endian numbers and wrap. The `aes` crate selects the widest instructions of the processor at run time (VAES-512,
+//! VAES-256, AES-NI, ARMv8, or portable code).
 
-use crate::verify::Verifier;
 use aes::Aes128Enc;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit, array::typenum::U16};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// What all content depends on. Two datasets with different seeds have nothing in common.
+/// The seed of all content. Datasets with different seeds have nothing in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seed(pub u64);
 
-/// Names this way of making bytes. A change of the formula needs another one.
+/// Identifies the formula of the bytes. A change of the formula needs a new label.
 const CONTENT_LABEL: &[u8] = b"plimsoll content 1";
 const BLOCK: usize = 16;
-/// Bytes that are made at a time: they stay in the first cache between the writing of the counters and the cipher, and
-/// are a multiple of the widest batch of any backend (64 blocks).
+/// Number of bytes generated at a time. They stay in the first-level cache between the writing of the counters and the
+/// encryption, and are a multiple of the widest batch of any backend (64 blocks).
 const BATCH: usize = 4096;
 
 type Block = Array<u8, U16>;
 
-/// The content of all objects with one seed. Cheap to clone (a few hundred bytes), so that each thread can own one.
+/// The content of all objects with one seed. Cheap to clone (a few hundred bytes), so each thread can own one.
 #[derive(Clone)]
 pub struct Content {
     seed: Seed,
     cipher: Aes128Enc,
 }
 
-/// The content of one object, which has no end: whoever uses it knows the object's size.
+/// The content of one object. It is endless; the caller knows the size of the object.
 #[derive(Clone, Copy)]
 pub struct ObjectContent<'c> {
     cipher: &'c Aes128Enc,
     start: u128,
 }
 
-/// AES-128 with the key SHA-256(`label` ‖ seed as 8 bytes, big-endian)\[..16].
+/// Returns AES-128 with the key SHA-256(`label` ‖ seed as 8 bytes, big-endian)\[..16].
 pub(crate) fn cipher(label: &[u8], seed: Seed) -> Aes128Enc {
     let hash = Sha256::new().chain_update(label).chain_update(seed.0.to_be_bytes()).finalize();
     Aes128Enc::new(&first_half(&hash).to_be_bytes().into())
 }
 
-/// One block, encrypted. Slow beside [`ObjectContent::fill`] for more than a few.
+/// Encrypts one block. [`ObjectContent::fill`] is much faster for many blocks.
 pub(crate) fn encrypt(cipher: &Aes128Enc, value: u128) -> [u8; BLOCK] {
     let mut block = Block::from(value.to_be_bytes());
     cipher.encrypt_block(&mut block);
     block.into()
 }
 
-/// The first 16 bytes as a big-endian number.
+/// Returns the first 16 bytes as a big-endian number.
 fn first_half(hash: &[u8]) -> u128 {
     hash.iter().take(BLOCK).fold(0, |value, byte| value << 8 | u128::from(*byte))
 }
 
 impl Content {
-    /// All content that depends on `seed`.
+    /// Creates the content of `seed`.
     #[must_use]
     pub fn new(seed: Seed) -> Self {
         Self { seed, cipher: cipher(CONTENT_LABEL, seed) }
     }
 
-    /// The seed.
+    /// Returns the seed.
     #[must_use]
     pub fn seed(&self) -> Seed {
         self.seed
     }
 
-    /// The content of the object with this key. Costs one SHA-256 of the key.
+    /// Returns the content of the object with this key. Costs one SHA-256 of the key.
     #[must_use]
     pub fn object(&self, key: &str) -> ObjectContent<'_> {
         ObjectContent { cipher: &self.cipher, start: first_half(&Sha256::digest(key.as_bytes())) }
@@ -90,7 +89,7 @@ impl fmt::Debug for ObjectContent<'_> {
 }
 
 impl<'c> ObjectContent<'c> {
-    /// Writes the bytes from `offset` on into the whole of `out`.
+    /// Fills `out` with the bytes from `offset` on.
     pub fn fill(&self, offset: u64, out: &mut [u8]) {
         let mut counter = self.start.wrapping_add(u128::from(offset) / BLOCK as u128);
         let (head, body) = out.split_at_mut(bytes_to_next_block(offset).min(out.len()));
@@ -113,19 +112,13 @@ impl<'c> ObjectContent<'c> {
         }
     }
 
-    /// Checks what is received from `offset` on, piece by piece.
-    #[must_use]
-    pub fn verifier(self, offset: u64) -> Verifier<'c> {
-        Verifier::new(self, offset)
-    }
-
     #[cfg(test)]
     pub(crate) fn starting_at(self, start: u128) -> Self {
         Self { start, ..self }
     }
 }
 
-/// How many bytes from `offset` on belong to a block that began before it.
+/// Returns the number of bytes from `offset` to the next block boundary.
 pub(crate) fn bytes_to_next_block(offset: u64) -> usize {
     (offset.wrapping_neg() % BLOCK as u64) as usize
 }
@@ -135,7 +128,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition, one block at a time.
+    /// The definition of the content, one block at a time.
     fn byte_by_definition(object: &ObjectContent, offset: u64) -> u8 {
         let counter = object.start.wrapping_add(u128::from(offset / 16));
         encrypt(object.cipher, counter)[(offset % 16) as usize]
@@ -181,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_and_keys_make_different_bytes() {
+    fn different_seeds_and_keys_give_different_bytes() {
         let bytes = |seed, key| {
             let mut out = [0; 64];
             Content::new(Seed(seed)).object(key).fill(0, &mut out);
@@ -193,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_of_content_is_short() {
+    fn debug_output_is_short() {
         let content = Content::new(Seed(5));
         assert_eq!(format!("{content:?}"), "Content { seed: 5, .. }");
         assert!(format!("{:?}", content.object("a")).starts_with("ObjectContent { start: "));

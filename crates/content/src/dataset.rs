@@ -1,4 +1,4 @@
-//! A dataset: so many objects, each with a key and a size that follow from its number.
+//! Datasets: objects whose keys and sizes are functions of their numbers.
 
 use crate::bytes::Seed;
 use crate::draw::Draws;
@@ -9,27 +9,27 @@ use measure::units::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Objects that are added up one by one to reach a total: some ten seconds of work.
+/// Maximum number of objects whose sizes are summed one by one to reach a total. This takes about ten seconds.
 const ADDED_UP_MAX: u64 = 1_000_000_000;
 
-/// All that there is to say of a dataset; the whole of it follows.
+/// The description of a dataset, which defines it completely.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
-    /// What bytes, sizes and directories depend on.
+    /// The seed of bytes, sizes and directories.
     pub seed: Seed,
     /// Number of objects.
     pub count: u64,
-    /// How large they are.
+    /// The distribution of sizes.
     pub sizes: Sizes,
-    /// How they are called.
+    /// The naming scheme of keys.
     pub names: Names,
-    /// The size of the last one, when it is not as `sizes` says.
+    /// The size of the last object, if it differs from `sizes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_bytes: Option<ByteSize>,
 }
 
-/// A dataset that can be asked for its objects, in any order. Cheap to clone.
+/// A dataset with random access to its objects. Cheap to clone.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(from = "Description", into = "Description")]
 pub struct Dataset {
@@ -40,32 +40,32 @@ pub struct Dataset {
 /// An object of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Its key, relative to wherever the dataset is.
+    /// The key, relative to the location of the dataset.
     pub key: String,
-    /// Its size.
+    /// The size in bytes.
     pub size: ByteSize,
 }
 
-/// What becomes of the last object of a dataset that has a total to reach.
+/// The treatment of the last object of a dataset with a given total size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remainder {
-    /// It is cut, so that the total is exact.
+    /// Truncated, so the total is exact.
     Cut,
-    /// It stays whole, so that the total is reached or exceeded.
+    /// Complete, so the total is reached or exceeded.
     Whole,
 }
 
 impl Dataset {
-    /// The dataset of a description.
+    /// Creates the dataset of a description.
     #[must_use]
     pub fn new(description: Description) -> Self {
         Self { draws: Draws::new(description.seed), description }
     }
 
-    /// As many objects as have `total` bytes together.
+    /// Creates a dataset with as many objects as needed for `total` bytes.
     ///
     /// # Errors
-    /// All objects are empty, or there would be more than can be added up (10⁹ of varying sizes).
+    /// All objects are empty, or there would be too many to sum (10⁹ of varying sizes).
     pub fn of_total(
         total: ByteSize,
         remainder: Remainder,
@@ -97,7 +97,7 @@ impl Dataset {
         Ok(dataset)
     }
 
-    /// How many objects, in whole cycles of known sizes, stay below `total`, and their bytes.
+    /// Returns number and total size of the objects in complete cycles of known sizes that stay below `total`.
     fn whole_cycles(&self, total: ByteSize) -> (u64, u64) {
         let Some(cycle) = self.description.sizes.cycle() else { return (0, 0) };
         // At most 1024 sizes of at most 2⁵³ bytes.
@@ -106,19 +106,19 @@ impl Dataset {
         (cycles * cycle.len() as u64, cycles * bytes)
     }
 
-    /// The description, from which [`Self::new`] makes the same dataset again.
+    /// Returns the description, from which [`Self::new`] creates the same dataset.
     #[must_use]
     pub fn description(&self) -> &Description {
         &self.description
     }
 
-    /// Number of objects.
+    /// Returns the number of objects.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.description.count
     }
 
-    /// Object `index`, counted from 0; `None` from the count on.
+    /// Returns object `index`, counted from 0. `None` if there are not that many.
     #[must_use]
     pub fn object(&self, index: u64) -> Option<Object> {
         let mut key = String::new();
@@ -126,7 +126,7 @@ impl Dataset {
         Some(Object { key, size })
     }
 
-    /// As [`Self::object`], with a string that can be used again: it is overwritten with the key.
+    /// Does the same as [`Self::object`], but writes the key to a reusable string, replacing its content.
     pub fn read(&self, index: u64, key: &mut String) -> Option<ByteSize> {
         let size = self.size(index)?;
         key.clear();
@@ -134,14 +134,14 @@ impl Dataset {
         Some(size)
     }
 
-    /// The number of the object with that key; `None` for a key that is not one of this dataset.
+    /// Returns the number of the object with this key. `None` if the key is not in this dataset.
     #[must_use]
     pub fn index_of(&self, key: &str) -> Option<u64> {
         let index = self.description.names.number(key)?;
         self.object(index).is_some_and(|object| object.key == key).then_some(index)
     }
 
-    /// The size of object `index`.
+    /// Returns the size of object `index`.
     #[must_use]
     pub fn size(&self, index: u64) -> Option<ByteSize> {
         match self.description.last_bytes {
@@ -155,19 +155,19 @@ impl Dataset {
         self.description.sizes.size(index, self.draws.of(index).size)
     }
 
-    /// All objects in the order of their numbers, made one by one.
+    /// Returns an iterator over all objects in the order of their numbers.
     pub fn objects(&self) -> impl Iterator<Item = Object> + '_ {
         (0..self.count()).map_while(|index| self.object(index))
     }
 
-    /// The bytes of all objects together: at once where sizes are known, else by adding up every object, which takes
-    /// about a second for 10 to 100 million of them.
+    /// Returns the total size of all objects. For random sizes this sums all objects, which takes about a second for
+    /// 10 to 100 million of them.
     #[must_use]
     pub fn total_bytes(&self) -> u128 {
         let (added, sum) = match self.description.sizes.cycle() {
             Some(cycle) => {
                 let length = cycle.len() as u64;
-                // The last object may have a size of its own.
+                // The last object may have a different size.
                 let cycles = self.count().saturating_sub(1).checked_div(length).unwrap_or(0);
                 let bytes: u64 = cycle.iter().sum();
                 (cycles * length, u128::from(cycles) * u128::from(bytes))
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_known_again() {
+    fn keys_are_recognized() {
         let named = |prefix: &str, directories: Option<u32>| {
             let names = Names::new(prefix, 3, ".bin", directories.and_then(std::num::NonZeroU32::new)).unwrap();
             let sizes = "1KiB".parse().unwrap();
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(named("o-", None).index_of("o-1.bin"), None);
     }
 
-    /// The dummy file generator's own example: 250 MiB in files of 50 MiB.
+    /// The example of the dummy file generator: 250 MiB in files of 50 MiB.
     #[test]
     fn golden_number_of_the_dummy_file_generator() {
         let dataset = of_total(262_144_000, Remainder::Whole, "52428800");
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_object_is_cut_or_whole() {
+    fn the_last_object_is_truncated_or_complete() {
         for (total, count, cut, whole) in [(101, 2, 1, 100), (100, 1, 100, 100), (99, 1, 99, 100), (250, 3, 50, 100)] {
             for (remainder, last) in [(Remainder::Cut, cut), (Remainder::Whole, whole)] {
                 let dataset = of_total(total, remainder, "100B");
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quarter_of_a_billion_objects_are_a_few_words() {
+    fn a_quarter_of_a_billion_objects_need_little_memory() {
         let dataset = of_count(250_000_000, "1KiB,2KiB");
         assert_eq!(
             dataset.object(249_999_999),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_does_not_depend_on_what_was_asked_before() {
+    fn objects_do_not_depend_on_the_order_of_access() {
         let dataset = of_count(1000, "loguniform:1KiB..1GiB");
         let all: Vec<Object> = dataset.objects().collect();
         let again = dataset.clone();
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_reached_is_refused() {
+    fn unreachable_totals_are_rejected() {
         let refused = |total, sizes: &str| {
             let sizes = sizes.parse().unwrap();
             Dataset::of_total(ByteSize(total), Remainder::Cut, Seed(1), sizes, names()).unwrap_err().to_string()
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_is_stored_and_read_again() {
+    fn descriptions_round_trip() {
         let dataset = of_total(1_000_000, Remainder::Cut, "64KiB:70,1MiB:30");
         let stored = serde_json::to_string(&dataset).unwrap();
         assert_eq!(

@@ -1,26 +1,26 @@
-//! Random choices as pure functions of (seed, index of the object): one block of AES-128 each.
+//! Random numbers as pure functions of seed and object index: one block of AES-128 each.
 //!
-//! The cipher is there for the content anyhow, is fast enough for hundreds of millions of objects, and its output has no
-//! structure that a mix of a few multiplications may have.
+//! The content needs the cipher already. It is fast enough for hundreds of millions of objects, and its output has none of
+//! the patterns that a mix of a few multiplications may have.
 
 use crate::bytes::{Seed, cipher, encrypt};
 use aes::Aes128Enc;
 
-/// Names this way of choosing. A change of the formula needs another one.
+/// Identifies the formula. A change of the formula needs a new label.
 const DATASET_LABEL: &[u8] = b"plimsoll dataset 1";
 
-/// The choices of one dataset.
+/// The random numbers of one dataset.
 #[derive(Clone)]
 pub(crate) struct Draws {
     cipher: Aes128Enc,
 }
 
-/// What is chosen for one object: two independent numbers, each uniform over all 64-bit values.
+/// The random numbers of one object: two independent numbers, each uniform over all 64-bit values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draw {
-    /// Decides the size.
+    /// The number that determines the size.
     pub(crate) size: u64,
-    /// Decides the directory.
+    /// The number that determines the directory.
     pub(crate) directory: u64,
 }
 
@@ -29,21 +29,21 @@ impl Draws {
         Self { cipher: cipher(DATASET_LABEL, seed) }
     }
 
-    /// The choices for object `index`.
+    /// Returns the random numbers of object `index`.
     pub(crate) fn of(&self, index: u64) -> Draw {
         let bits = u128::from_be_bytes(encrypt(&self.cipher, u128::from(index)));
         Draw { size: (bits >> 64) as u64, directory: bits as u64 }
     }
 }
 
-/// `bits` scaled to 0..`bound`, and what is left of it as a new uniform number (D. Lemire, "Fast random integer
-/// generation in an interval", 2019, without the rejection: the bias is below `bound` / 2⁶⁴).
+/// Scales `bits` to 0..`bound`. Also returns the remainder as a new uniform number. (D. Lemire, "Fast random integer
+/// generation in an interval", 2019, without the rejection step; the bias is below `bound` / 2⁶⁴.)
 pub(crate) fn scale(bits: u64, bound: u64) -> (u64, u64) {
     let product = u128::from(bits) * u128::from(bound);
     ((product >> 64) as u64, product as u64)
 }
 
-/// `bits` as a number strictly between 0 and 1: (k + ½) / 2⁵², where k is the upper 52 bits.
+/// Converts `bits` to a number strictly between 0 and 1: (k + ½) / 2⁵², where k is the upper 52 bits.
 pub(crate) fn open_unit(bits: u64) -> f64 {
     ((bits >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
 }
@@ -53,19 +53,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn choices_are_spread_evenly_and_independent() {
+    fn random_numbers_are_uniform_and_independent() {
         let draws = Draws::new(Seed(7));
         let mut bins = [[0_u32; 8]; 8];
         for index in 0..64_000 {
             let draw = draws.of(index);
             bins[scale(draw.size, 8).0 as usize][scale(draw.directory, 8).0 as usize] += 1;
         }
-        // 1,000 in each on average; 5 standard deviations.
+        // Each has 1,000 on average. The tolerance is 5 standard deviations.
         assert!(bins.as_flattened().iter().all(|count| (842..=1158).contains(count)), "seed 7: {bins:?}");
     }
 
     #[test]
-    fn what_is_left_after_scaling_is_uniform_again() {
+    fn the_remainder_after_scaling_is_uniform() {
         let draws = Draws::new(Seed(8));
         let mut bins = [[0_u32; 4]; 10];
         for index in 0..40_000 {

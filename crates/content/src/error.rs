@@ -1,6 +1,6 @@
-//! What is wrong with a description of objects.
+//! The error of invalid descriptions of objects.
 
-/// One line for people: what was written, and what would have been right.
+/// An invalid description. The message is one line with the mistake and the valid form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(String);

@@ -1,11 +1,11 @@
-//! What an object holds.
+//! Generated content of objects, and datasets.
 //!
-//! The bytes of a generated object are a pure function of (seed, key, offset), its size and key one of (seed, index).
-//! Nothing is stored: any range of any object can be made, and checked, by whoever knows the seed, on any machine and
-//! in any order; a dataset of 250 million objects is described by a few words. The bytes are AES-128 in counter mode,
-//! so they can not be compressed and five lines of Python make them too (docs/content.md).
+//! The bytes of an object are a pure function of (seed, key, offset); its size and key are a pure function of (seed,
+//! index). Nothing is stored. Given the seed, any range of any object can be generated and verified on any machine in any
+//! order, and a few words describe a dataset of 250 million objects. The bytes are AES-128 in counter mode. They cannot
+//! be compressed, and five lines of Python generate them too (docs/content.md).
 //!
-//! This crate does no I/O and knows no HTTP.
+//! This crate does no I/O and does not know HTTP.
 //!
 //! ```
 //! use content::{Content, Seed};

@@ -1,8 +1,8 @@
-//! How objects are called: the key of object i is a pure function of i and of what was drawn for it.
+//! Naming schemes: the key of object i is a pure function of i and of its random numbers.
 //!
-//! `prefix` + number + `extension`, where the number is padded with zeros. Keys can be spread over directories, as a
-//! hash of the object's number decides; the directory stands behind the last `/` of the prefix, so that everything stays
-//! below the folder that the user named.
+//! A key is `prefix` + number + `extension`. The number is padded with zeros. Keys can be spread over directories by a hash
+//! of the object's number. The directory comes after the last `/` of the prefix, so all keys stay below the folder that
+//! the user specified.
 
 use crate::draw::{Draw, scale};
 use crate::error::Invalid;
@@ -10,26 +10,27 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::num::NonZeroU32;
 
-/// Digits of the longest number there can be.
+/// Maximum number of digits of an object number.
 const DIGITS_MAX: u8 = 20;
-/// Longest key, as S3 allows.
+/// Maximum size of a key, as in S3.
 const KEY_BYTES_MAX: usize = 1024;
-/// Longest name of a file or directory; file systems allow 255, of which a few are left for names of unfinished files.
+/// Maximum size of a file or directory name. File systems allow 255 bytes; a few are reserved for names of unfinished
+/// files.
 const SEGMENT_BYTES_MAX: usize = 230;
 const DIRECTORIES_MAX: u32 = 1_000_000;
 
-/// A way of naming objects. Every key made is relative, has no empty, `.` or `..` segment and no control character.
+/// A naming scheme. All keys are relative and have no empty, `.` or `..` segments and no control characters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Parts", into = "Parts")]
 pub struct Names {
     parts: Parts,
-    /// How much of the prefix stands before the directory.
+    /// Length of the part of the prefix before the directory.
     folder: usize,
-    /// Hexadecimal digits of a directory's name.
+    /// Number of hexadecimal digits of a directory name.
     directory_digits: usize,
 }
 
-/// What names are made of, as it is stored.
+/// The stored form of a naming scheme.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parts {
@@ -41,10 +42,11 @@ struct Parts {
 }
 
 impl Names {
-    /// `prefix`, a number of at least `digits` digits, `extension`; in as many `directories`, if any.
+    /// Creates a scheme of `prefix`, a number with at least `digits` digits, and `extension`. With `directories` above 0,
+    /// keys are spread over that many directories.
     ///
     /// # Errors
-    /// A key could be no file name or no S3 key: too long, with `..`, or the like.
+    /// A key would not be valid as a file name or S3 key, for example too long or with a segment `..`.
     pub fn new(
         prefix: impl Into<String>,
         digits: u8,
@@ -58,7 +60,7 @@ impl Names {
     pub(crate) fn write(&self, index: u64, draw: Draw, key: &mut String) {
         let (folder, stem) = self.parts.prefix.split_at_checked(self.folder).unwrap_or_default();
         key.push_str(folder);
-        // Writing to a string can not fail.
+        // Writing to a string cannot fail.
         if let Some(directories) = self.parts.directories {
             let (directory, _) = scale(draw.directory, u64::from(directories.get()));
             let _ = write!(key, "{directory:0width$x}/", width = self.directory_digits);
@@ -66,7 +68,7 @@ impl Names {
         let _ = write!(key, "{stem}{index:0width$}{}", self.parts.extension, width = usize::from(self.parts.digits));
     }
 
-    /// The number in a key, if it is one of these names but for its directory.
+    /// Returns the number in a key that matches this scheme, without checking the directory.
     pub(crate) fn number(&self, key: &str) -> Option<u64> {
         let last = key.rsplit('/').next()?;
         let digits = last.strip_prefix(&self.parts.prefix[self.folder..])?.strip_suffix(&self.parts.extension)?;
@@ -74,7 +76,7 @@ impl Names {
         is_number.then(|| digits.parse().ok())?
     }
 
-    /// The longest key there can be.
+    /// Returns the longest possible key.
     fn longest(&self) -> String {
         let mut key = String::new();
         self.write(u64::MAX, Draw { size: 0, directory: u64::MAX }, &mut key);
@@ -88,17 +90,17 @@ impl TryFrom<Parts> for Names {
     fn try_from(parts: Parts) -> Result<Self, Invalid> {
         let Parts { prefix, digits, extension, directories } = &parts;
         if !(1..=DIGITS_MAX).contains(digits) {
-            return Err(Invalid::new(format!("{digits} digits: a number has 1 to {DIGITS_MAX}")));
+            return Err(Invalid::new(format!("{digits} digits are not possible: use 1 to {DIGITS_MAX}")));
         }
         if directories.is_some_and(|directories| directories.get() > DIRECTORIES_MAX) {
-            return Err(Invalid::new(format!("too many directories: at most {DIRECTORIES_MAX}")));
+            return Err(Invalid::new(format!("too many directories: use at most {DIRECTORIES_MAX}")));
         }
         if extension.contains('/') {
-            return Err(Invalid::new(format!("`{}`: an extension has no /", extension.escape_debug())));
+            return Err(Invalid::new(format!("`{}`: an extension must not contain /", extension.escape_debug())));
         }
         if prefix.chars().chain(extension.chars()).any(char::is_control) {
             return Err(Invalid::new(format!(
-                "`{}`: a name has no control characters",
+                "`{}`: a name must not contain control characters",
                 format!("{prefix}{extension}").escape_debug()
             )));
         }
@@ -116,13 +118,13 @@ impl Names {
         let prefix = self.parts.prefix.escape_debug();
         if key.len() > KEY_BYTES_MAX || key.split('/').any(|segment| segment.len() > SEGMENT_BYTES_MAX) {
             return Err(Invalid::new(format!(
-                "names would be too long: a key has at most {KEY_BYTES_MAX} bytes, each part between two / at most \
-                 {SEGMENT_BYTES_MAX}: shorten prefix or extension"
+                "the names are too long: a key may have {KEY_BYTES_MAX} bytes, and each part between slashes \
+                 {SEGMENT_BYTES_MAX}: shorten the prefix or the extension"
             )));
         }
         if key.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
             return Err(Invalid::new(format!(
-                "`{prefix}`: a prefix does not begin with /, and has no empty part and no . or .. between two /"
+                "`{prefix}`: a prefix must not begin with / or contain an empty part, . or .. between slashes"
             )));
         }
         Ok(())
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_prefix_number_extension() {
+    fn keys_consist_of_prefix_number_and_extension() {
         let plain = names("data/object-", 0).unwrap();
         assert_eq!(key(&plain, 0), "data/object-00000000.bin");
         assert_eq!(key(&plain, 249_999_999), "data/object-249999999.bin");
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_filled_evenly() {
+    fn keys_are_spread_evenly_over_directories() {
         let spread = names("", 16).unwrap();
         let mut counts = [0_u32; 16];
         for index in 0..16_000 {
@@ -210,11 +212,11 @@ mod tests {
     }
 
     #[test]
-    fn names_that_could_do_harm_are_refused() {
+    fn harmful_names_are_rejected() {
         let long = "x".repeat(300);
         let deep = "x/".repeat(600);
         for (prefix, wanted) in [
-            ("/etc/", "does not begin with /"),
+            ("/etc/", "must not begin with /"),
             ("../", ".."),
             ("a/../b", ".."),
             ("a//b", "empty part"),
@@ -223,13 +225,13 @@ mod tests {
             (&long, "too long"),
             (&deep, "too long"),
         ] {
-            let told = names(prefix, 0).unwrap_err().to_string();
-            assert!(told.contains(wanted) && !told.contains(char::is_control), "{prefix}: {told}");
+            let message = names(prefix, 0).unwrap_err().to_string();
+            assert!(message.contains(wanted) && !message.contains(char::is_control), "{prefix}: {message}");
         }
         assert!(Names::new("", 0, "", None).is_err() && Names::new("", 21, "", None).is_err());
         assert!(Names::new("", 8, "a/b", None).is_err());
         assert!(names("", DIRECTORIES_MAX + 1).is_err());
         let stored = r#"{"prefix":"../","digits":8,"extension":""}"#;
-        assert!(serde_json::from_str::<Names>(stored).is_err(), "what is stored is checked as well");
+        assert!(serde_json::from_str::<Names>(stored).is_err(), "stored names are checked too");
     }
 }

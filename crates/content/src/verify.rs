@@ -1,31 +1,39 @@
-//! Checking received bytes against what an object holds, as they come.
+//! Incremental verification of received bytes against the content of an object.
 
 use crate::bytes::{ObjectContent, bytes_to_next_block};
 use std::fmt;
 
-/// Bytes that are made and compared at a time, on the stack: both stay in the first cache.
+/// Number of bytes generated and compared at a time, on the stack. They stay in the first-level cache.
 const BATCH: usize = 2048;
 const EXCERPT_MAX: usize = 16;
 
-/// Compares a stream with an object's content. It holds a position only and allocates nothing.
+/// A comparison of a stream with the content of an object. It keeps only a position and does not allocate.
 #[derive(Clone, Copy, Debug)]
 pub struct Verifier<'c> {
     object: ObjectContent<'c>,
     offset: u64,
 }
 
-/// Where received bytes differ from what the object holds.
+impl<'c> ObjectContent<'c> {
+    /// Returns a verifier of received bytes from `offset` on.
+    #[must_use]
+    pub fn verifier(self, offset: u64) -> Verifier<'c> {
+        Verifier::new(self, offset)
+    }
+}
+
+/// The first difference between received bytes and the content of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The first byte of the object that differs.
+    /// The offset of the first different byte in the object.
     pub offset: u64,
-    /// What the object holds from there on.
+    /// The bytes of the object from there on.
     pub expected: Excerpt,
-    /// What was received instead; as long as `expected`.
+    /// The received bytes, as many as `expected`.
     pub got: Excerpt,
 }
 
-/// Up to 16 bytes, shown as hexadecimal digits.
+/// Up to 16 bytes, displayed as hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Excerpt {
     bytes: [u8; EXCERPT_MAX],
@@ -37,23 +45,23 @@ impl<'c> Verifier<'c> {
         Self { object, offset }
     }
 
-    /// Where the next byte to be checked lies in the object.
+    /// Returns the offset of the next byte in the object.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Compares the next bytes. The position moves behind them, also when they differ.
+    /// Compares the next bytes. The position advances past them, even if they differ.
     ///
     /// # Errors
-    /// The first byte that differs.
+    /// The first different byte.
     pub fn check(&mut self, received: &[u8]) -> Result<(), Mismatch> {
         let mut offset = self.offset;
         self.offset = offset.wrapping_add(received.len() as u64);
         let mut scratch = [0; BATCH];
         let mut rest = received;
         while !rest.is_empty() {
-            // All batches but the first start with a whole block.
+            // All batches except the first start at a block boundary.
             let room = match bytes_to_next_block(offset) {
                 0 => BATCH,
                 partial => BATCH - 16 + partial,
@@ -97,7 +105,7 @@ impl Excerpt {
         Self { bytes: kept, length }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
@@ -168,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_of_some_blocks_is_looked_at() {
+    fn every_byte_of_a_block_is_compared() {
         let content = Content::new(Seed(3));
         let object = content.object("all");
         let mut bytes = vec![0; 2 * BATCH + 40];
@@ -184,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_goes_on_behind_what_differed() {
+    fn a_check_continues_after_a_mismatch() {
         let content = Content::new(Seed(3));
         let object = content.object("on");
         let mut bytes = [0; 64];
@@ -195,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mismatch_is_told_in_hexadecimal() {
+    fn a_mismatch_is_displayed_in_hexadecimal() {
         let content = Content::new(Seed(3));
         let mismatch = content.object("x").verifier(7).check(b"\x1b[2Jevil, and more than 16 bytes").unwrap_err();
         let text = mismatch.to_string();

@@ -1,13 +1,13 @@
-//! Socket addresses between Rust's types and the kernel's.
+//! Conversion of socket addresses between Rust's types and the kernel's.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::socklen_of;
+use crate::kernel_call::socklen_of;
 
-/// An address as the kernel takes it.
+/// An address in the kernel's representation.
 pub(crate) enum RawAddress {
     V4(libc::sockaddr_in),
     V6(libc::sockaddr_in6),
@@ -18,7 +18,7 @@ impl RawAddress {
     pub(crate) fn of_path(path: &Path) -> io::Result<Self> {
         let bytes = path.as_os_str().as_bytes();
         let mut raw = libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
-        // One place stays for the closing zero.
+        // One byte is reserved for the terminating zero.
         if bytes.is_empty() || bytes.len() >= raw.sun_path.len() || bytes.contains(&0) {
             let text = "a Unix socket's path must have 1 to 107 bytes and no NUL";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -37,7 +37,7 @@ impl RawAddress {
         }
     }
 
-    /// Pointer and length for `bind` and `connect`; valid as long as `self` is borrowed.
+    /// Returns pointer and length for `bind` and `connect`, valid as long as `self` is borrowed.
     pub(crate) fn as_parts(&self) -> (*const libc::sockaddr, libc::socklen_t) {
         match self {
             Self::V4(raw) => ((&raw const *raw).cast(), socklen_of::<libc::sockaddr_in>()),
@@ -67,7 +67,7 @@ impl From<SocketAddr> for RawAddress {
     }
 }
 
-/// Reads an IP address that the kernel (or the C library) wrote; `None` for any other family.
+/// Reads an IP address that the kernel or the C library wrote. `None` for any other family.
 ///
 /// # Safety
 /// `raw` is null, or points to an address whose family says truly what it is and how long it is.
@@ -95,7 +95,7 @@ pub(crate) unsafe fn read_ip(raw: *const libc::sockaddr) -> Option<SocketAddr> {
     }
 }
 
-/// Calls `fill` with room for any address (as `getsockname`, `getpeername` and `accept4` want it) and reads what it wrote.
+/// Calls `fill` with a buffer for any address, as `getsockname`, `getpeername` and `accept4` need, and reads the result.
 pub(crate) fn receive_ip(
     fill: impl FnOnce(*mut libc::sockaddr, *mut libc::socklen_t) -> io::Result<libc::c_int>,
 ) -> io::Result<(libc::c_int, Option<SocketAddr>)> {
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ip_addresses_survive_the_way_there_and_back() {
+    fn ip_addresses_round_trip() {
         for text in ["127.0.0.1:80", "255.254.1.0:65535", "[::1]:443", "[fe80::1%3]:9", "[2001:db8::a:b]:1"] {
             let address: SocketAddr = text.parse().unwrap();
             let raw = RawAddress::from(address);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn unix_paths_are_bounded() {
+    fn unix_paths_are_limited() {
         assert!(RawAddress::of_path(Path::new(&"x".repeat(107))).is_ok());
         for bad in [String::new(), "x".repeat(108), "a\0b".to_owned()] {
             let error = RawAddress::of_path(Path::new(&bad)).err().unwrap();

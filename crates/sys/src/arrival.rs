@@ -1,27 +1,27 @@
-//! When received bytes came to this host, as the kernel dates them (`SO_TIMESTAMPING`, in software).
+//! Arrival times of received bytes, from the kernel's software timestamps (`SO_TIMESTAMPING`).
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::time::Duration;
 
+use crate::kernel_call::{check, check_size, own, socklen_of};
 use crate::socket::Socket;
-use crate::{check, check_size, own, socklen_of};
 
-/// Date what comes from now on, for all sockets of the host. Costs the kernel a look at the clock for each segment.
+/// Takes timestamps of everything that arrives, for all sockets of the host. Each segment costs the kernel a clock read.
 const DATE: libc::c_int = libc::SOF_TIMESTAMPING_RX_SOFTWARE as libc::c_int;
-/// Show the dates with what is read.
+/// Reports the timestamps with reads.
 const SHOW: libc::c_int = libc::SOF_TIMESTAMPING_SOFTWARE as libc::c_int;
 
-/// Makes the kernel date what comes to this host, for as long as this lives and is on. Beginning and ending it is work
-/// for the kernel, so one is kept for a while instead of asking for dates with each socket.
+/// A request to the kernel to take timestamps of everything that arrives at this host, while this value exists and is on.
+/// Starting and stopping is expensive for the kernel, so callers keep one value instead of a request per socket.
 #[derive(Debug)]
 pub struct ArrivalDates {
     socket: OwnedFd,
 }
 
 impl ArrivalDates {
-    /// Makes the kernel date what comes.
+    /// Starts timestamps.
     pub fn start() -> io::Result<Self> {
         // SAFETY: the call takes no pointer.
         let socket = own(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
@@ -30,14 +30,14 @@ impl ArrivalDates {
         Ok(dates)
     }
 
-    /// Has the kernel date what comes from now on, or no longer. It does so a little later, and goes on dating while
-    /// somebody else on this host wants it.
+    /// Switches timestamps on or off. The change takes effect after a short delay. Timestamps stay on while another program
+    /// on this host requests them.
     pub fn set(&self, on: bool) -> io::Result<()> {
         set(self.socket.as_raw_fd(), if on { DATE } else { 0 })
     }
 }
 
-/// Has the dates of what is read from `socket` shown, or no longer: each read pays a little for it.
+/// Switches the reporting of timestamps with reads from `socket` on or off. Reporting makes each read slightly slower.
 pub(crate) fn show(socket: &Socket, on: bool) -> io::Result<()> {
     set(socket.as_raw_fd(), if on { SHOW } else { 0 })
 }
@@ -49,10 +49,10 @@ fn set(fd: RawFd, flags: libc::c_int) -> io::Result<()> {
     Ok(())
 }
 
-/// Room for one control message with three times, and for one more that nobody asked for.
+/// Buffer for one control message with three times, and for one more that may be present.
 const CONTROL_WORDS: usize = 32;
 
-/// Reads what is there, with the date of its newest byte.
+/// Reads available bytes, with the arrival time of the newest one.
 pub(crate) fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<(usize, Option<Duration>)> {
     let mut control = [0_u64; CONTROL_WORDS];
     let mut vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
@@ -67,7 +67,7 @@ pub(crate) fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<(usize, Op
     Ok((bytes, date(&message)))
 }
 
-/// The date among the control messages that the kernel has filled in.
+/// Returns the arrival time from the control messages that the kernel has filled in.
 fn date(message: &libc::msghdr) -> Option<Duration> {
     // SAFETY: the kernel has filled in the control messages, whose buffer is aligned and alive.
     let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };

@@ -1,27 +1,26 @@
-//! The kernel's clocks, and sleeping on one of them to the nanosecond.
+//! The kernel's clocks, and sleep with nanosecond precision.
 
 use std::io;
 use std::time::Duration;
 
-use crate::check;
-use crate::poll::timespec;
+use crate::kernel_call::{check, timespec};
 
-/// Time since some fixed moment, never stepped; stands still while the machine is suspended (`CLOCK_MONOTONIC`).
+/// Returns the time since a fixed but arbitrary moment (`CLOCK_MONOTONIC`). It is never stepped, and stops during suspend.
 pub fn monotonic() -> Duration {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// Wall time since 1970 (`CLOCK_REALTIME`). It can be stepped.
+/// Returns wall time since 1970 (`CLOCK_REALTIME`). It can be stepped.
 pub fn realtime() -> Duration {
     read(libc::CLOCK_REALTIME)
 }
 
-/// CPU time that the calling thread has used, in user and kernel mode.
+/// Returns the CPU time of the calling thread in user and kernel mode.
 pub fn thread_cpu_time() -> Duration {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// CPU time that all threads of this process have used, in user and kernel mode.
+/// Returns the CPU time of all threads of this process in user and kernel mode.
 pub fn process_cpu_time() -> Duration {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
@@ -33,7 +32,7 @@ fn read(clock: libc::clockid_t) -> Duration {
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// How late the kernel may wake the calling thread, to save wake-ups (50 µs unless set; at least 1 ns is set).
+/// Sets how late the kernel may wake the calling thread to save wake-ups. The system's default is 50 µs, the minimum 1 ns.
 pub fn set_timer_slack(slack: Duration) -> io::Result<()> {
     // Zero would mean "back to the default".
     let nanoseconds = libc::c_ulong::try_from(slack.as_nanos()).unwrap_or(libc::c_ulong::MAX).max(1);
@@ -42,7 +41,7 @@ pub fn set_timer_slack(slack: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Sleeps until [`monotonic`] has reached `instant`; returns at once when it has. Signals do not shorten the sleep.
+/// Sleeps until [`monotonic`] reaches `instant`. Returns at once if it is in the past. Signals do not shorten the sleep.
 pub fn sleep_until(instant: Duration) {
     let until = timespec(instant);
     // SAFETY: `until` lives over the call; the remainder pointer is unused with an absolute time, and may be null.

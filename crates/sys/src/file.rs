@@ -1,15 +1,15 @@
-//! Files: sent without copying, kept in memory, given their room ahead.
+//! File operations: zero-copy sending, in-memory files, preallocation.
 
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd};
 
+use crate::kernel_call::{check, check_size, own};
 use crate::socket::Socket;
-use crate::{check, check_size, own};
 
-/// Sends up to `max` bytes of `file` from `offset` without copying them through this process; answers how many went.
-/// 0 is the end of the file. `WouldBlock` when the socket has no room. The file's own position stays.
+/// Sends up to `max` bytes of `file` from `offset` without copying them through this process. Returns the number of bytes
+/// sent; 0 is the end of the file. `WouldBlock` if the socket's buffer is full. Does not change the file's position.
 pub fn sendfile(out: &Socket, file: &impl AsFd, offset: u64, max: usize) -> io::Result<usize> {
     let mut position = file_offset(offset)?;
     let from = file.as_fd().as_raw_fd();
@@ -17,7 +17,7 @@ pub fn sendfile(out: &Socket, file: &impl AsFd, offset: u64, max: usize) -> io::
     check_size(unsafe { libc::sendfile(out.as_raw_fd(), from, &raw mut position, max) })
 }
 
-/// A file that exists in memory only, with `content`; `name` is for people who look into `/proc`.
+/// Creates a file in memory with `content`. The `name` is only visible in `/proc`.
 pub fn memory_file(name: &str, content: &[u8]) -> io::Result<File> {
     let name = CString::new(name)?;
     // SAFETY: `name` is a C string that lives over the call.
@@ -27,8 +27,8 @@ pub fn memory_file(name: &str, content: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// Takes the room for `bytes` bytes on the disk now, so that a full disk shows before the writing does. The file's size
-/// becomes at least `bytes`.
+/// Allocates disk space for `bytes` bytes, so a full disk is detected before writing. The file's size becomes at least
+/// `bytes`.
 pub fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
     let length = file_offset(bytes)?;
     // SAFETY: the call takes no pointer.
@@ -47,7 +47,7 @@ mod tests {
     use std::net::{Ipv4Addr, TcpStream};
 
     #[test]
-    fn sendfile_sends_the_slice_asked_for() {
+    fn sendfile_sends_the_requested_slice() {
         let content: Vec<u8> = (0..100_000_u32).map(|n| (n % 251) as u8).collect();
         let file = memory_file("slice", &content).unwrap();
         let listener = Socket::listen_tcp((Ipv4Addr::LOCALHOST, 0).into(), 1, false).unwrap();
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn preallocating_gives_the_file_its_size() {
+    fn preallocation_sets_the_size_of_the_file() {
         let file = memory_file("room", b"abc").unwrap();
         preallocate(&file, 10_000).unwrap();
         assert_eq!(file.metadata().unwrap().len(), 10_000);

@@ -1,4 +1,4 @@
-//! What this process may use and what it has used: descriptors, cores, memory, local addresses.
+//! Limits and resources of this process: descriptors, cores, memory, local addresses.
 
 use std::fs;
 use std::io;
@@ -6,18 +6,18 @@ use std::net::IpAddr;
 use std::ptr;
 
 use crate::address::read_ip;
-use crate::check;
+use crate::kernel_call::check;
 
-/// How many descriptors this process may hold open.
+/// Limits on the number of open descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// What holds now.
+    /// The current (soft) limit.
     pub soft: u64,
-    /// What the process may raise it to by itself.
+    /// The hard limit, up to which the process may raise the soft limit.
     pub hard: u64,
 }
 
-/// The present limits on open descriptors.
+/// Returns the current limits on open descriptors.
 pub fn descriptor_limits() -> io::Result<Limits> {
     let mut limits = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limits` is valid for writing.
@@ -25,7 +25,7 @@ pub fn descriptor_limits() -> io::Result<Limits> {
     Ok(Limits { soft: limits.rlim_cur, hard: limits.rlim_max })
 }
 
-/// Raises the soft limit on open descriptors to the hard one; answers what holds then.
+/// Raises the soft limit on open descriptors to the hard limit. Returns the new soft limit.
 pub fn raise_descriptor_limit() -> io::Result<Limits> {
     let Limits { hard, .. } = descriptor_limits()?;
     let limits = libc::rlimit { rlim_cur: hard, rlim_max: hard };
@@ -34,13 +34,13 @@ pub fn raise_descriptor_limit() -> io::Result<Limits> {
     descriptor_limits()
 }
 
-/// How many cores the calling thread may run on; at least 1.
+/// Returns the number of cores that the calling thread may run on, at least 1.
 pub fn available_cores() -> usize {
     let mut set = empty_cpu_set();
     // SAFETY: `set` is valid for writing, of the size given; 0 is the calling thread.
     let answer = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
     if answer != 0 {
-        // More cores than the set has places for: the standard library asks another way.
+        // The machine has more cores than the set can hold. The standard library handles that.
         return std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     }
     // SAFETY: the call only counts bits in `set`.
@@ -48,7 +48,7 @@ pub fn available_cores() -> usize {
     usize::try_from(count).unwrap_or(1).max(1)
 }
 
-/// Keeps the calling thread on one core (numbered from 0, as the kernel does).
+/// Pins the calling thread to one core, numbered from 0 as in the kernel.
 pub fn pin_current_thread(core: usize) -> io::Result<()> {
     if core >= libc::CPU_SETSIZE as usize {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -66,8 +66,8 @@ fn empty_cpu_set() -> libc::cpu_set_t {
     unsafe { std::mem::zeroed() }
 }
 
-/// The most resident memory this process has held at once, in bytes (`VmHWM`). Not `getrusage`, whose figure a process
-/// inherits from the one that started it.
+/// Returns the peak resident memory of this process in bytes (`VmHWM`). `getrusage` is unsuitable, since a process inherits
+/// its value from the parent.
 pub fn peak_memory_bytes() -> io::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -75,13 +75,13 @@ pub fn peak_memory_bytes() -> io::Result<u64> {
     kibibytes.map(|number| number.saturating_mul(1024)).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// The kernel's number for the calling thread.
+/// Returns the kernel's ID of the calling thread.
 pub fn thread_id() -> i32 {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::gettid() }
 }
 
-/// All IP addresses of this machine's interfaces, each once, in the kernel's order.
+/// Returns the distinct IP addresses of this machine's interfaces in the kernel's order.
 pub fn local_addresses() -> io::Result<Vec<IpAddr>> {
     let mut list: *mut libc::ifaddrs = ptr::null_mut();
     // SAFETY: `list` is valid for writing.
@@ -129,14 +129,14 @@ mod tests {
     }
 
     #[test]
-    fn peak_memory_grows_with_what_is_touched() {
+    fn peak_memory_grows_with_touched_pages() {
         let before = peak_memory_bytes().unwrap();
         let touched = std::hint::black_box(vec![1_u8; 64 << 20]);
         assert!(peak_memory_bytes().unwrap() >= before.max(touched.len() as u64));
     }
 
     #[test]
-    fn threads_differ_and_loopback_is_local() {
+    fn thread_ids_differ_and_loopback_is_local() {
         let other = std::thread::spawn(thread_id).join().unwrap();
         assert!(other > 0 && other != thread_id());
         assert!(local_addresses().unwrap().iter().any(IpAddr::is_loopback));

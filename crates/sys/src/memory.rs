@@ -1,10 +1,10 @@
-//! What becomes of memory that was freed.
+//! Settings of the memory allocator.
 
-/// Asks the allocator to take every piece of so many bytes or more from the system by itself, and to give it back as soon as it
-/// is freed. Other pieces are cut from areas that only shrink at their end, so that what lives on keeps what was freed before.
+/// Makes the allocator map each allocation of at least this many bytes separately, and unmap it when it is freed. Smaller
+/// allocations come from areas that only shrink at their end, so a live allocation can keep freed memory in the process.
 ///
-/// Each such piece then costs a system call and its pages' first touch: for what is made some times a second, not for
-/// each request. With an allocator other than glibc's nothing changes.
+/// Each separate allocation costs a system call and page faults. That is fine a few times per second, but not for each
+/// request. Has no effect with allocators other than glibc's.
 pub fn give_back_from(bytes: u32) {
     #[cfg(target_env = "gnu")]
     {

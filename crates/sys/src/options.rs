@@ -1,20 +1,20 @@
-//! What can be set on a socket, and asked of it.
+//! Socket options.
 
 use std::io;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
+use crate::kernel_call::{check, socklen_of};
 use crate::socket::Socket;
-use crate::{check, socklen_of};
 
 impl Socket {
-    /// Takes the pending error: after connecting, `None` says that the connection stands.
+    /// Takes the pending error. After connecting, `None` means that the connection is established.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         let code = self.option(libc::SOL_SOCKET, libc::SO_ERROR)?;
         Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
     }
 
-    /// Whether small writes go out at once. Does nothing on a Unix socket, which never holds them back.
+    /// Sets whether small writes are sent at once. Has no effect on Unix sockets, which never delay writes.
     pub fn set_nodelay(&self, on: bool) -> io::Result<()> {
         if !self.is_tcp() {
             return Ok(());
@@ -22,19 +22,19 @@ impl Socket {
         self.set_option(libc::IPPROTO_TCP, libc::TCP_NODELAY, libc::c_int::from(on))
     }
 
-    /// How many bytes must be there before the socket counts as readable (at least 1; the kernel keeps it to half of
-    /// its largest receive buffer). The end of the stream always makes it readable.
+    /// Sets the number of bytes from which the socket counts as readable, at least 1. The kernel limits it to half of its
+    /// largest receive buffer. The end of the stream always makes the socket readable.
     pub fn set_receive_low_water(&self, bytes: usize) -> io::Result<()> {
         self.set_option(libc::SOL_SOCKET, libc::SO_RCVLOWAT, clamped(bytes))
     }
 
-    /// Makes the drop of this socket reset the connection, instead of closing it in good order.
+    /// Makes dropping this socket reset the connection instead of closing it gracefully.
     pub fn reset_on_close(&self) -> io::Result<()> {
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
         self.set_value(libc::SOL_SOCKET, libc::SO_LINGER, &linger)
     }
 
-    /// Makes calls on this socket wait (or no longer). Sockets begin as non-blocking.
+    /// Makes calls on this socket blocking or non-blocking. New sockets are non-blocking.
     pub fn set_blocking(&self, on: bool) -> io::Result<()> {
         let mut nonblocking = libc::c_int::from(!on);
         // SAFETY: FIONBIO reads one int, from `nonblocking`.
@@ -42,12 +42,12 @@ impl Socket {
         Ok(())
     }
 
-    /// How long a read of a blocking socket waits before it fails with `WouldBlock` (`None`: without end).
+    /// Sets how long a read of a blocking socket waits before it fails with `WouldBlock`. `None` for no limit.
     pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.set_value(libc::SOL_SOCKET, libc::SO_RCVTIMEO, &timeval(timeout))
     }
 
-    /// How long a write of a blocking socket waits before it fails with `WouldBlock` (`None`: without end).
+    /// Sets how long a write of a blocking socket waits before it fails with `WouldBlock`. `None` for no limit.
     pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.set_value(libc::SOL_SOCKET, libc::SO_SNDTIMEO, &timeval(timeout))
     }
@@ -77,7 +77,7 @@ fn clamped(bytes: usize) -> libc::c_int {
     libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX).max(1)
 }
 
-/// The kernel reads zero as "without end": a shorter limit than a microsecond is rounded up to one.
+/// Converts a timeout. The kernel interprets zero as "no limit", so durations below a microsecond are rounded up.
 fn timeval(timeout: Option<Duration>) -> libc::timeval {
     let Some(timeout) = timeout else { return libc::timeval { tv_sec: 0, tv_usec: 0 } };
     let timeout = timeout.max(Duration::from_micros(1));

@@ -1,32 +1,32 @@
-//! What the kernel knows of the network path of a TCP connection.
+//! The kernel's statistics of the network path of a TCP connection.
 
 use std::io;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use crate::check;
+use crate::kernel_call::check;
 use crate::socket::Socket;
 
-/// The kernel's figures of one TCP connection since it was opened.
+/// Statistics of one TCP connection since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathFigures {
-    /// Smoothed round trip time of what was sent, up to its acknowledgement.
+    /// Smoothed round-trip time.
     pub round_trip: Duration,
-    /// The shortest round trip that was seen lately.
+    /// Minimum recent round-trip time.
     pub shortest: Duration,
-    /// Segments that were sent.
+    /// Number of sent segments.
     pub sent: u32,
-    /// Segments that had to be sent again.
+    /// Number of retransmitted segments.
     pub resent: u32,
-    /// Segments that came.
+    /// Number of received segments.
     pub received: u32,
-    /// Segments that came out of order, as those behind a lost one do.
+    /// Number of segments received out of order, such as those after a lost one.
     pub out_of_order: u32,
 }
 
-/// `struct tcp_info` of linux/tcp.h, as far as it is read here: 58 words of 32 bits.
+/// Size of the part of `struct tcp_info` (linux/tcp.h) that is read here: 58 words of 32 bits.
 const WORDS: usize = 58;
-/// Places of its fields, in words.
+/// Offsets of its fields in words.
 const RTT: usize = 17;
 const TOTAL_RETRANS: usize = 25;
 const SEGS_OUT: usize = 34;
@@ -35,10 +35,10 @@ const MIN_RTT: usize = 37;
 const RCV_OOOPACK: usize = 56;
 
 impl Socket {
-    /// Asks the kernel for its figures. Fields that an older kernel does not know are 0.
+    /// Reads the statistics from the kernel. Fields that an older kernel does not know are 0.
     ///
     /// # Errors
-    /// What the operating system says; on a socket that is none of TCP, that it does not know the question.
+    /// Errors of the kernel. On sockets other than TCP, it reports an unknown option.
     pub fn path_figures(&self) -> io::Result<PathFigures> {
         if !self.is_tcp() {
             return Err(io::ErrorKind::Unsupported.into());

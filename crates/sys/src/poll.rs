@@ -1,7 +1,7 @@
-//! Waiting for many descriptors at once: epoll with nanosecond timeouts, an eventfd to be woken by, and timers.
+//! Waiting for many descriptors: epoll with nanosecond timeouts, an eventfd for wake-ups, and timers.
 //!
-//! Level-triggered with [`Poller::add`], where a loop that forgets to read is told again instead of hanging;
-//! edge-triggered with [`Poller::add_edges`], where each thing that happens is told once.
+//! [`Poller::add`] is level-triggered: a descriptor is reported again until it is read. [`Poller::add_edges`] is
+//! edge-triggered: each event is reported once.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -9,14 +9,14 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::{check, check_size, own};
+use crate::kernel_call::{check, check_size, own, timespec};
 
-/// What a descriptor is watched for.
+/// The events to watch for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
-    /// Something to read, or the end of the stream.
+    /// Readable bytes, or the end of the stream.
     Read,
-    /// Room to write, or the end of connecting.
+    /// Space to write, or the end of connecting.
     Write,
     /// Both.
     ReadWrite,
@@ -33,36 +33,36 @@ impl Interest {
     }
 }
 
-/// One descriptor that is ready, as the kernel told it.
+/// A ready descriptor, as reported by the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
-    /// The token under which the descriptor was added.
+    /// The token of the descriptor.
     pub token: u64,
-    /// There is something to read, or the end of the stream, or an error that a read would return.
+    /// Whether there are bytes to read, the end of the stream, or an error that a read would return.
     pub readable: bool,
-    /// There is room to write, or connecting has ended (well or not).
+    /// Whether there is space to write, or connecting has succeeded or failed.
     pub writable: bool,
-    /// An error is pending, or both directions are closed.
+    /// Whether an error is pending, or both directions are closed.
     pub error: bool,
-    /// The end of the stream (or an error) has arrived, perhaps behind bytes that are still to be read. Only told of
-    /// descriptors that were added with [`Poller::add_edges`], and of those with an error.
+    /// Whether the end of the stream or an error has arrived, possibly after unread bytes. Reported only for descriptors
+    /// added with [`Poller::add_edges`], and for those with an error.
     pub closing: bool,
 }
 
-/// Room for the answers of one [`Poller::wait`].
+/// A buffer for the results of [`Poller::wait`].
 pub struct Events {
     buffer: Vec<libc::epoll_event>,
     filled: usize,
 }
 
 impl Events {
-    /// Room for `capacity` events (at least 1).
+    /// Creates a buffer for `capacity` events, at least 1.
     pub fn with_capacity(capacity: usize) -> Self {
         let capacity = capacity.clamp(1, i32::MAX as usize);
         Self { buffer: vec![libc::epoll_event { events: 0, u64: 0 }; capacity], filled: 0 }
     }
 
-    /// The descriptors that the last wait found ready.
+    /// Returns the descriptors that were ready at the last wait.
     pub fn iter(&self) -> impl Iterator<Item = Ready> {
         self.buffer[..self.filled].iter().map(|event| {
             let flags = event.events;
@@ -77,17 +77,17 @@ impl Events {
         })
     }
 
-    /// How many descriptors the last wait found ready.
+    /// Returns the number of descriptors that were ready at the last wait.
     pub fn len(&self) -> usize {
         self.filled
     }
 
-    /// Whether the last wait found nothing ready.
+    /// Returns whether no descriptor was ready at the last wait.
     pub fn is_empty(&self) -> bool {
         self.filled == 0
     }
 
-    /// Whether every place was used, so that more descriptors may be ready than were told.
+    /// Returns whether the buffer is full, so more descriptors may be ready than were reported.
     pub fn is_full(&self) -> bool {
         self.filled == self.buffer.len()
     }
@@ -97,20 +97,19 @@ impl Events {
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
-    /// Set when the kernel (before 5.11) lacks `epoll_pwait2`; timeouts are then rounded up to milliseconds.
+    /// Whether the kernel (before 5.11) lacks `epoll_pwait2`. Timeouts are then rounded up to milliseconds.
     coarse: AtomicBool,
 }
 
 impl Poller {
-    /// Makes an empty poller.
+    /// Creates an empty poller.
     pub fn new() -> io::Result<Self> {
         // SAFETY: the call takes no pointer.
         let epoll = own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         Ok(Self { epoll, coarse: AtomicBool::new(false) })
     }
 
-    /// Begins to watch `fd`; its events carry `token`. The caller keeps the descriptor open while it is watched
-    /// (closing it ends the watch).
+    /// Starts to watch `fd`. Its events carry `token`. Closing the descriptor ends the watch.
     pub fn add(&self, fd: &impl AsRawFd, token: u64, interest: Interest) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd.as_raw_fd(), token, interest.flags())
     }
@@ -120,16 +119,16 @@ impl Poller {
         self.control(libc::EPOLL_CTL_MOD, fd.as_raw_fd(), token, interest.flags())
     }
 
-    /// Begins to watch `fd` for everything, edge-triggered: an event comes when something *new* arrives, there is room
-    /// again after a send was refused, connecting has ended, or the peer closes. Whoever uses it must read until less
-    /// comes than asked for, and until the end when [`Ready::closing`] is set. It spares the kernel to look at every
-    /// descriptor once more after each event.
+    /// Starts to watch `fd` for all events, edge-triggered. An event is reported when *new* bytes arrive, when there is
+    /// space again after a refused send, when connecting ends, or when the peer closes. Callers must read until a read
+    /// returns less than requested, and until the end of the stream if [`Ready::closing`] is set. This saves the kernel
+    /// a second check of every descriptor after each event.
     pub fn add_edges(&self, fd: &impl AsRawFd, token: u64) -> io::Result<()> {
         let flags = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
         self.control(libc::EPOLL_CTL_ADD, fd.as_raw_fd(), token, flags as u32)
     }
 
-    /// Ends watching `fd`.
+    /// Stops watching `fd`.
     pub fn remove(&self, fd: &impl AsRawFd) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_DEL, fd.as_raw_fd(), 0, 0)
     }
@@ -141,8 +140,8 @@ impl Poller {
         Ok(())
     }
 
-    /// Waits until a descriptor is ready or `timeout` has passed (`None`: without end). A signal ends the wait early
-    /// with no events.
+    /// Waits until a descriptor is ready or `timeout` has passed (`None` for no limit). A signal ends the wait early
+    /// without events.
     pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
         events.filled = 0;
         let answer = match self.wait_fine(events, timeout) {
@@ -160,7 +159,7 @@ impl Poller {
         Ok(())
     }
 
-    /// `epoll_pwait2`: nanosecond timeouts. Called by number, since not every C library wraps it.
+    /// Calls `epoll_pwait2`, which has nanosecond timeouts, by number, since not every C library wraps it.
     fn wait_fine(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<usize> {
         if self.coarse.load(Ordering::Relaxed) {
             return self.wait_coarse(events, timeout);
@@ -197,45 +196,37 @@ impl Poller {
     }
 }
 
-/// A duration as the kernel wants it; what does not fit (292 billion years) is cut.
-pub(crate) fn timespec(duration: Duration) -> libc::timespec {
-    libc::timespec {
-        tv_sec: libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: duration.subsec_nanos().into(),
-    }
-}
-
 fn milliseconds_rounded_up(duration: Duration) -> libc::c_int {
     libc::c_int::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(libc::c_int::MAX)
 }
 
-/// Wakes a [`Poller`] from another thread (eventfd). Add it to the poller with [`Interest::Read`].
+/// An eventfd that wakes a [`Poller`] from another thread. Add it to the poller with [`Interest::Read`].
 #[derive(Debug)]
 pub struct Waker {
     event: OwnedFd,
 }
 
 impl Waker {
-    /// Makes a waker that has not been woken.
+    /// Creates a waker.
     pub fn new() -> io::Result<Self> {
         // SAFETY: the call takes no pointer.
         let event = own(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
         Ok(Self { event })
     }
 
-    /// Makes the waker readable. Waking twice before it is drained is the same as once.
+    /// Makes the waker readable. Several calls before it is drained have the same effect as one.
     pub fn wake(&self) -> io::Result<()> {
         let one = 1_u64.to_ne_bytes();
         // SAFETY: `one` is 8 readable bytes.
         let answer = unsafe { libc::write(self.event.as_raw_fd(), one.as_ptr().cast(), one.len()) };
         match check_size(answer) {
-            // A counter that is full is as awake as it can be.
+            // A full counter is readable already.
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(()),
         }
     }
 
-    /// Takes the wake-ups back, so that the poller waits again. Nothing to take is no error.
+    /// Resets the waker, so the poller waits again. Does nothing if it was not woken.
     pub fn drain(&self) -> io::Result<()> {
         let mut count = [0_u8; 8];
         // SAFETY: `count` is 8 writable bytes.
@@ -259,21 +250,21 @@ impl AsFd for Waker {
     }
 }
 
-/// A timer that a [`Poller`] can watch: readable from the moment it expires until it is set again.
+/// A timer for a [`Poller`]. It is readable from its expiry until it is set again.
 #[derive(Debug)]
 pub struct Timer {
     fd: OwnedFd,
 }
 
 impl Timer {
-    /// A timer on the monotonic clock that is not set.
+    /// Creates a timer on the monotonic clock that is not set.
     pub fn new() -> io::Result<Self> {
         // SAFETY: no pointers are passed.
         let fd = own(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) })?;
         Ok(Self { fd })
     }
 
-    /// Expires once, `after` from now (at least a nanosecond), whatever it was set to before.
+    /// Sets the timer to expire once, `after` from now (at least a nanosecond). Replaces an earlier setting.
     pub fn set(&self, after: Duration) -> io::Result<()> {
         let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let value = timespec(after.max(Duration::from_nanos(1)));
@@ -305,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_tokens_and_readiness_until_removed() {
+    fn tokens_and_readiness_are_reported_until_removal() {
         let poller = Poller::new().unwrap();
         let mut events = Events::with_capacity(8);
         let (near, mut far) = UnixStream::pair().unwrap();
@@ -343,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn hang_up_reads_as_end_of_stream() {
+    fn a_hang_up_is_an_end_of_stream() {
         let poller = Poller::new().unwrap();
         let mut events = Events::with_capacity(1);
         let (near, far) = UnixStream::pair().unwrap();
@@ -355,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_says_so_and_loses_nothing() {
+    fn a_full_buffer_is_reported_and_no_event_is_lost() {
         let poller = Poller::new().unwrap();
         let mut events = Events::with_capacity(2);
         let wakers: Vec<Waker> = (0..3).map(|_| Waker::new().unwrap()).collect();
@@ -378,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_at_least_as_long_as_asked_both_ways() {
+    fn both_kinds_of_wait_last_at_least_the_timeout() {
         let mut events = Events::with_capacity(1);
         for coarse in [false, true] {
             let poller = Poller::new().unwrap();

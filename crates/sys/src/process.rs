@@ -1,4 +1,4 @@
-//! Child processes, each with the kernel's account of what it has used: the standard library waits without asking for it.
+//! Child processes with resource usage, which the standard library does not report.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -6,33 +6,32 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use crate::poll::timespec;
+use crate::kernel_call::{check, own, timespec};
 use crate::signals::Signal;
-use crate::{check, own};
 
-/// How a process ended, and what it had used by then.
+/// The exit status and resource usage of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
     /// Exit code or signal.
     pub status: ExitStatus,
-    /// CPU time in user and kernel mode, of all its threads and of the children that it has waited for.
+    /// CPU time in user and kernel mode of all threads, and of children that the process has waited for.
     pub cpu: Duration,
-    /// The most resident memory, in bytes (`ru_maxrss`). A process inherits this figure from the one that started it: it is the
-    /// process's own only where it is above the starter's [`crate::limits::peak_memory_bytes`].
+    /// Peak resident memory in bytes (`ru_maxrss`). A process inherits this value from its parent, so it is the process's
+    /// own only if it is above the parent's [`crate::limits::peak_memory_bytes`].
     pub peak_memory_bytes: u64,
 }
 
-/// A child process. It is killed when this value goes away before its end.
+/// A child process. Dropping this value before the end of the process kills it.
 #[derive(Debug)]
 pub struct Process {
     id: libc::pid_t,
-    /// Becomes readable when the process ends.
+    /// A descriptor that becomes readable when the process ends.
     handle: OwnedFd,
     ended: Option<Ended>,
 }
 
 impl Process {
-    /// Starts it, on the cores of the calling thread. Pipes that `command` asks for are closed: use files.
+    /// Starts a process on the cores of the calling thread. Pipes of `command` are closed; use files instead.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         let mut child = command.spawn()?;
         let id = child.id() as libc::pid_t;
@@ -48,12 +47,12 @@ impl Process {
         }
     }
 
-    /// The kernel's number for it.
+    /// Returns the process ID.
     pub fn id(&self) -> u32 {
         self.id.unsigned_abs()
     }
 
-    /// Waits for its end, but not for longer than `at_most`. A signal to the calling thread may end the wait early.
+    /// Waits for the end of the process for at most `at_most`. A signal to the calling thread may end the wait early.
     pub fn wait(&mut self, at_most: Duration) -> io::Result<Option<Ended>> {
         if self.ended.is_none() && self.is_over(at_most)? {
             self.ended = Some(self.collect()?);
@@ -61,12 +60,12 @@ impl Process {
         Ok(self.ended)
     }
 
-    /// Asks it to end; nothing happens when it has.
+    /// Sends SIGTERM. Does nothing if the process has ended.
     pub fn ask_to_end(&self, signal: Signal) -> io::Result<()> {
         self.send(signal.number())
     }
 
-    /// Kills it and waits for its end.
+    /// Kills the process and waits for its end.
     pub fn kill(&mut self) -> io::Result<Ended> {
         self.send(libc::SIGKILL)?;
         if let Some(ended) = self.ended {
@@ -77,7 +76,7 @@ impl Process {
         Ok(ended)
     }
 
-    /// Kills it and all others of its process group, which it must lead (`process_group(0)`), and waits for its end.
+    /// Kills all processes of the group that the child leads (`process_group(0)`), and waits for the end of the child.
     pub fn kill_group(&mut self) -> io::Result<Ended> {
         if self.ended.is_none() {
             // SAFETY: as in `send`; a negative number stands for the group that the child leads.
@@ -98,7 +97,7 @@ impl Process {
         }
     }
 
-    /// Waits without limit, and lets the kernel forget the process.
+    /// Waits without limit and reaps the process.
     fn collect(&self) -> io::Result<Ended> {
         let mut status = 0;
         // SAFETY: all-zero bytes are a valid `rusage`.
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_comes_with_its_code_and_its_cost() {
+    fn the_end_is_reported_with_status_and_usage() {
         let mut process = shell("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 7");
         let ended = process.wait(PATIENCE).unwrap().unwrap();
         assert_eq!(ended.status.code(), Some(7));
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_bounded_and_signals_arrive() {
+    fn a_wait_is_limited_and_signals_arrive() {
         let mut process = shell("exec sleep 60");
         assert_eq!(process.wait(Duration::from_millis(10)).unwrap(), None);
         process.ask_to_end(Signal::Terminate).unwrap();
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_process_is_killed() {
+    fn a_dropped_process_is_killed() {
         let process = shell("exec sleep 60");
         let place = format!("/proc/{}", process.id());
         assert!(std::path::Path::new(&place).exists());

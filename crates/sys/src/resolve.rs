@@ -1,4 +1,4 @@
-//! Names to addresses, as every other program on the machine resolves them (`getaddrinfo`).
+//! Name resolution with `getaddrinfo`, as in other programs on the machine.
 
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -7,20 +7,20 @@ use std::ptr;
 
 use crate::address::read_ip;
 
-/// Why a name could not be resolved; decided on the resolver's code.
+/// The reason why a name cannot be resolved, from the resolver's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResolveError {
     /// The name does not exist, or has no address.
     NotFound,
-    /// The name server did not answer, or could not for now.
+    /// The name server did not respond, or failed temporarily.
     TryAgain,
-    /// Anything else, by its `EAI_` code.
+    /// Any other error, with its `EAI_` code.
     Failed(i32),
 }
 
 impl ResolveError {
     fn from_code(code: libc::c_int) -> Self {
-        /// glibc's `EAI_ADDRFAMILY`: the name has no address of a family that we asked for.
+        /// glibc's `EAI_ADDRFAMILY`: the name has no address of a requested family.
         const NO_ADDRESS_OF_FAMILY: libc::c_int = -9;
         match code {
             libc::EAI_NONAME | libc::EAI_NODATA | NO_ADDRESS_OF_FAMILY => Self::NotFound,
@@ -48,8 +48,8 @@ impl fmt::Display for ResolveError {
 
 impl std::error::Error for ResolveError {}
 
-/// All addresses of `host` with `port`, in the order in which the resolver prefers them, each once. An IP address is its
-/// own answer, without brackets. Blocks while the name servers are asked: never call it from a loop that must not wait.
+/// Returns the distinct addresses of `host` with `port` in the resolver's order of preference. An IP address, without
+/// brackets, resolves to itself. Blocks during the query, so never call it from a loop that must not wait.
 pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ResolveError> {
     if let Ok(ip) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, port)]);

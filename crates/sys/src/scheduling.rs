@@ -1,31 +1,31 @@
-//! How the kernel shares a core among threads.
+//! Scheduling parameters of threads.
 
 use std::io;
 use std::time::Duration;
 
-use crate::check;
+use crate::kernel_call::check;
 
-/// The calling thread itself, to calls that take a thread.
+/// The thread ID that stands for the calling thread.
 const SELF: libc::pid_t = 0;
 
-/// Asks for turns on the core of that length for the calling thread: it gets no more time than others, but gets it in
-/// smaller pieces, and sooner after it has waited for something. The kernel takes 0.1 ms to 100 ms (its own choice is
-/// about 3 ms); those before 6.12 take no notice.
+/// Requests time slices of this length for the calling thread. It gets no more CPU time than others, but in smaller
+/// slices, and sooner after a wait. The kernel accepts 0.1 ms to 100 ms; its default is about 3 ms. Kernels before 6.12
+/// ignore the request.
 ///
 /// # Errors
-/// The kernel's, where calls of this kind are not allowed.
+/// Errors of the kernel, where such calls are not allowed.
 pub fn set_slice(slice: Duration) -> io::Result<()> {
     let mut attributes = attributes()?;
     attributes.sched_runtime = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
     set(&attributes)
 }
 
-/// Does some work behind other threads (`SCHED_BATCH`): when the calling thread is woken meanwhile, it takes no core from one
-/// that runs, but waits until that one sleeps, or until the kernel shares out the core the next time. Threads and processes that
-/// it starts meanwhile are scheduled so for good. Afterwards it is scheduled as before.
+/// Runs some work with the policy `SCHED_BATCH`. If the calling thread wakes up meanwhile, it does not preempt a running
+/// thread but waits until that one sleeps or its time slice ends. Threads and processes started during the work keep the
+/// policy. Afterwards the calling thread has its earlier policy again.
 ///
-/// Only a wish: a thread whose way of being scheduled somebody has chosen keeps it, and where calls of this kind are not
-/// allowed the work is done as any other.
+/// This is best effort. A thread with an explicitly chosen policy keeps it, and where such calls are not allowed, the work
+/// runs with the current policy.
 pub fn behind_others<R>(work: impl FnOnce() -> R) -> R {
     let usual = attributes().ok().filter(|usual| {
         let behind = libc::sched_attr { sched_policy: libc::SCHED_BATCH as u32, ..*usual };
@@ -33,13 +33,13 @@ pub fn behind_others<R>(work: impl FnOnce() -> R) -> R {
     });
     let done = work();
     if let Some(usual) = usual {
-        // Between these two policies a thread may always change; if not, it goes on a little behind others.
+        // Changing between these two policies is always allowed. If it fails, the thread only stays in the background.
         let _ = set(&usual);
     }
     done
 }
 
-/// How the calling thread is scheduled.
+/// Returns the scheduling attributes of the calling thread.
 fn attributes() -> io::Result<libc::sched_attr> {
     let mut attributes = libc::sched_attr {
         size: 0,
@@ -70,20 +70,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_behind_others_only_for_its_work() {
+    fn a_thread_has_the_batch_policy_only_during_the_work() {
         let told = std::thread::spawn(|| {
             let policy = || attributes().unwrap().sched_policy as libc::c_int;
             (policy(), behind_others(policy), policy())
         });
         let (before, meanwhile, after) = told.join().unwrap();
         assert_eq!(before, after);
-        // Whoever runs the tests may have chosen another policy.
+        // The tests may run with another policy.
         assert_eq!(meanwhile, if before == libc::SCHED_OTHER { libc::SCHED_BATCH } else { before });
     }
 
     #[test]
-    fn a_thread_keeps_all_but_its_slice() {
-        // Its own thread: the others of this process are scheduled as before.
+    fn only_the_slice_of_a_thread_changes() {
+        // Use a new thread, so the others of this process keep their policy.
         let told = std::thread::spawn(|| {
             let before = attributes()?;
             set_slice(Duration::from_micros(200))?;
@@ -91,7 +91,7 @@ mod tests {
             assert_eq!((before.sched_policy, before.sched_nice), (after.sched_policy, after.sched_nice));
             io::Result::Ok(after.sched_runtime)
         });
-        // Kernels that take no notice say nothing of slices.
+        // Kernels that ignore the request do not report slices.
         let slice = told.join().unwrap().unwrap();
         assert!(matches!(slice, 0 | 200_000), "{slice}");
     }

@@ -1,13 +1,13 @@
-//! Interrupts that are only counted: whoever runs the loop asks, and ends in good order.
+//! Counting of interrupt signals, so that the program can shut down properly.
 
 use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
-use crate::check;
+use crate::kernel_call::check;
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// The number of the last signal; 0 before the first.
+/// The number of the last signal, 0 before the first.
 static LAST: AtomicI32 = AtomicI32::new(0);
 
 /// A signal that asks the process to end.
@@ -17,12 +17,12 @@ pub enum Signal {
     Interrupt,
     /// SIGTERM.
     Terminate,
-    /// SIGHUP: the terminal has gone away.
+    /// SIGHUP: the terminal was closed.
     HangUp,
 }
 
 impl Signal {
-    /// Its number, which a shell adds to 128 for an exit code.
+    /// Returns the signal number. Shells add it to 128 for the exit code.
     #[must_use]
     pub fn number(self) -> i32 {
         match self {
@@ -33,18 +33,17 @@ impl Signal {
     }
 }
 
-/// What has come since [`catch_interrupts`].
+/// The signals since [`catch_interrupts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interrupts {
-    /// How many signals.
+    /// Number of signals.
     pub count: usize,
-    /// The latest.
+    /// The last signal.
     pub last: Option<Signal>,
 }
 
-/// From now on SIGINT, SIGTERM and SIGHUP are counted instead of ending the process. A SIGHUP that was ignored before, as
-/// `nohup` arranges it, stays so: such a run survives its terminal. A [`crate::Poller::wait`] that a signal meets returns
-/// early.
+/// Counts SIGINT, SIGTERM and SIGHUP from now on instead of ending the process. An ignored SIGHUP, as set by `nohup`, stays
+/// ignored, so the process survives its terminal. A signal ends a [`crate::Poller::wait`] early.
 pub fn catch_interrupts() -> io::Result<()> {
     let handler = count_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
     install(libc::SIGINT, handler)?;
@@ -55,12 +54,12 @@ pub fn catch_interrupts() -> io::Result<()> {
     install(libc::SIGHUP, handler)
 }
 
-/// From now on a write beyond the limit on the size of files is refused, instead of ending the process.
+/// Makes writes above the file size limit fail from now on instead of ending the process.
 pub fn refuse_files_too_large() -> io::Result<()> {
     install(libc::SIGXFSZ, libc::SIG_IGN)
 }
 
-/// The signals caught so far.
+/// Returns the signals caught so far.
 pub fn interrupts() -> Interrupts {
     let last = match LAST.load(Ordering::Acquire) {
         libc::SIGINT => Some(Signal::Interrupt),
@@ -71,7 +70,7 @@ pub fn interrupts() -> Interrupts {
     Interrupts { count: COUNT.load(Ordering::Acquire), last }
 }
 
-/// Runs inside a signal handler: nothing but atomics.
+/// The signal handler. It may only use atomics.
 extern "C" fn count_signal(signal: libc::c_int) {
     LAST.store(signal, Ordering::Release);
     COUNT.fetch_add(1, Ordering::AcqRel);
@@ -89,7 +88,7 @@ fn install(signal: libc::c_int, handler: libc::sighandler_t) -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid `sigaction` (default action, empty mask, no flags).
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler;
-    // File and socket calls that block go on; epoll returns whatever this says.
+    // Blocking file and socket calls continue. epoll returns regardless of this flag.
     action.sa_flags = libc::SA_RESTART;
     // SAFETY: `action` is complete, and its handler does only what a handler may.
     check(unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) })?;
@@ -115,7 +114,7 @@ mod tests {
         assert_eq!(interrupts(), Interrupts { count: before + 1, last: Some(Signal::Interrupt) });
         raise(libc::SIGTERM);
         assert_eq!(interrupts(), Interrupts { count: before + 2, last: Some(Signal::Terminate) });
-        // Under `nohup` it would be ignored, and this test must hold there too.
+        // `nohup` would ignore it, and this test must pass there too.
         install(libc::SIGHUP, libc::SIG_IGN).unwrap();
         catch_interrupts().unwrap();
         raise(libc::SIGHUP);
@@ -130,12 +129,12 @@ mod tests {
         }
         let before = interrupts().count;
 
-        // A wait that a signal meets has no events and no error.
+        // An interrupted wait has no events and no error.
         let poller = Poller::new().unwrap();
         // SAFETY: the call takes nothing and cannot fail.
         let waiting = unsafe { libc::pthread_self() };
         let signaller = std::thread::spawn(move || {
-            // Sent until the wait has met one: there is no way to see from outside that it has begun.
+            // Send until a signal interrupts the wait, since its beginning is not visible from outside.
             while interrupts().count < before + 1 {
                 // SAFETY: the waiting thread lives until it has joined this one.
                 unsafe { libc::pthread_kill(waiting, libc::SIGINT) };

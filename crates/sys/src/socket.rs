@@ -1,6 +1,6 @@
-//! Stream sockets, TCP and Unix: non-blocking and close-on-exec from birth.
+//! TCP and Unix stream sockets, created non-blocking and close-on-exec.
 //!
-//! Beside the usual calls this has [`Socket::discard`], which drops received bytes inside the kernel: measured, that is
+//! In addition to the usual calls, [`Socket::discard`] drops received bytes inside the kernel. In measurements this was
 //! six to ten times cheaper than reading them.
 
 use std::io;
@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use crate::address::{RawAddress, receive_ip};
 use crate::arrival;
-use crate::{check, check_size, own};
+use crate::kernel_call::{check, check_size, own};
 
-/// Whether a connection stands already.
+/// The state of a new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connected {
-    /// It stands.
+    /// Established.
     Now,
-    /// It is under way: wait until the socket is writable, then ask [`Socket::take_error`].
+    /// In progress. Wait until the socket is writable, then check [`Socket::take_error`].
     Pending,
 }
 
@@ -37,8 +37,8 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Begins a TCP connection to `to`, without Nagle's delay. With `from`, the connection leaves by that local address;
-    /// its port is then chosen at connect, so that the same port can serve several destinations.
+    /// Starts a TCP connection to `to` without Nagle's algorithm. If `from` is given, binds to that local address. The
+    /// kernel chooses its port at connect, so the same port can serve several destinations.
     pub fn connect_tcp(to: SocketAddr, from: Option<IpAddr>) -> io::Result<(Self, Connected)> {
         let to = RawAddress::from(to);
         let socket = Self::open(&to, Kind::Tcp)?;
@@ -51,7 +51,7 @@ impl Socket {
         Ok((socket, connected))
     }
 
-    /// Begins a connection to the Unix socket at `path`. A listener whose queue is full is `WouldBlock`.
+    /// Starts a connection to the Unix socket at `path`. `WouldBlock` if the listener's queue is full.
     pub fn connect_unix(path: &Path) -> io::Result<(Self, Connected)> {
         let to = RawAddress::of_path(path)?;
         let socket = Self::open(&to, Kind::Unix)?;
@@ -59,8 +59,8 @@ impl Socket {
         Ok((socket, connected))
     }
 
-    /// Listens for TCP connections on `address` (port 0: any free one, see [`Socket::local_addr`]). With `reuse_port`,
-    /// several sockets may listen on the same address and the kernel spreads connections over them.
+    /// Listens for TCP connections on `address`. Port 0 means any free port, see [`Socket::local_addr`]. With `reuse_port`,
+    /// several sockets may listen on the same address, and the kernel distributes connections over them.
     pub fn listen_tcp(address: SocketAddr, backlog: u32, reuse_port: bool) -> io::Result<Self> {
         let address = RawAddress::from(address);
         let socket = Self::open(&address, Kind::Tcp)?;
@@ -109,7 +109,7 @@ impl Socket {
         let answer = check(unsafe { libc::connect(self.as_raw_fd(), pointer, length) });
         match answer {
             Ok(_) => Ok(Connected::Now),
-            // A signal does not stop a connection that is under way: both are awaited alike.
+            // A signal does not stop a connection in progress, so treat both alike.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) => {
                 Ok(Connected::Pending)
             }
@@ -117,8 +117,8 @@ impl Socket {
         }
     }
 
-    /// Takes a waiting connection: non-blocking, close-on-exec, with the peer's address if it has one (a Unix peer has
-    /// none). `WouldBlock` when none waits.
+    /// Accepts a waiting connection, non-blocking and close-on-exec. Returns the peer's address, `None` for Unix sockets.
+    /// `WouldBlock` if no connection waits.
     pub fn accept(&self) -> io::Result<(Self, Option<SocketAddr>)> {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         let (fd, peer) = receive_ip(|address, length| {
@@ -128,12 +128,12 @@ impl Socket {
         Ok((Self { fd: own(fd)?, kind: self.kind }, peer))
     }
 
-    /// Sends what fits now; answers how many bytes that were. A closed peer is an error, never a signal.
+    /// Sends as much as fits now and returns the number of bytes. A closed peer causes an error, never a signal.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         self.send_with(bytes, libc::MSG_NOSIGNAL)
     }
 
-    /// As [`Socket::send`], and more follows at once: the kernel may hold back an unfilled packet until then.
+    /// Sends like [`Socket::send`], but announces more data, so the kernel may hold back a partial packet.
     pub fn send_more(&self, bytes: &[u8]) -> io::Result<usize> {
         self.send_with(bytes, libc::MSG_NOSIGNAL | libc::MSG_MORE)
     }
@@ -143,14 +143,14 @@ impl Socket {
         check_size(unsafe { transfer(libc::SYS_sendto, self, bytes.as_ptr().cast_mut(), bytes.len(), flags) })
     }
 
-    /// Reads what is there, at most as much as `room` holds; 0 is the end of the stream (or an empty `room`).
+    /// Reads available bytes into `room` and returns their number. 0 is the end of the stream, or an empty `room`.
     pub fn recv(&self, room: &mut [u8]) -> io::Result<usize> {
         // SAFETY: pointer and length describe `room`, which is ours alone.
         check_size(unsafe { transfer(libc::SYS_recvfrom, self, room.as_mut_ptr(), room.len(), 0) })
     }
 
-    /// As [`Socket::recv`], with the wall time (since 1970) at which the newest byte read came to this host, where the
-    /// kernel knows it: on TCP, while an [`crate::arrival::ArrivalDates`] lives.
+    /// Reads like [`Socket::recv`], and also returns the wall time (since 1970) at which the newest byte arrived at this
+    /// host, if the kernel knows it: on TCP, while an [`crate::arrival::ArrivalDates`] exists.
     pub fn recv_dated(&self, room: &mut [u8]) -> io::Result<(usize, Option<Duration>)> {
         if self.kind != Kind::Tcp || arrival::show(self, true).is_err() {
             return self.recv(room).map(|bytes| (bytes, None));
@@ -160,9 +160,9 @@ impl Socket {
         received
     }
 
-    /// Drops up to `max` received bytes inside the kernel, without copying them; answers how many there were, 0 being
-    /// the end of the stream (or `max` = 0). Only TCP can do that: on a Unix socket this is `Unsupported`, and the caller
-    /// reads instead (see [`Socket::is_tcp`]).
+    /// Drops up to `max` received bytes inside the kernel without copying them. Returns their number; 0 is the end of the
+    /// stream, or `max` = 0. Only TCP supports this. On a Unix socket it fails with `Unsupported`, and the caller has to
+    /// read instead (see [`Socket::is_tcp`]).
     pub fn discard(&self, max: usize) -> io::Result<usize> {
         if self.kind != Kind::Tcp {
             return Err(io::ErrorKind::Unsupported.into());
@@ -171,19 +171,19 @@ impl Socket {
         check_size(unsafe { transfer(libc::SYS_recvfrom, self, ptr::null_mut(), max, libc::MSG_TRUNC) })
     }
 
-    /// Whether this is a TCP socket (and not a Unix one), so that [`Socket::discard`] works.
+    /// Returns whether this is a TCP socket and not a Unix socket, so [`Socket::discard`] works.
     pub fn is_tcp(&self) -> bool {
         self.kind == Kind::Tcp
     }
 
-    /// Says the end of our stream; the peer may still send.
+    /// Ends our direction of the stream. The peer may still send.
     pub fn shutdown_write(&self) -> io::Result<()> {
         // SAFETY: the call takes no pointer.
         check(unsafe { libc::shutdown(self.as_raw_fd(), libc::SHUT_WR) })?;
         Ok(())
     }
 
-    /// Our own address; an error on a Unix socket.
+    /// Returns the local address. An error on a Unix socket.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         let (_, address) = receive_ip(|address, length| {
             // SAFETY: `address` has room for `*length` bytes, as `receive_ip` promises.
@@ -205,8 +205,8 @@ impl AsFd for Socket {
     }
 }
 
-/// `sendto` or `recvfrom` without an address, by number: the C library's wrappers are points where a thread may be cancelled,
-/// and where a program has several threads each call pays for saying so (about 1 % of what a small request costs).
+/// Calls `sendto` or `recvfrom` without an address, by number. The C library's wrappers are thread cancellation points,
+/// which costs about 1 % of a small request in programs with several threads.
 ///
 /// # Safety
 /// `call` is `SYS_sendto` or `SYS_recvfrom`. `bytes` and `len` describe memory that the kernel may read (`sendto`) or write

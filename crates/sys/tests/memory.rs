@@ -1,9 +1,9 @@
-//! Freed memory goes back to the system. A process of its own: tests beside it would allocate as well.
+//! Freed memory returns to the system. This test has its own process, since other tests would allocate memory too.
 #![cfg(target_env = "gnu")]
 
 use sys::memory::give_back_from;
 
-/// Bytes allocated and resident.
+/// Returns the resident memory in bytes.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
@@ -11,7 +11,7 @@ fn resident() -> u64 {
 }
 
 #[test]
-fn what_is_freed_between_what_stays_goes_back() {
+fn memory_freed_between_live_allocations_is_returned() {
     const BLOCK: usize = 48 << 10;
     give_back_from(32 << 10);
     let before = resident();

@@ -19,7 +19,7 @@ fn wait_for(socket: &Socket, interest: Interest) {
     assert_eq!(events.len(), 1, "nothing within {LONG:?}");
 }
 
-/// A connected pair: (the side that connected, the side that accepted), both non-blocking.
+/// Returns a connected pair, the connecting side first. Both are non-blocking.
 fn tcp_pair() -> (Socket, Socket) {
     let listener = Socket::listen_tcp(ANY_PORT.into(), 8, false).unwrap();
     let (client, connected) = Socket::connect_tcp(listener.local_addr().unwrap(), None).unwrap();
@@ -88,7 +88,7 @@ fn discard_counts_exactly_and_leaves_the_rest() {
 }
 
 #[test]
-fn discard_refuses_unix_sockets_which_otherwise_work_alike() {
+fn discard_fails_on_unix_sockets_which_otherwise_work_like_tcp() {
     let path = std::env::temp_dir().join(format!("plimsoll-sys-{}.sock", std::process::id()));
     let listener = Socket::listen_unix(&path, 4).unwrap();
     let (client, connected) = Socket::connect_unix(&path).unwrap();
@@ -102,7 +102,7 @@ fn discard_refuses_unix_sockets_which_otherwise_work_alike() {
     assert_eq!(client.discard(5).unwrap_err().kind(), ErrorKind::Unsupported);
     assert_eq!(client.local_addr().unwrap_err().kind(), ErrorKind::Unsupported);
     let mut room = [0; 8];
-    assert_eq!(recv_some(&client, &mut room), 5, "a refused discard took nothing");
+    assert_eq!(recv_some(&client, &mut room), 5, "a failed discard consumed nothing");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn an_empty_socket_would_block_and_a_half_closed_one_ends() {
 }
 
 #[test]
-fn dropping_a_socket_that_resets_is_a_reset_for_the_peer() {
+fn dropping_a_socket_with_reset_resets_the_peer() {
     let (client, server) = tcp_pair();
     server.reset_on_close().unwrap();
     drop(server);
@@ -136,22 +136,22 @@ fn dropping_a_socket_that_resets_is_a_reset_for_the_peer() {
 }
 
 #[test]
-fn a_refused_connection_tells_its_error() {
-    // A port that is taken by a connection and on which nobody listens.
+fn a_refused_connection_returns_its_error() {
+    // A port in use by a connection, without a listener.
     let (client, _server) = tcp_pair();
     let closed = client.local_addr().unwrap();
     let refused = match Socket::connect_tcp(closed, None) {
         Err(error) => error,
         Ok((socket, _)) => {
             wait_for(&socket, Interest::Write);
-            socket.take_error().unwrap().expect("nobody listens there")
+            socket.take_error().unwrap().expect("nothing listens there")
         }
     };
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
 }
 
 #[test]
-fn a_connection_leaves_by_the_address_asked_for() {
+fn a_connection_uses_the_requested_local_address() {
     let listener = Socket::listen_tcp(ANY_PORT.into(), 8, false).unwrap();
     let from = Ipv4Addr::new(127, 0, 0, 77);
     let (client, _) = Socket::connect_tcp(listener.local_addr().unwrap(), Some(from.into())).unwrap();
@@ -162,7 +162,7 @@ fn a_connection_leaves_by_the_address_asked_for() {
 }
 
 #[test]
-fn ports_are_shared_only_when_all_agree() {
+fn ports_are_shared_only_with_reuse_port_on_all_sockets() {
     let first = Socket::listen_tcp(ANY_PORT.into(), 1, true).unwrap();
     let address: SocketAddr = first.local_addr().unwrap();
     let second = Socket::listen_tcp(address, 1, true).unwrap();
@@ -171,7 +171,7 @@ fn ports_are_shared_only_when_all_agree() {
 }
 
 #[test]
-fn low_water_holds_readiness_back_until_enough_is_there() {
+fn low_water_delays_readiness_until_enough_bytes_arrived() {
     let (client, server) = tcp_pair();
     client.set_receive_low_water(1_000).unwrap();
     let poller = Poller::new().unwrap();
@@ -203,11 +203,11 @@ fn a_blocking_read_ends_at_its_timeout() {
 }
 
 #[test]
-fn what_comes_is_dated() {
+fn received_bytes_have_arrival_times() {
     let _dates = ArrivalDates::start().unwrap();
     let (client, server) = tcp_pair();
     let mut room = [0; 100];
-    // The kernel takes a while until it dates what comes.
+    // The kernel needs a while to start timestamps.
     for _ in 0..500 {
         let before = realtime();
         send_all(&server, b"123");
@@ -223,11 +223,11 @@ fn what_comes_is_dated() {
             return;
         }
     }
-    panic!("nothing was dated");
+    panic!("no read had an arrival time");
 }
 
 #[test]
-fn the_newest_byte_is_dated() {
+fn the_arrival_time_is_that_of_the_newest_byte() {
     let _dates = ArrivalDates::start().unwrap();
     let (client, server) = tcp_pair();
     let mut room = [0; 100];
@@ -242,5 +242,5 @@ fn the_newest_byte_is_dated() {
             (_, _) => continue,
         }
     }
-    panic!("nothing was dated");
+    panic!("no read had an arrival time");
 }

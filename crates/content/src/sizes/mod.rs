@@ -1,4 +1,4 @@
-//! How large objects are: a distribution, written in one line, from which the size of object i is a pure function.
+//! Size distributions. The size of object i is a pure function of the distribution, i, and its random numbers.
 
 mod parse;
 
@@ -8,34 +8,34 @@ use measure::units::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// No object is larger: 8 PiB, up to which all sizes are exact as floating-point numbers.
+/// Maximum size of an object: 8 PiB. Up to this size all integers are exact as floating-point numbers.
 pub const SIZE_MAX: ByteSize = ByteSize(1 << 53);
-/// Entries of a list or of weighted sizes.
+/// Maximum number of entries of a list or of weighted sizes.
 const ENTRIES_MAX: usize = 1024;
-/// Largest weight of an entry.
+/// Maximum weight of an entry.
 const WEIGHT_MAX: u64 = 1_000_000_000;
-/// Largest sigma of a log-normal distribution. With 10, one size in a thousand is 10¹³ times the median.
+/// Maximum sigma of a log-normal distribution. With 10, one size in a thousand is 10¹³ times the median.
 const SIGMA_MAX: f64 = 10.0;
 
 /// A distribution of sizes.
 ///
-/// Written and read as text: `1MiB`, `4KiB..1MiB` (uniform), `1MiB,2MiB,5MiB` (in turn), `64KiB:70,1MiB..64MiB:30`
-/// (by weight), `loguniform:4KiB..1GiB`, `lognormal:median=1MiB,sigma=1.5,max=1GiB`.
+/// The text form is one of `1MiB`, `4KiB..1MiB` (uniform), `1MiB,2MiB,5MiB` (in turn), `64KiB:70,1MiB..64MiB:30`
+/// (weighted), `loguniform:4KiB..1GiB`, `lognormal:median=1MiB,sigma=1.5,max=1GiB`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Sizes(Kind);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
-    /// One size, or any of a range with equal chance.
+    /// A single size, or a uniform distribution over a range.
     One(Span),
-    /// Object i has the size of entry i modulo their number.
+    /// Object i has the size of entry i modulo the number of entries.
     InTurn(Vec<Span>),
-    /// Entries chosen by chance, in proportion to their weights.
+    /// Random entries with probabilities proportional to their weights.
     Weighted(Vec<Weighted>),
     /// The logarithm of the size is uniform.
     LogUniform(Span),
-    /// The logarithm of the size is normal; what lies outside of the span becomes its nearer end.
+    /// The logarithm of the size is normal. Sizes outside of the span become its nearer end.
     LogNormal { median: u64, sigma: f64, span: Span },
 }
 
@@ -53,13 +53,13 @@ struct Weighted {
 }
 
 impl Sizes {
-    /// Objects that all have the same size; `None` above [`SIZE_MAX`].
+    /// Creates a distribution with a single size. `None` above [`SIZE_MAX`].
     #[must_use]
     pub fn fixed(size: ByteSize) -> Option<Self> {
         (size <= SIZE_MAX).then_some(Self(Kind::One(Span { min: size.0, max: size.0 })))
     }
 
-    /// The one size that all objects have, if so.
+    /// Returns the size of all objects if it is the same.
     #[must_use]
     pub fn as_fixed(&self) -> Option<ByteSize> {
         match &self.0 {
@@ -68,7 +68,7 @@ impl Sizes {
         }
     }
 
-    /// The sizes of a list without ranges, which repeat.
+    /// Returns the repeating sizes of a list without ranges.
     pub(crate) fn cycle(&self) -> Option<Vec<u64>> {
         match &self.0 {
             Kind::One(span) => Some(vec![span.as_fixed()?]),
@@ -77,7 +77,7 @@ impl Sizes {
         }
     }
 
-    /// Whether every object is empty.
+    /// Returns whether all objects are empty.
     pub(crate) fn is_zero(&self) -> bool {
         match &self.0 {
             Kind::One(span) | Kind::LogUniform(span) | Kind::LogNormal { span, .. } => span.max == 0,
@@ -86,7 +86,7 @@ impl Sizes {
         }
     }
 
-    /// The size in bytes of object `index`, for which `bits` were drawn.
+    /// Returns the size in bytes of object `index`, given its random `bits`.
     pub(crate) fn size(&self, index: u64, bits: u64) -> u64 {
         match &self.0 {
             Kind::One(span) => span.uniform(bits),
@@ -129,7 +129,7 @@ impl Span {
         self.min + scale(bits, self.max - self.min + 1).0
     }
 
-    /// `value` as a size within the span.
+    /// Converts `value` to a size within the span.
     fn nearest(self, value: f64) -> u64 {
         (value as u64).clamp(self.min, self.max)
     }
@@ -145,7 +145,7 @@ impl fmt::Display for Span {
 }
 
 impl fmt::Display for Sizes {
-    /// Parses back to the same distribution.
+    /// Formats the distribution in a form that parses to the same one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::One(span) => write!(f, "{span}"),

@@ -1,4 +1,4 @@
-//! Distributions as people write them.
+//! Parser of the text form of size distributions.
 
 use super::{ENTRIES_MAX, Kind, SIGMA_MAX, SIZE_MAX, Sizes, Span, WEIGHT_MAX, Weighted};
 use crate::error::Invalid;
@@ -38,14 +38,14 @@ impl TryFrom<String> for Sizes {
 fn entries(text: &str) -> Result<impl Iterator<Item = &str>, Invalid> {
     let count = text.split(',').count();
     if count > ENTRIES_MAX {
-        return Err(Invalid::new(format!("{count} sizes: at most {ENTRIES_MAX} can be listed")));
+        return Err(Invalid::new(format!("{count} sizes are too many: list at most {ENTRIES_MAX}")));
     }
     Ok(text.split(',').map(str::trim))
 }
 
 fn weighted(entry: &str) -> Result<Weighted, Invalid> {
     let Some((size, weight)) = entry.rsplit_once(':') else {
-        return Err(Invalid::new(format!("`{entry}` has no weight: write {entry}:1, as the other sizes have one")));
+        return Err(Invalid::new(format!("`{entry}` has no weight, unlike the other sizes: write {entry}:1")));
     };
     let weight = weight.trim().parse().ok().filter(|weight| (1..=WEIGHT_MAX).contains(weight)).ok_or_else(|| {
         Invalid::new(format!("`{entry}`: a weight is a whole number from 1 to {WEIGHT_MAX}, like 64KiB:70,1MiB:30"))
@@ -53,14 +53,14 @@ fn weighted(entry: &str) -> Result<Weighted, Invalid> {
     Ok(Weighted { span: span(size)?, weight })
 }
 
-/// `4KiB..1MiB`, or one size.
+/// Parses `4KiB..1MiB`, or a single size.
 fn span(text: &str) -> Result<Span, Invalid> {
     let (min, max) = match text.split_once("..") {
         Some((min, max)) => (size(min)?, size(max)?),
         None => (size(text)?, size(text)?),
     };
     if min > max {
-        return Err(Invalid::new(format!("`{text}`: the smaller size comes first")));
+        return Err(Invalid::new(format!("`{text}`: write the smaller size first")));
     }
     Ok(Span { min, max })
 }
@@ -71,7 +71,7 @@ fn size(text: &str) -> Result<u64, Invalid> {
     }
     let size: ByteSize = text.parse().map_err(|error| Invalid::new(format!("{error}")))?;
     if size > SIZE_MAX {
-        return Err(Invalid::new(format!("`{}`: no object is larger than {SIZE_MAX}", text.trim())));
+        return Err(Invalid::new(format!("`{}`: objects can have at most {SIZE_MAX}", text.trim())));
     }
     Ok(size.0)
 }
@@ -83,7 +83,7 @@ fn log_uniform(text: &str) -> Result<Kind, Invalid> {
     let span = span(text)?;
     if span.min == 0 {
         return Err(Invalid::new(format!(
-            "loguniform:{text}: the smallest size is at least 1B, as 0 has no logarithm"
+            "loguniform:{text}: the smallest size must be at least 1B, since 0 has no logarithm"
         )));
     }
     Ok(Kind::LogUniform(span))
@@ -99,7 +99,7 @@ fn log_normal(text: &str) -> Result<Kind, Invalid> {
             "sigma" => sigma.replace(self::sigma(value.trim())?).is_some(),
             "min" => min.replace(size(value)?).is_some(),
             "max" => max.replace(size(value)?).is_some(),
-            other => return Err(Invalid::new(format!("lognormal: `{other}` is no parameter of it: {EXAMPLE}"))),
+            other => return Err(Invalid::new(format!("lognormal: unknown parameter `{other}`: {EXAMPLE}"))),
         };
         if twice {
             return Err(Invalid::new(format!("lognormal: {} is given twice", name.trim())));
@@ -111,7 +111,7 @@ fn log_normal(text: &str) -> Result<Kind, Invalid> {
     let min = min.unwrap_or(1);
     if !(min..=max).contains(&median) || median == 0 {
         return Err(Invalid::new(format!(
-            "lognormal: the median, {}, lies between min, {}, and max, {}, and is above 0",
+            "lognormal: the median ({}) must be above 0 and between min ({}) and max ({})",
             ByteSize(median),
             ByteSize(min),
             ByteSize(max)

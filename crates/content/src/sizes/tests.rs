@@ -1,4 +1,4 @@
-//! Distributions against what they say of themselves.
+//! Tests of sampled sizes against the exact distributions.
 
 use super::*;
 use crate::Seed;
@@ -9,7 +9,7 @@ fn sizes(text: &str) -> Sizes {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// The sizes of `count` objects, sorted.
+/// Returns the sorted sizes of `count` objects.
 fn sample(text: &str, count: u64) -> Vec<u64> {
     let (sizes, draws) = (sizes(text), Draws::new(Seed(12)));
     let mut sample: Vec<u64> = (0..count).map(|index| sizes.size(index, draws.of(index).size)).collect();
@@ -17,12 +17,12 @@ fn sample(text: &str, count: u64) -> Vec<u64> {
     sample
 }
 
-/// The share of a sorted sample that is at most `size`.
+/// Returns the share of a sorted sample that is at most `size`.
 fn share(sample: &[u64], size: u64) -> f64 {
     sample.partition_point(|value| *value <= size) as f64 / sample.len() as f64
 }
 
-/// A share of n = 100,000 draws may differ from the truth by 4.5 standard errors.
+/// Checks a share of n = 100,000 samples with a tolerance of 4.5 standard errors.
 #[track_caller]
 fn expect_share(sample: &[u64], size: u64, expected: f64) {
     let error = 4.5 * (expected * (1.0 - expected) / sample.len() as f64).sqrt();
@@ -60,7 +60,7 @@ proptest! {
 }
 
 #[test]
-fn text_is_read_and_written_again() {
+fn text_forms_round_trip() {
     for (text, written) in [
         ("1MiB", "1MiB"),
         (" 1024 ", "1KiB"),
@@ -80,13 +80,13 @@ fn text_is_read_and_written_again() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_mend() {
+fn errors_name_the_fix() {
     let many = vec!["1"; ENTRIES_MAX + 1].join(",");
     for (text, wanted) in [
         ("", "size is missing"),
         ("1MiB,", "size is missing"),
         ("5M", "5MB or 5MiB"),
-        ("2MiB..1MiB", "smaller size comes first"),
+        ("2MiB..1MiB", "smaller size first"),
         ("..1MiB", "size is missing"),
         ("1MiB:70,2MiB", "2MiB:1"),
         ("1MiB:0", "1 to 1000000000"),
@@ -99,14 +99,14 @@ fn mistakes_are_told_with_their_mend() {
         ("lognormal:median=1MiB,sigma=0,max=1GiB", "above 0"),
         ("lognormal:median=1MiB,sigma=inf,max=1GiB", "up to 10"),
         ("lognormal:median=1MiB,sigma=NaN,max=1GiB", "up to 10"),
-        ("lognormal:median=2GiB,sigma=1,max=1GiB", "lies between"),
+        ("lognormal:median=2GiB,sigma=1,max=1GiB", "between min"),
         ("lognormal:median=0,sigma=1,min=0,max=1GiB", "above 0"),
-        ("lognormal:mean=1MiB,sigma=1,max=1GiB", "`mean` is no parameter"),
+        ("lognormal:mean=1MiB,sigma=1,max=1GiB", "unknown parameter `mean`"),
         ("lognormal:median=1MiB,median=1MiB,sigma=1,max=1GiB", "median is given twice"),
         (&many, "at most 1024"),
     ] {
-        let told = text.parse::<Sizes>().unwrap_err().to_string();
-        assert!(told.contains(wanted) && told.lines().count() == 1, "{text}: {told}");
+        let message = text.parse::<Sizes>().unwrap_err().to_string();
+        assert!(message.contains(wanted) && message.lines().count() == 1, "{text}: {message}");
     }
 }
 
@@ -118,7 +118,7 @@ fn a_list_is_taken_in_turn() {
 }
 
 #[test]
-fn weights_are_shares() {
+fn weights_are_probabilities() {
     let sample = sample("64KiB:70,1MiB:25,2MiB..4MiB:5", 100_000);
     expect_share(&sample, 64 << 10, 0.70);
     expect_share(&sample, 1 << 20, 0.95);
@@ -136,17 +136,17 @@ fn ranges_are_uniform() {
 }
 
 #[test]
-fn each_doubling_of_a_log_uniform_size_is_as_likely() {
+fn each_doubling_of_a_log_uniform_size_is_equally_likely() {
     let sample = sample("loguniform:4KiB..1GiB", 100_000);
     for doublings in 1..18_u32 {
-        // Whole bytes are counted, thus the distribution ends at max + 1.
+        // Sizes are whole bytes, so the continuous distribution ends at max + 1.
         let truth = f64::from(doublings) * std::f64::consts::LN_2 / (((1_u64 << 30) + 1) as f64 / 4096.0).ln();
         expect_share(&sample, (4096 << doublings) - 1, truth);
     }
 }
 
 #[test]
-fn few_log_uniform_sizes_have_their_exact_chances() {
+fn few_log_uniform_sizes_have_exact_probabilities() {
     let sample = sample("loguniform:1..4", 100_000);
     for size in 1..4 {
         expect_share(&sample, size, ((size + 1) as f64).ln() / 5_f64.ln());
@@ -164,7 +164,7 @@ fn log_normal_sizes_have_their_quantiles() {
 }
 
 #[test]
-fn what_is_above_the_maximum_becomes_the_maximum() {
+fn sizes_above_the_maximum_become_the_maximum() {
     let sample = sample("lognormal:median=1MiB,sigma=1,min=512KiB,max=2MiB", 100_000);
     // Φ(ln 2) = 0.755891.
     expect_share(&sample, (2 << 20) - 1, 0.755_891);
@@ -173,7 +173,7 @@ fn what_is_above_the_maximum_becomes_the_maximum() {
 }
 
 #[test]
-fn a_fixed_size_is_known_as_such() {
+fn a_fixed_size_is_recognized() {
     assert_eq!(sizes("1MiB").as_fixed(), Some(ByteSize(1 << 20)));
     assert_eq!(sizes("7..7").as_fixed(), Some(ByteSize(7)));
     assert_eq!(sizes("1MiB,1MiB").as_fixed(), None);

@@ -284,7 +284,7 @@ fn mistakes_get_a_one_line_message() {
         (&["--total", "1MiB", "--count", "1"], &["--total", "--count"]),
         (&["--count", "0"], &["--count", "0"]),
         (&["--count", "1", "--size", "pareto:1"], &["--size", "pareto", "lognormal"]),
-        (&["--count", "1", "--size", "2MiB..1MiB"], &["--size", "smaller size comes first"]),
+        (&["--count", "1", "--size", "2MiB..1MiB"], &["--size", "smaller size first"]),
         (&["--total", "1", "--size", "0"], &["--total", "larger size"]),
         (&["--count", "1", "--prefix", "../"], &["../", "prefix"]),
         (&["--count", "1", "--prefix", "/etc/"], &["/etc/", "prefix"]),
