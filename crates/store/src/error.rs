@@ -1,57 +1,57 @@
-//! What can go wrong with a run directory, with the path it went wrong at.
+//! Errors of run directories.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// An operation on a run directory failed.
+/// A failed operation on a run directory.
 #[derive(Debug, Error)]
 #[error("{}: {kind}", path.display())]
 pub struct StoreError {
     /// The file or directory.
     pub path: PathBuf,
-    /// What is wrong.
+    /// The reason.
     pub kind: StoreErrorKind,
 }
 
-/// Why it failed.
+/// The reason why an operation on a run directory failed.
 #[derive(Debug, Error)]
 pub enum StoreErrorKind {
-    /// The directory already holds a run, which is never overwritten.
-    #[error("already holds a run; choose another directory or remove it")]
+    /// The directory already contains a run, which is never overwritten.
+    #[error("already contains a run; choose another directory or remove it")]
     Exists,
-    /// There is no such directory.
-    #[error("there is no such directory")]
+    /// The directory does not exist.
+    #[error("no such directory")]
     Missing,
-    /// There is no run there, or not even its first record was written.
+    /// The directory contains no run, or not even the first record of one.
     #[error("not a run: there is no begin record")]
     NotARun,
-    /// The records are in no regular file, but a directory, a pipe or a device.
+    /// The records file is not a regular file but a directory, a pipe or a device.
     #[error("not a file of records")]
     NotAFile,
-    /// The run was written in a format that this program does not read.
-    #[error("format {found} of saved runs is not read by this program, which reads {readable}")]
+    /// The run has a format that this program does not support.
+    #[error("saved in format {found}, but this program reads format {readable} only")]
     Format {
-        /// The run's format.
+        /// The format of the run.
         found: u64,
-        /// The format that is read.
+        /// The supported format.
         readable: u32,
     },
-    /// A record is larger than the reader would accept.
-    #[error("a record of {bytes} bytes is over the limit of {limit} bytes")]
+    /// A record is larger than the limit of readers.
+    #[error("a record of {bytes} bytes is above the limit of {limit} bytes")]
     TooLarge {
-        /// Its size.
+        /// The size of the record.
         bytes: usize,
         /// The limit.
         limit: usize,
     },
-    /// A share in a record is infinite or not a number, which JSON can not hold.
+    /// A share in a record is infinite or not a number, which JSON cannot express.
     #[error("a share of the client's load is not a finite number")]
     NotFinite,
-    /// A record could not be written as JSON.
-    #[error("a record can not be written: {0}")]
-    Encode(#[from] serde_json::Error),
-    /// The system refused.
+    /// A record cannot be converted to or from JSON.
+    #[error("a record is not valid JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// An error of the system.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -61,7 +61,7 @@ impl StoreError {
         Self { path: path.to_owned(), kind: kind.into() }
     }
 
-    /// Whether the disk or the quota is full.
+    /// Returns whether the disk or the quota is full.
     #[must_use]
     pub fn is_full(&self) -> bool {
         match &self.kind {

@@ -1,7 +1,7 @@
-//! Lines in independent zstd frames: written one after the other, read until the first that is not whole.
+//! Files of lines in independent zstd frames. Reading ends at the first incomplete frame.
 //!
-//! Each frame carries its own checksum. A frame that could not be written completely is cut off again, so that the
-//! next one follows a whole one; a frame cut short by a crash can only be the last.
+//! Each frame has its own checksum. If a frame cannot be written completely, the writer removes its part, so the next
+//! frame follows a complete one. Only the last frame can be incomplete after a crash.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -9,20 +9,21 @@ use zstd::bulk::Compressor;
 use zstd::stream::read::Decoder;
 use zstd::zstd_safe::CParameter;
 
-/// Bytes of lines in one frame, at most. Larger frames are neither written nor read.
+/// Maximum size of the lines in a frame. Larger frames are neither written nor read.
 pub const FRAME_BYTES_MAX: usize = 32 << 20;
-/// The fastest of the usual ones, and already a third of the size: the thread that compresses shares a core with one that makes load.
+/// Compression level: the fastest of the regular ones, which already reduces the size to a third. The compressing thread
+/// shares a core with one that makes load.
 const LEVEL: i32 = 1;
-/// Largest window that a frame may ask the reader to keep, as a power of two: 8 MiB.
+/// Maximum window size that a frame may require, as a power of two: 8 MiB.
 const WINDOW_LOG_MAX: u32 = 23;
-/// The bytes that every frame begins with.
+/// The first bytes of every frame.
 const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
-/// What frames are written to.
+/// The destination of frames.
 pub(crate) trait Medium: Write {
-    /// Drops everything after the first `len` bytes.
+    /// Truncates to the first `len` bytes.
     fn cut(&mut self, len: u64) -> io::Result<()>;
-    /// Waits until everything is on the disk.
+    /// Waits until all data is on the disk.
     fn sync(&mut self) -> io::Result<()>;
 }
 
@@ -36,15 +37,15 @@ impl Medium for File {
     }
 }
 
-/// Appends frames.
+/// The writer of frames.
 pub(crate) struct FrameWriter {
     medium: Box<dyn Medium + Send>,
     compressor: Compressor<'static>,
-    /// Bytes of whole frames.
+    /// Total size of complete frames.
     len: u64,
-    /// Whether bytes of a frame that failed may lie behind `len`.
+    /// Whether there may be bytes of a failed frame after `len`.
     dirty: bool,
-    /// Called between the steps of appending.
+    /// Called between the steps of appending a frame.
     give_way: fn(),
 }
 
@@ -55,17 +56,17 @@ impl FrameWriter {
         Ok(Self { medium, compressor, len: 0, dirty: false, give_way: || () })
     }
 
-    /// From now on `give_way` is called between the steps of appending.
+    /// Sets the function to call between the steps of appending.
     pub(crate) fn set_give_way(&mut self, give_way: fn()) {
         self.give_way = give_way;
     }
 
-    /// Calls what was set so.
+    /// Calls the function that was set.
     pub(crate) fn give_way(&self) {
         (self.give_way)();
     }
 
-    /// Appends one frame. After an error the file holds the frames before it, and appending may be tried again.
+    /// Appends a frame. After an error the file contains the earlier frames, and the caller may try again.
     pub(crate) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         let frame = self.compressor.compress(lines)?;
         self.give_way();
@@ -75,7 +76,7 @@ impl FrameWriter {
             Ok(()) => self.len += frame.len() as u64,
             Err(_) => {
                 self.dirty = true;
-                // Tried again before the next frame when it fails now.
+                // If this fails, the next `append` tries again.
                 let _ = self.clean();
             }
         }
@@ -86,7 +87,7 @@ impl FrameWriter {
         self.medium.sync()
     }
 
-    /// Sets the length of what was there before this writer, for tests that swap the medium.
+    /// Sets the length of existing content, for tests that replace the medium.
     #[cfg(test)]
     pub(crate) fn set_len(&mut self, len: u64) {
         self.len = len;
@@ -101,57 +102,57 @@ impl FrameWriter {
     }
 }
 
-/// Why reading stopped before the end of a file.
+/// The reason why reading stopped before the end of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DamageKind {
-    /// A frame can not be decoded.
+    /// A frame that cannot be decoded.
     Frame,
-    /// A frame is larger than any that is written.
+    /// A frame above the size limit.
     TooLarge,
-    /// A line is not a record of the kind expected.
+    /// A line that is not a valid record.
     Record,
-    /// A record in a place where it can not be, such as after the end record.
+    /// A record at a wrong position, such as after the end record.
     OutOfPlace,
-    /// An interval after more of them than are read.
+    /// An interval above the limit of intervals.
     TooMany,
 }
 
 impl DamageKind {
-    /// As a phrase.
+    /// Returns a description as a noun phrase.
     #[must_use]
     pub fn about(self) -> &'static str {
         match self {
-            Self::Frame => "a frame that can not be decoded",
-            Self::TooLarge => "a frame larger than any that is written",
-            Self::Record => "a line that is not a record",
-            Self::OutOfPlace => "a record that can not be there",
-            Self::TooMany => "more intervals than are read",
+            Self::Frame => "a frame that cannot be decoded",
+            Self::TooLarge => "a frame above the size limit",
+            Self::Record => "a line that is not a valid record",
+            Self::OutOfPlace => "a record at a wrong position",
+            Self::TooMany => "more intervals than this program reads",
         }
     }
 }
 
-/// Where reading stopped before the end of a file that a crash does not explain.
+/// Damage that stopped the reading and that a crash does not explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Begin of the frame that is not whole, as an offset into the file.
+    /// Offset of the damaged frame in the file.
     pub at_byte: u64,
-    /// Bytes from there to the end, none of which were used.
+    /// Number of bytes from there to the end, all of them unused.
     pub unread_bytes: u64,
-    /// What is wrong.
+    /// The kind of damage.
     pub kind: DamageKind,
 }
 
-/// What the next frame is.
+/// The next frame, or the reason why there is none.
 pub(crate) enum Next<'a> {
     Lines(&'a [u8]),
-    /// The end of the file, after that many bytes of a frame that was still being written.
+    /// The end of the file, after `torn_bytes` of an incomplete frame.
     End {
         torn_bytes: u64,
     },
     Damaged(Damage),
 }
 
-/// Reads frames in order. Holds one at a time.
+/// The reader of frames. Keeps one frame in memory.
 pub(crate) struct FrameReader<R> {
     input: Counted<R>,
     lines: Vec<u8>,
@@ -164,7 +165,7 @@ impl<R: Read> FrameReader<R> {
         Self { input, lines: Vec::new(), frame_start: 0 }
     }
 
-    /// The next frame's lines. Errors are those of the medium.
+    /// Reads the next frame. Errors are those of the input.
     pub(crate) fn next(&mut self) -> io::Result<Next<'_>> {
         self.frame_start = self.input.at;
         if self.input.fill_buf()?.is_empty() {
@@ -183,7 +184,7 @@ impl<R: Read> FrameReader<R> {
         }
     }
 
-    /// What is known about damage in the frame that was read last.
+    /// Describes damage in the last frame and reads the input to its end.
     pub(crate) fn damage(&mut self, kind: DamageKind) -> io::Result<Damage> {
         io::copy(&mut self.input, &mut io::sink())?;
         Ok(Damage { at_byte: self.frame_start, unread_bytes: self.input.at - self.frame_start, kind })
@@ -196,7 +197,7 @@ impl<R: Read> FrameReader<R> {
     }
 }
 
-/// Counts the begins of frames in what goes by: a broken frame that swallows the next ones is damage, not a torn end.
+/// A counter of frame beginnings in the input. A broken frame that includes the next ones is damage, not a torn end.
 #[derive(Default)]
 struct Magic {
     matched: usize,
@@ -206,7 +207,7 @@ struct Magic {
 impl Magic {
     fn look(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            // No prefix of the magic number is also an end of one, so a mismatch starts anew at this byte.
+            // No prefix of the magic number is also a suffix, so after a mismatch the search restarts at this byte.
             self.matched = if *byte == MAGIC[self.matched] { self.matched + 1 } else { usize::from(*byte == MAGIC[0]) };
             if self.matched == MAGIC.len() {
                 (self.matched, self.seen) = (0, self.seen + 1);
@@ -215,7 +216,7 @@ impl Magic {
     }
 }
 
-/// Knows how many bytes were consumed.
+/// A reader that counts consumed bytes.
 struct Counted<R> {
     inner: BufReader<R>,
     at: u64,
@@ -254,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_decompression_bomb_is_refused_before_it_is_unpacked() {
+    fn a_decompression_bomb_is_rejected_before_unpacking() {
         let bomb = zstd::bulk::compress(&vec![b' '; FRAME_BYTES_MAX + 2], 1).unwrap();
         assert!(bomb.len() < 100_000, "{} bytes", bomb.len());
         let mut reader = FrameReader::new(bomb.as_slice());
@@ -264,11 +265,11 @@ mod tests {
         assert!(reader.lines.capacity() <= 4 * FRAME_BYTES_MAX);
     }
 
-    /// A frame of so many blocks of 128 KiB of zeros, each of which takes four bytes (RFC 8878, 3.1.1).
+    /// Returns a frame with this many blocks of 128 KiB of zeros, each compressed to four bytes (RFC 8878, 3.1.1).
     fn zeros(blocks: usize) -> Vec<u8> {
         const BLOCK_BYTES: u32 = 128 << 10;
         const RUN_OF_ONE_BYTE: u32 = 1;
-        // No checksum, no size of the content; a window of 8 MiB.
+        // No checksum, no content size, a window of 8 MiB.
         let mut frame = [&MAGIC[..], &[0, (WINDOW_LOG_MAX as u8 - 10) << 3]].concat();
         for index in 1..=blocks {
             let header = (BLOCK_BYTES << 3) | (RUN_OF_ONE_BYTE << 1) | u32::from(index == blocks);
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_of_ten_gigabytes_costs_no_more_than_the_largest_that_is_written() {
+    fn a_frame_of_ten_gigabytes_needs_bounded_memory() {
         let sound = zeros(3);
         let mut reader = FrameReader::new(sound.as_slice());
         let Next::Lines(lines) = reader.next().unwrap() else { panic!("a sound frame was refused") };
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_larger_than_ever_written_is_refused() {
+    fn a_window_above_the_limit_is_rejected() {
         let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
         encoder.set_parameter(CParameter::WindowLog(26)).unwrap();
         encoder.write_all(b"{}\n").unwrap();

@@ -1,4 +1,4 @@
-//! The log of every operation, on request: streamed to disk, never held in memory.
+//! The optional log of all operations. It is streamed to disk and never held in memory.
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::{Damage, DamageKind, FrameReader, FrameWriter, Next};
@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 /// Name of the log's file.
 pub const OPS_FILE: &str = "ops.jsonl.zst";
-/// Bytes of lines in a frame, unless a single line is longer.
+/// Maximum size of the lines in a frame.
 const BLOCK_BYTES: usize = 4 << 20;
-/// A line is never longer; the longest record takes some 30 KB, and 700 bytes without redirects.
+/// Maximum size of a line. The longest record takes about 30 KB, and 700 bytes without redirects.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// The bytes asked for, both ends included.
+/// The requested byte range, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
     /// Offset of the first byte.
@@ -24,72 +24,72 @@ pub struct Slice {
     pub last: u64,
 }
 
-/// One request of an operation that was redirected.
+/// One request of a redirected operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HopRecord {
-    /// The host that it went to; at most 256 bytes.
+    /// The host of the request, at most 256 bytes.
     pub host: String,
-    /// When its first byte was handed to the kernel.
+    /// The time at which the first byte was handed to the kernel.
     #[serde(rename = "sent_nanos")]
     pub sent: Option<Instant>,
-    /// When its answer was complete.
+    /// The time at which the response was complete.
     #[serde(rename = "end_nanos")]
     pub end: Instant,
-    /// Status code of its answer.
+    /// The status code of the response.
     pub status: Option<u16>,
-    /// All bytes received for it, with heads and framing.
+    /// All bytes received, including heads and framing.
     pub bytes: u64,
 }
 
-/// Requests of one operation that are kept: a line must not become too long.
+/// Maximum number of requests per operation in the log, which limits the length of lines.
 pub const HOPS_KEPT_MAX: usize = 32;
 
 /// One operation. Instants are nanoseconds on the run's clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpRecord {
-    /// Its number in the order of the schedule, from 0.
+    /// The number of the operation in the schedule, from 0.
     pub op: u64,
-    /// What was asked.
+    /// The kind of operation.
     pub kind: OpKind,
-    /// Index of its URL in the list of the run.
+    /// Index of the URL in the list of the run.
     pub url: u64,
-    /// When it should have started.
+    /// The scheduled start.
     #[serde(rename = "intended_nanos")]
     pub intended: Instant,
-    /// When the client took it.
+    /// The actual start.
     #[serde(rename = "started_nanos")]
     pub started: Instant,
-    /// When its first byte was handed to the kernel.
+    /// The time at which the first byte was handed to the kernel.
     #[serde(rename = "sent_nanos")]
     pub sent: Option<Instant>,
-    /// When the first byte of its final answer was read.
+    /// The time at which the first byte of the final response was read.
     #[serde(rename = "first_byte_nanos")]
     pub first_byte: Option<Instant>,
-    /// When it ended.
+    /// The end.
     #[serde(rename = "end_nanos")]
     pub end: Instant,
-    /// Attempts made for it.
+    /// Number of attempts.
     pub attempts: u32,
-    /// Status code of its final answer.
+    /// The status code of the final response.
     pub status: Option<u16>,
-    /// The class in which its last attempt ended.
+    /// The outcome class of the last attempt.
     pub class: AttemptClass,
-    /// The cause of that.
+    /// The cause of the outcome.
     pub cause: Cause,
-    /// Body bytes of its final answer.
+    /// Body bytes of the final response.
     pub body_bytes: u64,
-    /// All bytes received for it, with heads and framing.
+    /// All bytes received, including heads and framing.
     pub bytes: u64,
-    /// The range asked for; `None` for whole objects.
+    /// The requested range. `None` for whole objects.
     pub range: Option<Slice>,
-    /// Nanoseconds that opening connections took; `None` when it used kept ones only.
+    /// Time to open connections in nanoseconds. `None` if all connections were reused.
     pub connect_nanos: Option<u64>,
-    /// Nanoseconds that TLS handshakes took; absent when there was none.
+    /// Time of TLS handshakes in nanoseconds. Absent without a handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake_nanos: Option<u64>,
-    /// The slot that it ran in.
+    /// The slot of the operation.
     pub slot: u32,
-    /// Its requests in order, when it was redirected: the first [`HOPS_KEPT_MAX`]. Absent otherwise.
+    /// The first [`HOPS_KEPT_MAX`] requests of a redirected operation, in order. Absent otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hops: Vec<HopRecord>,
 }
@@ -97,12 +97,12 @@ pub struct OpRecord {
 impl OpRecord {
     /// Appends the record to `lines` as one line.
     pub fn write_line(&self, lines: &mut Vec<u8>) {
-        serde_json::to_writer(&mut *lines, self).expect("a record of numbers and names is always JSON");
+        serde_json::to_writer(&mut *lines, self).expect("a record of numbers and names has a JSON form");
         lines.push(b'\n');
     }
 }
 
-/// Appends to the log of a run.
+/// The writer of the log.
 pub struct OpLogWriter {
     path: PathBuf,
     frames: FrameWriter,
@@ -110,10 +110,10 @@ pub struct OpLogWriter {
 }
 
 impl OpLogWriter {
-    /// Begins the log of the run in `dir`, which must be there.
+    /// Creates the log of the run in the existing directory `dir`.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Exists`] when there is one; whatever the system refuses.
+    /// [`StoreErrorKind::Exists`] if there is a log already; errors of the system.
     pub fn create(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(OPS_FILE);
         let file = create_new(&path)?;
@@ -121,11 +121,11 @@ impl OpLogWriter {
         Ok(Self { path, frames, pending: Vec::new() })
     }
 
-    /// Appends whole lines, each with its end. They are written when a frame is full.
+    /// Appends complete lines including line endings. They are written when a frame is full.
     ///
     /// # Errors
-    /// [`StoreErrorKind::TooLarge`] for a line that is no [`OpRecord`]; [`StoreError::is_full`] when there is no room
-    /// left, and the lines not yet written are lost.
+    /// [`StoreErrorKind::TooLarge`] for a line longer than any [`OpRecord`]; [`StoreError::is_full`] if there is no space
+    /// left, and then the unwritten lines are lost.
     pub fn append(&mut self, lines: &[u8]) -> Result<(), StoreError> {
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let (bytes, limit) = (line.len(), LINE_BYTES_MAX);
@@ -140,10 +140,10 @@ impl OpLogWriter {
         Ok(())
     }
 
-    /// Hands everything appended to the system, so that a crash of this process loses none of it.
+    /// Hands all appended lines to the kernel, so a crash of this process loses none of them.
     ///
     /// # Errors
-    /// [`StoreError::is_full`] when there is no room left.
+    /// [`StoreError::is_full`] if there is no space left.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         if self.pending.is_empty() {
             return Ok(());
@@ -153,24 +153,25 @@ impl OpLogWriter {
         written.map_err(|error| StoreError::new(&self.path, error))
     }
 
-    /// Writes what is left and waits until all is on the disk.
+    /// Writes the remaining lines and waits until all data is on the disk.
     ///
     /// # Errors
-    /// Whatever the system refuses.
+    /// Errors of the system.
     pub fn end(mut self) -> Result<(), StoreError> {
         self.flush()?;
         self.frames.sync().map_err(|error| StoreError::new(&self.path, error))
     }
 }
 
-/// Reads the log of a run in order, one frame in memory at a time.
+/// The reader of the log. Keeps one frame in memory.
 pub struct OpLogReader {
     path: PathBuf,
     frames: FrameReader<File>,
-    /// Lines of the current frame, and how many bytes of them were handed out.
+    /// Lines of the current frame.
     lines: Vec<u8>,
+    /// Offset of the next line.
     at: usize,
-    /// Set when there is nothing more to read.
+    /// Whether the end was reached.
     over: bool,
     damage: Option<Damage>,
 }
@@ -179,7 +180,7 @@ impl OpLogReader {
     /// Opens the log of the run in `dir`.
     ///
     /// # Errors
-    /// Whatever the system refuses, such as a file that is not there.
+    /// Errors of the system, such as a missing file.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(OPS_FILE);
         let file = File::open(&path).map_err(|error| StoreError::new(&path, error))?;
@@ -187,7 +188,7 @@ impl OpLogReader {
         Ok(Self { path, frames, lines: Vec::new(), at: 0, over: false, damage: None })
     }
 
-    /// Where reading had to stop, when a crash does not explain it. Known once the iteration is over.
+    /// Returns damage that stopped the reading and that a crash does not explain. Known after the last item.
     #[must_use]
     pub fn damage(&self) -> Option<Damage> {
         self.damage

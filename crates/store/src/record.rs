@@ -1,124 +1,124 @@
-//! The records of a run, besides the intervals, which are `measure`'s.
+//! The records of a run. `measure` defines the intervals.
 
-use measure::evidence::Probes;
 use measure::Model;
+use measure::evidence::Probes;
 use measure::values::bounded;
 use measure::{Cause, Instant, Interval, Objective};
 use serde::{Deserialize, Serialize};
 
-/// Version of the format of saved runs. A reader refuses any other.
+/// Version of the format of saved runs. Readers reject other versions.
 pub const FORMAT: u32 = 1;
 
-/// What was asked for, and where.
+/// The setup of a run and the client's host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Begin {
     /// Version of the format, [`FORMAT`].
     pub format: u32,
-    /// Version of the program that made the run.
+    /// Version of the program.
     pub version: String,
-    /// Whether that program was built without optimisation.
+    /// Whether the program was built without optimization.
     pub debug_build: bool,
-    /// Wall time of the start, in milliseconds since 1970 UTC. A label only.
+    /// Wall time of the start in milliseconds since 1970 UTC. A label only.
     pub started_unix_ms: u64,
     /// The command line, without secrets.
     pub command: Vec<String>,
     /// The first ten targets, without secrets.
     pub targets: Vec<String>,
-    /// How many URLs were asked for.
+    /// Number of URLs.
     pub urls: u64,
     /// The load model.
     pub model: Model,
-    /// The load in one line, for people, with its warm-up.
+    /// A description of the load and its warm-up for people, in one line.
     pub load: String,
-    /// How its level was asked to change; `None` when it does not.
+    /// Planned changes of the load level. `None` for a constant level.
     #[serde(default)]
     pub levels: Option<Levels>,
     /// Length of the warm-up in milliseconds.
     pub warmup_ms: u64,
-    /// Length of the measured window in milliseconds; `None` when the run ends by a count.
+    /// Length of the measured window in milliseconds. `None` if the run ends after a number of operations or bytes.
     pub duration_ms: Option<u64>,
-    /// Seed of everything random.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Threads of the run loop.
+    /// Number of threads that make load.
     pub threads: u32,
-    /// All settings as they were resolved, in order, without secrets.
+    /// All resolved settings in order, without secrets.
     pub settings: Vec<(String, String)>,
-    /// What the run is held to.
+    /// The objectives of the run.
     pub objectives: Vec<Objective>,
-    /// Whether an objective without enough data is accepted.
+    /// Whether objectives without enough data count as met.
     #[serde(default)]
     pub accept_not_enough_data: bool,
     /// The client's host.
     pub host: Host,
-    /// Whether client and target share one host.
+    /// Whether client and target run on the same host.
     pub loopback: bool,
-    /// Name of the response header that figures are broken down by.
+    /// Name of the response header by which metrics are grouped.
     pub header: Option<String>,
-    /// Whether certificates were not checked.
+    /// Whether certificate checks were disabled.
     pub insecure: bool,
 }
 
-/// Stages of one run that are read, at most. A command line of two megabytes, which is all that the system takes, holds
-/// fewer.
+/// Maximum number of stages that are read. Fewer fit into a command line of two megabytes, the limit of the system.
 const STAGES_MAX: usize = 1 << 20;
 
-/// How the level of the load was asked to change: slots in the closed model, operations per second in the open one.
+/// Planned changes of the load level: slots in the closed model, operations per second in the open model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Levels {
     /// The level at the start.
     pub from: f64,
-    /// The stages in order. After the last one the level stays.
+    /// The stages in order. The level is constant after the last one.
     #[serde(deserialize_with = "bounded::list::<_, _, STAGES_MAX>")]
     pub stages: Vec<LevelStage>,
 }
 
-/// One stage: over its length, the level moves linearly to another.
+/// A linear change of the level over a period of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LevelStage {
-    /// Its length in nanoseconds.
+    /// The period in nanoseconds.
     pub length_nanos: u64,
-    /// The level at its end.
+    /// The level at the end of the period.
     pub level: f64,
 }
 
 /// The client's host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Host {
-    /// Its name.
+    /// Host name.
     pub name: String,
-    /// Release of its kernel.
+    /// Kernel release.
     pub kernel: String,
-    /// Model of its processor.
+    /// Processor model.
     pub cpu: String,
-    /// Cores that the process may use.
+    /// Number of cores that the process may use.
     pub cores: u32,
-    /// Memory in bytes.
+    /// Physical memory in bytes.
     pub memory_bytes: u64,
 }
 
-/// How the run ended.
+/// The end of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// Why.
+    /// The reason.
     pub reason: EndReason,
-    /// When, on the run's clock.
+    /// The time on the run's clock.
     pub at: Instant,
-    /// What the first good answer said; `None` without one.
+    /// The server according to its first successful response. `None` without one.
     pub server: Option<Server>,
-    /// Largest resident memory of the client, in bytes.
+    /// Peak resident memory of the client in bytes.
     pub peak_memory_bytes: u64,
-    /// CPU time of the client over the whole run, in nanoseconds.
+    /// CPU time of the client over the whole run in nanoseconds.
     pub cpu_nanos: u64,
-    /// What became of multipart uploads that were open when the load ended; `None` when there were none.
+    /// Multipart uploads that were open when the load ended. `None` if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uploads: Option<Uploads>,
-    /// Damaged objects that were found; `None` when there were none.
+    /// Damaged objects. `None` if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damaged: Option<Damaged>,
-    /// Every object that the run wrote beside those of its dataset has a number below this, or is of the warm-up.
+    /// Upper bound, exclusive, of the numbers of objects that the run wrote outside of its dataset. Objects of the warm-up
+    /// do not count.
     #[serde(default)]
     pub fresh_below: u64,
-    /// What other numbers of slots reached after the run; `None` unless that was asked for.
+    /// Throughput at other numbers of slots, probed after the run. `None` unless requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<Probes>,
 }
@@ -126,147 +126,149 @@ pub struct End {
 /// Multipart uploads that were neither completed nor aborted when the load ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uploads {
-    /// Those that were aborted then.
+    /// Number of uploads that the client aborted.
     pub aborted: u64,
-    /// Those that could not be aborted and stay at the server.
+    /// Number of uploads that could not be aborted and remain at the server.
     pub left: u64,
-    /// Those that may be open as well: the server did not say their ID.
+    /// Number of uploads that may be open, because their response with the ID never arrived.
     pub unknown: u64,
 }
 
 impl Uploads {
-    /// Those of two runs together.
+    /// Returns the sum of two runs.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
+        let Self { aborted, left, unknown } = other;
         Self {
-            aborted: self.aborted.saturating_add(other.aborted),
-            left: self.left.saturating_add(other.left),
-            unknown: self.unknown.saturating_add(other.unknown),
+            aborted: self.aborted.saturating_add(aborted),
+            left: self.left.saturating_add(left),
+            unknown: self.unknown.saturating_add(unknown),
         }
     }
 }
 
 impl Damaged {
-    /// Those of two runs together. Each run keeps its own file.
+    /// Returns the sum of two runs. Each run keeps its own file.
     #[must_use]
     pub fn with(mut self, other: Self) -> Self {
-        self.operations = self.operations.saturating_add(other.operations);
-        self.listed = self.listed.saturating_add(other.listed);
-        self.beyond = self.beyond.saturating_add(other.beyond);
-        self.first.extend(other.first);
+        let Self { operations, listed, beyond, first } = other;
+        self.operations = self.operations.saturating_add(operations);
+        self.listed = self.listed.saturating_add(listed);
+        self.beyond = self.beyond.saturating_add(beyond);
+        self.first.extend(first);
         self.first.truncate(DAMAGED_SHOWN_MAX);
         self
     }
 }
 
-/// Damaged objects that a run shows itself; [`DAMAGED_FILE`] has all.
+/// Maximum number of damaged objects in the end record. [`DAMAGED_FILE`] lists more.
 pub const DAMAGED_SHOWN_MAX: usize = 20;
-/// Damaged objects that are listed in [`DAMAGED_FILE`], at most.
+/// Maximum number of entries in [`DAMAGED_FILE`].
 pub const DAMAGED_LISTED_MAX: usize = 100_000;
-/// Name of the file of damaged objects, one JSON object a line.
+/// Name of the file of damaged objects, one JSON object per line.
 pub const DAMAGED_FILE: &str = "damaged.jsonl";
 
-/// Objects whose content was wrong or missing.
+/// Objects with wrong or missing content.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damaged {
-    /// Operations that found one, each time.
+    /// Number of operations that found a damaged object.
     pub operations: u64,
-    /// Different damages in [`DAMAGED_FILE`]: an object may have several, at different offsets.
+    /// Number of entries in [`DAMAGED_FILE`]. An object may have several, at different offsets.
     pub listed: u64,
-    /// Operations whose damage is not in the file since the file is full.
+    /// Number of operations that are not in the file because it is full.
     pub beyond: u64,
-    /// The first ones.
+    /// The first entries.
     #[serde(deserialize_with = "bounded::list::<_, _, DAMAGED_SHOWN_MAX>")]
     pub first: Vec<DamagedObject>,
 }
 
-/// One damage of an object. Its name may be a server's or a user's text.
+/// A damage of an object. The name of the object is untrusted text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DamagedObject {
-    /// Key in its bucket, or URL.
+    /// The key in the bucket, or the URL.
     pub object: String,
-    /// Offset of the first byte that differs, where bytes were compared.
+    /// Offset of the first different byte. `None` if bytes were not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
-    /// What was found.
+    /// The kind of damage.
     pub cause: Cause,
     /// Status of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
 }
 
-/// Why a run ended.
+/// The reason for the end of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum EndReason {
-    /// It did what was asked.
+    /// The run completed.
     Completed,
-    /// The user ended it early, in good order: the window was closed and drained.
+    /// The user interrupted the run. It finished the operations in flight.
     Interrupted {
-        /// Number of the signal.
+        /// The signal number.
         signal: i32,
     },
-    /// Its objectives were decided, be it before its time was over.
+    /// The objectives were decided, possibly before the planned end.
     Decided {
-        /// The one that is not met; made by this program from a parsed one. `None` when all are.
+        /// The objective that is not met, formatted by this program. `None` if all are met.
         broke: Option<String>,
     },
-    /// The user has named a condition that ends a run, and it was met.
+    /// An abort condition of the user was met.
     Aborted {
-        /// Which; made by this program from a parsed one.
+        /// The condition, formatted by this program.
         condition: String,
     },
-    /// It is made of several runs that were measured at the same time on several machines.
+    /// The run is a merge of simultaneous runs on several machines.
     Merged {
-        /// How many.
+        /// The number of runs.
         runs: u64,
     },
-    /// There was no room for further records.
+    /// The disk has no space for further records.
     DiskFull,
     /// The target could not be reached at all.
     Unreachable {
-        /// What was seen.
+        /// The error message.
         detail: String,
     },
-    /// Something else made it impossible to go on.
+    /// Another error stopped the run.
     Failed {
-        /// What was seen.
+        /// The error message.
         detail: String,
     },
 }
 
-/// What the first good answer said. Server text, not to be trusted.
+/// The server according to its first successful response. The texts are untrusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Server {
-    /// Its `Server` header.
+    /// The value of the `Server` header.
     pub software: Option<String>,
-    /// The address that was connected to.
+    /// The address of the connection.
     pub address: String,
-    /// Length of its body in bytes.
+    /// Length of the response body in bytes.
     pub document_bytes: u64,
-    /// Its status code.
+    /// The status code.
     pub status: u16,
-    /// Its version, like `HTTP/1.1`.
+    /// The protocol version, for example `HTTP/1.1`.
     pub http_version: String,
-    /// What TLS agreed on; `None` for plain HTTP.
+    /// The TLS parameters. `None` for plain HTTP.
     #[serde(default)]
     pub tls: Option<Tls>,
 }
 
-/// What TLS agreed on. Server text, not to be trusted.
+/// The negotiated TLS parameters. The texts are untrusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tls {
-    /// Like `TLSv1.3`.
+    /// The protocol version, for example `TLSv1.3`.
     pub version: String,
-    /// Like `TLS13_AES_256_GCM_SHA384`.
+    /// The cipher suite, for example `TLS13_AES_256_GCM_SHA384`.
     pub cipher: String,
-    /// The protocol that the server chose by ALPN.
+    /// The protocol that the server selected with ALPN.
     pub protocol: Option<String>,
-    /// The name that the server was asked for.
+    /// The server name that the client sent (SNI).
     pub server_name: String,
-    /// Whom the certificate is for.
+    /// The subject of the server's certificate.
     pub subject: Option<String>,
-    /// Who has signed it.
+    /// The issuer of the server's certificate.
     pub issuer: Option<String>,
 }
 
@@ -274,15 +276,15 @@ pub struct Tls {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
-    /// Always the first.
+    /// The first record.
     Begin(Box<Begin>),
-    /// One for each interval, oldest first.
+    /// An interval. Intervals are ordered by time.
     Interval(Box<Interval>),
-    /// Always the last; missing after a crash and while the run goes on.
+    /// The last record. Missing after a crash and during the run.
     End(Box<End>),
 }
 
-/// [`Record`] without owning it.
+/// A borrowed [`Record`].
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RecordRef<'a> {

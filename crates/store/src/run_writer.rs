@@ -1,4 +1,4 @@
-//! Writes a run while it goes on.
+//! The writer of a run in progress.
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::{FRAME_BYTES_MAX, FrameWriter};
@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 /// Name of the file of records.
 pub const RECORDS_FILE: &str = "records.jsonl.zst";
-/// Name of the file that keeps room for the end record.
+/// Name of the file that reserves disk space for the end record.
 pub const RESERVE_FILE: &str = "reserve";
-/// The room it keeps.
+/// Size of the reserve.
 const RESERVE_BYTES: u64 = 1 << 20;
 
-/// Appends the records of one run to its directory.
+/// The writer of the records of one run.
 pub struct RunWriter {
     path: PathBuf,
     reserve: PathBuf,
@@ -24,12 +24,12 @@ pub struct RunWriter {
 }
 
 impl RunWriter {
-    /// Makes the directory and begins a run in it, with room reserved for its end record.
+    /// Creates the directory, reserves space for the end record, and writes the begin record.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Exists`] when it already holds a run; whatever the system refuses, such as a full disk.
+    /// [`StoreErrorKind::Exists`] if the directory already contains a run; errors of the system, such as a full disk.
     pub fn create(dir: &Path, begin: &Begin) -> Result<Self, StoreError> {
-        let made = !dir.exists();
+        let created = !dir.exists();
         fs::create_dir_all(dir).map_err(|error| StoreError::new(dir, error))?;
         let path = dir.join(RECORDS_FILE);
         let file = create_new(&path)?;
@@ -38,11 +38,11 @@ impl RunWriter {
         let mut writer = Self { path, reserve, frames, line: Vec::new() };
         let begun = writer.reserve().and_then(|()| writer.append(&RecordRef::Begin(begin)));
         if let Err(error) = begun {
-            // What was begun here is no run; leaving it would refuse the next try.
+            // Remove the incomplete run, since it would make the next attempt fail.
             let _ = fs::remove_file(&writer.reserve);
             let _ = fs::remove_file(&writer.path);
-            if made {
-                // Only when it is empty.
+            if created {
+                // This removes the directory only if it is empty.
                 let _ = fs::remove_dir(dir);
             }
             return Err(error);
@@ -50,19 +50,19 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Calls `give_way` between the steps of appending an interval: serialising, compressing and writing it take a fraction of a
-    /// millisecond each, and a thread that shares the core may need it in between.
+    /// Calls `give_way` between the steps of appending an interval. Serializing, compressing and writing take a fraction of
+    /// a millisecond each, and a thread that shares the core may need it in between.
     #[must_use]
     pub fn giving_way(mut self, give_way: fn()) -> Self {
         self.frames.set_give_way(give_way);
         self
     }
 
-    /// Appends an interval. It is with the system when this returns, though not yet on the disk. After an error the
-    /// records before it are whole, and [`RunWriter::end`] can still be called.
+    /// Appends an interval and hands it to the kernel, without waiting for the disk. After an error the earlier records are
+    /// intact, and [`RunWriter::end`] can still be called.
     ///
     /// # Errors
-    /// [`StoreError::is_full`] when there is no room left.
+    /// [`StoreError::is_full`] if there is no space left.
     pub fn interval(&mut self, interval: &Interval) -> Result<(), StoreError> {
         if !shares(&interval.client).into_iter().all(f64::is_finite) {
             return Err(StoreError::new(&self.path, StoreErrorKind::NotFinite));
@@ -70,12 +70,12 @@ impl RunWriter {
         self.append(&RecordRef::Interval(interval))
     }
 
-    /// Appends the end record, in the reserved room if need be, and waits until all is on the disk.
+    /// Appends the end record, in the reserved space if necessary, and waits until all data is on the disk.
     ///
     /// # Errors
-    /// Whatever the system refuses. What was appended before stays.
+    /// Errors of the system. Earlier records remain.
     pub fn end(mut self, end: &End) -> Result<(), StoreError> {
-        // Nobody else needs the core any more.
+        // No other thread needs the core any more.
         self.frames.set_give_way(|| ());
         let record = RecordRef::End(end);
         let mut written = self.append(&record);
@@ -85,7 +85,7 @@ impl RunWriter {
         }
         written?;
         self.frames.sync().map_err(|error| StoreError::new(&self.path, error))?;
-        // The directory's entry too; file systems that can not do that have nothing to lose.
+        // Sync the directory entry too. Not all file systems support this, so errors are ignored.
         if let Some(dir) = self.path.parent().and_then(|dir| File::open(dir).ok()) {
             let _ = dir.sync_all();
         }
@@ -107,14 +107,14 @@ impl RunWriter {
     fn reserve(&self) -> Result<(), StoreError> {
         let taken = File::create(&self.reserve).and_then(|file| sys::file::preallocate(&file, RESERVE_BYTES));
         match taken {
-            // A file system without the call: the run goes on without a reserve.
+            // The file system does not support preallocation, so the run continues without a reserve.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
             taken => taken.map_err(|error| StoreError::new(&self.reserve, error)),
         }
     }
 }
 
-/// A new file that is only appended to.
+/// Creates a file for appending. Fails if it exists.
 pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {
     OpenOptions::new().append(true).create_new(true).open(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => StoreError::new(path, StoreErrorKind::Exists),
@@ -122,7 +122,7 @@ pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {
     })
 }
 
-/// All shares of a client's load.
+/// Returns all shares of the client's load.
 pub(crate) fn shares(client: &ClientLoad) -> [f64; 11] {
     let ClientLoad {
         busy,
@@ -146,16 +146,16 @@ pub(crate) mod tests {
     use super::*;
     use crate::frames::Medium;
     use crate::record::{EndReason, FORMAT, Host};
-    use crate::saved::SavedRun;
+    use crate::saved_run::SavedRun;
     use measure::Model;
     use measure::{Instant, Stage};
     use std::io::Write;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// A disk with so much room, to which the reserved room is added once the reserve is gone.
+    /// A disk with a limited capacity, which grows by the reserve once that is removed.
     struct SmallDisk {
         file: File,
-        room: usize,
+        capacity: usize,
         reserve: PathBuf,
     }
 
@@ -163,9 +163,9 @@ pub(crate) mod tests {
         fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
             let freed = if self.reserve.exists() { 0 } else { RESERVE_BYTES as usize };
             let used = self.file.metadata()?.len() as usize;
-            match (self.room + freed).saturating_sub(used).min(buf.len()) {
+            match (self.capacity + freed).saturating_sub(used).min(buf.len()) {
                 0 => Err(io::ErrorKind::StorageFull.into()),
-                // Like the kernel: what fits is written, the rest is refused.
+                // Like the kernel, write as much as fits.
                 fits => self.file.write(&buf[..fits]),
             }
         }
@@ -231,15 +231,15 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_full_disk_still_takes_the_end_record() {
+    fn the_end_record_fits_on_a_full_disk() {
         let dir = tempfile::tempdir().unwrap();
         let mut writer = RunWriter::create(dir.path(), &begin()).unwrap();
         let file = OpenOptions::new().append(true).open(dir.path().join(RECORDS_FILE)).unwrap();
-        let room = file.metadata().unwrap().len() as usize + 1000;
-        let disk = SmallDisk { file, room, reserve: dir.path().join(RESERVE_FILE) };
+        let capacity = file.metadata().unwrap().len() as usize + 1000;
+        let disk = SmallDisk { file, capacity, reserve: dir.path().join(RESERVE_FILE) };
         writer.frames = FrameWriter::new(Box::new(disk)).unwrap();
-        // The injected medium starts behind the begin record.
-        writer.frames.set_len(room as u64 - 1000);
+        // The replaced medium starts after the begin record.
+        writer.frames.set_len(capacity as u64 - 1000);
 
         let mut stored = 0;
         let error = loop {
@@ -258,7 +258,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn way_is_given_between_the_steps_of_an_interval_and_not_at_the_end() {
+    fn the_writer_gives_way_between_the_steps_of_an_interval_but_not_at_the_end() {
         static GIVEN: AtomicU32 = AtomicU32::new(0);
         let dir = tempfile::tempdir().unwrap();
         let writer = RunWriter::create(dir.path(), &begin()).unwrap();
@@ -266,13 +266,13 @@ pub(crate) mod tests {
             GIVEN.fetch_add(1, Ordering::Relaxed);
         });
         writer.interval(&second(0)).unwrap();
-        assert_eq!(GIVEN.load(Ordering::Relaxed), 2, "after serialising, and after compressing");
+        assert_eq!(GIVEN.load(Ordering::Relaxed), 2, "after serializing and after compressing");
         writer.end(&end()).unwrap();
         assert_eq!(GIVEN.load(Ordering::Relaxed), 2);
     }
 
     #[test]
-    fn a_share_that_json_can_not_hold_is_refused() {
+    fn a_share_that_json_cannot_express_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let mut writer = RunWriter::create(dir.path(), &begin()).unwrap();
         let mut interval = second(0);
@@ -292,7 +292,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_directory_that_can_not_be_made_is_named() {
+    fn the_error_names_a_directory_that_cannot_be_created() {
         let Err(error) = RunWriter::create(Path::new("/proc/nowhere"), &begin()) else { panic!("made") };
         assert!(error.to_string().starts_with("/proc/nowhere: "), "{error}");
         assert!(!error.is_full());

@@ -1,7 +1,7 @@
-//! The log of a study: which runs belong together, and what they were run for.
+//! The log of a study: its runs, and the cell, target and repeat of each.
 //!
-//! The runs of a study have directories of their own below that of the study. One small file of JSON lines beside them says
-//! what each is; it is appended to when a run has ended, so that a study that was killed goes on where it was.
+//! The runs of a study have their own directories below that of the study. The log is a small file of JSON lines next to
+//! them. A line is appended after each run, so a killed study can be resumed.
 
 use crate::error::{StoreError, StoreErrorKind};
 use measure::result::load_line::{Found, LoadUnit, Outcome};
@@ -16,78 +16,79 @@ use std::path::{Path, PathBuf};
 pub const STUDY_FILE: &str = "study.jsonl";
 /// The version of the format.
 const FORMAT: u32 = 1;
-/// A file is never larger: a line takes some 200 bytes, and the scenario is at most 1 MiB.
+/// Maximum size of the file. A line takes about 200 bytes, and the scenario at most 1 MiB.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// One line.
+/// One line of the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StudyRecord {
-    /// A study of a scenario begins.
+    /// The beginning of a study.
     Scenario {
         /// Version of the format.
         format: u32,
         /// Version of the program.
         version: String,
-        /// The scenario as it stood in its file, without secrets.
+        /// The text of the scenario file, without secrets.
         text: String,
-        /// Variables that were set on the command line, without secrets.
+        /// Variables from the command line, without secrets.
         set: Vec<(String, String)>,
-        /// How many trials are to be run; 0 in older logs, which do not tell.
+        /// Number of planned trials. 0 in older logs, which do not contain it.
         #[serde(default)]
         trials: u64,
     },
-    /// A search for the load line begins.
+    /// The beginning of a search for the load line.
     Line {
         /// Version of the format.
         format: u32,
         /// Version of the program.
         version: String,
-        /// What the line is measured in.
+        /// The unit of the load.
         unit: LoadUnit,
-        /// The width that the bracket may have, as a share of its lower end.
+        /// Width of the bracket at which the search ends, as a share of its lower end.
         precision: f64,
-        /// Steps of levels that make one of the unit; 1 in older logs.
+        /// Number of level steps per unit. 1 in older logs.
         #[serde(default = "one")]
         steps: NonZeroU64,
     },
-    /// A level of a search was run.
+    /// A finished level of a search.
     Level {
-        /// Which, in steps of the unit.
+        /// The level in steps of the unit.
         level: u64,
         /// Name of the run's directory.
         directory: String,
-        /// Its result; `None` in older logs, where the objectives of the run decide.
+        /// The result. `None` in older logs, where the objectives of the run decide.
         #[serde(default)]
         outcome: Option<Outcome>,
-        /// Whether the result is certain at the confidence that was asked for, not by what was measured until its time was over.
+        /// Whether the result is certain at the requested confidence, rather than judged on the data at the end of the
+        /// level's time.
         #[serde(default)]
         certain: bool,
     },
-    /// A trial of a study was run.
+    /// A finished trial of a study.
     Trial {
-        /// What its cell is called.
+        /// Name of the cell.
         cell: String,
-        /// What its target is called.
+        /// Name of the target.
         target: String,
-        /// How often the cell was measured there before: 0 for the first. What is shown counts from 1.
+        /// Number of earlier trials of the cell on this target. Reports count from 1.
         repeat: u32,
         /// Name of the run's directory.
         directory: String,
     },
-    /// The search is over.
+    /// The result of the search.
     Found(Found),
 }
 
 impl StudyRecord {
-    /// The beginning of a study.
+    /// Creates the first record of a study.
     #[must_use]
     pub fn scenario(text: &str, set: &[(String, String)], trials: u64) -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Self::Scenario { format: FORMAT, version, text: text.to_owned(), set: set.to_vec(), trials }
     }
 
-    /// The beginning of a search.
+    /// Creates the first record of a search.
     #[must_use]
     pub fn line(unit: LoadUnit, precision: f64) -> Self {
         let steps = NonZeroU64::new(unit.steps()).unwrap_or(NonZeroU64::MIN);
@@ -99,7 +100,7 @@ fn one() -> NonZeroU64 {
     NonZeroU64::MIN
 }
 
-/// Appends to the log of a study.
+/// The writer of the log.
 #[derive(Debug)]
 pub struct StudyLog {
     path: PathBuf,
@@ -107,10 +108,10 @@ pub struct StudyLog {
 }
 
 impl StudyLog {
-    /// Begins a log in a directory that holds none.
+    /// Creates a log in a directory without one.
     ///
     /// # Errors
-    /// When there is one already, or the system refuses.
+    /// [`StoreErrorKind::Exists`] if there is a log already; errors of the system.
     pub fn create(directory: &Path, begin: &StudyRecord) -> Result<Self, StoreError> {
         fs::create_dir_all(directory).map_err(|error| StoreError::new(directory, error))?;
         let path = directory.join(STUDY_FILE);
@@ -121,10 +122,10 @@ impl StudyLog {
         Ok(log)
     }
 
-    /// Goes on with the log of a directory. A last line that was cut off is cut away.
+    /// Opens the log of a directory to continue it, and removes an incomplete last line.
     ///
     /// # Errors
-    /// When there is none, or the system refuses.
+    /// [`StoreErrorKind::NotARun`] if there is no log; errors of the system.
     pub fn resume(directory: &Path) -> Result<(Self, Vec<StudyRecord>), StoreError> {
         let path = directory.join(STUDY_FILE);
         let (records, whole) = read(&path)?;
@@ -135,20 +136,21 @@ impl StudyLog {
         Ok((log, records))
     }
 
-    /// Holds it for as long as this value lives: two programs would run the same trials.
+    /// Locks the file while this value exists. Otherwise two programs could run the same trials.
     fn lock(&self) -> Result<(), StoreError> {
         self.file.try_lock().map_err(|error| match error {
-            fs::TryLockError::WouldBlock => {
-                StoreError::new(&self.path, io::Error::other("another program is writing it: wait until it has ended"))
-            }
+            fs::TryLockError::WouldBlock => StoreError::new(
+                &self.path,
+                io::Error::other("another program is writing it: wait until that program ends"),
+            ),
             fs::TryLockError::Error(error) => StoreError::new(&self.path, error),
         })
     }
 
-    /// Appends a line; it is on the disk when this returns.
+    /// Appends a line and waits until it is on the disk.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// Errors of the system.
     pub fn append(&mut self, record: &StudyRecord) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(record).map_err(|error| StoreError::new(&self.path, error))?;
         line.push(b'\n');
@@ -157,17 +159,17 @@ impl StudyLog {
     }
 }
 
-/// What the log of a directory says. A trial that had to be run again stands there twice, and is told once.
+/// Reads the log of a directory. Of a repeated trial, returns only the last record.
 ///
 /// # Errors
-/// When there is none, or a line but the last can not be read.
+/// [`StoreErrorKind::NotARun`] if there is no log, [`StoreErrorKind::Json`] for an invalid line, errors of the system.
 pub fn read_study(directory: &Path) -> Result<Vec<StudyRecord>, StoreError> {
     let (mut records, _) = read(&directory.join(STUDY_FILE))?;
-    let mut told = HashSet::new();
+    let mut seen = HashSet::new();
     records.reverse();
     records.retain(|record| match record {
         StudyRecord::Trial { cell, target, repeat, directory } => {
-            told.insert((cell.clone(), target.clone(), *repeat, directory.clone()))
+            seen.insert((cell.clone(), target.clone(), *repeat, directory.clone()))
         }
         _ => true,
     });
@@ -175,7 +177,7 @@ pub fn read_study(directory: &Path) -> Result<Vec<StudyRecord>, StoreError> {
     Ok(records)
 }
 
-/// The records, and how many bytes of the file they take.
+/// Reads the records and returns them with their size in the file.
 fn read(path: &Path) -> Result<(Vec<StudyRecord>, u64), StoreError> {
     let failed = |error: io::Error| StoreError::new(path, error);
     let file = File::open(path).map_err(|error| match error.kind() {
@@ -224,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_is_cut_away_and_the_rest_goes_on() {
+    fn an_incomplete_last_line_is_removed_on_resume() {
         let directory = tempfile::tempdir().unwrap();
         let begin = StudyRecord::scenario("name: t", &[], 2);
         let mut log = StudyLog::create(directory.path(), &begin).unwrap();
@@ -244,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_that_was_run_again_is_told_once() {
+    fn a_repeated_trial_is_returned_once() {
         let directory = tempfile::tempdir().unwrap();
         let begin = StudyRecord::scenario("name: t", &[], 2);
         let mut log = StudyLog::create(directory.path(), &begin).unwrap();
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn other_directories_are_none_of_a_study() {
+    fn directories_without_a_study_are_rejected() {
         let directory = tempfile::tempdir().unwrap();
         assert!(matches!(read_study(directory.path()).unwrap_err().kind, StoreErrorKind::NotARun));
         for text in ["{\"trial\":{\"cell\":\"a\",\"target\":\"b\",\"repeat\":0,\"directory\":\"x\"}}\n", ""] {

@@ -1,4 +1,4 @@
-//! Whatever happens to the bytes of a run, reading gives a prefix of what was written, and never panics.
+//! Reading a truncated or damaged run returns a prefix of what was written and never panics.
 
 use measure::Model;
 use measure::sample::Example;
@@ -85,7 +85,7 @@ fn end() -> End {
     }
 }
 
-/// The bytes of a run with everything in it, and its records as JSON.
+/// Returns the bytes of a run with all kinds of content, and its records as JSON.
 static RUN: LazyLock<(Vec<u8>, Vec<String>)> = LazyLock::new(|| {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = RunWriter::create(dir.path(), &begin()).unwrap();
@@ -113,7 +113,7 @@ fn directory(file: &str, bytes: &[u8]) -> tempfile::TempDir {
 }
 
 #[test]
-fn everything_comes_back() {
+fn a_run_round_trips() {
     let (bytes, records) = &*RUN;
     let dir = directory(RECORDS_FILE, bytes);
     let (found, tail) = read(dir.path()).unwrap();
@@ -145,7 +145,7 @@ fn every_truncation_leaves_a_prefix() {
 }
 
 #[test]
-fn damage_in_the_middle_is_told_with_its_place() {
+fn damage_in_the_middle_is_reported_with_its_position() {
     let (bytes, records) = &*RUN;
     for flip in [0x01, 0x80] {
         let mut damaged = bytes.clone();
@@ -161,7 +161,7 @@ fn damage_in_the_middle_is_told_with_its_place() {
 }
 
 #[test]
-fn other_formats_and_other_files_are_refused() {
+fn other_formats_and_other_files_are_rejected() {
     let pack = |text: &str| zstd::bulk::compress(text.as_bytes(), 1).unwrap();
     for (bytes, is_format) in [
         (pack("{\"begin\":{\"format\":2,\"new\":true}}\n"), true),
@@ -184,7 +184,7 @@ fn records_out_of_place_and_torn_lines_end_the_reading() {
     let (found, tail) = read(directory(RECORDS_FILE, &again).path()).unwrap();
     assert_eq!((&found, tail.damage.map(|damage| damage.kind)), (records, Some(DamageKind::OutOfPlace)));
 
-    // Repacked into one frame by hand, after the text was cut inside its last line.
+    // Repacked by hand into one frame, after truncation of the text inside its last line.
     let text = records.join("\n");
     let repacked = zstd::bulk::compress(&text.as_bytes()[..text.len() - 9], 1).unwrap();
     let (found, tail) = read(directory(RECORDS_FILE, &repacked).path()).unwrap();
@@ -232,7 +232,7 @@ fn log_of(count: u64) -> tempfile::TempDir {
 }
 
 #[test]
-fn the_log_of_operations_comes_back_over_many_frames() {
+fn the_log_of_operations_round_trips_over_many_frames() {
     let dir = log_of(30_000);
     assert!(OpLogWriter::create(dir.path()).is_err(), "never overwritten");
     let mut reader = OpLogReader::open(dir.path()).unwrap();
@@ -245,7 +245,7 @@ fn the_log_of_operations_comes_back_over_many_frames() {
 }
 
 #[test]
-fn a_line_that_is_no_operation_is_refused() {
+fn a_line_that_is_not_an_operation_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = OpLogWriter::create(dir.path()).unwrap();
     let error = writer.append(&[b'x'; 100_000]).unwrap_err();

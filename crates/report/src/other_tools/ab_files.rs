@@ -7,7 +7,7 @@ use crate::export::ExportError;
 use measure::{AttemptClass, Distribution};
 use std::io::{self, Write};
 use store::OpRecord;
-use store::runs::Utc;
+use store::Utc;
 
 /// Writes the file of `ab -e`: for each percentage, the time within which so many requests were served.
 ///

@@ -5,7 +5,7 @@ use crate::number::{bytes, plural};
 use crate::text::page::Page;
 use measure::units::format_span;
 use std::time::Duration;
-use store::runs::Utc;
+use store::Utc;
 use store::{Levels, SavedRun, Tls};
 
 /// Targets that are listed.

@@ -1,4 +1,4 @@
-//! The list of damaged objects of a run: all of them in a file, up to a limit, and the first ones for the end record.
+//! The list of damaged objects of a run: a file with all of them up to a limit, and the first ones for the end record.
 
 use crate::error::StoreError;
 use crate::record::{DAMAGED_FILE, DAMAGED_LISTED_MAX, DAMAGED_SHOWN_MAX, Damaged, DamagedObject};
@@ -8,26 +8,26 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes the list of one run while it goes on.
+/// The writer of the list during a run.
 pub struct DamagedWriter {
     path: PathBuf,
-    /// Made with the first damage.
+    /// Created with the first damaged object.
     file: Option<BufWriter<File>>,
     seen: HashSet<DamagedObject>,
     counts: Damaged,
 }
 
 impl DamagedWriter {
-    /// The list of the run in that directory. There is no file before there is a damage.
+    /// Creates the list of the run in this directory. There is no file until the first damaged object.
     #[must_use]
     pub fn new(dir: &Path) -> Self {
         Self { path: dir.join(DAMAGED_FILE), file: None, seen: HashSet::new(), counts: Damaged::default() }
     }
 
-    /// Adds what an operation found. The same damage is listed once.
+    /// Adds a damaged object that an operation found. The same damage is listed once.
     ///
     /// # Errors
-    /// Whatever the system refuses.
+    /// Errors of the system.
     pub fn add(&mut self, damage: DamagedObject) -> Result<(), StoreError> {
         self.counts.operations += 1;
         if self.seen.contains(&damage) {
@@ -51,16 +51,16 @@ impl DamagedWriter {
         Ok(())
     }
 
-    /// Hands over to the system what was added so far.
+    /// Writes buffered entries to the file.
     ///
     /// # Errors
-    /// Whatever the system refuses.
+    /// Errors of the system.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
         flushed.map_err(|error| StoreError::new(&self.path, error))
     }
 
-    /// What the end record says of it; `None` when nothing was damaged.
+    /// Returns the counts for the end record. `None` if no object was damaged.
     #[must_use]
     pub fn counts(&self) -> Option<Damaged> {
         Some(self.counts.clone()).filter(|counts| counts.operations > 0)

@@ -1,0 +1,209 @@
+//! A saved run, folded into a summary and one short point per interval.
+
+use crate::error::{StoreError, StoreErrorKind};
+use crate::frames::Damage;
+use crate::record::{Begin, End, EndReason, Record};
+use crate::record_reader::{open, read_records};
+use crate::run_writer::RECORDS_FILE;
+use measure::stats::LastEnds;
+use measure::values::sum;
+use measure::{ClientLoad, Distribution, HeatMap, Instant, Interval, Stage, Summary};
+use std::io::Read;
+use std::path::Path;
+
+/// The main numbers of one interval, for time series. The unpacked histograms of an interval take hundreds of kilobytes,
+/// a point takes two hundred bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// The stage of the run.
+    pub stage: Stage,
+    /// The start of the interval.
+    pub start: Instant,
+    /// The end of the interval.
+    pub end: Instant,
+    /// Number of measured operations that succeeded.
+    pub ok: u64,
+    /// Number of measured operations that failed.
+    pub failed: u64,
+    /// Number of failed operations for which a delay of the client may be the cause.
+    pub failed_by_client: u64,
+    /// The longest response time of a failed operation in nanoseconds, 0 without failures.
+    pub failed_max_nanos: u64,
+    /// Number of measured operations that were dropped without being started.
+    pub dropped: u64,
+    /// Number of received body bytes.
+    pub body_bytes: u64,
+    /// Number of sent body bytes.
+    pub sent_body_bytes: u64,
+    /// Median response time of successful operations in nanoseconds.
+    pub response_p50_nanos: Option<u64>,
+    /// p99 response time of successful operations in nanoseconds.
+    pub response_p99_nanos: Option<u64>,
+    /// The times at which the last operations ended.
+    pub last: LastEnds,
+    /// Number of operations in flight at the end of the interval.
+    pub in_flight: u64,
+    /// The load of the client.
+    pub client: ClientLoad,
+}
+
+impl Point {
+    /// Creates the point of an interval, given the response times of its successful operations.
+    fn of(interval: &Interval, response: &Distribution) -> Self {
+        let tally = &interval.stats.measured;
+        let kinds = || interval.stats.kinds.iter().map(|(_, kind)| kind);
+        Self {
+            stage: interval.stage,
+            start: interval.start,
+            end: interval.end,
+            ok: tally.ok,
+            failed: tally.failed,
+            failed_by_client: sum(kinds().map(|kind| kind.affected.failed)),
+            failed_max_nanos: kinds().filter_map(|kind| kind.failed_response.max()).max().unwrap_or(0),
+            dropped: tally.dropped,
+            body_bytes: interval.stats.traffic.body,
+            sent_body_bytes: interval.stats.traffic.sent_body,
+            response_p50_nanos: response.quantile(0.5),
+            response_p99_nanos: response.quantile(0.99),
+            last: interval.stats.last,
+            in_flight: interval.in_flight,
+            client: interval.client,
+        }
+    }
+}
+
+/// A run as far as it was saved. Memory grows by one [`Point`] per interval.
+#[derive(Clone, Debug)]
+pub struct SavedRun {
+    /// The setup of the run.
+    pub begin: Begin,
+    /// The sum of all intervals.
+    pub summary: Summary,
+    /// One point per interval, oldest first.
+    pub points: Vec<Point>,
+    /// Response times of successful operations by the time at which they ended.
+    pub heat: HeatMap,
+    /// The end of the run. `None` while it is in progress and after a crash.
+    pub end: Option<End>,
+    /// Size of an incomplete last frame, which was ignored.
+    pub torn_bytes: u64,
+    /// Damage that stopped the reading and that a crash does not explain.
+    pub damage: Option<Damage>,
+}
+
+impl SavedRun {
+    /// Reads the run in `dir`.
+    ///
+    /// # Errors
+    /// Those of [`for_each_record`].
+    pub fn read(dir: &Path) -> Result<Self, StoreError> {
+        Self::read_with(dir, |_| ())
+    }
+
+    /// Reads the run in `dir` and passes each interval to `look` before folding it, for data that a summary does not keep.
+    ///
+    /// # Errors
+    /// Those of [`for_each_record`].
+    pub fn read_with(dir: &Path, look: impl FnMut(&Interval)) -> Result<Self, StoreError> {
+        let path = dir.join(RECORDS_FILE);
+        let file = open(dir, &path)?;
+        Self::fold(file, look).map_err(|kind| StoreError::new(&path, kind))
+    }
+
+    /// Reads a run from the bytes of its records file.
+    ///
+    /// # Errors
+    /// Those of [`read_records`].
+    pub fn read_from(input: impl Read) -> Result<Self, StoreErrorKind> {
+        Self::fold(input, |_| ())
+    }
+
+    fn fold(input: impl Read, mut look: impl FnMut(&Interval)) -> Result<Self, StoreErrorKind> {
+        let mut run = None;
+        let tail = read_records(input, |record| match (&mut run, record) {
+            (_, Record::Begin(begin)) => run = Some(Self::new(*begin)),
+            (Some(run), Record::Interval(interval)) => {
+                look(&interval);
+                run.add(&interval);
+            }
+            (Some(run), Record::End(end)) => run.ended(Some(*end)),
+            (None, _) => debug_assert!(false, "the first record is the begin record"),
+        })?;
+        let mut run = run.ok_or(StoreErrorKind::NotARun)?;
+        (run.torn_bytes, run.damage) = (tail.torn_bytes, tail.damage);
+        run.finish();
+        Ok(run)
+    }
+
+    /// Creates a run from records.
+    #[must_use]
+    pub fn of<'a>(begin: Begin, intervals: impl IntoIterator<Item = &'a Interval>, end: Option<End>) -> Self {
+        let mut run = Self::new(begin);
+        intervals.into_iter().for_each(|interval| run.add(interval));
+        run.ended(end);
+        run.finish();
+        run
+    }
+
+    fn ended(&mut self, end: Option<End>) {
+        self.summary.probes = end.as_ref().and_then(|end| end.probes);
+        self.end = end;
+    }
+
+    /// Returns the sum of all intervals.
+    #[must_use]
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// Returns whether the records are complete from begin to end: the run completed, or it was interrupted and shut down
+    /// properly.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let in_order = |end: &End| match end.reason {
+            EndReason::Completed
+            | EndReason::Interrupted { .. }
+            | EndReason::Decided { .. }
+            | EndReason::Aborted { .. } => true,
+            // Operations across the edges of the common time were counted at one end only.
+            EndReason::Merged { .. } => false,
+            EndReason::DiskFull | EndReason::Unreachable { .. } | EndReason::Failed { .. } => false,
+        };
+        self.damage.is_none() && self.end.as_ref().is_some_and(in_order)
+    }
+
+    fn new(begin: Begin) -> Self {
+        let summary = Summary { shares_host: begin.loopback, ..Summary::default() };
+        Self { begin, summary, points: Vec::new(), heat: HeatMap::default(), end: None, torn_bytes: 0, damage: None }
+    }
+
+    fn add(&mut self, interval: &Interval) {
+        self.summary.add(&self.begin.model, interval);
+        let response = interval.stats.all_kinds().response;
+        self.heat.add(interval.start, interval.end, &response);
+        self.points.push(Point::of(interval, &response));
+    }
+
+    /// Computes the totals over all kinds of operations, which the summary does not keep up to date.
+    fn finish(&mut self) {
+        self.summary.all = self.summary.stats.all_kinds();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::DamageKind;
+    use crate::record_reader::tests::{frame, second};
+    use crate::run_writer::tests::begin;
+
+    #[test]
+    fn a_share_that_cannot_be_summed_is_damage() {
+        let Record::Interval(mut interval) = second(0) else { unreachable!() };
+        interval.client.busy = 1e300;
+        let file = [frame(&[Record::Begin(Box::new(begin()))]), frame(&[Record::Interval(interval)])].concat();
+        let run = SavedRun::read_from(file.as_slice()).unwrap();
+        assert_eq!(run.damage.map(|damage| damage.kind), Some(DamageKind::Record));
+        assert_eq!(run.points.len(), 0);
+    }
+}
