@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks all dependencies against the RustSec advisory database. For maintainers whose machine can fetch it from
-# GitHub; run it before each release, and once a week. `.ci/run` checks everything else about dependencies.
+# Checks all dependencies against the RustSec advisory database, which it fetches from GitHub. Maintainers run it before
+# each release and once a week. `.ci/run` does all other checks of dependencies.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for manifest in Cargo.toml fuzz/Cargo.toml; do

@@ -1,7 +1,7 @@
-//! A sound run with any of its numbers made absurd: refused, or shown in every form.
+//! A valid run with absurd numbers: the reader rejects it, or all forms of the report show it.
 //!
-//! Each four bytes of input change one number: two choose which, one how, one is the small value. A fuzzer that changed
-//! the bytes of JSON would seldom come further than the parser.
+//! Every four bytes of input change one number: two select it, one selects the kind of change, and one is the small value.
+//! A fuzzer that changes JSON bytes would rarely get past the parser.
 #![no_main]
 
 mod saved;

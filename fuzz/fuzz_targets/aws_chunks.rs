@@ -1,5 +1,5 @@
-//! Any bytes as a body in signed or unsigned chunks, in pieces that the input chooses: no panic, nothing taken that was
-//! not given, never more data than announced, and the same truth as in one piece.
+//! Arbitrary bytes as a body in signed or unsigned chunks, split by the input: the decoder does not panic, consumes only its
+//! input, never returns more data than announced, and gives the same result as for one piece.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -30,7 +30,7 @@ fn decoder(streaming: Streaming, body_bytes: u16) -> ChunkDecoder {
     }
 }
 
-/// The data and whether their end has come.
+/// Returns the data and whether they are complete.
 fn read(mut decoder: ChunkDecoder, input: &[u8], piece_bytes: usize) -> Result<(Vec<u8>, bool), ChunkRefusal> {
     let (announced, mut data) = (decoder.bytes_left(), Vec::new());
     for piece in input.chunks(piece_bytes) {

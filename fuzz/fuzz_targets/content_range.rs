@@ -1,4 +1,4 @@
-//! Any bytes as a `Content-Range`: what is understood is written as something that is understood alike.
+//! Arbitrary bytes as a `Content-Range`: parsed values round-trip.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,10 +1,10 @@
-//! CARs of gateways: no body makes the check panic or hold much, and how it is cut into pieces does not matter.
+//! Arbitrary bytes as a CAR: the check does not panic, uses bounded memory, and does not depend on the split into pieces.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use wire::gateway::{GatewayRequest, Check, Depth};
 
-/// Targets whose roots are in the seeds: a directory, a path below it, a file.
+/// Request targets with roots in the seeds: a directory, a path below it, a file.
 const TARGETS: [&str; 4] = [
     "/ipfs/bafybeiebg3duo6yo32wpuoqlnnr74vexgcscppadpswyt63vkbui7cn6li",
     "/ipfs/bafybeiebg3duo6yo32wpuoqlnnr74vexgcscppadpswyt63vkbui7cn6li/nope",

@@ -1,4 +1,4 @@
-//! Any text as a typed header line: what passes is one line, and a secret is never shown.
+//! Arbitrary text as a header line from the user: accepted headers are one line, and secrets are never shown.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

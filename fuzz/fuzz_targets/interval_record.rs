@@ -1,4 +1,4 @@
-//! Any JSON as the interval of a run: what can be read can be folded, judged and shown in every form.
+//! Arbitrary JSON as the interval of a run: readable intervals can be folded, judged and shown in all forms.
 #![no_main]
 
 mod saved;

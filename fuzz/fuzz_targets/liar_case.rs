@@ -1,4 +1,4 @@
-//! Any text as a case of the liar: read whole or refused with a reason.
+//! Arbitrary text as a case of the liar: it is parsed or rejected with a reason.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

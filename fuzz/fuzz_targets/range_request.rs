@@ -1,4 +1,4 @@
-//! Any bytes as a `Range` header: what is satisfiable lies in the object.
+//! Arbitrary bytes as a `Range` header: satisfiable ranges lie within the object.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

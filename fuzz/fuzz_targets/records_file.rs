@@ -1,4 +1,4 @@
-//! Any bytes as the records of a run: read as far as they are sound and shown, never a panic.
+//! Arbitrary bytes as the records of a run: the valid beginning is read and shown, without a panic.
 #![no_main]
 
 #[allow(dead_code, reason = "each target uses what it needs")]

@@ -1,10 +1,10 @@
-//! Any bytes as a request, whole and in pieces.
+//! Arbitrary bytes as a request, in one piece and in many.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use wire::{Event, Framing, RequestReader};
 
-/// Body bytes and length of a whole, good request.
+/// Returns the body and the length of a complete, valid request.
 fn tell(input: &[u8], piece_size: usize) -> Option<(u64, usize)> {
     let mut reader = RequestReader::new();
     let mut consumed = 0;

@@ -1,5 +1,5 @@
-//! Any bytes as a response, in pieces that the input chooses: no panic, nothing taken that was not given, every byte
-//! counted once, and the same truth as in one piece and as the second time.
+//! Arbitrary bytes as a response, split by the input: the reader does not panic, consumes only its input, counts every byte
+//! once, and gives the same result for one piece and when it reads the response a second time.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

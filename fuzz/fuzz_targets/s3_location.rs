@@ -1,5 +1,4 @@
-//! Any text as a location of S3's or as a checksum: what is shown reads back, and what is sent has nothing but visible
-//! ASCII.
+//! Arbitrary text as an S3 location or a checksum: displayed values parse again, and sent values are visible ASCII.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

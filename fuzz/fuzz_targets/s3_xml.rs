@@ -1,4 +1,4 @@
-//! Any bytes as each message of S3's: no panic, and what is read is written so that it reads back alike.
+//! Arbitrary bytes as each S3 message: no panic, and parsed messages round-trip.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any request before a server that checks signatures: no panic, and nothing is taken that was not signed; and what we
-//! sign of any request is taken.
+//! Arbitrary requests to a server that checks signatures: the verifier does not panic, rejects unsigned requests, and
+//! accepts requests that this program signs.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any text as a distribution of sizes: what is read is written again as the same, and gives sizes within its bounds.
+//! Arbitrary text as a size distribution: parsed distributions round-trip, and their sizes are within the bounds.
 #![no_main]
 
 use content::{Dataset, Description, Names, SIZE_MAX, Seed, Sizes};

@@ -1,4 +1,4 @@
-//! Any text as a size, a rate or a span: what is read is written again as the same value.
+//! Arbitrary text as a size, a rate or a duration: parsed values round-trip.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

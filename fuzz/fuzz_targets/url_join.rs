@@ -1,5 +1,5 @@
-//! Any text as a URL and as a redirect from it: the result can be sent, reads back alike, and keeps credentials only on
-//! their own origin.
+//! Arbitrary text as a URL and as a redirect from it: the result can be sent, round-trips, and keeps credentials only within
+//! their origin.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
