@@ -7,7 +7,7 @@ use crate::control::Control;
 use crate::exchange::counted;
 use crate::plan::{Checks, Plan, RangeChoice, RangeStatus, RequestPlan, Subject};
 use crate::run::{Observer, RunError, run};
-use crate::run_loop::log::OpEntry;
+use crate::run_loop::OpEntry;
 use measure::{AttemptOutcome, Instant, Interval, OpKind};
 use std::num::NonZeroU64;
 use std::sync::Arc;

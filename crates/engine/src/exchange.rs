@@ -3,7 +3,7 @@
 use crate::control::{Control, StopReason};
 use crate::plan::{Answers, BatchSize, Choice, LoadModel, Mix, Pick, Plan, RequestPlan, StopAfter, Subject, Targets};
 use crate::run::{Observer, RunError, run};
-use crate::run_loop::log::OpEntry;
+use crate::run_loop::OpEntry;
 use crate::schedule::Profile;
 use measure::{AttemptOutcome, Cause, Instant, Interval};
 use std::num::NonZeroU64;

@@ -36,5 +36,4 @@ mod watch;
 pub use control::{Control, StopReason};
 pub use plan::Plan;
 pub use run::{Ending, Observer, RunError, give_way, resolve_all, run};
-pub use run_loop::log::OpEntry;
-pub use run_loop::open_uploads::{Left, OpenUpload, OpenUploads};
+pub use run_loop::{HopEntry, Left, OpEntry, OpenUpload, OpenUploads};

@@ -9,8 +9,8 @@ use crate::epoll::EpollNetwork;
 use crate::network::NameError;
 use crate::plan::Plan;
 use crate::resolver::Resolver;
-use crate::run_loop::log::OpEntry;
-use crate::run_loop::open_uploads::Left;
+use crate::run_loop::Left;
+use crate::run_loop::OpEntry;
 use crate::run_loop::{FirstAnswer, RunLoop, Share, budget};
 use crate::watch::HostWatch;
 use measure::interval::Whole;
@@ -319,7 +319,7 @@ pub fn resolve_all(plan: &mut Plan) -> Result<(), (String, NameError)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_loop::open_uploads::OpenUploads;
+    use crate::run_loop::OpenUploads;
 
     struct Nobody;
 

@@ -8,7 +8,7 @@ use crate::plan::{
     Answers, Auth, Choice, Follow, LoadModel, Mix, Opening, Plan, RequestPlan, Shared, StopAfter, Targets,
 };
 use crate::run::{Observer, RunError, run};
-use crate::run_loop::log::OpEntry;
+use crate::run_loop::OpEntry;
 use crate::schedule::{Profile, Spacing};
 use measure::{AttemptClass, AttemptOutcome, Instant, Interval};
 use std::num::NonZeroU64;

@@ -19,55 +19,35 @@
 //! - `batch`: several objects are deleted with one request;
 //! - `checks`, `words`: what an answer amounts to, by its form and by what it says.
 
-mod batch;
-mod carrier;
-mod checks;
+mod attempt;
+mod client_stalls;
 mod connections;
-mod cut;
-mod finish;
-mod frames;
-mod header_watch;
-mod http2_request;
-mod judge;
-mod lengths;
-pub mod log;
-mod op;
-pub mod open_uploads;
-mod pacer;
-mod paths;
-mod reader;
-mod receive;
-mod redirect;
-mod request;
-mod secure;
-mod send;
-mod stall;
-mod start;
-mod steps;
-mod transport;
-mod upload;
-mod words;
+mod http1;
+mod http2;
+mod operation;
+mod pacing;
+mod response;
 
-pub(crate) use checks::EMFILE;
+pub(crate) use attempt::redirect::{beyond_tls, redirected_to};
 pub use connections::connects_to;
-pub use pacer::{Share, WARMUP_NUMBERS, budget};
-pub(crate) use redirect::{beyond_tls, redirected_to};
+pub use operation::leftovers::{Left, OpenUpload, OpenUploads};
+pub use operation::log::{HopEntry, OpEntry};
+pub use pacing::{Share, WARMUP_NUMBERS, budget};
+pub(crate) use response::checks::EMFILE;
 
 use crate::control::{Control, NOTICE, StopReason, TURN_MAX};
 use crate::network::{Network, Ready, ThreadUse, Token, Waited};
 use crate::plan::{Auth, Plan};
 use crate::schedule::Budget;
 use crate::tls::Negotiated;
+use client_stalls::StallWatch;
+use connections::path_samples::PathWatch;
 use connections::{Connections, Openings, OriginState, State};
 use content::Mismatch;
-use lengths::FirstLength;
-use log::OpEntry;
 use measure::{Instant, Interval, Recorder};
-use op::Slot;
-use open_uploads::OpenUploads;
-use pacer::Pacer;
-use paths::PathWatch;
-use stall::StallWatch;
+use operation::op::Slot;
+use pacing::Pacer;
+use response::first_length::FirstLength;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -160,10 +140,10 @@ pub struct RunLoop<'p, N: Network> {
     /// The value of the header that figures are broken down by, in the answer being read.
     group_value: Vec<u8>,
     /// What else the head of the answer being read says.
-    heard: words::Heard,
+    heard: response::header_values::Heard,
     /// What an example of the failure that is about to be recorded shows.
     said: String,
-    seen: words::Seen,
+    seen: response::header_values::Seen,
     software: Option<String>,
     first_answer: Option<FirstAnswer>,
     first_length: FirstLength<'p>,
@@ -243,9 +223,9 @@ impl<'p, N: Network> RunLoop<'p, N> {
             key: String::new(),
             mismatch: None,
             group_value: Vec::new(),
-            heard: words::Heard::new(plan),
+            heard: response::header_values::Heard::new(plan),
             said: String::new(),
-            seen: words::Seen::default(),
+            seen: response::header_values::Seen::default(),
             software: None,
             first_answer: None,
             first_length: FirstLength::new(plan, control),
@@ -277,7 +257,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         loop {
             let step = self.step(net, now, &ready);
             let finished: Vec<Interval> = self.recorder.take_finished().collect();
-            if !finished.is_empty() || self.log.len() >= log::BATCH || step == Step::Done {
+            if !finished.is_empty() || self.log.len() >= operation::log::BATCH || step == Step::Done {
                 let before = net.now();
                 self.settle_handed(before);
                 hand_over(finished, std::mem::take(&mut self.log));

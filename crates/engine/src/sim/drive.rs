@@ -3,7 +3,7 @@
 use super::{SimNetwork, SimServer};
 use crate::control::{Control, StopReason};
 use crate::plan::Plan;
-use crate::run_loop::log::OpEntry;
+use crate::run_loop::OpEntry;
 use crate::run_loop::{RunLoop, Share, budget};
 use measure::{Instant, Interval};
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use super::live::LiveLine;
 use super::{make_load, own_descriptors};
 use crate::say;
 use engine::plan::{LoadModel, Plan, StopAfter};
-use engine::run_loop::log::OpEntry;
+use engine::run_loop::OpEntry;
 use engine::schedule::Profile;
 use engine::{Control, Left, Observer};
 use measure::evidence::{Probe, Probes};

@@ -6,7 +6,7 @@ use super::interrupts::Interrupts;
 use super::live::LiveLine;
 use crate::redact;
 use engine::plan::{Plan, StopAfter, Subject, Targets};
-use engine::run_loop::log::{HopEntry, OpEntry};
+use engine::{HopEntry, OpEntry};
 use engine::{Control, Observer, StopReason};
 use measure::{Instant, Interval};
 use std::borrow::Cow;

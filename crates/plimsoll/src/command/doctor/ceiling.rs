@@ -3,7 +3,7 @@
 use super::Finding;
 use crate::command::{embedded, get};
 use crate::failure::Failure;
-use engine::run_loop::log::OpEntry;
+use engine::run_loop::OpEntry;
 use engine::{Control, Observer};
 use measure::{Instant, Interval, Stage, Summary};
 use server::Faults;

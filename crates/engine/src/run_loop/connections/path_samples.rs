@@ -1,0 +1,68 @@
+//! Asks the kernel about the paths of some connections, once an interval.
+
+use crate::network::{Address, Network};
+use crate::run_loop::RunLoop;
+use crate::run_loop::connections::State;
+use measure::evidence::PathSample;
+
+/// Connections that are asked for at a time: each costs a system call.
+const LOOKS_MAX: usize = 16;
+/// Addresses whose shortest round trip is remembered.
+const ADDRESSES_MAX: usize = 64;
+
+/// The shortest round trip to each address: a connection that is opened while data waits on the way knows no shorter one.
+#[derive(Debug, Default)]
+pub(in crate::run_loop) struct PathWatch {
+    shortest: Vec<(Address, u64)>,
+}
+
+impl PathWatch {
+    /// The sample, compared with the shortest round trip to that address.
+    fn compared(&mut self, address: &Address, sample: PathSample) -> PathSample {
+        let place = self.shortest.iter().position(|(known, _)| known == address);
+        let Some(place) = place else {
+            if self.shortest.len() < ADDRESSES_MAX {
+                self.shortest.push((address.clone(), sample.shortest));
+            }
+            return sample;
+        };
+        let known = &mut self.shortest[place].1;
+        *known = sample.shortest.min(*known);
+        PathSample { shortest: *known, ..sample }
+    }
+}
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Looks at connections of all ages.
+    pub(in crate::run_loop) fn look_at_paths(&mut self, net: &mut N) {
+        let step = self.connections.sockets().div_ceil(LOOKS_MAX).max(1);
+        let opened = self.connections.iter().filter(|(_, connection)| connection.state != State::Opening);
+        let sockets = opened.filter_map(|(_, connection)| Some((&connection.address, connection.transport.socket()?)));
+        let paths = &mut self.recorder.current_mut().evidence.paths;
+        for (address, socket) in sockets.step_by(step) {
+            if let Some(sample) = net.path(socket) {
+                paths.add(&self.path_watch.compared(address, sample));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_round_trip_is_that_of_the_address() {
+        let address = |port: u16| Address::Tcp(([127, 0, 0, 1], port).into());
+        let sample = |shortest| PathSample { round_trip: 900, shortest, ..PathSample::default() };
+        let mut watch = PathWatch::default();
+        assert_eq!(watch.compared(&address(1), sample(100)).shortest, 100);
+        assert_eq!(watch.compared(&address(2), sample(700)).shortest, 700, "another address may be far away");
+        assert_eq!(watch.compared(&address(1), sample(800)).shortest, 100);
+        assert_eq!(watch.compared(&address(1), sample(50)).shortest, 50);
+        for port in 0..1000 {
+            watch.compared(&address(port), sample(1));
+        }
+        assert_eq!(watch.shortest.len(), ADDRESSES_MAX);
+    }
+}
