@@ -4,10 +4,10 @@
 //! it need not look again at what was read; large bodies are dropped inside
 //! the kernel (`MSG_TRUNC`). io_uring was measured and gains nothing for this pattern.
 
+use crate::busy_wait::BusyWait;
 use crate::dating::Dating;
 use crate::network::{Address, Connecting, Network, Ready, Resolution, ThreadUse, Token, Waited};
 use crate::resolver::Resolver;
-use crate::wakefulness::Wakefulness;
 use crate::watch::{RunDelay, cpu_nanos};
 use measure::evidence::PathSample;
 use measure::recorder::Pacing;
@@ -44,7 +44,7 @@ pub struct EpollNetwork {
     local_addresses: Arc<[IpAddr]>,
     next_local: usize,
     resolver: Arc<Resolver>,
-    wakefulness: Wakefulness,
+    busy_wait: BusyWait,
     run_delay: RunDelay,
     dating: Dating,
 }
@@ -79,7 +79,7 @@ impl EpollNetwork {
             local_addresses,
             next_local: 0,
             resolver,
-            wakefulness: Wakefulness::new(pacing == Pacing::Scheduled, clock.now(), &mut run_delay),
+            busy_wait: BusyWait::new(pacing == Pacing::Scheduled, clock.now(), &mut run_delay),
             run_delay,
             dating: Dating::start(&clock),
         })
@@ -88,7 +88,7 @@ impl EpollNetwork {
     /// Waits until something is ready, or until it may be time: who calls looks and waits again. Returns the longest time
     /// for which the thread was awake and did not come to look.
     fn poll(&mut self, before: Instant, until: Instant) -> io::Result<u64> {
-        let awake_from = self.wakefulness.awake_from(before, until, &mut self.run_delay);
+        let awake_from = self.busy_wait.awake_from(before, until, &mut self.run_delay);
         if awake_from.is_none_or(|from| before < from) {
             let timeout = self.timeout(before, awake_from.unwrap_or(until))?;
             return self.poller.wait(&mut self.events, timeout).map(|()| 0);
@@ -100,7 +100,7 @@ impl EpollNetwork {
                 return Ok(kept);
             }
             let looked = self.clock.now();
-            self.wakefulness.spun_nanos += looked.nanos_since(now);
+            self.busy_wait.spun_nanos += looked.nanos_since(now);
             kept = kept.max(looked.nanos_since(now));
             now = looked;
         }
@@ -247,7 +247,7 @@ impl Network for EpollNetwork {
     }
 
     fn thread_use(&mut self) -> ThreadUse {
-        let cpu_nanos = cpu_nanos().saturating_sub(self.wakefulness.spun_nanos);
+        let cpu_nanos = cpu_nanos().saturating_sub(self.busy_wait.spun_nanos);
         ThreadUse { cpu_nanos, delay_nanos: self.run_delay.nanos() }
     }
 }

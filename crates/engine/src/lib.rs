@@ -8,16 +8,17 @@
 //!
 //! The engine prints nothing, reads no flags and holds no body in memory.
 
+mod busy_wait;
 pub mod cgroup;
 pub mod control;
 mod dating;
 pub mod dialect;
-pub mod discover;
 pub mod epoll;
-pub mod exchange;
 pub mod http2;
 pub mod network;
-mod owed;
+pub mod object_sizes;
+pub mod single_requests;
+
 pub mod owners;
 pub mod plan;
 mod proc_file;
@@ -30,7 +31,8 @@ pub mod sessions;
 pub mod sim;
 mod stalls;
 pub mod tls;
-mod wakefulness;
+mod unattributed;
+
 mod watch;
 
 pub use control::{Control, StopReason};

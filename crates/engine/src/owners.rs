@@ -2,14 +2,14 @@
 //!
 //! One server, the entry, is asked for the first byte of each object: it has the object when it answers, and another server
 //! has it when it redirects there. Redirects are not followed, so that no owner is asked to load what nobody reads. This is a
-//! run of the one loop, as [`crate::discover`] is.
+//! run of the one loop, as [`crate::object_sizes`] is.
 
 use crate::control::{Control, StopReason};
-use crate::discover::once_each;
-use crate::plan::{Follow, Plan, RangeChoice, RequestPlan, Subject, Targets, Trap};
+use crate::object_sizes::once_each;
+use crate::plan::{Follow, Plan, RangeChoice, RedirectRule, RequestPlan, Subject, Targets};
 use crate::run::{Observer, RunError, run};
 use crate::run_loop::OpEntry;
-use crate::run_loop::beyond_tls;
+use crate::run_loop::leaves_tls;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Interval, OpKind, Phase};
 use std::num::NonZeroU64;
 use wire::range::ByteRange;
@@ -110,8 +110,8 @@ impl Asking<'_> {
         };
         let asked = asked.ok_or(refused(AttemptClass::Redirect, Cause::BadLocation))?;
         let url = crate::run_loop::redirected_to(&asked, &op.location)?;
-        if beyond_tls(&asked, &url)
-            && !matches!(self.plan.follow, Follow::UpTo(_, traps) if traps.downgrade == Trap::Allowed)
+        if leaves_tls(&asked, &url)
+            && !matches!(self.plan.follow, Follow::UpTo(_, traps) if traps.downgrade == RedirectRule::Allow)
         {
             return Err(refused(AttemptClass::RedirectDenied, Cause::Downgrade));
         }

@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use crate::resolver::Resolver;
 use crate::run_loop::Left;
 use crate::run_loop::OpEntry;
-use crate::run_loop::{FirstAnswer, RunLoop, Share, budget};
+use crate::run_loop::{FirstResponse, RunLoop, Share, budget};
 use crate::watch::HostWatch;
 use measure::interval::Whole;
 use measure::{Clock, Instant, Interval, MonotonicClock};
@@ -54,7 +54,7 @@ pub struct Ending {
     /// When, counted from its start.
     pub at: Instant,
     /// What the first good answer said about the server.
-    pub first_answer: Option<FirstAnswer>,
+    pub first_response: Option<FirstResponse>,
     /// What it leaves at the server.
     pub left: Left,
 }
@@ -83,11 +83,11 @@ enum Why {
 
 enum Parcel {
     Intervals { thread: usize, intervals: Vec<Interval>, ops: Vec<OpEntry> },
-    Done { thread: usize, first_answer: Option<FirstAnswer>, left: Box<Left> },
+    Done { thread: usize, first_response: Option<FirstResponse>, left: Box<Left> },
 }
 
 /// What a thread learned and leaves, and why it ended before its time.
-type Made = (Option<FirstAnswer>, Left, io::Result<()>);
+type Made = (Option<FirstResponse>, Left, io::Result<()>);
 
 /// Carries out a plan.
 ///
@@ -125,10 +125,10 @@ fn carry_out(
             let sender = sender.clone();
             scope.spawn(move || {
                 let mut done =
-                    SayDone { thread: thread as usize, first_answer: None, left: Left::default(), sender: &sender };
+                    SayDone { thread: thread as usize, first_response: None, left: Left::default(), sender: &sender };
                 let mut lost = EndsIfLost(Some((control, clock)));
-                let (first_answer, left, ended) = work(Share { thread, threads }, &sender);
-                (done.first_answer, done.left) = (first_answer, left);
+                let (first_response, left, ended) = work(Share { thread, threads }, &sender);
+                (done.first_response, done.left) = (first_response, left);
                 if ended.is_ok() {
                     lost.0 = None;
                 }
@@ -139,7 +139,7 @@ fn carry_out(
         drop(sender);
         let mut lost = EndsIfLost(Some((control, clock)));
         // Who makes load has a schedule to keep; what is gathered may wait a little, within `PARCELS_MAX`.
-        let (first_answer, left) =
+        let (first_response, left) =
             sys::scheduling::behind_others(|| gatherer.gather(&parcels, clock, control, observer));
         lost.0 = None;
         // All are joined before one of them is reported.
@@ -150,7 +150,7 @@ fn carry_out(
             Err(_) => Some(Why::ThreadLost),
         });
         match failed {
-            None => Ok(Ending { at: clock.now(), first_answer, left }),
+            None => Ok(Ending { at: clock.now(), first_response, left }),
             Some(why) => Err(RunError { why, left, left_is_all }),
         }
     })
@@ -185,21 +185,21 @@ fn make_load(
     let ended = run_loop.drive(&mut net, |intervals, ops| {
         let _ = sender.send(Parcel::Intervals { thread: share.thread as usize, intervals, ops });
     });
-    (run_loop.first_answer().cloned(), run_loop.left(), ended)
+    (run_loop.first_response().cloned(), run_loop.left(), ended)
 }
 
 /// Says that a thread is done however it ends, so that nobody waits for the intervals of one that is lost.
 struct SayDone<'s> {
     thread: usize,
-    first_answer: Option<FirstAnswer>,
+    first_response: Option<FirstResponse>,
     left: Left,
     sender: &'s SyncSender<Parcel>,
 }
 
 impl Drop for SayDone<'_> {
     fn drop(&mut self) {
-        let (first_answer, left) = (self.first_answer.take(), Box::new(std::mem::take(&mut self.left)));
-        let _ = self.sender.send(Parcel::Done { thread: self.thread, first_answer, left });
+        let (first_response, left) = (self.first_response.take(), Box::new(std::mem::take(&mut self.left)));
+        let _ = self.sender.send(Parcel::Done { thread: self.thread, first_response, left });
     }
 }
 
@@ -224,7 +224,7 @@ impl Gatherer {
         clock: &MonotonicClock,
         control: &Control,
         observer: &mut dyn Observer,
-    ) -> (Option<FirstAnswer>, Left) {
+    ) -> (Option<FirstResponse>, Left) {
         let (mut first, mut all) = (None, Left::default());
         loop {
             match parcels.recv_timeout(TURN_MAX) {
@@ -234,10 +234,10 @@ impl Gatherer {
                     }
                     self.queues[thread].extend(intervals);
                 }
-                Ok(Parcel::Done { thread, first_answer, left }) => {
+                Ok(Parcel::Done { thread, first_response, left }) => {
                     self.done[thread] = true;
                     all.merge(*left);
-                    first = first.or(first_answer);
+                    first = first.or(first_response);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {

@@ -1,6 +1,6 @@
 //! Opens sessions before a run: one for all slots, or one for each.
 //!
-//! These are runs of the one loop, as [`crate::discover`] is. Servers limit logins; what a limit refused is asked for again,
+//! These are runs of the one loop, as [`crate::object_sizes`] is. Servers limit logins; what a limit refused is asked for again,
 //! as arrivals at a rate that those limits bear.
 
 use crate::control::{Control, StopReason};

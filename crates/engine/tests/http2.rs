@@ -415,7 +415,7 @@ fn ranges_heads_bodies_and_redirects_work_as_in_http1() {
     let mut ranged = to("/blackhole/1000000");
     let range = NonZeroU64::new(10_000).map(|length| RangeChoice::Random { length });
     ranged.mix = Mix::one(RequestPlan { range, ..RequestPlan::new("GET", OpKind::GetRange) });
-    engine::discover::discover_sizes(&mut ranged, &mut |_, _, _| {}).unwrap();
+    engine::object_sizes::discover_sizes(&mut ranged, &mut |_, _, _| {}).unwrap();
     let mut heads = to("/blackhole/10GiB");
     heads.mix = Mix::one(RequestPlan::new("HEAD", OpKind::Head));
     let hopped = to("/blackhole/100?redirect=/blackhole/30");

@@ -63,7 +63,7 @@ fn a_public_server_does_not_lead_into_private_networks() {
         assert_eq!(summary.stats.connections.opened, 1, "{trap}: nothing was opened there");
 
         let mut allowed = plan();
-        allowed.follow = Follow::UpTo(10, Traps { private: Trap::Allowed, ..Traps::default() });
+        allowed.follow = Follow::UpTo(10, RedirectRules { private: RedirectRule::Allow, ..RedirectRules::default() });
         assert_eq!(redirected(allowed, PUBLIC, trap).0.stats.measured.ok, 2, "{trap}");
     }
 }

@@ -55,7 +55,7 @@ fn random_ranges_lie_in_the_object_and_are_verified_by_their_head() {
     plan.mix.requests_mut()[0].kind = measure::OpKind::GetRange;
     plan.mix.requests_mut()[0].range = NonZeroU64::new(10_000).map(|length| RangeChoice::Random { length });
     plan.log_ops = true;
-    engine::discover::discover_sizes(&mut plan, &mut |_, _, _| {}).unwrap();
+    engine::object_sizes::discover_sizes(&mut plan, &mut |_, _, _| {}).unwrap();
     assert_eq!(plan.targets.items()[0].size, Some(1_000_000));
     let kept = run(&plan);
     let summary = summary(&plan, &kept.intervals);

@@ -88,12 +88,12 @@ impl fmt::Debug for Opening {
 }
 
 impl Sessions {
-    /// The lines for the slots of one of several threads, with their ends: slot n takes the n-th, from the beginning again
-    /// after the last.
-    pub(crate) fn lines_of(&self, thread: u32, threads: u32) -> Box<[Box<[u8]>]> {
+    /// Returns the header lines for the slots of one of several threads: slot n uses the n-th, from the first again after the
+    /// last.
+    pub(crate) fn lines_of(&self, thread: u32, threads: u32) -> impl Iterator<Item = &str> {
         let own = self.lines.iter().skip(thread as usize).step_by(threads.max(1) as usize);
-        let lines: Vec<&Box<str>> = if own.len() > 0 { own.collect() } else { self.lines.iter().collect() };
-        lines.into_iter().map(|line| format!("{line}\r\n").into_bytes().into_boxed_slice()).collect()
+        let all = self.lines.iter().take(if own.len() > 0 { 0 } else { self.lines.len() });
+        own.chain(all).map(AsRef::as_ref)
     }
 }
 

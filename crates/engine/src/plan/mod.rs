@@ -138,34 +138,34 @@ pub enum Follow {
     /// A 3xx is a failure.
     Never,
     /// Up to so many hops for an operation, past the traps that are allowed.
-    UpTo(u8, Traps),
+    UpTo(u8, RedirectRules),
 }
 
 impl Follow {
     /// Up to so many hops, and into no trap.
     #[must_use]
     pub fn up_to(hops: u8) -> Self {
-        Self::UpTo(hops, Traps::default())
+        Self::UpTo(hops, RedirectRules::default())
     }
 }
 
 /// Redirects by which a server leads a client to where it would not go by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traps {
+pub struct RedirectRules {
     /// From https to http: what was encrypted no longer is.
-    pub downgrade: Trap,
+    pub downgrade: RedirectRule,
     /// From a public address to one that is not: the client is made to reach into its own network.
-    pub private: Trap,
+    pub private: RedirectRule,
 }
 
 /// What is done about a trap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Trap {
+pub enum RedirectRule {
     /// The redirect is not followed: `redirect_denied`.
     #[default]
-    Refused,
+    Deny,
     /// The user has said that it may be followed.
-    Allowed,
+    Allow,
 }
 
 /// A run.

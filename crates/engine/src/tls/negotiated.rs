@@ -28,7 +28,7 @@ pub struct Negotiated {
 
 impl Negotiated {
     pub(crate) fn of(session: &Session, server_name: &str) -> Self {
-        let agreed = session.agreed();
+        let agreed = session.connection();
         let version = match agreed.protocol_version() {
             Some(ProtocolVersion::TLSv1_2) => "TLSv1.2",
             Some(ProtocolVersion::TLSv1_3) => "TLSv1.3",

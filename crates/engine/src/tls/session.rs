@@ -4,7 +4,7 @@
 //! [`Session::feed`] hands over everything it can decrypt before it returns, so nothing waits here unseen: when the
 //! socket is drained, so is the session.
 
-use crate::owed::Owed;
+use crate::unattributed::Unattributed;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Error, HandshakeKind};
 use std::io::{self, BufRead, Write};
@@ -30,7 +30,7 @@ pub(crate) struct Wire {
 pub(crate) struct Session {
     tls: ClientConnection,
     /// Bytes received that are not counted yet: they may belong to content that is not decrypted.
-    owed: Owed,
+    unattributed: Unattributed,
     /// What the server's first bytes were.
     begin: [u8; BEGIN_BYTES],
     begun: usize,
@@ -53,11 +53,17 @@ impl<F: FnMut(&[u8]) -> io::Result<usize>> Write for Put<F> {
 impl Session {
     pub(crate) fn new(config: Arc<ClientConfig>, name: ServerName<'static>) -> Result<Self, Error> {
         let tls = ClientConnection::new(config, name)?;
-        Ok(Self { tls, owed: Owed::new(RECORD_BYTES_MAX), begin: [0; BEGIN_BYTES], begun: 0, peer_closed: false })
+        Ok(Self {
+            tls,
+            unattributed: Unattributed::new(RECORD_BYTES_MAX),
+            begin: [0; BEGIN_BYTES],
+            begun: 0,
+            peer_closed: false,
+        })
     }
 
     /// The connection as rustls knows it, to ask what was agreed on.
-    pub(crate) fn agreed(&self) -> &ClientConnection {
+    pub(crate) fn connection(&self) -> &ClientConnection {
         &self.tls
     }
 
@@ -79,23 +85,23 @@ impl Session {
     /// Notes that so many bytes came.
     #[inline]
     pub(crate) fn received(&mut self, bytes: usize) {
-        self.owed.add(bytes as u64);
+        self.unattributed.add(bytes as u64);
     }
 
     /// Of the bytes received, those that can be counted now that `body` bytes of content are known.
     #[inline]
-    pub(crate) fn settle(&mut self, body: usize) -> usize {
-        self.owed.settle(body as u64) as usize
+    pub(crate) fn attribute(&mut self, body: usize) -> usize {
+        self.unattributed.attribute(body as u64) as usize
     }
 
     /// All bytes that were kept back: the attempt that they belong to has ended.
     #[inline]
-    pub(crate) fn settle_all(&mut self) -> u64 {
-        self.owed.settle_all()
+    pub(crate) fn take_unattributed(&mut self) -> u64 {
+        self.unattributed.take_all()
     }
 
     /// Goes on with the handshake. Answers how many bytes of the input belong to it when it is complete.
-    pub(crate) fn shake(&mut self, input: &[u8]) -> Result<Option<usize>, Error> {
+    pub(crate) fn handshake(&mut self, input: &[u8]) -> Result<Option<usize>, Error> {
         let more = (BEGIN_BYTES - self.begun).min(input.len());
         self.begin[self.begun..self.begun + more].copy_from_slice(&input[..more]);
         self.begun += more;
@@ -182,7 +188,7 @@ impl Session {
     }
 
     /// Says that nothing more will be sent, when a handshake has come so far.
-    pub(crate) fn say_goodbye(&mut self) {
+    pub(crate) fn close(&mut self) {
         if !self.tls.is_handshaking() {
             self.tls.send_close_notify();
         }

@@ -358,7 +358,7 @@ fn redirects_do_not_lead_out_of_tls_unless_that_is_allowed() {
     assert_eq!(detail, format!("to http://{HOST}:{}", plain.address.port()));
     assert_eq!((summary.stats.measured.attempts, plain.seen.connections.load(Ordering::Relaxed)), (1, 0));
     assert_eq!(summary.stats.measured.body_bytes, 5, "its body is counted");
-    plan.follow = Follow::UpTo(10, Traps { downgrade: Trap::Allowed, ..Traps::default() });
+    plan.follow = Follow::UpTo(10, RedirectRules { downgrade: RedirectRule::Allow, ..RedirectRules::default() });
     let (end, detail, summary) = end_of(&plan);
     assert_eq!((end.0, summary.stats.measured.hops), (AttemptClass::Ok, 1), "{detail}");
 }
@@ -369,7 +369,7 @@ fn what_was_agreed_on_is_known() {
     let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), 100));
     let plan = plan_for(&endpoint, "https", &trusting(&authority));
     let control = engine::Control::new(None);
-    let first = engine::run(&plan, &control, &mut Keep::default()).unwrap().first_answer.unwrap();
+    let first = engine::run(&plan, &control, &mut Keep::default()).unwrap().first_response.unwrap();
     let agreed = first.tls.unwrap();
     assert_eq!((agreed.version.as_str(), agreed.protocol.as_deref()), ("TLSv1.3", Some("http/1.1")));
     assert!(agreed.cipher.starts_with("TLS13_"), "{}", agreed.cipher);

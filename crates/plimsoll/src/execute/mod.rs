@@ -174,8 +174,8 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun,
     let mut recording = Recording::new(plan, output, directory, (writer, log), live);
     let begun = std::time::Instant::now();
     let ran = make_load(plan, &control, &mut recording);
-    let (at, first_answer, mut left, failed) = match ran {
-        Ok(ending) => (ending.at, ending.first_answer, ending.left, None),
+    let (at, first_response, mut left, failed) = match ran {
+        Ok(ending) => (ending.at, ending.first_response, ending.left, None),
         // What was measured until then is closed all the same.
         Err(mut error) => (Instant::ZERO + begun.elapsed(), None, std::mem::take(&mut error.left), Some(error)),
     };
@@ -189,7 +189,7 @@ fn run_once(plan: &Plan, output: &Output, directory: &Path) -> Result<(SavedRun,
     let end = End {
         reason,
         at,
-        server: first_answer.map(|first| Server {
+        server: first_response.map(|first| Server {
             http_version: first.version_text().to_owned(),
             software: first.software,
             address: first.address,

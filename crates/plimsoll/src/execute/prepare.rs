@@ -49,7 +49,7 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
     if has_random_ranges(plan) && plan.targets.items().iter().any(|item| item.size.is_none()) {
         let total = plan.targets.items().len() as u64;
         let describe = |seen, _| format!("asking for object sizes: {seen} of {total}");
-        watched(describe, |tick| engine::discover::discover_sizes(plan, tick))
+        watched(describe, |tick| engine::object_sizes::discover_sizes(plan, tick))
             .map_err(|error| failed(format!("{error}; --object-size SIZE tells it")))?;
     }
     empty_ranges(plan)

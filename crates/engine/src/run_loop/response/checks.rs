@@ -1,34 +1,31 @@
-//! What an answer amounts to: pure functions from what was asked and what came to an outcome.
+//! Checks of status, range, header fields and size: pure functions from the request and the response to an outcome.
 
-use crate::http2::Failure;
 use crate::plan::{Checks, Follow, RangeStatus};
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
-use wire::gateway::Fault;
-use wire::message::Truncated;
 use wire::range::ByteRange;
-use wire::response::{Head, Malformed, RangeField};
+use wire::response::{Head, RangeField};
 
-/// What was asked, as far as the answer is judged by it.
+/// The request, as far as its response is judged by it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::run_loop) struct Asked {
+pub(in crate::run_loop) struct Expected {
     pub range: Option<ByteRange>,
     pub follow: Follow,
-    /// Size of the whole object, when known and the whole object was asked for.
+    /// Size of the object, when it is known and the whole object was requested.
     pub size: Option<u64>,
-    /// One bit for each header field that had to be there and was.
+    /// One bit for each required header field that the response has.
     pub headers_matched: u128,
 }
 
-/// What to do once the head is known.
+/// How an attempt proceeds once the head of its response is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::run_loop) enum AtHead {
-    /// Read the body; good unless something is wrong with it.
+pub(in crate::run_loop) enum AfterHead {
+    /// Reads the body; the attempt succeeds unless something is wrong with it.
     Read,
-    /// Read the body, since the connection stays useful; the outcome is known already.
-    Doomed(AttemptOutcome),
-    /// Do not read the body: close the connection.
-    Cut(AttemptOutcome),
-    /// Read the body, then follow the redirect.
+    /// Reads the body so that the connection can be kept, then fails with this outcome.
+    ReadAndFail(AttemptOutcome),
+    /// Closes the connection without reading the body.
+    Close(AttemptOutcome),
+    /// Reads the body, then follows the redirect.
     Redirect,
 }
 
@@ -37,56 +34,56 @@ fn failed(class: AttemptClass, cause: Cause, phase: Phase) -> AttemptOutcome {
 }
 
 /// Judges a final head.
-pub(in crate::run_loop) fn at_head(head: &Head, asked: &Asked, checks: &Checks) -> AtHead {
-    use AtHead::{Cut, Doomed, Read, Redirect};
+pub(in crate::run_loop) fn judge_head(head: &Head, expected: &Expected, checks: &Checks) -> AfterHead {
+    use AfterHead::{Close, Read, ReadAndFail, Redirect};
     let status = head.status;
     if matches!(status, 301 | 302 | 303 | 307 | 308) && !checks.statuses.contains(&status) {
-        if matches!(asked.follow, Follow::UpTo(..)) {
+        if matches!(expected.follow, Follow::UpTo(..)) {
             return Redirect;
         }
-        return Doomed(failed(AttemptClass::Http3xx, Cause::NotFollowed, Phase::Head));
+        return ReadAndFail(failed(AttemptClass::Http3xx, Cause::NotFollowed, Phase::Head));
     }
     let range = |cause| failed(AttemptClass::Range, cause, Phase::Head);
-    match (status, asked.range) {
+    match (status, expected.range) {
         (200, Some(wanted)) if holds_range(head, wanted) => match checks.ranges {
-            RangeStatus::Only206 => return Doomed(range(Cause::RangeBy200)),
+            RangeStatus::Only206 => return ReadAndFail(range(Cause::RangeBy200)),
             RangeStatus::Also200 => {}
         },
-        (200, Some(_)) => return Cut(range(Cause::RangeIgnored)),
-        (206, None) => return Doomed(range(Cause::UnaskedPartial)),
-        (206, Some(_)) if head.content_type_multipart_byteranges => return Doomed(range(Cause::MultipartRange)),
+        (200, Some(_)) => return Close(range(Cause::RangeIgnored)),
+        (206, None) => return ReadAndFail(range(Cause::UnaskedPartial)),
+        (206, Some(_)) if head.content_type_multipart_byteranges => return ReadAndFail(range(Cause::MultipartRange)),
         (206, Some(wanted)) => match &head.content_range {
             RangeField::Valid(found) if found.range == Some(expected_range(wanted, head)) => {}
-            RangeField::Valid(_) => return Doomed(range(Cause::WrongContentRange)),
-            RangeField::Absent | RangeField::Invalid => return Doomed(range(Cause::NoContentRange)),
+            RangeField::Valid(_) => return ReadAndFail(range(Cause::WrongContentRange)),
+            RangeField::Absent | RangeField::Invalid => return ReadAndFail(range(Cause::NoContentRange)),
         },
         (416, Some(wanted)) if !checks.statuses.contains(&416) => {
             let beyond = object_size(head).is_some_and(|size| wanted.within(size).is_none());
-            return Doomed(range(if beyond { Cause::RangeBeyondEnd } else { Cause::RangeRefused }));
+            return ReadAndFail(range(if beyond { Cause::RangeBeyondEnd } else { Cause::RangeRefused }));
         }
         _ => {}
     }
     let good =
         if checks.statuses.is_empty() { (200..300).contains(&status) } else { checks.statuses.contains(&status) };
     if !good {
-        let by_status = |class| Doomed(failed(class, Cause::Status, Phase::Head));
+        let by_status = |class| ReadAndFail(failed(class, Cause::Status, Phase::Head));
         return match status {
             429 | 503 => by_status(AttemptClass::Throttled),
             401 | 407 => by_status(AttemptClass::Auth),
-            304 => Doomed(failed(AttemptClass::Http3xx, Cause::NotModified, Phase::Head)),
+            304 => ReadAndFail(failed(AttemptClass::Http3xx, Cause::NotModified, Phase::Head)),
             300..400 => by_status(AttemptClass::Http3xx),
             400..500 => by_status(AttemptClass::Http4xx),
             500..600 => by_status(AttemptClass::Http5xx),
-            _ => Doomed(failed(AttemptClass::Unexpected, Cause::StatusDiffers, Phase::Head)),
+            _ => ReadAndFail(failed(AttemptClass::Unexpected, Cause::StatusDiffers, Phase::Head)),
         };
     }
-    if (asked.headers_matched.count_ones() as usize) < checks.fields() {
-        return Doomed(failed(AttemptClass::Unexpected, Cause::HeaderDiffers, Phase::Head));
+    if (expected.headers_matched.count_ones() as usize) < checks.fields() {
+        return ReadAndFail(failed(AttemptClass::Unexpected, Cause::HeaderDiffers, Phase::Head));
     }
     Read
 }
 
-/// Whether a response has the `Content-Range` that was asked for and, as far as it declares a length, the range's bytes alone.
+/// Returns whether a response has the requested `Content-Range` and, if it declares a length, only the bytes of the range.
 fn holds_range(head: &Head, wanted: ByteRange) -> bool {
     let expected = expected_range(wanted, head);
     let has_its_length = head.declared_length.is_none_or(|length| length == expected.len());
@@ -94,7 +91,7 @@ fn holds_range(head: &Head, wanted: ByteRange) -> bool {
     has_its_length && has_its_place
 }
 
-/// Size of the whole object, as a `Content-Range` tells it.
+/// Returns the size of the whole object in `Content-Range`.
 fn object_size(head: &Head) -> Option<u64> {
     match head.content_range {
         RangeField::Valid(found) => found.complete,
@@ -102,126 +99,86 @@ fn object_size(head: &Head) -> Option<u64> {
     }
 }
 
-/// What a server owes who asked for `wanted`: a range that reaches beyond the object ends with it (RFC 9110 §14.1.2).
+/// Returns the range that a server has to send for `wanted`: one that reaches beyond the object ends with it (RFC 9110
+/// §14.1.2).
 pub(in crate::run_loop) fn expected_range(wanted: ByteRange, head: &Head) -> ByteRange {
     object_size(head).and_then(|size| wanted.within(size)).unwrap_or(wanted)
 }
 
-/// The size that a body must not exceed: what is beyond is not read.
-pub(in crate::run_loop) fn size_cap(asked: &Asked, checks: &Checks) -> Option<u64> {
-    asked.range.map(ByteRange::len).or(checks.size).or(asked.size)
+/// Returns the size that a body must not exceed: what is beyond is not read.
+pub(in crate::run_loop) fn size_max(expected: &Expected, checks: &Checks) -> Option<u64> {
+    expected.range.map(ByteRange::len).or(checks.size).or(expected.size)
 }
 
-/// Judges a complete answer whose head was good.
-pub(in crate::run_loop) fn at_end(asked: &Asked, checks: &Checks, body_bytes: u64, has_body: bool) -> AttemptOutcome {
-    if let Some(range) = asked.range.filter(|_| has_body)
+/// Judges a complete response whose head was good.
+pub(in crate::run_loop) fn judge_size(
+    expected: &Expected,
+    checks: &Checks,
+    body_bytes: u64,
+    has_body: bool,
+) -> AttemptOutcome {
+    if let Some(range) = expected.range.filter(|_| has_body)
         && body_bytes != range.len()
     {
         return failed(AttemptClass::Range, Cause::WrongRangeLength, Phase::Body);
     }
-    let expected = if asked.range.is_none() { checks.size.or(asked.size) } else { checks.size };
-    if let Some(expected) = expected.filter(|_| has_body)
-        && body_bytes != expected
+    let size = if expected.range.is_none() { checks.size.or(expected.size) } else { checks.size };
+    if let Some(size) = size.filter(|_| has_body)
+        && body_bytes != size
     {
         return failed(AttemptClass::Integrity, Cause::SizeDiffers, Phase::Body);
     }
     AttemptOutcome::OK
 }
 
-/// The outcome of an answer that can not be read any further; `tls` says that its bytes are those of TLS.
-pub(in crate::run_loop) fn of_malformed(error: Malformed, phase: Phase, tls: bool) -> AttemptOutcome {
-    let cause = match error {
-        Malformed::NotHttp if tls => Cause::TlsAnswer,
-        Malformed::HeadTooLarge | Malformed::TooManyHeaders => Cause::HeadTooLarge,
-        Malformed::BadHead => Cause::BadHead,
-        Malformed::NotHttp => Cause::NotHttp,
-        Malformed::BadStatus => Cause::BadStatus,
-        Malformed::BadContentLength => Cause::BadContentLength,
-        Malformed::TransferEncodingInHttp10 | Malformed::UnknownTransferEncoding => Cause::BadTransferEncoding,
-        Malformed::TooManyInterim => Cause::TooManyInterim,
-        Malformed::UnexpectedSwitch => Cause::UnexpectedSwitch,
-        Malformed::BadChunk => Cause::BadChunk,
-        Malformed::ChunkExtensionsTooLarge => Cause::ChunkExtensionsTooLarge,
-        Malformed::TrailersTooLarge => Cause::TrailersTooLarge,
-    };
-    failed(AttemptClass::Protocol, cause, phase)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Follow;
+    use wire::message::Version;
+    use wire::response::RequestKind;
 
-/// The outcome of a body that is not what was asked of a gateway.
-pub(in crate::run_loop) fn of_gateway(fault: &Fault) -> AttemptOutcome {
-    use AttemptClass::{Incomplete, Integrity, Unexpected};
-    let (class, cause) = match fault {
-        Fault::NotCar(_) => (Integrity, Cause::NotACar),
-        Fault::OtherRoot { .. } => (Integrity, Cause::OtherRoot),
-        Fault::BadFraming { .. } | Fault::BadNode(_) => (Integrity, Cause::BadCar),
-        Fault::CutShort { .. } => (Incomplete, Cause::CarCutShort),
-        Fault::RootMissing => (Integrity, Cause::RootMissing),
-        Fault::BlockMissing { .. } => (Integrity, Cause::BlockMissing),
-        Fault::PathMissing(_) => (Integrity, Cause::PathMissing),
-        Fault::BlockDiffers(_) => (Integrity, Cause::BlockDiffers),
-        Fault::Unrelated { .. } => (Integrity, Cause::UnrelatedBlock),
-        // Nothing is known to be wrong, but a success would claim a check that did not happen.
-        Fault::Unsupported { .. } => (Unexpected, Cause::Unverifiable),
-    };
-    failed(class, cause, Phase::Body)
-}
+    fn judged(status: u16, fields: &[(&str, &str)], range: Option<ByteRange>) -> AfterHead {
+        let fields = fields.iter().map(|(name, value)| (*name, value.as_bytes()));
+        let head = Head::of_fields(Version::Http11, status, RequestKind::Other, fields, &mut |_, _| {}).unwrap();
+        let expected = Expected { range, follow: Follow::Never, size: None, headers_matched: 0 };
+        judge_head(&head, &expected, &Checks::default())
+    }
 
-/// The outcome of an answer that the server cut short by closing.
-pub(in crate::run_loop) fn of_truncated(error: Truncated) -> AttemptOutcome {
-    match error {
-        Truncated::BeforeHead => failed(AttemptClass::ClosedEarly, Cause::ClosedBeforeHead, Phase::Head),
-        Truncated::InHead => failed(AttemptClass::Incomplete, Cause::HeadCutShort, Phase::Head),
-        Truncated::InBody => failed(AttemptClass::Incomplete, Cause::BodyCutShort, Phase::Body),
-        Truncated::InChunks => failed(AttemptClass::Incomplete, Cause::ChunksCutShort, Phase::Body),
+    fn cause(after: AfterHead) -> Cause {
+        match after {
+            AfterHead::Read | AfterHead::Redirect => Cause::None,
+            AfterHead::ReadAndFail(outcome) | AfterHead::Close(outcome) => outcome.cause,
+        }
+    }
+
+    #[test]
+    fn a_206_must_have_the_requested_range() {
+        let range = ByteRange::of_length(10, 5);
+        let found = |value: &'static str| [("content-range", value)];
+        assert_eq!(judged(206, &found("bytes 10-14/100"), range), AfterHead::Read);
+        assert_eq!(judged(206, &found("bytes 10-12/13"), range), AfterHead::Read, "the object ends before the range");
+        assert_eq!(cause(judged(206, &found("bytes 11-15/100"), range)), Cause::WrongContentRange);
+        assert_eq!(cause(judged(206, &found("bytes a"), range)), Cause::NoContentRange);
+        assert_eq!(cause(judged(206, &[], range)), Cause::NoContentRange);
+        assert_eq!(cause(judged(206, &found("bytes 10-14/100"), None)), Cause::UnaskedPartial);
+        let parts = [("content-type", "multipart/byteranges; boundary=x")];
+        assert_eq!(cause(judged(206, &parts, range)), Cause::MultipartRange);
+        assert!(matches!(judged(200, &[], range), AfterHead::Close(_)), "the whole object is not read");
+        assert_eq!(cause(judged(416, &found("bytes */5"), range)), Cause::RangeBeyondEnd);
+        assert_eq!(cause(judged(416, &found("bytes */50"), range)), Cause::RangeRefused);
+    }
+
+    #[test]
+    fn statuses_have_classes() {
+        let class = |status| match judged(status, &[], None) {
+            AfterHead::ReadAndFail(outcome) => Some(outcome.class),
+            _ => None,
+        };
+        assert_eq!([200, 204].map(class), [None; 2]);
+        assert_eq!([429, 503].map(class), [Some(AttemptClass::Throttled); 2]);
+        assert_eq!([401, 407].map(class), [Some(AttemptClass::Auth); 2]);
+        assert_eq!([302, 304].map(class), [Some(AttemptClass::Http3xx); 2]);
+        assert_eq!([404, 500].map(class), [Some(AttemptClass::Http4xx), Some(AttemptClass::Http5xx)]);
     }
 }
-
-/// The outcome of a stream that did not end well; `begins` tests the first bytes that came on its connection.
-pub(in crate::run_loop) fn of_stream(
-    failure: Failure,
-    phase: Phase,
-    begins: impl Fn(fn(&[u8]) -> bool) -> bool,
-) -> AttemptOutcome {
-    let (class, cause) = match failure {
-        Failure::Refused => (AttemptClass::Reset, Cause::StreamRefused),
-        Failure::AboveGoaway => (AttemptClass::Reset, Cause::AboveGoaway),
-        Failure::Reset(_) => (AttemptClass::Reset, Cause::StreamReset),
-        Failure::GoneAway(_) => (AttemptClass::Reset, Cause::GoneAway),
-        Failure::Closed => (AttemptClass::ClosedEarly, Cause::ClosedBeforeHead),
-        Failure::BadStream(_) => (AttemptClass::Protocol, Cause::BadStream),
-        Failure::BadConnection(_) if begins(|bytes| bytes.starts_with(b"HTTP/")) => {
-            (AttemptClass::Protocol, Cause::NotHttp2)
-        }
-        Failure::BadConnection(_) if begins(crate::tls::outcome::is_tls) => (AttemptClass::Protocol, Cause::TlsAnswer),
-        Failure::BadConnection(_) => (AttemptClass::Protocol, Cause::BadHttp2),
-        Failure::TooManyInterim => (AttemptClass::Protocol, Cause::TooManyInterim),
-        Failure::Defect => (AttemptClass::Internal, Cause::Defect),
-    };
-    failed(class, cause, phase)
-}
-
-/// The outcome of a connection that could not be opened.
-pub(in crate::run_loop) fn of_connect_error(error: &std::io::Error) -> AttemptOutcome {
-    use std::io::ErrorKind;
-    let (class, cause) = match error.kind() {
-        ErrorKind::ConnectionRefused => (AttemptClass::ConnectRefused, Cause::Refused),
-        // A unix socket that nobody listens on is not there.
-        ErrorKind::NotFound => (AttemptClass::ConnectRefused, Cause::Refused),
-        ErrorKind::TimedOut => (AttemptClass::ConnectTimeout, Cause::ConnectTimedOut),
-        ErrorKind::AddrNotAvailable | ErrorKind::AddrInUse => (AttemptClass::ClientResource, Cause::OutOfPorts),
-        ErrorKind::OutOfMemory => (AttemptClass::ClientResource, Cause::OutOfMemory),
-        ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable => (AttemptClass::ConnectOther, Cause::Unreachable),
-        _ => match error.raw_os_error() {
-            Some(EMFILE | ENFILE) => (AttemptClass::ClientResource, Cause::OutOfDescriptors),
-            Some(ENOBUFS | ENOMEM) => (AttemptClass::ClientResource, Cause::OutOfMemory),
-            _ => (AttemptClass::ConnectOther, Cause::ConnectFailed),
-        },
-    };
-    failed(class, cause, Phase::Connect)
-}
-
-// Linux numbers of errors that `ErrorKind` has no name for.
-const ENOMEM: i32 = 12;
-const ENFILE: i32 = 23;
-pub(crate) const EMFILE: i32 = 24;
-const ENOBUFS: i32 = 105;

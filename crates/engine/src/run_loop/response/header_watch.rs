@@ -1,63 +1,64 @@
-//! Of all that a head says, what a run asks about.
+//! The header fields of a response that a run asks about.
 
+use super::header_values::HeaderValues;
 use crate::plan::{Checks, EXPECTED_HEADERS_MAX, Plan, Subject};
-use crate::run_loop::response::header_values::Heard;
 
 /// Bytes of a `Server` header that are kept.
 const SOFTWARE_BYTES_MAX: usize = 256;
 
-/// A tag of an object is never longer; others are taken for none.
+/// The longest ETag that is kept. Longer ones are ignored.
 const ETAG_BYTES_MAX: usize = 1024;
 
 /// The bit for an object's name.
 const NAME_BIT: u128 = 1 << (u128::BITS - 1);
 const _: () = assert!(EXPECTED_HEADERS_MAX < u128::BITS as usize, "each field has a bit, and the name has one");
 
-/// Looks for the few header fields that something depends on.
+/// Notes the few header fields that matter.
 pub(in crate::run_loop) struct HeaderWatch<'a> {
     group_by: Option<&'a str>,
     group_value: &'a mut Vec<u8>,
-    heard: &'a mut Heard,
-    /// Where the `Server` header goes, while it is not known.
+    values: &'a mut HeaderValues,
+    /// Where the `Server` header goes, as long as it is wanted.
     software: Option<&'a mut Option<String>>,
-    /// Where the tag of the object goes, when it is asked for.
+    /// Where the ETag goes, when it is wanted.
     etag: Option<&'a mut Option<Box<str>>>,
     wanted: &'a [wire::header::Header],
-    /// The object's name, where `ETag` has to tell it, and whether it may be that of an encoded body.
+    /// The object's name, where the ETag has to be it, and whether the ETag may be that of an encoded body.
     named: Option<(&'a str, bool)>,
-    /// One bit for each wanted field, and the last one for the name.
+    /// One bit for each wanted field that came. The last bit is for the name.
     pub matched: u128,
-    /// Nothing but what [`Heard`] looks for is of interest.
-    heard_only: bool,
+    /// Only the fields of [`HeaderValues`] matter.
+    values_only: bool,
 }
 
 impl<'a> HeaderWatch<'a> {
-    /// For an answer to a request of the mix for a subject.
+    /// Returns a watch of the response to a request of the mix for a subject.
     pub fn new(
         plan: &'a Plan,
         (request, subject): (usize, Subject),
         group_value: &'a mut Vec<u8>,
-        heard: &'a mut Heard,
+        values: &'a mut HeaderValues,
         software: Option<&'a mut Option<String>>,
         etag: Option<&'a mut Option<Box<str>>>,
     ) -> Self {
         let checks = &plan.mix.requests()[request].checks;
         let (group_by, wanted) = (plan.group_by.as_deref(), checks.headers.as_slice());
         let named = if checks.etag_is_name { name(plan, checks, subject) } else { None };
-        let heard_only =
+        let values_only =
             software.is_none() && etag.is_none() && group_by.is_none() && wanted.is_empty() && named.is_none();
-        Self { group_by, group_value, heard, software, etag, wanted, named, matched: 0, heard_only }
+        Self { group_by, group_value, values, software, etag, wanted, named, matched: 0, values_only }
     }
 
+    /// Notes a field if it matters.
     #[inline]
-    pub fn see(&mut self, name: &[u8], value: &[u8]) {
-        self.heard.see(name, value);
-        if !self.heard_only {
-            self.look_at(name, value);
+    pub fn add(&mut self, name: &[u8], value: &[u8]) {
+        self.values.add(name, value);
+        if !self.values_only {
+            self.note(name, value);
         }
     }
 
-    fn look_at(&mut self, name: &[u8], value: &[u8]) {
+    fn note(&mut self, name: &[u8], value: &[u8]) {
         if let Some(software) = &mut self.software
             && name.eq_ignore_ascii_case(b"server")
         {
@@ -87,7 +88,7 @@ impl<'a> HeaderWatch<'a> {
     }
 }
 
-/// What an object of a list is called: the last part of its path.
+/// Returns the name of an object of a list: the last part of its path.
 fn name<'a>(plan: &'a Plan, checks: &Checks, subject: Subject) -> Option<(&'a str, bool)> {
     let Subject::Target(index) = subject else { return None };
     let path = plan.targets.items().get(usize::try_from(index).ok()?)?.target.split('?').next()?;
@@ -105,7 +106,7 @@ mod tests {
     use super::is_tag_of;
 
     #[test]
-    fn tags_name_their_objects() {
+    fn etags_are_compared_with_names() {
         assert!(is_tag_of(b"\"abc\"", "abc", false) && is_tag_of(b"\"abc.gz\"", "abc", true));
         for other in [&b"abc"[..], b"\"abd\"", b"W/\"abc\"", b"\"abc.gz\"", b"\"", b""] {
             assert!(!is_tag_of(other, "abc", false), "{other:?}");

@@ -1,17 +1,17 @@
-//! What is known of the answer on a connection, whichever version of HTTP it comes in.
+//! The response of an exchange as far as it has come, for both versions of HTTP.
 
 use http::HeaderMap;
 use wire::message::{Reading, Truncated};
 use wire::response::{Head, RequestKind, ResponseReader};
 
-/// Reads answers of HTTP/1, or keeps what was told of one of HTTP/2.
+/// Parses responses of HTTP/1, or keeps what the frames of HTTP/2 held.
 #[derive(Debug)]
 pub(in crate::run_loop) enum Reader {
     Http1(ResponseReader),
     Http2(StreamReader),
 }
 
-/// What has come of an answer on a stream, as the frames told it.
+/// A response on a stream, as far as its frames have come.
 #[derive(Debug)]
 pub(in crate::run_loop) struct StreamReader {
     pub kind: RequestKind,
@@ -46,7 +46,7 @@ impl StreamReader {
         self.body_bytes += bytes;
     }
 
-    /// No larger than a head may be: the connection sees to that.
+    /// Sets the trailers, which the session limits to the size of a head.
     pub fn set_trailers(&mut self, fields: HeaderMap) {
         self.trailers = fields;
     }
@@ -57,23 +57,25 @@ impl StreamReader {
 }
 
 impl Reader {
+    /// Returns a reader for responses of HTTP/1.
     pub fn http1() -> Self {
         Self::Http1(ResponseReader::new())
     }
 
+    /// Returns a reader for responses of HTTP/2.
     pub fn http2() -> Self {
         Self::Http2(StreamReader::new())
     }
 
-    /// The reader of a stream.
-    pub fn stream_mut(&mut self) -> Option<&mut StreamReader> {
+    /// Returns the reader of a stream.
+    pub fn http2_mut(&mut self) -> Option<&mut StreamReader> {
         match self {
             Self::Http1(_) => None,
             Self::Http2(reader) => Some(reader),
         }
     }
 
-    /// Begins anew: what comes next answers a request of this kind.
+    /// Starts the response to a request of this kind.
     #[inline]
     pub fn start(&mut self, kind: RequestKind) {
         match self {
@@ -82,14 +84,14 @@ impl Reader {
         }
     }
 
-    /// Keeps the trailer fields of what comes next. Those of HTTP/2 are kept anyhow.
+    /// Keeps the trailer fields of the response. Those of HTTP/2 are always kept.
     pub fn keep_trailers(&mut self) {
         if let Self::Http1(reader) = self {
             reader.keep_trailers();
         }
     }
 
-    /// Names and values of the trailer fields that were kept.
+    /// Returns names and values of the trailer fields that were kept.
     pub fn trailers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let (http1, http2) = match self {
             Self::Http1(reader) => (Some(reader), None),
@@ -99,7 +101,7 @@ impl Reader {
         http1.into_iter().flat_map(ResponseReader::trailers).chain(fields)
     }
 
-    /// The final head, once it has been read.
+    /// Returns the final head, once it is complete.
     #[inline]
     pub fn head(&self) -> Option<&Head> {
         match self {
@@ -108,7 +110,7 @@ impl Reader {
         }
     }
 
-    /// The part that is being read.
+    /// Returns the part that is being read.
     #[inline]
     pub fn phase(&self) -> Reading {
         match self {
@@ -119,7 +121,7 @@ impl Reader {
         }
     }
 
-    /// Whether nothing of an answer has come.
+    /// Returns whether no byte of a response has come.
     #[inline]
     pub fn is_untouched(&self) -> bool {
         match self {
@@ -128,7 +130,7 @@ impl Reader {
         }
     }
 
-    /// Body bytes received so far.
+    /// Returns the number of body bytes received so far.
     #[inline]
     pub fn body_bytes(&self) -> u64 {
         match self {
@@ -137,7 +139,7 @@ impl Reader {
         }
     }
 
-    /// Body bytes that come next and need no look. None on a stream: the frames have to be looked at.
+    /// Returns how many body bytes come next that need no parsing; 0 on a stream, whose frames have to be parsed.
     #[inline]
     pub fn opaque_bytes(&self) -> u64 {
         match self {
@@ -146,7 +148,7 @@ impl Reader {
         }
     }
 
-    /// How many interim (1xx) heads came before the final one.
+    /// Returns how many interim (1xx) heads came before the final one.
     #[inline]
     pub fn interim(&self) -> u32 {
         match self {
@@ -155,7 +157,7 @@ impl Reader {
         }
     }
 
-    /// Whether the answer leaves its connection fit for another request.
+    /// Returns whether the connection can be used for another request after the response.
     #[inline]
     pub fn reusable(&self) -> bool {
         match self {
@@ -164,7 +166,10 @@ impl Reader {
         }
     }
 
-    /// The peer has closed its side: fine when the answer was complete, or becomes so by it.
+    /// Notes that the peer has closed its side.
+    ///
+    /// # Errors
+    /// When the response is incomplete.
     pub fn end_of_stream(&mut self) -> Result<(), Truncated> {
         match self {
             Self::Http1(reader) => reader.end_of_stream(),

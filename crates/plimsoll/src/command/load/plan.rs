@@ -8,8 +8,8 @@ use crate::failure::Failure;
 use base64::Engine;
 use engine::http2::{STREAMS_DEFAULT, STREAMS_MAX};
 use engine::plan::{
-    Auth, Choice, ConnectTo, ConnectionPlan, Follow, Http2Plan, HttpPlan, LoadModel, Mix, Plan, Route, Spread,
-    StopAfter, Targets, Timeouts, Trap, Traps,
+    Auth, Choice, ConnectTo, ConnectionPlan, Follow, Http2Plan, HttpPlan, LoadModel, Mix, Plan, RedirectRule,
+    RedirectRules, Route, Spread, StopAfter, Targets, Timeouts,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use engine::tls::{self, TlsPlan, TlsSettings};
@@ -141,8 +141,8 @@ fn objectives(checks: &Checks) -> Vec<Objective> {
 }
 
 fn follow(flags: &Requests) -> Follow {
-    let trap = |allowed| if allowed { Trap::Allowed } else { Trap::Refused };
-    let traps = Traps { downgrade: trap(flags.allow_downgrade), private: trap(flags.allow_private_redirects) };
+    let trap = |allowed| if allowed { RedirectRule::Allow } else { RedirectRule::Deny };
+    let traps = RedirectRules { downgrade: trap(flags.allow_downgrade), private: trap(flags.allow_private_redirects) };
     if flags.no_follow { Follow::Never } else { Follow::UpTo(flags.redirects_max, traps) }
 }
 

@@ -1,23 +1,23 @@
-//! Asks the kernel about the paths of some connections, once an interval.
+//! Round-trip times and losses of some connections, once per interval.
 
 use crate::network::{Address, Network};
 use crate::run_loop::RunLoop;
-use crate::run_loop::connections::State;
+use crate::run_loop::attempt::exchange::State;
 use measure::evidence::PathSample;
 
-/// Connections that are asked for at a time: each costs a system call.
-const LOOKS_MAX: usize = 16;
-/// Addresses whose shortest round trip is remembered.
+/// Connections that are sampled at a time: each costs a system call.
+const SAMPLES_MAX: usize = 16;
+/// Addresses whose shortest round trip is kept.
 const ADDRESSES_MAX: usize = 64;
 
-/// The shortest round trip to each address: a connection that is opened while data waits on the way knows no shorter one.
+/// The shortest round trip to each address. A connection that is opened while packets queue on the path knows no shorter one.
 #[derive(Debug, Default)]
-pub(in crate::run_loop) struct PathWatch {
+pub(in crate::run_loop) struct PathSamples {
     shortest: Vec<(Address, u64)>,
 }
 
-impl PathWatch {
-    /// The sample, compared with the shortest round trip to that address.
+impl PathSamples {
+    /// Returns the sample with the shortest round trip to that address.
     fn compared(&mut self, address: &Address, sample: PathSample) -> PathSample {
         let place = self.shortest.iter().position(|(known, _)| known == address);
         let Some(place) = place else {
@@ -33,15 +33,16 @@ impl PathWatch {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Looks at connections of all ages.
-    pub(in crate::run_loop) fn look_at_paths(&mut self, net: &mut N) {
-        let step = self.connections.sockets().div_ceil(LOOKS_MAX).max(1);
-        let opened = self.connections.iter().filter(|(_, connection)| connection.state != State::Opening);
-        let sockets = opened.filter_map(|(_, connection)| Some((&connection.address, connection.transport.socket()?)));
+    /// Samples connections of all ages.
+    pub(in crate::run_loop) fn sample_paths(&mut self, net: &mut N) {
+        let step = self.pool.connections.len().div_ceil(SAMPLES_MAX).max(1);
+        let connections = self.pool.connections.iter().map(|(_, connection)| connection);
+        let opened = connections.filter(|connection| connection.exchange.state != State::Opening);
+        let sockets = opened.map(|connection| (&connection.exchange.address, connection.transport.socket()));
         let paths = &mut self.recorder.current_mut().evidence.paths;
         for (address, socket) in sockets.step_by(step) {
             if let Some(sample) = net.path(socket) {
-                paths.add(&self.path_watch.compared(address, sample));
+                paths.add(&self.path_samples.compared(address, sample));
             }
         }
     }
@@ -52,10 +53,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shortest_round_trip_is_that_of_the_address() {
+    fn the_shortest_round_trip_belongs_to_the_address() {
         let address = |port: u16| Address::Tcp(([127, 0, 0, 1], port).into());
         let sample = |shortest| PathSample { round_trip: 900, shortest, ..PathSample::default() };
-        let mut watch = PathWatch::default();
+        let mut watch = PathSamples::default();
         assert_eq!(watch.compared(&address(1), sample(100)).shortest, 100);
         assert_eq!(watch.compared(&address(2), sample(700)).shortest, 700, "another address may be far away");
         assert_eq!(watch.compared(&address(1), sample(800)).shortest, 100);

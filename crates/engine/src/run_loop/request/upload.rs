@@ -1,45 +1,46 @@
-//! The body of a request on its way out: made or read piece by piece, framed, and counted as the kernel takes it.
+//! The body of a request while it is sent: generated or read piece by piece, framed, and counted as the kernel takes it.
 //!
-//! A body is never held. What a piece did not get rid of waits with its connection, one piece at most; where the length
-//! frames the body, not even that: the bytes are made again.
+//! A body is never held in memory. What the kernel does not take of a piece waits with its connection, one piece at most. A
+//! body with `Content-Length` does not even need that: the bytes are generated again.
 
-use crate::plan::{BodyPlan, Framing, Source, Subject, Targets};
+use crate::plan::{BodyPlan, Source, Subject, Targets};
 use measure::Instant;
+use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 use wire::sigv4::ChunkEncoder;
 
-/// Data bytes of a piece. S3 wants chunks of 8 KiB at least; larger pieces save calls.
+/// Data bytes of a piece. S3 requires chunks of at least 8 KiB. Larger pieces save system calls.
 pub(in crate::run_loop) const PIECE_BYTES: usize = 64 << 10;
-/// Pieces that one connection sends before the others have their turn.
+/// Pieces that one connection sends before other connections get their turn.
 pub(in crate::run_loop) const PIECES_MAX: usize = 16;
-/// How long a server has to agree to a body before it is sent anyway (curl's default).
+/// How long the client waits for `100 Continue` before it sends the body anyway (curl's default).
 pub(in crate::run_loop) const CONTINUE_WAIT: Duration = Duration::from_secs(1);
 
-/// How the pieces of a body are framed.
+/// The framing of a body.
 #[derive(Debug)]
 pub(in crate::run_loop) enum Frame {
     Length,
     Chunked,
-    /// `None` once it has ended.
-    Aws(Option<Box<ChunkEncoder>>),
+    /// S3's signed chunks; `None` once the last one is made.
+    S3Chunks(Option<Box<ChunkEncoder>>),
 }
 
-/// Where sending stands.
+/// The state of sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The server has been asked to agree.
-    Asked {
+    /// Waits for `100 Continue`.
+    AwaitingContinue {
         until: Instant,
     },
     Sending,
-    /// All of it is with the kernel.
+    /// The kernel has all of it.
     Sent,
-    /// The answer has come before: the rest is not sent.
+    /// The response came first: the rest is not sent.
     Stopped,
-    /// The connection broke: the rest can not be sent.
+    /// The connection broke: the rest cannot be sent.
     Broken,
 }
 
@@ -49,34 +50,34 @@ pub(in crate::run_loop) struct Upload {
     frame: Frame,
     stage: Stage,
     file: Option<File>,
-    /// Data bytes in all.
+    /// Data bytes of the whole body.
     total: u64,
-    /// Data bytes that pieces were made of.
+    /// Data bytes in pieces so far.
     framed: u64,
     /// Data bytes that the kernel, or TLS, has taken.
     taken: u64,
-    /// The framing's end is in a piece.
+    /// Whether the last piece has been made.
     ended: bool,
-    /// Of what waits to be sent, the bytes before the data of its piece, and those data.
+    /// Of what waits to be sent: the bytes before the data of its piece, and the data.
     before: usize,
     data: usize,
 }
 
-/// What the pieces of one body are made from.
-pub(in crate::run_loop) struct Maker<'a> {
+/// The source of the bytes of one body.
+pub(in crate::run_loop) struct BodySource<'a> {
     pub body: &'a BodyPlan,
     pub targets: &'a Targets,
     pub subject: Subject,
-    /// Room for a key.
+    /// Memory for the key of an object.
     pub key: &'a mut String,
-    /// A message that the operation has made.
+    /// The message that the operation sends, for [`Source::Own`].
     pub own: &'a [u8],
-    /// The part of the body that is sent: offset and length; all of it otherwise.
+    /// Offset and length of the part of the body that is sent; `None` for all of it.
     pub slice: Option<(u64, u64)>,
 }
 
-impl Maker<'_> {
-    /// Size of the body in bytes.
+impl BodySource<'_> {
+    /// Returns the number of bytes to send.
     pub fn size(&self) -> u64 {
         if let Some((_, length)) = self.slice {
             return length;
@@ -84,7 +85,7 @@ impl Maker<'_> {
         self.whole_size()
     }
 
-    /// Size of the body of which a part may be sent.
+    /// Returns the size of the whole body, of which a part may be sent.
     pub fn whole_size(&self) -> u64 {
         match (&self.body.source, self.subject) {
             (Source::Bytes(bytes), _) => bytes.len() as u64,
@@ -95,7 +96,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Writes the bytes from `offset` on into the whole of `out`.
+    /// Fills `out` with the bytes from `offset` on.
     fn fill(&mut self, file: &mut Option<File>, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let offset = offset + self.slice.map_or(0, |(first, _)| first);
         match &self.body.source {
@@ -129,103 +130,94 @@ fn copy(bytes: &[u8], offset: u64, out: &mut [u8]) -> io::Result<()> {
 }
 
 impl Upload {
-    /// A body that is to be sent; `asked` until when a server that was asked may take to agree.
-    pub fn new(total: u64, frame: Frame, asked: Option<Instant>) -> Self {
-        let stage = asked.map_or(Stage::Sending, |until| Stage::Asked { until });
+    /// Returns a body of `total` bytes that is to be sent. With `continue_until`, it waits until then for `100 Continue`.
+    pub fn new(total: u64, frame: Frame, continue_until: Option<Instant>) -> Self {
+        let stage = continue_until.map_or(Stage::Sending, |until| Stage::AwaitingContinue { until });
         Self { frame, stage, file: None, total, framed: 0, taken: 0, ended: false, before: 0, data: 0 }
     }
 
-    /// The framing that a plan asks for; that of S3's chunks is made when the head is signed.
-    pub fn frame(framing: Framing) -> Frame {
-        match framing {
-            Framing::Length => Frame::Length,
-            Framing::Chunked => Frame::Chunked,
-        }
-    }
-
-    /// The head goes out by itself, and the end is told in another way than by chunks, as in HTTP/2.
-    pub fn unframed(&mut self) {
-        self.before = 0;
+    /// Removes the framing in chunks: HTTP/2 has its own.
+    pub fn remove_chunks(&mut self) {
         if matches!(self.frame, Frame::Chunked) {
             self.frame = Frame::Length;
         }
     }
 
-    /// Whether the last piece was made.
+    /// Returns whether the last piece has been made.
     pub fn is_made(&self) -> bool {
         self.ended
     }
 
-    /// Data bytes that were taken.
+    /// Returns the number of data bytes that were taken.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Whether all of it is with the kernel.
+    /// Returns whether the kernel has all of it.
     pub fn is_sent(&self) -> bool {
         self.stage == Stage::Sent
     }
 
-    /// Whether there is still something to be sent, now or once the server has agreed.
+    /// Returns whether bytes are still to be sent, now or after `100 Continue`.
     pub fn is_under_way(&self) -> bool {
-        matches!(self.stage, Stage::Asked { .. } | Stage::Sending)
+        matches!(self.stage, Stage::AwaitingContinue { .. } | Stage::Sending)
     }
 
-    /// Whether the server has yet to agree.
-    pub fn is_asked(&self) -> bool {
-        matches!(self.stage, Stage::Asked { .. })
+    /// Returns whether the body waits for `100 Continue`.
+    pub fn awaits_continue(&self) -> bool {
+        matches!(self.stage, Stage::AwaitingContinue { .. })
     }
 
-    /// Until when it is waited for the server to agree.
-    pub fn asked_until(&self) -> Option<Instant> {
+    /// Returns until when the body waits for `100 Continue`.
+    pub fn continue_until(&self) -> Option<Instant> {
         match self.stage {
-            Stage::Asked { until } => Some(until),
+            Stage::AwaitingContinue { until } => Some(until),
             Stage::Sending | Stage::Sent | Stage::Stopped | Stage::Broken => None,
         }
     }
 
-    /// The server has agreed, or has had its time.
+    /// Ends the wait for `100 Continue`.
     pub fn release(&mut self) {
-        if self.is_asked() {
+        if self.awaits_continue() {
             self.stage = Stage::Sending;
         }
     }
 
-    /// The rest is not wanted.
+    /// Stops sending: the response has come.
     pub fn stop(&mut self) {
         if self.is_under_way() {
             self.stage = Stage::Stopped;
         }
     }
 
-    /// The rest can not be sent.
+    /// Stops sending: the connection broke.
     pub fn break_off(&mut self) {
         if self.is_under_way() {
             self.stage = Stage::Broken;
         }
     }
 
-    /// Whether the connection broke before all of it was sent.
+    /// Returns whether the connection broke before all of it was sent.
     pub fn is_broken(&self) -> bool {
         self.stage == Stage::Broken
     }
 
-    /// Notes that everything is with the kernel; whether that is news.
-    pub fn note_sent(&mut self) -> bool {
-        let news = self.stage == Stage::Sending && self.ended;
-        if news {
+    /// Marks the body as sent if its last piece was made. Returns whether it was not marked before.
+    pub fn mark_sent(&mut self) -> bool {
+        let newly_sent = self.stage == Stage::Sending && self.ended;
+        if newly_sent {
             self.stage = Stage::Sent;
         }
-        news
+        newly_sent
     }
 
-    /// So many bytes of something else go out before the first piece: the head.
-    pub fn precede(&mut self, bytes: usize) {
+    /// Notes that a head of `bytes` bytes goes out before the first piece.
+    pub fn follow_head(&mut self, bytes: usize) {
         self.before = bytes;
     }
 
-    /// Appends the next piece to `out`; `false` when there is none.
-    pub fn next_piece(&mut self, maker: &mut Maker<'_>, out: &mut Vec<u8>) -> io::Result<bool> {
+    /// Appends the next piece to `out`. Returns `false` when there is none.
+    pub fn next_piece(&mut self, source: &mut BodySource<'_>, out: &mut Vec<u8>) -> io::Result<bool> {
         if self.stage != Stage::Sending || self.ended {
             return Ok(false);
         }
@@ -234,7 +226,7 @@ impl Upload {
         match &mut self.frame {
             Frame::Length => {
                 out.resize(start + length, 0);
-                maker.fill(&mut self.file, self.framed, &mut out[start..])?;
+                source.fill(&mut self.file, self.framed, &mut out[start..])?;
             }
             Frame::Chunked => {
                 if length > 0 {
@@ -242,13 +234,13 @@ impl Upload {
                     self.before += out.len() - start;
                     let data = out.len();
                     out.resize(data + length, 0);
-                    maker.fill(&mut self.file, self.framed, &mut out[data..])?;
+                    source.fill(&mut self.file, self.framed, &mut out[data..])?;
                     out.extend_from_slice(b"\r\n");
                 }
             }
-            Frame::Aws(encoder) => {
+            Frame::S3Chunks(encoder) => {
                 let mut data = vec![0; length];
-                maker.fill(&mut self.file, self.framed, &mut data)?;
+                source.fill(&mut self.file, self.framed, &mut data)?;
                 if let Some(encoder) = encoder
                     && encoder.chunk_head(&data, out)
                 {
@@ -271,7 +263,7 @@ impl Upload {
         match &mut self.frame {
             Frame::Length => {}
             Frame::Chunked => out.extend_from_slice(b"0\r\n\r\n"),
-            Frame::Aws(encoder) => {
+            Frame::S3Chunks(encoder) => {
                 if let Some(encoder) = encoder.take() {
                     encoder.finish(out);
                 }
@@ -279,8 +271,8 @@ impl Upload {
         }
     }
 
-    /// So many bytes of what waits have been taken. How many of them are data.
-    pub fn took(&mut self, bytes: usize) -> usize {
+    /// Notes that `bytes` of what waits were taken. Returns how many of them are data.
+    pub fn take(&mut self, bytes: usize) -> usize {
         let before = bytes.min(self.before);
         self.before -= before;
         let data = (bytes - before).min(self.data);
@@ -289,9 +281,9 @@ impl Upload {
         data
     }
 
-    /// What is left of a piece need not be kept when it can be made again from where it is: `true` when that is so, and
-    /// then the next piece begins there.
-    pub fn makes_again(&mut self, left: usize) -> bool {
+    /// Returns whether the `left` bytes of a piece need not be kept, because they can be generated again. Then the next piece
+    /// begins with them.
+    pub fn rewind(&mut self, left: usize) -> bool {
         if !matches!(self.frame, Frame::Length) || self.before > 0 || left != self.data {
             return false;
         }
@@ -302,41 +294,62 @@ impl Upload {
     }
 }
 
+/// Returns the SHA-256 of a body, from its pieces.
+pub(in crate::run_loop) fn digest(mut next: impl FnMut(&mut Vec<u8>) -> io::Result<bool>) -> io::Result<[u8; 32]> {
+    let (mut hash, mut piece) = (Sha256::new(), Vec::new());
+    while next(&mut piece)? {
+        hash.update(&piece);
+        piece.clear();
+    }
+    Ok(hash.finalize().into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Framing;
     use proptest::prelude::*;
     use std::sync::Arc;
 
-    /// Sends a body, the kernel taking as much of each piece as `takes` says.
+    /// Sends a body to a kernel that takes as many bytes of each piece as `takes` says.
     fn sent(bytes: &[u8], framing: Framing, takes: &[usize]) -> (Vec<u8>, u64) {
         let body = BodyPlan { framing, ..BodyPlan::of_bytes(Arc::from(bytes)) };
         let (targets, mut key) = (Targets::default(), String::new());
-        let mut maker =
-            Maker { body: &body, targets: &targets, subject: Subject::Target(0), key: &mut key, own: &[], slice: None };
-        let mut upload = Upload::new(maker.size(), Upload::frame(framing), None);
+        let mut source = BodySource {
+            body: &body,
+            targets: &targets,
+            subject: Subject::Target(0),
+            key: &mut key,
+            own: &[],
+            slice: None,
+        };
+        let frame = match framing {
+            Framing::Length => Frame::Length,
+            Framing::Chunked => Frame::Chunked,
+        };
+        let mut upload = Upload::new(source.size(), frame, None);
         let (mut wire, mut waits, mut takes) = (Vec::new(), b"head".to_vec(), takes.iter().cycle());
-        upload.precede(waits.len());
+        upload.follow_head(waits.len());
         let mut data = 0;
         loop {
-            if waits.is_empty() && !upload.next_piece(&mut maker, &mut waits).unwrap() {
+            if waits.is_empty() && !upload.next_piece(&mut source, &mut waits).unwrap() {
                 break;
             }
             let taken = waits.len().min(*takes.next().unwrap());
-            data += upload.took(taken) as u64;
+            data += upload.take(taken) as u64;
             wire.extend(waits.drain(..taken));
-            if upload.makes_again(waits.len()) {
+            if upload.rewind(waits.len()) {
                 waits.clear();
             }
         }
-        assert!(upload.note_sent() && upload.is_sent() && !upload.note_sent());
+        assert!(upload.mark_sent() && upload.is_sent() && !upload.mark_sent());
         assert_eq!(upload.taken(), data);
         (wire, data)
     }
 
     proptest! {
         #[test]
-        fn every_byte_goes_out_once_however_the_kernel_takes_them(
+        fn every_byte_is_sent_once_however_the_kernel_takes_them(
             length in 0_usize..200_000, takes in prop::collection::vec(1_usize..90_000, 1..6),
         ) {
             let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
@@ -357,16 +370,22 @@ mod tests {
     }
 
     #[test]
-    fn a_body_waits_for_the_server_and_stops_with_its_answer() {
+    fn a_body_waits_for_continue_and_stops_at_the_response() {
         let body = BodyPlan::of_bytes(Arc::from(*b"body"));
         let (targets, mut key) = (Targets::default(), String::new());
-        let mut maker =
-            Maker { body: &body, targets: &targets, subject: Subject::Target(0), key: &mut key, own: &[], slice: None };
+        let mut source = BodySource {
+            body: &body,
+            targets: &targets,
+            subject: Subject::Target(0),
+            key: &mut key,
+            own: &[],
+            slice: None,
+        };
         let mut upload = Upload::new(4, Frame::Length, Some(Instant::ZERO));
-        assert!(upload.is_under_way() && !upload.next_piece(&mut maker, &mut Vec::new()).unwrap());
+        assert!(upload.is_under_way() && !upload.next_piece(&mut source, &mut Vec::new()).unwrap());
         upload.release();
-        assert!(upload.next_piece(&mut maker, &mut Vec::new()).unwrap());
+        assert!(upload.next_piece(&mut source, &mut Vec::new()).unwrap());
         upload.stop();
-        assert!(!upload.is_under_way() && !upload.is_sent() && !upload.note_sent());
+        assert!(!upload.is_under_way() && !upload.is_sent() && !upload.mark_sent());
     }
 }

@@ -22,7 +22,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 /// Decides for one thread, and counts what it spent awake.
 #[derive(Debug)]
-pub(crate) struct Wakefulness {
+pub(crate) struct BusyWait {
     /// Awake from then on; never where the thread must not or need not be.
     from: Instant,
     pause: Duration,
@@ -33,7 +33,7 @@ pub(crate) struct Wakefulness {
     pub spun_nanos: u64,
 }
 
-impl Wakefulness {
+impl BusyWait {
     /// For a thread whose load has a schedule to keep, or not. Where its control group may use only so much of the
     /// processor, nothing is spent on waiting.
     pub fn new(scheduled: bool, now: Instant, delay: &mut RunDelay) -> Self {
@@ -76,14 +76,14 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    fn awake(from: Instant) -> Wakefulness {
-        Wakefulness { from, pause: PAUSE_MIN, looked: Instant::ZERO, delay_nanos: 0, spun_nanos: 0 }
+    fn awake(from: Instant) -> BusyWait {
+        BusyWait { from, pause: PAUSE_MIN, looked: Instant::ZERO, delay_nanos: 0, spun_nanos: 0 }
     }
 
     #[test]
     fn without_a_schedule_nobody_stays_awake() {
         let mut delay = RunDelay::of_this_thread();
-        let mut never = Wakefulness::new(false, at(0), &mut delay);
+        let mut never = BusyWait::new(false, at(0), &mut delay);
         assert_eq!(never.awake_from(at(60_000), at(60_001), &mut delay), None);
     }
 

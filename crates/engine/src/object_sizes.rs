@@ -4,10 +4,10 @@
 //! first byte. Both are runs of the one loop, over the same list.
 
 use crate::control::Control;
-use crate::exchange::counted;
 use crate::plan::{Checks, Plan, RangeChoice, RangeStatus, RequestPlan, Subject};
 use crate::run::{Observer, RunError, run};
 use crate::run_loop::OpEntry;
+use crate::single_requests::counted;
 use measure::{AttemptOutcome, Instant, Interval, OpKind};
 use std::num::NonZeroU64;
 use std::sync::Arc;
