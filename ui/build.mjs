@@ -1,7 +1,6 @@
-// Builds the page's script and style into a directory: `node build.mjs dist`. With `--tests` it builds the unit tests instead.
+// Builds the script and style of HTML reports into a directory: `node build.mjs dist`. With `--tests`, builds the unit tests instead.
 //
-// The result depends on the sources and on the versions in package-lock.json alone, so that a check can build it again and
-// compare (fresh.mjs).
+// The result depends only on the sources and on the versions in package-lock.json, so that fresh.mjs can build it again and compare.
 
 import { build } from "esbuild";
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -10,7 +9,7 @@ import { fileURLToPath } from "node:url";
 
 const home = dirname(fileURLToPath(import.meta.url));
 
-/** What a report is drawn by, in a directory. */
+/** Builds script and style into a directory. */
 export async function buildReport(directory) {
   await mkdir(directory, { recursive: true });
   const common = { absWorkingDir: home, bundle: true, minify: true, charset: "utf8", target: "es2020", logLevel: "warning" };
@@ -28,7 +27,7 @@ export async function buildReport(directory) {
   await copyFile(join(home, "node_modules/uplot/LICENSE"), join(directory, "LICENSE.uPlot"));
 }
 
-/** The tests, for `node --test`. */
+/** Builds the tests for `node --test`. */
 async function buildTests(directory) {
   await rm(directory, { recursive: true, force: true });
   const tests = (await readdir(join(home, "tests"))).filter((name) => name.endsWith(".test.ts"));

@@ -1,4 +1,4 @@
-// Says whether dist/ is what the sources give: what is embedded in the program must be what is read here.
+// Checks that dist/ is up to date: the script embedded in the program must be built from these sources.
 
 import { buildReport } from "./build.mjs";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
@@ -17,10 +17,10 @@ try {
     if ((await read(built, name)) !== (await read(dist, name))) stale.push(name);
   }
   if (stale.length > 0) {
-    console.error(`not what the sources give: ${stale.map((name) => `ui/dist/${name}`).join(", ")}; run \`npm run build\` in ui/`);
+    console.error(`out of date: ${stale.map((name) => `ui/dist/${name}`).join(", ")}; run \`npm run build\` in ui/`);
     process.exitCode = 1;
   } else {
-    console.log(`fresh: ${names.join(", ")}`);
+    console.log(`up to date: ${names.join(", ")}`);
   }
 } finally {
   await rm(built, { recursive: true, force: true });

@@ -1,25 +1,25 @@
-/** Where the axes of charts have their marks. */
+/** Ranges and ticks of axes. */
 
-/** Steps between marks of the time axis, in seconds: those that people count in. */
+/** Steps between ticks of the time axis, in seconds. */
 export const TIME_STEPS: number[] = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800,
   21600, 43200, 86400, 172800, 432000, 864000, 1728000,
 ];
 
-/** Percentiles that have a mark. */
-export const PERCENTILE_MARKS: readonly number[] = [0, 0.5, 0.9, 0.99, 0.999, 0.9999];
+/** Percentiles with a tick. */
+export const PERCENTILE_TICKS: readonly number[] = [0, 0.5, 0.9, 0.99, 0.999, 0.9999];
 
-/** Place of a quantile on the percentile axis: each nine takes as much room as the one before. */
-export function place(q: number): number {
+/** Returns the position of a quantile on the percentile axis. Each nine takes as much room as the one before. */
+export function position(q: number): number {
   return -Math.log10(1 - q);
 }
 
-/** The quantile at a place. */
+/** Returns the quantile at a position. */
 export function quantileAt(x: number): number {
   return 1 - 10 ** -x;
 }
 
-/** Whole steps of 1, 2 or 5 that end above a value: the top of an axis that begins at 0. */
+/** Returns the top of an axis that begins at 0: a multiple of 1, 2 or 5 above a value. */
 export function top(most: number): number {
   if (!(most > 0)) return 1;
   const step = 10 ** Math.floor(Math.log10(most / 4));
@@ -27,7 +27,7 @@ export function top(most: number): number {
   return Math.ceil((most / (nice * step)) * 1.02) * nice * step;
 }
 
-/** Bounds of a logarithmic axis: the nearest 1, 2 or 5 beyond the values. */
+/** Returns the ends of a logarithmic axis: the nearest 1, 2 or 5 beyond the values. */
 export function decades(low: number, high: number): [number, number] {
   const steps = (value: number) => [1, 2, 5, 10].map((factor) => factor * 10 ** Math.floor(Math.log10(value)));
   const down = steps(low).filter((step) => step <= low * 1.0001).pop() ?? low;
@@ -35,20 +35,20 @@ export function decades(low: number, high: number): [number, number] {
   return down < up ? [down, up] : [down / 2, up * 2];
 }
 
-/** Marks of a logarithmic axis: 1, 2 and 5 of each decade over a short range, else each decade. */
-export function logMarks(low: number, high: number): number[] {
+/** Returns the ticks of a logarithmic axis: 1, 2 and 5 of each decade over a short range, otherwise each decade. */
+export function logTicks(low: number, high: number): number[] {
   const factors = high / low <= 2000 ? [1, 2, 5] : [1];
-  const marks: number[] = [];
+  const ticks: number[] = [];
   for (let decade = 10 ** Math.floor(Math.log10(low)); decade <= high * 1.0001; decade *= 10) {
     for (const factor of factors) {
-      const mark = decade * factor;
-      if (mark >= low * 0.9999 && mark <= high * 1.0001) marks.push(mark);
+      const tick = decade * factor;
+      if (tick >= low * 0.9999 && tick <= high * 1.0001) ticks.push(tick);
     }
   }
-  return marks;
+  return ticks;
 }
 
-/** Ends of an axis with some room beyond the outermost marks. */
+/** Returns the ends of an axis with some room beyond the outermost points. */
 export function beyond(low: number, high: number, log: boolean): [number, number] {
   if (log) {
     const room = Math.max(1.05, (high / low) ** 0.04);

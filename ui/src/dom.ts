@@ -1,8 +1,8 @@
-/** Elements. Text is only ever set as text: no string of a report is read as markup. */
+/** Creation of elements. Text is only set as text: no string of a report is parsed as markup. */
 
 type Attributes = Readonly<Record<string, string>>;
 
-/** An element with attributes and children; strings become text. */
+/** Returns an element with attributes and children; strings become text. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -14,12 +14,12 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Letters from which on a text is long. */
+/** Characters from which on a text is long. */
 const LONG = 18;
 
-/** A table in a box that scrolls, by keyboard too. */
+/** Returns a table in a box that scrolls, also by keyboard. */
 export function table(label: string, head: string[], left: boolean[], rows: string[][]): HTMLElement {
-  // What is long is broken into lines, and needs some width for them.
+  // A long text is broken into lines, and needs some width for them.
   const isLong = (column: number) => rows.some((row) => (row[column] ?? "").length > LONG);
   const kinds = left.map((isText, column): Attributes => (isText ? { class: isLong(column) ? "text long" : "text" } : {}));
   const kind = (column: number): Attributes => kinds[column] ?? {};
@@ -39,7 +39,7 @@ export function table(label: string, head: string[], left: boolean[], rows: stri
   return el("div", { class: "scroll", role: "region", "aria-label": label, tabindex: "0" }, whole);
 }
 
-/** A text as part of an element's id. */
+/** Returns a text as part of an element's ID. */
 export function slug(text: string): string {
   return text.toLowerCase().replace(/[^a-z0-9]+/g, "-");
 }

@@ -1,4 +1,4 @@
-/** Numbers for people, written as the text report writes them (crates/report/src/number.rs). */
+/** Numbers for people, formatted as in the text report (crates/report/src/number.rs). */
 
 import type { Unit } from "./model";
 
@@ -15,13 +15,13 @@ export function decimal(value: number, decimals: number): string {
 }
 
 function digits(value: number, wanted: number): string {
-  // Rounded first: 999.96 has four digits before the point.
+  // Round first: 999.96 becomes 1000.0, with four digits before the point.
   const size = Math.abs(Number(value.toPrecision(wanted)));
   const before = size >= 1 ? Math.floor(Math.log10(size)) + 1 : 1;
   return decimal(value, size === 0 ? 0 : Math.max(0, wanted - before));
 }
 
-/** The unit that suits a value: the first whose factor it reaches. */
+/** Units in descending order. A value is shown in the first one whose factor it reaches. */
 type Units = readonly (readonly [string, number])[];
 
 const TIMES: Units = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
@@ -29,7 +29,7 @@ const BYTES: Units = [["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3], ["B",
 const THINGS: Units = [["G", 1e9], ["M", 1e6], ["k", 1e3], ["", 1]];
 
 function scaled(value: number, units: Units): [number, string] {
-  // What rounds up to the next unit is written in it.
+  // A value that rounds up to the next unit is shown in that unit.
   const fits = units.find(([, factor]) => Math.abs(value) >= factor * 0.9995) ?? units[units.length - 1];
   const [unit, factor] = fits ?? ["", 1];
   return [value / factor, unit];
@@ -47,7 +47,7 @@ export function bytes(value: number): string {
   return `${decimal(amount, unit === "B" ? 0 : 2)} ${unit}`;
 }
 
-/** `12.34 %`. What is not all is never 100 %, what is not nothing never 0 %. */
+/** `12.34 %`. Only a share of 1 is shown as 100 %, and only 0 as 0 %. */
 export function share(ofOne: number): string {
   const percent = ofOne * 100;
   if (percent > 99.995 && percent < 100) return "> 99.99 %";
@@ -55,7 +55,7 @@ export function share(ofOne: number): string {
   return `${decimal(percent, 2)} %`;
 }
 
-/** A value with its unit. */
+/** Returns a value with its unit. */
 export function shown(unit: Unit, value: number): string {
   switch (unit) {
     case "rate":
@@ -73,7 +73,7 @@ export function shown(unit: Unit, value: number): string {
   }
 }
 
-/** A value on an axis: as short as it can be. */
+/** Returns the short form of a value for an axis. */
 export function tick(unit: Unit, value: number): string {
   const short = (units: Units): [string, string] => {
     const [amount, name] = scaled(value, units);
@@ -98,7 +98,7 @@ export function tick(unit: Unit, value: number): string {
 
 const SPANS: readonly (readonly [string, number])[] = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
-/** An instant of the run, from seconds: `500 ms`, `12 s`, `1 min 30 s`, `6 h`. Two units at most. */
+/** Returns an instant of the run from seconds: `500 ms`, `12 s`, `1 min 30 s`, `6 h`. Two units at most. */
 export function instant(seconds: number): string {
   if (seconds <= 0) return "0 s";
   if (seconds < 1) return time(seconds * 1e9);

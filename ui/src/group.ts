@@ -1,26 +1,27 @@
-/** Small charts on the same axes, and the choice of the figure that they show. */
+/** Small charts on the same axes, with buttons to choose the metric. */
 
 import { sign } from "./charts/legend";
-import { reach } from "./charts/points";
+import { valueRange } from "./charts/points";
 import { letter } from "./charts/shapes";
 import { el } from "./dom";
 import { figure } from "./figure";
 import * as live from "./live";
 import type { Choice, Group, Times } from "./model";
 
-/** Lowest and highest value of all charts of a figure: they have one axis. */
-export function together(choice: Choice): [number, number] | null {
-  const all = choice.charts.flatMap((chart) => (chart.kind === "points" ? [reach(chart)] : []));
+/** Returns the lowest and highest value of all charts of a metric, which share one axis. */
+export function sharedRange(choice: Choice): [number, number] | null {
+  const all = choice.charts.flatMap((chart) => (chart.kind === "points" ? [valueRange(chart)] : []));
   const found = all.filter((one): one is [number, number] => one !== null);
   return found.length > 0 ? [Math.min(...found.map(([low]) => low)), Math.max(...found.map(([, high]) => high))] : null;
 }
 
-/** A group on the page; it is drawn once it stands there. */
+/** A group that can be drawn once it is on the page. */
 export interface ShownGroup {
   element: HTMLElement;
   draw: () => void;
 }
 
+/** Returns the section of a group. */
 export function group(found: Group, times: Times): ShownGroup {
   const charts = el("div", { class: "multiples", id: `${found.id}-charts` });
   const about = el("p", { class: "about", "aria-live": "polite" });
@@ -33,8 +34,8 @@ export function group(found: Group, times: Times): ShownGroup {
   const choose = (choice: Choice) => {
     plots.forEach((remove) => remove());
     buttons.forEach((button, index) => button.setAttribute("aria-pressed", String(found.choices[index] === choice)));
-    const beside = { reach: together(choice) };
-    const figures = choice.charts.map((chart) => figure(chart, times, beside));
+    const shared = { range: sharedRange(choice) };
+    const figures = choice.charts.map((chart) => figure(chart, times, shared));
     about.textContent = choice.caption;
     charts.classList.toggle("single", figures.length === 1);
     charts.replaceChildren(...figures.map((shown) => shown.element));
@@ -46,7 +47,7 @@ export function group(found: Group, times: Times): ShownGroup {
     { id: found.id, class: "group", "aria-labelledby": title },
     el("h2", { id: title }, found.title),
     el("p", {}, found.caption),
-    el("div", { class: "choices", role: "group", "aria-label": "Figure" }, ...buttons),
+    el("div", { class: "choices", role: "group", "aria-label": "Metric" }, ...buttons),
     about,
     el("ul", { class: "legend" }, ...found.lines.map((label, order) => sign(letter(order), order, label))),
     charts,

@@ -4,7 +4,7 @@ import type uPlot from "uplot";
 
 const plots = new Set<uPlot>();
 
-/** A chart that is drawn; the answer takes it away again. */
+/** Adds a chart. Returns a function that removes it. */
 export function add(plot: uPlot): () => void {
   plots.add(plot);
   return () => {
@@ -13,7 +13,7 @@ export function add(plot: uPlot): () => void {
   };
 }
 
-/** Draws all of them anew. */
+/** Redraws all charts. */
 export function redraw(): void {
   plots.forEach((plot) => plot.redraw(false));
 }

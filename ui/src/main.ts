@@ -1,4 +1,4 @@
-/** Reads the report out of its file and puts it on the page. */
+/** Reads the report from its file and puts it on the page. */
 
 import { readTheme, theme } from "./charts/theme";
 import { figure } from "./figure";
@@ -21,13 +21,13 @@ function start(): void {
   recolor();
 }
 
-/** Draws charts anew when the page changes its colours, on the screen or for paper. */
+/** Redraws charts when the colors of the page change, on screen or for print. */
 function recolor(): void {
-  const again = () => {
+  const redraw = () => {
     theme.now = readTheme();
     live.redraw();
   };
-  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", again);
+  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", redraw);
 }
 
 start();

@@ -1,12 +1,12 @@
 /**
- * What a report holds: the JSON of its file. Its counterpart is crates/report/src/html/data.rs; the two change together.
+ * The JSON of a report's file. Its counterpart is crates/report/src/html/model.rs; change the two together.
  *
- * All texts come escaped and bounded, and are set as text alone.
+ * All texts are escaped and bounded, and are set only as text.
  */
 
 export interface Report {
   title: string;
-  verdict: Verdict;
+  overview: Overview;
   headline: Headline[];
   charts: Chart[];
   groups: Group[];
@@ -14,11 +14,11 @@ export interface Report {
   sections: Section[];
 }
 
-export interface Verdict {
+export interface Overview {
   word: string;
   tone: "good" | "caution" | "bad";
   pieces: string[];
-  lines: string[];
+  notes: string[];
 }
 
 export interface Headline {
@@ -60,18 +60,18 @@ export interface QuantilesPlot {
 export interface HeatPlot {
   kind: "heat";
   column_seconds: number;
-  /** Where rows begin, and the last one ends, in nanoseconds. */
+  /** Begins of the rows and the end of the last one, in nanoseconds. */
   edges: number[];
   /** Counts of each column by row. */
   columns: number[][];
 }
 
-/** Small charts on the same axes, of one of several figures at a time. */
+/** Small charts on the same axes, which show one of several metrics at a time. */
 export interface Group {
   id: string;
   title: string;
   caption: string;
-  /** What its lines are called, in the order of their marks. */
+  /** Names of the lines, in the order of their marks. */
   lines: string[];
   choices: Choice[];
 }
@@ -93,14 +93,14 @@ export interface PointsPlot {
   brackets: Bracket[];
 }
 
-/** What lies on the horizontal axis of marks; a value's place is its number, from 0 on. */
+/** The horizontal axis of marks. The position of a value is its index. */
 export type Across =
   | { kind: "load"; label: string; unit: Unit; log: boolean }
   | { kind: "values"; label: string; names: string[] };
 
 export interface Marks {
   label: string;
-  /** Gives the line its colour, and its plain marks their shape. */
+  /** Index of the color, and of the shape of plain marks. */
   order: number;
   points: Mark[];
 }
@@ -108,9 +108,9 @@ export interface Marks {
 export interface Mark {
   x: number;
   y: number | null;
-  /** From where to where the value reaches. */
+  /** Range of the value. */
   range: [number, number] | null;
-  shape: "plain" | "held" | "failed";
+  shape: "plain" | "passed" | "failed";
 }
 
 export interface Bound {
@@ -118,18 +118,18 @@ export interface Bound {
   value: number;
 }
 
-/** A load line: between a load that held and one that did not, or from one on. */
+/** A load line: it lies between a load that passed and one that failed, or above one that passed. */
 export interface Bracket {
   label: string;
   order: number;
-  held: number;
+  passed: number;
   failed: number | null;
 }
 
-/** What values are: operations per second, bytes per second, things, nanoseconds, of 1, times another. */
+/** Units: operations per second, bytes per second, a count, nanoseconds, a share of 1, a multiple. */
 export type Unit = "rate" | "bytes" | "count" | "time" | "share" | "ratio";
 
-export type Role = "main" | "beside" | "third" | "failed";
+export type Role = "main" | "secondary" | "third" | "failed";
 
 export type Values = (number | null)[];
 
@@ -137,7 +137,7 @@ export interface Line {
   label: string;
   role: Role;
   values: Values;
-  /** The lowest and highest of each column; empty where each column is one interval. */
+  /** Lowest and highest value of each column; empty if each column is one interval. */
   low: Values;
   high: Values;
 }

@@ -1,26 +1,26 @@
-/** The words of a report: verdict, headline, sections. */
+/** The text of a report: result, main metrics, sections. */
 
 import { el, slug, table } from "./dom";
-import type { Block, Headline, Report, Section, Verdict } from "./model";
+import type { Block, Headline, Overview, Report, Section } from "./model";
 
-/** The verdict, what limited the run, and what must be known beside the figures. */
-function verdict(found: Verdict): HTMLElement {
-  const [limit = "", ...others] = found.pieces;
-  const first = el("p", { class: "verdict" }, el("strong", { class: `badge ${found.tone}` }, found.word), " ", el("span", {}, limit));
-  const element = el("section", { "aria-label": "Verdict" }, first);
+/** Returns the result, what limited the run, and what must be known next to the numbers. */
+function overview(found: Overview): HTMLElement {
+  const [first = "", ...others] = found.pieces;
+  const line = el("p", { class: "result" }, el("strong", { class: `badge ${found.tone}` }, found.word), " ", el("span", {}, first));
+  const element = el("section", { "aria-label": "Result" }, line);
   if (others.length > 0) element.append(el("p", { class: "pieces" }, others.join(" · ")));
-  if (found.lines.length > 0) element.append(el("ul", { class: "notes" }, ...found.lines.map((line) => el("li", {}, line))));
+  if (found.notes.length > 0) element.append(el("ul", { class: "notes" }, ...found.notes.map((note) => el("li", {}, note))));
   return element;
 }
 
-/** The figures that most people came for. */
-function headline(figures: Headline[]): HTMLElement {
-  const one = (figure: Headline) =>
-    el("div", {}, el("dt", {}, figure.label), el("dd", { class: "value" }, figure.value), el("dd", {}, figure.detail));
-  return el("dl", { class: "headline" }, ...figures.map(one));
+/** Returns the main metrics. */
+function headline(metrics: Headline[]): HTMLElement {
+  const one = (metric: Headline) =>
+    el("div", {}, el("dt", {}, metric.label), el("dd", { class: "value" }, metric.value), el("dd", {}, metric.detail));
+  return el("dl", { class: "headline" }, ...metrics.map(one));
 }
 
-/** Blocks in order; items that follow each other are one list. */
+/** Returns blocks in order. Consecutive items form one list. */
 function blocks(title: string, all: Block[]): HTMLElement[] {
   const elements: HTMLElement[] = [];
   for (const block of all) {
@@ -50,7 +50,7 @@ function section(found: Section): HTMLElement {
   return el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, found.title), ...blocks(found.title, found.blocks));
 }
 
-/** Charts and sections, as links. */
+/** Returns links to charts and sections. */
 function contents(report: Report): HTMLElement {
   const links: [string, string][] = report.sections.map((found) => [slug(found.title), found.title]);
   links.unshift(...report.groups.map((found): [string, string] => [found.id, found.title]));
@@ -59,22 +59,22 @@ function contents(report: Report): HTMLElement {
   return el("nav", { "aria-label": "Contents" }, el("ul", {}, ...items));
 }
 
-/** Small charts stand in pairs; one that is left over is as wide as the page. */
+/** Puts small charts in pairs; a single one left takes the full width. */
 function paired(figures: HTMLElement[]): HTMLElement[] {
   const small = figures.filter((figure) => !figure.classList.contains("wide"));
   if (small.length % 2 === 1) small[small.length - 1]?.classList.add("wide");
   return figures;
 }
 
-/** The page around its figures. */
+/** Returns the page with its figures. */
 export function page(report: Report, figures: HTMLElement[], groups: HTMLElement[]): Node[] {
   const charts = el("section", { id: "charts", "aria-labelledby": "charts-title" }, el("h2", { id: "charts-title" }, "Charts"));
   charts.append(el("div", { class: "charts" }, ...paired(figures)));
-  const main = el("main", { id: "main", tabindex: "-1" }, verdict(report.verdict));
+  const main = el("main", { id: "main", tabindex: "-1" }, overview(report.overview));
   if (report.headline.length > 0) main.append(headline(report.headline));
   main.append(contents(report));
   if (figures.length > 0) main.append(charts);
-  if (figures.length + groups.length === 0) main.append(el("p", { class: "empty" }, "Nothing was measured: there is nothing to draw."));
+  if (figures.length + groups.length === 0) main.append(el("p", { class: "empty" }, "Nothing was measured, so there are no charts."));
   main.append(...groups);
   main.append(...report.sections.map(section));
   const skip = el("a", { class: "skip", href: "#main" }, "Skip to the report");

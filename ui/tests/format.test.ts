@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bytes, count, instant, percentile, share, shown, tick, time } from "../src/format";
 
-// The same examples as in crates/report/src/number.rs: both write alike.
+// The same examples as in crates/report/src/number.rs: both give the same text.
 test("numbers read as in the text report", () => {
   assert.deepEqual([0, 999, 1000, 1234567].map(count), ["0", "999", "1,000", "1,234,567"]);
   assert.deepEqual([98123.4, 999.96, 12.345, 0].map((value) => shown("rate", value)), ["98,123/s", "1,000/s", "12.35/s", "0/s"]);
@@ -13,7 +13,7 @@ test("numbers read as in the text report", () => {
   assert.deepEqual([720, 150380000].map(bytes), ["720 B", "150.38 MB"]);
 });
 
-test("marks of axes are short", () => {
+test("ticks are short", () => {
   assert.deepEqual([0, 500, 1500, 2e6].map((value) => tick("rate", value)), ["0/s", "500/s", "1.5 k/s", "2 M/s"]);
   assert.deepEqual([0, 5e7, 1.5e9].map((value) => tick("bytes", value)), ["0 B/s", "50 MB/s", "1.5 GB/s"]);
   assert.deepEqual([1e3, 2e6, 5e9].map((value) => tick("time", value)), ["1 µs", "2 ms", "5 s"]);

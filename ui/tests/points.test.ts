@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { beyond } from "../src/axis";
-import { places, reach } from "../src/charts/points";
+import { positions, valueRange } from "../src/charts/points";
 import { letter } from "../src/charts/shapes";
 import { LINES } from "../src/charts/theme";
-import { together } from "../src/group";
+import { sharedRange } from "../src/group";
 import type { Chart, Mark, PointsPlot } from "../src/model";
 
 const mark = (x: number, y: number | null): Mark => ({ x, y, range: null, shape: "plain" });
@@ -22,21 +22,21 @@ const plot: PointsPlot = {
   brackets: [],
 };
 
-test("every place stands once, in order", () => {
-  assert.deepEqual(places(plot), [8, 16, 32, 64]);
-  assert.deepEqual(places({ ...plot, across: { kind: "values", label: "range", names: ["1MiB", "2MiB"] } }), [0, 1]);
+test("every position occurs once, in order", () => {
+  assert.deepEqual(positions(plot), [8, 16, 32, 64]);
+  assert.deepEqual(positions({ ...plot, across: { kind: "values", label: "range", names: ["1MiB", "2MiB"] } }), [0, 1]);
 });
 
-test("ranges and bounds are inside the axis, and what has no logarithm is not", () => {
-  assert.deepEqual(reach(plot), [2, 50]);
-  assert.deepEqual(reach({ ...plot, log: false }), [0, 50]);
-  assert.equal(reach({ ...plot, lines: [], bounds: [] }), null);
+test("ranges and bounds are inside the axis, and values without a logarithm are not", () => {
+  assert.deepEqual(valueRange(plot), [2, 50]);
+  assert.deepEqual(valueRange({ ...plot, log: false }), [0, 50]);
+  assert.equal(valueRange({ ...plot, lines: [], bounds: [] }), null);
 });
 
-test("charts beside each other have one axis", () => {
+test("small charts share one axis", () => {
   const chart = (high: number): Chart => ({ ...plot, id: "", title: "", caption: "", bounds: [], lines: [{ label: "", order: 0, points: [mark(1, high)] }] });
-  assert.deepEqual(together({ label: "", caption: "", charts: [chart(3), chart(9), chart(4)] }), [3, 9]);
-  assert.equal(together({ label: "", caption: "", charts: [] }), null);
+  assert.deepEqual(sharedRange({ label: "", caption: "", charts: [chart(3), chart(9), chart(4)] }), [3, 9]);
+  assert.equal(sharedRange({ label: "", caption: "", charts: [] }), null);
 });
 
 test("no two of the first 36 lines look alike", () => {

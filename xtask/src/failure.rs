@@ -1,40 +1,40 @@
-//! Why a task could not be carried out.
+//! Failures of a task.
 
 use std::fmt::Display;
 use std::io;
 
-/// What ended a task early.
+/// Why a task ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The user asked for it.
+    /// The user interrupted the task.
     #[error("interrupted; nothing is left running")]
     Interrupted,
-    /// What, where, and how to mend it.
+    /// What failed, why, and what to do about it.
     #[error("{0}")]
     Message(String),
 }
 
-/// What a step of a task answers.
+/// Result of a step of a task.
 pub type Result<T> = std::result::Result<T, Failure>;
 
-/// A failure in words.
+/// Creates a failure with a message.
 pub fn failure(message: impl Display) -> Failure {
     Failure::Message(message.to_string())
 }
 
-/// Says what was being done when the system refused.
-pub trait While<T> {
-    /// `doing` completes the sentence "cannot …".
-    fn cannot(self, doing: impl Display) -> Result<T>;
+/// Context for errors of the system.
+pub trait Context<T> {
+    /// Prefixes the error with "cannot …".
+    fn cannot(self, action: impl Display) -> Result<T>;
 }
 
-impl<T> While<T> for io::Result<T> {
-    fn cannot(self, doing: impl Display) -> Result<T> {
-        self.map_err(|error| failure(format_args!("cannot {doing}: {error}")))
+impl<T> Context<T> for io::Result<T> {
+    fn cannot(self, action: impl Display) -> Result<T> {
+        self.map_err(|error| failure(format_args!("cannot {action}: {error}")))
     }
 }
 
-/// Fails when the user has asked for the end.
-pub fn go_on() -> Result<()> {
+/// Fails if the user has pressed Ctrl-C.
+pub fn check_interrupt() -> Result<()> {
     if sys::signals::interrupts().count > 0 { Err(Failure::Interrupted) } else { Ok(()) }
 }

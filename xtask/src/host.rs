@@ -1,33 +1,33 @@
-//! What must be known of the machine beside any figure.
+//! The machine on which a benchmark runs.
 
-use crate::failure::{Result, While, failure};
-use crate::{nginx, say};
+use crate::failure::{Context, Result, failure};
+use crate::{console, nginx};
 use std::fs;
 
-/// Prints kernel, processor and other load.
+/// Prints kernel, processor and load average.
 pub fn print_machine() {
     let first_line = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
     let kernel = first_line("/proc/sys/kernel/osrelease");
     let cores = sys::limits::available_cores();
-    say::line(format_args!("machine   Linux {kernel}, {}, {cores} cores", processor()));
+    console::line(format_args!("machine   Linux {kernel}, {}, {cores} cores", processor()));
     let load: Vec<_> = first_line("/proc/loadavg").split(' ').take(3).map(str::to_owned).collect();
-    say::line(format_args!(
-        "load      {} before this (1, 5, 15 minutes): what others do here is in the figures",
+    console::line(format_args!(
+        "load      {} before the start (1, 5, 15 minutes); other load affects the results",
         load.join(" ")
     ));
 }
 
-/// Prints the machine, nginx, and what figures of the two can not say.
+/// Prints the machine, nginx, and the limits of measurements over loopback.
 pub fn print() -> Result<()> {
     print_machine();
-    say::line(format_args!("server    {}: one process on core 0, files in memory", nginx::version()?));
-    say::line(
-        "caution   Loopback: client and server share this machine, its memory and its caches, and most of the kernel's",
+    console::line(format_args!("server    {}: one process on core 0, files in memory", nginx::version()?));
+    console::line(
+        "caution   Over loopback, client and server share the machine, its memory and its caches, and the sender pays for most",
     );
-    say::line(
-        "          receiving is paid by the sender. Absolute times and rates are noise (10 to 30 % from run to run);",
+    console::line(
+        "          of the kernel's work to receive. Absolute times and rates vary by 10 to 30 % from run to run: compare only",
     );
-    say::line("          ratios from one interleaved run are what can be compared.");
+    console::line("          ratios from one interleaved run.");
     Ok(())
 }
 
@@ -38,7 +38,7 @@ fn processor() -> String {
     name.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
-/// Bytes that the loopback interface has received so far, with the heads of all protocols.
+/// Returns the bytes that the loopback interface has received, protocol headers included.
 pub fn loopback_bytes() -> Result<u64> {
     let text = fs::read_to_string("/proc/net/dev").cannot("read /proc/net/dev")?;
     received_bytes(&text, "lo").ok_or_else(|| failure("/proc/net/dev has no line for lo"))
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_counter_of_one_interface_is_read() {
+    fn the_counter_of_the_named_interface_is_read() {
         let text = "Inter-|   Receive    |  Transmit\n face |bytes    packets|bytes\n  eth0: 5 6\n    lo: 1234 7 0\n  lo2:99 1\n";
         assert_eq!(received_bytes(text, "lo"), Some(1234));
         assert_eq!(received_bytes(text, "lo2"), Some(99));

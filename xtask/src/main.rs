@@ -1,28 +1,24 @@
-//! Tasks of those who work on Plimsoll: `cargo xtask bench …` measures it, against other load testers and against the
-//! numbers that it must reach.
+//! Maintainer tasks: `cargo xtask bench …` measures Plimsoll, against other load testers and against its goals.
 //!
-//! Load goes to this machine alone and is bounded in time. Whatever is started or written is ended and removed again,
-//! also after Ctrl-C.
+//! All load stays on this machine and is bounded in time. Every task ends the processes that it starts and removes the files that it
+//! writes, also after Ctrl-C.
 
 mod bench;
-mod clients;
+mod console;
 mod failure;
+mod goal;
 mod host;
+mod median;
 mod nginx;
-mod order;
+mod plimsoll;
 mod process;
-mod program;
-mod say;
-mod statistics;
-mod stops;
-mod verdict;
-mod work;
+mod shuffle;
 
 use clap::{Parser, Subcommand};
-use failure::{Failure, Result, While};
+use failure::{Context, Failure, Result};
 use std::process::ExitCode;
 
-/// Tasks of those who work on Plimsoll.
+/// Maintainer tasks.
 #[derive(Parser, Debug)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Cli {
@@ -30,10 +26,10 @@ struct Cli {
     task: Task,
 }
 
-/// What can be done.
+/// The tasks.
 #[derive(Subcommand, Debug)]
 enum Task {
-    /// Measures the program on this machine, against nginx on loopback.
+    /// Measure Plimsoll on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
 }
@@ -43,13 +39,14 @@ fn main() -> ExitCode {
     match prepare().and_then(|()| bench::run(&bench)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            say::note(format_args!("xtask: {failure}"));
+            console::note(format_args!("xtask: {failure}"));
             ExitCode::from(if matches!(failure, Failure::Interrupted) { 130 } else { 4 })
         }
     }
 }
 
-/// Clients with a thousand connections need descriptors, which they inherit; an interrupted task still has to clean up.
+/// Catches Ctrl-C, so that an interrupted task cleans up, and raises the limit on open files, which clients with a thousand connections
+/// inherit.
 fn prepare() -> Result<()> {
     sys::signals::catch_interrupts().cannot("catch Ctrl-C")?;
     sys::limits::raise_descriptor_limit().cannot("raise the limit on open files")?;

@@ -1,10 +1,9 @@
-//! The server of all benchmarks: Debian's nginx with one process on a core of its own, serving files from memory.
+//! The server of the benchmarks: nginx with one worker process on its own core, with files in memory.
 //!
-//! The configuration is that of the comparisons in which the goals were set. nginx counts requests by itself, so that no
-//! client has to be believed.
+//! The goals were set with this configuration. nginx counts the requests, so that a benchmark does not rely on the counts of clients.
 
-use crate::failure::{Result, While, failure};
-use crate::process::{Running, SERVER, children_cpu, start};
+use crate::failure::{Context, Result, failure};
+use crate::process::{Running, SERVER_CORE, children_cpu, start};
 use content::{Content, Seed};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -15,16 +14,17 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Places where nginx is looked for; it is not in the PATH of ordinary users.
+/// Possible paths of nginx, which is not in the PATH of ordinary users.
 const PROGRAMS: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
-/// A directory in memory.
+/// Directory in memory.
 const MEMORY: &str = "/dev/shm";
-/// What the bytes of [`Served::Object`] follow from; that of the program where none is said.
+/// Seed of the bytes of [`Served::Object`], the default of the program.
 const DATASET: Seed = Seed(1);
+/// Time allowed for a start, an end or a response.
 const PATIENCE: Duration = Duration::from_secs(10);
 const MIB: usize = 1 << 20;
 
-/// A file that is served.
+/// A file of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// `/1k`, 1 KiB.
@@ -33,12 +33,12 @@ pub enum Served {
     HundredMebibytes,
     /// `/1g`, 1 GiB.
     Gibibyte,
-    /// `/object-00000000.bin`, 100 MiB: the only object of a dataset, whose bytes a client can verify.
+    /// `/object-00000000.bin`, 100 MiB: the only object of a dataset, so that a client can verify its bytes.
     Object,
 }
 
 impl Served {
-    /// Its name below the root of the server.
+    /// Returns its path below the root of the server.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kibibyte => "1k",
@@ -57,7 +57,8 @@ impl Served {
     }
 }
 
-/// A running server. Its directory is in memory, and is the working directory of clients too; both end with this value.
+/// A running server with its directory in memory, which is also the working directory of clients. Drop ends the server and removes the
+/// directory.
 pub struct Nginx {
     running: Running,
     directory: TempDir,
@@ -66,18 +67,18 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts it with these files; any may be named more than once.
+    /// Starts a server with these files. A file may be listed more than once.
     pub fn start(files: &[Served]) -> Result<Self> {
-        Self::start_speaking(files, "")
+        Self::start_with(files, "")
     }
 
-    /// As [`Self::start`], but inside TLS it speaks HTTP/2.
+    /// Starts a server that speaks HTTP/2 over TLS.
     pub fn start_http2(files: &[Served]) -> Result<Self> {
-        Self::start_speaking(files, " http2")
+        Self::start_with(files, " http2")
     }
 
-    /// `inside` is what the listener with TLS is told besides.
-    fn start_speaking(files: &[Served], inside: &str) -> Result<Self> {
+    /// Starts a server with additional options for its TLS listener.
+    fn start_with(files: &[Served], tls_options: &str) -> Result<Self> {
         let program = program()?;
         let directory = tempfile::Builder::new().prefix("plimsoll-bench-").tempdir_in(MEMORY);
         let directory = directory.cannot(format_args!("make a directory in {MEMORY}"))?;
@@ -86,15 +87,15 @@ impl Nginx {
         let (listener, address) = listen()?;
         let (secure_listener, secure_address) = listen()?;
         let path = directory.path().join("nginx.conf");
-        fs::write(&path, configuration(directory.path(), address, secure_address, inside))
+        fs::write(&path, configuration(directory.path(), address, secure_address, tls_options))
             .cannot("write the configuration of nginx")?;
         let errors = File::create(directory.path().join("stderr")).cannot("write the messages of nginx")?;
         let mut command = Command::new(program);
         command.arg("-p").arg(directory.path()).arg("-c").arg(&path).args(["-e", "error.log"]);
-        // `NGINX` names descriptors that an nginx takes over from the one before: no port is guessed, and none can be lost.
+        // `NGINX` lists listening sockets that nginx inherits, so that no port is guessed and none is lost.
         command.env("NGINX", "0;1;").stderr(errors);
         command.stdin(OwnedFd::from(listener)).stdout(OwnedFd::from(secure_listener));
-        let running = start(&mut command, SERVER)?;
+        let running = start(&mut command, SERVER_CORE)?;
         let mut nginx = Self { running, directory, address, secure_address };
         nginx.wait_until_ready()?;
         Ok(nginx)
@@ -114,32 +115,32 @@ impl Nginx {
         }
     }
 
-    /// The URL of a file, in plain HTTP.
+    /// Returns the `http` URL of a file.
     pub fn url(&self, file: Served) -> String {
         format!("http://{}/{}", self.address, file.name())
     }
 
-    /// The URL of a file inside TLS.
+    /// Returns the `https` URL of a file.
     pub fn secure_url(&self, file: Served) -> String {
         format!("https://{}/{}", self.secure_address, file.name())
     }
 
-    /// The working directory of clients.
+    /// Returns the working directory of clients.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Requests that it has taken so far, with the one that asks for this.
+    /// Returns the number of requests so far, including the request for this number.
     pub fn requests(&self) -> Result<u64> {
         let page = self.status_page().cannot("ask nginx for its counters")?;
         // The third line: connections accepted, connections handled, requests.
         let (_, body) = page.split_once("\r\n\r\n").unwrap_or_default();
         let line = body.lines().nth(2).unwrap_or_default();
         let count = line.split_whitespace().nth(2).and_then(|number| number.parse().ok());
-        count.ok_or_else(|| failure("nginx answers no counters: it is built without stub_status"))
+        count.ok_or_else(|| failure("nginx returns no counters; it needs to be built with stub_status"))
     }
 
-    /// CPU time that the process which serves has used so far.
+    /// Returns the CPU time of the worker process so far.
     pub fn cpu(&self) -> Result<Duration> {
         children_cpu(self.running.id()).ok_or_else(|| failure("nginx has ended"))
     }
@@ -156,39 +157,39 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // The master takes the process that serves down with it.
+        // The master ends the worker process.
         self.running.stop(PATIENCE);
     }
 }
 
 fn listen() -> Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).cannot("listen on a loopback port")?;
-    // nginx takes a socket over as it is, and would wait in `accept`.
-    listener.set_nonblocking(true).cannot("listen without waiting")?;
-    let address = listener.local_addr().cannot("tell the port")?;
+    // nginx uses an inherited socket as it is, and would block in `accept`.
+    listener.set_nonblocking(true).cannot("make a socket nonblocking")?;
+    let address = listener.local_addr().cannot("read the port of a socket")?;
     Ok((listener, address))
 }
 
-/// A certificate that signs itself, which all clients are told to take.
+/// Writes a self-signed certificate and its key. All clients skip its verification.
 fn write_certificate(directory: &Path) -> Result<()> {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]);
-    let made = made.map_err(|error| failure(format_args!("no certificate could be made: {error}")))?;
+    let made = made.map_err(|error| failure(format_args!("cannot make a certificate: {error}")))?;
     fs::write(directory.join("cert.pem"), made.cert.pem()).cannot("write a certificate")?;
     fs::write(directory.join("key.pem"), made.signing_key.serialize_pem()).cannot("write a key")
 }
 
 fn program() -> Result<&'static str> {
     let found = PROGRAMS.into_iter().find(|path| Path::new(path).exists());
-    found.ok_or_else(|| failure("nginx is not installed: `apt install nginx-light`"))
+    found.ok_or_else(|| failure("nginx is not installed; try: apt install nginx-light"))
 }
 
-/// What `nginx -v` says.
+/// Returns the version that `nginx -v` prints.
 pub fn version() -> Result<String> {
     let output = Command::new(program()?).arg("-v").output().cannot("start nginx")?;
     Ok(String::from_utf8_lossy(&output.stderr).trim().replace("nginx version: ", ""))
 }
 
-/// Files of noise, no holes: these would be one page in the processor's cache.
+/// Writes the files with random bytes. Files with holes would be a single page in the processor's cache.
 fn write_files(directory: &Path, files: &[Served]) -> Result<()> {
     let mut block = vec![0; MIB];
     File::open("/dev/urandom").and_then(|mut noise| noise.read_exact(&mut block)).cannot("read /dev/urandom")?;
@@ -212,12 +213,12 @@ fn write_files(directory: &Path, files: &[Served]) -> Result<()> {
         });
         written.cannot(format_args!("write {}", path.display()))?;
     }
-    // The process that serves is another user, when this one is root.
+    // As root, nginx runs its worker process as another user.
     use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).cannot("open the directory of nginx")
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).cannot("open the directory to nginx")
 }
 
-fn configuration(directory: &Path, address: SocketAddr, secure: SocketAddr, inside: &str) -> String {
+fn configuration(directory: &Path, address: SocketAddr, secure: SocketAddr, tls_options: &str) -> String {
     let root = directory.display();
     format!(
         r"
@@ -230,7 +231,7 @@ http {{
   scgi_temp_path {root}/scgi; uwsgi_temp_path {root}/uwsgi;
   ssl_certificate {root}/cert.pem; ssl_certificate_key {root}/key.pem; ssl_protocols TLSv1.2 TLSv1.3;
   server {{
-    listen {address} backlog=8192; listen {secure} ssl{inside} backlog=8192; root {root};
+    listen {address} backlog=8192; listen {secure} ssl{tls_options} backlog=8192; root {root};
     location = /stub {{ stub_status; }}
   }}
 }}

@@ -1,75 +1,75 @@
-//! Runs a program on chosen cores, for a bounded time, and says what it cost.
+//! Processes on chosen cores, for a bounded time, with their cost.
 
-use crate::failure::{Result, While, failure, go_on};
+use crate::failure::{Context, Result, check_interrupt, failure};
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 use sys::process::{Ended, Process};
 
-/// The core of the server.
-pub const SERVER: Place = Place::Core(0);
-/// The core of the client.
-pub const CLIENT: Place = Place::Core(1);
+/// Core of the server.
+pub const SERVER_CORE: Affinity = Affinity::Core(0);
+/// Core of the client.
+pub const CLIENT_CORE: Affinity = Affinity::Core(1);
 
-/// How often a waiting task looks for Ctrl-C.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often a waiting task checks for Ctrl-C.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Where a process may run.
+/// Cores on which a process may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// On one core, numbered from 0.
+pub enum Affinity {
+    /// One core, numbered from 0.
     Core(usize),
-    /// On all cores that this process may use.
+    /// All cores that this process may use.
     AllCores,
 }
 
-/// A process that has not ended; it is killed when this value goes away.
+/// A running process, killed when dropped.
 pub struct Running {
     process: Process,
     started: Instant,
 }
 
-/// What a process did, and what it cost.
+/// Cost and end of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// From its start to its end.
+    /// Time from start to end.
     pub wall: Duration,
-    /// In user and kernel mode, as the kernel accounted at its end.
+    /// CPU time in user and kernel mode, as the kernel counts it at the end.
     pub cpu: Duration,
-    /// The most resident memory.
-    pub peak: Peak,
+    /// Largest resident memory.
+    pub peak: PeakMemory,
     /// How it ended.
-    pub end: End,
+    pub end: ProcessEnd,
 }
 
-/// The most resident memory of a process. The kernel's figure starts from what the process that started it had held.
+/// Largest resident memory of a process. The kernel's number includes the peak of its parent at the time of the fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Peak {
-    /// So many bytes.
+pub enum PeakMemory {
+    /// Exact number of bytes.
     Bytes(u64),
-    /// At most so many bytes: this process itself has held them.
+    /// Upper bound in bytes: this program itself had this peak.
     AtMost(u64),
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// With this exit code.
+pub enum ProcessEnd {
+    /// Exit code.
     Code(i32),
-    /// By this signal.
+    /// Signal.
     Signal(i32),
-    /// It took too long, and was killed.
+    /// Killed at its time limit.
     TimeLimit,
 }
 
 /// Starts a program.
-pub fn start(command: &mut Command, place: Place) -> Result<Running> {
+pub fn start(command: &mut Command, place: Affinity) -> Result<Running> {
     let name = command.get_program().to_string_lossy().into_owned();
-    // A process runs where the thread may that started it.
+    // A process inherits the cores of the thread that starts it.
     let spawned = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
-            if let Place::Core(core) = place {
+            if let Affinity::Core(core) = place {
                 sys::limits::pin_current_thread(core).cannot(format_args!("use core {core}"))?;
             }
             let started = Instant::now();
@@ -82,24 +82,24 @@ pub fn start(command: &mut Command, place: Place) -> Result<Running> {
 }
 
 impl Running {
-    /// The kernel's number for it.
+    /// Returns the process ID.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// How long it has been running.
+    /// Returns the time since its start.
     pub fn age(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Waits for its end until it has this age.
+    /// Waits until it has ended or has this age. Returns `None` if it still runs.
     pub fn wait_until(&mut self, age: Duration) -> Result<Option<Run>> {
         loop {
-            go_on()?;
+            check_interrupt()?;
             let left = age.saturating_sub(self.age());
-            let ended = self.process.wait(left.min(LOOK)).cannot("wait for a process")?;
+            let ended = self.process.wait(left.min(POLL_INTERVAL)).cannot("wait for a process")?;
             if let Some(ended) = ended {
-                return Ok(Some(self.account(&ended, End::of(ended.status))));
+                return Ok(Some(self.account(&ended, ProcessEnd::of(ended.status))));
             }
             if left.is_zero() {
                 return Ok(None);
@@ -107,36 +107,36 @@ impl Running {
         }
     }
 
-    /// Waits for its end; kills it at this age.
+    /// Waits for its end, and kills it at this age.
     pub fn finish(mut self, limit: Duration) -> Result<Run> {
         if let Some(run) = self.wait_until(limit)? {
             return Ok(run);
         }
         let ended = self.process.kill().cannot("end a process")?;
-        Ok(self.account(&ended, End::TimeLimit))
+        Ok(self.account(&ended, ProcessEnd::TimeLimit))
     }
 
-    /// Asks it to end, gives it a while, then kills it.
+    /// Sends SIGTERM, and kills the process if it still runs after `patience`.
     pub fn stop(&mut self, patience: Duration) {
         let _ = self.process.ask_to_end(sys::signals::Signal::Terminate);
         let deadline = Instant::now() + patience;
-        while let Ok(None) = self.process.wait(LOOK) {
+        while let Ok(None) = self.process.wait(POLL_INTERVAL) {
             if Instant::now() > deadline {
                 let _ = self.process.kill();
             }
         }
     }
 
-    fn account(&self, ended: &Ended, end: End) -> Run {
+    fn account(&self, ended: &Ended, end: ProcessEnd) -> Run {
         let own = sys::limits::peak_memory_bytes().unwrap_or(u64::MAX);
         let bytes = ended.peak_memory_bytes;
-        let peak = if bytes > own { Peak::Bytes(bytes) } else { Peak::AtMost(bytes) };
+        let peak = if bytes > own { PeakMemory::Bytes(bytes) } else { PeakMemory::AtMost(bytes) };
         Run { wall: self.age(), cpu: ended.cpu, peak, end }
     }
 }
 
-impl Peak {
-    /// The figure, exact or not.
+impl PeakMemory {
+    /// Returns the number of bytes, exact or not.
     pub fn bytes(self) -> u64 {
         match self {
             Self::Bytes(bytes) | Self::AtMost(bytes) => bytes,
@@ -144,7 +144,7 @@ impl Peak {
     }
 }
 
-impl End {
+impl ProcessEnd {
     fn of(status: ExitStatus) -> Self {
         match (status.code(), status.signal()) {
             (Some(code), _) => Self::Code(code),
@@ -153,7 +153,7 @@ impl End {
     }
 }
 
-impl fmt::Display for End {
+impl fmt::Display for ProcessEnd {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::Code(code) => write!(formatter, "{code}"),
@@ -166,13 +166,13 @@ impl fmt::Display for End {
 /// Memory of a running process, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resident {
-    /// All that is resident (`VmRSS`).
+    /// Resident memory (`VmRSS`).
     pub all: u64,
-    /// Of that, what it has allocated, without the pages of its program file, which the kernel may take back (`RssAnon`).
+    /// Allocated part, without pages of the program file, which the kernel may drop (`RssAnon`).
     pub anonymous: u64,
 }
 
-/// What a process holds now; `None` when it has ended.
+/// Returns the memory of a process; `None` if it has ended.
 pub fn resident(id: u32) -> Option<Resident> {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let bytes = |name: &str| {
@@ -183,7 +183,7 @@ pub fn resident(id: u32) -> Option<Resident> {
     Some(Resident { all: bytes("VmRSS:")?, anonymous: bytes("RssAnon:")? })
 }
 
-/// CPU time that the children of a running process have used so far, to a hundredth of a second.
+/// Returns the CPU time that the children of a running process have used so far, to a hundredth of a second.
 pub fn children_cpu(id: u32) -> Option<Duration> {
     let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
     let ticks = children.split_whitespace().map(|child| {
@@ -208,41 +208,42 @@ mod tests {
     }
 
     #[test]
-    fn a_process_runs_where_it_is_put() {
-        let running = start(&mut shell("test $(nproc) = 1"), SERVER).unwrap();
-        assert_eq!(running.finish(Duration::from_secs(20)).unwrap().end, End::Code(0));
-        assert!(start(&mut shell("true"), Place::Core(1_000_000)).is_err());
-        // This thread's own cores are as before.
+    fn a_process_runs_on_the_chosen_core() {
+        let running = start(&mut shell("test $(nproc) = 1"), SERVER_CORE).unwrap();
+        assert_eq!(running.finish(Duration::from_secs(20)).unwrap().end, ProcessEnd::Code(0));
+        assert!(start(&mut shell("true"), Affinity::Core(1_000_000)).is_err());
+        // The cores of this thread have not changed.
         assert_eq!(sys::limits::available_cores(), std::thread::available_parallelism().unwrap().get());
     }
 
     #[test]
-    fn the_cpu_time_of_children_is_seen_while_they_run() {
-        // It ends by itself, also when the test fails.
+    fn the_cpu_time_of_running_children_is_known() {
+        // The loop is bounded, so that it ends even if the test fails.
         let mut outer =
-            start(&mut shell("(i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done) & wait"), Place::AllCores).unwrap();
+            start(&mut shell("(i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done) & wait"), Affinity::AllCores)
+                .unwrap();
         let mut seen = Duration::ZERO;
         while seen < Duration::from_millis(20) {
             let ended = outer.wait_until(outer.age() + Duration::from_millis(5)).unwrap();
-            assert!(ended.is_none(), "over after {seen:?}");
+            assert!(ended.is_none(), "ended after {seen:?}");
             seen = children_cpu(outer.id()).unwrap_or(seen);
         }
     }
 
     #[test]
-    fn what_takes_too_long_is_killed() {
-        let running = start(&mut shell("exec sleep 60"), Place::AllCores).unwrap();
+    fn a_process_is_killed_at_its_time_limit() {
+        let running = start(&mut shell("exec sleep 60"), Affinity::AllCores).unwrap();
         assert!(resident(running.id()).is_some_and(|now| now.all >= now.anonymous && now.anonymous > 0));
         let run = running.finish(Duration::from_millis(50)).unwrap();
-        assert_eq!(run.end, End::TimeLimit);
+        assert_eq!(run.end, ProcessEnd::TimeLimit);
         assert!(run.wall < Duration::from_secs(20));
     }
 
     #[test]
-    fn a_peak_is_exact_only_above_that_of_the_starter() {
-        let run = start(&mut shell("exit 3"), Place::AllCores).unwrap().finish(Duration::from_secs(20)).unwrap();
-        assert_eq!(run.end, End::Code(3));
+    fn a_peak_is_exact_only_above_that_of_the_parent() {
+        let run = start(&mut shell("exit 3"), Affinity::AllCores).unwrap().finish(Duration::from_secs(20)).unwrap();
+        assert_eq!(run.end, ProcessEnd::Code(3));
         let own = sys::limits::peak_memory_bytes().unwrap();
-        assert_eq!(matches!(run.peak, Peak::Bytes(_)), run.peak.bytes() > own);
+        assert_eq!(matches!(run.peak, PeakMemory::Bytes(_)), run.peak.bytes() > own);
     }
 }

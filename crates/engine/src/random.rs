@@ -4,7 +4,7 @@
 //! which thread makes it or when: two targets get the same sequence of objects and ranges. SplitMix64's finaliser mixes the
 //! three.
 
-use measure::random::mix;
+use measure::values::random::mix;
 
 /// What the numbers are for; streams are independent of each other.
 #[derive(Clone, Copy, Debug)]

@@ -13,7 +13,7 @@ use crate::run_loop::Left;
 use crate::run_loop::OpEntry;
 use crate::run_loop::{FirstResponse, RunLoop, Share, budget};
 use crate::watch::HostWatch;
-use measure::interval::Whole;
+use measure::interval::IntervalBuilder;
 use measure::{Clock, Instant, Interval, MonotonicClock};
 use std::collections::VecDeque;
 use std::io;
@@ -209,13 +209,13 @@ struct Gatherer {
     done: Vec<bool>,
     watch: HostWatch,
     sliced: bool,
-    whole: Whole,
+    whole: IntervalBuilder,
 }
 
 impl Gatherer {
     fn new(threads: usize, watch: HostWatch, sliced: bool) -> Self {
         let queues = (0..threads).map(|_| VecDeque::new()).collect();
-        Self { queues, done: vec![false; threads], watch, sliced, whole: Whole::default() }
+        Self { queues, done: vec![false; threads], watch, sliced, whole: IntervalBuilder::default() }
     }
 
     fn gather(

@@ -6,7 +6,8 @@ use content::{Dataset, Description, Names, Seed};
 use engine::OpEntry;
 use engine::plan::*;
 use engine::sim::{Reply, SimNetwork, SimServer, simulate};
-use measure::{AttemptClass, Cause, Instant, OpKind, Summary, Verdict};
+use measure::result::accounting::audit;
+use measure::{AttemptClass, Cause, Instant, OpKind, Summary};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -133,7 +134,7 @@ fn each_object_is_deleted_once_and_each_message_is_one_operation() {
     for auth in [Auth::None, s3_auth()] {
         let plan = Plan { load: closed(3), auth, ..mixed(3, 1, 4, 2000) };
         let (summary, ops, seen) = carried_out(&plan, &[]);
-        assert_eq!(summary.verdict(true), Verdict::Valid);
+        assert_eq!(audit(&summary, true).violations, []);
         let (puts, deletions) = (good(&ops, OpKind::Put), good(&ops, OpKind::Delete));
         assert_eq!((puts + deletions, ops.len()), (2000, 2000));
         assert_eq!((seen.batches.len(), seen.requests), (deletions, 2000));
@@ -183,7 +184,7 @@ fn outcomes_are_those_of_the_answer_and_nothing_is_named_again() {
     let answers: Vec<Reply> = cases.iter().map(|(answer, ..)| answer.clone()).collect();
     let plan = Plan { auth: s3_auth(), ..mixed(4, 1, 3, 400) };
     let (summary, ops, seen) = carried_out(&plan, &answers);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     let deletions: Vec<_> = ops.iter().filter(|op| op.kind == OpKind::Delete).collect();
     for ((answer, class, cause), op) in cases.iter().zip(&deletions) {
         assert_eq!((op.outcome.class, op.outcome.cause, op.attempts), (*class, *cause, 1), "{answer:?}");
@@ -201,7 +202,7 @@ fn outcomes_are_those_of_the_answer_and_nothing_is_named_again() {
 #[test]
 fn on_a_stale_connection_the_same_message_is_sent_again() {
     let (summary, ops, seen) = carried_out(&mixed(2, 1, 3, 40), &[Reply::End]);
-    assert_eq!((summary.verdict(true), summary.stats.measured.failed), (Verdict::Valid, 0));
+    assert_eq!((audit(&summary, true).violations, summary.stats.measured.failed), (vec![], 0));
     assert_eq!(seen.batches[0], seen.batches[1]);
     let attempts: u64 = ops.iter().map(|op| u64::from(op.attempts)).sum();
     assert_eq!((attempts, seen.requests, ops.len()), (41, 41, 40));

@@ -5,7 +5,8 @@ mod support;
 use engine::plan::*;
 use engine::schedule::{Profile, Spacing, StagePlan};
 use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
-use measure::{Instant, Verdict};
+use measure::result::accounting::audit;
+use measure::Instant;
 use proptest::prelude::*;
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -179,7 +180,7 @@ proptest! {
         let server = || Unruly { deeds: deeds.clone(), requests: 0, connections: 0, refuse_every };
         let (intervals, logged) = simulate(&plan, |_| SimNetwork::new(server()));
         let summary = summary(&plan, &intervals);
-        prop_assert_eq!(summary.verdict(true), Verdict::Valid);
+        prop_assert_eq!(audit(&summary, true).violations, []);
         let stats = &summary.stats;
         let ended = [&stats.measured, &stats.outside].map(|tally| tally.ok + tally.failed + tally.unfinished);
         prop_assert_eq!(logged.len() as u64, ended.iter().sum::<u64>(), "every operation is logged once");
@@ -208,5 +209,5 @@ fn threads_without_a_share_of_the_operations_warm_up_as_well() {
     let deeds = vec![(Deed::Answer { bytes: 27_496, parts: 1 }, 125)];
     let server = || Unruly { deeds: deeds.clone(), requests: 0, connections: 0, refuse_every: 2 };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server()));
-    assert_eq!(summary(&plan, &intervals).verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary(&plan, &intervals), true).violations, []);
 }

@@ -8,10 +8,11 @@ mod support;
 use engine::plan::*;
 use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
 use frames::*;
-use measure::chains::{Chains, HopStats};
+use measure::result::accounting::audit;
+use measure::stats::redirect_chains::{HopStats, RedirectChains};
 use measure::units::ByteSize;
-use measure::{Instant, OpKind, Summary, Verdict};
-use server::{Alluxio, Cluster, ClusterConfig, Config, Elsewhere, Server, StandIn};
+use measure::{Instant, OpKind, Summary};
+use server::{Alluxio, Cluster, ClusterConfig, Config, Handoff, Server, StandIn};
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::time::Duration;
@@ -22,9 +23,9 @@ fn counted(ops: u64) -> StopAfter {
 }
 
 /// The chains of a run whose books balance, and whose parts make up the whole.
-fn chains(summary: &Summary) -> &Chains {
-    assert_eq!(summary.verdict(true), Verdict::Valid);
-    let chains = summary.stats.chains.as_deref().expect("there was a redirect");
+fn chains(summary: &Summary) -> &RedirectChains {
+    assert_eq!(audit(&summary, true).violations, []);
+    let chains = summary.stats.redirect_chains.as_deref().expect("there was a redirect");
     let parts: u128 = chains.rows.iter().map(HopStats::nanos).sum();
     assert_eq!(parts, chains.response.moments().sum, "the hops' times are the response time");
     let service: u128 = chains.rows.iter().map(|row| row.service.moments().sum).sum();
@@ -33,7 +34,7 @@ fn chains(summary: &Summary) -> &Chains {
     chains
 }
 
-fn row<'a>(chains: &'a Chains, position: u8, host: &str) -> &'a HopStats {
+fn row<'a>(chains: &'a RedirectChains, position: u8, host: &str) -> &'a HopStats {
     let found = chains.rows.iter().find(|row| row.position == position && row.host.value() == Some(host));
     found.unwrap_or_else(|| panic!("no {position} {host} in {:?}", chains.rows))
 }
@@ -176,8 +177,8 @@ fn a_body_that_does_not_fit_at_once_is_sent_again_to_the_owner() {
     let alluxio = Alluxio { listed: 0, object_size: ByteSize(1) };
     let config = Config { stand_in: StandIn::Alluxio(alluxio), ..Config::default() };
     let listen = vec![SocketAddr::from(([127, 0, 0, 1], 0)); 2];
-    let elsewhere = Elsewhere::Redirect { marker: false, check: Duration::ZERO };
-    let cluster = Cluster::start(&config, &ClusterConfig { listen, elsewhere, faults_on: None }).unwrap();
+    let handoff = Handoff::Redirect { marker: false, check: Duration::ZERO };
+    let cluster = Cluster::start(&config, &ClusterConfig { listen, handoff, faults_on: None }).unwrap();
     let servers = NonZeroUsize::new(2).unwrap();
     let path = (0..).map(|index| format!("/bucket/{index}")).find(|path| server::owner(path, servers) == 1).unwrap();
     let addresses = cluster.addresses();
@@ -202,7 +203,7 @@ fn without_redirects_there_are_no_chains() {
     let plan = Plan { stop: counted(10), ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let summary = summary(&plan, &intervals);
-    assert!(summary.stats.chains.is_none());
+    assert!(summary.stats.redirect_chains.is_none());
     assert_eq!(summary.stats.connections.hosts.len(), 1);
 }
 

@@ -10,9 +10,10 @@ use engine::plan::*;
 use engine::sim::{Reply, SimNetwork, simulate};
 use engine::tls::{self, TlsSettings, Trust};
 use frames::*;
-use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, OpKind, Phase, Summary, Verdict};
+use measure::result::accounting::audit;
+use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, OpKind, Phase, Summary};
 use proptest::prelude::*;
-use server::{Config, Faults, Front, Identity, Tls};
+use server::{Config, Faults, HyperServer, Identity, Tls};
 use std::cell::RefCell;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::rc::Rc;
@@ -51,7 +52,7 @@ fn play(
         })
     });
     let summary = summary(plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid, "{:?}", summary.stats.measured);
+    assert_eq!(audit(&summary, true).violations, [], "{:?}", summary.stats.measured);
     let connections = *connections.borrow();
     (summary, ops, connections)
 }
@@ -278,7 +279,7 @@ fn a_checksum_behind_the_content_is_held_against_it() {
 fn other_protocols_on_the_port_are_recognised() {
     for (answer, cause) in [
         (&b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"[..], Cause::NotHttp2),
-        (&[21, 3, 3, 0, 2, 2, 70, 0, 0, 0][..], Cause::TlsAnswer),
+        (&[21, 3, 3, 0, 2, 2, 70, 0, 0, 0][..], Cause::TlsResponse),
         (&[0xff; 40][..], Cause::BadHttp2),
     ] {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
@@ -349,9 +350,9 @@ fn connections_are_closed_after_the_requests_that_they_may_carry() {
 }
 
 /// The embedded server, over TLS or not.
-fn serve(faults: Faults, secure: bool) -> (Front, Option<tempfile::NamedTempFile>) {
+fn serve(faults: Faults, secure: bool) -> (HyperServer, Option<tempfile::NamedTempFile>) {
     let tls = secure.then_some(Tls { identity: Identity::SelfSigned, client_ca: None });
-    let front = Front::start(&Config { faults, ..Config::default() }, tls.as_ref()).unwrap();
+    let front = HyperServer::start(&Config { faults, ..Config::default() }, tls.as_ref()).unwrap();
     let authority = front.ca_pem().map(|pem| {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), pem).unwrap();
@@ -360,7 +361,7 @@ fn serve(faults: Faults, secure: bool) -> (Front, Option<tempfile::NamedTempFile
     (front, authority)
 }
 
-fn toward(plan: Plan, front: &Front, authority: Option<&tempfile::NamedTempFile>, path: &str) -> Plan {
+fn toward(plan: Plan, front: &HyperServer, authority: Option<&tempfile::NamedTempFile>, path: &str) -> Plan {
     let scheme = if authority.is_some() { "https" } else { "http" };
     let mut plan = at(plan, &format!("{scheme}://{}{path}", front.addresses()[0]));
     if let Some(authority) = authority {
@@ -390,7 +391,7 @@ fn client_and_server_count_the_same() {
             let kept = run(&plan);
             let summary = summary(&plan, &kept.intervals);
             let ledger = front.stop();
-            assert_eq!(summary.verdict(true), Verdict::Valid, "{path}");
+            assert_eq!(audit(&summary, true).violations, [], "{path}");
             assert_eq!(summary.stats.measured.ok, ops, "{path}: {:?}", summary.stats.measured);
             assert_eq!((ledger.requests(), ledger.complete.count), (ops, ops), "{path}");
             assert_eq!(ledger.complete.body_bytes, summary.stats.traffic.body, "{path}");
@@ -423,7 +424,7 @@ fn ranges_heads_bodies_and_redirects_work_as_in_http1() {
         let kept = run(&plan);
         let summary = summary(&plan, &kept.intervals);
         let tally = &summary.stats.measured;
-        assert_eq!(summary.verdict(true), Verdict::Valid);
+        assert_eq!(audit(&summary, true).violations, []);
         assert_eq!((tally.ok, tally.hops), (50, hops), "{tally:?}");
         assert_eq!(kept.ops.iter().map(|op| op.body_bytes).sum::<u64>(), bytes);
     }
@@ -440,7 +441,7 @@ fn request_bodies_are_sent_as_the_server_takes_them() {
         let kept = run(&plan);
         let summary = summary(&plan, &kept.intervals);
         let (ledger, traffic) = (front.stop(), &summary.stats.traffic);
-        assert_eq!(summary.verdict(true), Verdict::Valid);
+        assert_eq!(audit(&summary, true).violations, []);
         assert_eq!((ledger.received_bytes, ledger.requests()), (traffic.sent, 20));
         assert_eq!(summary.stats.measured.ok, if fails { 0 } else { 20 });
         assert!(fails || ledger.request_body_bytes == 20 * bytes as u64, "{bytes}: {}", ledger.request_body_bytes);
@@ -460,7 +461,7 @@ fn a_server_that_chooses_http1_is_spoken_to_in_http1() {
     let kept = run(&plan);
     let summary = summary(&plan, &kept.intervals);
     let ledger = front.stop();
-    assert_eq!((summary.verdict(true), summary.stats.measured.ok, ledger.requests()), (Verdict::Valid, 200, 200));
+    assert_eq!((audit(&summary, true).violations, summary.stats.measured.ok, ledger.requests()), (vec![], 200, 200));
     assert_eq!(ledger.connections_accepted, 16);
 }
 

@@ -6,7 +6,7 @@ use engine::network::Address;
 use engine::plan::*;
 use engine::schedule::Profile;
 use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
-use measure::random::Random;
+use measure::values::random::Random;
 use measure::{Instant, LimitedBy, OpKind, Summary};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

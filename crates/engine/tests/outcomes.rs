@@ -4,7 +4,8 @@ mod support;
 
 use engine::plan::*;
 use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
-use measure::{AttemptClass, Cause, Flag, Instant, OpKind, Summary, Verdict};
+use measure::result::accounting::audit;
+use measure::{AttemptClass, Cause, Flag, Instant, OpKind, Summary};
 use std::num::NonZeroU64;
 use std::time::Duration;
 use support::*;
@@ -21,7 +22,7 @@ fn text(text: impl Into<String>) -> Reply {
 fn played<S: SimServer>(plan: &Plan, server: impl Fn() -> S) -> Summary {
     let (intervals, _) = simulate(plan, |_| SimNetwork::new(server()));
     let summary = summary(plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     summary
 }
 
@@ -168,7 +169,7 @@ fn an_open_run_ends_when_its_bytes_are_there() {
         SimNetwork::new(|now: Instant, _: &str| answer_at(now + ms(500), 1_000_000))
     });
     let found = summary(&plan, &intervals);
-    assert_eq!(found.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&found, true).violations, []);
     let tally = &found.stats.measured;
     assert_eq!((tally.ok, tally.dropped, tally.failed), (10, 0, 0));
     assert_eq!((tally.causes.get(Cause::BytesReached), tally.unfinished, tally.unanswered), (49, 49, 0));

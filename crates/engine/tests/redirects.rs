@@ -4,7 +4,8 @@ mod support;
 
 use engine::plan::*;
 use engine::sim::{Reply, SimNetwork, simulate};
-use measure::{AttemptClass, Cause, Instant, Phase, Summary, Verdict};
+use measure::result::accounting::audit;
+use measure::{AttemptClass, Cause, Instant, Phase, Summary};
 use std::cell::RefCell;
 use std::num::NonZeroU64;
 use std::rc::Rc;
@@ -30,7 +31,7 @@ fn redirected(mut plan: Plan, from: &str, location: &str) -> (Summary, Requests)
     };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let summary = summary(&plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid, "{from} to {location}");
+    assert_eq!(audit(&summary, true).violations, [], "{from} to {location}");
     (summary, requests)
 }
 
@@ -119,7 +120,7 @@ fn a_kept_connection_to_a_private_address_is_as_private_as_a_new_one() {
         let summary = summary(&plan, &intervals);
         let tally = &summary.stats.measured;
         assert_eq!((tally.ok, tally.causes.get(Cause::PrivateAddress)), (3, 3));
-        assert_eq!(summary.verdict(true), Verdict::Valid);
+        assert_eq!(audit(&summary, true).violations, []);
         assert_eq!(summary.stats.connections.opened, 3, "the kept connection stays of use");
     }
 }

@@ -6,7 +6,8 @@ use engine::dialect::{Connection, Dialect, Filestash};
 use engine::plan::*;
 use engine::sessions::{SessionError, open_sessions};
 use engine::sim::{Reply, SimNetwork, simulate};
-use measure::{Instant, Verdict};
+use measure::result::accounting::audit;
+use measure::Instant;
 use server::{Config, Server, StandIn};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -40,7 +41,7 @@ fn slots_keep_to_their_sessions_and_other_hosts_see_none() {
             answer_at(now, 100)
         };
         let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
-        assert_eq!(summary(&plan, &intervals).verdict(true), Verdict::Valid);
+        assert_eq!(audit(&summary(&plan, &intervals), true).violations, []);
         let mut expected: BTreeMap<String, u32> =
             shown.iter().map(|line| (format!("Host: 127.0.0.1 {line}"), 30 / shown.len() as u32)).collect();
         expected.insert("Host: 127.0.0.2 ".to_owned(), 30);

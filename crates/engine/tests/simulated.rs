@@ -6,7 +6,8 @@ mod support;
 use engine::plan::*;
 use engine::schedule::{Profile, Spacing, StagePlan};
 use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
-use measure::{AttemptClass, Cause, Flag, Instant, Verdict};
+use measure::result::accounting::audit;
+use measure::{AttemptClass, Cause, Flag, Instant};
 use std::num::NonZeroU64;
 use std::time::Duration;
 use support::*;
@@ -19,7 +20,7 @@ fn constant_delay() {
     let plan = Plan { load: open(100.0, 1000), ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(20), 1000)));
     let summary = summary(&plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     assert_eq!(summary.stats.measured.scheduled, 1000);
     assert_eq!(summary.stats.measured.ok, 1000);
     for q in [0.0, 0.5, 0.99, 1.0] {
@@ -44,7 +45,7 @@ fn bimodal_delay() {
     };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server()));
     let summary = summary(&plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     near(&summary.all.response, 0.5, ms(5), FINE);
     near(&summary.all.response, 0.9, ms(5), FINE);
     near(&summary.all.response, 0.91, ms(100), ms(1));
@@ -65,7 +66,7 @@ fn a_stall_of_one_second_shows_whole_in_an_open_run() {
     let plan = Plan { load: open(1000.0, 10_000), ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(stalling));
     let summary = summary(&plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((summary.stats.measured.scheduled, summary.stats.measured.ok), (10_000, 10_000));
     // 1,000 of 10,000 wait from 0 to 1 s, evenly.
     for (q, truth) in [(0.5, 0), (0.9, 0), (0.95, 500), (0.99, 900), (0.999, 990), (1.0, 1000)] {
@@ -79,7 +80,7 @@ fn slots_that_are_full_do_not_hide_the_stall() {
     let plan = Plan { load: open(1000.0, 64), ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(stalling));
     let summary = summary(&plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((summary.stats.measured.ok, summary.stats.measured.dropped), (10_000, 0));
     near(&summary.all.response, 0.99, ms(900), ms(2));
     near(&summary.all.response, 0.95, ms(500), ms(2));
@@ -97,7 +98,7 @@ fn what_can_not_be_started_is_dropped_and_infinite() {
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(dead));
     let summary = summary(&plan, &intervals);
     let tally = &summary.stats.measured;
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((tally.scheduled, tally.ok, tally.unfinished, tally.dropped), (1000, 500, 10, 490));
     assert_eq!(tally.classes.get(AttemptClass::InflightAtEnd), 10);
     assert_eq!(summary.all.response.quantile_of_all(0.52, 10, 490), measure::Quantile::Failed);
@@ -110,7 +111,7 @@ fn closed_slots_start_when_they_are_free() {
     let plan = Plan { load: closed(4), ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(10), 5)));
     let summary = summary(&plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     assert_eq!(summary.stats.measured.ok, 4000);
     assert!((summary.mean_in_flight().unwrap() - 4.0).abs() < 1e-6);
     assert_eq!(summary.stats.connections.opened, 4);
@@ -123,7 +124,7 @@ fn think_time_is_no_response_time() {
     let plan = Plan { load: LoadModel::Closed { slots, think: ms(90) }, ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(10), 5)));
     let summary = summary(&plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     assert_eq!(summary.stats.measured.ok, 200);
     near(&summary.all.response, 1.0, ms(10), FINE);
 }
@@ -135,7 +136,7 @@ fn threads_share_a_number_of_operations() {
         let plan = Plan { load: closed(7), stop, threads, log_ops: true, ..plan() };
         let (intervals, ops) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(1), 5)));
         let summary = summary(&plan, &intervals);
-        assert_eq!(summary.verdict(true), Verdict::Valid);
+        assert_eq!(audit(&summary, true).violations, []);
         assert_eq!(summary.stats.measured.ok, 1001);
         let mut numbers: Vec<u64> = ops.iter().map(|op| op.number).collect();
         numbers.sort_unstable();
@@ -150,7 +151,7 @@ fn an_open_run_of_n_operations_offers_exactly_n() {
         let plan = Plan { load: open(500.0, 100), stop, threads, ..plan() };
         let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(3), 5)));
         let summary = summary(&plan, &intervals);
-        assert_eq!(summary.verdict(true), Verdict::Valid);
+        assert_eq!(audit(&summary, true).violations, []);
         assert_eq!((summary.stats.measured.scheduled, summary.stats.measured.ok), (777, 777));
     }
 }
@@ -161,7 +162,7 @@ fn each_slot_does_its_share() {
     let plan = Plan { load: closed(100), stop, threads: 2, ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(3), 5)));
     let summary = summary(&plan, &intervals);
-    assert_eq!((summary.verdict(true), summary.stats.measured.ok), (Verdict::Valid, 100));
+    assert_eq!((audit(&summary, true).violations, summary.stats.measured.ok), (vec![], 100));
 }
 
 #[test]
@@ -178,7 +179,7 @@ fn stages_offer_the_integral_of_their_rate() {
         let plan = Plan { load, threads: 2, ..plan() };
         let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(1), 5)));
         let summary = summary(&plan, &intervals);
-        assert_eq!(summary.verdict(true), Verdict::Valid);
+        assert_eq!(audit(&summary, true).violations, []);
         let offered = summary.stats.measured.scheduled as f64;
         // 3,000 expected; four standard deviations of a Poisson count.
         assert!((offered - 3000.0).abs() <= if spacing == Spacing::Constant { 1.0 } else { 220.0 }, "{offered}");
@@ -193,7 +194,7 @@ fn slots_of_a_ramp_come_one_by_one() {
     let at_ends: Vec<u64> = intervals.iter().take(7).map(|interval| interval.in_flight).collect();
     assert_eq!(at_ends, [2, 4, 6, 8, 10, 10, 10]);
     let summary = summary(&plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     // A slot is in use from the moment its first part is wanted: ∫ ⌈level⌉ dt = 27.5 + 50 slot-seconds.
     let mean = summary.mean_in_flight().unwrap();
     assert!((mean - 7.75).abs() < 0.02, "{mean}");
@@ -207,7 +208,7 @@ fn the_warm_up_is_not_measured() {
         |now: Instant, _: &str| answer_at(now + if now < Instant::ZERO + ms(3000) { ms(400) } else { ms(1) }, 100);
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let summary = summary(&plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((summary.stats.outside.ok, summary.stats.measured.ok), (300, 1000));
     near(&summary.all.response, 1.0, ms(1), FINE);
     assert!((summary.measured.seconds - 10.0).abs() < 1e-9);
@@ -231,7 +232,7 @@ fn a_run_in_which_nothing_can_end_still_has_a_throughput() {
     };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let summary = summary(&plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((summary.stats.measured.unfinished, summary.stats.measured.ok), (2, 0));
     assert_eq!(summary.throughput().map(|bytes| (bytes / 1000.0).round()), Some(200.0));
     assert_eq!(summary.goodput(), summary.throughput(), "operations that were healthy when the run ended are goodput");
@@ -247,7 +248,7 @@ fn a_client_that_can_not_keep_up_says_so() {
     let asked_twice = Plan { load: open(10_000.0, 1000), ..plan() };
     let (intervals, _) = simulate(&asked_twice, network);
     let twice = summary(&asked_twice, &intervals);
-    assert_eq!(twice.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&twice, true).violations, []);
     assert_eq!(twice.limited_by(&asked_twice.load.model()), measure::LimitedBy::ClientCpu);
     let asked_half = Plan { load: open(2_500.0, 1000), ..plan() };
     let (intervals, _) = simulate(&asked_half, network);
@@ -273,7 +274,7 @@ fn a_stale_connection_is_resent_once_and_flagged() {
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(Stale { requests: 0 }));
     let summary = summary(&plan, &intervals);
     let tally = &summary.stats.measured;
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((tally.ok, tally.failed), (10, 0));
     assert_eq!((tally.resends, tally.causes.get(Cause::StaleConnection), tally.flags.get(Flag::Resent)), (9, 9, 9));
     assert_eq!(tally.attempts, 19);
@@ -302,7 +303,7 @@ fn every_hop_is_an_attempt() {
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let followed = summary(&plan, &intervals);
     let tally = &followed.stats.measured;
-    assert_eq!(followed.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&followed, true).violations, []);
     assert_eq!((tally.ok, tally.attempts, tally.hops), (5, 15, 10));
     assert_eq!(tally.statuses.sorted(), [(200, 5), (302, 5), (307, 5)]);
     assert_eq!(followed.stats.traffic.wasted, 5 * 8, "bodies of redirects are no goodput");
@@ -349,7 +350,7 @@ fn timeouts_have_their_phase_and_their_instant() {
         let plan = Plan { stop, timeouts, ..plan() };
         let (intervals, _) = simulate(&plan, |_| SimNetwork::new(Silent(accept, replies.clone())));
         let summary = summary(&plan, &intervals);
-        assert_eq!(summary.verdict(true), Verdict::Valid);
+        assert_eq!(audit(&summary, true).violations, []);
         assert_eq!(summary.stats.measured.classes.get(class), 3, "{class}: {:?}", summary.stats.measured.classes);
         near(&summary.all.failed_response, 1.0, ms(after), ms(1));
     }
@@ -369,7 +370,7 @@ fn a_dead_target_is_not_hammered_and_ends_the_run() {
     let plan = Plan { load: closed(10), ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(Refusing));
     let summary = summary(&plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     let refused = summary.stats.measured.classes.get(AttemptClass::ConnectRefused);
     assert!((100..200).contains(&refused), "{refused}");
     assert!(intervals.last().unwrap().end < Instant::ZERO + ms(5000), "the run ended early");
@@ -389,7 +390,7 @@ fn a_backlog_that_the_drain_still_takes_was_not_carried() {
     let plan = Plan { load: open(200.0, 10_000), stop, ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server()));
     let summary = summary(&plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((summary.stats.measured.ok, summary.stats.measured.unfinished), (1200, 0));
     assert_eq!(summary.limited_by(&plan.load.model()), measure::LimitedBy::Target);
 }
@@ -400,7 +401,7 @@ fn a_number_of_arrivals_takes_the_time_that_the_rate_gives_it() {
     let plan = Plan { load: open(50.0, 100), stop, ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(1), 5)));
     let summary = summary(&plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     assert_eq!(summary.stats.measured.ok, 100);
     assert_eq!(summary.offered_rate(), Some(50.0));
     assert_eq!(summary.completed_rate(), Some(50.0));
@@ -449,7 +450,7 @@ fn an_endless_body_that_nobody_wants_is_left() {
     assert!(failed.measured.traffic.body < 200 << 20, "{}", failed.measured.traffic.body);
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(endless("302 There")));
     let followed = summary(&plan, &intervals);
-    assert_eq!((followed.verdict(true), followed.stats.measured.ok), (Verdict::Valid, 2));
+    assert_eq!((audit(&followed, true).violations, followed.stats.measured.ok), (vec![], 2));
 }
 
 #[test]
@@ -473,7 +474,7 @@ fn free_connections_make_room_for_new_ones() {
     plan.connections.open_max = 8;
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(hop).with_descriptors(8));
     let summary = summary(&plan, &intervals);
-    assert_eq!((summary.verdict(true), summary.stats.measured.ok), (Verdict::Valid, 500));
+    assert_eq!((audit(&summary, true).violations, summary.stats.measured.ok), (vec![], 500));
     plan.connections.open_max = 100;
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(hop).with_descriptors(8));
     let starved = self::summary(&plan, &intervals);
@@ -492,7 +493,7 @@ fn a_target_that_stalls_is_not_flooded_with_connections() {
     let plan = Plan { load: open(5000.0, 10_000), stop, ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let summary = summary(&plan, &intervals);
-    assert_eq!((summary.verdict(true), summary.stats.measured.ok), (Verdict::Valid, 15_000));
+    assert_eq!((audit(&summary, true).violations, summary.stats.measured.ok), (vec![], 15_000));
     // 2,500 arrivals wait; the bucket's 64, and one for each millisecond of the stall.
     let opened = summary.stats.connections.opened;
     assert!((500..700).contains(&opened), "{opened}");

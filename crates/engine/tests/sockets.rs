@@ -5,7 +5,8 @@ mod cores;
 mod support;
 
 use engine::plan::*;
-use measure::{Quantile, Verdict};
+use measure::result::accounting::audit;
+use measure::Quantile;
 use server::{Config, Faults, Server, Stall, StallFrom};
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -36,7 +37,7 @@ fn client_and_server_count_the_same() {
         let kept = run(&plan);
         let summary = summary(&plan, &kept.intervals);
         let ledger = server.stop();
-        assert_eq!(summary.verdict(true), Verdict::Valid, "{path}");
+        assert_eq!(audit(&summary, true).violations, [], "{path}");
         assert_eq!(summary.stats.measured.ok, ops, "{path}: {:?}", summary.stats.measured);
         assert_eq!(ledger.requests(), ops, "{path}");
         assert_eq!(ledger.complete.count, ops, "{path}");
@@ -59,7 +60,7 @@ fn random_ranges_lie_in_the_object_and_are_verified_by_their_head() {
     assert_eq!(plan.targets.items()[0].size, Some(1_000_000));
     let kept = run(&plan);
     let summary = summary(&plan, &kept.intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((summary.stats.measured.ok, summary.stats.traffic.body), (500, 5_000_000));
     let mut firsts: Vec<u64> = kept.ops.iter().map(|op| op.range.unwrap().first()).collect();
     firsts.sort_unstable();
@@ -82,7 +83,7 @@ fn stall_once() -> (Result<(), String>, bool) {
     let kept = run(&plan);
     let summary = summary(&plan, &kept.intervals);
     let tally = &summary.stats.measured;
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((tally.scheduled, tally.ok, tally.dropped), (10_000, 10_000, 0));
     let stalled = kept.ops.iter().filter(|op| op.end.since(op.intended) > ms(100));
     let ends = stalled.map(|op| op.end);
@@ -145,7 +146,7 @@ fn known_delays_are_found() {
     (plan.load, plan.stop.time) = (open(200.0, 1000), Some(ms(3000)));
     let kept = run(&plan);
     let summary = summary(&plan, &kept.intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     for (q, truth) in [(0.5, 5), (0.85, 5), (0.95, 50), (0.99, 50)] {
         near(&summary.all.service, q, ms(truth), ms(10));
     }
@@ -160,7 +161,7 @@ fn a_drain_that_is_over_leaves_its_operations_unfinished() {
     let kept = run(&plan);
     let summary = summary(&plan, &kept.intervals);
     let tally = &summary.stats.measured;
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((tally.unfinished, tally.ok, tally.failed), (4, 0, 0));
     let throughput = summary.throughput().unwrap();
     assert!((3.0e6..6.0e6).contains(&throughput), "4 answers at 1 MB/s each: {throughput}");
@@ -176,7 +177,7 @@ fn kept_connections_that_the_server_closes_cost_no_operation() {
     (plan.load, plan.stop) = (closed(4), counted(700));
     let kept = run(&plan);
     let summary = summary(&plan, &kept.intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     assert_eq!(summary.stats.measured.ok, 700);
     let opened = summary.stats.connections.opened;
     assert!((100..=104).contains(&opened), "{opened} connections");

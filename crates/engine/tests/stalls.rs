@@ -5,7 +5,8 @@ mod support;
 
 use engine::plan::*;
 use engine::sim::{Reply, SimNetwork, SimServer, simulate};
-use measure::{Instant, QuantileRange, Summary, Timed, Verdict};
+use measure::result::accounting::audit;
+use measure::{Instant, QuantileRange, Summary, Timed};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::num::NonZeroU64;
@@ -70,7 +71,7 @@ fn measured<S: SimServer>(plan: &Plan, server: impl Fn() -> S, stalls: &[(Instan
     let network = |_| SimNetwork::new(server()).with_stalls(stalls.to_vec());
     let (intervals, _) = simulate(plan, network);
     let summary = summary(plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     summary
 }
 

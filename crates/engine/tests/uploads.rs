@@ -7,7 +7,8 @@ mod support;
 use engine::plan::*;
 use engine::sim::{Reply, SimNetwork, simulate};
 use frames::*;
-use measure::{AttemptClass, AttemptOutcome, Cause, Instant, OpKind, Phase, Summary, Verdict};
+use measure::result::accounting::audit;
+use measure::{AttemptClass, AttemptOutcome, Cause, Instant, OpKind, Phase, Summary};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 use support::*;
@@ -31,7 +32,7 @@ fn upload(then: &[Reply]) -> (Summary, engine::OpEntry) {
     let network = || SimNetwork::new(server(then.to_vec())).with_send_cost(Duration::from_micros(100));
     let (intervals, ops) = simulate(&plan, |_| network());
     let summary = summary(&plan, &intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid);
+    assert_eq!(audit(&summary, true).violations, []);
     let sent = summary.stats.measured.sent_body;
     assert!((5 << 16..BODY as u64 / 2).contains(&sent), "{sent} bytes were sent");
     (summary, ops.into_iter().next().unwrap())
@@ -56,7 +57,7 @@ fn a_success_before_all_of_the_body_was_sent_is_answered_early() {
     let created =
         |length: u64| Reply::Bytes(format!("HTTP/1.1 201 Created\r\nContent-Length: {length}\r\n\r\n").into_bytes());
     let until_close = Reply::Bytes(b"HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n".to_vec());
-    let early = (AttemptClass::Protocol, Cause::AnsweredEarly);
+    let early = (AttemptClass::Protocol, Cause::EarlyResponse);
     for then in [
         vec![created(0)],
         vec![created(0), Reply::Reset],
@@ -117,7 +118,7 @@ fn a_success_on_a_stream_before_all_of_the_body_was_sent_is_answered_early() {
         assert!((1 << 16..BODY as u64).contains(&sent), "{sent} bytes were sent");
         assert_eq!(
             ops[0].outcome,
-            AttemptOutcome::failed(AttemptClass::Protocol, Cause::AnsweredEarly, Phase::Send),
+            AttemptOutcome::failed(AttemptClass::Protocol, Cause::EarlyResponse, Phase::Send),
             "{then:?}"
         );
     }

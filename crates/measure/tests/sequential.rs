@@ -1,5 +1,5 @@
-//! The error of the sequential test under dependence, on simulated targets with a known share of slow operations.
-//! `cargo xtask bench sequential` is the same on 1,000 levels each.
+//! Error of the sequential test with dependent operations, on simulated targets with a known share of slow operations.
+//! `cargo xtask bench sequential` does the same with 1,000 levels each.
 
 #[path = "support/slowness.rs"]
 mod slowness;
@@ -7,7 +7,7 @@ mod slowness;
 use slowness::{LEVEL_SECONDS, Process, TOLERATED, outcomes};
 
 #[test]
-fn twice_the_tolerated_share_hardly_ever_passes() {
+fn twice_the_tolerated_share_rarely_passes() {
     for process in Process::ALL {
         let found = outcomes(process, 2.0 * TOLERATED, TOLERATED, LEVEL_SECONDS, 40, 1);
         assert!(found.within <= 2 && found.beyond >= 32, "{process:?}: {found:?}");
@@ -22,9 +22,9 @@ fn half_the_tolerated_share_passes_in_time() {
     }
 }
 
-/// A spell that is still to come cannot be seen: a short level without any slow operation does not pass early.
+/// A spell that is still to come does not show: a short level without any slow operation does not pass early.
 #[test]
-fn a_short_level_is_not_decided() {
+fn short_levels_never_pass_early() {
     for process in [Process::Bursts(0.5), Process::Bursts(2.0)] {
         for seconds in [5.0, 20.0] {
             let found = outcomes(process, 2.0 * TOLERATED, TOLERATED, seconds, 40, 3);

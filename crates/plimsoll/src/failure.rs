@@ -1,27 +1,27 @@
-//! Failures that end the program: one line that says what, where, and how to mend it, and an exit code.
+//! Failures that end the program: a one-line message that says what failed, why and what to do, and an exit code.
 
-use crate::say;
+use crate::console;
 use measure::ExitStatus;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// Characters of a message: paths and URLs in it can be long.
+/// Maximum length of a message, in characters. Paths and URLs in it can be long.
 const MESSAGE_MAX: usize = 4096;
 
 /// Exit codes (docs/measurement.md). When several apply, the order of precedence is 4, interrupted, 3, 1, 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Ran, and the objectives held.
+    /// The run completed and met its objectives.
     Good,
-    /// Objectives failed.
+    /// The run missed objectives.
     Objectives,
-    /// Bad usage.
+    /// The command line is wrong.
     Usage,
-    /// Ran, but the result must not be used.
+    /// The run completed, but its result must not be used.
     Unusable,
-    /// Could not run.
+    /// The command could not run.
     CouldNotRun,
-    /// Interrupted by a signal; a report was written.
+    /// A signal interrupted the run. A report was written.
     Interrupted(i32),
 }
 
@@ -37,7 +37,20 @@ impl Exit {
         }
     }
 
-    /// What broke off a command that would have gone on.
+    /// Returns the exit code that takes precedence.
+    pub fn or_worse(self, other: Self) -> Self {
+        let rank = |exit: &Self| match exit {
+            Self::CouldNotRun => 5,
+            Self::Interrupted(_) => 4,
+            Self::Unusable => 3,
+            Self::Usage => 2,
+            Self::Objectives => 1,
+            Self::Good => 0,
+        };
+        if rank(&other) > rank(&self) { other } else { self }
+    }
+
+    /// Returns why the program stopped before all of its work was done, if it did.
     pub fn broken_off(self) -> Option<ExitStatus> {
         match self {
             Self::Interrupted(signal) => Some(ExitStatus::Interrupted(signal)),
@@ -65,29 +78,29 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// What ended the program, for people.
+/// Why the program ends, as text for people.
 #[derive(Debug)]
 pub enum Failure {
-    /// A message for standard error, in one line whatever the user typed.
+    /// A message for standard error. Control characters are escaped, so it stays on one line.
     Message(Exit, String),
-    /// Nothing was asked for: help, for standard error.
-    Unasked(String),
-    /// Text that was asked for (help, version): for standard output.
+    /// Help for standard error, because no command was given.
+    NoCommand(String),
+    /// Text that the user requested (help, version), for standard output.
     Shown(String),
 }
 
 impl Failure {
-    /// The user's mistake.
+    /// Returns a failure for a mistake in the command line or in an input file.
     pub fn usage(message: impl Display) -> Self {
         Self::Message(Exit::Usage, message.to_string())
     }
 
-    /// The world's refusal.
+    /// Returns a failure for a command that cannot run.
     pub fn could_not_run(message: impl Display) -> Self {
         Self::Message(Exit::CouldNotRun, message.to_string())
     }
 
-    /// The same with what can be done now.
+    /// Appends advice on what to do next.
     pub fn and(self, more: &str) -> Self {
         match self {
             Self::Message(exit, message) => Self::Message(exit, format!("{message}; {more}")),
@@ -95,34 +108,34 @@ impl Failure {
         }
     }
 
-    /// The text alone, where it does not end the program.
+    /// Returns the text alone, for use within another message.
     pub fn into_message(self) -> String {
         match self {
-            Self::Message(_, text) | Self::Unasked(text) | Self::Shown(text) => text,
+            Self::Message(_, text) | Self::NoCommand(text) | Self::Shown(text) => text,
         }
     }
 
-    /// Says it, and gives the exit code.
-    pub fn tell(self) -> ExitCode {
-        self.said().into()
+    /// Prints the message and returns the exit code.
+    pub fn report(self) -> ExitCode {
+        self.print().into()
     }
 
-    /// Says it, and ends the program where it stands: no other thread is waited for.
-    pub fn leave(self) -> ! {
-        std::process::exit(i32::from(self.said().code()))
+    /// Prints the message and exits at once, without waiting for other threads.
+    pub fn exit(self) -> ! {
+        std::process::exit(i32::from(self.print().code()))
     }
 
-    fn said(self) -> Exit {
+    fn print(self) -> Exit {
         match self {
             Self::Message(exit, message) => {
-                say::note(&format!("plimsoll: {}", report::escape::bounded(&message, MESSAGE_MAX)));
+                console::eprintln(&format!("plimsoll: {}", report::escape::bounded(&message, MESSAGE_MAX)));
                 exit
             }
-            Self::Unasked(help) => {
-                say::note(&format!("plimsoll: {help}"));
+            Self::NoCommand(help) => {
+                console::eprintln(&format!("plimsoll: {help}"));
                 Exit::Usage
             }
-            Self::Shown(text) => say::out(&text).map_or_else(Self::said, |()| Exit::Good),
+            Self::Shown(text) => console::print(&text).map_or_else(Self::print, |()| Exit::Good),
         }
     }
 }

@@ -1,29 +1,34 @@
 //! Plimsoll finds the load line of systems that store and serve files over HTTP.
 //!
-//! This is the program: the only place with flags, colours and exit codes. Commands are in [`command`], one file each;
-//! [`execute`] carries out a plan and saves and shows what came of it.
+//! This crate is the program: the only place with flags, colors and exit codes. Each command is a module of [`command`].
+//! [`execute`] runs a plan and records the results, [`saved`] reads and shows saved runs.
 
 mod cli;
 mod command;
+mod console;
 mod credentials;
+mod embedded_server;
 mod execute;
 mod failure;
-mod foreign;
+mod input_file;
+mod load;
+mod progress;
 mod redact;
-mod say;
-mod typed;
+mod saved;
+mod secret_reference;
+mod usage_errors;
 
 use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|info| {
-        let place = info.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
-        say::note(&format!("plimsoll: a defect in this program{place}. Please report it with the command line."));
+        let location = info.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
+        console::eprintln(&format!("plimsoll: internal error{location}; please report it, with the command line"));
     }));
     let _ = sys::signals::refuse_files_too_large();
     match cli::parse(std::env::args_os()) {
-        Ok(command) => command.run().unwrap_or_else(Failure::tell),
-        Err(failure) => Failure::tell(failure),
+        Ok(command) => command.run().unwrap_or_else(Failure::report),
+        Err(failure) => Failure::report(failure),
     }
 }

@@ -1,13 +1,13 @@
-//! Takes secrets out of everything that is written or shown.
+//! Removes secrets from everything that is saved or shown.
 
 use wire::url::Url;
 use wire::{Header, is_secret_name};
 
 const HIDDEN: &str = "***";
-/// Flags whose values are secrets as a whole.
+/// Flags whose whole value is a secret.
 const SECRET_FLAGS: [&str; 7] = ["-C", "--cookie", "-u", "--user", "--access-key", "--secret-key", "--session-token"];
 
-/// The command line without secrets.
+/// Returns the command line without secrets.
 pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut previous: Option<String> = None;
     let mut shown = Vec::new();
@@ -26,7 +26,7 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
     shown
 }
 
-/// A word without the letters that take no value and may stand before one that does, as in `-ku me:secret`.
+/// Returns a word without leading flag letters that take no value, for example `-ku me:secret` as `-u me:secret`.
 fn unbundled(word: &str) -> String {
     match word.strip_prefix('-').filter(|letters| !letters.starts_with('-')) {
         Some(letters) => format!("-{}", letters.trim_start_matches(['k', 'I'])),
@@ -34,7 +34,7 @@ fn unbundled(word: &str) -> String {
     }
 }
 
-/// A word that may hold flag and value, or a URL.
+/// Hides the secrets of a word that may hold a flag with its value, or a URL.
 fn joined(word: &str) -> String {
     for flag in SECRET_FLAGS {
         let value =
@@ -63,7 +63,7 @@ fn joined(word: &str) -> String {
     word.to_owned()
 }
 
-/// A variable of a scenario, like `host=127.0.0.1`.
+/// Hides the secret of a scenario variable, for example `password=x`.
 fn variable(pair: &str) -> String {
     match pair.split_once('=') {
         Some((name, _)) if is_secret_name(name) => format!("{name}={HIDDEN}"),
@@ -72,7 +72,7 @@ fn variable(pair: &str) -> String {
     }
 }
 
-/// A backend that is logged in to, like `sftp,hostname=h,password=p`: values may be secrets.
+/// Hides the parameters of a backend login, for example `sftp,hostname=h,password=p`. Each value may be a secret.
 fn connection(text: &str) -> String {
     let shown = |(index, part): (usize, &str)| match part.split_once('=') {
         Some((name, _)) => format!("{name}={HIDDEN}"),
@@ -82,23 +82,23 @@ fn connection(text: &str) -> String {
     text.split(',').enumerate().map(shown).collect::<Vec<_>>().join(",")
 }
 
-/// A header field as a line, with its value hidden when it is a secret.
+/// Returns a header field as a line, with a secret value hidden.
 pub fn of_header(header: &Header) -> String {
     let value = if header.is_secret() { HIDDEN } else { header.value.as_str() };
     format!("{}: {value}", header.name.as_str())
 }
 
-/// A header line with its value hidden when it is a secret.
+/// Returns a header line with a secret value hidden.
 fn header(line: &str) -> String {
     match Header::parse(line) {
         Ok(header) if header.is_secret() => of_header(&header),
         Ok(_) => line.to_owned(),
-        // What can not be read might hold anything.
+        // A line that cannot be parsed may contain a secret.
         Err(_) => HIDDEN.to_owned(),
     }
 }
 
-/// A URL without password and secret parameters; text that is no URL is hidden when it could hold one.
+/// Returns a URL without its password and secret parameters. Other text that contains an `@` is hidden.
 pub fn url_text(text: &str) -> String {
     let shown = match Url::parse(text) {
         Ok(url) => url.to_string(),
@@ -107,7 +107,7 @@ pub fn url_text(text: &str) -> String {
     };
     let Some((before, query)) = shown.split_once('?') else { return shown };
     let parameters = query.split_inclusive(['&', ';']).map(|parameter| match parameter.split_once('=') {
-        // A name that is itself encoded may spell anything.
+        // A percent-encoded name may be a secret's name.
         Some((name, value)) if is_secret_name(name) || name.contains('%') => {
             let separator: String = value.matches(['&', ';']).collect();
             format!("{name}={HIDDEN}{separator}")
@@ -117,11 +117,11 @@ pub fn url_text(text: &str) -> String {
     format!("{before}?{}", parameters.collect::<String>())
 }
 
-/// A scenario's text and the variables that were set for it, without secrets: of settings as on the command line, of
-/// variables when their name sounds like one, or when a setting that is hidden names them.
+/// Returns a scenario's text and the variables set for it, without secrets. Settings are treated as on the command line. A
+/// variable is hidden if its name looks like a secret's, or if a hidden setting refers to it.
 pub fn scenario(text: &str, set: &[(String, String)]) -> (String, Vec<(String, String)>) {
     let mut named: Vec<String> = Vec::new();
-    study::hidden(text, &mut |name, value, is_variable| {
+    study::scenario::replace_values(text, &mut |name, value, is_variable| {
         if !is_variable && hidden_value(name, value).is_some() {
             named.extend(value.split("${").skip(1).filter_map(|rest| rest.split('}').next()).map(str::to_owned));
         }
@@ -131,7 +131,7 @@ pub fn scenario(text: &str, set: &[(String, String)]) -> (String, Vec<(String, S
         let secret = is_secret_name(name) || named.iter().any(|known| known == name);
         if secret { Some(HIDDEN.to_owned()) } else { hidden_value(name, value) }
     };
-    let shown = study::hidden(text, &mut |name, value, is_variable| match is_variable {
+    let shown = study::scenario::replace_values(text, &mut |name, value, is_variable| match is_variable {
         true => of_variable(name, value),
         false => hidden_value(name, value),
     });
@@ -140,19 +140,19 @@ pub fn scenario(text: &str, set: &[(String, String)]) -> (String, Vec<(String, S
     (shown, set.iter().map(pair).collect())
 }
 
-/// Whether the value of a setting holds a secret.
+/// Returns whether the value of a setting contains a secret.
 pub fn is_secret(name: &str, value: &str) -> bool {
     hidden_value(name, value).is_some()
 }
 
-/// What is shown of the value of a setting; `None` for all of it.
+/// Returns the redacted value of a setting, or `None` if it needs no redaction.
 fn hidden_value(name: &str, value: &str) -> Option<String> {
     let flag = format!("--{name}=");
     let whole = format!("{flag}{value}");
     let shown = joined(&whole);
-    // A URL may be the value of any setting.
+    // Any setting may have a URL as its value.
     let shown = if shown == whole { joined(value) } else { shown.strip_prefix(&flag).unwrap_or(HIDDEN).to_owned() };
-    // A URL is also written in another form where it hides nothing; it may stand as it was typed.
+    // Parsing a URL may also change its form. Without a secret it stays as typed.
     (shown != value && (shown.contains(HIDDEN) || value.contains('@'))).then_some(shown)
 }
 
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_canary_of_a_scenario_survives() {
+    fn no_secret_of_a_scenario_is_shown() {
         let text = "\
 name: t
 vars: {pw: CANARY, axis: CANARY, api_key: CANARY, host: kept}
@@ -181,13 +181,14 @@ matrix:
         assert!(!shown.contains("CANARY") && !format!("{set:?}").contains("CANARY"), "{shown} {set:?}");
         assert_eq!(shown.matches("kept").count(), 2, "{shown}");
         assert!(shown.contains("'http://${host}/'") && set[2].1 == "kept", "{shown}");
-        let read = study::Scenario::parse(&shown, &set, &|_| None).expect("it stays a scenario");
+        let read =
+            study::scenario::Scenario::parse(&shown, &set, &|_| None).expect("a redacted scenario is a valid scenario");
         assert_eq!(read.targets.len(), 2);
-        assert_eq!(scenario(&shown, &set).0, shown, "once is enough");
+        assert_eq!(scenario(&shown, &set).0, shown, "redacting twice changes nothing");
     }
 
     #[test]
-    fn no_canary_survives() {
+    fn no_secret_of_a_command_line_is_shown() {
         let words = [
             "plimsoll",
             "get",
@@ -235,7 +236,7 @@ matrix:
     }
 
     #[test]
-    fn harmless_words_stay() {
+    fn words_without_secrets_are_unchanged() {
         let words = ["plimsoll", "get", "-H", "X-Test: 1", "-c", "10", "http://host/a?b=c"].map(str::to_owned);
         assert_eq!(command_line(words.clone()), words);
     }

@@ -1,17 +1,17 @@
-//! Text from servers and files made safe to show: no control sequence reaches a terminal, nothing reorders a line.
+//! Escaping of text from servers and files, so that no control sequence reaches a terminal and nothing reorders a line.
 
 use std::fmt::Write;
 
-/// Characters of foreign text that are shown.
+/// Most characters of a foreign text in a report.
 pub const SHOWN_MAX: usize = 256;
 
-/// `text` with control, bidirectional and invisible characters as `\u{..}`, cut to [`SHOWN_MAX`] characters.
+/// Returns `text` with control, bidirectional and invisible characters as `\u{..}`, cut to [`SHOWN_MAX`] characters.
 #[must_use]
 pub fn escape(text: &str) -> String {
     bounded(text, SHOWN_MAX)
 }
 
-/// [`escape`] with another bound, for text that the user typed.
+/// Escapes like [`escape`], with another limit, for text that the user typed.
 #[must_use]
 pub fn bounded(text: &str, limit: usize) -> String {
     let mut pieces: Vec<String> = Vec::new();
@@ -26,7 +26,7 @@ pub fn bounded(text: &str, limit: usize) -> String {
         used += piece.chars().count();
         pieces.push(piece);
         if used > limit {
-            // Whole pieces go, until there is room for the mark.
+            // Remove whole pieces until there is room for the ellipsis.
             while used >= limit {
                 used -= pieces.pop().map_or(used, |piece| piece.chars().count());
             }
@@ -50,7 +50,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn hostile_characters_are_spelled_out() {
+    fn hostile_characters_are_escaped() {
         assert_eq!(escape("a\u{1b}[31mb\r\n\u{202e}\u{0}é"), "a\\u{1b}[31mb\\u{d}\\u{a}\\u{202e}\\u{0}é");
         assert_eq!(escape("nginx/1.22 (Debian)"), "nginx/1.22 (Debian)");
         assert_eq!(escape(&"x".repeat(256)), "x".repeat(256));
@@ -59,7 +59,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_odd_and_nothing_long_comes_out(text in "\\PC{0,100}|(?s:.{0,400})") {
+        fn the_result_is_harmless_and_bounded(text in "\\PC{0,100}|(?s:.{0,400})") {
             let shown = escape(&text);
             prop_assert!(shown.chars().count() <= SHOWN_MAX);
             prop_assert!(shown.chars().all(is_harmless), "{shown:?}");

@@ -1,41 +1,36 @@
-//! How a result is shown: from saved records alone, so that any report can be made again later, mid-run, or after a
-//! crash.
+//! Reports of saved runs: text, HTML, JSON, other tools' formats, tables, and CI output.
 //!
-//! Two sets of runs are compared by [`compare`].
+//! A report needs only saved records, so it can be made again at any time: later, mid-run, or after a crash. [`text()`] is for people
+//! and for issues, [`html()`] is the same with charts, [`json()`] and [`export`] are for programs, [`ci`] for CI systems,
+//! [`other_tools`] for scripts that read the output of ab or httpbench.
 //!
-//! [`text()`] is for people and for issues, [`html()`] is the same with charts, [`json()`] is for machines, [`compat`] for
-//! scripts that read other tools' output, [`export`] for other programs. All of them draw on the same few modules: [`result`] (PASS, FAIL, UNUSABLE or PARTIAL, and why), [`standing`] (the limit and the notes),
-//! [`percentile`] (is there enough to show this quantile?), [`formula`] (other tools' arithmetic), `number` and `escape`.
+//! All of them show the same data: [`result`] (PASS, FAIL, UNUSABLE or PARTIAL, and why), [`limit`] (what limited the run),
+//! [`notes`] (what changes how its numbers are to be read) and [`percentile`] (whether there are enough samples).
 
 pub mod ci;
 pub mod compare;
-pub mod compat;
-pub mod discrepancy;
+mod compared_metrics;
 pub mod escape;
 pub mod export;
-pub mod formula;
 mod html;
-mod joint;
 pub mod json;
-
-pub mod lines;
+pub mod limit;
 pub mod load_line;
-pub mod measured;
+pub mod notes;
 pub mod number;
-pub mod pairs;
+pub mod other_tools;
+mod overview;
 pub mod percentile;
-mod repeated;
+pub mod redirect_cost;
 pub mod result;
-mod selection;
-pub mod standing;
+pub mod run_metrics;
 pub mod study;
-pub mod subtraction;
 mod text;
 
-pub use html::{SavedStudy, StudyCell, html, html_line, html_study};
+pub use html::{html, html_line, html_study};
 pub use json::{
     JsonAborted, JsonCleaned, JsonComparison, JsonPrepared, JsonRepeats, JsonReport, cleaned_schema, comparison_schema,
     json, json_comparison, json_repeats, prepared_schema, repeats_schema, schema,
 };
-pub use standing::{Note, notes};
+pub use study::{SavedStudy, StudyCell};
 pub use text::{Style, comparison, repeats, text, uploads};

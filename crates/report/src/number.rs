@@ -1,8 +1,8 @@
-//! Numbers for people: thousands grouped, units always there, three or four digits that mean something.
+//! Numbers for people: grouped thousands, always with a unit, three or four significant digits.
 
 use measure::units::ByteSize;
 
-/// `98,123`
+/// Formats a count: `98,123`.
 #[must_use]
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -16,7 +16,7 @@ pub fn count(value: u64) -> String {
     grouped
 }
 
-/// A number with so many decimals and grouped thousands: `181,699.45`.
+/// Formats a number with a fixed number of decimals: `181,699.45`.
 #[must_use]
 pub fn decimal(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
@@ -26,7 +26,7 @@ pub fn decimal(value: f64, decimals: usize) -> String {
     if fraction.is_empty() { format!("{sign}{grouped}") } else { format!("{sign}{grouped}.{fraction}") }
 }
 
-/// As many decimals as leave four digits: `98,123`, `981.2`, `9.812`.
+/// Formats a number with at least four digits: `98,123`, `981.2`, `9.812`.
 #[must_use]
 pub fn four_digits(value: f64) -> String {
     let decimals = match value.abs() {
@@ -38,7 +38,7 @@ pub fn four_digits(value: f64) -> String {
     decimal(value, decimals)
 }
 
-/// Three digits: `812`, `81.2`, `8.12`.
+/// Formats a number with at least three digits: `812`, `81.2`, `8.12`.
 fn three_digits(value: f64) -> String {
     let decimals = match value.abs() {
         v if v >= 99.95 => 0,
@@ -48,13 +48,13 @@ fn three_digits(value: f64) -> String {
     decimal(value, decimals)
 }
 
-/// `98,123/s`
+/// Formats a rate: `98,123/s`.
 #[must_use]
 pub fn rate(per_second: f64) -> String {
     format!("{}/s", four_digits(per_second))
 }
 
-/// A time in the unit that suits it: `812 ns`, `8.12 µs`, `27.2 ms`, `1,234 s`.
+/// Formats a time from nanoseconds in the fitting unit: `812 ns`, `8.12 µs`, `27.2 ms`, `1,234 s`.
 #[must_use]
 pub fn time(nanos: f64) -> String {
     let (value, unit) = match nanos {
@@ -66,7 +66,7 @@ pub fn time(nanos: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// `10 s`, `3.25 s`
+/// Formats seconds: `10 s`, `3.25 s`.
 #[must_use]
 pub fn seconds(value: f64) -> String {
     let text = decimal(value, 3);
@@ -74,19 +74,19 @@ pub fn seconds(value: f64) -> String {
     format!("{short} s")
 }
 
-/// `1.02 GB`
+/// Formats bytes: `1.02 GB`.
 #[must_use]
 pub fn bytes(value: u64) -> String {
     ByteSize(value).human()
 }
 
-/// `1.02 GB/s`
+/// Formats bytes per second: `1.02 GB/s`.
 #[must_use]
 pub fn byte_rate(per_second: f64) -> String {
     format!("{}/s", ByteSize(per_second as u64).human())
 }
 
-/// `8.16 Gbit/s`, from bytes per second.
+/// Formats bytes per second as bits: `8.16 Gbit/s`.
 #[must_use]
 pub fn bit_rate(bytes_per_second: f64) -> String {
     let bits = bytes_per_second * 8.0;
@@ -97,7 +97,7 @@ pub fn bit_rate(bytes_per_second: f64) -> String {
         .map_or_else(|| format!("{bits:.0} bit/s"), |(unit, factor)| format!("{} {unit}", decimal(bits / factor, 2)))
 }
 
-/// `12.34 %`. What is not all is never shown as 100 %, what is not nothing never as 0 %.
+/// Formats a share of 1: `12.34 %`. Only 1 is shown as 100 %, and only 0 as 0 %.
 #[must_use]
 pub fn share(of_one: f64) -> String {
     let percent = of_one * 100.0;
@@ -110,7 +110,7 @@ pub fn share(of_one: f64) -> String {
     }
 }
 
-/// `1 thread`, `2 threads`, `2 bodies`, `2 addresses`: the only way in which things are counted in words.
+/// Formats a count with its noun: `1 thread`, `2 threads`, `2 bodies`, `2 addresses`.
 #[must_use]
 pub fn plural(value: u64, word: &str) -> String {
     let number = count(value);
@@ -123,13 +123,13 @@ pub fn plural(value: u64, word: &str) -> String {
     }
 }
 
-/// `1 was`, `2 were`
+/// Formats a count with a verb: `1 was`, `2 were`.
 #[must_use]
 pub fn were(value: u64) -> String {
     format!("{} {}", count(value), if value == 1 { "was" } else { "were" })
 }
 
-/// A count of something, with its verb: "1 trial was", "3 trials were".
+/// Formats a count with noun and verb: `1 trial was`, `3 trials were`.
 #[must_use]
 pub fn were_of(value: u64, what: &str) -> String {
     format!("{} {}", plural(value, what), if value == 1 { "was" } else { "were" })
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_as_people_write_them() {
+    fn numbers_are_formatted_for_people() {
         assert_eq!([count(0), count(999), count(1000), count(1_234_567)], ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([decimal(181_699.449, 2), decimal(-0.001, 2), decimal(-1.5, 1)], ["181,699.45", "0.00", "-1.5"]);
         assert_eq!([rate(98_123.4), rate(999.96), rate(12.345), rate(0.0)], ["98,123/s", "1,000/s", "12.35/s", "0/s"]);

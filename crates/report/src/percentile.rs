@@ -1,41 +1,41 @@
-//! Which percentiles are shown, and whether there are enough samples for each.
+//! Percentiles, and whether there are enough samples to show them.
 
 use crate::number::time;
-use measure::books::sum;
 use measure::objective::Timed;
 pub use measure::statistics::samples_needed;
+use measure::values::sum;
 use measure::{Distribution, KindStats, Quantile};
 
-/// Quantiles that every report shows, ascending: ab's, p99.9 and p99.99. The last is the largest value.
+/// Quantiles in every report, ascending: those of ab, p99.9 and p99.99. The last is the largest value.
 pub const LADDER: [f64; 11] = [0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 0.9999, 1.0];
 
-/// A percentile as it may be shown. Times in nanoseconds.
+/// A percentile, as far as the samples allow one. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Percentile {
-    /// That value.
+    /// Its value.
     Value(u64),
-    /// It lies between these: client stalls or responses read late may have lengthened it ([`measure::QuantileRange`]).
+    /// Lower and upper end of its range: client stalls or late reads may have lengthened it ([`measure::QuantileRange`]).
     Between(u64, u64),
-    /// It falls among operations that were unfinished, and is longer than this.
+    /// A lower bound: it lies among unfinished operations.
     LongerThan(u64),
-    /// It falls among operations that failed or were dropped.
+    /// It lies among operations that failed or were dropped.
     Failed,
-    /// There are too few samples to tell.
+    /// There are too few samples.
     TooFew {
-        /// So many are needed.
+        /// Samples that are needed.
         needed: u64,
     },
     /// There are no samples.
     Empty,
 }
 
-/// Quantile `q` of recorded values.
+/// Returns quantile `q` of recorded values.
 #[must_use]
 pub fn of(values: &Distribution, q: f64) -> Percentile {
     judged(values, &Distribution::default(), 0, q)
 }
 
-/// Quantile `q` of a time of successes: a range where client stalls made a difference that a reader should not overlook.
+/// Returns quantile `q` of a time of successes: a range if client stalls made a large difference.
 #[must_use]
 pub fn timed(stats: &KindStats, timed: Timed, q: f64) -> Percentile {
     let (all, _) = stats.timed(timed);
@@ -45,7 +45,7 @@ pub fn timed(stats: &KindStats, timed: Timed, q: f64) -> Percentile {
     }
 }
 
-/// The ends of the range of quantile `q` of a time of successes, in nanoseconds: twice its value where client stalls made no
+/// Returns the ends of the range of quantile `q` of a time of successes, in nanoseconds. Both are its value if client stalls made no
 /// difference. `None` with too few samples.
 #[must_use]
 pub fn ends(stats: &KindStats, time: Timed, q: f64) -> Option<(u64, u64)> {
@@ -56,14 +56,15 @@ pub fn ends(stats: &KindStats, time: Timed, q: f64) -> Option<(u64, u64)> {
     }
 }
 
-/// Quantile `q` of the response times of all operations: failed and dropped ones are beyond any time, unfinished ones
-/// beyond what they have waited.
+/// Returns quantile `q` of the response times of all operations. Failed and dropped ones count as beyond any time, unfinished ones as
+/// beyond the time that they have waited.
 #[must_use]
 pub fn of_all(stats: &KindStats, dropped: u64, q: f64) -> Percentile {
     judged(&stats.response, &stats.unfinished_wait, sum([stats.failed, dropped]), q)
 }
 
-/// Quantile `q` of the times to the first byte of all operations: those that failed, were dropped or never ended are beyond any.
+/// Returns quantile `q` of the times to the first byte of all operations. Those that failed, were dropped or never ended count as
+/// beyond any time.
 #[must_use]
 pub fn ttfb_of_all(stats: &KindStats, dropped: u64, q: f64) -> Percentile {
     judged(&stats.ttfb, &Distribution::default(), sum([stats.failed, dropped, stats.unfinished]), q)
@@ -83,8 +84,7 @@ fn judged(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> P
     }
 }
 
-/// What the quantile exceeds for certain: the value of its rank, had every unfinished operation ended where it was
-/// left.
+/// Returns a lower bound of the quantile: the value of its rank if every unfinished operation had ended when the run did.
 fn bound(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> u64 {
     let mut together = values.clone();
     together.merge(waits);
@@ -94,20 +94,20 @@ fn bound(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> u6
     }
 }
 
-/// A range as people read it: `1.03 ms … 26.0 ms`, or `≤ 26.0 ms` where nothing is known of its lower end.
+/// Formats a range: `1.03 ms … 26.0 ms`, or `≤ 26.0 ms` if the lower end is unknown.
 #[must_use]
 pub fn range(low: u64, high: u64) -> String {
     let high = time(high as f64);
     if low == 0 { format!("≤ {high}") } else { format!("{} … {high}", time(low as f64)) }
 }
 
-/// A time of successes as people read it: a range where client stalls made a difference, and `n/a` with too few samples.
+/// Formats a time of successes: a range if client stalls made a difference, `n/a` with too few samples.
 #[must_use]
 pub fn text(stats: &KindStats, time: Timed, q: f64) -> String {
     ends(stats, time, q).map_or_else(|| "n/a".into(), |(low, high)| between(Some(low as f64), high as f64))
 }
 
-/// A time, or the range from `low` to it where that is lower.
+/// Formats a time, or the range from `low` to it if `low` is lower.
 #[must_use]
 pub fn between(low: Option<f64>, high: f64) -> String {
     match low {
@@ -116,14 +116,14 @@ pub fn between(low: Option<f64>, high: f64) -> String {
     }
 }
 
-/// What ranges mean, below a table that has some.
-pub(crate) const ABOUT_RANGES: &str = "a … b: the percentile of the target lies in between: this client was stalled, sent requests late or \
-     read responses late, and b includes that; ≤ b: too few operations were free of it to tell";
+/// The explanation of ranges below a table.
+pub(crate) const ABOUT_RANGES: &str = "a … b: the target's percentile lies in between; b includes delays of this client, which was stalled, sent \
+     requests late or read responses late; ≤ b: too few operations were free of them to tell more";
 
-/// `p99.9`; the last of the ladder is `max`.
+/// Returns the label of a quantile, like `p99.9`; that of 1 is `max`.
 #[must_use]
 pub fn label(q: f64) -> String {
-    // 66 % has no exact binary form: two decimals are more than any quantile here has.
+    // 66 % has no exact binary form. No quantile here needs more than two decimals.
     let text = format!("{:.2}", q * 100.0);
     if q >= 1.0 { "max".into() } else { format!("p{}", text.trim_end_matches('0').trim_end_matches('.')) }
 }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_values_lie_the_unfinished_and_beyond_those_the_failed() {
+    fn failed_operations_count_as_slower_than_unfinished_ones() {
         let mut stats = KindStats { failed: 5, ..KindStats::default() };
         for _ in 0..80 {
             stats.response.record(1_000_000);

@@ -6,7 +6,7 @@ mod common;
 
 use common::{MS, Op, SECOND, begin, ended, simulate};
 use measure::recorder::Pacing;
-use measure::statistics::Windows;
+use measure::summary::Windows;
 use measure::{
     AttemptClass, Cause, Distribution, Flag, Instant, Interval, Model, OpKind, Phase, Stage, Timeline, stats::Tally,
 };
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use report::compare::{ComparedRun, Comparison, Sides};
 use report::{
-    JsonReport, Style, comparison, comparison_schema, compat, html, json, json_comparison, repeats, schema, text,
+    JsonReport, Style, comparison, comparison_schema, html, json, json_comparison, other_tools, repeats, schema, text,
 };
 use serde_json::{Value, json as value};
 use std::cell::Cell;
@@ -53,8 +53,8 @@ fn show(run: &SavedRun) {
         text(run, &style(60)),
         text(run, &style(100)),
         repeats(&[run.clone(), run.clone()], &style(100)),
-        compat::ab(run),
-        compat::httpbench(run),
+        other_tools::ab(run),
+        other_tools::httpbench(run),
     ];
     texts.iter().for_each(|shown| has_no_odd_number(shown));
     show_compared(run, &Windows::default());

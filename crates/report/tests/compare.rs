@@ -5,12 +5,13 @@
 mod common;
 
 use common::{MS, Op, SECOND, Texts, begin, ended, simulate};
-use measure::random::Random;
 use measure::recorder::Pacing;
 use measure::statistics::difference::Conclusion;
-use measure::statistics::{Windows, normal};
+use measure::statistics::normal;
+use measure::summary::Windows;
+use measure::values::random::Random;
 use measure::{AttemptClass, Cause, Instant, Model, Phase, Timeline};
-use report::compare::{ComparedRun, Comparison, Figure, Scope, Sides, is_usable, unlike, unlike_each};
+use report::compare::{ComparedRun, Comparison, Metric, Scope, Sides, all_differences, is_usable, run_differences};
 use report::{JsonComparison, Style, comparison, comparison_schema, json_comparison};
 use std::fs;
 use std::path::Path;
@@ -70,9 +71,9 @@ fn check(name: &str, found: &str) {
     assert_eq!(wanted, found, "{}: UPDATE_GOLDEN=1 writes it anew", path.display());
 }
 
-fn conclusion(compared: &Comparison<'_>, figure: Figure) -> Conclusion {
-    let row = compared.rows.iter().find(|row| row.figure == figure);
-    row.unwrap_or_else(|| panic!("no {figure}")).conclusion
+fn conclusion(compared: &Comparison<'_>, metric: Metric) -> Conclusion {
+    let row = compared.rows.iter().find(|row| row.metric == metric);
+    row.unwrap_or_else(|| panic!("no {metric}")).conclusion
 }
 
 fn shown(compared: &Comparison<'_>) -> String {
@@ -92,16 +93,16 @@ fn one_run_a_side_is_judged_by_its_seconds() {
     let (base, slower, same) = ([run("base", 1, 60, 1.0)], [run("slower", 2, 60, 1.05)], [run("same", 3, 60, 1.0)]);
     let compared = Comparison::of(&base, &slower, Sides::BaseAndNew, 0.02);
     assert_eq!((compared.scope, compared.conclusion()), (Scope::WithinRuns, Conclusion::Worse), "{:?}", compared.rows);
-    for figure in [Figure::Rate, Figure::Goodput, Figure::ResponseP50, Figure::ResponseP90] {
-        assert_eq!(conclusion(&compared, figure), Conclusion::Worse, "{figure}");
+    for metric in [Metric::Rate, Metric::Goodput, Metric::ResponseP50, Metric::ResponseP90] {
+        assert_eq!(conclusion(&compared, metric), Conclusion::Worse, "{metric}");
     }
-    assert_eq!(conclusion(&compared, Figure::Success), Conclusion::Equivalent);
+    assert_eq!(conclusion(&compared, Metric::Success), Conclusion::Equivalent);
     check("compare_within.txt", &shown(&compared));
     let compared = Comparison::of(&slower, &base, Sides::BaseAndNew, 0.02);
     assert_eq!(compared.conclusion(), Conclusion::Better);
     let compared = Comparison::of(&base, &same, Sides::BaseAndNew, 0.02);
     assert_eq!(compared.count(Conclusion::Worse) + compared.count(Conclusion::Better), 0, "{:?}", compared.rows);
-    assert_eq!(conclusion(&compared, Figure::ResponseP50), Conclusion::Equivalent);
+    assert_eq!(conclusion(&compared, Metric::ResponseP50), Conclusion::Equivalent);
 }
 
 #[test]
@@ -109,7 +110,7 @@ fn several_runs_a_side_count_once_each() {
     let (base, slower) = (runs("base", 11, 6, 1.0), runs("slower", 12, 6, 1.05));
     let compared = Comparison::of(&base, &slower, Sides::BaseAndNew, 0.02);
     assert_eq!((compared.scope, compared.conclusion()), (Scope::AcrossRuns, Conclusion::Worse), "{:?}", compared.rows);
-    assert_eq!((conclusion(&compared, Figure::ResponseP50), compared.runs_missing()), (Conclusion::Worse, None));
+    assert_eq!((conclusion(&compared, Metric::ResponseP50), compared.runs_missing()), (Conclusion::Worse, None));
     check("compare_across.txt", &shown(&compared));
     let few = Comparison::of(&base[..4], &slower[..4], Sides::BaseAndNew, 0.02);
     assert_eq!((few.conclusion(), few.runs_missing().is_some()), (Conclusion::Inconclusive, true), "{:?}", few.rows);
@@ -129,11 +130,11 @@ fn short_runs_have_no_interval() {
 #[test]
 fn unlike_and_unusable_runs_are_named() {
     let one = run("one", 31, 1, 1.0).run;
-    assert_eq!((unlike(&one, &one), is_usable(&one)), (Vec::new(), Ok(())));
+    assert_eq!((run_differences(&one, &one), is_usable(&one)), (Vec::new(), Ok(())));
     let differs = |change: fn(&mut store::Begin)| {
         let mut other = one.clone();
         change(&mut other.begin);
-        unlike(&one, &other)
+        run_differences(&one, &other)
     };
     let elsewhere = differs(|begin| begin.targets = vec!["http://other:1/object".into()]);
     assert!(elsewhere.is_empty(), "{elsewhere:?}");
@@ -156,7 +157,7 @@ fn unlike_and_unusable_runs_are_named() {
     assert_eq!(named(|begin| begin.insecure = true), "certificates: `checked` and `not checked`");
     assert_eq!(named(|begin| begin.settings.push(("url_list".into(), "x".into()))), "url_list: none and `x`");
     assert!(is_usable(&common::invalid()).unwrap_err().contains("the counters disagree"));
-    assert!(is_usable(&common::begin_only()).unwrap_err().contains("window was never reached"));
+    assert!(is_usable(&common::begin_only()).unwrap_err().contains("before its measured window began"));
     assert_eq!(is_usable(&common::open_late()), Ok(()), "its percentiles are ranges");
     assert_eq!(is_usable(&common::client_limited()), Ok(()), "a closed run that its client limits is a finding");
 }
@@ -175,12 +176,12 @@ fn all_well_before_and_nothing_after_is_worse_with_any_number_of_runs() {
         let new: Vec<ComparedRun> = (0..count).map(|number| dead(&format!("new/{number}"), seconds)).collect();
         let compared = Comparison::of(&base, &new, Sides::BaseAndNew, 0.02);
         assert_eq!(compared.conclusion(), Conclusion::Worse, "{count} of {seconds} s: {:?}", compared.rows);
-        assert_eq!((compared.rows[0].figure, compared.rows[0].conclusion), (Figure::Success, Conclusion::Worse));
+        assert_eq!((compared.rows[0].metric, compared.rows[0].conclusion), (Metric::Success, Conclusion::Worse));
         let text = shown(&compared);
         assert!(text.contains("nothing succeeded in") && text.contains("new/0: nothing succeeded (0 of"), "{text}");
         if seconds == 30 || count == 6 {
-            assert_eq!(conclusion(&compared, Figure::ResponseP99), Conclusion::Worse, "{text}");
-            assert_eq!(conclusion(&compared, Figure::Rate), Conclusion::Worse, "{text}");
+            assert_eq!(conclusion(&compared, Metric::ResponseP99), Conclusion::Worse, "{text}");
+            assert_eq!(conclusion(&compared, Metric::Rate), Conclusion::Worse, "{text}");
         }
         let back = Comparison::of(&new, &base, Sides::BaseAndNew, 0.02);
         assert_eq!(back.conclusion(), Conclusion::Better, "{count} of {seconds} s: {:?}", back.rows);
@@ -200,7 +201,7 @@ fn one_dead_run_in_six_is_named_and_counted() {
     assert_eq!(compared.conclusion(), Conclusion::Inconclusive, "{:?}", compared.rows);
     let success = &compared.rows[0];
     assert!(success.new.is_some_and(|share| (0.8..0.95).contains(&share)), "{success:?}");
-    let p99 = compared.rows.iter().find(|row| row.figure == Figure::ResponseP99).unwrap();
+    let p99 = compared.rows.iter().find(|row| row.metric == Metric::ResponseP99).unwrap();
     assert_eq!((p99.failed, p99.difference.unwrap().interval.unwrap().1), ([0, 1], f64::INFINITY), "{p99:?}");
     let text = shown(&compared);
     assert!(text.contains("nothing succeeded in 1 of 6 new runs"), "{text}");
@@ -225,9 +226,9 @@ fn pairs_find_what_sets_of_runs_cannot() {
     };
     let (base, new) = (side("base", 60, 1.0), side("new", 80, 1.05));
     let apart = Comparison::of(&base, &new, Sides::BaseAndNew, 0.02);
-    assert_eq!(conclusion(&apart, Figure::ResponseP50), Conclusion::Inconclusive, "{:?}", apart.rows);
+    assert_eq!(conclusion(&apart, Metric::ResponseP50), Conclusion::Inconclusive, "{:?}", apart.rows);
     let pairs = Comparison::of(&base, &new, Sides::Pairs, 0.02);
-    assert_eq!((pairs.scope, conclusion(&pairs, Figure::ResponseP50)), (Scope::AcrossPairs, Conclusion::Worse));
+    assert_eq!((pairs.scope, conclusion(&pairs, Metric::ResponseP50)), (Scope::AcrossPairs, Conclusion::Worse));
     assert!(shown(&pairs).starts_with("WORSE · ") && shown(&pairs).contains(" · 9 pairs"), "{}", shown(&pairs));
     let few = Comparison::of(&base[..4], &new[..4], Sides::Pairs, 0.02);
     assert!(shown(&few).contains("too few pairs"), "{}", shown(&few));
@@ -274,15 +275,15 @@ fn runs_that_were_cut_off_and_marks_are_named() {
     let text = shown(&Comparison::of(&base, &new, Sides::BaseAndNew, 0.02)).replace("\n    ", " ");
     assert!(text.contains("new/1: it was cut off after 2 s of 10 s"), "{text}");
     assert!(text.contains("new/2: it was interrupted after 2 s of 10 s") && !text.contains("base/1:"), "{text}");
-    let marks = text.contains("both sides carry the same marks: client and target share one host");
-    assert!(marks, "{text}");
+    let caveats = text.contains("both sides alike: client and target share one host");
+    assert!(caveats, "{text}");
     // A client's limit is a mark as well: most runs of both sides, or of neither.
     let limited =
         |name: &str| ComparedRun { name: name.into(), run: common::client_limited(), windows: Windows::default() };
     let (one, other) = (vec![limited("a")], vec![limited("b")]);
-    assert!(unlike_each(&one, &other).is_empty(), "{:?}", unlike_each(&one, &other));
+    assert!(all_differences(&one, &other).is_empty(), "{:?}", all_differences(&one, &other));
     let text = shown(&Comparison::of(&one, &other, Sides::BaseAndNew, 0.02)).replace("\n    ", " ");
-    assert!(text.contains("the client limited 1 of 1 and 1 of 1 runs, whose rates are \"at least\""), "{text}");
+    assert!(text.contains("the client limited 1 of 1 and 1 of 1 runs, whose rates are lower bounds"), "{text}");
     let unlimited = vec![run("c", 34, 3, 1.0)];
-    assert!(unlike_each(&one, &unlimited).iter().any(|unlike| unlike.starts_with("runs that the client limited")));
+    assert!(all_differences(&one, &unlimited).iter().any(|unlike| unlike.starts_with("runs that the client limited")));
 }

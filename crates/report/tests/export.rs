@@ -10,7 +10,8 @@ use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use measure::recorder::Pacing;
 use measure::{AttemptClass, Cause, Distribution, Instant, Interval, Model, OpKind, OpOutcome, Phase, Timeline};
 use report::export::table::{Column, TableForm};
-use report::export::{ab, hdr, intervals, markdown, operations, retrieval, runs, table};
+use report::export::{hdr, intervals, markdown, operations, runs, table};
+use report::other_tools::{ab_files, retrieval};
 use report::json;
 use std::fs;
 use std::path::Path;
@@ -152,9 +153,9 @@ fn a_small_run_in_every_form() {
     let mut out = Vec::new();
     hdr::percentiles(&run.summary().all.response, &mut out).unwrap();
     check("response.hgrm", &text(std::mem::take(&mut out)));
-    ab::percentages(&run.summary().all.response, &mut out).unwrap();
+    ab_files::percentages(&run.summary().all.response, &mut out).unwrap();
     check("percentages.csv", &text(std::mem::take(&mut out)));
-    let mut gnuplot = ab::Gnuplot::default();
+    let mut gnuplot = ab_files::Gnuplot::default();
     for (number, op) in (0..).zip(ops()).take(25) {
         gnuplot.add(run.begin.started_unix_ms, &logged(number, &op)).unwrap();
     }
@@ -162,7 +163,7 @@ fn a_small_run_in_every_form() {
     check("gnuplot.tsv", &text(out));
     check("run.md", &markdown::run(&run));
     let row = |repeat| runs::Row {
-        place: runs::Place { directory: format!("{repeat}"), repeat: Some(repeat), ..runs::Place::default() },
+        position: runs::Position { directory: format!("{repeat}"), repeat: Some(repeat), ..runs::Position::default() },
         run: run.clone(),
     };
     check("runs.csv", &text(written(TableForm::Csv, runs::COLUMNS, [row(1), row(2)])));
@@ -345,18 +346,18 @@ fn hostile_text_stays_in_its_cell() {
 #[test]
 fn every_kind_of_run_can_be_exported() {
     for (name, run) in common::cases() {
-        let place = runs::Place { directory: name.into(), ..runs::Place::default() };
+        let position = runs::Position { directory: name.into(), ..runs::Position::default() };
         let rows = parse(&text(written(
             TableForm::Csv,
             runs::COLUMNS,
-            [runs::Row { place: place.clone(), run: run.clone() }],
+            [runs::Row { position: position.clone(), run: run.clone() }],
         )));
         assert_eq!((column(&rows, "directory"), sum(&rows, "ok")), (vec![name], json(&run).operations.ok));
-        let rows = parse(&text(written(TableForm::Csv, retrieval::COLUMNS, [runs::Row { place, run: run.clone() }])));
+        let rows = parse(&text(written(TableForm::Csv, retrieval::COLUMNS, [runs::Row { position, run: run.clone() }])));
         assert_eq!(rows[0].len(), 19);
         let (mut hgrm, mut ab) = (Vec::new(), Vec::new());
         hdr::percentiles(&run.summary().all.response, &mut hgrm).unwrap();
-        ab::percentages(&run.summary().all.response, &mut ab).unwrap();
+        ab_files::percentages(&run.summary().all.response, &mut ab).unwrap();
         for shown in [text(hgrm), text(ab), markdown::run(&run)] {
             assert!(!shown.contains("NaN") && !shown.contains("inf "), "{name}: {shown}");
         }

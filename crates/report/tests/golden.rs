@@ -9,7 +9,7 @@ use measure::{Label, LimitedBy};
 use report::ci::{Suite, annotations, junit};
 use report::json::{LabelKind, QuantileState};
 use report::{
-    JsonRepeats, JsonReport, Style, comparison_schema, compat, json, json_repeats, repeats_schema, schema, text,
+    JsonRepeats, JsonReport, Style, comparison_schema, json, json_repeats, other_tools, repeats_schema, schema, text,
 };
 use serde_json::Value;
 use std::fs;
@@ -49,8 +49,8 @@ fn texts_are_as_they_were_read() {
 #[test]
 fn other_tools_output_is_as_they_print_it() {
     for (name, run) in cases() {
-        check(&golden(&format!("{name}.ab.txt")), &compat::ab(&run));
-        check(&golden(&format!("{name}.httpbench.txt")), &compat::httpbench(&run));
+        check(&golden(&format!("{name}.ab.txt")), &other_tools::ab(&run));
+        check(&golden(&format!("{name}.httpbench.txt")), &other_tools::httpbench(&run));
     }
 }
 
@@ -118,12 +118,12 @@ fn no_line_is_wider_than_asked() {
 }
 
 #[test]
-fn colour_adds_nothing_but_colour() {
+fn color_adds_nothing_but_color() {
     let run = common::closed();
     let plain = text(&run, &Style::default());
-    let coloured = text(&run, &Style { color: true, ..Style::default() });
-    assert!(coloured.starts_with("\u{1b}[1;32mPASS\u{1b}[0m · "), "{coloured}");
-    let mut stripped = coloured;
+    let colored = text(&run, &Style { color: true, ..Style::default() });
+    assert!(colored.starts_with("\u{1b}[1;32mPASS\u{1b}[0m · "), "{colored}");
+    let mut stripped = colored;
     for code in ["\u{1b}[1;32m", "\u{1b}[1m", "\u{1b}[0m"] {
         stripped = stripped.replace(code, "");
     }
@@ -134,7 +134,7 @@ fn colour_adds_nothing_but_colour() {
 fn hostile_text_reaches_no_terminal() {
     let run = common::hostile();
     let report = serde_json::to_string(&json(&run)).unwrap();
-    for shown in [text(&run, &Style::default()), compat::ab(&run), report] {
+    for shown in [text(&run, &Style::default()), other_tools::ab(&run), report] {
         let bad: Vec<char> =
             shown.chars().filter(|c| (c.is_control() && *c != '\n') || HOSTILE.contains(*c) && !c.is_ascii()).collect();
         assert!(bad.is_empty(), "{bad:?}");
@@ -199,13 +199,13 @@ fn every_limit_is_shown_and_says_why() {
     let cases = cases();
     for (name, limit) in wanted {
         let (_, run) = cases.iter().find(|(case, _)| *case == name).unwrap();
-        assert_eq!(report::standing::limited_by(run), limit, "{name}");
+        assert_eq!(report::limit::limited_by(run), limit, "{name}");
         let report = json(run);
         assert_eq!(report.limited_by, limit, "{name}");
         // Lines are broken at spaces: compare the words.
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let shown = words(&text(run, &Style::default()));
-        assert!(shown.contains("limited by: ") && shown.contains(&words(&report.limited_because)), "{name}: {shown}");
+        assert!(shown.contains("limited by: ") && shown.contains(&words(&report.limit_reason)), "{name}: {shown}");
     }
 }
 
@@ -214,7 +214,7 @@ fn the_limit_of_operations_in_flight_is_named() {
     let run = common::open_stall();
     let shown = text(&run, &Style::default());
     assert!(shown.contains("limited by: target (in-flight limit of 400 reached)"), "{shown}");
-    let because = json(&run).limited_because;
+    let because = json(&run).limit_reason;
     for part in ["limit of 400", "600 operations waited", "100 were never started", "slower than asked"] {
         assert!(because.contains(part), "{because}");
     }
@@ -226,13 +226,13 @@ fn the_load_line_tells_stages_and_warm_up_once() {
     let shown = text(&common::rate(), &Style::default());
     let line = "  stages          from 100/s: 4s:100 → 0s:200 → 6s:200 (time:level at its end)\n";
     assert!(shown.contains(line), "{shown}");
-    let levels = json(&common::rate()).asked.levels.unwrap();
+    let levels = json(&common::rate()).setup.levels.unwrap();
     let stages: Vec<_> = levels.stages.iter().map(|stage| (stage.length_nanos / common::SECOND, stage.level)).collect();
     assert_eq!((levels.from, stages), (100.0, vec![(4, 100.0), (0, 200.0), (6, 200.0)]));
     let shown = text(&common::closed(), &Style::default());
     let load = shown.lines().find(|line| line.starts_with("  load ")).unwrap();
     assert_eq!(load.matches("warm-up").count(), 1, "{load}");
-    assert!(json(&common::closed()).asked.levels.is_none());
+    assert!(json(&common::closed()).setup.levels.is_none());
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn labels_that_have_no_row_of_their_own_are_told() {
     let names = |run: &store::SavedRun| json(run).notes.into_iter().map(|note| note.name).collect::<Vec<_>>();
     let mut run = common::many_labels();
     assert!(names(&run).contains(&"other_labels".to_owned()));
-    assert!(text(&run, &Style::default()).contains("more different values than are told apart (64 by a"));
+    assert!(text(&run, &Style::default()).contains("a thread keeps 64 different values apart"));
     run.summary.stats.groups.retain(|group| group.label != Label::Other);
     assert!(!names(&run).contains(&"other_labels".to_owned()));
 }
@@ -272,7 +272,7 @@ fn what_a_server_says_is_told_apart_from_what_it_does_not_say() {
 #[test]
 fn a_limited_client_makes_a_closed_rate_a_lower_bound() {
     let run = common::client_limited();
-    assert_eq!(report::standing::limited_by(&run), LimitedBy::ClientCpu);
+    assert_eq!(report::limit::limited_by(&run), LimitedBy::ClientCpu);
     let shown = text(&run, &Style::default());
     let first = shown.lines().next().unwrap();
     assert!(first.starts_with("PASS · at least ") && first.contains(" requests/s"), "{first}");
@@ -283,14 +283,15 @@ fn a_limited_client_makes_a_closed_rate_a_lower_bound() {
 #[test]
 fn what_failed_or_never_ended_stays_in_the_percentiles_of_all() {
     let report = json(&common::open_stall());
-    let states: Vec<_> = report.times.response_of_all.iter().map(|quantile| (quantile.q, quantile.state)).collect();
+    let states: Vec<_> =
+        report.times.response_with_failures.iter().map(|quantile| (quantile.q, quantile.state)).collect();
     let state = |q: f64| states.iter().find(|(at, _)| *at == q).unwrap().1;
     // 9,500 ended, 400 were unfinished, 100 dropped.
     assert_eq!(state(0.95), QuantileState::Value);
     assert_eq!(state(0.98), QuantileState::LongerThan);
     assert_eq!(state(0.999), QuantileState::Failed);
     assert_eq!((report.operations.dropped, report.operations.unfinished), (100, 400));
-    assert_eq!(json(&common::all_failed()).times.response_of_all[0].state, QuantileState::Failed);
+    assert_eq!(json(&common::all_failed()).times.response_with_failures[0].state, QuantileState::Failed);
     assert_eq!(json(&common::invalid()).result.word, ResultWord::Unusable);
 }
 

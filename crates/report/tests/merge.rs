@@ -4,8 +4,8 @@
 mod common;
 
 use common::{Op, SECOND, Texts, begin, ended, simulate};
-use measure::overlap::{Overlap, Span, Times};
 use measure::recorder::Pacing;
+use measure::summary::common_time::{CommonTime, RunTimes, Span};
 use measure::{Instant, Interval, Model, ResultWord, Stage, Timeline};
 use proptest::prelude::*;
 use report::json;
@@ -48,12 +48,12 @@ fn client(delay_ms: u64, seconds: u64, seed: u64, slowest_ms: u64) -> Client {
     Client { started_unix_ms: START + delay_ms, ops, intervals, window }
 }
 
-fn merge(clients: &[Client]) -> Option<(Overlap, Vec<Interval>)> {
-    let times = |client: &Client| Times {
+fn merge(clients: &[Client]) -> Option<(CommonTime, Vec<Interval>)> {
+    let times = |client: &Client| RunTimes {
         started_unix_ms: client.started_unix_ms,
         spans: client.intervals.iter().map(Span::of).collect(),
     };
-    let overlap = Overlap::of(&clients.iter().map(times).collect::<Vec<_>>())?;
+    let overlap = CommonTime::of(&clients.iter().map(times).collect::<Vec<_>>())?;
     let mut merged: BTreeMap<(Instant, bool), Interval> = BTreeMap::new();
     for (index, client) in clients.iter().enumerate() {
         for interval in client.intervals.iter().filter_map(|interval| overlap.take(index, interval.clone())) {

@@ -5,14 +5,14 @@ mod common;
 
 use common::{MS, Op, SECOND, Texts, begin, ended, simulate};
 use measure::evidence::{Probe, Probes};
-use measure::load_line::{Found, LoadUnit, Outcome};
 use measure::recorder::Pacing;
+use measure::result::load_line::{Found, LoadUnit, Outcome};
 use measure::{AttemptClass, Cause, Instant, LimitedBy, Model, Objective, Phase, ResultWord, Timeline};
 use proptest::prelude::*;
 use report::ci::{Suite, annotations, junit};
 use report::export::markdown;
 use report::load_line::{self, Level, LoadLine};
-use report::measured::Measured;
+use report::run_metrics::RunMetrics;
 use report::study::{Study, Trial};
 use report::{SavedStudy, Style, html_line, html_study, json, json_repeats, repeats, text};
 use std::time::Duration;
@@ -159,7 +159,7 @@ proptest! {
         prop_assert_eq!(result["exit_code"].as_u64(), Some(u64::from(document.result.exit_code)));
         let starts = format!("{} · ", all.text());
         prop_assert!(measured.headline().starts_with(&starts) || runs.is_empty());
-        let html = html_study(&SavedStudy { measured, ..SavedStudy::default() });
+        let html = html_study(&SavedStudy { study: measured, ..SavedStudy::default() });
         let needle = format!("\"word\":\"{}\"", all.text());
         prop_assert!(html.contains(&needle), "HTML has no {}", needle);
     }
@@ -203,7 +203,7 @@ fn a_search_has_one_result_in_all_forms() {
         (None, Outcome::Passed, "PARTIAL", 0, "caution"),
     ] {
         let line = search(found, &limited, outcome);
-        assert_eq!(report::result::of_line(&line).text(), word, "{found:?}");
+        assert_eq!(line.result.word.text(), word, "{found:?}");
         let document = serde_json::to_value(&line).unwrap();
         assert_eq!(document["result"]["word"], word.to_lowercase(), "{found:?}");
         assert_eq!(document["result"]["exit_code"], code, "{found:?}");
@@ -216,9 +216,9 @@ fn a_search_has_one_result_in_all_forms() {
         assert!(errors.is_empty(), "{errors:?}");
         let shown = load_line::text(&line, &Style::default());
         assert_eq!(shown.lines().next(), Some(format!("{word} · {}", line.sentence()).as_str()));
-        let verdict = data(&html_line(&line, None))["verdict"].clone();
-        assert_eq!((&verdict["word"], &verdict["tone"]), (&word.into(), &tone.into()), "{found:?}");
-        assert_eq!(verdict["pieces"][0], line.sentence());
+        let overview = data(&html_line(&line, None))["overview"].clone();
+        assert_eq!((&overview["word"], &overview["tone"]), (&word.into(), &tone.into()), "{found:?}");
+        assert_eq!(overview["pieces"][0], line.sentence());
         let mut suite = Suite::default();
         suite.add_line(None, None, &line);
         let junit = junit(&suite);
@@ -277,7 +277,7 @@ fn percentiles_that_stalls_lengthened_are_ranges_among_other_runs_too() {
     let (low, high) = report::percentile::ends(&run.summary().all, measure::objective::Timed::Response, 0.99).unwrap();
     assert!(low < high, "nothing is tested");
     let range = report::percentile::between(Some(low as f64), high as f64);
-    let measured = Measured::of("", &run);
+    let measured = RunMetrics::of("", &run);
     assert_eq!((measured.response_p99_low_nanos, measured.response_p99_nanos), (Some(low), Some(high)));
     assert_eq!((measured.objectives[0].low, measured.objectives[0].value), (Some(low as f64), Some(high as f64)));
     assert_eq!(measured.objectives[1].low, measured.objectives[1].value);
@@ -287,9 +287,9 @@ fn percentiles_that_stalls_lengthened_are_ranges_among_other_runs_too() {
     let level = search(Some(Found::AtLeast { passed: 64 }), &run, Outcome::Passed);
     let mut suite = Suite::default();
     suite.add_run(None, None, &run);
-    let figures = suite.cases[0].figures.clone();
+    let metrics = suite.cases[0].metrics.clone();
     let tables = [repeats(&runs, &Style::default()), load_line::text(&level, &Style::default())];
-    for shown in tables.iter().chain([&figures]) {
+    for shown in tables.iter().chain([&metrics]) {
         assert!(shown.contains(&range), "no {range} in {shown}");
     }
     assert!(tables.iter().all(|shown| shown.contains("  a … b: ")), "{tables:?}");
@@ -302,8 +302,8 @@ fn a_probe_that_showed_nothing_is_not_asked_for_again() {
     let because = |higher: Option<Probe>, lower: Option<Probe>| {
         let mut run = common::not_determined();
         run.summary.probes = Some(Probes { lower, higher });
-        assert_eq!(report::standing::limited_by(&run), LimitedBy::NotDetermined);
-        report::standing::because(&run)
+        assert_eq!(report::limit::limited_by(&run), LimitedBy::NotDetermined);
+        report::limit::of(&run).reason.to_string()
     };
     let probe =
         |slots, operations, client_limited| Some(Probe { slots, operations, per_second: 100.0, client_limited });
@@ -315,5 +315,5 @@ fn a_probe_that_showed_nothing_is_not_asked_for_again() {
     for because in [limited, few] {
         assert!(!because.contains("run again"), "{because}");
     }
-    assert!(report::standing::because(&common::not_determined()).contains("or with `--probe`"));
+    assert!(report::limit::of(&common::not_determined()).reason.to_string().contains("or with `--probe`"));
 }

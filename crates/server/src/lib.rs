@@ -1,83 +1,84 @@
-//! The embedded target: an HTTP/1 server that says exactly what it saw and sent, and a liar that breaks the rules on
-//! purpose.
+//! The embedded target: HTTP servers that count exactly what they received and sent, and a liar that breaks the rules
+//! on purpose.
 //!
 //! * [`Server`] serves objects of any size from memory (`/blackhole/10GiB`) and files below a directory, with delays,
-//!   faults and stalls on request, and keeps a [`Ledger`] that tests join with a client's books. It is lean, since
-//!   a client's ceiling is measured against it.
-//! * [`Cluster`] is several of them, of which each owns a part of the objects.
-//! * [`StandIn`] has a server behave as another storage system, with its quirks.
-//! * [`Liar`] plays a script of raw bytes, pauses and resets: one [`Case`] for each way in which a server can misbehave.
-//! * [`Front`] serves the same over TLS and HTTP/2, with the same faults and the same ledger.
+//!   faults and stalls on request. Its [`Ledger`] counts every request, so that tests can compare it with a client's
+//!   counters. The server speaks plain HTTP/1 and costs little CPU, because a client's ceiling is measured against it.
+//! * [`HyperServer`] serves the same over TLS and HTTP/2, and S3, with the same faults and the same ledger.
+//! * [`Cluster`] runs several servers, each of which owns a part of the objects.
+//! * [`StandIn`] makes a server behave like another storage system, quirks included.
+//! * [`Liar`] plays a script of raw bytes, pauses and resets: one [`Case`] for each way in which a server can
+//!   misbehave.
 //!
-//! Nothing here knows how load is made or measured.
+//! This crate knows nothing about how load is generated or measured.
 //!
 //! # What a request may ask for
 //!
-//! | target | answer |
+//! | target | response |
 //! |---|---|
 //! | `GET /blackhole/SIZE` | `SIZE` bytes (`4096`, `100kB`, `1KiB`, `10GiB`, up to 16 EiB − 1); byte number n is [`pattern_byte`]`(n)` |
-//! | `GET /blackhole/SIZE-NAME` | the same: `NAME` tells objects of one size apart |
+//! | `GET /blackhole/SIZE-NAME` | the same; `NAME` distinguishes objects of one size |
 //! | `GET /PATH` | the file below [`Config::directory`], or the names in that directory, one per line, percent-encoded |
 //! | `HEAD` | the same without the body |
 //! | `PUT`, `POST` (any path) | the body is read and dropped; 201 or 200 with its length in decimal and a line end |
 //!
-//! One byte range is answered with 206, one outside of the object with 416; several are answered with the whole
-//! object, and so is a range with `If-Range`, since no validators are sent.
+//! A single byte range gets 206, or 416 if it lies outside the object. Several ranges get the whole object, and so does
+//! a range with `If-Range`, because the server sends no validators.
 //!
 //! # Faults by query
 //!
 //! | parameter | effect |
 //! |---|---|
-//! | `delay=20ms` | the answer begins so much later (`us`, `ms`, `s`, `m`; at most 10 minutes) |
-//! | `status=503` | that status (200 to 599); other than 2xx with a line of text for a body; ranges are then ignored |
+//! | `delay=20ms` | the response starts that much later (`us`, `ms`, `s`, `m`; at most 10 minutes) |
+//! | `status=503` | that status (200 to 599); if it is not 2xx, the body is a line of text; ranges are then ignored |
 //! | `chunked` | the body in chunks (to an HTTP/1.0 client: ended by closing) |
-//! | `close` | `Connection: close`, and so it is |
-//! | `header=X-Cache:hit` | one more header; may come up to 16 times; not one that frames the message |
+//! | `close` | `Connection: close`, and the server closes the connection |
+//! | `header=X-Cache:hit` | one more header, up to 16 times; headers that frame the message are rejected |
 //! | `redirect=TARGET`, `code=307` | a redirect to that (percent-encoded) path or URL; 301, 302, 303, 307 or 308 |
-//! | `truncate=SIZE` | the body breaks off after so many bytes, and the connection with it (HTTP/2: the stream) |
-//! | `flip=OFFSET` | that byte of the body is wrong; the last one of a shorter body |
+//! | `truncate=SIZE` | the body stops after that many bytes and the connection closes (HTTP/2: the stream is reset) |
+//! | `flip=OFFSET` | that byte of the body is wrong; in a shorter body, the last one |
 //!
-//! Other parameters are ignored, since clients add their own. What is understood but not valid is answered with 400 and
-//! a sentence.
+//! Other parameters are ignored, because clients add their own. A known parameter with an invalid value gets 400 and an
+//! explanation.
 //!
 //! # Limits
 //!
-//! A head has at most 64 KiB and 100 headers, a request line 16 KiB; a body may be of any size, since it is dropped. While
-//! an answer is under way, 64 KiB of further requests are kept, the rest is left to the kernel. A listing has at most
-//! 1000 names. Connections and times have the limits of [`Config`].
+//! A head has at most 64 KiB and 100 headers, a request line 16 KiB. A request body may have any size, because it is
+//! dropped. While a response is being sent, the server buffers up to 64 KiB of further requests and leaves the rest to
+//! the kernel. A listing has at most 1000 names. [`Config`] limits connections and times.
 
-mod answer;
 mod cluster;
 mod config;
-mod connection;
-mod date;
+mod content;
+mod decision;
 mod faults;
-mod files;
-mod front;
-mod head;
+mod hyper_front;
+mod lean_front;
 mod ledger;
 mod liar;
 mod listeners;
+mod ownership;
 mod pace;
-mod pattern;
-mod query;
+mod request;
+mod response;
 mod s3;
-mod send;
-mod server;
-mod site;
-mod source;
+mod shared;
 mod stand_in;
-mod table;
-mod target;
-mod thread;
 
-pub use cluster::{Cluster, ClusterConfig, Elsewhere, object_name, owner};
-pub use config::{Capacity, Config, Counted, Delay, Faults, Flip, Refused, Stall, StallFrom, Truncate};
-pub use faults::FaultCounts;
-pub use front::{Front, Identity, Tls};
-pub use ledger::{Answers, Ledger, MethodCounts, OperationCount, RequestRecord, StatusCount};
-pub use liar::{Case, CaseError, Client, End, Expected, Liar, Upload, UploadContent};
-pub use pattern::pattern_byte;
-pub use s3::{S3Config, StoreIn};
-pub use server::Server;
-pub use stand_in::{Alluxio, Booster, Filestash, Gateway, StandIn, file_cids, piece_cid};
+pub use cluster::{Cluster, ClusterConfig};
+pub use config::Config;
+pub use config::faults::{Capacity, CountedRequests, Delay, Faults, Flip, RefusedRequests, Stall, StallFrom, Truncate};
+pub use config::stand_in::{Alluxio, Booster, Filestash, Gateway, StandIn};
+pub use content::pattern::pattern_byte;
+pub use faults::counts::FaultCounts;
+pub use hyper_front::server::HyperServer;
+pub use hyper_front::tls::{Identity, Tls};
+pub use lean_front::server::Server;
+pub use ledger::{Ledger, MethodCounts, OperationCount, RequestRecord, ResponseCounts, StatusCount};
+pub use liar::Liar;
+pub use liar::case::{Case, CaseError, Client, End, Expected, Upload, UploadContent};
+pub use ownership::member::Handoff;
+pub use ownership::owner::owner;
+pub use request::target::object_name;
+pub use s3::config::{S3Config, StoreIn};
+pub use stand_in::booster::cids::{file_cids, piece_cid};

@@ -1,4 +1,4 @@
-//! The sockets that a server listens on.
+//! The listening sockets of a server.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -10,11 +10,11 @@ use sys::Socket;
 
 use crate::config::Config;
 
-/// Connections that wait to be accepted, for each listener.
+/// The most connections of a listener that wait to be accepted.
 const BACKLOG: u32 = 4096;
 
-/// The listening sockets, by thread: each thread has a TCP socket of its own for each address, so that the kernel
-/// spreads connections; Unix sockets are shared.
+/// The listening sockets of each thread. Every thread has its own TCP socket for each address, so that the kernel
+/// distributes connections. Threads share Unix sockets.
 #[derive(Debug)]
 pub(crate) struct Listeners {
     pub(crate) addresses: Vec<SocketAddr>,
@@ -23,7 +23,10 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    /// Opens what `config` names, for as many threads as it asks for.
+    /// Opens the sockets of `config` for its number of threads.
+    ///
+    /// # Errors
+    /// An address or path cannot be listened on.
     pub(crate) fn open(config: &Config) -> io::Result<Self> {
         let threads = config.threads.map_or_else(sys::limits::available_cores, NonZeroUsize::get);
         let mut listeners = Self { addresses: Vec::new(), paths: Vec::new(), by_thread: vec![Vec::new(); threads] };
@@ -39,12 +42,13 @@ impl Listeners {
     fn open_tcp(&mut self, mut address: SocketAddr) -> io::Result<()> {
         let shared = self.by_thread.len() > 1;
         if shared && address.port() != 0 {
-            // Sockets that share a port also share it with another server that does: that would halve the load unseen.
+            // Sockets that share a port also share it with a server that already runs, which would take half of the
+            // load unnoticed.
             drop(Socket::listen_tcp(address, 1, false).map_err(|error| at(&address, &error))?);
         }
         for sockets in &mut self.by_thread {
             let socket = Socket::listen_tcp(address, BACKLOG, shared).map_err(|error| at(&address, &error))?;
-            // Accepted connections inherit it.
+            // Accepted connections inherit this option.
             socket.set_nodelay(true)?;
             address = socket.local_addr()?;
             sockets.push(Arc::new(socket));
@@ -70,23 +74,25 @@ impl Drop for Listeners {
     }
 }
 
-/// Removes the files of Unix sockets that we made.
+/// Removes the files of our Unix sockets.
 pub(crate) fn remove_sockets(paths: &mut Vec<PathBuf>) {
     for path in paths.drain(..) {
-        // Gone already is as good.
+        // The file may be gone already.
         let _ = std::fs::remove_file(path);
     }
 }
 
-/// Says where listening failed, and what may be done about it.
+/// Adds to an error where listening failed and what to do.
 fn at(place: &dyn std::fmt::Display, error: &io::Error) -> io::Error {
-    let mend = match error.kind() {
+    let fix = match error.kind() {
         ErrorKind::AddrInUse => {
-            ": something listens there already; choose another with --listen, or port 0 for any free one"
+            ": another program listens there; choose another port with --listen, or port 0 for any free one"
         }
-        ErrorKind::PermissionDenied => ": ports below 1024 need a privilege; choose a higher one",
-        ErrorKind::AddrNotAvailable => ": this machine has no such address; choose one of `ip address`, or 127.0.0.1",
+        ErrorKind::PermissionDenied => ": ports below 1024 need a privilege; choose a higher port",
+        ErrorKind::AddrNotAvailable => {
+            ": this machine has no such address; choose one that `ip address` lists, or 127.0.0.1"
+        }
         _ => "",
     };
-    io::Error::new(error.kind(), format!("cannot listen on {place}: {error}{mend}"))
+    io::Error::new(error.kind(), format!("cannot listen on {place}: {error}{fix}"))
 }

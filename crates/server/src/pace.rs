@@ -1,4 +1,4 @@
-//! A limit on how fast content goes, in pieces that are large enough to be worth a wake-up.
+//! A limit on the rate of a body, in pieces that are large enough to be worth a wake-up.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Pieces per second.
 const PIECES: u64 = 100;
 
-/// The pace of one body.
+/// The rate limit of one body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
     rate: NonZeroU64,
@@ -14,12 +14,13 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// `rate` bytes per second from now on.
+    /// Allows `rate` bytes per second from now on.
     pub(crate) fn new(rate: NonZeroU64, now: Duration) -> Self {
         Self { rate, began: now }
     }
 
-    /// How much of the `left` bytes may go now, after `sent` bytes; or when there is a piece again.
+    /// Returns how many of the `left` bytes may be sent now, after `sent` bytes. The error is the instant of the next
+    /// piece.
     pub(crate) fn allows(self, sent: u64, left: u64, now: Duration) -> Result<u64, Duration> {
         let rate = self.rate.get();
         let earned = now.saturating_sub(self.began).as_nanos() * u128::from(rate) / 1_000_000_000;
@@ -40,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_takes_its_length_by_its_rate() {
+    fn a_body_takes_its_length_divided_by_its_rate() {
         let pace = Pace::new(NonZeroU64::new(1000).unwrap(), Duration::from_secs(5));
         let (mut now, mut sent) = (Duration::from_secs(5), 0);
         while sent < 500 {

@@ -5,7 +5,8 @@ mod common;
 use common::{Client, balanced, config};
 use measure::units::ByteSize;
 use server::{
-    Alluxio, Capacity, Cluster, ClusterConfig, Config, Counted, Elsewhere, Faults, Ledger, Refused, StandIn, owner,
+    Alluxio, Capacity, Cluster, ClusterConfig, Config, CountedRequests, Faults, Handoff, Ledger, RefusedRequests,
+    StandIn, owner,
 };
 use std::net::Ipv4Addr;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -19,8 +20,8 @@ fn alluxio(faults: Faults) -> Config {
 
 fn cluster(servers: usize, config: &Config) -> Cluster {
     let listen = vec![(Ipv4Addr::LOCALHOST, 0).into(); servers];
-    let elsewhere = Elsewhere::Redirect { marker: true, check: Duration::ZERO };
-    Cluster::start(config, &ClusterConfig { listen, elsewhere, faults_on: None }).unwrap()
+    let handoff = Handoff::Redirect { marker: true, check: Duration::ZERO };
+    Cluster::start(config, &ClusterConfig { listen, handoff, faults_on: None }).unwrap()
 }
 
 #[test]
@@ -64,9 +65,9 @@ fn any_server_lists_a_bucket_in_pages() {
         let mut keys = Vec::new();
         let mut token = String::new();
         loop {
-            let answer = client.get(&format!("/mybucket?list-type=2{token}"), "");
-            assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/xml")));
-            let text = String::from_utf8(answer.body).unwrap();
+            let response = client.get(&format!("/mybucket?list-type=2{token}"), "");
+            assert_eq!((response.status, response.header("content-type")), (200, Some("application/xml")));
+            let text = String::from_utf8(response.body).unwrap();
             keys.extend(text.split("<Key>").skip(1).map(|rest| rest.split('<').next().unwrap().to_owned()));
             let Some((_, next)) = text.split_once("<NextContinuationToken>") else { break };
             token = format!("&continuation-token={}", next.split('<').next().unwrap());
@@ -92,19 +93,24 @@ fn objects_are_told_by_their_names_and_errors_in_xml() {
     assert!(String::from_utf8(absent.body).unwrap().contains("<Code>NoSuchKey</Code>"));
     for (method, status) in [("PUT", 200), ("DELETE", 204), ("POST", 405)] {
         client.send(&format!("{method} /b/1KiB-a HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"));
-        assert_eq!(client.answer().status, status, "{method}");
+        assert_eq!(client.response().status, status, "{method}");
     }
 }
 
 #[test]
 fn without_keep_alive_each_answer_closes_and_a_full_queue_says_slow_down() {
-    let capacity = Capacity { concurrency: 1, slowdown: Duration::ZERO, counted: Counted::All, refused: Refused::All };
+    let capacity = Capacity {
+        concurrency: 1,
+        slowdown: Duration::ZERO,
+        counted: CountedRequests::All,
+        refused: RefusedRequests::All,
+    };
     let faults = Faults { close_after: NonZeroU64::new(1), capacity: Some(capacity), ..Faults::default() };
     let cluster = cluster(1, &alluxio(faults));
     let address = cluster.addresses()[0];
     let mut client = Client::connect(address);
-    let answer = client.get("/b/1KiB-a", "");
-    assert_eq!((answer.status, answer.header("connection")), (200, Some("close")));
+    let response = client.get("/b/1KiB-a", "");
+    assert_eq!((response.status, response.header("connection")), (200, Some("close")));
     assert!(client.is_closed());
 
     let mut holder = Client::connect(address);

@@ -2,11 +2,12 @@
 
 mod common;
 
-use common::{Answer, Client, balanced, config, start};
+use common::{Client, Response, balanced, config, start};
 use flate2::read::GzDecoder;
 use measure::units::ByteSize;
 use server::{
-    Booster, Capacity, Config, Counted, Faults, Refused, StandIn, Truncate, file_cids, pattern_byte, piece_cid,
+    Booster, Capacity, Config, CountedRequests, Faults, RefusedRequests, StandIn, Truncate, file_cids, pattern_byte,
+    piece_cid,
 };
 use sha2::{Digest, Sha256};
 use std::io::Read;
@@ -45,8 +46,8 @@ fn gunzip(bytes: &[u8]) -> Vec<u8> {
 fn a_piece_has_the_headers_of_booster_http() {
     let (server, address) = start(&booster());
     let mut client = Client::connect(address);
-    let answer = client.get(&piece(), "");
-    assert!(answer.body == pattern(0, PIECE));
+    let response = client.get(&piece(), "");
+    assert!(response.body == pattern(0, PIECE));
     let etag = format!("\"{}\"", piece_cid(0));
     for (name, value) in [
         ("etag", etag.as_str()),
@@ -57,10 +58,10 @@ fn a_piece_has_the_headers_of_booster_http() {
         ("last-modified", "Thu, 01 Jan 1970 00:00:00 GMT"),
         ("content-length", "5000000"),
     ] {
-        assert_eq!(answer.header(name), Some(value), "{name}");
+        assert_eq!(response.header(name), Some(value), "{name}");
     }
     client.send(&format!("HEAD {} HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n", piece()));
-    let head = client.answer_to(true);
+    let head = client.response_to(true);
     assert_eq!((head.status, head.header("content-length")), (200, Some("5000000")), "not what a GET would send");
     assert_eq!((head.header("last-modified"), head.header("content-encoding")), (None, None));
     assert_eq!(head.header("etag"), Some(format!("\"{}.gz\"", piece_cid(0)).as_str()));
@@ -82,9 +83,9 @@ fn ranges_conditions_and_several_ranges() {
         ("\"other\"", 200),
         ("Thu, 01 Jan 1970 00:00:01 GMT", 200),
     ] {
-        let answer = ask(&format!("Range: bytes=10-19\r\nIf-Range: {condition}\r\n"));
-        assert_eq!(answer.status, status, "{condition}");
-        assert_eq!(answer.body.len() as u64, if status == 206 { 10 } else { PIECE });
+        let response = ask(&format!("Range: bytes=10-19\r\nIf-Range: {condition}\r\n"));
+        assert_eq!(response.status, status, "{condition}");
+        assert_eq!(response.body.len() as u64, if status == 206 { 10 } else { PIECE });
     }
     for (lines, status) in [
         (format!("If-None-Match: {etag}\r\n"), 304),
@@ -95,10 +96,10 @@ fn ranges_conditions_and_several_ranges() {
         ("Range: bytes=nonsense\r\n".to_owned(), 416),
         ("Range: bytes=0-,0-\r\n".to_owned(), 200),
     ] {
-        let answer = ask(&lines);
-        assert_eq!(answer.status, status, "{lines}");
+        let response = ask(&lines);
+        assert_eq!(response.status, status, "{lines}");
         if status == 304 {
-            assert_eq!((answer.header("etag"), answer.header("content-type")), (Some(etag.as_str()), None));
+            assert_eq!((response.header("etag"), response.header("content-type")), (Some(etag.as_str()), None));
         }
     }
     assert_eq!(ask("Range: bytes=5000000-\r\n").header("content-range"), Some("bytes */5000000"));
@@ -126,13 +127,13 @@ fn ranges_conditions_and_several_ranges() {
 fn a_range_is_compressed_after_it_was_cut_out() {
     let (server, address) = start(&booster());
     let mut client = Client::connect(address);
-    let answer = client.get(&piece(), "Accept-Encoding: gzip\r\nRange: bytes=1000-300999\r\n");
-    assert_eq!((answer.status, answer.header("content-encoding")), (206, Some("gzip")));
-    assert_eq!(answer.header("content-range"), Some("bytes 1000-300999/5000000"), "of bytes that are not these");
-    assert_eq!((answer.header("content-length"), answer.header("transfer-encoding")), (None, Some("chunked")));
-    assert!(answer.body.len() < 30_000, "{}", answer.body.len());
-    assert!(gunzip(&answer.body) == pattern(1000, 300_000));
-    assert_eq!(answer.header("etag"), Some(format!("\"{}.gz\"", piece_cid(0)).as_str()));
+    let response = client.get(&piece(), "Accept-Encoding: gzip\r\nRange: bytes=1000-300999\r\n");
+    assert_eq!((response.status, response.header("content-encoding")), (206, Some("gzip")));
+    assert_eq!(response.header("content-range"), Some("bytes 1000-300999/5000000"), "of bytes that are not these");
+    assert_eq!((response.header("content-length"), response.header("transfer-encoding")), (None, Some("chunked")));
+    assert!(response.body.len() < 30_000, "{}", response.body.len());
+    assert!(gunzip(&response.body) == pattern(1000, 300_000));
+    assert_eq!(response.header("etag"), Some(format!("\"{}.gz\"", piece_cid(0)).as_str()));
 
     let small = client.get(&piece(), "Accept-Encoding: gzip\r\nRange: bytes=0-1398\r\n");
     assert_eq!((small.header("content-encoding"), small.body.len()), (None, 1399));
@@ -172,18 +173,19 @@ fn what_is_not_there_is_told_by_status() {
         ("/index.html", "", 200),
         ("/metrics", "", 200),
     ] {
-        let answer = client.get(target, lines);
-        assert_eq!(answer.status, status, "{target} {lines}");
-        assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
+        let response = client.get(target, lines);
+        assert_eq!(response.status, status, "{target} {lines}");
+        assert_eq!(response.header("access-control-allow-origin"), Some("*"));
     }
     assert_eq!(client.get("/info", "").body, b"{\"Version\":\"0.3.0\"}\n");
     client.send("POST /ipfs/x HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
-    let refused = client.answer();
+    let refused = client.response();
     assert_eq!((refused.status, refused.header("allow")), (405, Some("GET, HEAD")));
     balanced(&server.stop());
 }
 
-/// Reads a CAR as its specification has it, and checks that each block's CID is that of its bytes. The blocks, each with its codec.
+/// Reads a CAR as its specification has it, and checks that each block's CID is that of its bytes. The blocks, each
+/// with its codec.
 fn blocks(mut car: &[u8], root: &str) -> Vec<(u8, Vec<u8>)> {
     fn varint(bytes: &mut &[u8]) -> usize {
         let mut number = 0;
@@ -254,17 +256,17 @@ fn a_car_holds_the_file_whatever_way_it_is_asked_for() {
         ),
     ];
     for (target, lines, media) in asked {
-        let answer = client.get(&target, lines);
-        assert_eq!(answer.status, 200, "{target} {lines}");
-        assert_eq!(answer.header("content-type"), Some(media));
+        let response = client.get(&target, lines);
+        assert_eq!(response.status, 200, "{target} {lines}");
+        assert_eq!(response.header("content-type"), Some(media));
         assert_eq!(
-            (answer.header("transfer-encoding"), answer.header("accept-ranges")),
+            (response.header("transfer-encoding"), response.header("accept-ranges")),
             (Some("chunked"), Some("none"))
         );
         let root = if target.starts_with(&path) { &file } else { &directory };
-        let blocks = blocks(&answer.body, root);
+        let blocks = blocks(&response.body, root);
         assert!(content(&blocks) == pattern(0, CAR_BYTES));
-        assert_eq!(is_complete(&target, &answer.body), Ok(()));
+        assert_eq!(is_complete(&target, &response.body), Ok(()));
     }
     let some = client.get(&format!("{path}?format=car&entity-bytes=300000:400000"), "");
     assert!(content(&blocks(&some.body, &file)) == pattern(262_144, 262_144));
@@ -275,7 +277,7 @@ fn a_car_holds_the_file_whatever_way_it_is_asked_for() {
     assert_eq!(packed.header("content-encoding"), Some("gzip"));
     assert!(content(&blocks(&gunzip(&packed.body), &file)) == pattern(0, CAR_BYTES));
     client.send(&format!("HEAD {path}?format=car HTTP/1.1\r\nHost: x\r\n\r\n"));
-    let head: Answer = client.answer_to(true);
+    let head: Response = client.response_to(true);
     assert_eq!((head.status, head.header("content-length"), head.header("transfer-encoding")), (200, None, None));
     assert_eq!(client.get("/info", "").status, 200, "nothing came after the head");
     let ledger = server.stop();
@@ -304,7 +306,8 @@ fn a_car_that_fails_ends_in_an_unterminated_chunk_with_status_200() {
 #[test]
 fn above_its_capacity_ranges_come_late_and_some_fail() {
     let slowdown = Duration::from_millis(20);
-    let capacity = Capacity { concurrency: 4, slowdown, counted: Counted::Ranges, refused: Refused::Share };
+    let capacity =
+        Capacity { concurrency: 4, slowdown, counted: CountedRequests::Ranges, refused: RefusedRequests::Share };
     let (server, address) =
         start(&Config { faults: Faults { capacity: Some(capacity), ..Faults::default() }, ..booster() });
     // A large range each, which nobody reads, stays in service.
@@ -319,7 +322,7 @@ fn above_its_capacity_ranges_come_late_and_some_fail() {
         client.send(&format!("GET {} HTTP/1.1\r\nHost: x\r\nRange: bytes=0-9\r\n\r\n", piece()));
     }
     for client in &mut more {
-        statuses.push(client.answer().status);
+        statuses.push(client.response().status);
     }
     let failed = statuses.iter().filter(|status| **status == 500).count();
     assert!(statuses.iter().all(|status| matches!(status, 206 | 500)));

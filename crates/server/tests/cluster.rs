@@ -3,20 +3,20 @@
 
 mod common;
 
-use common::{Answer, Client, balanced, config};
+use common::{Client, Response, balanced, config};
 use measure::units::ByteSize;
 use server::{
-    Cluster, ClusterConfig, Config, Delay, Elsewhere, Faults, Ledger, Truncate, object_name, owner, pattern_byte,
+    Cluster, ClusterConfig, Config, Delay, Faults, Handoff, Ledger, Truncate, object_name, owner, pattern_byte,
 };
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::{Duration, Instant};
 
-const REDIRECT: Elsewhere = Elsewhere::Redirect { marker: false, check: Duration::ZERO };
+const REDIRECT: Handoff = Handoff::Redirect { marker: false, check: Duration::ZERO };
 
-fn cluster(servers: usize, elsewhere: Elsewhere, config: &Config) -> (Cluster, Vec<SocketAddr>) {
+fn cluster(servers: usize, handoff: Handoff, config: &Config) -> (Cluster, Vec<SocketAddr>) {
     let any = (Ipv4Addr::LOCALHOST, 0).into();
-    let cluster = ClusterConfig { listen: vec![any; servers], elsewhere, faults_on: None };
+    let cluster = ClusterConfig { listen: vec![any; servers], handoff, faults_on: None };
     let cluster = Cluster::start(config, &cluster).unwrap();
     let addresses = cluster.addresses();
     (cluster, addresses)
@@ -49,12 +49,12 @@ fn each_object_is_at_its_owner_and_all_others_say_where() {
         let owner = owner_of(&path, 4);
         owned[owner] += 1;
         for (index, client) in clients.iter_mut().enumerate() {
-            let answer = client.get(&path, "Range: bytes=0-0\r\n");
+            let response = client.get(&path, "Range: bytes=0-0\r\n");
             if index == owner {
-                assert_eq!((answer.status, answer.body.as_slice()), (206, &[0][..]), "{path}");
+                assert_eq!((response.status, response.body.as_slice()), (206, &[0][..]), "{path}");
             } else {
-                assert_eq!((answer.status, answer.body.len()), (307, 0), "{path}");
-                assert_eq!(answer.header("location").map(split), Some((addresses[owner], path.as_str())));
+                assert_eq!((response.status, response.body.len()), (307, 0), "{path}");
+                assert_eq!(response.header("location").map(split), Some((addresses[owner], path.as_str())));
             }
         }
     }
@@ -83,7 +83,7 @@ fn the_method_the_query_and_listings_keep_their_way() {
     assert_eq!((to, path), (addresses[home], "/a%20file?delay=5ms&x=1"));
     assert_eq!(Client::connect(to).get(path, "").body, b"hello");
     other.send("PUT /a%20file HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
-    assert_eq!(other.answer().status, 307);
+    assert_eq!(other.response().status, 307);
     for address in &addresses {
         assert_eq!(Client::connect(*address).get("/", "").body, b"a%20file\n", "every server lists");
     }
@@ -93,7 +93,7 @@ fn the_method_the_query_and_listings_keep_their_way() {
 #[test]
 fn the_marker_is_added_and_ends_a_loop_and_the_check_takes_its_time() {
     let check = Duration::from_millis(60);
-    let (cluster, addresses) = cluster(2, Elsewhere::Redirect { marker: true, check }, &config());
+    let (cluster, addresses) = cluster(2, Handoff::Redirect { marker: true, check }, &config());
     let path = &paths(1)[0];
     let home = owner_of(path, 2);
     let mut other = Client::connect(addresses[1 - home]);
@@ -110,7 +110,7 @@ fn the_marker_is_added_and_ends_a_loop_and_the_check_takes_its_time() {
 
 #[test]
 fn a_proxy_passes_on_what_the_owner_answers() {
-    let (cluster, addresses) = cluster(3, Elsewhere::Proxy, &config());
+    let (cluster, addresses) = cluster(3, Handoff::Proxy, &config());
     let mut client = Client::connect(addresses[0]);
     let mut foreign = 0;
     for index in 0..60 {
@@ -121,16 +121,16 @@ fn a_proxy_passes_on_what_the_owner_answers() {
         assert_eq!(whole.status, 200);
         assert!(whole.body == pattern(0, size), "{path}");
         if size > 1 {
-            let answer = client.get(&path, &format!("Range: bytes={}-\r\n", size - 2));
-            assert_eq!((answer.status, answer.body.as_slice()), (206, pattern(size - 2, 2).as_slice()));
+            let response = client.get(&path, &format!("Range: bytes={}-\r\n", size - 2));
+            assert_eq!((response.status, response.body.as_slice()), (206, pattern(size - 2, 2).as_slice()));
             let expected = format!("bytes {}-{}/{size}", size - 2, size - 1);
-            assert_eq!(answer.header("content-range"), Some(expected.as_str()));
+            assert_eq!(response.header("content-range"), Some(expected.as_str()));
         }
         assert_eq!(client.get(&format!("{path}?chunked"), "").body.len() as u64, size);
         client.send(&format!("HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
-        assert_eq!(client.answer_to(true).header("content-length"), Some(size.to_string().as_str()));
+        assert_eq!(client.response_to(true).header("content-length"), Some(size.to_string().as_str()));
     }
-    assert!(foreign > 20, "{foreign} of 60 are elsewhere");
+    assert!(foreign > 20, "{foreign} of 60 are handoff");
     // Before the servers go down one after the other.
     let before: Vec<Ledger> = cluster.ledgers();
     let ledgers = cluster.stop();
@@ -148,7 +148,7 @@ fn a_proxy_passes_on_what_the_owner_answers() {
 
 #[test]
 fn a_client_that_leaves_a_proxied_download_aborts_both_answers() {
-    let (cluster, addresses) = cluster(2, Elsewhere::Proxy, &config());
+    let (cluster, addresses) = cluster(2, Handoff::Proxy, &config());
     let path = (0..).map(|index| format!("/blackhole/10GiB-{index}")).find(|path| owner_of(path, 2) == 1).unwrap();
     let mut client = Client::connect(addresses[0]);
     client.send(&format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
@@ -168,7 +168,7 @@ fn faults_can_be_those_of_one_server() {
     let delay = Duration::from_millis(250);
     let faults = Faults { delay: Delay::Constant(delay), error_every: NonZeroU64::new(2), ..Faults::default() };
     let listen = vec![(Ipv4Addr::LOCALHOST, 0).into(); 2];
-    let set = ClusterConfig { listen, elsewhere: REDIRECT, faults_on: Some(1) };
+    let set = ClusterConfig { listen, handoff: REDIRECT, faults_on: Some(1) };
     let cluster = Cluster::start(&Config { faults, ..config() }, &set).unwrap();
     let addresses = cluster.addresses();
     let ask = |index: usize| -> (Vec<u16>, Duration) {
@@ -189,10 +189,10 @@ fn faults_can_be_those_of_one_server() {
 fn a_body_that_is_to_break_off_does_so_where_it_is_told_to() {
     let truncate = NonZeroU64::new(2).map(|every| Truncate { every, after: 50_000 });
     let faults = Faults { truncate, ..Faults::default() };
-    for elsewhere in [REDIRECT, Elsewhere::Proxy] {
-        let (cluster, addresses) = cluster(1, elsewhere, &Config { faults: faults.clone(), ..config() });
+    for handoff in [REDIRECT, Handoff::Proxy] {
+        let (cluster, addresses) = cluster(1, handoff, &Config { faults: faults.clone(), ..config() });
         let mut client = Client::connect(addresses[0]);
-        let whole: Answer = client.get("/blackhole/100kB", "");
+        let whole: Response = client.get("/blackhole/100kB", "");
         assert_eq!(whole.body.len(), 100_000);
         client.send("GET /blackhole/100kB HTTP/1.1\r\nHost: x\r\n\r\n");
         let mut rest = Vec::new();

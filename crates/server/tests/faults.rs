@@ -53,8 +53,8 @@ fn faults_by_query() {
 
     let mut old = Client::connect(address);
     old.send("GET /blackhole/100000?chunked HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
-    let answer = old.answer();
-    assert_eq!((answer.header("transfer-encoding"), answer.body.len()), (None, 100_000));
+    let response = old.response();
+    assert_eq!((response.header("transfer-encoding"), response.body.len()), (None, 100_000));
     assert!(old.is_closed());
 }
 
@@ -71,7 +71,7 @@ fn delays_hold_no_thread() {
     assert!(quick < 150 * MS, "{quick:?}");
     assert_eq!(server.ledger().in_service(), 20);
     for client in &mut slow {
-        assert_eq!(client.answer().status, 200);
+        assert_eq!(client.response().status, 200);
     }
     let taken = begun.elapsed();
     assert!(taken >= 300 * MS && taken < 600 * MS, "{taken:?}");
@@ -115,9 +115,9 @@ fn every_nth_is_slow_or_fails() {
 fn connections_end_after_their_requests() {
     let (server, address) = start(&with(Faults { close_after: NonZeroU64::new(3), ..Faults::default() }));
     let mut client = Client::connect(address);
-    // Two more than are answered: they must not turn the last answer into a reset.
+    // Two more than are answered: they must not turn the last response into a reset.
     client.send(&"GET /blackhole/10kB HTTP/1.1\r\nHost: x\r\n\r\n".repeat(5));
-    let closes: Vec<bool> = (0..3).map(|_| client.answer().header("connection") == Some("close")).collect();
+    let closes: Vec<bool> = (0..3).map(|_| client.response().header("connection") == Some("close")).collect();
     assert_eq!(closes, [false, false, true]);
     assert!(client.is_closed());
     assert_eq!(server.ledger().complete.count, 3);
@@ -151,7 +151,7 @@ fn beyond_its_capacity_the_server_becomes_slow() {
     let ends: Vec<Duration> = clients
         .iter_mut()
         .map(|client| {
-            client.answer();
+            client.response();
             begun.elapsed()
         })
         .collect();
@@ -179,7 +179,7 @@ fn a_stall_stops_everything_for_its_length() {
     assert!(server.ledger().requests() > 100);
 }
 
-/// The longest time that an answer took, and when it began.
+/// The longest time that an response took, and when it began.
 fn longest_gap(client: &mut Client, origin: Instant) -> (Duration, Duration) {
     let mut longest = (Duration::ZERO, Duration::ZERO);
     while origin.elapsed() < 450 * MS {
@@ -272,7 +272,7 @@ fn stopping_lets_answers_end_within_bounds() {
     assert!(taken >= 490 * MS && taken < 700 * MS, "{taken:?}");
     balanced(&ledger);
     assert_eq!((ledger.complete.count, ledger.aborted.count, ledger.in_service()), (2, 1, 0));
-    assert_eq!(quick.answer().status, 200);
+    assert_eq!(quick.response().status, 200);
     assert!(idle.is_closed() && slow.is_closed());
     assert!(TcpStream::connect(address).is_err());
 }

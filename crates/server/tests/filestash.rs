@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Answer, Client, balanced, config, start};
+use common::{Client, Response, balanced, config, start};
 use server::{Config, Filestash, StandIn, pattern_byte};
 use std::num::NonZeroU64;
 
@@ -12,15 +12,15 @@ fn filestash() -> Config {
     Config { stand_in: StandIn::Filestash(Filestash::default()), ..config() }
 }
 
-fn post(client: &mut Client, target: &str, lines: &str, body: &str) -> Answer {
+fn post(client: &mut Client, target: &str, lines: &str, body: &str) -> Response {
     let length = body.len();
     client.send(&format!("POST {target} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n{lines}\r\n{body}"));
-    client.answer()
+    client.response()
 }
 
 /// The line that sends a session's cookies back.
-fn cookies(answer: &Answer) -> String {
-    let pairs: Vec<&str> = (answer.head.lines())
+fn cookies(response: &Response) -> String {
+    let pairs: Vec<&str> = (response.head.lines())
         .filter_map(|line| line.strip_prefix("Set-Cookie: "))
         .map(|cookie| cookie.split(';').next().unwrap())
         .collect();
@@ -28,13 +28,13 @@ fn cookies(answer: &Answer) -> String {
 }
 
 fn log_in(client: &mut Client) -> String {
-    let answer = post(client, "/api/session", AJAX, r#"{"type":"blackhole"}"#);
-    assert_eq!(answer.status, 200);
-    cookies(&answer)
+    let response = post(client, "/api/session", AJAX, r#"{"type":"blackhole"}"#);
+    assert_eq!(response.status, 200);
+    cookies(&response)
 }
 
-fn text(answer: &Answer) -> &str {
-    std::str::from_utf8(&answer.body).unwrap()
+fn text(response: &Response) -> &str {
+    std::str::from_utf8(&response.body).unwrap()
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn a_long_session_is_split_over_cookies() {
     let (_server, address) = start(&filestash());
     let mut client = Client::connect(address);
     let body = format!(r#"{{"type":"blackhole","key":"{}"}}"#, "k".repeat(6000));
-    let answer = post(&mut client, "/api/session", AJAX, &body);
-    let cookies = cookies(&answer);
+    let response = post(&mut client, "/api/session", AJAX, &body);
+    let cookies = cookies(&response);
     let lengths: Vec<usize> = cookies
         .split("auth")
         .skip(1)
@@ -99,9 +99,9 @@ fn lists_are_short_and_kept_alive_pages_are_long_and_are_not() {
     assert_eq!((page.body.len(), page.header("transfer-encoding")), (9352, Some("chunked")));
 
     client.send(&format!("GET /api/files/ls?path=/ HTTP/1.0\r\nConnection: keep-alive\r\n{lines}\r\n"));
-    assert_eq!(client.answer().header("connection"), Some("keep-alive"));
+    assert_eq!(client.response().header("connection"), Some("keep-alive"));
     client.send("GET /login HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
-    let page = client.answer();
+    let page = client.response();
     assert_eq!((page.header("connection"), page.header("content-length")), (None, None));
     assert_eq!(page.body.len(), 9352);
     let ledger = server.stop();
@@ -124,12 +124,12 @@ fn cat_has_ways_of_its_own_with_ranges() {
         ("bytes=-5", "bytes 0-5/32768", 0, 6),
         ("bytes=32000-", "bytes 32000-32767/32768", 32000, 768),
     ] {
-        let answer = client.get("/api/files/cat?path=%2F3K.bin", &format!("{cookies}Range: {range}\r\n"));
-        assert_eq!((answer.status, answer.header("content-range")), (206, Some(told)), "{range}");
-        assert_eq!(answer.body, pattern(first, length), "{range}");
+        let response = client.get("/api/files/cat?path=%2F3K.bin", &format!("{cookies}Range: {range}\r\n"));
+        assert_eq!((response.status, response.header("content-range")), (206, Some(told)), "{range}");
+        assert_eq!(response.body, pattern(first, length), "{range}");
     }
     client.send(&format!("HEAD /api/files/cat?path=/3K.bin HTTP/1.1\r\nHost: x\r\n{cookies}\r\n"));
-    assert_eq!(client.answer_to(true).header("content-length"), Some("3072"));
+    assert_eq!(client.response_to(true).header("content-length"), Some("3072"));
     assert_eq!(client.get("/api/files/cat?path=/other", &cookies).status, 501);
     // What lies beyond the end is promised and does not come.
     client.send(&format!(
@@ -159,9 +159,9 @@ fn uploads_close_their_connection_and_only_some_changes_are_there() {
     ] {
         assert_eq!(post(&mut client, &format!("/api/files/{call}"), &lines, "").status, status, "{call}");
     }
-    let answer = post(&mut client, "/api/files/save?path=/a", &lines, &"x".repeat(300_000));
+    let response = post(&mut client, "/api/files/save?path=/a", &lines, &"x".repeat(300_000));
     assert_eq!(
-        (answer.status, text(&answer), answer.header("connection")),
+        (response.status, text(&response), response.header("connection")),
         (200, "{\n    \"status\": \"ok\"\n}\n", Some("Close"))
     );
     assert_eq!(client.get("/healthz", "").status, 200, "the server keeps its end open");

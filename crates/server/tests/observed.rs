@@ -1,4 +1,4 @@
-//! Stand-ins answer as the real systems were seen to answer, in every row of `tests/observed/*.toml`.
+//! Stand-ins response as the real systems were seen to response, in every row of `tests/observed/*.toml`.
 
 mod common;
 
@@ -211,8 +211,8 @@ fn session(address: SocketAddr) -> String {
     let mut client = common::Client::connect(address);
     let body = r#"{"type":"blackhole"}"#;
     client.send(&format!("POST /api/session HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len()));
-    let answer = client.answer();
-    let cookie = answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let response = client.response();
+    let cookie = response.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
     format!("Cookie: {cookie}\r\nX-Requested-With: XmlHttpRequest\r\n")
 }
 

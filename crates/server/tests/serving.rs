@@ -20,13 +20,13 @@ fn objects_of_any_size_are_whole() {
     let mut client = Client::connect(address);
     let mut bytes = 0;
     for size in [0, 1, 1024, 16 * 1024, 16 * 1024 + 1, 1_028_096, 1_028_097, 9_000_001] {
-        let answer = client.get(&format!("/blackhole/{size}"), "");
-        assert_eq!(answer.status, 200);
-        assert!(answer.body == pattern(0, size), "content of {size} bytes");
-        assert_eq!(answer.header("content-type"), Some("application/octet-stream"));
-        assert_eq!(answer.header("accept-ranges"), Some("bytes"));
-        assert_eq!(answer.header("server"), Some(concat!("plimsoll/", env!("CARGO_PKG_VERSION"))));
-        assert!(answer.header("date").unwrap().ends_with(" GMT"));
+        let response = client.get(&format!("/blackhole/{size}"), "");
+        assert_eq!(response.status, 200);
+        assert!(response.body == pattern(0, size), "content of {size} bytes");
+        assert_eq!(response.header("content-type"), Some("application/octet-stream"));
+        assert_eq!(response.header("accept-ranges"), Some("bytes"));
+        assert_eq!(response.header("server"), Some(concat!("plimsoll/", env!("CARGO_PKG_VERSION"))));
+        assert!(response.header("date").unwrap().ends_with(" GMT"));
         bytes += size;
     }
     let ledger = server.ledger();
@@ -41,8 +41,8 @@ fn head_tells_the_length_of_what_it_does_not_send() {
     let (server, address) = start(&config());
     let mut client = Client::connect(address);
     client.send("HEAD /blackhole/16383PiB HTTP/1.1\r\nHost: x\r\n\r\n");
-    let answer = client.answer_to(true);
-    assert_eq!(answer.header("content-length"), Some("18445618173802708992"));
+    let response = client.response_to(true);
+    assert_eq!(response.header("content-length"), Some("18445618173802708992"));
     assert_eq!(client.get("/blackhole/3", "").body, [0, 1, 2], "nothing came after the head");
     let ledger = server.stop();
     assert_eq!((ledger.methods.of(&Method::Head), ledger.methods.of(&Method::Get)), (1, 1));
@@ -57,21 +57,21 @@ fn ranges_are_answered_by_the_book() {
     for (range, first, length) in
         [("bytes=0-0", 0, 1), ("bytes=990-2000", 990, 10), ("bytes=500-", 500, 500), ("bytes=-1", 999, 1)]
     {
-        let answer = ask(range, "");
-        assert_eq!(answer.status, 206, "{range}");
+        let response = ask(range, "");
+        assert_eq!(response.status, 206, "{range}");
         let expected = format!("bytes {first}-{}/1000", first + length - 1);
-        assert_eq!(answer.header("content-range"), Some(expected.as_str()));
-        assert_eq!(answer.body, pattern(first, length), "{range}");
+        assert_eq!(response.header("content-range"), Some(expected.as_str()));
+        assert_eq!(response.body, pattern(first, length), "{range}");
     }
     for range in ["bytes=1000-", "bytes=1000-1001", "bytes=-0"] {
-        let answer = ask(range, "");
-        assert_eq!((answer.status, answer.header("content-range")), (416, Some("bytes */1000")), "{range}");
+        let response = ask(range, "");
+        assert_eq!((response.status, response.header("content-range")), (416, Some("bytes */1000")), "{range}");
     }
     for (range, lines) in
         [("bytes=0-1,5-6", ""), ("lines=1-2", ""), ("bytes=5-1", ""), ("bytes=0-1", "If-Range: \"e\"\r\n")]
     {
-        let answer = ask(range, lines);
-        assert_eq!((answer.status, answer.body.len()), (200, 1000), "{range} {lines}");
+        let response = ask(range, lines);
+        assert_eq!((response.status, response.body.len()), (200, 1000), "{range} {lines}");
     }
     let far = client.get("/blackhole/18446744073709551615", "Range: bytes=18446744073709551600-\r\n");
     assert_eq!(far.body, pattern(u64::MAX - 15, 15));
@@ -92,19 +92,19 @@ fn uploads_are_read_and_counted() {
     let mut client = Client::connect(address);
     let body = "x".repeat(3_000_000);
     client.send(&format!("PUT /any HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len()));
-    let answer = client.answer();
-    assert_eq!((answer.status, answer.body.as_slice()), (201, &b"3000000\n"[..]));
+    let response = client.response();
+    assert_eq!((response.status, response.body.as_slice()), (201, &b"3000000\n"[..]));
     client.send("POST /any HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4;e=1\r\ndefg\r\n0\r\nT: 1\r\n\r\n");
-    let answer = client.answer();
-    assert_eq!((answer.status, answer.body.as_slice()), (200, &b"7\n"[..]));
+    let response = client.response();
+    assert_eq!((response.status, response.body.as_slice()), (200, &b"7\n"[..]));
 
     client.send("PUT /e HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
-    let interim = client.answer();
+    let interim = client.response();
     assert_eq!(interim.head, "HTTP/1.1 100 Continue\r\n\r\n");
     client.send("hello");
-    assert_eq!(client.answer().body, b"5\n");
+    assert_eq!(client.response().body, b"5\n");
     client.send("DELETE /any HTTP/1.1\r\nHost: x\r\n\r\n");
-    let refused = client.answer();
+    let refused = client.response();
     assert_eq!((refused.status, refused.header("allow")), (405, Some("GET, HEAD, PUT, POST")));
 
     let ledger = server.stop();
@@ -135,18 +135,18 @@ fn requests_in_one_piece_and_in_single_bytes_are_answered_in_order() {
     let requests: String = (1..=200).map(|n| format!("GET /blackhole/{n} HTTP/1.1\r\nHost: x\r\n\r\n")).collect();
     client.send(&requests);
     for n in 1..=200 {
-        assert_eq!(client.answer().body.len(), n);
+        assert_eq!(client.response().body.len(), n);
     }
-    // A large answer holds the following requests back, which must not be lost.
+    // A large response holds the following requests back, which must not be lost.
     client.send(&format!("GET /blackhole/20MB HTTP/1.1\r\nHost: x\r\n\r\n{requests}"));
-    assert_eq!(client.answer().body.len(), 20_000_000);
+    assert_eq!(client.response().body.len(), 20_000_000);
     for n in 1..=200 {
-        assert_eq!(client.answer().body.len(), n);
+        assert_eq!(client.response().body.len(), n);
     }
     for byte in "GET /blackhole/7 HTTP/1.1\r\nHost: x\r\n\r\n".chars() {
         client.send(&byte.to_string());
     }
-    assert_eq!(client.answer().body.len(), 7);
+    assert_eq!(client.response().body.len(), 7);
     let ledger = server.stop();
     assert_eq!(ledger.complete.count, 402);
     let lengths: Vec<u64> = ledger.log[..200].iter().map(|record| record.body_bytes_sent).collect();
@@ -157,15 +157,15 @@ fn requests_in_one_piece_and_in_single_bytes_are_answered_in_order() {
 fn a_slow_client_with_full_buffers_gets_everything() {
     let (server, address) = start(&config());
     let mut client = Client::connect(address);
-    // More requests than are kept, while the first answer waits for its reader.
+    // More requests than are kept, while the first response waits for its reader.
     let more = "GET /blackhole/1 HTTP/1.1\r\nHost: x\r\n\r\n".repeat(4000);
     client.send("GET /blackhole/30MB HTTP/1.1\r\nHost: x\r\n\r\n");
     let mut sender = client.stream.try_clone().unwrap();
     let sending = std::thread::spawn(move || sender.write_all(more.as_bytes()).unwrap());
     std::thread::sleep(std::time::Duration::from_millis(50));
-    assert!(client.answer().body == pattern(0, 30_000_000));
+    assert!(client.response().body == pattern(0, 30_000_000));
     for _ in 0..4000 {
-        assert_eq!(client.answer().body, [0]);
+        assert_eq!(client.response().body, [0]);
     }
     sending.join().unwrap();
     assert_eq!(server.stop().complete.count, 4001);
@@ -199,7 +199,7 @@ fn a_half_closed_client_still_gets_its_answers() {
         let mut client = Client::connect(address);
         client.send(&format!("GET /blackhole/2MB{query} HTTP/1.1\r\nHost: x\r\n\r\n"));
         client.stream.shutdown(std::net::Shutdown::Write).unwrap();
-        assert_eq!(client.answer().body.len(), 2_000_000);
+        assert_eq!(client.response().body.len(), 2_000_000);
         assert!(client.is_closed());
     }
 }
@@ -209,9 +209,9 @@ fn connections_are_kept_by_version_and_wish() {
     let (server, address) = start(&config());
     let mut client = Client::connect(address);
     client.send("GET /blackhole/1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
-    assert_eq!(client.answer().header("connection"), Some("keep-alive"));
+    assert_eq!(client.response().header("connection"), Some("keep-alive"));
     client.send("GET /blackhole/1 HTTP/1.0\r\n\r\n");
-    assert_eq!(client.answer().header("connection"), Some("close"));
+    assert_eq!(client.response().header("connection"), Some("close"));
     assert!(client.is_closed());
 
     let mut client = Client::connect(address);
@@ -234,13 +234,13 @@ fn what_is_not_http_is_refused_with_its_status() {
     ] {
         let mut client = Client::connect(address);
         client.send(&format!("{bytes}{}", "more that nobody reads ".repeat(1000)));
-        let answer = client.answer();
-        assert_eq!((answer.status, answer.header("connection")), (status, Some("close")), "{bytes:?}");
+        let response = client.response();
+        assert_eq!((response.status, response.header("connection")), (status, Some("close")), "{bytes:?}");
         assert!(client.is_closed());
     }
     let mut client = Client::connect(address);
     client.send(&format!("GET /x HTTP/1.1\r\nHost: x\r\n{}\r\n", "A: b\r\n".repeat(200)));
-    assert_eq!(client.answer().status, 431);
+    assert_eq!(client.response().status, 431);
     let ledger = server.stop();
     balanced(&ledger);
     assert_eq!((ledger.requests_malformed, ledger.requests()), (6, 1));
@@ -271,9 +271,9 @@ fn files_are_served_and_nothing_else() {
         ("/a%00", 400),
         ("/..%2fsecret", 400),
     ] {
-        let answer = client.get(path, "");
-        assert_eq!(answer.status, status, "{path}");
-        assert!(!answer.body.windows(6).any(|window| window == b"secret"));
+        let response = client.get(path, "");
+        assert_eq!(response.status, status, "{path}");
+        assert!(!response.body.windows(6).any(|window| window == b"secret"));
     }
     assert_eq!(client.get("/blackhole/5", "").body.len(), 5, "objects of any size are still there");
     drop(server);
@@ -286,12 +286,12 @@ fn without_a_directory_there_are_no_files() {
     for (path, status) in
         [("/", 404), ("/etc/passwd", 404), ("/blackhole/", 400), ("/blackhole/1K", 400), ("/blackhole/16EiB", 400)]
     {
-        let answer = client.get(path, "");
-        assert_eq!(answer.status, status, "{path}");
-        assert!(answer.body.ends_with(b"\n") && answer.body.len() > 10, "a sentence");
+        let response = client.get(path, "");
+        assert_eq!(response.status, status, "{path}");
+        assert!(response.body.ends_with(b"\n") && response.body.len() > 10, "a sentence");
     }
     client.send("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n");
-    assert_eq!(client.answer().status, 400);
+    assert_eq!(client.response().status, 400);
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn a_port_in_use_is_refused_even_by_another_server() {
     assert!(error.to_string().contains(&address.to_string()), "{error}");
 }
 
-/// Requests and how their bytes are cut, with what the answer's body must be.
+/// Requests and how their bytes are cut, with what the response's body must be.
 fn requests() -> impl Strategy<Value = Vec<(String, Vec<u8>)>> {
     let request = (0_u64..40_000, 0_u64..40_000, 0_u64..40_000, any::<bool>(), any::<bool>()).prop_map(
         |(size, first, length, ranged, chunked)| {
@@ -349,8 +349,8 @@ proptest! {
         }
         let mut bytes = 0;
         for (request, body) in &requests {
-            let answer = client.answer();
-            prop_assert!(answer.body == *body, "{}", request);
+            let response = client.response();
+            prop_assert!(response.body == *body, "{}", request);
             bytes += body.len() as u64;
         }
         let ledger = server.stop();

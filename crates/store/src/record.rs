@@ -1,8 +1,9 @@
 //! The records of a run, besides the intervals, which are `measure`'s.
 
 use measure::evidence::Probes;
-use measure::limits::Model;
-use measure::{Cause, Instant, Interval, Objective, bounded};
+use measure::Model;
+use measure::values::bounded;
+use measure::{Cause, Instant, Interval, Objective};
 use serde::{Deserialize, Serialize};
 
 /// Version of the format of saved runs. A reader refuses any other.

@@ -147,7 +147,7 @@ pub(crate) mod tests {
     use crate::frames::Medium;
     use crate::record::{EndReason, FORMAT, Host};
     use crate::saved::SavedRun;
-    use measure::limits::Model;
+    use measure::Model;
     use measure::{Instant, Stage};
     use std::io::Write;
     use std::sync::atomic::{AtomicU32, Ordering};

@@ -4,9 +4,9 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::{Damage, DamageKind, FrameReader, Next};
 use crate::record::{Begin, End, EndReason, FORMAT, Record};
 use crate::run_writer::{RECORDS_FILE, shares};
-use measure::books::sum;
+use measure::values::sum;
 use measure::stats::LastEnds;
-use measure::{ClientLoad, Distribution, Heat, Instant, Interval, Stage, Summary};
+use measure::{ClientLoad, Distribution, HeatMap, Instant, Interval, Stage, Summary};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, Read};
@@ -215,7 +215,7 @@ pub struct SavedRun {
     /// The intervals in brief, oldest first.
     pub points: Vec<Point>,
     /// Response times of operations that ended well, by the time at which they ended.
-    pub heat: Heat,
+    pub heat: HeatMap,
     /// How it ended; `None` while it goes on and after a crash.
     pub end: Option<End>,
     /// Bytes of a last frame that was still being written, which were left out.
@@ -307,7 +307,7 @@ impl SavedRun {
 
     fn new(begin: Begin) -> Self {
         let summary = Summary { shares_host: begin.loopback, ..Summary::default() };
-        Self { begin, summary, points: Vec::new(), heat: Heat::default(), end: None, torn_bytes: 0, damage: None }
+        Self { begin, summary, points: Vec::new(), heat: HeatMap::default(), end: None, torn_bytes: 0, damage: None }
     }
 
     fn add(&mut self, interval: &Interval) {

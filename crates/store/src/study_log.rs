@@ -4,7 +4,7 @@
 //! what each is; it is appended to when a run has ended, so that a study that was killed goes on where it was.
 
 use crate::error::{StoreError, StoreErrorKind};
-use measure::load_line::{Found, LoadUnit, Outcome};
+use measure::result::load_line::{Found, LoadUnit, Outcome};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};

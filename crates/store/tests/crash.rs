@@ -1,6 +1,6 @@
 //! Whatever happens to the bytes of a run, reading gives a prefix of what was written, and never panics.
 
-use measure::limits::Model;
+use measure::Model;
 use measure::sample::Example;
 use measure::{
     AttemptClass, AttemptOutcome, Cause, Instant, Interval, Label, Objective, OpKind, Phase, Stage, stats::Dimension,

@@ -1,27 +1,27 @@
-//! Load lines that were planted are found: twenty targets on simulated time, each slow beyond a concurrency of its own.
+//! Planted load lines on concurrency are found. On simulated time, each of twenty targets is slow beyond a concurrency of its own.
 
 #[path = "../../engine/tests/support/mod.rs"]
 mod support;
 
 use engine::plan::StopAfter;
 use engine::sim::{Reply, SimNetwork, simulate};
-use measure::load_line::{Found, Outcome};
+use measure::result::load_line::{Found, Outcome};
 use measure::objective::Judgement;
 use measure::{Instant, Objective};
 use std::cell::RefCell;
 use std::num::NonZeroU64;
 use std::rc::Rc;
 use std::time::Duration;
-use study::line::{Bounds, Search, Step};
+use study::load_line::search::{Bounds, Search, SearchStep};
 use support::*;
 
-/// How long a request takes that finds fewer than `line` others.
+/// Response time with at most `line` requests in flight.
 const FAST: Duration = Duration::from_millis(5);
-/// What each one above adds.
+/// Additional response time for each request in flight above the line.
 const SLOWER: Duration = Duration::from_millis(10);
 
-/// Whether a target with that line holds a level: response p99 of at most 8 ms, over 100 ms.
-fn holds(line: u64, level: u64, objective: &Objective) -> bool {
+/// Returns whether a target with that line passes a level of 100 ms.
+fn passes(line: u64, level: u64, objective: &Objective) -> bool {
     let mut plan = plan();
     plan.load = closed(level);
     plan.stop = StopAfter { time: Some(ms(100)), ..StopAfter::default() };
@@ -50,13 +50,13 @@ fn twenty_planted_lines_are_found() {
         let mut search = Search::new(Bounds { least: NonZeroU64::MIN, from: NonZeroU64::MIN, to, precision: 0.05 });
         let found = loop {
             match search.next() {
-                Step::Done(found) => break found,
-                Step::Try(level) if holds(line, level, &objective) => search.tell(&Outcome::Passed),
-                Step::Try(_) => search.tell(&Outcome::Failed { why: objective.to_string() }),
+                SearchStep::Done(found) => break found,
+                SearchStep::Try(level) if passes(line, level, &objective) => search.record(&Outcome::Passed),
+                SearchStep::Try(_) => search.record(&Outcome::Failed { why: objective.to_string() }),
             }
         };
         let Found::Line { passed, failed } = found else { panic!("line {line}: {found:?}") };
-        // One slow request in a hundred is within the objective.
+        // The objective tolerates one slow request in a hundred.
         let most = line + line / 50 + 1;
         assert!(passed <= most && line < failed, "line {line}: {found:?}");
         assert!(passed as f64 >= line as f64 * 0.9 - 1.0, "line {line}: {found:?}");

@@ -34,8 +34,8 @@ pub fn show(run: &SavedRun) {
     let texts = [
         report::text(run, &report::Style::default()),
         report::repeats(std::slice::from_ref(run), &report::Style::default()),
-        report::compat::ab(run),
-        report::compat::httpbench(run),
+        report::other_tools::ab(run),
+        report::other_tools::httpbench(run),
     ];
     for text in &texts {
         assert!(!text.is_empty() && !text.contains("NaN"), "{text}");

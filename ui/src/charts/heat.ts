@@ -1,4 +1,4 @@
-/** Counts by time and response time, as colours. */
+/** The heat map: counts by time and response time, as colors. */
 
 import uPlot from "uplot";
 import { count as counted, instant, time } from "../format";
@@ -10,7 +10,7 @@ import { theme } from "./theme";
 
 const STEPS = 7;
 
-/** Step of the scale that a count has: the scale is logarithmic, since one slow answer in a thousand is to be seen. */
+/** Returns the color step of a count. The scale is logarithmic, so that one slow response in a thousand is visible. */
 export function step(count: number, most: number): number {
   if (count <= 0) return -1;
   if (most <= 1) return STEPS - 1;
@@ -25,7 +25,7 @@ function band(plot: HeatPlot, row: number): string {
   return `${time(plot.edges[row] ?? 0)} to ${time(plot.edges[row + 1] ?? 0)}`;
 }
 
-/** Of each column that has any: how many, and where the fastest, most and slowest lie. */
+/** Returns the table: for each column with operations, their number, and the fastest, most frequent and slowest row. */
 function rows(plot: HeatPlot): HTMLElement {
   const cells = plot.columns.flatMap((column, index) => {
     const sum = column.reduce((all, count) => all + count, 0);
@@ -36,7 +36,7 @@ function rows(plot: HeatPlot): HTMLElement {
     const found = [time(plot.edges[first] ?? 0), band(plot, at), time(plot.edges[last + 1] ?? 0)];
     return [[instant(index * plot.column_seconds), counted(sum), ...found]];
   });
-  return table("Figures of this chart", ["from", "ended well", "all above", "most in", "all below"], [true], cells);
+  return table("Numbers of this chart", ["from", "succeeded", "all above", "most in", "all below"], [true], cells);
 }
 
 function paint(plot: HeatPlot, highest: number): (self: uPlot) => void {
@@ -63,7 +63,7 @@ function paint(plot: HeatPlot, highest: number): (self: uPlot) => void {
   };
 }
 
-/** What lies under the cursor. */
+/** Returns the values under the cursor. */
 function under(plot: HeatPlot, self: uPlot): string {
   const { left = -1, top = -1 } = self.cursor;
   if (left < 0 || top < 0) return "";
@@ -71,10 +71,10 @@ function under(plot: HeatPlot, self: uPlot): string {
   const value = self.posToVal(top, "y");
   const row = plot.edges.findIndex((edge, index) => edge <= value && value < (plot.edges[index + 1] ?? 0));
   const count = plot.columns[column]?.[row] ?? 0;
-  return row < 0 ? "" : `${instant(column * plot.column_seconds)} · ${band(plot, row)} · ${counted(count)} ended well`;
+  return row < 0 ? "" : `${instant(column * plot.column_seconds)} · ${band(plot, row)} · ${counted(count)} succeeded`;
 }
 
-/** A map over time, on the time axis of the other charts. */
+/** Returns the plot, on the time axis of the other charts. */
 export function heat(plot: HeatPlot, times: Times): Drawn {
   const highest = most(plot);
   const [low = 1, high = 10] = [plot.edges[0], plot.edges[plot.edges.length - 1]];

@@ -1,21 +1,21 @@
-/** What colours mean, in words. */
+/** Legends: the meaning of colors and signs. */
 
 import { el } from "../dom";
 import type { Role } from "../model";
 import { LINES } from "./theme";
 
-/** A line's colour and name. */
+/** Returns a line's color and name. */
 export function key(role: Role, label: string): HTMLElement {
   return el("li", {}, el("span", { class: `swatch ${role}`, "aria-hidden": "true" }), label);
 }
 
-/** The colours of a heat map from few to many. */
+/** Returns the colors of a heat map from few to many. */
 export function scale(steps: number, least: string, most: string): HTMLElement {
   const colors = Array.from({ length: steps }, (_, step) => el("span", { class: `swatch heat-${step}`, "aria-hidden": "true" }));
   return el("ul", { class: "legend" }, el("li", {}, least, el("span", { class: "ramp" }, ...colors), most));
 }
 
-/** A sign in the colour of a line, and what it stands for. */
+/** Returns a sign in the color of a line, with its meaning. */
 export function sign(letter: string, order: number | null, label: string): HTMLElement {
   const color = order === null ? "" : ` line-${order % LINES}`;
   return el("li", {}, el("span", { class: `sign${color}`, "aria-hidden": "true" }, letter), label);

@@ -1,39 +1,39 @@
-/** What all charts have in common: size, axes, cursor. */
+/** Common parts of all charts: size, axes, cursor. */
 
 import uPlot from "uplot";
-import { decades, logMarks, TIME_STEPS, top } from "../axis";
+import { decades, logTicks, TIME_STEPS, top } from "../axis";
 import { instant, tick } from "../format";
 import type { Unit } from "../model";
 import { theme } from "./theme";
 
 /** A chart on the page. */
 export interface Drawn {
-  /** What it shows, in a sentence. */
+  /** Summary in a sentence. */
   summary: string;
-  /** What its lines or colours mean. */
+  /** Meaning of its lines or colors. */
   legend: HTMLElement;
-  /** What lies on the horizontal axis, where it is not time or a percentile. */
+  /** Name of the horizontal axis, if it is not time or a percentile. */
   across?: string;
-  /** Its figures. */
+  /** Its numbers as a table. */
   table: () => HTMLElement;
   /** Draws it into an element. */
   mount: (into: HTMLElement, read: (text: string) => void, done: () => void) => uPlot;
 }
 
-/** Pixels between the marks of an axis that are not evenly spaced. */
+/** Pixels between ticks that are not evenly spaced. */
 const APART = 34;
 
 export const FONT = "12px system-ui, sans-serif";
 const HEIGHT = 220;
-/** Room below a chart for the marks of its axis. */
-export const MARKS_ROOM = 28;
+/** Room below a chart for the ticks of its axis. */
+export const TICKS_ROOM = 28;
 
-/** Width and height in a box that wide. */
+/** Returns width and height of a plot in a box of this width. */
 export function size(width: number, height = HEIGHT): { width: number; height: number } {
   return { width: Math.max(200, Math.floor(width)), height };
 }
 
-/** Options that are alike everywhere. */
+/** Returns the options that all charts share. */
 export function base(into: HTMLElement, options: Omit<uPlot.Options, "width" | "height">, height = HEIGHT): uPlot.Options {
   return {
     ...size(into.clientWidth, height),
@@ -43,7 +43,7 @@ export function base(into: HTMLElement, options: Omit<uPlot.Options, "width" | "
   };
 }
 
-/** An axis in the colours of the page. */
+/** Returns an axis in the colors of the page. */
 export function axis(options: uPlot.Axis): uPlot.Axis {
   return {
     font: FONT,
@@ -54,12 +54,12 @@ export function axis(options: uPlot.Axis): uPlot.Axis {
   };
 }
 
-/** The axis of time, from the start of the run. */
+/** Returns the axis of time, from the start of the run. */
 export function timeAxis(): uPlot.Axis {
-  return axis({ size: MARKS_ROOM, incrs: TIME_STEPS, space: 70, values: (_, marks) => marks.map(instant) });
+  return axis({ size: TICKS_ROOM, incrs: TIME_STEPS, space: 70, values: (_, marks) => marks.map(instant) });
 }
 
-/** Room for the longest label of an axis. */
+/** Returns the room for the longest label of an axis. */
 function room(self: uPlot, labels: string[] | null): number {
   self.ctx.save();
   self.ctx.font = FONT.replace("12px", `${12 * devicePixelRatio}px`);
@@ -68,7 +68,7 @@ function room(self: uPlot, labels: string[] | null): number {
   return Math.ceil(Math.max(20, ...widths)) + 14;
 }
 
-/** Texts of marks from right to left, without those that would touch the one before. */
+/** Returns the labels of ticks from right to left, without those that would touch the one before. */
 export function apart(places: number[], texts: string[], least = APART): string[] {
   let last = Infinity;
   const kept = places.map((place, index) => ({ place, text: texts[index] ?? "" })).reverse().map(({ place, text }) => {
@@ -79,14 +79,14 @@ export function apart(places: number[], texts: string[], least = APART): string[
   return kept.reverse();
 }
 
-/** The axis of values. */
+/** Returns the axis of values. */
 export function valueAxis(unit: Unit, log: boolean): uPlot.Axis {
   const values = (_: uPlot, marks: number[]) => marks.map((mark) => tick(unit, mark));
-  const marks = (_: uPlot, __: number, low: number, high: number) => logMarks(low, high);
+  const marks = (_: uPlot, __: number, low: number, high: number) => logTicks(low, high);
   return axis({ size: room, space: 36, values, ...(log ? { splits: marks, filter: (_: uPlot, all: number[]) => all } : {}) });
 }
 
-/** The scale of values: from 0 up, or by decades. */
+/** Returns the scale of values: from 0 up, or by decades. */
 export function valueScale(unit: Unit, log: boolean): uPlot.Scale {
   if (log) {
     return { distr: 3, log: 10, range: (_, low, high) => (low > 0 && high > 0 ? decades(low, high) : [1, 10]) };

@@ -1,51 +1,51 @@
-/** Marks over loads, or over the values of a setting, joined by lines. */
+/** Charts of marks over loads, or over the values of a setting, joined by lines. */
 
 import uPlot from "uplot";
-import { beyond, decades, logMarks, top } from "../axis";
+import { beyond, decades, logTicks, top } from "../axis";
 import { el, table } from "../dom";
 import { shown, tick } from "../format";
 import type { Across, Bracket, Mark, Marks, PointsPlot } from "../model";
 import { sign } from "./legend";
-import { apart, axis, base, type Drawn, FONT, MARKS_ROOM, valueAxis } from "./plot";
-import { draw as drawMark, FAILED, HELD, letter } from "./shapes";
+import { apart, axis, base, type Drawn, FONT, TICKS_ROOM, valueAxis } from "./plot";
+import { draw as drawMark, FAILED, letter, PASSED } from "./shapes";
 import { faint, LINES, theme } from "./theme";
 
 /** Height of one of several small charts. */
 export const SMALL = 170;
 
-/** Pixels that the marks of the axis of values have at least. */
+/** Least pixels between ticks of the axis of values. */
 const VALUE_ROOM = 16;
 
-/** What stands on the axis at a place. */
+/** Returns the label of a position on the axis. */
 function named(across: Across, x: number): string {
   return across.kind === "load" ? shown(across.unit, x) : (across.names[x] ?? "");
 }
 
-/** All places that have a mark, ascending. */
-export function places(plot: PointsPlot): number[] {
+/** Returns all positions with a mark, ascending. */
+export function positions(plot: PointsPlot): number[] {
   if (plot.across.kind === "values") return plot.across.names.map((_, index) => index);
   const all = new Set(plot.lines.flatMap((line) => line.points.map((mark) => mark.x)));
   return [...all].sort((a, b) => a - b);
 }
 
-/** Lowest and highest value that is drawn; null of none. */
-export function reach(plot: PointsPlot): [number, number] | null {
+/** Returns the lowest and highest value; null if there is none. */
+export function valueRange(plot: PointsPlot): [number, number] | null {
   const marks = plot.lines.flatMap((line) => line.points).flatMap((mark) => [mark.y, ...(mark.range ?? [])]);
   const values = [...marks, ...plot.bounds.map((bound) => bound.value)].filter((value): value is number => value !== null);
-  const told = plot.log ? values.filter((value) => value > 0) : values;
-  return told.length > 0 ? [Math.min(...told), Math.max(...told)] : null;
+  const shown = plot.log ? values.filter((value) => value > 0) : values;
+  return shown.length > 0 ? [Math.min(...shown), Math.max(...shown)] : null;
 }
 
-/** Ends of the vertical axis. */
+/** Returns the ends of the vertical axis. */
 function ends(plot: PointsPlot, found: [number, number] | null): [number, number] {
   const [low, high] = found ?? [1, 1];
   if (plot.log) return decades(low, high);
-  // Whether one in a hundred or one in a thousand fails is not seen from 0 %.
+  // On an axis from 0 %, one failure in a hundred or in a thousand would be invisible.
   if (plot.unit === "share") return [[0.99, 0.9].find((from) => low >= from) ?? 0, Math.max(1, high)];
   return [0, top(high)];
 }
 
-/** One value, with the range that it stands for. */
+/** Returns a value with its range. */
 function value(plot: PointsPlot, mark: Mark): string {
   if (mark.y === null) return "–";
   const range = mark.range && mark.range[0] !== mark.range[1];
@@ -57,11 +57,11 @@ function at(plot: PointsPlot, line: Marks, x: number): string {
   return found.length > 0 ? found.join(", ") : "–";
 }
 
-/** Whether objectives were met at a place. */
-function standing(plot: PointsPlot, x: number): string {
+/** Returns whether objectives were met at a position. */
+function outcome(plot: PointsPlot, x: number): string {
   const all = plot.lines.flatMap((line) => line.points.filter((mark) => mark.x === x).map((mark) => mark.shape));
-  const [held, failed] = [all.includes("held"), all.includes("failed")];
-  return held && failed ? "held and failed" : held ? "held" : failed ? "failed" : "–";
+  const [passed, failed] = [all.includes("passed"), all.includes("failed")];
+  return passed && failed ? "passed and failed" : passed ? "passed" : failed ? "failed" : "–";
 }
 
 function isJudged(plot: PointsPlot): boolean {
@@ -70,41 +70,41 @@ function isJudged(plot: PointsPlot): boolean {
 
 function rows(plot: PointsPlot): HTMLElement {
   const judged = isJudged(plot);
-  const cells = places(plot).map((x) => [
+  const cells = positions(plot).map((x) => [
     named(plot.across, x),
-    ...(judged ? [standing(plot, x)] : []),
+    ...(judged ? [outcome(plot, x)] : []),
     ...plot.lines.map((line) => at(plot, line, x)),
   ]);
   const head = [plot.across.label, ...(judged ? ["objectives"] : []), ...plot.lines.map((line) => line.label)];
-  return table("Figures of this chart", head, judged ? [true, true] : [true], cells);
+  return table("Numbers of this chart", head, judged ? [true, true] : [true], cells);
 }
 
 function summary(plot: PointsPlot): string {
   const of = (line: Marks) => {
-    const found = reach({ ...plot, lines: [line], bounds: [] });
+    const found = valueRange({ ...plot, lines: [line], bounds: [] });
     return found ? `${line.label} from ${shown(plot.unit, found[0])} to ${shown(plot.unit, found[1])}` : `${line.label}: nothing`;
   };
-  return [...plot.lines.map(of), ...plot.brackets.map((bracket) => told(plot.across, bracket))].join("; ");
+  return [...plot.lines.map(of), ...plot.brackets.map((bracket) => bracketText(plot.across, bracket))].join("; ");
 }
 
-function told(across: Across, bracket: Bracket): string {
-  const held = named(across, bracket.held);
-  return bracket.failed === null ? `${bracket.label} at least ${held}` : `${bracket.label} between ${held} and ${named(across, bracket.failed)}`;
+function bracketText(across: Across, bracket: Bracket): string {
+  const passed = named(across, bracket.passed);
+  return bracket.failed === null ? `${bracket.label} at least ${passed}` : `${bracket.label} between ${passed} and ${named(across, bracket.failed)}`;
 }
 
 function color(order: number): string {
   return theme.now.lines[order % LINES] ?? theme.now.ink;
 }
 
-/** Where load lines lie, behind everything else. */
+/** Draws load lines behind everything else. */
 function brackets(plot: PointsPlot): (self: uPlot) => void {
   return (self) => {
     const { ctx, bbox } = self;
     ctx.save();
     for (const bracket of plot.brackets) {
-      const from = self.valToPos(bracket.held, "x", true);
+      const from = self.valToPos(bracket.passed, "x", true);
       const to = bracket.failed === null ? from : self.valToPos(bracket.failed, "x", true);
-      // A close search has a band that would not be seen.
+      // The band of a precise search would be too narrow to see.
       const width = Math.max(3 * devicePixelRatio, to - from);
       ctx.fillStyle = faint(color(bracket.order), bracket.failed === null ? 0.6 : 0.25);
       ctx.fillRect(from, bbox.top, width, bbox.height);
@@ -113,7 +113,7 @@ function brackets(plot: PointsPlot): (self: uPlot) => void {
   };
 }
 
-/** Bounds of objectives, each with its words where there is room for them. */
+/** Draws bounds of objectives with their labels. */
 function bounds(self: uPlot, plot: PointsPlot): void {
   const { ctx, bbox } = self;
   ctx.save();
@@ -134,18 +134,18 @@ function bounds(self: uPlot, plot: PointsPlot): void {
   ctx.restore();
 }
 
-/** A line with its marks, and the ranges that they stand for. */
+/** Draws a line with its marks and their ranges. */
 function line(self: uPlot, found: Marks): void {
   const { ctx } = self;
   const ratio = devicePixelRatio;
-  const seen = found.points.flatMap((mark) => (mark.y === null ? [] : [{ mark, x: self.valToPos(mark.x, "x", true), y: self.valToPos(mark.y, "y", true) }]));
+  const drawn = found.points.flatMap((mark) => (mark.y === null ? [] : [{ mark, x: self.valToPos(mark.x, "x", true), y: self.valToPos(mark.y, "y", true) }]));
   ctx.save();
   ctx.strokeStyle = ctx.fillStyle = color(found.order);
   ctx.lineWidth = 1.5 * ratio;
   ctx.beginPath();
-  seen.forEach(({ x, y }, index) => (index === 0 ? ctx.moveTo(x, y) : ctx.lineTo(x, y)));
+  drawn.forEach(({ x, y }, index) => (index === 0 ? ctx.moveTo(x, y) : ctx.lineTo(x, y)));
   ctx.stroke();
-  for (const { mark, x, y } of seen) {
+  for (const { mark, x, y } of drawn) {
     if (mark.range) whisker(self, x, mark.range);
     ctx.lineWidth = 2 * ratio;
     drawMark(ctx, mark, found.order, x, y, 4 * ratio);
@@ -168,7 +168,7 @@ function whisker(self: uPlot, x: number, range: [number, number]): void {
   ctx.stroke();
 }
 
-/** The horizontal axis with its scale. */
+/** Returns the horizontal axis with its scale. */
 function horizontal(plot: PointsPlot, all: number[]): { axis: uPlot.Axis; scale: uPlot.Scale } {
   const across = plot.across;
   if (across.kind === "values") {
@@ -178,39 +178,39 @@ function horizontal(plot: PointsPlot, all: number[]): { axis: uPlot.Axis; scale:
       return apart(marks.map((mark) => self.valToPos(mark, "x")), texts, widest(texts));
     };
     const range = (): [number, number] => [-0.5, across.names.length - 0.5];
-    return { axis: axis({ size: MARKS_ROOM, splits: () => all, values }), scale: { time: false, range } };
+    return { axis: axis({ size: TICKS_ROOM, splits: () => all, values }), scale: { time: false, range } };
   }
   const values = (self: uPlot, marks: number[]) => apart(marks.map((mark) => self.valToPos(mark, "x")), marks.map((mark) => tick(across.unit, mark)), 40);
   const [low, high] = beyond(all[0] ?? 1, all[all.length - 1] ?? 1, across.log);
   const range = (): [number, number] => [low, high];
-  if (!across.log) return { axis: axis({ size: MARKS_ROOM, space: 60, values }), scale: { time: false, range } };
-  const splits = () => logMarks(low, high);
+  if (!across.log) return { axis: axis({ size: TICKS_ROOM, space: 60, values }), scale: { time: false, range } };
+  const splits = () => logTicks(low, high);
   const filter = (_: uPlot, marks: number[]) => marks;
-  return { axis: axis({ size: MARKS_ROOM, splits, filter, values }), scale: { time: false, distr: 3, log: 10, range } };
+  return { axis: axis({ size: TICKS_ROOM, splits, filter, values }), scale: { time: false, distr: 3, log: 10, range } };
 }
 
 function legend(plot: PointsPlot): HTMLElement {
   const judged = isJudged(plot);
   const plain = (found: Marks) => found.points.every((mark) => mark.shape === "plain");
   const keys = plot.lines.map((found) => sign(plain(found) ? letter(found.order) : "━", found.order, found.label));
-  if (judged) keys.push(sign(HELD, null, "held"), sign(FAILED, null, "failed"));
-  keys.push(...plot.brackets.map((bracket) => sign("▮", bracket.order, told(plot.across, bracket))));
+  if (judged) keys.push(sign(PASSED, null, "passed"), sign(FAILED, null, "failed"));
+  keys.push(...plot.brackets.map((bracket) => sign("▮", bracket.order, bracketText(plot.across, bracket))));
   keys.push(...plot.bounds.map((bound) => el("li", {}, el("span", { class: "sign bound", "aria-hidden": "true" }, "╌╌"), bound.label)));
   return el("ul", { class: "legend" }, ...keys);
 }
 
-/** What a chart shares with those beside it. */
-export interface Beside {
-  /** Lowest and highest value of all of them. */
-  reach: [number, number] | null;
+/** The vertical axis that several small charts share. */
+export interface SharedAxis {
+  /** Lowest and highest value of all charts. */
+  range: [number, number] | null;
 }
 
-/** A chart of marks; one of several small ones has their axis, and no legend of its own. */
-export function points(plot: PointsPlot, beside?: Beside): Drawn {
-  const all = places(plot);
-  const [low, high] = ends(plot, beside ? beside.reach : reach(plot));
+/** Returns the plot of a chart of marks. With a `shared` axis it is small, and has no legend of its own. */
+export function points(plot: PointsPlot, shared?: SharedAxis): Drawn {
+  const all = positions(plot);
+  const [low, high] = ends(plot, shared ? shared.range : valueRange(plot));
   const mount: Drawn["mount"] = (into, read, done) => {
-    const tell = (self: uPlot) => {
+    const update = (self: uPlot) => {
       const x = all[self.cursor.idx ?? -1];
       if (x === undefined) return read("");
       read([named(plot.across, x), ...plot.lines.map((found) => `${found.label} ${at(plot, found, x)}`)].join(" · "));
@@ -228,11 +228,11 @@ export function points(plot: PointsPlot, beside?: Beside): Drawn {
         axes: [x.axis, valueAxis(plot.unit, plot.log)],
         series: [{}, { paths: () => null, points: { show: false } }],
         cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
-        hooks: { drawAxes: [brackets(plot)], draw: [drawAll], setCursor: [tell] },
+        hooks: { drawAxes: [brackets(plot)], draw: [drawAll], setCursor: [update] },
       },
-      beside ? SMALL : undefined,
+      shared ? SMALL : undefined,
     );
     return new uPlot(options, [all, all.map(() => null)], into);
   };
-  return { summary: summary(plot), legend: beside ? el("ul", { class: "legend" }) : legend(plot), across: plot.across.label, table: () => rows(plot), mount };
+  return { summary: summary(plot), legend: shared ? el("ul", { class: "legend" }) : legend(plot), across: plot.across.label, table: () => rows(plot), mount };
 }

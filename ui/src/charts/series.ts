@@ -1,4 +1,4 @@
-/** Lines over time. Each holds its value for the length of its column. */
+/** Charts of lines over time. A line keeps its value for the length of a column. */
 
 import uPlot from "uplot";
 import { el, table } from "../dom";
@@ -8,17 +8,17 @@ import { key } from "./legend";
 import { base, type Drawn, timeAxis, valueAxis, valueScale } from "./plot";
 import { faint, theme } from "./theme";
 
-/** Every value twice: where its column begins, and where it ends. */
-function held(values: Values): Values {
+/** Returns every value twice: for the begin and the end of its column. */
+function doubled(values: Values): Values {
   return values.flatMap((value) => [value, value]);
 }
 
-/** Where every column begins and ends. */
+/** Returns begin and end of every column. */
 export function bounds(times: Times): number[] {
   return times.starts.flatMap((start, column) => [start, times.starts[column + 1] ?? times.end]);
 }
 
-/** Lowest and highest of what a line shows. */
+/** Returns the lowest and highest value of a line. */
 export function extremes(line: Line): [number, number] | null {
   const values = [...line.values, ...line.low, ...line.high].filter((value): value is number => value !== null);
   if (values.length === 0) return null;
@@ -33,7 +33,7 @@ function summary(plot: SeriesPlot): string {
   return parts.join("; ");
 }
 
-/** What is told of a line at one column. */
+/** Returns the text for a line at one column. */
 function at(unit: Unit, line: Line, column: number): string {
   const value = line.values[column];
   if (value === null || value === undefined) return "–";
@@ -44,10 +44,10 @@ function at(unit: Unit, line: Line, column: number): string {
 
 function rows(plot: SeriesPlot, times: Times): HTMLElement {
   const cells = times.starts.map((start, column) => [instant(start), ...plot.lines.map((line) => at(plot.unit, line, column))]);
-  return table("Figures of this chart", ["from", ...plot.lines.map((line) => line.label)], [true], cells);
+  return table("Numbers of this chart", ["from", ...plot.lines.map((line) => line.label)], [true], cells);
 }
 
-/** A line, and those of its band, which have no colour of their own. */
+/** Returns a line and the lines of its band, which have no color of their own. */
 function drawn(line: Line): uPlot.Series[] {
   const common = { points: { show: false } };
   const main = { ...common, label: line.label, width: 1.5, stroke: () => theme.now.roles[line.role] };
@@ -55,7 +55,7 @@ function drawn(line: Line): uPlot.Series[] {
   return line.low.length > 0 ? [main, bound, bound] : [main];
 }
 
-/** The stages before and after the window, shaded. */
+/** Shades the stages before and after the window. */
 function shade(times: Times): (self: uPlot) => void {
   return (self) => {
     const [from, to] = times.window ?? [times.starts[0] ?? 0, times.end];
@@ -69,7 +69,7 @@ function shade(times: Times): (self: uPlot) => void {
   };
 }
 
-/** A chart over time. */
+/** Returns the plot. */
 export function series(plot: SeriesPlot, times: Times): Drawn {
   const data: Values[] = [bounds(times)];
   const all: uPlot.Series[] = [{}];
@@ -77,14 +77,14 @@ export function series(plot: SeriesPlot, times: Times): Drawn {
   for (const line of plot.lines) {
     const first = all.length;
     all.push(...drawn(line));
-    data.push(held(line.values));
+    data.push(doubled(line.values));
     if (line.low.length > 0) {
-      data.push(held(line.low), held(line.high));
+      data.push(doubled(line.low), doubled(line.high));
       bands.push({ series: [first + 2, first + 1], fill: () => faint(theme.now.roles[line.role], 0.22) });
     }
   }
   const mount: Drawn["mount"] = (into, read, done) => {
-    const tell = (self: uPlot) => {
+    const update = (self: uPlot) => {
       const place = self.cursor.idx;
       if (place === null || place === undefined) return read("");
       const index = Math.floor(place / 2);
@@ -97,7 +97,7 @@ export function series(plot: SeriesPlot, times: Times): Drawn {
       series: all,
       bands,
       cursor: { y: false, sync: { key: "time" }, points: { show: false } },
-      hooks: { drawClear: [shade(times)], draw: [done], setCursor: [tell] },
+      hooks: { drawClear: [shade(times)], draw: [done], setCursor: [update] },
     });
     return new uPlot(options, data as uPlot.AlignedData, into);
   };

@@ -1,4 +1,4 @@
-/** Shapes of marks: what is told by colour is told by shape as well. */
+/** Shapes of marks. Every meaning of a color has a shape as well. */
 
 import type { Mark } from "../model";
 import { LINES } from "./theme";
@@ -30,21 +30,21 @@ const PLAIN: readonly Shape[] = [
   { letter: "◀", draw: polygon([[-1.1, 0], [0.9, -1.1], [0.9, 1.1]]) },
 ];
 
-/** That of a line: after the colours have been used up, they come again with the next shape. */
+/** Returns the shape of a line. When all colors are used, they repeat with the next shape. */
 function plain(order: number): Shape {
   return PLAIN[(order + Math.floor(order / LINES)) % PLAIN.length] ?? CIRCLE;
 }
 
-/** How a line's plain marks are shown in words. */
+/** Returns the character for a line's plain marks. */
 export function letter(order: number): string {
   return plain(order).letter;
 }
 
-/** For levels at which all objectives were met, and for those at which one was not. */
-export const HELD = "●";
+/** Characters for levels at which all objectives were met, and for those at which one was missed. */
+export const PASSED = "●";
 export const FAILED = "✕";
 
-/** Draws a mark in the colours that the context has. */
+/** Draws a mark in the colors of the context. */
 export function draw(context: CanvasRenderingContext2D, mark: Mark, order: number, x: number, y: number, r: number): void {
   context.beginPath();
   if (mark.shape === "failed") {
@@ -55,6 +55,6 @@ export function draw(context: CanvasRenderingContext2D, mark: Mark, order: numbe
     context.stroke();
     return;
   }
-  (mark.shape === "held" ? CIRCLE : plain(order)).draw(context, x, y, r);
+  (mark.shape === "passed" ? CIRCLE : plain(order)).draw(context, x, y, r);
   context.fill();
 }

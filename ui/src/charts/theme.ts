@@ -1,4 +1,4 @@
-/** Colours of charts, as the style sheet has them: light, dark, or print. */
+/** Colors of charts from the style sheet: light, dark, or print. */
 
 import type { Role } from "../model";
 
@@ -9,19 +9,19 @@ export interface Theme {
   shade: string;
   paper: string;
   roles: Record<Role, string>;
-  /** Of lines beside each other, by their order. */
+  /** Colors of lines in comparison, by their order. */
   lines: string[];
-  /** Few to many. */
+  /** Colors of counts, from few to many. */
   heat: string[];
 }
 
 /** Rows of the heat map's scale. */
 const HEAT_STEPS = 7;
 
-/** Colours of lines beside each other; further lines have the first ones again, with other shapes. */
+/** Number of line colors. Further lines repeat them with other shapes. */
 export const LINES = 6;
 
-/** The colours in use now. */
+/** Returns the current colors. */
 export function readTheme(): Theme {
   const style = getComputedStyle(document.documentElement);
   const color = (name: string) => style.getPropertyValue(`--${name}`).trim();
@@ -31,16 +31,16 @@ export function readTheme(): Theme {
     grid: color("grid"),
     shade: color("shade"),
     paper: color("paper"),
-    roles: { main: color("main"), beside: color("beside"), third: color("third"), failed: color("failed") },
+    roles: { main: color("main"), secondary: color("secondary"), third: color("third"), failed: color("failed") },
     lines: Array.from({ length: LINES }, (_, order) => color(`line-${order}`)),
     heat: Array.from({ length: HEAT_STEPS }, (_, step) => color(`heat-${step}`)),
   };
 }
 
-/** One colour for all charts at once, read anew when the page's colours change. */
+/** The current colors, updated when the colors of the page change. */
 export const theme: { now: Theme } = { now: undefined as unknown as Theme };
 
-/** A colour with less of it. */
+/** Returns a color with opacity. */
 export function faint(color: string, share: number): string {
   const [, digits] = /^#([0-9a-f]{6})$/i.exec(color) ?? [];
   return digits ? `#${digits}${Math.round(share * 255).toString(16).padStart(2, "0")}` : color;

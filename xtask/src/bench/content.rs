@@ -1,48 +1,50 @@
-//! `cargo xtask bench content`: how fast the bytes of objects are made, and checked, on one core.
+//! `cargo xtask bench content`: speed at which one core generates and verifies object content.
 
-use crate::failure::{Result, go_on};
+use crate::console;
+use crate::failure::{Result, check_interrupt};
+use crate::goal::GoalResult;
 use crate::host;
-use crate::say;
-use crate::statistics::median;
-use crate::verdict::Verdict;
+use crate::median::median;
 use content::{Content, ObjectContent, Seed};
 use std::hint::black_box;
 use std::time::Duration;
 use sys::clock::thread_cpu_time;
 
-/// GB per second of CPU time.
+/// Goal for generating, in GB per second of CPU time.
 const FILL_MIN: f64 = 6.0;
+/// Goal for verifying, in GB per second of CPU time.
 const VERIFY_MIN: f64 = 4.0;
-/// Bytes of a buffer, what it stands for, and whether the goals are set for it.
+/// Bytes of a buffer, what has this size, and whether the goals apply.
 const BUFFERS: [(usize, &str, bool); 5] = [
     (64, "a very small object", false),
     (1 << 10, "a small object", false),
     (16 << 10, "a TLS record", true),
     (256 << 10, "a receive buffer, in the cache", true),
-    (64 << 20, "more than the caches of a core hold", false),
+    (64 << 20, "larger than the caches of a core", false),
 ];
+/// CPU time of a round.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// How often.
+/// Number of rounds.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Rounds of 0.1 s for each figure.
+    /// Rounds of 0.1 s for each result.
     #[arg(long, value_name = "N", default_value = "15", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 }
 
-/// Carries it out.
+/// Runs the benchmark.
 pub fn run(args: &Args) -> Result<()> {
     host::print_machine();
-    say::line("");
-    say::line(format_args!(
+    console::line("");
+    console::line(format_args!(
         "content: GB per second of one thread's CPU time, median of {} rounds (lowest … highest)",
         args.rounds
     ));
     let content = Content::new(Seed(1));
     let object = content.object("object-00000000.bin");
     for (bytes, about, judged) in BUFFERS {
-        say::line(format_args!("  {bytes} bytes at a time: {about}"));
+        console::line(format_args!("  {bytes} bytes at a time: {about}"));
         let mut buffer = vec![0; bytes];
         let fill = rates(args.rounds, bytes, || object.fill(0, black_box(&mut buffer)))?;
         print("fill", &fill, judged.then_some(FILL_MIN));
@@ -52,18 +54,18 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn verify(object: ObjectContent, right: &[u8]) {
-    let checked = object.verifier(0).check(black_box(right));
-    assert!(black_box(checked).is_ok(), "what was made differs from itself");
+fn verify(object: ObjectContent, bytes: &[u8]) {
+    let checked = object.verifier(0).check(black_box(bytes));
+    assert!(black_box(checked).is_ok(), "generated content does not verify");
 }
 
-/// GB per CPU second in each round.
+/// Returns the GB per CPU second of each round.
 fn rates(rounds: u32, bytes: usize, mut work: impl FnMut()) -> Result<Vec<f64>> {
-    // The clock is a system call: it is read once for many small buffers.
+    // Reading the clock is a system call, so small buffers share one.
     let batch = ((1 << 20) / bytes).max(1);
     let mut rates = Vec::new();
     for _ in 0..rounds {
-        go_on()?;
+        check_interrupt()?;
         let start = thread_cpu_time();
         let mut done = 0;
         let used = loop {
@@ -83,6 +85,9 @@ fn print(name: &str, rates: &[f64], goal: Option<f64>) {
     let middle = median(rates).unwrap_or(f64::NAN);
     let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let high = rates.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let judged = goal.map(|goal| format!("   goal ≥ {goal} GB/s: {}", Verdict::from(middle >= goal)));
-    say::line(format_args!("    {name:<7} {middle:>6.2} GB/s ({low:.2} … {high:.2}){}", judged.unwrap_or_default()));
+    let judged = goal.map(|goal| format!("   goal ≥ {goal} GB/s: {}", GoalResult::from(middle >= goal)));
+    console::line(format_args!(
+        "    {name:<7} {middle:>6.2} GB/s ({low:.2} … {high:.2}){}",
+        judged.unwrap_or_default()
+    ));
 }

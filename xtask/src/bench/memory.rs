@@ -1,61 +1,64 @@
-//! `cargo xtask bench memory`: does a client with 1000 connections stay small, however long it runs.
+//! `cargo xtask bench memory`: memory of a client with 1000 connections over minutes.
 
-use super::Bare;
+use super::small_get::SmallGet;
+use crate::console;
 use crate::failure::{Result, failure};
-use crate::process::{Place, Run, Running, resident, start};
-use crate::program::{Choice, EXTRA};
-use crate::say;
-use crate::verdict::Verdict;
+use crate::goal::GoalResult;
+use crate::plimsoll::{EXTRA, ProgramArgs};
+use crate::process::{Affinity, Run, Running, resident, start};
 use std::time::Duration;
 
+/// Goal for the peak, in MiB.
 const PEAK_MAX_MIB: f64 = 40.0;
-/// Share of the first sample by which a later one may differ.
+/// Goal for the largest difference of a later sample from the first, as a share of the first.
 const DRIFT_MAX: f64 = 0.05;
+/// Time of the first sample.
 const FIRST: Duration = Duration::from_secs(10);
+/// Time between samples.
 const EVERY: Duration = Duration::from_secs(30);
 
-/// How long.
+/// Duration, and the program.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// How long the load goes on.
+    /// Duration of the load in minutes.
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u64).range(1..=120))]
     minutes: u64,
     #[command(flatten)]
-    program: Choice,
+    program: ProgramArgs,
 }
 
-/// Carries it out.
+/// Runs the benchmark.
 pub fn run(args: &Args) -> Result<()> {
-    let bare = Bare::start(&args.program)?;
+    let setup = SmallGet::new(&args.program)?;
     let length = Duration::from_secs(args.minutes * 60);
     let duration = format!("{}s", length.as_secs());
-    let mut command = bare.get(&["-c", "1000", "-d", &duration, "--print", "none"]);
-    say::line("");
-    say::line(format_args!(
+    let mut command = setup.command(&["-c", "1000", "-d", &duration, "--print", "none"]);
+    console::line("");
+    console::line(format_args!(
         "memory: GET 1 KiB, c = 1000, {} min at full speed, all cores (nginx shares core 0)",
         args.minutes
     ));
-    let before = bare.nginx.requests()?;
-    let mut running = start(&mut command, Place::AllCores)?;
+    let before = setup.nginx.requests()?;
+    let mut running = start(&mut command, Affinity::AllCores)?;
     let samples = watch(&mut running, length)?;
     let run = running.finish(length + EXTRA)?;
-    let requests = bare.nginx.requests()?.saturating_sub(before + 1);
+    let requests = setup.nginx.requests()?.saturating_sub(before + 1);
     let rate = requests as f64 / run.wall.as_secs_f64();
-    say::line(format_args!("  {requests} requests, {rate:.0}/s, {:.2} cores used, exit {}", cores(&run), run.end));
+    console::line(format_args!("  {requests} requests, {rate:.0}/s, {:.2} cores used, exit {}", cores(&run), run.end));
     judge(&samples, &run)
 }
 
-/// Resident memory at 10 s, and then every 30 s while the load goes on, in MiB.
+/// Returns the resident memory in MiB, sampled after 10 s and then every 30 s during the load.
 fn watch(running: &mut Running, length: Duration) -> Result<Vec<f64>> {
     let mut samples = Vec::new();
     let mut at = FIRST;
-    // In the last second it may be ending already.
+    // In the last second the program may be ending.
     while at + Duration::from_secs(1) <= length {
         let over = running.wait_until(at)?.is_some();
         let now = resident(running.id()).filter(|_| !over);
-        let now = now.ok_or_else(|| failure(format_args!("plimsoll ended before {} s had passed", at.as_secs())))?;
+        let now = now.ok_or_else(|| failure(format_args!("plimsoll ended within {} s", at.as_secs())))?;
         let (all, anonymous) = (mebibytes(now.all), mebibytes(now.anonymous));
-        say::line(format_args!("  at {:>5} s   VmRSS {all:.2} MiB (allocated: {anonymous:.2})", at.as_secs()));
+        console::line(format_args!("  at {:>5} s   VmRSS {all:.2} MiB (allocated: {anonymous:.2})", at.as_secs()));
         samples.push(all);
         at += EVERY;
     }
@@ -67,15 +70,15 @@ fn judge(samples: &[f64], run: &Run) -> Result<()> {
     let drift = samples.iter().map(|sample| sample / first - 1.0).max_by(|a, b| a.abs().total_cmp(&b.abs()));
     let drift = drift.unwrap_or(0.0);
     let peak = mebibytes(run.peak.bytes());
-    say::line(format_args!(
+    console::line(format_args!(
         "  peak RSS             {peak:.2} MiB   goal ≤ {PEAK_MAX_MIB} MiB: {}",
-        Verdict::from(peak <= PEAK_MAX_MIB)
+        GoalResult::from(peak <= PEAK_MAX_MIB)
     ));
-    say::line(format_args!(
-        "  farthest from first  {:+.1} %   goal ± {} %: {}",
+    console::line(format_args!(
+        "  largest change       {:+.1} %   goal ± {} %: {}",
         drift * 100.0,
         DRIFT_MAX * 100.0,
-        Verdict::from(drift.abs() <= DRIFT_MAX)
+        GoalResult::from(drift.abs() <= DRIFT_MAX)
     ));
     Ok(())
 }

@@ -1,48 +1,43 @@
-//! The benchmarks: each measures one of the numbers that Plimsoll must reach, and says whether it does.
+//! The benchmarks. Each measures numbers for which Plimsoll has goals, and prints whether they are met.
 
+mod causes;
 mod content;
 mod line;
 mod memory;
 mod pacing;
 mod peers;
-mod peers_table;
 mod sequential;
 mod sign;
+mod small_get;
 mod start;
-mod verdict;
 
 use crate::failure::Result;
-use crate::host;
-use crate::nginx::{Nginx, Served};
-use crate::program::Choice;
 use clap::Subcommand;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
-/// What is measured.
+/// The benchmarks.
 #[derive(Subcommand, Debug)]
 pub enum Bench {
-    /// Client CPU per request or per GB, beside other load testers on the same work, as ratios of interleaved pairs.
+    /// Client CPU per request or per GB, compared with other load testers in interleaved pairs.
     Peers(peers::Args),
-    /// The open model at half and at twice the client's ceiling: does it keep its schedule, does it say when it can not.
+    /// Open model: punctuality at half of the client's highest rate, and its report at twice that rate.
     Pacing(pacing::Args),
     /// Resident memory at 1000 connections, over minutes at full speed.
     Memory(memory::Args),
-    /// One GET from start to report: time and memory.
+    /// Time and memory of one GET, from the start of the program to the report.
     Start(start::Args),
-    /// The bytes of objects: how fast a core makes and checks them.
+    /// Speed at which one core generates and verifies object content.
     Content(content::Args),
-    /// Signing a request for S3: the client's CPU time.
+    /// CPU time of signing an S3 request.
     Sign(sign::Args),
-    /// The search for the load line on a rate: does it find lines that were planted in a server of another code base.
+    /// Load line on a rate: does the search find lines planted in an independent server?
     Line(line::Args),
-    /// The test that ends levels of a search early, under bursts: how often it is wrong. On simulated time.
+    /// Early stops of a search, on simulated time: how often are they wrong under bursts?
     Sequential(sequential::Args),
-    /// Causes planted against limits named: whether results and limits are right.
-    Verdict(verdict::Args),
+    /// Planted causes compared with the results and limits that Plimsoll reports.
+    Causes(causes::Args),
 }
 
-/// Carries it out.
+/// Runs a benchmark.
 pub fn run(bench: &Bench) -> Result<()> {
     match bench {
         Bench::Peers(args) => peers::run(args),
@@ -53,29 +48,6 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Sign(args) => sign::run(args),
         Bench::Line(args) => line::run(args),
         Bench::Sequential(args) => sequential::run(args),
-        Bench::Verdict(args) => verdict::run(args),
-    }
-}
-
-/// The program that loads an nginx with objects of 1 KiB, as those benchmarks need it that look at nothing else.
-struct Bare {
-    program: PathBuf,
-    nginx: Nginx,
-}
-
-impl Bare {
-    /// Finds the program, says what the host is, and starts nginx.
-    fn start(choice: &Choice) -> Result<Self> {
-        let program = choice.path()?;
-        host::print()?;
-        Ok(Self { program, nginx: Nginx::start(&[Served::Kibibyte])? })
-    }
-
-    /// `get` with these words, in a directory of its own and with nobody to read its output.
-    fn get(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(&self.program);
-        command.arg("get").args(words).arg(self.nginx.url(Served::Kibibyte)).current_dir(self.nginx.directory());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command
+        Bench::Causes(args) => causes::run(args),
     }
 }

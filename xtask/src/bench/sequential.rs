@@ -1,23 +1,23 @@
-//! `cargo xtask bench sequential`: how often the test that ends levels early is wrong when slow operations come together.
+//! `cargo xtask bench sequential`: error rates of the sequential test that stops levels early, when slow operations come in bursts.
 
-use crate::failure::{Result, go_on};
-use crate::say;
-use crate::verdict::Verdict;
+use crate::console;
+use crate::failure::{Result, check_interrupt};
+use crate::goal::GoalResult;
 
 #[path = "../../../crates/measure/tests/support/slowness.rs"]
 mod slowness;
 
 use slowness::{LEVEL_SECONDS, Process, TOLERATED, outcomes};
 
-/// Levels of a process that may pass at twice the tolerated share, as a share of all.
+/// Goal for the share of levels that pass at twice the tolerated share of slow operations.
 const WRONG_MAX: f64 = 0.05;
-/// Levels of a process that are decided, at half and at twice the tolerated share, at least.
+/// Goal for the share of levels that are decided at half and at twice the tolerated share.
 const DECIDED_MIN: f64 = 0.8;
 
-/// How many, and from which seed.
+/// Number of levels, and the seed.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Levels of each process.
+    /// Number of levels of each process and share.
     #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(20..=100_000))]
     levels: u32,
     /// Seed of the random numbers.
@@ -25,23 +25,23 @@ pub struct Args {
     seed: u64,
 }
 
-/// Carries it out. Nothing is loaded: time is simulated.
+/// Runs the benchmark on simulated time, without load.
 pub fn run(args: &Args) -> Result<()> {
     let levels = args.levels as usize;
-    say::line(format_args!(
+    console::line(format_args!(
         "sequential test at 95 %: {levels} levels of {LEVEL_SECONDS:.0} s for each process and share, 200 operations/s, {:.0} % may be slow; seed {}",
         TOLERATED * 100.0,
         args.seed
     ));
-    say::line("    process              share    passed    failed   not decided   80 % decided after");
+    console::line("    process              share    passed    failed   not decided   80 % decided after");
     let (mut wrong, mut decided_least) = (0.0_f64, 1.0_f64);
     for process in Process::ALL {
         for times in [0.5, 1.0, 2.0] {
-            go_on()?;
+            check_interrupt()?;
             let found = outcomes(process, times * TOLERATED, TOLERATED, LEVEL_SECONDS, levels, args.seed);
             let share = |count: usize| count as f64 / levels as f64;
             let after = found.seconds.get(levels * 4 / 5 - 1).map_or("–".to_owned(), |after| format!("{after:.0} s"));
-            say::line(format_args!(
+            console::line(format_args!(
                 "    {:<18}{:>5.1} %{:>9.1} %{:>8.1} %{:>12.1} %   {after:>18}",
                 format!("{process:?}"),
                 times * TOLERATED * 100.0,
@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> Result<()> {
                 share(found.beyond) * 100.0,
                 share(found.open) * 100.0
             ));
-            // At the bound itself neither decision is asked for.
+            // At the bound itself, neither decision is wrong.
             if times > 1.0 {
                 wrong = wrong.max(share(found.within));
             }
@@ -58,17 +58,17 @@ pub fn run(args: &Args) -> Result<()> {
             }
         }
     }
-    say::line(format_args!(
+    console::line(format_args!(
         "    wrong passes at twice the tolerated share: at most {:.1} %   goal ≤ {:.0} %: {}",
         wrong * 100.0,
         WRONG_MAX * 100.0,
-        Verdict::from(wrong <= WRONG_MAX)
+        GoalResult::from(wrong <= WRONG_MAX)
     ));
-    say::line(format_args!(
+    console::line(format_args!(
         "    decided in time at half and at twice the share: at least {:.1} %   goal ≥ {:.0} %: {}",
         decided_least * 100.0,
         DECIDED_MIN * 100.0,
-        Verdict::from(decided_least >= DECIDED_MIN)
+        GoalResult::from(decided_least >= DECIDED_MIN)
     ));
     Ok(())
 }

@@ -1,28 +1,29 @@
-//! `cargo xtask bench sign`: what signing a request for S3 costs the client.
+//! `cargo xtask bench sign`: CPU time of signing an S3 request.
 
-use crate::failure::{Result, failure, go_on};
+use crate::console;
+use crate::failure::{Result, check_interrupt, failure};
+use crate::goal::GoalResult;
 use crate::host;
-use crate::say;
-use crate::statistics::median;
-use crate::verdict::Verdict;
+use crate::median::median;
 use std::hint::black_box;
 use wire::sigv4::{Keys, Payload, Request, Secret, SignError, Signer, Timestamp, Verifier};
 
+/// Goal, in µs of CPU time.
 const GOAL_US: f64 = 10.0;
-/// Requests of one round, which takes some tens of milliseconds.
+/// Requests of one round, which takes tens of milliseconds.
 const REQUESTS: u32 = 10_000;
-/// 20130524T000000Z, as in Amazon's examples. The time moves on by a second after each request.
+/// Time of the first signature: 20130524T000000Z, as in Amazon's examples. It advances by a second with each request.
 const FIRST_SECOND: u64 = 1_369_353_600;
 
-/// How often.
+/// Number of rounds.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Rounds of 10,000 requests each; the median is printed.
+    /// Rounds of 10,000 requests; the benchmark prints the median.
     #[arg(long, value_name = "N", default_value = "21", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 }
 
-/// Carries it out.
+/// Runs the benchmark.
 pub fn run(args: &Args) -> Result<()> {
     host::print_machine();
     let keys = Keys::new("AKIAIOSFODNN7EXAMPLE", Secret::new("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"), None)
@@ -33,19 +34,22 @@ pub fn run(args: &Args) -> Result<()> {
     let mut signer = Signer::new(keys.clone(), "us-east-1", "s3");
     let mut out = Vec::new();
 
-    say::line("");
-    say::line(format_args!("sign: {} rounds of {REQUESTS} requests, one thread, CPU time of each", args.rounds));
-    let mut head = |request: &Request, second: u64| -> std::result::Result<(), SignError> {
+    console::line("");
+    console::line(format_args!(
+        "sign: CPU time per request on one thread, {} rounds of {REQUESTS} requests",
+        args.rounds
+    ));
+    let mut sign = |request: &Request, second: u64| -> std::result::Result<(), SignError> {
         out.clear();
         signer.sign(time(second), request, &Payload::Unsigned, &mut out)?;
         black_box(&out);
         Ok(())
     };
-    print("GET, in the head", args, Some(GOAL_US), |second| head(&get, second).is_ok())?;
-    print("list, in the head", args, Some(GOAL_US), |second| head(&list, second).is_ok())?;
+    print("GET, header", args, Some(GOAL_US), |second| sign(&get, second).is_ok())?;
+    print("list, header", args, Some(GOAL_US), |second| sign(&list, second).is_ok())?;
     let mut signer = Signer::new(keys.clone(), "us-east-1", "s3");
     let mut query = Vec::new();
-    print("GET, presigned", args, Some(GOAL_US), |second| {
+    print("GET, presigned URL", args, Some(GOAL_US), |second| {
         query.clear();
         let signed = signer.presign(time(second), 3600, &get, &mut query).is_ok();
         black_box(&query);
@@ -69,15 +73,15 @@ fn time(second: u64) -> Timestamp {
     Timestamp::from_unix_seconds(FIRST_SECOND + second)
 }
 
-/// Measures and prints the CPU time of one call of `work`, which answers whether it went well.
+/// Measures and prints the CPU time of one call of `work`, which returns whether it succeeded.
 fn print(name: &str, args: &Args, goal: Option<f64>, mut work: impl FnMut(u64) -> bool) -> Result<()> {
     let mut times_us = Vec::new();
     for _ in 0..args.rounds {
-        go_on()?;
+        check_interrupt()?;
         let before = sys::clock::thread_cpu_time();
         for second in 0..REQUESTS {
             if !work(second.into()) {
-                return Err(failure(format_args!("{name}: a request could not be signed")));
+                return Err(failure(format_args!("{name}: cannot sign a request")));
             }
         }
         times_us.push((sys::clock::thread_cpu_time() - before).as_secs_f64() * 1e6 / f64::from(REQUESTS));
@@ -85,8 +89,8 @@ fn print(name: &str, args: &Args, goal: Option<f64>, mut work: impl FnMut(u64) -
     let middle = median(&times_us).unwrap_or(f64::NAN);
     let low = times_us.iter().copied().fold(f64::INFINITY, f64::min);
     let high = times_us.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let judged = goal.map(|goal| format!("   goal ≤ {goal} µs: {}", Verdict::from(middle <= goal)));
+    let judged = goal.map(|goal| format!("   goal ≤ {goal} µs: {}", GoalResult::from(middle <= goal)));
     let judged = judged.unwrap_or_default();
-    say::line(format_args!("  {name:<24} median {middle:.2} µs ({low:.2} … {high:.2}){judged}"));
+    console::line(format_args!("  {name:<24} median {middle:.2} µs ({low:.2} … {high:.2}){judged}"));
     Ok(())
 }

@@ -5,7 +5,8 @@
 //! stands for four times as many, whenever it is read. As soon as this thread stood still, everything is dated for a while: a
 //! client that stops does so again and again, and few reads show it.
 
-use measure::{Instant, random};
+use measure::Instant;
+use measure::values::random;
 use std::time::Duration;
 use sys::arrival::ArrivalDates;
 

@@ -17,7 +17,7 @@ pub(crate) enum Failure {
     Closed,
     /// What came on it violates the protocol. The connection remains usable.
     BadStream(u32),
-    /// What came on the connection is not valid HTTP/2.
+    /// Data on the connection is not valid HTTP/2.
     BadConnection(u32),
     /// Too many interim responses came.
     TooManyInterim,

@@ -16,7 +16,7 @@ pub(crate) fn of_handshake(error: &Error, began_plain: bool) -> AttemptOutcome {
         Error::PeerIncompatible(_) | Error::NoApplicationProtocol => {
             (AttemptClass::TlsHandshake, Cause::TlsIncompatible)
         }
-        _ if began_plain => (AttemptClass::TlsHandshake, Cause::PlainAnswer),
+        _ if began_plain => (AttemptClass::TlsHandshake, Cause::PlainResponse),
         _ => (AttemptClass::TlsHandshake, Cause::TlsBroken),
     };
     AttemptOutcome::failed(class, cause, Phase::Tls)

@@ -9,7 +9,8 @@ mod endpoint;
 use endpoint::*;
 use engine::plan::*;
 use engine::tls::{self, TlsSettings, Trust};
-use measure::{AttemptClass, Cause, Flag, Phase, Summary, Verdict};
+use measure::result::accounting::audit;
+use measure::{AttemptClass, Cause, Flag, Phase, Summary};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::num::NonZeroU64;
@@ -39,7 +40,7 @@ fn trusting(authority: &Authority) -> TlsSettings {
 fn carry_out(plan: &Plan) -> (Summary, Keep) {
     let kept = run(plan);
     let summary = summary(plan, &kept.intervals);
-    assert_eq!(summary.verdict(true), Verdict::Valid, "{:?}", summary.stats.measured);
+    assert_eq!(audit(&summary, true).violations, [], "{:?}", summary.stats.measured);
     (summary, kept)
 }
 
@@ -98,7 +99,7 @@ fn handshakes_that_go_wrong_are_told_apart() {
     let cases: Vec<(&str, Script, _, &str)> = vec![
         ("an alert", says(alert(40)), failed(Cause::TlsAlert), "alert 40 (HandshakeFailure)"),
         ("another alert", says(alert(70)), failed(Cause::TlsAlert), "alert 70 (ProtocolVersion)"),
-        ("plain HTTP", says(*b"HTTP/1.1 400 Bad Request\r\n\r\n"), failed(Cause::PlainAnswer), ""),
+        ("plain HTTP", says(*b"HTTP/1.1 400 Bad Request\r\n\r\n"), failed(Cause::PlainResponse), ""),
         ("noise", says([b'%'; 40]), failed(Cause::TlsBroken), ""),
         ("an end", Box::new(|mut socket| socket.read(&mut [0; 4096]).map(|_| ())), failed(Cause::TlsClosed), ""),
         (
@@ -131,7 +132,7 @@ fn a_server_of_tls_that_is_asked_in_plain_http_is_recognised() {
     let authority = Authority::new();
     let endpoint = Endpoint::start(says(alert(50)));
     let (end, _, _) = end_of(&plan_for(&endpoint, "http", &trusting(&authority)));
-    assert_eq!(end, (AttemptClass::Protocol, Cause::TlsAnswer, Phase::Head));
+    assert_eq!(end, (AttemptClass::Protocol, Cause::TlsResponse, Phase::Head));
 }
 
 /// Does the handshake, reads a request, and ends as `deed` does.

@@ -1,34 +1,34 @@
-//! Response times by when operations were due.
+//! Response times by the time at which operations were due.
 //!
-//! By when they ended would not do: of slow and quick responses the quick ones end first, so that response times would
-//! seem to grow at the beginning of every run.
+//! Grouping by the time at which they ended would mislead: quick operations end before slow ones, so response times
+//! would seem to grow at the beginning of every run.
 
-use crate::bounded;
 use crate::sample::OpSample;
-use crate::timeline::Timeline;
+use crate::time::Timeline;
+use crate::values::bounded;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Shortest time that a cohort spans, in nanoseconds: short enough for runs of a second.
+/// Shortest time span of a cohort, in nanoseconds: short enough for runs of a second.
 const SPAN: u64 = 50_000_000;
-/// Cohorts of the shortest span. Later ones are twice as long for every [`DOUBLED`], as the buckets of a histogram, so
-/// that two weeks have about 1,300 of them.
+/// Number of cohorts with the shortest span. Every [`DOUBLED`] cohorts after them, the span doubles, like the buckets
+/// of a histogram, so two weeks have about 1,300 cohorts.
 const SHORTEST: u64 = 128;
 const DOUBLED: u64 = SHORTEST / 2;
-/// Cohorts of a run at most: enough for 2⁶⁴ ns.
+/// Most cohorts of a run, enough for 2⁶⁴ ns.
 const COHORTS_MAX: usize = 2176;
 
-/// Measured operations that were due within one span of time.
+/// Measured operations that were due within one time span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cohort {
-    /// Number of the span, from the begin of the window.
+    /// Index of the span, counted from the start of the window.
     pub index: u32,
     /// Operations that were due.
     pub scheduled: u64,
-    /// Those of them that ended, well or not.
+    /// Operations among them that ended, whether they succeeded or failed.
     pub ended: u64,
-    /// Σ of their response times, in nanoseconds.
+    /// Σ of the response times of [`Self::ended`], in nanoseconds.
     pub response_nanos: u64,
-    /// Σ of their lateness, in nanoseconds.
+    /// Σ of the lateness of [`Self::ended`], in nanoseconds.
     pub late_nanos: u64,
     /// Operations that ended within the span, whenever they were due.
     #[serde(default)]
@@ -36,14 +36,14 @@ pub struct Cohort {
 }
 
 impl Cohort {
-    /// Number of the span that holds a time since the begin of the window.
+    /// Returns the index of the span that contains a time since the start of the window.
     fn index_of(nanos: u64) -> u32 {
         let spans = nanos / SPAN;
         let doublings = (spans / DOUBLED).max(1).ilog2();
         (u64::from(doublings) * DOUBLED + (spans >> doublings)) as u32
     }
 
-    /// The middle of its span, in seconds since the begin of the window.
+    /// Returns the middle of the span, in seconds since the start of the window.
     #[must_use]
     pub fn middle(&self) -> f64 {
         let index = u64::from(self.index);
@@ -53,7 +53,7 @@ impl Cohort {
     }
 }
 
-/// Cohorts, ascending.
+/// Cohorts of a run, by ascending index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Cohorts(Vec<Cohort>);
@@ -68,19 +68,19 @@ impl<'de> Deserialize<'de> for Cohorts {
 }
 
 impl Cohorts {
-    /// Whether there is none.
+    /// Returns whether there are no cohorts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them.
+    /// Returns all cohorts.
     #[must_use]
     pub fn all(&self) -> &[Cohort] {
         &self.0
     }
 
-    /// The cohort of a time since the begin of the window, made when first asked for.
+    /// Returns the cohort of a time since the start of the window, and creates it on first use.
     #[inline]
     pub(crate) fn at(&mut self, nanos: u64) -> &mut Cohort {
         self.numbered(Cohort::index_of(nanos).min(COHORTS_MAX as u32 - 1))
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_with_damaged_numbers_is_read_without_harm() {
+    fn damaged_records_are_read_without_harm() {
         let text = r#"[{"index":4000000000,"scheduled":1,"ended":0,"response_nanos":0,"late_nanos":0},
             {"index":7,"scheduled":2,"ended":1,"response_nanos":5,"late_nanos":0},
             {"index":7,"scheduled":18446744073709551615,"ended":0,"response_nanos":0,"late_nanos":0}]"#;

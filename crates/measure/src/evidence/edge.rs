@@ -1,52 +1,66 @@
 //! The first and the last operations of a run.
 //!
-//! The first ones are sent to an empty target. In a closed run, the last ones end while nothing new is started. In between, the
-//! number in flight does not change, and neither does the evidence.
+//! The first operations meet an empty target. In a closed run, the last ones end while no new ones start. In between,
+//! the number of operations in flight is constant, and so is everything that follows from it.
 
-use crate::bounded;
-use crate::clock::Instant;
 use crate::evidence::Sort;
-use crate::outcome::OpOutcome;
 use crate::sample::OpSample;
-use crate::timeline::Timeline;
+use crate::sample::outcome::OpOutcome;
+use crate::time::Instant;
+use crate::time::Timeline;
+use crate::values::bounded;
 use serde::{Deserialize, Serialize};
 
-/// Operations that a thread keeps of each edge.
+/// Most operations that a thread keeps for each edge.
 const OF_A_THREAD: usize = 256;
-/// Operations of an edge that are kept of all threads.
+/// Most operations of all threads that are kept for an edge.
 const OF_AN_EDGE: usize = 1024;
 
-/// An operation at an edge.
+/// Operation at an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeOp {
-    /// When it was sent.
+    /// Instant at which it was sent.
     pub sent: Instant,
-    /// When it ended.
+    /// Instant at which it ended.
     pub end: Instant,
-    /// What it is compared with.
+    /// Operations that it is compared with.
     #[serde(flatten)]
     pub sort: Sort,
 }
 
-/// Operations at the edges of a run.
+/// Operations at both edges of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edges {
-    /// Those that were started before the first one of their thread had ended.
+    /// Operations that started before the first operation of their thread had ended.
     #[serde(default, deserialize_with = "bounded::list::<_, _, OF_AN_EDGE>")]
     pub opening: Vec<EdgeOp>,
-    /// Those that ended well after nothing new was started.
+    /// Operations that succeeded after no new ones were started.
     #[serde(default, deserialize_with = "bounded::list::<_, _, OF_AN_EDGE>")]
     pub closing: Vec<EdgeOp>,
-    /// Since when nothing new was started.
+    /// Instant from which no new operations were started.
     #[serde(default)]
     pub closed_at: Option<Instant>,
-    /// Operations in flight then that are not in `closing`: they failed, did not end, or were too many.
+    /// Operations in flight at that instant that are not in `closing`: they failed, did not end, or were too many.
     #[serde(default)]
     pub lost: u64,
+    /// Whether the target paused while a thread's first operations ended.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub opening_paused: bool,
+    /// Operations of `closing` that were in flight while the target paused.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub closing_paused: u64,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 impl Edges {
-    /// Whether there is nothing at the edges.
+    /// Returns whether there are no operations at the edges.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -60,6 +74,8 @@ impl Edges {
         self.closing.extend(other.closing.iter().take(closing));
         let left_out = other.closing.len().saturating_sub(closing) as u64;
         self.lost = self.lost.saturating_add(other.lost).saturating_add(left_out);
+        self.opening_paused |= other.opening_paused;
+        self.closing_paused = self.closing_paused.saturating_add(other.closing_paused);
         self.closed_at = match (self.closed_at, other.closed_at) {
             (Some(mine), Some(theirs)) => Some(mine.max(theirs)),
             (mine, theirs) => mine.or(theirs),
@@ -67,12 +83,12 @@ impl Edges {
     }
 }
 
-/// Looks for the edges of one thread.
+/// Collector of one thread's operations at the edges.
 #[derive(Debug, Default)]
 pub(super) struct EdgeWatch {
     started: usize,
-    /// When the last operation was started that may be kept: operations are chosen by when they start, since those that
-    /// end first are not like the others.
+    /// Start of the last operation that may be kept. Operations are selected by their start, because those that end
+    /// first are not typical.
     last_kept: Option<Instant>,
     first_end: Option<Instant>,
     opening: usize,
@@ -94,15 +110,16 @@ impl EdgeWatch {
     }
 
     #[inline]
-    pub fn ended(&mut self, edges: &mut Edges, timeline: &Timeline, sample: &OpSample, size: u8) {
+    pub fn ended(&mut self, edges: &mut Edges, timeline: &Timeline, sample: &OpSample, size: u8, paused: bool) {
         self.opened(edges, sample, size);
         let closed_at = self.exhausted_at.map_or(timeline.window_end(), |at| at.min(timeline.window_end()));
         if sample.end >= closed_at && sample.started <= closed_at {
             self.close(edges, sample, size, closed_at);
+            edges.closing_paused += u64::from(paused);
         }
     }
 
-    /// An operation ended: one that was started before any had ended is kept.
+    /// Keeps an operation that ended if it started before any operation had ended.
     #[inline]
     pub fn opened(&mut self, edges: &mut Edges, sample: &OpSample, size: u8) {
         let first_end = *self.first_end.get_or_insert(sample.end);

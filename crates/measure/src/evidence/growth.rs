@@ -1,40 +1,42 @@
-//! Whether response times grow with the time at which operations were due.
+//! Growth of response times with the time at which operations were due.
 //!
-//! A target that keeps up answers the last operations as fast as the first ones, however slow it is. One that falls behind
-//! answers each later than the one before: at 1,600/s asked for and 800/s sustained, each second adds one second.
+//! A target that keeps up responds to the last operations as fast as to the first ones, however slow it is. One that
+//! falls behind responds to each later than to the one before: at 1,600/s offered and 800/s sustained, each second adds
+//! one second.
 //!
-//! Where all operations in flight share what the target or the link carries, the last ones are answered while the load ends,
-//! and their times do not grow. There, far fewer operations end than are due, in the third quarter of the time and in the last one.
+//! If all operations in flight share the capacity of the target or the link, the target responds to the last operations
+//! while the load ends, so their times do not grow. Then far fewer operations end than are due, both in the third and
+//! in the last quarter of the time.
 
 use crate::evidence::Cohorts;
 
-/// Groups of cohorts that are compared, and how few can be. Many show a growth early; where operations differ much from each
-/// other, fewer and larger ones show it better.
+/// Numbers of groups of cohorts that are compared, and fewest groups. Many groups show growth early. If operations
+/// differ much from each other, fewer and larger groups show it better.
 const GROUPS: [usize; 2] = [20, 10];
 const GROUPS_MIN: usize = 5;
-/// Operations that make a group.
+/// Fewest operations in a group.
 const GROUP_OPERATIONS: u64 = 3;
-/// How many standard errors the mean step has to be from zero, with ever so many steps, and what few of them add: Student's t
-/// at about 0.1 %.
+/// Smallest distance of the mean step from zero, in standard errors, with very many steps, and the addition for few of
+/// them: Student's t at about 0.1 %.
 const CERTAIN: f64 = 3.1;
 const CERTAIN_BY_FEW: f64 = 12.0;
-/// A target that keeps up ends about as many operations as are due: not less than this share of them, and not by so many
-/// standard errors of random arrivals less.
+/// A target that keeps up ends about as many operations as are due: at least this share of them, or fewer by at most so
+/// many standard errors of random arrivals.
 const LEFT_SHARE: f64 = 0.85;
 const LEFT_ERRORS: f64 = 4.0;
 
-/// How response times grew over the window of an open run.
+/// Growth of response times over the window of an open run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Growth {
-    /// By how much the response time rose from the first to the last operation due, in seconds.
+    /// Increase of the response time from the first to the last operation due, in seconds.
     pub response: f64,
-    /// The part of it that is lateness: operations that this client started later and later.
+    /// Part of the increase that is lateness, because this client started operations later and later, in seconds.
     pub lateness: f64,
-    /// Operations that had piled up when the schedule ended.
+    /// Operations that had piled up at the end of the schedule.
     pub piled_up: u64,
 }
 
-/// Operations of a stretch of time: due in it, and ended in it.
+/// Operations of a time span: number due, and number ended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     due: f64,
@@ -65,25 +67,25 @@ struct Group {
 }
 
 impl Growth {
-    /// The growth over a schedule of so many seconds; `None` where response times do not certainly grow.
+    /// Returns the growth over a schedule of `seconds`; `None` if response times do not certainly grow.
     #[must_use]
     pub fn of(cohorts: &Cohorts, seconds: f64) -> Option<Self> {
         let groups = GROUPS.into_iter().find_map(|most| Self::of_groups(cohorts, seconds, most));
         groups.or_else(|| Self::of_departures(cohorts, seconds))
     }
 
-    /// From how many operations end in the time in which others are due.
+    /// Estimates the growth from how many operations end while others are due.
     fn of_departures(cohorts: &Cohorts, seconds: f64) -> Option<Self> {
         let quarter = seconds / 4.0;
         let flows = [2.0, 3.0].map(|begun| Flow::within(cohorts, begun * quarter, (begun + 1.0) * quarter));
         let groups = groups(cohorts, GROUPS[0]);
         let (first, last) = (groups.first()?, groups.last()?);
-        // A slow target has answered nothing yet of what is due.
+        // A slow target has not responded to any of the operations yet.
         if first.response > 2.0 * quarter || !flows.iter().all(Flow::falls_behind) {
             return None;
         }
         let all = Flow::within(cohorts, 0.0, seconds);
-        // Runs that were saved by earlier versions do not say when operations ended.
+        // Runs that were saved by earlier versions do not contain when operations ended.
         if all.left == 0.0 {
             return None;
         }
@@ -115,13 +117,13 @@ impl Growth {
             return None;
         }
         let scheduled = cohorts.all().iter().fold(0_u64, |sum, cohort| sum.saturating_add(cohort.scheduled));
-        // What was due in the time of the schedule took that time and the growth to be answered.
+        // The target needs the time of the schedule plus the growth to respond to everything that was due.
         let piled_up = (scheduled as f64 * response / (seconds + response)) as u64;
         Some(Self { response, lateness: (last.lateness - first.lateness).max(0.0) * whole, piled_up })
     }
 }
 
-/// Groups of the same length in time, of cohorts of which most operations have ended.
+/// Returns groups of equal length in time, of cohorts of which most operations have ended.
 fn groups(cohorts: &Cohorts, most: usize) -> Vec<Group> {
     let ended: Vec<_> = cohorts.all().iter().filter(|c| c.ended > 0 && c.ended >= c.scheduled / 2).collect();
     let (Some(first), Some(last)) = (ended.first(), ended.last()) else { return Vec::new() };
@@ -154,7 +156,8 @@ fn groups(cohorts: &Cohorts, most: usize) -> Vec<Group> {
 mod tests {
     use super::*;
 
-    /// Operations due each millisecond, with the response time in seconds that the time gives them.
+    /// Returns one operation per millisecond, with the response time in seconds as a function of the time at which it
+    /// is due.
     fn cohorts(seconds: u64, response: impl Fn(f64) -> f64) -> Cohorts {
         let mut cohorts = Cohorts::default();
         for millisecond in 0..seconds * 1000 {
@@ -169,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_of_half_the_rate_is_seen_within_a_second() {
+    fn targets_with_half_the_rate_are_found_within_a_second() {
         for seconds in [1, 3, 12, 600] {
             let growth = Growth::of(&cohorts(seconds, |time| 0.001 + time), seconds as f64).unwrap();
             assert!((growth.response - seconds as f64).abs() < 0.06 * seconds as f64, "{growth:?}");
@@ -178,10 +181,10 @@ mod tests {
         }
     }
 
-    /// All operations share 50/s of which 100/s are due, as on a full link: the first ones take long, the last ones end
+    /// All operations share 50/s, and 100/s are due, as on a full link: the first ones take long, the last ones end
     /// together.
     #[test]
-    fn operations_that_share_too_little_pile_up_without_growing_times() {
+    fn shared_capacity_lets_operations_pile_up_without_growing_times() {
         let mut cohorts = Cohorts::default();
         for number in 0..400_u64 {
             let due = number * 10_000_000;
@@ -196,11 +199,11 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_or_a_slow_target_keeps_up() {
+    fn stalls_and_slow_targets_are_not_a_growth() {
         let departures = |response: &dyn Fn(f64) -> f64| Growth::of_departures(&cohorts(9, response), 9.0);
         assert_eq!(departures(&|_| 0.01), None);
         assert_eq!(departures(&|_| 4.0), None);
-        assert_eq!(departures(&|_| 5.0), None, "the first of them are not there before the last half");
+        assert_eq!(departures(&|_| 5.0), None, "the first ones end only in the last half");
         assert_eq!(
             departures(&|time| if (4.0..7.0).contains(&time) { 7.0 - time } else { 0.01 }),
             None,
@@ -210,15 +213,15 @@ mod tests {
         assert!(departures(&|time| time).is_some(), "half of what is due");
     }
 
-    /// Responses that differ by half a second hide a growth of one second from step to step, not from the whole.
+    /// Responses that differ by half a second hide a growth of one second between steps, but not over the whole run.
     #[test]
-    fn a_growth_is_seen_behind_a_wide_spread() {
+    fn growth_is_found_behind_a_wide_spread() {
         let uneven = |time: f64| time + if ((time / 0.05) as u64).is_multiple_of(2) { 0.0 } else { 0.15 };
         assert!(Growth::of(&cohorts(1, uneven), 1.0).is_some());
     }
 
     #[test]
-    fn a_slow_target_that_keeps_up_has_no_growth() {
+    fn slow_targets_that_keep_up_have_no_growth() {
         assert_eq!(Growth::of(&cohorts(10, |_| 5.0), 10.0), None);
         let stalls = |time: f64| if (4.0..5.0).contains(&time) { 5.0 - time } else { 0.001 };
         assert_eq!(Growth::of(&cohorts(10, stalls), 10.0), None, "it recovers");

@@ -11,6 +11,7 @@ pub mod edge;
 pub mod growth;
 pub mod order;
 pub mod path;
+mod pause;
 pub mod probe;
 pub mod queueing;
 
@@ -21,11 +22,14 @@ pub use order::Order;
 pub use path::{PathSample, Paths};
 pub use probe::{Probe, Probes};
 
-use crate::clock::Instant;
+use crate::sample::outcome::OpOutcome;
 use crate::sample::{OpKind, OpSample};
-use crate::timeline::Timeline;
+use crate::time::Instant;
+use crate::time::Timeline;
+use crate::values::Distribution;
 use edge::EdgeWatch;
 use order::Tag;
+use pause::PauseWatch;
 use serde::{Deserialize, Serialize};
 
 /// Evidence of one interval, of one thread or of all, and of a whole run: it adds up at every level.
@@ -40,6 +44,9 @@ pub struct Evidence {
     /// How often operations overtook each other; closed model.
     #[serde(default, skip_serializing_if = "Order::is_empty")]
     pub order: Order,
+    /// Service times of measured operations that were in flight while the target paused; closed model. Their order is not in `order`.
+    #[serde(default, skip_serializing_if = "Distribution::is_empty")]
+    pub paused: Distribution,
     /// What the kernel knows of the connections' path through the network.
     #[serde(default, skip_serializing_if = "Paths::is_empty")]
     pub paths: Paths,
@@ -54,6 +61,7 @@ impl Evidence {
         self.cohorts.merge(&other.cohorts);
         self.edges.merge(&other.edges);
         self.order.merge(&other.order);
+        self.paused.merge(&other.paused);
         self.paths.merge(&other.paths);
         self.schedule_end = match (self.schedule_end, other.schedule_end) {
             (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
@@ -78,6 +86,7 @@ enum Looks {
 pub(crate) struct Collector {
     looks: Looks,
     edges: EdgeWatch,
+    pauses: PauseWatch,
     tag: Tag,
 }
 
@@ -85,7 +94,7 @@ impl Collector {
     /// For a load whose operations have a planned start, or not.
     pub fn new(scheduled: bool) -> Self {
         let looks = if scheduled { Looks::Arrivals } else { Looks::Slots };
-        Self { looks, edges: EdgeWatch::default(), tag: Tag::default() }
+        Self { looks, edges: EdgeWatch::default(), pauses: PauseWatch::default(), tag: Tag::default() }
     }
 
     /// Operations belong to slots, not to a schedule.
@@ -121,14 +130,19 @@ impl Collector {
     #[inline]
     pub fn ended(&mut self, evidence: &mut Evidence, timeline: &Timeline, sample: &OpSample, size: u8) {
         if self.looks == Looks::Arrivals {
-            if timeline.measures(sample.intended) && sample.outcome != crate::outcome::OpOutcome::Unfinished {
+            if timeline.measures(sample.intended) && sample.outcome != OpOutcome::Unfinished {
                 evidence.cohorts.ended(timeline, sample);
             }
             self.edges.opened(&mut evidence.edges, sample, size);
             return;
         }
-        self.edges.ended(&mut evidence.edges, timeline, sample, size);
-        self.tag.ended(&mut evidence.order, sample);
+        let paused = self.pauses.ended(sample.started, sample.end);
+        evidence.edges.opening_paused |= self.pauses.began_paused();
+        self.edges.ended(&mut evidence.edges, timeline, sample, size, paused);
+        if paused && timeline.measures(sample.intended) && sample.outcome == OpOutcome::Ok {
+            sample.service_nanos().into_iter().for_each(|nanos| evidence.paused.record(nanos));
+        }
+        self.tag.ended(&mut evidence.order, sample, paused);
     }
 }
 

@@ -1,28 +1,29 @@
 //! How often operations in flight overtake each other.
 //!
-//! Of an operation that is marked when it starts, those that were in flight already and are still in flight when it ends
-//! have been overtaken. Where response times have nothing to do with each other, that happens as often as their spread
-//! says: `E[(R′ − R)⁺] / E[R]`, which is their Gini coefficient, whatever their distribution (the rest of an operation in
-//! flight has the equilibrium distribution of the renewal process, Cox 1962, §5). In one queue it happens less.
+//! The recorder marks one operation at a time when it starts. Operations that were in flight at that time and are still
+//! in flight when the marked one ends have been overtaken. If service times are independent of each other, the share of
+//! overtaken operations follows from the spread of service times alone: `E[(R′ − R)⁺] / E[R]`, their Gini coefficient,
+//! whatever their distribution (the remaining time of an operation in flight has the equilibrium distribution of the
+//! renewal process, Cox 1962, §5). Operations in one queue overtake each other less often.
 
-use crate::clock::Instant;
-use crate::distribution::Distribution;
 use crate::sample::OpSample;
+use crate::time::Instant;
+use crate::values::Distribution;
 use serde::{Deserialize, Serialize};
 
-/// Marked operations and what they overtook.
+/// Marked operations, and how many others they overtook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// Operations that were marked, and ended.
+    /// Marked operations that ended.
     pub marked: u64,
-    /// Operations of the same thread that were in flight when they started.
+    /// Operations of the same thread that were in flight when the marked ones started.
     pub ahead: u64,
-    /// Those of them that were still in flight when they ended.
+    /// Operations among [`Self::ahead`] that were still in flight when the marked ones ended.
     pub overtaken: u64,
 }
 
 impl Order {
-    /// Whether nothing was marked.
+    /// Returns whether no operation was marked.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.marked == 0
@@ -35,7 +36,7 @@ impl Order {
     }
 }
 
-/// The operation of one thread that is marked.
+/// Marked operation of one thread.
 #[derive(Debug, Default)]
 pub(super) struct Tag {
     marked: Option<Marked>,
@@ -50,7 +51,8 @@ struct Marked {
 }
 
 impl Tag {
-    /// An operation starts. It is known again by its instant, so that no other one may start at the same.
+    /// Considers an operation that starts for marking. The instant of its start identifies it, so no other operation
+    /// may start at the same instant.
     #[inline]
     pub fn started(&mut self, now: Instant, in_flight: u64) {
         let alone = self.last_start.replace(now) != Some(now);
@@ -61,28 +63,31 @@ impl Tag {
         }
     }
 
+    /// An operation ended. One that was in flight while the target paused is not counted.
     #[inline]
-    pub fn ended(&mut self, order: &mut Order, sample: &OpSample) {
+    pub fn ended(&mut self, order: &mut Order, sample: &OpSample, paused: bool) {
         let Some(marked) = &mut self.marked else { return };
         if sample.started < marked.at {
             marked.ended += 1;
         } else if sample.started == marked.at {
-            order.marked += 1;
-            order.ahead += marked.ahead;
-            order.overtaken += marked.ahead.saturating_sub(marked.ended);
+            if !paused {
+                order.marked += 1;
+                order.ahead += marked.ahead;
+                order.overtaken += marked.ahead.saturating_sub(marked.ended);
+            }
             self.marked = None;
         }
     }
 }
 
-/// The Gini coefficient of what a distribution was drawn from, in 0..=1; `None` below ten values.
+/// Returns the Gini coefficient of a distribution, in 0..=1; `None` below ten values.
 #[must_use]
 pub fn spread(times: &Distribution) -> Option<f64> {
     let count = times.count() as f64;
     if times.count() < 10 {
         return None;
     }
-    // Σ over pairs of |x − y|, over values in ascending order: each adds to those below what it is above them.
+    // Σ over pairs of |x − y|. In ascending order, each value adds its differences to the values below it.
     let (mut below, mut sum_below, mut differences) = (0.0, 0.0, 0.0);
     for (value, here) in times.recorded() {
         let (value, here) = (value as f64, here as f64);
@@ -98,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_spread_is_that_of_the_distribution() {
+    fn the_spread_agrees_with_known_distributions() {
         let of = |values: &mut dyn Iterator<Item = f64>| {
             let mut times = Distribution::default();
             values.for_each(|value| times.record((value * 1e9) as u64));

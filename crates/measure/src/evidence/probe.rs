@@ -1,37 +1,37 @@
-//! What a closed run does with other numbers of slots: short levels after it (`--probe`).
+//! Rates that a closed run reaches with other numbers of slots, in short levels after it (`--probe`).
 
 use serde::{Deserialize, Serialize};
 
-/// A level with fewer operations than this shows nothing.
+/// Fewest operations of a level that is used.
 const OPERATIONS_MIN: u64 = 20;
-/// Rate grows with slots as their power: 1 where operations are independent, 0 where they wait for each other. In between, this
-/// much is taken for too few slots: twice the slots reach 1.25 times the rate.
+/// Smallest exponent p at which more slots count as faster, where the rate grows with slots^p. p is 1 if operations are
+/// independent, and 0 if they wait for each other. At this value, twice the slots reach 1.25 times the rate.
 const POWER_MIN: f64 = 0.32;
 
-/// A level of a probe.
+/// Level of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
-    /// Its slots.
+    /// Number of slots.
     pub slots: u64,
-    /// Operations that ended well.
+    /// Operations that succeeded.
     pub operations: u64,
-    /// The same in a second.
+    /// Operations that succeeded per second.
     pub per_second: f64,
-    /// Whether the client set the limit there.
+    /// Whether the client limited the level.
     pub client_limited: bool,
 }
 
-/// The levels of a probe.
+/// Levels of a probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Probes {
-    /// With half of the run's slots; `None` for one slot.
+    /// Level with half of the run's slots; `None` for one slot.
     pub lower: Option<Probe>,
-    /// With twice as many.
+    /// Level with twice the run's slots.
     pub higher: Option<Probe>,
 }
 
 impl Probes {
-    /// Whether more slots than the run's reach a higher rate; `None` where the probe does not show it.
+    /// Returns whether more slots than the run's reach a higher rate; `None` if the probe does not show it.
     #[must_use]
     pub fn more_is_faster(&self, slots: u64, per_second: f64) -> Option<bool> {
         let usable = |probe: &Probe| probe.operations >= OPERATIONS_MIN && probe.per_second > 0.0 && per_second > 0.0;
@@ -53,12 +53,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rate_at_other_levels_decides() {
+    fn rates_with_other_numbers_of_slots_decide() {
         let probe = |slots, per_second| Probe { slots, operations: 1000, per_second, client_limited: false };
         let both = |lower, higher| Probes { lower: Some(probe(10, lower)), higher: Some(probe(40, higher)) };
         assert_eq!(both(100.0, 400.0).more_is_faster(20, 200.0), Some(true));
         assert_eq!(both(200.0, 200.0).more_is_faster(20, 200.0), Some(false));
-        assert_eq!(both(100.0, 210.0).more_is_faster(20, 200.0), Some(false), "it is where the line bends");
+        assert_eq!(both(100.0, 210.0).more_is_faster(20, 200.0), Some(false), "the rate hardly grows");
         assert_eq!(both(100.0, 260.0).more_is_faster(20, 200.0), Some(true));
         let only_lower = |per_second| Probes { lower: Some(probe(10, per_second)), higher: None };
         assert_eq!(only_lower(100.0).more_is_faster(20, 200.0), Some(true));

@@ -12,9 +12,12 @@
 //!
 //! The distribution of service times is taken from the run itself, for each kind and class of sizes apart.
 
-use crate::clock::Instant;
-use crate::distribution::Distribution;
-use crate::evidence::{EdgeOp, Evidence, Sort};
+mod law;
+
+use crate::evidence::{EdgeOp, Edges, Evidence, Sort};
+use crate::time::Instant;
+use crate::values::Distribution;
+use law::Law;
 
 /// Log-odds from which an explanation is taken for true: 20 to 1.
 const CERTAIN: f64 = 3.0;
@@ -25,18 +28,18 @@ const NO_SHARING: f64 = -1.4;
 /// than not.
 const SHARING: f64 = -2.2;
 const SHARING_TRANSFERS: f64 = 0.0;
-/// Ratio of the bounds of a bin of service times.
-const BIN_RATIO: f64 = 1.15;
-/// Probability that a service time is like none that was seen.
-const UNLIKE: f64 = 0.02;
 /// No operation changes the log-odds by more: one may have met something else.
 const TERM_MAX: f64 = 3.0;
-/// Share of the first operations that may take longer than this factor of the longest usual one. Above it they met a cold
-/// start, and tell nothing about queues.
+/// All of the first operations may have been delayed by the same time: the target paused, or warmed up. What is left of the time of the
+/// first one is tried in steps of this factor, and so many of them.
+const LEFT: f64 = 0.8;
+const DELAYS: i32 = 18;
+/// Logarithm of the odds against that.
+const DELAYED: f64 = 3.0;
+/// Share of the operations at an edge that may take longer than this factor of the longest usual one. Above it they met a cold start or
+/// a pause of the target, and say nothing about queues.
 const COLD_SHARE: f64 = 0.2;
 const COLD_FACTOR: f64 = 1.5;
-/// Operations below a tenth of the median did not wait behind all others; that share of them rules a queue out.
-const QUICK_PART: f64 = 0.1;
 const QUICK_SHARE: f64 = 0.04;
 /// Spread of service times, and number of marked operations, from which their order tells something.
 const SPREAD_MIN: f64 = 0.05;
@@ -67,6 +70,8 @@ pub struct Load {
     pub transfers: bool,
     /// Operations expected to be overtaken, of those that were ahead of marked ones, if they were independent.
     pub overtaking: f64,
+    /// Whether few operations were in flight during a pause. Where operations end in bursts, most were.
+    pub pauses_are_rare: bool,
 }
 
 /// Log-odds of the two kinds of waiting against independence.
@@ -95,12 +100,15 @@ impl Odds {
     pub fn of(evidence: &Evidence, load: &Load, law: impl Fn(Sort) -> Option<Distribution>) -> Self {
         let laws = Laws::of(evidence, law);
         let prior = if load.transfers { SHARING_TRANSFERS } else { SHARING };
-        let sharing = prior + laws.closing(evidence);
+        let closing_tells = !(load.pauses_are_rare && closing_paused(&evidence.edges));
+        let sharing = prior + if closing_tells { laws.closing(evidence) } else { 0.0 };
         // One at a time waits for nobody.
         if load.in_flight < 1.5 {
             return Self { queue: f64::NEG_INFINITY, sharing };
         }
-        let queue = laws.opening(&evidence.edges.opening, load) + order(evidence, load) + laws.quick();
+        let opening_tells = !(load.pauses_are_rare && evidence.edges.opening_paused);
+        let opening = if opening_tells { laws.opening(&evidence.edges.opening, load) } else { 0.0 };
+        let queue = opening + order(evidence, load) + laws.quick();
         Self { queue, sharing }
     }
 }
@@ -147,20 +155,17 @@ impl Laws {
     fn opening(&self, ops: &[EdgeOp], load: &Load) -> f64 {
         let mut ops: Vec<(&EdgeOp, &Law)> = ops.iter().filter_map(|op| Some((op, self.get(op.sort)?))).collect();
         in_order_of_service(&mut ops);
-        let cold = ops.iter().filter(|(op, law)| taken(op) > COLD_FACTOR * law.longest).count() as f64;
-        if ops.is_empty() || load.per_second <= 0.0 || cold > COLD_SHARE * ops.len() as f64 {
+        if ops.is_empty() || load.per_second <= 0.0 || met_something_else(&ops) {
             return 0.0;
         }
         let slots = load.in_flight.round();
         let mut served: Vec<f64> =
             [0.0, 0.125, 0.25, 0.5, 0.75].map(|part: f64| (part * slots).floor().max(1.0)).to_vec();
         served.dedup();
-        let odds = |served: f64| -> f64 {
-            let term = |(place, (op, law)): (usize, &(&EdgeOp, &Law))| {
-                let spared = (slots - served).min(slots - 1.0 - place as f64).max(0.0) / load.per_second;
-                (law.density(taken(op) + spared * 1e9) - law.density(taken(op))).clamp(-TERM_MAX, TERM_MAX)
-            };
-            ops.iter().enumerate().map(term).sum()
+        let independent = likelihood(&ops, |_| 0.0);
+        let odds = |served: f64| {
+            let others = |place: usize| (slots - served).min(slots - 1.0 - place as f64).max(0.0);
+            likelihood(&ops, |place| others(place) * 1e9 / load.per_second) - independent
         };
         mean_of_likelihoods(&served.into_iter().map(odds).collect::<Vec<f64>>())
     }
@@ -171,7 +176,7 @@ impl Laws {
         let Some(closed_at) = edges.closed_at else { return 0.0 };
         let mut ops: Vec<(&EdgeOp, &Law)> =
             edges.closing.iter().filter_map(|op| Some((op, self.get(op.sort)?))).collect();
-        if ops.len() < 2 || edges.lost as f64 > 0.1 * ops.len() as f64 {
+        if ops.len() < 2 || edges.lost as f64 > 0.1 * ops.len() as f64 || met_something_else(&ops) {
             return 0.0;
         }
         ops.sort_by_key(|(op, _)| op.end);
@@ -198,6 +203,31 @@ impl Laws {
         let (quick, all) = self.0.iter().fold((0.0, 0.0), |sum, (_, law)| (sum.0 + law.quick, sum.1 + law.count));
         if all > 0.0 && quick > QUICK_SHARE * all { -CERTAIN } else { 0.0 }
     }
+}
+
+/// The logarithm of the likelihood of the first operations, if the operation at each place is spared so many nanoseconds of the usual wait.
+/// They may all have been delayed by the same time.
+fn likelihood(ops: &[(&EdgeOp, &Law)], spared: impl Fn(usize) -> f64) -> f64 {
+    let first = ops.iter().map(|(op, _)| taken(op)).fold(f64::INFINITY, f64::min);
+    let delayed_by = |delay: f64| -> f64 {
+        let term = |(place, (op, law)): (usize, &(&EdgeOp, &Law))| {
+            law.coarse_density(taken(op) - delay + spared(place)).max(law::unlike(taken(op)))
+        };
+        ops.iter().enumerate().map(term).sum::<f64>() - if delay > 0.0 { DELAYED } else { 0.0 }
+    };
+    let delays = (0..DELAYS).map(|step| (1.0 - LEFT.powi(step)) * first);
+    delays.map(delayed_by).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// Whether the target paused while the last operations ended.
+fn closing_paused(edges: &Edges) -> bool {
+    edges.closing_paused as f64 > COLD_SHARE * edges.closing.len() as f64
+}
+
+/// Whether many operations at an edge took longer than any usually does.
+fn met_something_else(ops: &[(&EdgeOp, &Law)]) -> bool {
+    let long = ops.iter().filter(|(op, law)| taken(op) > COLD_FACTOR * law.longest).count();
+    long as f64 > COLD_SHARE * ops.len() as f64
 }
 
 /// Puts first operations into the order in which a queue serves them: as they were sent, and those that were sent at once as
@@ -234,60 +264,11 @@ fn mean_of_likelihoods(logs: &[f64]) -> f64 {
     most + (sum / logs.len().max(1) as f64).ln()
 }
 
-/// A distribution of service times as a density: bins on a logarithmic axis, a little smoothed.
-struct Law {
-    first: i32,
-    shares: Vec<f64>,
-    /// In nanoseconds.
-    mean: f64,
-    /// The 98th percentile, in nanoseconds.
-    longest: f64,
-    /// Operations that took less than a tenth of the median, and all.
-    quick: f64,
-    count: f64,
-}
-
-impl Law {
-    fn of(times: &Distribution) -> Option<Self> {
-        let mean = times.moments().mean().filter(|mean| *mean > 0.0)?;
-        let (lowest, highest) = (times.min()?.max(1) as f64, times.max()?.max(1) as f64);
-        let first = bin(lowest) - 1;
-        let mut shares = vec![0.0; usize::try_from(bin(highest * BIN_RATIO) - first).ok()? + 2];
-        let count = times.count() as f64;
-        let (mut quick, median) = (0.0, times.quantile(0.5)? as f64);
-        for (value, here) in times.recorded() {
-            let value = (value as f64).clamp(lowest, highest);
-            quick += if value < QUICK_PART * median { here as f64 } else { 0.0 };
-            let place = (bin(value) - first) as usize;
-            for (place, part) in [(place - 1, 0.25), (place, 0.5), (place + 1, 0.25)] {
-                shares[place] += part * here as f64 / count;
-            }
-        }
-        Some(Self { first, shares, mean, longest: times.quantile(0.98)? as f64, quick, count })
-    }
-
-    /// The logarithm of the density at a time in nanoseconds, up to a constant.
-    fn density(&self, nanos: f64) -> f64 {
-        let nanos = nanos.max(1.0);
-        let place = usize::try_from(i64::from(bin(nanos)) - i64::from(self.first)).ok();
-        let seen = place.and_then(|place| self.shares.get(place)).copied().unwrap_or(0.0);
-        (seen * (1.0 - UNLIKE) + UNLIKE / BINS).ln() - nanos.ln()
-    }
-}
-
-/// Bins over which what is unlike everything is spread: a factor of a thousand.
-const BINS: f64 = 50.0;
-
-fn bin(nanos: f64) -> i32 {
-    (nanos.ln() / BIN_RATIO.ln()).floor() as i32
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::Edges;
-    use crate::random::Random;
     use crate::sample::OpKind;
+    use crate::values::random::Random;
 
     const SORT: Sort = Sort { kind: OpKind::Get, size: 1 };
 
@@ -339,7 +320,7 @@ mod tests {
         let (evidence, times) = closed(slots, shared, work, seed);
         let in_flight = slots as f64;
         let per_second = in_flight / (times.moments().mean().unwrap() / 1e9);
-        let load = Load { in_flight, per_second, transfers, overtaking: 0.0 };
+        let load = Load { in_flight, per_second, transfers, overtaking: 0.0, pauses_are_rare: true };
         Odds::of(&evidence, &load, |_| Some(times.clone())).conclusion()
     }
 
@@ -372,11 +353,17 @@ mod tests {
         let op = |sent, end| EdgeOp { sent: Instant::from_nanos(sent), end: Instant::from_nanos(end), sort: SORT };
         let ops = vec![op(5, 2), op(0, u64::MAX), op(u64::MAX, 0)];
         let closed_at = Some(Instant::from_nanos(u64::MAX / 2));
-        let edges = Edges { opening: ops.clone(), closing: ops, closed_at, lost: 0 };
+        let edges = Edges { opening: ops.clone(), closing: ops, closed_at, ..Edges::default() };
         let evidence = Evidence { edges, ..Evidence::default() };
         let mut times = Distribution::default();
         [0, 1, u64::MAX].into_iter().for_each(|time| times.record(time));
-        let load = Load { in_flight: 1e300, per_second: 1e-300, transfers: false, overtaking: f64::NAN };
+        let load = Load {
+            in_flight: 1e300,
+            per_second: 1e-300,
+            transfers: false,
+            overtaking: f64::NAN,
+            pauses_are_rare: true,
+        };
         let odds = Odds::of(&evidence, &load, |_| Some(times.clone()));
         assert!(!odds.queue.is_nan() && !odds.sharing.is_nan(), "{odds:?}");
     }

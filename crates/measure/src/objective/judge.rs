@@ -1,56 +1,57 @@
-//! Judges an objective by counting operations around its bound.
+//! Judgment of an objective, by counting operations around its bound.
 //!
-//! Each bound on operations says that at most a share of them may lie beyond it: "p99 <= 10 ms" that no more than 1 % take
-//! longer. Operations are counted twice: all of them, and those that the client did not disturb. An objective is met when all of
-//! them meet it, missed when the undisturbed ones miss it; where the two disagree, the run cannot answer (docs/measurement.md).
+//! A bound on operations means that at most a share of them may exceed it: "p99 <= 10 ms" that at most 1 % take longer.
+//! Operations are counted twice: all of them, and those that the client did not disturb. An objective is met if all
+//! operations meet it, and missed if the undisturbed ones miss it. Where the two disagree, the run cannot decide
+//! (docs/measurement.md).
 
 use super::{Judgement, Metric, Objective, Timed};
-use crate::books::sum;
-use crate::limits::Model;
-use crate::outcome::AttemptClass;
+use crate::sample::outcome::AttemptClass;
 use crate::statistics::{ALPHA, binomial, samples_needed};
 use crate::stats::KindStats;
+use crate::summary::Model;
 use crate::summary::Summary;
+use crate::values::sum;
 
-/// An objective after a run.
+/// An objective, judged after a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
     /// The objective.
     pub objective: Objective,
-    /// Whether it was met.
+    /// Outcome.
     pub judgement: Judgement,
-    /// The measured value, in the unit of the bound; `None` where nothing ended that has one, and where the quantile of a time
-    /// falls among operations that failed or never ended.
+    /// Measured value, in the unit of the bound; `None` if no operation has the metric, or the quantile of a time falls
+    /// among operations that failed or never ended.
     pub value: Option<f64>,
-    /// Operations that had a say.
+    /// Number of operations that count.
     pub operations: u64,
-    /// Operations that are needed to meet it.
+    /// Number of operations needed to meet the objective.
     pub needed: u64,
 }
 
-/// Share of 1 − q that operations missed by the client may take of quantile q.
+/// Largest number of operations missed by the client, as a share of the operations that may exceed the bound.
 const MISSED_SHARE_MAX: f64 = 0.1;
-/// Counts are whole numbers and tolerated shares are not: differences below this are rounding.
+/// Differences below this are rounding: counts are whole numbers, tolerated shares are not.
 const ROUNDING: f64 = 1e-9;
 
-/// Operations around a bound.
+/// Counts of operations around a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Around {
-    /// All that have a say.
+    /// Operations that count.
     all: u64,
-    /// Those that lie beyond the bound for certain.
+    /// Operations that certainly exceed the bound.
     beyond: u64,
-    /// Those of which it is not known: they were still in flight.
+    /// Operations that may exceed the bound: they were still in flight.
     undecided: u64,
 }
 
 impl Around {
-    /// Share of them that lies beyond the bound.
+    /// Returns the share of operations that exceed the bound.
     fn share(self) -> f64 {
         self.beyond as f64 / self.all.max(1) as f64
     }
 
-    /// These operations without `others`.
+    /// Returns the counts without those of `others`.
     fn without(self, others: Self) -> Self {
         Self {
             all: self.all.saturating_sub(others.all),
@@ -60,13 +61,14 @@ impl Around {
     }
 }
 
-/// What is compared with a bound on operations.
+/// Criterion for a bound on operations.
 struct Bounded {
-    /// Share of operations that may lie beyond it.
+    /// Share of operations that may exceed the bound.
     tolerated: f64,
-    /// Whether the tolerated share itself is too much: quantiles counted from below take the last one that is beyond.
+    /// Whether exactly the tolerated share is too much. Quantiles counted from the slowest include the last operation
+    /// that exceeds.
     strict: bool,
-    /// Operations from which the objective can be met.
+    /// Operations needed to meet the objective.
     needed: u64,
 }
 
@@ -76,12 +78,14 @@ impl Bounded {
         if self.strict { beyond >= tolerated - ROUNDING } else { beyond > tolerated + ROUNDING }
     }
 
+    /// Returns whether the objective is met, even if all undecided operations exceed the bound.
     fn is_met(&self, around: Around) -> bool {
         around.all >= self.needed.max(1)
             && !self.is_exceeded(around.beyond.saturating_add(around.undecided), around.all)
     }
 
-    /// With too few operations for the quantile, it is missed only where chance would hardly put so many beyond the bound.
+    /// Returns whether the objective is missed. With too few operations for the quantile, it is missed only if chance
+    /// would hardly put so many beyond the bound.
     fn is_missed(&self, around: Around) -> bool {
         let certain =
             || around.all >= self.needed || binomial::at_least(around.beyond, around.all, self.tolerated) < ALPHA;
@@ -105,7 +109,7 @@ impl Objective {
         Judged { objective: *self, judgement, value: self.value(summary), operations: around.all, needed }
     }
 
-    /// Operations from which the objective can be met: those that its quantile needs, and one for anything else.
+    /// Returns the number of operations needed to meet the objective: as many as its quantile needs, else one.
     #[must_use]
     pub fn needed(&self) -> u64 {
         match self.metric {
@@ -136,7 +140,7 @@ impl Objective {
 
     fn judge_rate(&self, summary: &Summary, model: &Model) -> Judgement {
         let Some(value) = self.value(summary) else { return Judgement::NotEnoughData };
-        // What the client did not start, or could not carry, the target might have.
+        // The target might have served what the client did not start or could not sustain.
         let by_client = match model {
             Model::Open { .. } if summary.client_stood_still() => f64::INFINITY,
             Model::Open { .. } => self.missed_by_client(summary, model) as f64 / summary.measured.seconds,
@@ -151,7 +155,7 @@ impl Objective {
         }
     }
 
-    /// All operations that the objective speaks of, around its bound.
+    /// Counts all operations that the objective applies to, around its bound.
     fn around(&self, summary: &Summary) -> Around {
         let (own, dropped) = self.of(summary);
         match self.metric {
@@ -165,7 +169,7 @@ impl Objective {
         }
     }
 
-    /// Those of `all` that the client did not disturb.
+    /// Returns the counts of `all` without operations that the client disturbed.
     fn undisturbed(&self, summary: &Summary, model: &Model, all: Around) -> Around {
         let (own, _) = self.of(summary);
         let missed = self.missed_by_client(summary, model);
@@ -175,7 +179,7 @@ impl Objective {
         };
         let lost = missed.saturating_add(refused.min(own.failed));
         let lost = Around { all: lost, beyond: lost, undecided: 0 };
-        // What a client had in flight that hardly ran says nothing about the target.
+        // A client that hardly ran shows nothing about the operations that it had in flight.
         let is_seen = !summary.client_stood_still();
         match self.metric {
             Metric::Success => {
@@ -188,7 +192,8 @@ impl Objective {
                 let all = all.without(lost).without(unfinished);
                 let disturbed = timed.disturbed(&own, self.bound);
                 let calm = all.without(disturbed);
-                // Times that no stall can explain are the target's, whatever the other disturbed ones would have been.
+                // The target is responsible for times that no stall can explain, whatever the other disturbed
+                // operations would have taken.
                 let explained = disturbed.beyond.saturating_sub(timed.certain(&own, self.bound));
                 let at_least = Around { beyond: all.beyond.saturating_sub(explained), ..all };
                 let inside = own.beyond_inside(timed, self.bound);
@@ -199,7 +204,7 @@ impl Objective {
         }
     }
 
-    /// Operations that the client did not start though they were due; they are of no kind.
+    /// Returns the number of due operations that the client did not start. They have no kind.
     fn missed_by_client(&self, summary: &Summary, model: &Model) -> u64 {
         if self.kind.is_none() { summary.missed_by_client(model) } else { 0 }
     }
@@ -211,8 +216,8 @@ fn around_success(own: &KindStats, dropped: u64) -> Around {
 }
 
 impl Timed {
-    /// Operations around a bound on this time. Failed and dropped ones lie beyond every bound, but a failed one whose first
-    /// byte came has its TTFB. Unfinished ones lie beyond what they have waited.
+    /// Counts operations around a bound on this time. Failed and dropped ones exceed every bound, but a failed one
+    /// whose first byte arrived has its TTFB. Unfinished ones exceed what they have waited.
     fn around(self, own: &KindStats, dropped: u64, bound: f64) -> Around {
         let values = own.timed(self).0;
         let mut around = Around { all: values.count(), beyond: values.beyond(bound).0, undecided: 0 };
@@ -232,17 +237,17 @@ impl Timed {
         around
     }
 
-    /// The unfinished ones among them that have not had this time.
+    /// Counts the unfinished operations among them that do not have this time.
     fn unfinished(self, own: &KindStats, bound: f64) -> Around {
         let ended = if self == Self::Ttfb { own.unfinished_ttfb.count() } else { 0 };
         let all = own.unfinished.saturating_sub(ended);
-        // Service time and TTFB of an unfinished operation begin later than its wait: only none of it says nothing.
+        // The wait stands in for service time and TTFB, which start later. An operation that waited less is undecided.
         let waits = if self == Self::Ttfb { &own.unanswered_wait } else { &own.unfinished_wait };
         let beyond = waits.beyond(bound).0.min(all);
         Around { all, beyond, undecided: all - beyond }
     }
 
-    /// Operations that a client stall affected, around the same bound.
+    /// Counts the operations that a client stall affected, around the same bound.
     fn disturbed(self, own: &KindStats, bound: f64) -> Around {
         let (_, affected) = own.timed(self);
         let failed = own.affected.failed;
@@ -250,7 +255,7 @@ impl Timed {
         Around { all: all.saturating_add(failed), beyond: slow.saturating_add(failed), undecided: 0 }
     }
 
-    /// Those of them that lie beyond the bound whatever the stalls added.
+    /// Returns how many of the affected operations exceed the bound whatever the stalls added.
     fn certain(self, own: &KindStats, bound: f64) -> u64 {
         own.timed(self).1.beyond(bound + own.affected.added_max as f64).0
     }
@@ -268,7 +273,7 @@ mod tests {
         text.parse::<Objective>().unwrap().judge(summary, &CLOSED).judgement
     }
 
-    /// A summary of operations of one kind.
+    /// Returns a summary of operations of one kind.
     fn summary(kind: KindStats, dropped: u64) -> Summary {
         let mut summary = Summary::default();
         let tally = &mut summary.stats.measured;
@@ -287,10 +292,10 @@ mod tests {
         kind
     }
 
-    /// Most operations beyond a bound miss it: more than the tolerated share.
+    /// An objective is missed if more operations exceed its bound than the tolerated share.
     #[test]
     fn operations_beyond_the_bound_agree_with_the_judgement() {
-        let mut random = crate::random::Random::new(5);
+        let mut random = crate::values::random::Random::new(5);
         for round in 0..300 {
             let mut stats = Stats::default();
             for _ in 0..40 + random.below(400) {
@@ -321,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_and_failures_count_against_success_and_healthy_unfinished_ones_do_not() {
+    fn drops_and_failures_lower_success_but_healthy_unfinished_operations_do_not() {
         let default = |summary: &Summary| Objective::DEFAULT.judge(summary, &CLOSED).judgement;
         assert_eq!(default(&Summary::default()), Judgement::NotEnoughData);
         let mut kind = KindStats { unfinished: 50, ..KindStats::default() };
@@ -335,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_cut_off_by_the_end_of_the_run_are_no_failures() {
+    fn operations_cut_off_by_the_end_of_the_run_are_not_failures() {
         let mut kind = successes([10; 50]);
         kind.unfinished = 10;
         (0..10).for_each(|_| kind.unanswered_wait.record(9_000_000));
@@ -345,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_and_drops_are_beyond_every_time() {
+    fn failures_and_drops_exceed_every_time() {
         assert_eq!(judged("response p99 <= 10ms", &Summary::default()), Judgement::NotEnoughData);
         let kind = successes((1..=300).map(|n| n % 100));
         assert_eq!(judged("response p50 <= 51ms", &summary(kind.clone(), 0)), Judgement::Met);
@@ -358,19 +363,19 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_needs_its_samples() {
+    fn percentiles_need_their_samples() {
         assert_eq!(judged("p99.99 <= 5ms", &summary(successes([1; 5]), 0)), Judgement::NotEnoughData);
         assert_eq!(judged("p99 <= 5ms", &summary(successes([1; 298]), 0)), Judgement::NotEnoughData);
         assert_eq!(judged("p99 <= 5ms", &summary(successes([1; 299]), 0)), Judgement::Met);
         assert_eq!(judged("max <= 5ms", &summary(successes([1]), 0)), Judgement::Met);
-        // One slow operation of 100 may be the one that p99 tolerates; ten are too many by any chance.
+        // One slow operation of 100 may be the one that p99 tolerates; ten are too many for chance.
         let slow = |slow: usize| summary(successes((0..100).map(|n| if n < slow { 9 } else { 1 })), 0);
         assert_eq!(judged("p99 <= 5ms", &slow(2)), Judgement::NotEnoughData);
         assert_eq!(judged("p99 <= 5ms", &slow(10)), Judgement::Missed);
     }
 
     #[test]
-    fn kinds_of_operations_have_objectives_of_their_own() {
+    fn objectives_may_apply_to_one_kind_of_operations() {
         let mut summary = Summary::default();
         for (kind, ms, failed) in [(OpKind::Get, 5, 0), (OpKind::Put, 80, 40)] {
             let stats = summary.stats.kind_mut(kind);
@@ -397,7 +402,7 @@ mod tests {
         assert_eq!((objective.kind(), objective.beyond(&summary.stats)), (Some(OpKind::Put), (400, 400)));
         assert_eq!(objective.condition(), "put response p90 > 10ms");
         let error = "get goodput >= 1GB/s".parse::<Objective>().unwrap_err().to_string();
-        assert!(error.contains("those of all operations"), "{error}");
+        assert!(error.contains("apply to all operations"), "{error}");
     }
 
     #[test]
@@ -433,13 +438,14 @@ mod tests {
         (0..500).for_each(|_| kind.failed_ttfb.record(2_000_000));
         assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind.clone(), 0)), Judgement::Met, "they failed after it");
         let value = "ttfb p90 <= 5ms".parse::<Objective>().unwrap().value(&summary(kind.clone(), 0)).unwrap();
-        assert!((value - 2e6).abs() < 1e4, "what is judged is shown: {value}");
+        assert!((value - 2e6).abs() < 1e4, "the value includes failed operations: {value}");
         kind.unfinished = 500;
         (0..500).for_each(|_| kind.unfinished_ttfb.record(9_000_000));
         assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind, 0)), Judgement::Missed);
     }
 
-    /// Successes of which some were affected by a client stall, with the response times of both in milliseconds.
+    /// Returns successes of which some were affected by a client stall, with the response times of both in
+    /// milliseconds.
     fn stalled(calm: &[u64], affected: &[u64]) -> Summary {
         let mut kind = successes(calm.iter().chain(affected).copied());
         kind.affected.ok = affected.len() as u64;
@@ -449,13 +455,13 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_did_decides_only_where_it_makes_a_difference() {
+    fn the_client_limits_a_judgment_only_if_it_makes_a_difference() {
         let run = stalled(&[1; 1000], &[50; 1000]);
-        assert_eq!(judged("p99 <= 60ms", &run), Judgement::Met, "slow as it was, all of them met it");
-        assert_eq!(judged("p99 <= 500us", &run), Judgement::Missed, "the undisturbed ones missed it");
+        assert_eq!(judged("p99 <= 60ms", &run), Judgement::Met, "all operations met it");
+        assert_eq!(judged("p99 <= 500us", &run), Judgement::Missed, "the undisturbed operations missed it");
         assert_eq!(judged("p99 <= 10ms", &run), Judgement::ClientLimited);
-        assert_eq!(judged("p50 <= 2ms", &run), Judgement::Met, "the median is not touched");
-        // Nothing was undisturbed: nobody knows what the target would have done.
+        assert_eq!(judged("p50 <= 2ms", &run), Judgement::Met, "stalls do not change the median");
+        // Without undisturbed operations, the target's times are unknown.
         assert_eq!(judged("p50 <= 10ms", &stalled(&[], &[50; 1000])), Judgement::ClientLimited);
         assert_eq!(judged("p50 <= 60ms", &stalled(&[], &[50; 1000])), Judgement::Met);
         // Stalls of 30 ms do not explain 100 ms.
@@ -469,21 +475,21 @@ mod tests {
     fn responses_that_waited_unread_do_not_count_against_the_target() {
         let mut kind = successes([20; 1000]);
         assert_eq!(judged("p99 <= 10ms", &summary(kind.clone(), 0)), Judgement::Missed);
-        // Half of the responses waited for 15 ms: those were ready after 5 ms, the others were not.
-        (0..1000).for_each(|number| kind.dated.record((20_000_000, 20_000_000), 0, 15_000_000 * (number % 2), 1));
+        // Half of the responses waited for 15 ms. They were ready after 5 ms, the others were not.
+        (0..1000).for_each(|number| kind.timestamped.record((20_000_000, 20_000_000), 0, 15_000_000 * (number % 2), 1));
         let run = summary(kind.clone(), 0);
         assert_eq!(judged("p40 <= 10ms", &run), Judgement::ClientLimited);
         assert_eq!(judged("p99 <= 10ms", &run), Judgement::Missed);
         assert_eq!(judged("p99 <= 25ms", &run), Judgement::Met);
-        kind.dated.record((20_000_000, 20_000_000), 0, 15_000_000, 200_000);
+        kind.timestamped.record((20_000_000, 20_000_000), 0, 15_000_000, 200_000);
         let run = summary(kind, 0);
         assert_eq!(judged("p99 <= 10ms", &run), Judgement::ClientLimited);
         assert_eq!(judged("p99 <= 4ms", &run), Judgement::Missed);
     }
 
-    /// A quota stopped the client for most of the time, and it has read nothing.
+    /// A quota stopped the client for most of the time, so it has read nothing.
     #[test]
-    fn what_a_client_that_hardly_ran_had_in_flight_is_not_held_against_the_target() {
+    fn operations_in_flight_of_a_client_that_hardly_ran_do_not_count_against_the_target() {
         let mut kind = KindStats { unfinished: 64, ..KindStats::default() };
         (0..64).for_each(|_| kind.unfinished_wait.record(4_000_000_000));
         (0..64).for_each(|_| kind.unanswered_wait.record(4_000_000_000));
@@ -497,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_missed_by_the_client_may_be_a_tenth_of_what_a_percentile_tolerates() {
+    fn a_percentile_tolerates_some_operations_missed_by_the_client() {
         let missing = |missed: u64| {
             let mut run = summary(successes([1; 10_000]), missed);
             run.stats.measured.missed_by_client = missed;

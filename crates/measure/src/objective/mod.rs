@@ -1,19 +1,19 @@
 //! Objectives: bounds on a metric that a run must meet.
 //!
-//! An objective is written as people say it, `response p99 <= 500ms`, and saved as that text. Failed and dropped operations
-//! are +∞ in every quantile, so a target can not meet a bound on its times by refusing.
+//! Users write an objective as `response p99 <= 500ms`, and it is saved as that text. Failed and dropped operations are
+//! +∞ in every quantile, so a target cannot meet a bound on its times by refusing requests.
 
-mod form;
 mod judge;
+mod text;
 
-pub use crate::affected::Timed;
+pub use crate::stats::quantile_range::Timed;
 pub use judge::Judged;
 
-use crate::books::sum;
-use crate::distribution::Quantile;
 use crate::sample::OpKind;
 use crate::stats::{KindStats, Stats};
 use crate::summary::Summary;
+use crate::values::Quantile;
+use crate::values::sum;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -23,24 +23,24 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Objective {
     metric: Metric,
-    /// Of which operations; `None` for all, dropped ones included, which are of no kind.
+    /// Kind of operations that it applies to; `None` for all, including dropped ones, which have no kind.
     kind: Option<OpKind>,
-    /// A share of 1, nanoseconds, operations per second or bytes per second.
+    /// Bound: a share of 1, nanoseconds, operations per second or bytes per second.
     bound: f64,
 }
 
-/// What is bounded.
+/// Metric of an objective.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Metric {
-    /// Share of operations that end well ([`Summary::success`]); at least.
+    /// Share of operations that succeed ([`Summary::success`]); at least.
     Success,
-    /// The quantile of a time; at most.
+    /// Quantile of a time; at most.
     Time(Timed, f64),
-    /// Operations per second that end well; at least.
+    /// Operations per second that succeed; at least.
     Rate,
-    /// Body bytes per second that arrive, without those that serve nothing; at least.
+    /// Goodput in body bytes per second ([`Summary::goodput`]); at least.
     Goodput,
-    /// The quantile of the speed of operations that end well, counted from the slowest; at least.
+    /// Quantile of the speed of operations that succeed, counted from the slowest; at least.
     Speed(f64),
 }
 
@@ -52,13 +52,13 @@ pub enum Judgement {
     Met,
     /// The objective is missed, whatever the client did to the numbers.
     Missed,
-    /// Too few operations ended to decide.
+    /// Too few operations ended to decide it.
     NotEnoughData,
-    /// What the client did to the numbers decides: the run cannot answer.
+    /// The outcome depends on what the client did to the numbers, so the run cannot decide it.
     ClientLimited,
 }
 
-/// Why a text is no objective, and how one is written.
+/// Description of why a text is not an objective, with examples of objectives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectiveError(String);
 
@@ -71,28 +71,28 @@ impl fmt::Display for ObjectiveError {
 impl std::error::Error for ObjectiveError {}
 
 impl Objective {
-    /// What every run is held to unless told otherwise.
+    /// Objective of every run unless the user gives others.
     pub const DEFAULT: Self = Self { metric: Metric::Success, kind: None, bound: 0.99 };
 
-    /// A share of operations, in 0..=1, that have to end well.
+    /// Returns an objective on the share of operations that succeed, in 0..=1.
     #[must_use]
     pub fn success_at_least(share: f64) -> Self {
         Self { metric: Metric::Success, kind: None, bound: share.clamp(0.0, 1.0) }
     }
 
-    /// Whether it bounds the share of all operations that end well.
+    /// Returns whether it bounds the share of all operations that succeed.
     #[must_use]
     pub fn is_on_success(&self) -> bool {
         self.metric == Metric::Success && self.kind.is_none()
     }
 
-    /// Of which operations it speaks; `None` for all.
+    /// Returns the kind of operations that it applies to; `None` for all.
     #[must_use]
     pub fn kind(&self) -> Option<OpKind> {
         self.kind
     }
 
-    /// The operations of a run that it speaks of, and how many more of them were dropped.
+    /// Returns the operations of a run that it applies to, and how many more of them were dropped.
     fn of<'s>(&self, summary: &'s Summary) -> (Cow<'s, KindStats>, u64) {
         match self.kind {
             None => (Cow::Borrowed(&summary.all), summary.stats.measured.dropped),
@@ -103,20 +103,20 @@ impl Objective {
         }
     }
 
-    /// What it bounds.
+    /// Returns the metric that it bounds.
     #[must_use]
     pub fn metric(&self) -> Metric {
         self.metric
     }
 
-    /// The bound: a share of 1, nanoseconds, operations per second or bytes per second.
+    /// Returns the bound: a share of 1, nanoseconds, operations per second or bytes per second.
     #[must_use]
     pub fn bound(&self) -> f64 {
         self.bound
     }
 
-    /// What a run came to, in the unit of the bound; `None` where nothing ended that has the figure, and where the quantile
-    /// of a time is among operations that failed or never ended.
+    /// Returns the measured value of a run, in the unit of the bound; `None` if no operation has the metric, or the
+    /// quantile of a time falls among operations that failed or never ended.
     #[must_use]
     pub fn value(&self, summary: &Summary) -> Option<f64> {
         match self.metric {
@@ -136,7 +136,8 @@ impl Objective {
         }
     }
 
-    /// The share of operations that may lie beyond the bound; `None` for rates, which bound no operation.
+    /// Returns the share of operations that may exceed the bound; `None` for rates, which do not bound single
+    /// operations.
     #[must_use]
     pub fn tolerated(&self) -> Option<f64> {
         match self.metric {
@@ -147,8 +148,8 @@ impl Objective {
         }
     }
 
-    /// Operations of an interval that lie beyond the bound, and all that have a say: "p99 <= x" is met when no more than 1 %
-    /// are beyond x. Nothing for rates.
+    /// Returns the number of operations of an interval that exceed the bound, and the number that count: "p99 <= x" is
+    /// met if at most 1 % exceed x. Zero for rates.
     #[must_use]
     pub fn beyond(&self, stats: &Stats) -> (u64, u64) {
         let own =
@@ -170,7 +171,8 @@ impl Objective {
         }
     }
 
-    /// The time, counted from its intended start, after which an operation that has not ended lies beyond the bound for sure.
+    /// Returns the time since its intended start after which an operation that has not ended certainly exceeds the
+    /// bound.
     #[must_use]
     pub fn overdue_after(&self) -> Option<Duration> {
         match self.metric {
@@ -179,8 +181,8 @@ impl Objective {
         }
     }
 
-    /// A quantile of the times of all operations: failed and dropped ones are beyond every time, but those whose first byte
-    /// came have their TTFB.
+    /// Returns a quantile of the times of all operations. Failed and dropped ones exceed every time, except that those
+    /// whose first byte arrived have their TTFB.
     fn quantile_of_all(&self, summary: &Summary, timed: Timed, q: f64) -> Quantile {
         let (own, dropped) = self.of(summary);
         let values = own.timed(timed).0;
@@ -201,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn objectives_round_trip_through_text() {
         for text in [
             "success >= 99.9%",
             "response p99 <= 500ms",
@@ -222,38 +224,38 @@ mod tests {
         }
         let short: Objective = "p99<500ms".parse().unwrap();
         assert_eq!(short.to_string(), "response p99 <= 500ms");
-        for (typed, meant) in [("P99 ≤ 5ms", "response p99 <= 5ms"), ("Success≥99%", "success >= 99%")] {
-            assert_eq!(typed.parse::<Objective>().unwrap().to_string(), meant);
+        for (text, expected) in [("P99 ≤ 5ms", "response p99 <= 5ms"), ("Success≥99%", "success >= 99%")] {
+            assert_eq!(text.parse::<Objective>().unwrap().to_string(), expected);
         }
     }
 
     #[test]
-    fn what_is_no_objective_is_refused_with_the_mend() {
+    fn invalid_objectives_are_rejected_with_the_fix() {
         for (text, why) in [
             ("response p99 = 1s", "needs <= or >="),
             ("latency p99 <= 1s", "no metric `latency p99`"),
             ("response p101 <= 1s", "at most"),
             ("p0 <= 1ns", "above 0"),
-            ("p99.9.9 <= 1s", "`p99.9.9` is no percentile"),
-            ("goodput >= 1Gb/s", "bits: write 1GB/s"),
+            ("p99.9.9 <= 1s", "`p99.9.9` is not a percentile"),
+            ("goodput >= 1Gb/s", "bits; write 1GB/s"),
             ("speed p5 >= 10mb/s", "bits"),
-            ("response p99 >= 1s", "from above"),
-            ("goodput <= 1GB/s", "from below"),
-            ("goodput >= 1GB", "ends in /s"),
-            ("success >= 101%", "no share"),
+            ("response p99 >= 1s", "takes <="),
+            ("goodput <= 1GB/s", "takes >="),
+            ("goodput >= 1GB", "needs a speed"),
+            ("success >= 101%", "not a share"),
             ("response p99 <= fast", "fast"),
-            ("p99 < 500", "no unit: write 500ms or 500s"),
+            ("p99 < 500", "no unit; write 500ms or 500s"),
             ("ttfb max <= 1m30", "no unit"),
-            ("goodput >= 1000/s", "no unit: write 1000MB/s or 1000B/s"),
+            ("goodput >= 1000/s", "no unit; write 1000MB/s or 1000B/s"),
             ("speed p5 >= 7 /s", "no unit"),
         ] {
             let error = text.parse::<Objective>().unwrap_err().to_string();
-            assert!(error.contains(why) && error.contains("write it like"), "{text}: {error}");
+            assert!(error.contains(why) && error.contains("for example"), "{text}: {error}");
         }
     }
 
     #[test]
-    fn a_condition_speaks_of_the_objective_that_is_missed() {
+    fn conditions_are_the_opposite_of_an_objective() {
         for (condition, objective) in [
             ("success < 50%", "success >= 50%"),
             ("response p99 > 5s", "response p99 <= 5s"),
@@ -263,19 +265,19 @@ mod tests {
             assert_eq!((missed.to_string().as_str(), missed.condition().as_str()), (objective, condition));
         }
         for (condition, why) in [
-            ("success > 50%", "should be"),
-            ("p99 <= 1s", "should be"),
-            ("goodput < 1GB/s", "a rate"),
+            ("success > 50%", "met by a good run"),
+            ("p99 <= 1s", "met by a good run"),
+            ("goodput < 1GB/s", "only known at the end"),
             ("p99 > 5", "no unit"),
             ("success 50%", "needs < or >"),
         ] {
             let error = Objective::missed_when(condition).unwrap_err().to_string();
-            assert!(error.contains(why) && error.contains("write it like 'success < 50%'"), "{error}");
+            assert!(error.contains(why) && error.contains("for example 'success < 50%'"), "{error}");
         }
     }
 
     #[test]
-    fn a_bound_beyond_all_is_refused_in_old_runs() {
+    fn bounds_above_one_are_rejected_in_runs_of_earlier_versions() {
         let read = |text: &str| serde_json::from_str::<Objective>(text);
         assert_eq!(read(r#"{"success_at_least":0.99}"#).unwrap(), Objective::DEFAULT);
         for text in [r#"{"success_at_least":1.1}"#, r#"{"success_at_least":1e308}"#, r#"{"success_at_least":-1}"#] {

@@ -1,36 +1,40 @@
-//! The result of a run: one word, its reasons, and the exit code that follows from it.
+//! The result of a run: PASS, FAIL, UNUSABLE or PARTIAL, its reasons, and the exit code.
 //!
 //! Text, HTML, JSON, JUnit and the exit code are all made from one [`RunResult`], so they cannot differ.
 
+pub mod accounting;
+pub mod load_line;
+pub mod outage;
 mod reason;
 
 pub use reason::{CutOff, MostFailures, Reason};
 
-use crate::books::{Accounting, audit, sum};
-use crate::limited_by::LimitedBy;
-use crate::limits::Model;
+use crate::limits::LimitedBy;
 use crate::objective::{Judged, Judgement, Metric, Objective};
-use crate::outcome::{AttemptClass, Cause};
+use crate::sample::outcome::{AttemptClass, Cause};
+use crate::summary::Model;
 use crate::summary::Summary;
+use crate::values::sum;
+use accounting::{Accounting, audit};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The first word about a run.
+/// Result of a run in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultWord {
-    /// Usable, and all objectives are met.
+    /// The numbers are usable, and all objectives are met.
     Pass,
-    /// Cut off, and sound as far as it goes.
+    /// The run was cut off, and its numbers are sound up to then.
     Partial,
     /// The numbers must not be used.
     Unusable,
-    /// An objective is missed, there was an outage, nothing succeeded, or content was wrong.
+    /// An objective was missed, there was an outage, nothing succeeded, or content was wrong.
     Fail,
 }
 
 impl ResultWord {
-    /// The word in reports.
+    /// Returns the word in reports.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -41,7 +45,8 @@ impl ResultWord {
         }
     }
 
-    /// The result of several runs together: that of the worst, in the order in which exit codes take precedence.
+    /// Returns the result of several runs together: that of the worst, in the order in which exit codes take
+    /// precedence. PASS for none.
     #[must_use]
     pub fn of_all(words: impl IntoIterator<Item = Self>) -> Self {
         let rank = |word: &Self| match word {
@@ -54,23 +59,23 @@ impl ResultWord {
     }
 }
 
-/// How the program exits after a run.
+/// Exit status of the program after a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// 0: the run passed, or is sound as far as it goes.
+    /// 0: the run passed, or its numbers are sound up to where it was cut off.
     Good,
     /// 1: the run failed.
     Failed,
     /// 3: the numbers must not be used.
     Unusable,
-    /// 128 + the signal: the user interrupted it.
+    /// 128 + the signal: the user interrupted the run.
     Interrupted(i32),
-    /// 4: it could not run, or could not go on.
+    /// 4: the run could not start, or could not continue.
     CouldNotRun,
 }
 
 impl ExitStatus {
-    /// The exit code.
+    /// Returns the exit code.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -83,68 +88,68 @@ impl ExitStatus {
     }
 }
 
-/// How a run ended.
+/// Way in which a run ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {
     /// By itself: it did what was asked, or its objectives were decided.
     Completed,
-    /// A condition came true that the user named with `--abort-when`.
+    /// By a condition that the user gave with `--abort-when`.
     Aborted {
-        /// The condition, as written.
+        /// Condition as written by the user.
         condition: String,
     },
-    /// Before its own end.
+    /// Cut off before its own end.
     CutOff(CutOff),
-    /// The target could not be reached from the start.
+    /// Without reaching the target at all.
     Unreachable {
-        /// What was seen.
+        /// Description of the failure.
         detail: String,
     },
 }
 
 impl Ending {
-    /// Whether the records hold all that the run counted, so that every operation has its end.
+    /// Returns whether the records contain everything that the run counted, so that every operation has an end.
     fn is_in_good_order(&self) -> bool {
         matches!(self, Self::Completed | Self::Aborted { .. } | Self::CutOff(CutOff::Interrupted { .. }))
     }
 }
 
-/// What a result is drawn from.
+/// Facts from which the result of a run follows.
 #[derive(Clone, Copy, Debug)]
-pub struct Evidence<'a> {
+pub struct RunFacts<'a> {
     /// Everything counted and timed.
     pub summary: &'a Summary,
-    /// The load model.
+    /// Load model.
     pub model: Model,
-    /// What the run is held to.
+    /// Objectives of the run.
     pub objectives: &'a [Objective],
-    /// How it ended.
+    /// Way in which the run ended.
     pub ending: &'a Ending,
-    /// Seconds in which a target that had served failed everything ([`crate::outage`]).
+    /// Total length of the outages ([`outage`]).
     pub outage: Duration,
-    /// Whether an objective without enough data is accepted.
+    /// Whether an objective without enough data is acceptable.
     pub accept_not_enough_data: bool,
 }
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunResult {
-    /// The word.
+    /// The result in one word.
     pub word: ResultWord,
-    /// Why it is not PASS, the most important first; empty for PASS.
+    /// Reasons why it is not PASS, the most important first; empty for PASS.
     pub reasons: Vec<Reason>,
-    /// Whether the independent counters agree.
+    /// Result of the comparison of independent counters.
     pub accounting: Accounting,
-    /// The objectives, in the order given.
+    /// Objectives, in the order given.
     pub objectives: Vec<Judged>,
-    /// The exit code.
+    /// Exit status.
     pub exit: ExitStatus,
 }
 
-/// Operations that the client may miss, as a share of those that were due.
+/// Share of the due operations that the client may miss.
 const MISSED_SHARE_MAX: f64 = 0.01;
 
-/// Causes that say that content was not that of its object.
+/// Causes that mean wrong or missing content.
 const WRONG_CONTENT: [Cause; 13] = [
     Cause::ContentDiffers,
     Cause::SizeDiffers,
@@ -162,23 +167,23 @@ const WRONG_CONTENT: [Cause; 13] = [
 ];
 
 impl RunResult {
-    /// Draws the result.
+    /// Determines the result.
     #[must_use]
-    pub fn of(evidence: &Evidence) -> Self {
-        let accounting = audit(evidence.summary, evidence.ending.is_in_good_order());
+    pub fn of(facts: &RunFacts) -> Self {
+        let accounting = audit(facts.summary, facts.ending.is_in_good_order());
         let objectives: Vec<Judged> =
-            evidence.objectives.iter().map(|objective| objective.judge(evidence.summary, &evidence.model)).collect();
-        let mut reasons = wrong_content(evidence);
+            facts.objectives.iter().map(|objective| objective.judge(facts.summary, &facts.model)).collect();
+        let mut reasons = wrong_content(facts);
         reasons.extend(accounting.violations.iter().map(|violation| Reason::CountersDisagree(*violation)));
-        reasons.extend(failures(evidence, &objectives));
-        reasons.extend(client_reasons(evidence, &objectives));
-        reasons.extend(not_enough_data(evidence, &objectives));
-        reasons.extend(cut_off(evidence));
+        reasons.extend(failures(facts, &objectives));
+        reasons.extend(client_reasons(facts, &objectives));
+        reasons.extend(not_enough_data(facts, &objectives));
+        reasons.extend(cut_off(facts));
         let word = reasons.first().map_or(ResultWord::Pass, Reason::word);
-        Self { word, exit: exit(evidence.ending, word), reasons, accounting, objectives }
+        Self { word, exit: exit(facts.ending, word), reasons, accounting, objectives }
     }
 
-    /// Whether the numbers may be used and compared.
+    /// Returns whether the numbers may be used and compared.
     #[must_use]
     pub fn is_usable(&self) -> bool {
         let unusable = |reason: &Reason| reason.word() == ResultWord::Unusable;
@@ -198,32 +203,32 @@ fn exit(ending: &Ending, word: ResultWord) -> ExitStatus {
     }
 }
 
-/// Wrong content anywhere, the warm-up included: FAIL whatever else holds.
-fn wrong_content(evidence: &Evidence) -> Vec<Reason> {
-    let stats = &evidence.summary.stats;
+/// Returns the reason for wrong content anywhere, including the warm-up. It means FAIL regardless of everything else.
+fn wrong_content(facts: &RunFacts) -> Vec<Reason> {
+    let stats = &facts.summary.stats;
     let tallies = [&stats.measured, &stats.outside];
     let responses = sum(tallies.into_iter().flat_map(|tally| WRONG_CONTENT.map(|cause| tally.causes.get(cause))));
     if responses > 0 { vec![Reason::WrongContent { responses }] } else { Vec::new() }
 }
 
-fn failures(evidence: &Evidence, objectives: &[Judged]) -> Vec<Reason> {
+fn failures(facts: &RunFacts, objectives: &[Judged]) -> Vec<Reason> {
     let mut reasons = Vec::new();
-    if let Ending::Unreachable { detail } = evidence.ending {
+    if let Ending::Unreachable { detail } = facts.ending {
         return vec![Reason::Unreachable { detail: detail.clone() }];
     }
-    let (summary, tally) = (evidence.summary, &evidence.summary.stats.measured);
-    if let Ending::Aborted { condition } = evidence.ending {
+    let (summary, tally) = (facts.summary, &facts.summary.stats.measured);
+    if let Ending::Aborted { condition } = facts.ending {
         reasons.push(Reason::Aborted { condition: condition.clone() });
     }
-    if wants_success(evidence.objectives) {
+    if wants_success(facts.objectives) {
         let hanging = summary.all.hanging();
         let lost = tally.failed.saturating_add(tally.dropped).saturating_add(hanging);
-        if tally.ok == 0 && lost > client_lost(evidence) {
+        if tally.ok == 0 && lost > client_lost(facts) {
             let (failed, dropped, mostly) = (tally.failed, tally.dropped, MostFailures::of(tally));
             reasons.push(Reason::NothingSucceeded { failed, dropped, hanging, mostly });
         }
-        if !evidence.outage.is_zero() && !summary.client_stood_still() {
-            reasons.push(Reason::Outage { length: evidence.outage });
+        if !facts.outage.is_zero() && !summary.client_stood_still() {
+            reasons.push(Reason::Outage { length: facts.outage });
         }
     }
     reasons.extend(with(objectives, Judgement::Missed).map(Reason::Missed));
@@ -234,42 +239,43 @@ fn with(objectives: &[Judged], judgement: Judgement) -> impl Iterator<Item = Jud
     objectives.iter().copied().filter(move |judged| judged.judgement == judgement)
 }
 
-/// Objectives that a longer run would decide. A run that was cut off is not blamed for being short.
-fn not_enough_data(evidence: &Evidence, objectives: &[Judged]) -> Vec<Reason> {
-    let cut_short = match evidence.ending {
-        // Each of them has reached its end.
+/// Returns the objectives that a longer run would decide. A run that was cut off is not at fault for being short.
+fn not_enough_data(facts: &RunFacts, objectives: &[Judged]) -> Vec<Reason> {
+    let cut_short = match facts.ending {
+        // Each of the merged runs has reached its end.
         Ending::CutOff(CutOff::Merged { .. }) => false,
         Ending::CutOff(_) => true,
         _ => false,
     };
-    if evidence.accept_not_enough_data || cut_short {
+    if facts.accept_not_enough_data || cut_short {
         return Vec::new();
     }
     with(objectives, Judgement::NotEnoughData).map(Reason::NotEnoughData).collect()
 }
 
-/// Whether success is asked for: not where every objective on it is `success >= 0%`.
+/// Returns whether the user asks for successes, which is not the case if every objective on success is `success >= 0%`.
 fn wants_success(objectives: &[Objective]) -> bool {
     let mut on_success = objectives.iter().filter(|objective| objective.metric() == Metric::Success).peekable();
     on_success.peek().is_none() || on_success.any(|objective| objective.bound() > 0.0)
 }
 
-/// Operations that the client did not start in time, or could not for lack of descriptors or ports, or had in flight, until a
-/// timeout or the end, while it hardly ran.
-fn client_lost(evidence: &Evidence) -> u64 {
-    let summary = evidence.summary;
+/// Returns the number of operations that failed because of the client: those that it did not start in time, those that
+/// it could not make for lack of descriptors or ports, and those that it had in flight, until a timeout or the end,
+/// while it hardly ran.
+fn client_lost(facts: &RunFacts) -> u64 {
+    let summary = facts.summary;
     let refused = summary.stats.measured.classes.get(AttemptClass::ClientResource);
     let unseen = summary.all.hanging().saturating_add(summary.all.affected.failed);
     let unseen = if summary.client_stood_still() { unseen } else { 0 };
-    sum([summary.missed_by_client(&evidence.model), refused, unseen])
+    sum([summary.missed_by_client(&facts.model), refused, unseen])
 }
 
-fn client_reasons(evidence: &Evidence, objectives: &[Judged]) -> Vec<Reason> {
-    let tally = &evidence.summary.stats.measured;
+fn client_reasons(facts: &RunFacts, objectives: &[Judged]) -> Vec<Reason> {
+    let tally = &facts.summary.stats.measured;
     let mut reasons = Vec::new();
-    let (missed, of) = (evidence.summary.missed_by_client(&evidence.model), tally.scheduled);
+    let (missed, of) = (facts.summary.missed_by_client(&facts.model), tally.scheduled);
     if missed as f64 > MISSED_SHARE_MAX * of as f64 {
-        let lacks_resources = evidence.summary.limited_by(&evidence.model) == LimitedBy::ClientResources;
+        let lacks_resources = facts.summary.limited_by(&facts.model) == LimitedBy::ClientResources;
         reasons.push(Reason::ClientMissed { operations: missed, of, lacks_resources });
     }
     let without = tally.classes.get(AttemptClass::ClientResource);
@@ -280,8 +286,8 @@ fn client_reasons(evidence: &Evidence, objectives: &[Judged]) -> Vec<Reason> {
     reasons
 }
 
-fn cut_off(evidence: &Evidence) -> Option<Reason> {
-    match evidence.ending {
+fn cut_off(facts: &RunFacts) -> Option<Reason> {
+    match facts.ending {
         Ending::CutOff(cut_off) => Some(Reason::CutOff(cut_off.clone())),
         _ => None,
     }

@@ -1,46 +1,47 @@
-//! Why a result is what it is.
+//! Reasons for a result.
 
 use super::ResultWord;
-use crate::books::{Violation, sum};
+use super::accounting::Violation;
 use crate::objective::Judged;
-use crate::outcome::Cause;
+use crate::sample::outcome::Cause;
 use crate::stats::Tally;
+use crate::values::sum;
 use std::time::Duration;
 
-/// Why a run is not PASS.
+/// Reason for which a run is not PASS.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reason {
     /// Responses had wrong or missing content.
     WrongContent {
-        /// How many.
+        /// Number of responses.
         responses: u64,
     },
-    /// Two counters that must agree do not: a defect of the program, or a damaged record.
+    /// Two counters that must agree do not, because of a defect of the program or a damaged record.
     CountersDisagree(Violation),
     /// The target could not be reached from the start.
     Unreachable {
-        /// What was seen.
+        /// Description of the failure.
         detail: String,
     },
     /// A condition of `--abort-when` came true.
     Aborted {
-        /// The condition, as written.
+        /// Condition as written by the user.
         condition: String,
     },
     /// No operation succeeded.
     NothingSucceeded {
         /// Operations that failed.
         failed: u64,
-        /// Operations that never started.
+        /// Operations that were never started.
         dropped: u64,
-        /// Operations without a byte of a response at the end.
+        /// Operations that had not received a byte of a response at the end.
         hanging: u64,
         /// Most frequent failure; `None` if no cause accounts for more than half of the attempts.
         mostly: Option<MostFailures>,
     },
-    /// A target that had served failed everything for a time.
+    /// A target that had served requests failed all of them for a time.
     Outage {
-        /// For how long.
+        /// Length of the outage.
         length: Duration,
     },
     /// An objective is missed.
@@ -49,37 +50,38 @@ pub enum Reason {
     NotEnoughData(Judged),
     /// The client did not start operations in time.
     ClientMissed {
-        /// How many.
+        /// Operations that were not started.
         operations: u64,
-        /// Of how many that were due.
+        /// Operations that were due.
         of: u64,
-        /// Whether its descriptors or local ports allowed too few of them at once.
+        /// Whether descriptors or local ports allowed too few operations at once.
         lacks_resources: bool,
     },
-    /// The client lacked descriptors or local ports.
+    /// The client had too few descriptors or local ports.
     ClientResources {
         /// Attempts that could not be made.
         attempts: u64,
-        /// Of how many.
+        /// All attempts.
         of: u64,
     },
-    /// An objective that is met or missed depending on what the client did to the numbers.
+    /// An objective is met or missed depending on what the client did to the times.
     ClientDecides(Judged),
-    /// The run ended before its own end.
+    /// The run was cut off before its end.
     CutOff(CutOff),
 }
 
 /// Most frequent failure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MostFailures {
-    /// The cause.
+    /// Cause of more than half of the failed attempts.
     pub cause: Cause,
-    /// The status code of most, if it is one of failures.
+    /// Status code of more than half of the failed attempts, if it is an error status.
     pub status: Option<u16>,
 }
 
 impl MostFailures {
-    /// Returns the cause of more than half of the attempts that failed, if there is one. What the end of the run cut off did not fail.
+    /// Returns the most frequent cause if it accounts for more than half of the failed attempts. Attempts that the end
+    /// of the run cut off did not fail.
     pub(super) fn of(tally: &Tally) -> Option<Self> {
         let failures = || tally.causes.nonzero().filter(|(cause, _)| *cause != Cause::RunEnded);
         let all = sum(failures().map(|(_, count)| count));
@@ -91,34 +93,34 @@ impl MostFailures {
     }
 }
 
-/// What ended a run before its own end.
+/// Event that cut a run off before its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CutOff {
-    /// A signal of the user.
+    /// A signal from the user.
     Interrupted {
-        /// Its number.
+        /// Number of the signal.
         signal: i32,
     },
-    /// Nothing was recorded: the run is going on, or was killed.
+    /// There is no end record: the run is still going on, or was killed.
     NoEnd,
-    /// Records are damaged from some place on.
+    /// Records are damaged from some position on.
     Damaged,
-    /// The run is the time that several merged runs have in common.
+    /// The run is the common time of several merged runs.
     Merged {
-        /// How many.
+        /// Number of merged runs.
         runs: u64,
     },
-    /// There was no room for further records.
+    /// The disk had no space for further records.
     DiskFull,
-    /// Something else made it impossible to go on.
+    /// Another failure that the run could not continue after.
     Failed {
-        /// What was seen.
+        /// Description of the failure.
         detail: String,
     },
 }
 
 impl Reason {
-    /// The result that follows from it, unless a more important reason comes first.
+    /// Returns the result that follows from this reason unless a more important reason comes first.
     #[must_use]
     pub fn word(&self) -> ResultWord {
         match self {
@@ -137,7 +139,7 @@ impl Reason {
         }
     }
 
-    /// Its name in records.
+    /// Returns the name in records.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,14 +1,14 @@
-//! Results of planted runs, and of random ones.
+//! Results of runs with known properties, and of random runs.
 
 use super::*;
-use crate::random::Random;
 use crate::sample::OpKind;
 use crate::stats::{Dimension, Group, GroupStats};
+use crate::values::random::Random;
 use crate::{Enumerated, Label};
 
 const OPEN: Model = Model::Open { in_flight_max: 100 };
 
-/// A run whose counters agree: so many operations succeeded after 1 ms, and so many failed.
+/// Returns a run whose counters agree, with `ok` operations that succeeded after 1 ms and `failed` ones that failed.
 pub fn run(ok: u64, failed: u64) -> Summary {
     let mut summary = Summary::default();
     summary.measured.seconds = 10.0;
@@ -29,7 +29,7 @@ pub fn run(ok: u64, failed: u64) -> Summary {
 fn result(summary: &Summary, ending: &Ending, outage_seconds: u64) -> RunResult {
     let objectives = [Objective::DEFAULT];
     let accept_not_enough_data = false;
-    RunResult::of(&Evidence {
+    RunResult::of(&RunFacts {
         summary,
         model: OPEN,
         objectives: &objectives,
@@ -45,32 +45,32 @@ fn word_of(summary: &Summary) -> (ResultWord, u8) {
 }
 
 #[test]
-fn a_run_that_meets_its_objectives_passes() {
+fn runs_that_meet_their_objectives_pass() {
     assert_eq!(word_of(&run(1000, 0)), (ResultWord::Pass, 0));
     assert_eq!(word_of(&run(990, 10)), (ResultWord::Pass, 0));
     assert_eq!(word_of(&run(980, 20)), (ResultWord::Fail, 1));
 }
 
 #[test]
-fn a_run_in_which_nothing_succeeded_fails_and_says_so() {
+fn runs_without_a_success_fail_for_that_reason() {
     let failed = result(&run(0, 100), &Ending::Completed, 0);
     assert_eq!((failed.word, failed.exit), (ResultWord::Fail, ExitStatus::Failed));
     assert!(matches!(failed.reasons[0], Reason::NothingSucceeded { failed: 100, .. }), "{:?}", failed.reasons);
-    // Nothing ended: the default objective cannot be judged.
+    // Without ended operations, the default objective cannot be judged.
     let empty = result(&run(0, 0), &Ending::Completed, 0);
     assert!(matches!(empty.reasons[..], [Reason::NotEnoughData(_)]), "{:?}", empty.reasons);
     assert_eq!(empty.exit.code(), 1);
 }
 
 #[test]
-fn an_outage_fails_a_run_whose_shares_are_met() {
+fn an_outage_fails_a_run_that_meets_its_objectives() {
     let out = result(&run(100_000, 10), &Ending::Completed, 3);
     assert_eq!((out.word, out.exit.code()), (ResultWord::Fail, 1));
     assert_eq!(out.reasons, [Reason::Outage { length: Duration::from_secs(3) }]);
 }
 
 #[test]
-fn wrong_content_fails_whatever_else_holds_also_in_the_warm_up() {
+fn wrong_content_fails_a_run_even_in_the_warm_up() {
     for outside in [false, true] {
         let mut summary = run(1000, 0);
         let tally = if outside { &mut summary.stats.outside } else { &mut summary.stats.measured };
@@ -84,14 +84,14 @@ fn wrong_content_fails_whatever_else_holds_also_in_the_warm_up() {
 }
 
 #[test]
-fn counters_that_disagree_make_a_run_unusable_whatever_its_objectives() {
+fn counters_that_disagree_make_any_run_unusable() {
     let mut summary = run(0, 100);
     summary.stats.measured.scheduled += 1;
     assert_eq!(word_of(&summary), (ResultWord::Unusable, 3));
 }
 
 #[test]
-fn a_run_that_was_cut_off_is_partial_unless_it_failed() {
+fn runs_that_were_cut_off_are_partial_unless_they_failed() {
     let interrupted = Ending::CutOff(CutOff::Interrupted { signal: 2 });
     let of = |summary: &Summary, ending: &Ending| {
         let result = result(summary, ending, 0);
@@ -109,7 +109,7 @@ fn a_run_that_was_cut_off_is_partial_unless_it_failed() {
 }
 
 #[test]
-fn timeouts_of_a_client_that_hardly_ran_are_not_the_targets() {
+fn timeouts_of_a_client_that_hardly_ran_do_not_fail_the_target() {
     let mut summary = run(0, 100);
     summary.all.affected.failed = 100;
     summary.limits.seconds = 10.0;
@@ -119,13 +119,13 @@ fn timeouts_of_a_client_that_hardly_ran_are_not_the_targets() {
         let blamed = result.reasons.iter().any(|reason| matches!(reason, Reason::NothingSucceeded { .. }));
         assert_eq!((result.word, blamed), (word, word == ResultWord::Fail), "{:?}", result.reasons);
         let client = summary.limited_by(&OPEN).is_client();
-        assert_eq!(client, word == ResultWord::Unusable, "the cause agrees with the word");
+        assert_eq!(client, word == ResultWord::Unusable, "the limit agrees with the result");
     }
 }
 
-/// A few succeed before the quota is used up.
+/// A few operations succeed before the quota is used up.
 #[test]
-fn an_outage_of_a_client_that_hardly_ran_is_not_the_targets() {
+fn outages_of_a_client_that_hardly_ran_do_not_fail_the_target() {
     let mut summary = run(10, 90);
     summary.all.affected.failed = 90;
     summary.limits.seconds = 10.0;
@@ -136,7 +136,7 @@ fn an_outage_of_a_client_that_hardly_ran_is_not_the_targets() {
 }
 
 #[test]
-fn a_client_without_descriptors_makes_a_run_unusable() {
+fn missing_descriptors_make_a_run_unusable() {
     let mut summary = run(900, 100);
     let classes = &mut summary.stats.measured.classes;
     *classes = crate::Counts::default();
@@ -147,7 +147,7 @@ fn a_client_without_descriptors_makes_a_run_unusable() {
     assert_eq!((result.word, result.exit.code()), (ResultWord::Unusable, 3));
 }
 
-/// Whatever was counted, word, reasons and exit code agree.
+/// Whatever was counted: word, reasons and exit code agree.
 #[test]
 fn word_reasons_and_exit_code_never_contradict_each_other() {
     let mut random = Random::new(11);
@@ -177,7 +177,7 @@ fn word_reasons_and_exit_code_never_contradict_each_other() {
         let texts = ["success >= 99%", "p99 <= 2ms", "p99.99 <= 2ms", "p50 <= 100us", "rate >= 20", "ttfb p50 <= 1ms"];
         let objectives: Vec<Objective> =
             texts.iter().filter(|_| random.below(2) == 0).map(|text| text.parse().unwrap()).collect();
-        let evidence = Evidence {
+        let facts = RunFacts {
             summary: &summary,
             model: if random.below(2) == 0 { OPEN } else { Model::Closed { concurrency: 8 } },
             objectives: &objectives,
@@ -185,7 +185,7 @@ fn word_reasons_and_exit_code_never_contradict_each_other() {
             outage: Duration::from_secs((random.below(4) / 3) as u64),
             accept_not_enough_data: random.below(2) == 0,
         };
-        let result = RunResult::of(&evidence);
+        let result = RunResult::of(&facts);
         let context = || format!("seed 11, round {round}: {result:?}");
         assert_eq!(result.word == ResultWord::Pass, result.reasons.is_empty(), "{}", context());
         let code = result.exit.code();

@@ -1,22 +1,23 @@
-//! How sure a rate of one run is: batches of windows as observations.
+//! Confidence intervals for rates of one run, with batches of windows as observations.
 //!
-//! Rates, shares and costs are all ratios of two sums over windows (operations by seconds, good ones by all, CPU time by
-//! operations). With R the ratio of the whole run, the residuals xᵢ − R yᵢ add up to 0, and their batches give the standard
-//! error of R (W. G. Cochran, "Sampling Techniques", 3rd ed. 1977, §6.4). Batches are doubled until they hardly hang together,
-//! as in the method of batch means (A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3), and what is left of
-//! their dependence widens the interval by √((1 + ρ) / (1 − ρ)), that of a first-order autoregressive series.
+//! Rates, shares and costs are all ratios of two sums over windows (operations by seconds, successes by operations, CPU
+//! time by operations). With R the ratio of the whole run, the residuals xᵢ − R yᵢ add up to 0, and their batches give
+//! the standard error of R (W. G. Cochran, "Sampling Techniques", 3rd ed. 1977, §6.4). Batches are doubled until their
+//! correlation is small, as in the method of batch means (A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015,
+//! §9.5.3). The correlation that is left widens the interval by √((1 + ρ) / (1 − ρ)), the factor of a first-order
+//! autoregressive series.
 
 use super::series::{autocorrelation, variance};
 use super::{CONFIDENCE, Estimate, student};
 
-/// Batches below which no interval is given.
+/// Fewest batches for an interval.
 pub const BATCHES_MIN: usize = 20;
-/// Correlation of neighbouring batches above which they are doubled.
+/// Correlation of neighboring batches above which batches are doubled.
 const CORRELATION_MAX: f64 = 0.2;
-/// Correlation that the largest batches may have.
+/// Largest correlation that the largest batches may have.
 const CORRELATION_LAST: f64 = 0.5;
 
-/// Σx / Σy of windows (x, y), with its interval; `None` below [`BATCHES_MIN`] batches, or when Σy is not above 0.
+/// Returns Σx / Σy of windows (x, y), with its interval; `None` below [`BATCHES_MIN`] batches, or if Σy is not above 0.
 #[must_use]
 pub fn ratio(windows: &[(f64, f64)]) -> Option<Estimate> {
     let (above, below) = windows.iter().fold((0.0, 0.0), |(x, y), window| (x + window.0, y + window.1));
@@ -33,7 +34,8 @@ pub fn ratio(windows: &[(f64, f64)]) -> Option<Estimate> {
     half.is_finite().then_some(Estimate { value, low: value - half, high: value + half })
 }
 
-/// Sums of consecutive residuals, as many in each as leave hardly any correlation. What does not fill a batch is left out.
+/// Returns sums of consecutive residuals, with as many in each as leave little correlation. Residuals that do not fill
+/// a batch are left out.
 fn batches(residuals: &[f64]) -> Option<Vec<f64>> {
     let mut last = None;
     let mut size = 1;
@@ -53,10 +55,10 @@ fn batches(residuals: &[f64]) -> Option<Vec<f64>> {
 mod tests {
     use super::super::series::tests::autoregressive;
     use super::*;
-    use crate::random::Random;
+    use crate::values::random::Random;
 
     #[test]
-    fn intervals_hold_the_true_rate_as_often_as_they_say() {
+    fn intervals_contain_the_true_rate_with_their_confidence() {
         for (rho, seed) in [(0.0, 31), (0.3, 32), (0.5, 33)] {
             let mut random = Random::new(seed);
             let rate = |_| {
@@ -72,8 +74,8 @@ mod tests {
     }
 
     #[test]
-    fn independent_windows_have_the_interval_of_the_mean() {
-        // 20 values of which each second one is 1 more: neighbours differ, so batches stay single.
+    fn independent_windows_give_the_interval_of_the_mean() {
+        // 20 values of which every second one is larger by 1: neighbors differ, so batches stay single.
         let windows: Vec<(f64, f64)> = (0..20).map(|index| (f64::from(10 + index % 2), 1.0)).collect();
         let found = ratio(&windows).unwrap();
         // s = √(20/19) / 2, t₁₉ = 2.0930: 10.5 ± 2.0930 · s / √20.
@@ -82,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_last_window_counts_as_what_it_is() {
+    fn a_short_last_window_counts_by_its_length() {
         let mut windows = vec![(100.0, 1.0); 30];
         windows.push((10.0, 0.1));
         let found = ratio(&windows).unwrap();
@@ -90,10 +92,10 @@ mod tests {
     }
 
     #[test]
-    fn too_little_has_no_interval() {
+    fn few_batches_have_no_interval() {
         assert_eq!(ratio(&[(1.0, 1.0); 19]), None);
         assert_eq!(ratio(&[(0.0, 0.0); 30]), None);
         let drift: Vec<(f64, f64)> = (0..300).map(|index| (f64::from(index), 1.0)).collect();
-        assert_eq!(ratio(&drift), None, "a drift is no rate");
+        assert_eq!(ratio(&drift), None, "a drifting rate has no interval");
     }
 }

@@ -1,8 +1,8 @@
-//! The binomial distribution: how many of `n` independent events of probability `p` happen.
+//! The binomial distribution: the number of `n` independent events of probability `p` that happen.
 
-/// The probability that at least `k` of `n` events happen, each with probability `p` in 0..=1.
+/// Returns the probability that at least `k` of `n` events happen, each with probability `p` in 0..=1.
 ///
-/// Sums the terms below `k`, each from the one before: C(n, i + 1) / C(n, i) = (n − i) / (i + 1).
+/// It sums the terms below `k`, each computed from the previous one: C(n, i + 1) / C(n, i) = (n − i) / (i + 1).
 #[must_use]
 pub fn at_least(k: u64, n: u64, p: f64) -> f64 {
     if k == 0 {

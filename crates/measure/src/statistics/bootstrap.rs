@@ -1,29 +1,31 @@
-//! How sure a percentile of one run is: whole intervals are drawn again, in blocks.
+//! Confidence intervals for percentiles of one run, by resampling whole intervals in blocks.
 //!
-//! Operations of a second are not independent of each other, and seconds not of their neighbours. The circular block
+//! The operations of a second are not independent of each other, and seconds not of their neighbors. The circular block
 //! bootstrap draws blocks of consecutive windows with replacement, adds their histograms, and takes the quantile of the
-//! sum: H. R. Künsch, "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17 (1989),
-//! 1217–1241; D. N. Politis and J. P. Romano, "A circular block-resampling procedure for stationary data" (1992).
+//! sum: H. R. Künsch, "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17
+//! (1989), 1217–1241; D. N. Politis and J. P. Romano, "A circular block-resampling procedure for stationary data"
+//! (1992).
 //!
-//! Windows are at most [`crate::statistics::windows::WINDOWS_MAX`], so that the time it takes does not depend on the
-//! length of the run.
+//! A run has at most [`crate::summary::windows::WINDOWS_MAX`] windows, so the computing time does not depend on its
+//! length.
 
 use super::series::Dependence;
 use super::{BEYOND, CONFIDENCE, Estimate, Recorded, normal, samples_needed, student};
-use crate::random::Random;
+use crate::values::random::Random;
 
-/// Blocks below which no interval is given.
+/// Fewest blocks for an interval.
 pub const BLOCKS_MIN: usize = 20;
-/// How often the run is drawn again.
+/// Number of resampled runs.
 const RESAMPLES: usize = 2000;
 
-/// Quantile `q` of everything in `windows`, with its interval; `None` where the windows make no [`BLOCKS_MIN`] blocks, or hold fewer
-/// values than the percentile needs. The same seed gives the same interval.
+/// Returns quantile `q` of everything in `windows`, with its interval. `None` if the windows form fewer than
+/// [`BLOCKS_MIN`] blocks, or hold fewer values than the percentile needs. The same seed gives the same interval.
 ///
-/// The blocks are as long as the data ask: what decides about quantile Q is how many values of each window exceed it, and the
-/// dependence of that series gives their length. The interval is that of the percentiles of the drawn quantiles, made wider
-/// for the few blocks (Student's t and √(m / (m − 1)), as T. Hesterberg, "What teachers should know about the bootstrap", The
-/// American Statistician 69 (2015), 371–386) and for the dependence across the ends of blocks.
+/// The data determine the length of the blocks. The number of values that exceed the quantile in each window is what
+/// decides about it, and the dependence of that series gives the length. The interval is that of the percentiles of the
+/// resampled quantiles, widened for the small number of blocks (Student's t and √(m / (m − 1)), as in T. Hesterberg,
+/// "What teachers should know about the bootstrap", The American Statistician 69 (2015), 371–386) and for the
+/// dependence across the ends of blocks.
 #[must_use]
 pub fn percentile(windows: &[&Recorded], q: f64, seed: u64) -> Option<Estimate> {
     interval(windows, q, seed, RESAMPLES)
@@ -48,7 +50,7 @@ fn interval(windows: &[&Recorded], q: f64, seed: u64, resamples: usize) -> Optio
     let few =
         student::quantile(0.5 + CONFIDENCE / 2.0, blocks as u64 - 1) * (blocks as f64 / (blocks - 1) as f64).sqrt();
     let outside = normal::above(few * dependence.beyond_blocks);
-    // The same number of drawn values lies beyond either end.
+    // The same number of resampled values lies beyond either end.
     let beyond = ((outside * (resamples + 1) as f64) as usize).clamp(1, resamples);
     let finite = |value: u64| if value == BEYOND { f64::INFINITY } else { value as f64 };
     let (low, high) = (finite(drawn[beyond - 1]), finite(drawn[resamples - beyond]));
@@ -56,7 +58,8 @@ fn interval(windows: &[&Recorded], q: f64, seed: u64, resamples: usize) -> Optio
     Some(Estimate { value, low: low.min(value), high: high.max(value) })
 }
 
-/// How often each window is drawn: blocks of consecutive ones from anywhere on the circle, as many windows as there are.
+/// Returns how often each window is drawn: blocks of consecutive windows from anywhere on the circle, as many windows
+/// as there are.
 fn weights(random: &mut Random, windows: usize, block: usize) -> Vec<f64> {
     let mut weights = vec![0.0; windows];
     let mut left = windows;
@@ -69,10 +72,11 @@ fn weights(random: &mut Random, windows: usize, block: usize) -> Vec<f64> {
     weights
 }
 
-/// For each value that can be the quantile of a drawn run, how many values of each window are at most that.
+/// For each value that can be the quantile of a resampled run, the number of values of each window that are at most
+/// that.
 ///
 /// The quantile of a sum lies between those of its parts, so only values between the smallest and the largest quantile
-/// of a window are looked at.
+/// of a window are needed.
 struct Cumulated {
     values: Vec<u64>,
     /// One row for each value, one column for each window.
@@ -100,7 +104,7 @@ impl Cumulated {
         Self { values, at_most, counts: windows.iter().map(|window| window.count() as f64).collect() }
     }
 
-    /// Quantile `q` of the windows, each taken as often as its weight says.
+    /// Returns quantile `q` of the windows, each weighted as given.
     fn quantile(&self, weights: &[f64], q: f64) -> u64 {
         let sum = |counts: &[f64]| counts.iter().zip(weights).map(|(count, weight)| count * weight).sum::<f64>();
         let rank = (q * sum(&self.counts)).ceil().max(1.0);
@@ -123,19 +127,19 @@ mod tests {
     const LEVEL: f64 = 0.2;
     const WITHIN: f64 = 0.4;
 
-    /// A run of `windows` windows whose level moves by an autoregressive series: response times in nanoseconds.
+    /// Returns a run of `windows` windows whose level follows an autoregressive series: response times in nanoseconds.
     fn run(random: &mut Random, windows: usize, rho: f64, each: usize) -> Vec<Recorded> {
         let levels = autoregressive(random, windows, rho);
         let mut value = |level: f64| {
             let deviation = LEVEL * level + WITHIN * normal::quantile(random.unit());
-            // Three digits, as a histogram has them.
+            // Three digits, as in a histogram.
             (20e6 * ((1000.0 * deviation).round() / 1000.0).exp()) as u64
         };
         let mut window = |level: f64| Recorded::exactly((0..each).map(|_| value(level)).collect::<Vec<u64>>());
         levels.into_iter().map(&mut window).collect()
     }
 
-    /// The true quantile of such runs: the sum of the two deviations is normal.
+    /// Returns the true quantile of such runs. The sum of the two deviations is normal.
     fn truth(q: f64) -> f64 {
         20e6 * (normal::quantile(q) * LEVEL.hypot(WITHIN)).exp()
     }
@@ -154,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_hold_the_truth_as_often_as_they_say() {
+    fn intervals_contain_the_truth_with_their_confidence() {
         for (q, rho, seed) in [(0.5, 0.5, 22), (0.9, 0.5, 23), (0.99, 0.3, 24)] {
             let share = coverage(q, rho, seed);
             assert!((0.93..=0.97).contains(&share), "q {q}, autocorrelation {rho}, seed {seed}: {share}");
@@ -162,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drawn_run_is_the_sum_of_its_windows() {
+    fn resampled_runs_are_the_sum_of_their_windows() {
         let mut random = Random::new(3);
         let windows = run(&mut random, 40, 0.5, 30);
         let windows: Vec<&Recorded> = windows.iter().collect();
@@ -186,15 +190,15 @@ mod tests {
         let mut random = Random::new(4);
         let windows = run(&mut random, 60, 0.0, 5);
         assert!(percentile_of(&windows, 0.5, 100).is_some());
-        assert_eq!(percentile_of(&windows[..19], 0.5, 100), None, "19 windows are no 20 blocks");
+        assert_eq!(percentile_of(&windows[..19], 0.5, 100), None, "19 windows are fewer than 20 blocks");
         assert_eq!(percentile_of(&windows, 0.999, 100), None, "300 values are too few for p99.9");
         let slow = run(&mut random, 60, 0.97, 400);
-        assert_eq!(percentile_of(&slow, 0.5, 100), None, "windows that hang together so far make few blocks");
+        assert_eq!(percentile_of(&slow, 0.5, 100), None, "long dependence leaves few blocks");
         assert_eq!(percentile_of(&vec![Recorded::default(); 60], 0.5, 100), None);
     }
 
     #[test]
-    fn the_seed_decides() {
+    fn the_seed_determines_the_interval() {
         let windows = run(&mut Random::new(5), 100, 0.3, 20);
         let windows: Vec<&Recorded> = windows.iter().collect();
         assert_eq!(percentile(&windows, 0.9, 1), percentile(&windows, 0.9, 1));
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_among_failures_is_beyond_every_time() {
+    fn percentiles_among_failures_are_infinite() {
         let mut windows = vec![Recorded::exactly([1_000_000; 50]); 30];
         windows.iter_mut().for_each(|window| window.merge(&Recorded::beyond(10)));
         let (median, last) = (percentile_of(&windows, 0.5, 100).unwrap(), percentile_of(&windows, 0.9, 100).unwrap());
@@ -211,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_varies_is_known() {
+    fn values_that_never_vary_have_an_interval_of_zero_width() {
         let windows = vec![Recorded::exactly([1_000_000; 50]); 30];
         let found = percentile_of(&windows, 0.9, 100).unwrap();
         assert!(found.low == found.value && found.high == found.value, "{found:?}");

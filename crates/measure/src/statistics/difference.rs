@@ -1,44 +1,46 @@
-//! Whether two sets of runs differ in a metric, by how much, and what that means. Every comparison ends here, of sets of runs,
-//! of pairs of runs and of the seconds of single runs: see [`conclude_all`], and [`conclude_together`] for all metrics.
+//! The difference between two sets of runs in a metric, and the conclusion from it.
 //!
-//! Relative differences, new / base − 1, are computed as differences of logarithms: a server that is slower by a tenth
-//! is so at any level. A run in which so much failed that a time has no value has an infinite one: it is slower than any
-//! other, and its change is +∞.
+//! All comparisons end here: of sets of runs, of pairs of runs and of the seconds of single runs. See [`conclude_all`],
+//! and [`conclude_together`] for the conclusion over all metrics.
+//!
+//! Relative differences, new / base − 1, are computed as differences of logarithms, because a server that is slower by
+//! a tenth is so at any level. If so many operations of a run failed that a time has no value, the time is infinite:
+//! the run is slower than any other, and its change is +∞.
 
 use super::ranks::{hodges_lehmann, holm, mann_whitney, minus, paired_shift, signed_rank};
 use super::{ALPHA, CONFIDENCE, Estimate, normal};
 use crate::enumerated;
 
 enumerated! {
-    /// What a comparison comes to.
+    /// Conclusion of a comparison.
     pub enum Conclusion {
-        Worse => "worse", "it is worse, by more than chance and margin";
-        Better => "better", "it is better, by more than chance and margin";
-        Equivalent => "equivalent", "what difference there can be is inside the margin";
-        Inconclusive => "inconclusive", "these runs can not tell";
+Worse => "worse", "worse, by more than chance and margin";
+Better => "better", "better, by more than chance and margin";
+Equivalent => "equivalent", "any difference lies within the margin";
+Inconclusive => "inconclusive", "these runs do not show it";
     }
 }
 
-/// Which way a figure improves.
+/// Direction in which a metric improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Improves {
-    /// Rates, shares of success.
+    /// Higher is better: rates, shares of success.
     Upwards,
-    /// Times, costs.
+    /// Lower is better: times, costs.
     Downwards,
 }
 
-/// What a difference is.
+/// Unit of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// new / base − 1.
+    /// Relative: new / base − 1.
     Relative,
-    /// new − base, in the unit of the metric.
+    /// Absolute: new − base, in the unit of the metric.
     Absolute,
 }
 
 impl Scale {
-    /// The values on the scale on which their differences are taken; `None` where one cannot be on it.
+    /// Returns the values on the scale on which their differences are taken; `None` if a value is not defined on it.
     fn of(self, values: &[f64]) -> Option<Vec<f64>> {
         let sound = |value: &f64| !value.is_nan() && (self == Self::Absolute || *value >= 0.0);
         values.iter().all(sound).then(|| match self {
@@ -55,21 +57,22 @@ impl Scale {
     }
 }
 
-/// A difference, relative or absolute as its [`Scale`] says.
+/// A difference, relative or absolute as given by its [`Scale`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// By how much the new value is above the base; infinite where most of the new runs have no value because of failures.
+    /// Amount by which the new value exceeds the base; infinite if most of the new runs have no value because of
+    /// failures.
     pub change: f64,
-    /// The interval that holds it with [`CONFIDENCE`]; `None` with too few runs or windows for one.
+    /// Interval that contains the change with [`CONFIDENCE`]; `None` with too few runs or windows for one.
     pub interval: Option<(f64, f64)>,
-    /// How likely a difference at least as large would be if there was none; `None` when nothing varied, so that nothing
-    /// was tested.
+    /// Probability of a difference at least as large if there were none; `None` if nothing varied, so that nothing was
+    /// tested.
     pub p: Option<f64>,
 }
 
 impl Difference {
-    /// Between sets of runs, each of which counts once: Hodges-Lehmann and Mann-Whitney. `None` when a set is empty, too large,
-    /// or a value cannot be on the scale.
+    /// Returns the difference between sets of runs, each of which counts once: Hodges-Lehmann estimate and Mann-Whitney
+    /// test. `None` if a set is empty or too large, or a value is not defined on the scale.
     #[must_use]
     pub fn of_runs(base: &[f64], new: &[f64], scale: Scale) -> Option<Self> {
         let shift = hodges_lehmann(&scale.of(base)?, &scale.of(new)?)?;
@@ -82,9 +85,10 @@ impl Difference {
         difference.checked()
     }
 
-    /// Between pairs of runs made one after the other, the n-th of one side and the n-th of the other: the Hodges-Lehmann
-    /// estimate of the differences of pairs and Wilcoxon's signed-rank test. What moves both runs of a pair alike does not count.
-    /// `None` as in [`Self::of_runs`], or when the sides are of different lengths.
+    /// Returns the difference between pairs of runs made one after the other, the n-th of one side with the n-th of the
+    /// other: the Hodges-Lehmann estimate of the differences of pairs and Wilcoxon's signed-rank test. A change that
+    /// affects both runs of a pair equally does not count. `None` as in [`Self::of_runs`], or if the sides have
+    /// different lengths.
     #[must_use]
     pub fn of_pairs(base: &[f64], new: &[f64], scale: Scale) -> Option<Self> {
         let differences = pairwise(base, new, scale)?;
@@ -98,12 +102,13 @@ impl Difference {
         difference.checked()
     }
 
-    /// Between two runs whose metrics have intervals of their own, relative. It says nothing about further runs. `None` when an
-    /// interval reaches down to 0 or up to infinity, unless it is that value alone.
+    /// Returns the relative difference between two runs whose metrics have intervals of their own. It does not extend
+    /// to further runs. `None` if an interval reaches down to 0 or up to infinity, unless it is that value alone.
     ///
-    /// The interval of the difference recovers the variances from the two (G. Y. Zou and A. Donner, "Construction of confidence
-    /// limits about effect measures: a general approach", Statistics in Medicine 27 (2008), 1693–1702); the p-value is read
-    /// from it (D. G. Altman and J. M. Bland, "How to obtain the P value from a confidence interval", BMJ 343 (2011), d2304).
+    /// The interval of the difference recovers the variances from the two (G. Y. Zou and A. Donner, "Construction of
+    /// confidence limits about effect measures: a general approach", Statistics in Medicine 27 (2008), 1693–1702); the
+    /// p-value is derived from it (D. G. Altman and J. M. Bland, "How to obtain the P value from a confidence
+    /// interval", BMJ 343 (2011), d2304).
     #[must_use]
     pub fn of_estimates(base: Estimate, new: Estimate) -> Option<Self> {
         let (one, other) = (Bound::of(base)?, Bound::of(new)?);
@@ -128,15 +133,15 @@ impl Difference {
         difference.checked()
     }
 
-    /// Absurd records make values whose ratio is no number.
+    /// Returns the difference unless it is NaN, as damaged records can make it.
     fn checked(self) -> Option<Self> {
         let ends = self.interval.is_none_or(|(low, high)| !low.is_nan() && !high.is_nan());
         (!self.change.is_nan() && ends).then_some(self)
     }
 
-    /// What it comes to, where `p` is the p-value after [`holm`]'s correction, and differences up to `margin` (on its scale, at
-    /// least 0) do not matter. Equivalent is only what cannot be larger, by its interval; worse or better is what is not there
-    /// by chance.
+    /// Returns the conclusion. `p` is the p-value after [`holm`]'s correction; differences of up to `margin` (on the
+    /// scale of the difference, at least 0) do not matter. The conclusion is equivalent only if the interval excludes a
+    /// larger difference, and worse or better only if the test excludes chance.
     fn conclude(&self, p: Option<f64>, margin: f64, improves: Improves) -> Conclusion {
         let inside = self.interval.is_some_and(|(low, high)| -margin <= low && high <= margin);
         if inside {
@@ -151,17 +156,18 @@ impl Difference {
     }
 }
 
-/// The p-value of two bootstrap or batch intervals of which one is 0 or infinite as a whole: they show no smaller chance.
+/// p-value for two bootstrap or batch-means intervals of which one is 0 or infinite as a whole. Such intervals cannot
+/// show a smaller one.
 const P_SEPARATE: f64 = 0.001;
 
-/// Where an estimate lies.
+/// Position of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 enum Bound {
-    /// It is 0 for certain: nothing succeeded.
+    /// Certainly 0: nothing succeeded.
     Zero,
     /// Its interval is above 0 and finite.
     Within,
-    /// It is infinite for certain: everything failed.
+    /// Certainly infinite: everything failed.
     Infinite,
 }
 
@@ -175,14 +181,14 @@ impl Bound {
     }
 }
 
-/// The differences of pairs on a scale; `None` where there is no pair, or the sides cannot be paired.
+/// Returns the differences of pairs on a scale; `None` if there is no pair or the sides cannot be paired.
 fn pairwise(base: &[f64], new: &[f64], scale: Scale) -> Option<Vec<f64>> {
     let (base, new) = (scale.of(base)?, scale.of(new)?);
     let paired = base.len() == new.len() && !base.is_empty();
     paired.then(|| base.iter().zip(&new).map(|(base, new)| minus(*new, *base)).collect())
 }
 
-/// The smallest and the largest difference of pairs; `None` as in [`Difference::of_pairs`].
+/// Returns the smallest and the largest difference of pairs; `None` as in [`Difference::of_pairs`].
 #[must_use]
 pub fn range_of_pairs(base: &[f64], new: &[f64], scale: Scale) -> Option<(f64, f64)> {
     let differences = pairwise(base, new, scale)?;
@@ -195,16 +201,16 @@ pub fn range_of_pairs(base: &[f64], new: &[f64], scale: Scale) -> Option<(f64, f
 /// One of several metrics that are compared together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compared {
-    /// The difference; `None` where it cannot be computed.
+    /// Difference; `None` if it cannot be computed.
     pub difference: Option<Difference>,
-    /// Differences up to this do not matter, on the scale of the difference.
+    /// Largest difference that does not matter, on the scale of the difference.
     pub margin: f64,
-    /// Which way is better.
+    /// Direction in which the metric improves.
     pub improves: Improves,
 }
 
-/// What each of several metrics comes to, with its p-value after [`holm`]'s correction over all that were tested. The one rule
-/// of all comparisons.
+/// Returns the conclusion for each of several metrics, with its p-value after [`holm`]'s correction over all metrics
+/// that were tested. All comparisons use this rule.
 #[must_use]
 pub fn conclude_all(compared: &[Compared]) -> Vec<(Option<f64>, Conclusion)> {
     let tested: Vec<f64> = compared.iter().filter_map(|one| one.difference?.p).collect();
@@ -220,24 +226,24 @@ pub fn conclude_all(compared: &[Compared]) -> Vec<(Option<f64>, Conclusion)> {
 /// A metric with its conclusion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Concluded {
-    /// What was compared.
+    /// The comparison.
     pub compared: Compared,
-    /// Its conclusion.
+    /// Conclusion of the comparison.
     pub conclusion: Conclusion,
-    /// Whether it is the share of operations that succeeded.
+    /// Whether the metric is the share of operations that succeeded.
     pub is_success: bool,
 }
 
 impl Concluded {
-    /// Whether success dropped by more than the margin, and chance is not excluded.
+    /// Returns whether success dropped by more than the margin and the conclusion is open.
     fn may_fail_more(&self) -> bool {
         let lost = self.compared.difference.is_some_and(|difference| difference.change < -self.compared.margin);
         self.is_success && self.conclusion == Conclusion::Inconclusive && lost
     }
 }
 
-/// The conclusion of all metrics together: worse when any is, better when any is and none worse, equivalent when all are. Nothing
-/// is better as long as fewer operations succeeded and that may not be chance.
+/// Returns the conclusion over all metrics: worse if any is worse, better if any is better and none worse, equivalent
+/// if all are. The conclusion is never better while success has dropped and that may not be chance.
 #[must_use]
 pub fn conclude_together(metrics: &[Concluded]) -> Conclusion {
     let any = |conclusion| metrics.iter().any(|metric| metric.conclusion == conclusion);
@@ -257,19 +263,20 @@ pub fn conclude_together(metrics: &[Concluded]) -> Conclusion {
 mod tests {
     use super::super::runs_needed;
     use super::*;
-    use crate::random::Random;
+    use crate::values::random::Random;
 
-    /// Figures of `runs` runs: rate, p50 and p99, which move together from run to run, by 1 % and a little of their own.
+    /// Returns the metrics of `runs` runs: rate, p50 and p99, which vary together from run to run by 1 %, plus a little
+    /// each.
     fn runs(random: &mut Random, runs: usize, slower: f64) -> [Vec<f64>; 3] {
-        let mut figures = [const { Vec::new() }; 3];
+        let mut metrics = [const { Vec::new() }; 3];
         for _ in 0..runs {
             let mut deviation = || normal::quantile(random.unit());
             let level = 0.01 * deviation();
-            figures[0].push(1000.0 / (1.0 + slower) * (-level).exp());
-            figures[1].push(20e6 * (1.0 + slower) * (level + 0.002 * deviation()).exp());
-            figures[2].push(31e6 * (1.0 + slower) * (level + 0.01 * deviation()).exp());
+            metrics[0].push(1000.0 / (1.0 + slower) * (-level).exp());
+            metrics[1].push(20e6 * (1.0 + slower) * (level + 0.002 * deviation()).exp());
+            metrics[2].push(31e6 * (1.0 + slower) * (level + 0.01 * deviation()).exp());
         }
-        figures
+        metrics
     }
 
     fn conclusions(base: &[Vec<f64>; 3], new: &[Vec<f64>; 3], margin: f64) -> [Conclusion; 3] {
@@ -284,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_target_is_called_different_at_most_once_in_twenty() {
+    fn equal_targets_are_called_different_at_most_once_in_twenty() {
         let mut random = Random::new(51);
         let called = (0..100).filter(|_| {
             let (base, new) = (runs(&mut random, 8, 0.0), runs(&mut random, 8, 0.0));
@@ -296,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn one_in_twenty_slower_is_found_with_the_runs_that_are_needed() {
+    fn targets_slower_by_5_percent_are_found_with_the_runs_needed() {
         let mut random = Random::new(52);
         let needed = runs_needed(3) as usize;
         assert_eq!(needed, 5);
@@ -314,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hardly_differs_is_equivalent() {
+    fn small_differences_are_equivalent() {
         let mut random = Random::new(53);
         let (base, new) = (runs(&mut random, 10, 0.0), runs(&mut random, 10, 0.0));
         assert_eq!(conclusions(&base, &new, 0.05), [Conclusion::Equivalent; 3], "seed 53");
@@ -326,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_better_while_success_may_have_dropped() {
+    fn no_conclusion_is_better_while_success_may_have_dropped() {
         let metric = |conclusion, is_success, change| {
             let difference = Some(Difference { change, interval: None, p: None });
             let compared = Compared { difference, margin: 0.001, improves: Improves::Upwards };
@@ -338,14 +345,14 @@ mod tests {
         assert_eq!(together(metric(Inconclusive, true, -0.05)), Inconclusive);
         assert_eq!(together(metric(Inconclusive, true, -0.0005)), Better, "within the margin");
         assert_eq!(together(metric(Inconclusive, true, 0.05)), Better);
-        assert_eq!(together(metric(Inconclusive, false, -0.05)), Better, "another metric does not forbid it");
+        assert_eq!(together(metric(Inconclusive, false, -0.05)), Better, "only a drop in success prevents it");
         assert_eq!(together(metric(Worse, true, -0.05)), Worse);
         assert_eq!(conclude_together(&[metric(Equivalent, true, 0.0)]), Equivalent);
         assert_eq!(conclude_together(&[]), Inconclusive);
     }
 
     #[test]
-    fn the_interval_of_two_runs_recovers_both_variances() {
+    fn intervals_of_two_runs_recover_both_variances() {
         let around = |value: f64, half: f64| Estimate { value, low: value / half, high: value * half };
         // Logarithms ± 0.03 and ± 0.04 give ± 0.05.
         let (base, new) = (around(100.0, 0.03_f64.exp()), around(110.0, 0.04_f64.exp()));
@@ -363,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_that_ends_at_zero_has_the_p_value_alpha() {
+    fn intervals_that_end_at_zero_have_the_p_value_alpha() {
         let base = Estimate { value: 100.0, low: 100.0, high: 100.0 };
         let new = Estimate { value: 105.0, low: 100.0, high: 115.0 };
         let p = Difference::of_estimates(base, new).and_then(|difference| difference.p).unwrap();
@@ -373,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_on_a_scale_is_not_compared() {
+    fn values_not_defined_on_the_scale_are_not_compared() {
         for odd in [-1.0, f64::NAN] {
             assert_eq!(Difference::of_runs(&[1.0, odd], &[1.0, 2.0], Scale::Relative), None, "{odd}");
         }
@@ -383,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_runs_have_the_last_rank_and_are_not_left_out() {
+    fn failed_runs_have_the_last_rank() {
         let (base, dead) = ([20.0, 20.2, 20.4, 20.6, 20.8, 21.0], [f64::INFINITY; 6]);
         let of = |base: &[f64], new: &[f64]| Difference::of_runs(base, new, Scale::Relative).unwrap();
         let found = of(&base, &dead);
@@ -405,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_run_in_which_all_failed_is_beyond_the_other() {
+    fn a_run_in_which_everything_failed_is_slower_than_any_other() {
         let exactly = |value: f64| Estimate { value, low: value, high: value };
         let some = Estimate { value: 100.0, low: 99.0, high: 101.0 };
         let found = Difference::of_estimates(some, exactly(f64::INFINITY)).unwrap();
@@ -417,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_leave_out_what_moves_both_runs() {
+    fn pairs_cancel_changes_that_affect_both_runs() {
         let mut random = Random::new(54);
         let levels: Vec<f64> = (0..8).map(|_| 10e6 * (1.0 + 4.0 * random.unit())).collect();
         let slower: Vec<f64> = levels.iter().map(|level| level + 1e6 + 1e4 * random.unit()).collect();
@@ -433,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_pairs_are_told_apart_at_most_once_in_twenty() {
+    fn equal_pairs_are_called_different_at_most_once_in_twenty() {
         let mut random = Random::new(55);
         let mut side = |levels: &[f64]| {
             levels.iter().map(|level| level * (0.02 * normal::quantile(random.unit())).exp()).collect::<Vec<f64>>()

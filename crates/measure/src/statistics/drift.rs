@@ -1,52 +1,56 @@
-//! Whether the backlog of a target grows while operations arrive on a schedule.
+//! Growth of a target's backlog while operations arrive on a schedule.
 //!
-//! The backlog is what was scheduled and has not ended, be it in flight or still waiting in this client. A target that sustains
-//! the rate has a backlog that fluctuates around a level. One that does not has a backlog that grows by what it falls short.
-//! The beginning is left out, since every backlog grows until the first operations have had their response time. The growth of
-//! the rest is compared with its own fluctuation between batches: increments of consecutive batches, whose variance, times their
-//! number, is that of the sum (batch means, A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3). A queue that
-//! comes back has increments that cancel each other, so this errs on the side of "not decided".
+//! The backlog is the number of operations that were scheduled and have not ended, whether in flight or still waiting
+//! in this client. If the target sustains the rate, its backlog fluctuates around a level. If it does not, the backlog
+//! grows by the difference.
+//!
+//! The test leaves out the beginning, because every backlog grows until the first operations have had their response
+//! time. It compares the growth of the rest with its own fluctuation between batches: increments of consecutive
+//! batches, whose variance times their number is the variance of the sum (batch means, A. M. Law, "Simulation Modeling
+//! and Analysis", 5th ed. 2015, §9.5.3). A queue that shrinks again has increments that cancel each other, so the test
+//! errs on the side of "undecided".
 
 use super::series::variance;
 use super::student;
 use crate::enumerated;
 
 enumerated! {
-    /// What a backlog does.
+    /// Behavior of a backlog.
     pub enum Drift {
         Steady => "steady", "it does not grow by more than 1.5 % of what arrives";
         Growing => "growing", "it grows";
-        Undecided => "undecided", "its growth cannot be told from its fluctuation yet";
+Undecided => "undecided", "its growth cannot be distinguished from its fluctuation yet";
     }
 }
 
-/// Growth, as a share of the offered operations, that a steady backlog has at most.
+/// Largest growth of a steady backlog, as a share of the offered operations.
 const STEADY_MAX: f64 = 0.015;
-/// Growth below which a backlog does not count as growing, however certain it is.
+/// Growth, as a share of the offered operations, below which a backlog does not count as growing, however certain it
+/// is.
 const GROWING_MIN: f64 = 0.005;
-/// A backlog that approaches its level grows less and less: one that grows for good grows in its last half at least by this share
-/// of what it grew in the half before.
+/// Smallest ratio of the growth in the second half to that in the first half of a backlog that grows without limit. A
+/// backlog that approaches its level grows less and less.
 const STILL_GROWING: f64 = 0.6;
-/// Probability that one look is not wrong in one direction.
+/// Probability that one look is right, in one direction.
 const CONFIDENCE: f64 = 0.975;
-/// Growth in operations that the moments of looking can add or hide.
+/// Number of operations by which the moments of looking can change the growth.
 const ROUNDING: f64 = 2.0;
-/// Batches of which the fluctuation is estimated.
+/// Fewest and most batches from which the fluctuation is estimated.
 const BATCHES: (usize, usize) = (4, 8);
 /// Slices before the first look.
 const SLICES_MIN: u64 = 8;
-/// Two looks are so many times as many slices apart, so that their number stays small.
+/// Ratio of the numbers of slices at consecutive looks, so that the number of looks stays small.
 const NEXT_LOOK: f64 = 1.2;
-/// Times the mean time in the system that is left out at the beginning.
+/// Length of the beginning that is left out, as a multiple of the mean time in the system.
 const FILL: f64 = 3.0;
-/// Points that are kept; every second one is dropped when there are more.
+/// Most points kept; every second point is dropped when there are more.
 const POINTS_MAX: usize = 1024;
 
-/// The backlog of a run, looked at while it grows.
+/// Backlog of a run, tested while it grows.
 #[derive(Clone, Debug)]
 pub struct Backlog {
-    /// Operations that were offered until then, and the backlog then without the youngest one of the last slice: whether an operation
-    /// that is due where two slices meet ends in one or the other is chance.
+    /// Operations offered so far, and the backlog without the youngest operation of the last slice. Whether an
+    /// operation that is due where two slices meet ends in one or the other is chance.
     points: Vec<(f64, f64)>,
     /// Slices between two points.
     stride: u64,
@@ -56,8 +60,8 @@ pub struct Backlog {
     ended: f64,
     /// Slices until the first operation ended.
     first: Option<u64>,
-    /// What the last look saw.
-    seen: Drift,
+    /// Result of the last look.
+    last_look: Drift,
     drift: Drift,
 }
 
@@ -71,14 +75,15 @@ impl Default for Backlog {
             offered: 0.0,
             ended: 0.0,
             first: None,
-            seen: Drift::Undecided,
+            last_look: Drift::Undecided,
             drift: Drift::Undecided,
         }
     }
 }
 
 impl Backlog {
-    /// Adds a slice, in which so many operations were offered and so many ended. All slices have the same length.
+    /// Adds a slice in which `offered` operations were offered and `ended` operations ended. All slices have the same
+    /// length.
     pub fn add(&mut self, offered: u64, ended: u64) {
         self.offered += offered as f64;
         self.ended += ended as f64;
@@ -87,7 +92,7 @@ impl Backlog {
             self.first.get_or_insert(self.slices);
         }
         if self.slices.is_multiple_of(self.stride) {
-            self.points.push((self.offered, (self.now() - offered.min(1) as f64).max(0.0)));
+            self.points.push((self.offered, (self.current() - offered.min(1) as f64).max(0.0)));
         }
         if self.points.len() > POINTS_MAX {
             self.points = self.points.iter().step_by(2).copied().collect();
@@ -95,27 +100,27 @@ impl Backlog {
         }
         if self.slices >= self.next_look {
             self.next_look = (self.slices as f64 * NEXT_LOOK).ceil() as u64;
-            let seen = self.look().unwrap_or(Drift::Undecided);
-            // A stall looks like a backlog that grows, and chance like one that does not, until the next look.
-            self.drift = if seen == self.seen { seen } else { Drift::Undecided };
-            self.seen = seen;
+            let result = self.look().unwrap_or(Drift::Undecided);
+            // Until the next look, a stall looks like a growing backlog, and chance may look like a steady one.
+            self.drift = if result == self.last_look { result } else { Drift::Undecided };
+            self.last_look = result;
         }
     }
 
-    /// Operations that were offered and have not ended.
+    /// Returns the current backlog: operations that were offered and have not ended.
     #[must_use]
-    pub fn now(&self) -> f64 {
+    pub fn current(&self) -> f64 {
         self.offered - self.ended
     }
 
-    /// What it did at the last two looks; undecided when they differ.
+    /// Returns the result on which the last two looks agree; undecided if they differ.
     #[must_use]
     pub fn drift(&self) -> Drift {
         self.drift
     }
 
     fn look(&self) -> Option<Drift> {
-        // Until operations have ended for as long as the first one took, a backlog only fills.
+        // A backlog only fills until operations have ended for as long as the first one took.
         if self.first.is_none_or(|first| self.slices < 2 * first) {
             return None;
         }
@@ -142,7 +147,8 @@ impl Backlog {
         }
     }
 
-    /// The point from which on the target is full: after some times the mean time in the system, by Little's law.
+    /// Returns the index of the point from which the target is full: after a multiple of the mean time in the system,
+    /// by Little's law.
     fn filled(&self, last: usize) -> usize {
         let waited: f64 = self.points.iter().map(|point| point.1).sum();
         let mean = if self.ended > 0.0 { waited / self.ended } else { f64::INFINITY };
@@ -153,10 +159,11 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::values::random::Random;
 
-    /// A gate that lets operations pass at `capacity` a second, regularly or at exponential intervals, each `delay` seconds
-    /// before it ends; operations arrive regularly. The decisions of so many seconds, at each look.
+    /// A gate that lets operations pass at `capacity` per second, at regular or exponential intervals, after which each
+    /// takes `delay` seconds to end. Operations arrive regularly. Returns the decisions at each look over so many
+    /// seconds.
     fn drift(rate: f64, capacity: f64, random: Option<&mut Random>, delay: f64, seconds: f64) -> (Drift, f64) {
         let mut random = random;
         let slices = (seconds * 10.0) as usize;
@@ -183,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn regular_servers_are_decided_close_to_their_capacity() {
+    fn servers_with_regular_times_are_decided_close_to_their_capacity() {
         for capacity in [5.0, 50.0, 800.0, 5000.0] {
             let most = 4000.0 / capacity + 10.0;
             for (times, expected) in [
@@ -204,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_response_time_is_no_drift() {
+    fn long_response_times_are_not_a_drift() {
         for delay in [0.5, 1.0, 2.0] {
             let (found, after) = drift(100.0, 800.0, None, delay, 30.0);
             assert_eq!(found, Drift::Steady, "{delay} s, after {after} s");
@@ -212,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn random_servers_do_not_pass_above_their_capacity() {
+    fn servers_with_random_times_do_not_pass_above_their_capacity() {
         for (times, seed) in [(1.02, 5), (1.05, 6), (1.2, 7)] {
             let mut random = Random::new(seed);
             let found: Vec<Drift> =
@@ -228,10 +235,10 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_is_no_drift() {
+    fn stalls_are_not_a_drift() {
         let mut backlog = Backlog::default();
         for slice in 0..1500 {
-            // 300 ms without an end, which are made up for within a second.
+            // 300 ms without an end, which the target makes up for within a second.
             let ended = match slice {
                 50..53 => 0,
                 53..63 => 13,
@@ -244,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_due_where_slices_meet_are_no_fluctuation() {
+    fn operations_due_where_slices_meet_do_not_add_fluctuation() {
         let (mut backlog, mut random, mut open) = (Backlog::default(), Random::new(3), 0);
         for slice in 0..3000 {
             let due = u64::from(slice % 10 == 9);
@@ -255,16 +262,16 @@ mod tests {
                 return;
             }
         }
-        panic!("one a second is not decided after 300 s: {:?}", backlog.drift());
+        panic!("one operation per second is undecided after 300 s: {:?}", backlog.drift());
     }
 
     #[test]
-    fn a_long_run_is_kept_in_few_points() {
+    fn long_runs_fit_into_few_points() {
         let mut backlog = Backlog::default();
         for _ in 0..20_000 {
             backlog.add(10, 9);
             assert!(backlog.points.len() <= POINTS_MAX);
         }
-        assert_eq!((backlog.drift(), backlog.now()), (Drift::Growing, 20_000.0));
+        assert_eq!((backlog.drift(), backlog.current()), (Drift::Growing, 20_000.0));
     }
 }

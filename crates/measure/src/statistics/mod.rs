@@ -1,9 +1,9 @@
-//! How sure a figure is, and whether two differ.
+//! Confidence intervals, tests and comparisons.
 //!
-//! The samples of a run hang together: a slow second has many slow operations. What is drawn again, or counted as one
-//! observation, is therefore a whole interval ([`bootstrap`], [`batch_means`]) or a whole run ([`ranks`]), never an
-//! operation. Each formula names its source, and is tested against brute force, tables, or simulated runs of which the
-//! truth is known.
+//! The samples of a run are not independent: a slow second has many slow operations. Resampling and counting therefore
+//! treat a whole interval ([`bootstrap`], [`batch_means`]) or a whole run ([`ranks`]) as one observation, never an
+//! operation. Each formula names its source. Tests compare it with brute force, published tables, or simulated runs
+//! whose true value is known.
 
 pub mod batch_means;
 pub mod binomial;
@@ -19,24 +19,22 @@ mod series;
 pub mod shares;
 pub mod steadiness;
 mod student;
-pub mod windows;
 
 pub use recorded::{BEYOND, Recorded};
 pub use sample_size::{pairs_needed, runs_needed, samples_needed};
 pub use series::median;
-pub use windows::{Window, Windows};
 
-/// The share of repetitions in which an interval must hold the true value.
+/// Probability with which a confidence interval contains the true value.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// How often two figures that do not differ may be told apart.
+/// Largest probability of a false positive: two metrics reported as different although they do not differ.
 pub const ALPHA: f64 = 1.0 - CONFIDENCE;
 
-/// A metric, and the interval that holds its true value with [`CONFIDENCE`]. A time is infinite where it lies among operations that
-/// failed.
+/// Value of a metric, with the interval that contains the true value with [`CONFIDENCE`]. A time is infinite if it
+/// falls among operations that failed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The figure.
+    /// Estimated value.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,

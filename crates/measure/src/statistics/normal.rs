@@ -1,10 +1,10 @@
 //! The normal distribution: its quantile function and its upper tail.
 //!
-//! Quantiles: M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal Distribution", Applied Statistics 37 (1988),
-//! 477–484, function PPND16: relative error about 10⁻¹⁶. The logarithm is `libm`'s, written in Rust, so that what is
-//! drawn by it (sizes of objects) does not depend on the machine's C library.
+//! Quantiles: M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal Distribution", Applied Statistics
+//! 37 (1988), 477–484, function PPND16: relative error about 10⁻¹⁶. The logarithm comes from `libm`, which is written
+//! in Rust, so the sizes of generated objects do not depend on the machine's C library.
 
-#![allow(clippy::excessive_precision, reason = "the coefficients stand as published")]
+#![allow(clippy::excessive_precision, reason = "coefficients as published")]
 
 /// Central region: |p − ½| ≤ 0.425.
 const SPLIT_CENTER: f64 = 0.425;
@@ -90,7 +90,7 @@ impl Ratio {
     }
 }
 
-/// The value below which a standard normal variable lies with probability `p`, for 0 < `p` < 1.
+/// Returns the value below which a standard normal variable lies with probability `p`, for 0 < `p` < 1.
 #[must_use]
 pub fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
@@ -103,7 +103,7 @@ pub fn quantile(p: f64) -> f64 {
     if q < 0.0 { -value } else { value }
 }
 
-/// The probability that a standard normal variable exceeds `x`: erfc(x / √2) / 2.
+/// Returns the probability that a standard normal variable exceeds `x`: erfc(x / √2) / 2.
 #[must_use]
 pub fn above(x: f64) -> f64 {
     libm::erfc(x / std::f64::consts::SQRT_2) / 2.0
@@ -122,10 +122,10 @@ mod tests {
         assert!((above(1.96) - 0.024_997_895_148_220_4).abs() < 1e-15, "as tabulated");
     }
 
-    /// Made by Python's `statistics.NormalDist().inv_cdf`, which is another implementation of the same algorithm, and
-    /// published values (0.975: 1.95996…, 0.995: 2.57583…).
+    /// Expected values from Python's `statistics.NormalDist().inv_cdf`, another implementation of the same algorithm,
+    /// and published values (0.975: 1.95996…, 0.995: 2.57583…).
     #[test]
-    fn quantiles_are_those_of_another_implementation() {
+    fn quantiles_agree_with_another_implementation() {
         for (p, expected) in [
             (0.5, 0.0),
             (0.6, 0.253_347_103_135_799_7),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_odd_and_rises() {
+    fn quantiles_are_odd_and_increasing() {
         let mut last = f64::NEG_INFINITY;
         for step in 1..4096_u32 {
             let p = f64::from(step) / 4096.0;

@@ -1,22 +1,22 @@
-//! Two sets of runs compared by ranks: nothing is assumed of how a figure is distributed.
+//! Rank tests for two sets of runs, which assume nothing about the distribution of a metric.
 //!
-//! A run is one observation, however many operations it has: what differs from run to run (a cache, a placement, a
-//! neighbour) is not seen inside one.
+//! A run is one observation, however many operations it has. Variation from run to run (a cache, a placement, a
+//! neighbor) does not show inside one run.
 
 use super::{ALPHA, median, normal};
 
-/// Runs of both sides together up to which p-values are exact.
+/// Most runs of both sides together for which p-values are exact.
 const EXACT_MAX: usize = 60;
-/// Runs a side that are compared, at most: all pairs are looked at.
+/// Most runs per side that are compared, since all pairs are examined.
 pub const RUNS_MAX: usize = 1000;
 
-/// Two-sided p-value of the Mann-Whitney test: how likely ranks at least as far apart would be if it did not matter to which
-/// set a run belongs. `None` when a set is empty.
+/// Returns the two-sided p-value of the Mann-Whitney test: the probability of ranks at least as far apart if it did not
+/// matter to which set a run belongs. `None` if a set is empty.
 ///
-/// Up to 60 runs it is exact, also with ties: the distribution of the rank sum over all ways to divide the runs, given
-/// their midranks (B. Streitberg and J. Röhmel, "Exact distributions for permutation and rank tests", Statistical Software
-/// Newsletter 12 (1986), 10–17). Beyond, the normal approximation with continuity and tie correction (E. L. Lehmann,
-/// "Nonparametrics", 1975, §1.4).
+/// For up to 60 runs it is exact, also with ties: the distribution of the rank sum over all ways to divide the runs,
+/// given their midranks (B. Streitberg and J. Röhmel, "Exact distributions for permutation and rank tests", Statistical
+/// Software Newsletter 12 (1986), 10–17). For more runs, it is the normal approximation with continuity and tie
+/// correction (E. L. Lehmann, "Nonparametrics", 1975, §1.4).
 #[must_use]
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.is_empty() || b.is_empty() {
@@ -27,7 +27,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     Some(if ranks.len() <= EXACT_MAX { exact(&ranks, a.len(), sum) } else { approximate(&ranks, a.len(), sum) })
 }
 
-/// Twice the rank of each value, first those of `a`; values that are equal share the mean of their ranks.
+/// Returns twice the rank of each value, first those of `a`. Equal values share the mean of their ranks.
 fn doubled_midranks(a: &[f64], b: &[f64]) -> Vec<usize> {
     let all: Vec<f64> = a.iter().chain(b).copied().collect();
     let mut sorted = all.clone();
@@ -40,7 +40,7 @@ fn doubled_midranks(a: &[f64], b: &[f64]) -> Vec<usize> {
     all.iter().map(midrank).collect()
 }
 
-/// Ways to choose `chosen` of these ranks, by their sum.
+/// Returns the number of ways to choose `chosen` of these ranks, indexed by their sum.
 fn ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
     let total: usize = ranks.iter().sum();
     let mut ways = vec![vec![0.0; total + 1]; chosen + 1];
@@ -57,7 +57,7 @@ fn ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
 
 fn exact(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
     let expected = chosen * ranks.iter().sum::<usize>();
-    // All times the number of ranks, so that the mean is a whole number.
+    // Sums are multiplied by the number of ranks, so that their mean is a whole number.
     let distance = |sum: usize| (sum * ranks.len()).abs_diff(expected);
     let ways = ways(ranks, chosen);
     let far: f64 = ways.iter().enumerate().filter(|(at, _)| distance(*at) >= distance(sum)).map(|(_, ways)| ways).sum();
@@ -69,29 +69,29 @@ fn approximate(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
     let mean = n + 1.0;
     let spread = ranks.iter().map(|rank| (*rank as f64 - mean).powi(2)).sum::<f64>();
     let variance = k * (n - k) * spread / (n * (n - 1.0));
-    // Rank sums lie at least 1 apart, doubled ones 2; half of that is the correction for continuity.
+    // Rank sums differ by at least 1, doubled ones by 2. Half of that is the continuity correction.
     let distance = ((sum as f64 - k * mean).abs() - 1.0).max(0.0);
     if variance > 0.0 { (2.0 * normal::above(distance / variance.sqrt())).min(1.0) } else { 1.0 }
 }
 
-/// A Hodges-Lehmann estimate of a location or of a shift. Infinite where most of what it is made of is.
+/// Hodges-Lehmann estimate of a location or of a shift. Infinite if most of the differences are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
     /// The estimate.
     pub value: f64,
-    /// The interval that holds it with [`super::CONFIDENCE`]; `None` below 4 runs a side, or below 6 pairs.
+    /// Interval that contains it with [`super::CONFIDENCE`]; `None` below 4 runs per side, or below 6 pairs.
     pub interval: Option<(f64, f64)>,
 }
 
-/// `b` − `a`. Two values beyond all bounds, like the times of two runs in which everything failed, are equal.
+/// Returns `b` − `a`. Two infinite values, such as the times of two runs in which everything failed, are equal.
 #[must_use]
 pub fn minus(b: f64, a: f64) -> f64 {
     if a == b { 0.0 } else { b - a }
 }
 
-/// The Hodges-Lehmann estimate of the shift from `a` to `b`, with the interval that belongs to the Mann-Whitney test: its
-/// ends are ordered pairwise differences (M. Hollander, D. A. Wolfe and E. Chicken, "Nonparametric Statistical Methods", 3rd ed.
-/// 2014, §4.2 and §4.3). `None` when a set is empty or has more than [`RUNS_MAX`] runs.
+/// Returns the Hodges-Lehmann estimate of the shift from `a` to `b`, with the interval of the Mann-Whitney test: its
+/// ends are ordered pairwise differences (M. Hollander, D. A. Wolfe and E. Chicken, "Nonparametric Statistical
+/// Methods", 3rd ed. 2014, §4.2 and §4.3). `None` if a set is empty or has more than [`RUNS_MAX`] runs.
 #[must_use]
 pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<Shift> {
     if a.len() > RUNS_MAX || b.len() > RUNS_MAX {
@@ -101,7 +101,8 @@ pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<Shift> {
     shift(differences, interval_rank(a.len(), b.len()))
 }
 
-/// The median of `values`, and the interval between the `rank`-th from below and the `rank`-th from above, when `rank` is above 0.
+/// Returns the median of `values`, and the interval between their `rank`-th smallest and `rank`-th largest if `rank` is
+/// above 0.
 fn shift(mut values: Vec<f64>, rank: usize) -> Option<Shift> {
     values.sort_by(f64::total_cmp);
     let value = median(values.clone()).filter(|value| !value.is_nan())?;
@@ -109,13 +110,13 @@ fn shift(mut values: Vec<f64>, rank: usize) -> Option<Shift> {
     Some(Shift { value, interval })
 }
 
-/// Two-sided p-value of Wilcoxon's signed-rank test: how likely differences of pairs at least as far to one side would be if
-/// both signs were equally likely for each. `None` without differences.
+/// Returns the two-sided p-value of Wilcoxon's signed-rank test: the probability of differences of pairs at least as
+/// far to one side if both signs were equally likely for each. `None` without differences.
 ///
-/// Differences of 0 keep their ranks and count for neither side (J. W. Pratt, "Remarks on zeros and ties in the Wilcoxon signed
-/// rank procedures", JASA 54 (1959), 655–667). Up to 60 pairs it is exact, also with ties: the distribution of the rank sum
-/// over all signs, given the midranks. Beyond, the normal approximation with continuity correction (E. L. Lehmann,
-/// "Nonparametrics", 1975, §3.2).
+/// Differences of 0 keep their ranks and count for neither side (J. W. Pratt, "Remarks on zeros and ties in the
+/// Wilcoxon signed rank procedures", JASA 54 (1959), 655–667). For up to 60 pairs it is exact, also with ties: the
+/// distribution of the rank sum over all signs, given the midranks. For more pairs, it is the normal approximation with
+/// continuity correction (E. L. Lehmann, "Nonparametrics", 1975, §3.2).
 #[must_use]
 pub fn signed_rank(differences: &[f64]) -> Option<f64> {
     if differences.is_empty() {
@@ -139,7 +140,7 @@ pub fn signed_rank(differences: &[f64]) -> Option<f64> {
     Some((far / ways.iter().sum::<f64>()).min(1.0))
 }
 
-/// Ways to choose any of these ranks, by their sum.
+/// Returns the number of ways to choose any of these ranks, indexed by their sum.
 fn sign_ways(ranks: &[usize]) -> Vec<f64> {
     let mut ways = vec![0.0; ranks.iter().sum::<usize>() + 1];
     ways[0] = 1.0;
@@ -149,9 +150,9 @@ fn sign_ways(ranks: &[usize]) -> Vec<f64> {
     ways
 }
 
-/// The Hodges-Lehmann estimate of the middle of the differences of pairs, with the interval that belongs to the signed-rank test:
-/// its ends are ordered means of two differences (Hollander, Wolfe and Chicken 2014, §3.2 and §3.3). `None` when there are no
-/// pairs, or more than [`RUNS_MAX`].
+/// Returns the Hodges-Lehmann estimate of the center of the differences of pairs, with the interval of the signed-rank
+/// test: its ends are ordered means of two differences (Hollander, Wolfe and Chicken 2014, §3.2 and §3.3). `None`
+/// without pairs, or with more than [`RUNS_MAX`].
 #[must_use]
 pub fn paired_shift(differences: &[f64]) -> Option<Shift> {
     if differences.len() > RUNS_MAX {
@@ -162,7 +163,8 @@ pub fn paired_shift(differences: &[f64]) -> Option<Shift> {
     shift((0..differences.len()).flat_map(upwards).collect(), paired_rank(differences.len()))
 }
 
-/// The largest k with P(T < k) ≤ α / 2, where T is the rank sum of so many pairs without ties. 0 when there is none.
+/// Returns the largest k with P(T < k) ≤ α / 2, where T is the rank sum of this number of pairs without ties; 0 if
+/// there is none.
 fn paired_rank(pairs: usize) -> usize {
     let n = pairs as f64;
     if pairs > EXACT_MAX {
@@ -179,8 +181,8 @@ fn paired_rank(pairs: usize) -> usize {
     within.count()
 }
 
-/// The largest k with P(U < k) ≤ α / 2, where U is the Mann-Whitney statistic of sets of that size without ties. 0 when
-/// there is none.
+/// Returns the largest k with P(U < k) ≤ α / 2, where U is the Mann-Whitney statistic of sets of these sizes without
+/// ties; 0 if there is none.
 fn interval_rank(a: usize, b: usize) -> usize {
     let (n, pairs) = (a + b, a * b);
     if n > EXACT_MAX {
@@ -199,9 +201,9 @@ fn interval_rank(a: usize, b: usize) -> usize {
     within.count()
 }
 
-/// p-values that may be looked at together: after Holm's correction, one is below α by chance in any of them no more often than
-/// with probability α (S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6
-/// (1979), 65–70). In the order given.
+/// Returns p-values after Holm's correction, in the order given. If no hypothesis of the family is false, any of them
+/// falls below α with a probability of at most α (S. Holm, "A simple sequentially rejective multiple test procedure",
+/// Scandinavian Journal of Statistics 6 (1979), 65–70).
 #[must_use]
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
@@ -218,9 +220,9 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::values::random::Random;
 
-    /// The p-value by its definition: all ways to divide the values into sets of these sizes.
+    /// Returns the p-value by its definition: over all ways to divide the values into sets of these sizes.
     fn brute_force(a: &[f64], b: &[f64]) -> f64 {
         let all: Vec<f64> = a.iter().chain(b).copied().collect();
         let rank = |value: &f64| {
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_approximation_is_near_the_exact_value() {
+    fn the_approximation_is_close_to_the_exact_value() {
         let mut random = Random::new(42);
         for values in [8, 1_000_000] {
             let mut draw = |shift: usize| (0..28).map(|_| (random.below(values) + shift) as f64).collect::<Vec<_>>();
@@ -290,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_is_what_the_test_leaves() {
+    fn intervals_contain_the_shifts_that_the_test_does_not_reject() {
         let mut random = Random::new(43);
         for n in 4..=6 {
             let mut draw = || (0..n).map(|_| random.unit()).collect::<Vec<f64>>();
@@ -316,14 +318,14 @@ mod tests {
     fn ranks_of_intervals_agree_with_published_tables() {
         // Critical values of U at 5 % on two sides, plus 1: 4+4: 0, 5+5: 2, 6+6: 5, 8+8: 13, 10+10: 23, 20+20: 127.
         for (n, critical) in [(4, 0), (5, 2), (6, 5), (8, 13), (10, 23), (20, 127)] {
-            assert_eq!(interval_rank(n, n), critical + 1, "{n} runs a side");
+            assert_eq!(interval_rank(n, n), critical + 1, "{n} runs per side");
         }
         assert_eq!(interval_rank(3, 3), 0);
         let (exact, approximate) = (interval_rank(30, 30), interval_rank(31, 30));
         assert!((318..=319).contains(&exact) && (325..=335).contains(&approximate), "{exact}, {approximate}");
     }
 
-    /// The p-value by its definition: all signs of the differences that are not 0.
+    /// Returns the p-value by its definition: over all signs of the differences other than 0.
     fn signed_brute_force(differences: &[f64]) -> f64 {
         let rank = |value: f64| {
             let below = differences.iter().filter(|other| other.abs() < value.abs()).count();
@@ -379,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_all_bounds_has_the_last_rank() {
+    fn infinite_values_have_the_last_rank() {
         let failed = f64::INFINITY;
         let base = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5];
         let found = hodges_lehmann(&base, &[1.0, 1.1, 1.2, 1.3, 1.4, failed]).unwrap();

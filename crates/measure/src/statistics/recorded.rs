@@ -1,28 +1,29 @@
-//! Recorded values with their counts, ascending: a histogram without its empty buckets, which many intervals can have at once.
+//! Recorded values with their counts, ascending: a histogram without its empty buckets, small enough to keep one for
+//! many intervals.
 
-use crate::distribution::Distribution;
+use crate::values::Distribution;
 
-/// What stands for a value that is larger than any, like the time of an operation that failed.
+/// Value that is larger than any other, such as the time of an operation that failed.
 pub const BEYOND: u64 = u64::MAX;
 
-/// Values and how often each was recorded.
+/// Values, with how often each was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded(Vec<(u64, u64)>);
 
 impl Recorded {
-    /// Those of a distribution, each value as the highest of its bucket.
+    /// Returns the values of a distribution, each as the highest of its bucket.
     #[must_use]
     pub fn of(distribution: &Distribution) -> Self {
         Self(distribution.recorded().collect())
     }
 
-    /// So many values that are [`BEYOND`] all others.
+    /// Returns `count` values that are [`BEYOND`] all others.
     #[must_use]
     pub fn beyond(count: u64) -> Self {
         if count > 0 { Self(vec![(BEYOND, count)]) } else { Self::default() }
     }
 
-    /// All of them together.
+    /// Returns all values of `parts` together.
     #[must_use]
     pub fn sum(parts: &[&Self]) -> Self {
         let mut all: Vec<(u64, u64)> = parts.iter().flat_map(|part| part.0.iter().copied()).collect();
@@ -55,13 +56,13 @@ impl Recorded {
         }
     }
 
-    /// How many were recorded.
+    /// Returns the number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
-    /// The smallest value v such that at least q·n values are ≤ v; `None` of nothing.
+    /// Returns the smallest value v such that at least q·n values are ≤ v; `None` without values.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let count = self.count();
@@ -74,13 +75,13 @@ impl Recorded {
         reached.map(|(value, _)| *value)
     }
 
-    /// How many are at most `value`.
+    /// Returns how many values are at most `value`.
     #[must_use]
     pub fn at_most(&self, value: u64) -> u64 {
         self.0.iter().take_while(|(known, _)| *known <= value).fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
-    /// Values and counts, ascending.
+    /// Returns values and counts, ascending.
     #[must_use]
     pub fn values(&self) -> &[(u64, u64)] {
         &self.0
@@ -89,7 +90,7 @@ impl Recorded {
 
 #[cfg(test)]
 impl Recorded {
-    /// These values as they are, without the buckets of a histogram.
+    /// Returns these values exactly, without the buckets of a histogram.
     pub(super) fn exactly(values: impl IntoIterator<Item = u64>) -> Self {
         let single: Vec<Self> = values.into_iter().map(|value| Self(vec![(value, 1)])).collect();
         Self::sum(&single.iter().collect::<Vec<_>>())
@@ -99,12 +100,12 @@ impl Recorded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distribution::of;
+    use crate::values::distribution::of;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
-        fn it_merges_and_ranks_as_distributions_do(
+        fn merging_and_ranking_agree_with_distributions(
             left in prop::collection::vec(0_u64..10_000_000, 0..60),
             right in prop::collection::vec(0_u64..10_000_000, 1..60),
             q in 0.0_f64..1.0,
@@ -116,14 +117,15 @@ mod tests {
             prop_assert_eq!(&merged, &Recorded::sum(&[&Recorded::of(&of(&right)), &Recorded::of(&of(&left))]));
             prop_assert_eq!(merged.count(), whole.count());
             let (found, known) = (merged.quantile(q).unwrap(), whole.quantile(q).unwrap());
-            // A distribution does not go beyond its largest value, where the bucket does.
+            // A distribution does not report more than its largest value, but the bucket of that value may end above
+            // it.
             prop_assert!(found == known || whole.max() == Some(known), "{} and {}", found, known);
             prop_assert!(merged.at_most(found) as f64 >= q * merged.count() as f64);
         }
     }
 
     #[test]
-    fn nothing_has_no_quantile() {
+    fn empty_lists_have_no_quantile() {
         assert_eq!(Recorded::default().quantile(0.5), None);
         assert_eq!(Recorded::default().at_most(7), 0);
     }

@@ -1,22 +1,23 @@
-//! How many samples, and how many runs, a statement needs.
+//! Numbers of samples, runs and pairs that a statement needs.
 
-/// Chance that a percentile is shown although no sample at all lies beyond it.
+/// Largest probability that a percentile is shown although no sample lies beyond it.
 const MISS: f64 = 0.05;
 
-/// Samples from which the largest lies beyond quantile `q` with 95 % certainty, so that the percentile is inside the
-/// data: ⌈ln 0.05 / ln q⌉. 299 for p99, 29,956 for p99.99; 1 for the extremes, which are what they are.
+/// Returns the number of samples from which the largest lies beyond quantile `q` with 95 % certainty, so that the
+/// percentile is inside the data: ⌈ln 0.05 / ln q⌉. 299 for p99, 29,956 for p99.99; 1 for the minimum and the maximum.
 #[must_use]
 pub fn samples_needed(q: f64) -> u64 {
     if q > 0.0 && q < 1.0 { (MISS.ln() / q.ln()).ceil() as u64 } else { 1 }
 }
 
-/// Runs a side from which a difference in one of `figures` figures can be told at all by ranks: the smallest n for which the
-/// smallest p-value of the Mann-Whitney test, 2 / C(2n, n), is not above α / `figures`, which Holm asks of the smallest one.
+/// Returns the runs per side from which rank tests can show a difference in one of `metrics` metrics: the smallest n
+/// for which the smallest p-value of the Mann-Whitney test, 2 / C(2n, n), is at most α / `metrics`, as Holm's
+/// correction requires for the smallest p-value.
 #[must_use]
-pub fn runs_needed(figures: usize) -> u64 {
-    let asked = super::ALPHA / figures.max(1) as f64;
+pub fn runs_needed(metrics: usize) -> u64 {
+    let alpha = super::ALPHA / metrics.max(1) as f64;
     let (mut runs, mut ways) = (1_u64, 2.0_f64);
-    while 2.0 / ways > asked {
+    while 2.0 / ways > alpha {
         // C(2n + 2, n + 1) = C(2n, n) · 2 (2n + 1) / (n + 1)
         ways *= 2.0 * (2 * runs + 1) as f64 / (runs + 1) as f64;
         runs += 1;
@@ -24,11 +25,12 @@ pub fn runs_needed(figures: usize) -> u64 {
     runs
 }
 
-/// The same of pairs: the smallest n for which the smallest p-value of the signed-rank test, 2 / 2ⁿ, is not above α / `figures`.
+/// Returns the pairs from which the signed-rank test can show a difference in one of `metrics` metrics: the smallest n
+/// for which its smallest p-value, 2 / 2ⁿ, is at most α / `metrics`.
 #[must_use]
-pub fn pairs_needed(figures: usize) -> u64 {
-    let asked = super::ALPHA / figures.max(1) as f64;
-    (2.0 / asked).log2().ceil() as u64
+pub fn pairs_needed(metrics: usize) -> u64 {
+    let alpha = super::ALPHA / metrics.max(1) as f64;
+    (2.0 / alpha).log2().ceil() as u64
 }
 
 #[cfg(test)]
@@ -36,19 +38,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_samples_needed_are_those_of_the_formula() {
+    fn samples_needed_follow_the_formula() {
         let needed = [0.99, 0.999, 0.9999, 0.5, 1.0, 0.0].map(samples_needed);
         assert_eq!(needed, [299, 2_995, 29_956, 5, 1, 1]);
     }
 
     #[test]
-    fn the_pairs_needed_are_those_with_so_small_a_p_value() {
+    fn pairs_needed_allow_a_small_enough_p_value() {
         // 2 / 2ⁿ is 0.031 for 6 pairs, 0.0156 for 7, 0.0039 for 9.
         assert_eq!([0, 1, 2, 3, 9, 12].map(pairs_needed), [6, 6, 7, 7, 9, 9]);
     }
 
     #[test]
-    fn the_runs_needed_are_those_with_so_small_a_p_value() {
+    fn runs_needed_allow_a_small_enough_p_value() {
         // The smallest two-sided p with n runs a side: 0.10, 0.029, 0.0079, 0.0022 for 3 to 6, 0.00058 for 7.
         assert_eq!([0, 1, 2, 6, 7, 20, 23, 24].map(runs_needed), [4, 4, 5, 5, 6, 6, 6, 7]);
     }

@@ -1,38 +1,40 @@
-//! A test that may stop at any time: whether too many operations lie beyond a bound.
+//! A sequential test, which may stop at any time, of whether too many operations exceed a bound.
 //!
-//! "p99 ≤ x" says that at most 1 % of the operations are beyond x. The operations beyond the bound, less those that are
-//! tolerated, add up to a sum S that stays around 0 when the target is exactly at its bound. The test decides once S leaves a
-//! boundary that such a sum crosses at any time with a probability of at most α: the normal mixture of H. Robbins,
-//! "Statistical methods related to the law of the iterated logarithm", Annals of Mathematical Statistics 41 (1970), 1397–1409,
-//! |S| ≥ √((V + ρ) ln((V + ρ) / (ρ α²))), in the form of S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform,
-//! nonparametric, nonasymptotic confidence sequences", Annals of Statistics 49 (2021), 1055–1080, eq. (14). Frequent looks do
-//! not add to the error.
+//! "p99 ≤ x" means that at most 1 % of the operations exceed x. Let S be the number of operations beyond the bound less
+//! the number tolerated. S stays around 0 if the target is exactly at its bound. The test decides once S leaves a
+//! boundary that such a sum ever crosses with a probability of at most α: the normal mixture of H. Robbins,
+//! "Statistical methods related to the law of the iterated logarithm", Annals of Mathematical Statistics 41 (1970),
+//! 1397–1409, |S| ≥ √((V + ρ) ln((V + ρ) / (ρ α²))), in the form of S. R. Howard, A. Ramdas, J. McAuliffe and J.
+//! Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals of Statistics 49 (2021),
+//! 1055–1080, eq. (14). Frequent looks do not increase the error.
 //!
-//! Slowness comes in spells: a compaction or a garbage collection delays everything for a while. The variance V is therefore
-//! that of batches: the largest that batches of 1, 2, 4 … windows show, at least `BATCHES_MIN` of them, and never less than
-//! that of independent operations. Batches cannot show a spell that has not come yet, so no variance protects a test that has
-//! seen none. `SPELL` does: nothing is decided before a target at its bound would have had `SPELLS_WITHIN` spells of that
-//! length on average, and the bound is not exceeded before slow operations fill `SPELLS_BEYOND` of them. A trend is
-//! continued to the end of the level before a level passes.
+//! Slowness comes in spells: a compaction or a garbage collection delays everything for a while. The variance V is
+//! therefore estimated from batches: the largest that batches of 1, 2, 4 … windows show, with at least `BATCHES_MIN`
+//! batches, and never less than that of independent operations.
+//!
+//! Batches cannot show a spell that has not come yet, so no variance protects a test that has seen none. `SPELL` does.
+//! The test decides "within" only after a time in which a target at its bound would have had `SPELLS_WITHIN` spells of
+//! that length on average, and "beyond" only when slow operations fill `SPELLS_BEYOND` of them. Before a level passes,
+//! its trend is extrapolated to the end of the level.
 
 use std::time::Duration;
 
-/// Length of the slices that the test is given.
+/// Length of the slices that are added to the test.
 pub const SLICE: Duration = Duration::from_millis(100);
-/// The longest spell of slowness for which the error holds.
+/// Longest spell of slowness for which the error probability holds.
 pub const SPELL: Duration = Duration::from_secs(2);
-/// Spells that a target at its bound has on average before it can be within. At twice the tolerated share no spell has come by
-/// then with a probability of exp(−4), 1.8 %.
+/// Mean number of spells that a target at its bound has before the test can decide "within". At twice the tolerated
+/// share, no spell has come by then with a probability of exp(−4), 1.8 %.
 const SPELLS_WITHIN: f64 = 2.0;
-/// Spells that slow operations fill before they can be too many.
+/// Number of spells that slow operations fill before the test can decide "beyond".
 const SPELLS_BEYOND: f64 = 3.0;
-/// Windows below which nothing is decided.
+/// Fewest windows for a decision.
 const WINDOWS_MIN: usize = 10;
-/// Batches that an estimate of the variance needs.
+/// Fewest batches for an estimate of the variance.
 const BATCHES_MIN: usize = 8;
-/// Windows that are kept; neighbours are merged when there are more.
+/// Most windows kept; neighbors are merged when there are more.
 const WINDOWS_MAX: usize = 256;
-/// Where the boundary is tightest, in units of the operations that hang together: at a variance of some eight times this.
+/// Position at which the boundary is tightest, in units of dependent operations: a variance of about eight times this.
 const MIXTURE: f64 = 2.0;
 
 /// A running test.
@@ -40,50 +42,50 @@ const MIXTURE: f64 = 2.0;
 pub struct Sequential {
     tolerated: f64,
     alpha: f64,
-    /// Length of the level in slices; `None` when nothing can be within.
+    /// Length of the level in slices; `None` if the test never decides "within".
     level: Option<u64>,
-    /// Operations beyond the bound, and all, of each window.
+    /// Operations beyond the bound, and all operations, of each window.
     windows: Vec<(f64, f64)>,
-    /// Slices in each window.
+    /// Slices in each window but the last.
     each: u32,
-    /// Slices in the last one.
+    /// Slices in the last window.
     filled: u32,
-    /// Slices so far.
+    /// Slices added so far.
     slices: u64,
 }
 
-/// Result of a test.
+/// Decision of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// No more lie beyond the bound than are tolerated.
+    /// No more operations exceed the bound than tolerated.
     Within,
-    /// More do.
+    /// More operations exceed the bound than tolerated.
     Beyond,
 }
 
-/// Time before which no level can be known to be within its bound, where a share of `tolerated` may lie beyond it; `None` where
-/// none is tolerated.
+/// Returns the time before which the test cannot decide "within" if a share of `tolerated` may exceed the bound; `None`
+/// if none is tolerated, since it never decides then.
 #[must_use]
 pub fn time_needed(tolerated: f64) -> Option<Duration> {
     (tolerated > 0.0).then(|| SPELL.mul_f64(SPELLS_WITHIN / tolerated.min(1.0)))
 }
 
 impl Sequential {
-    /// Tests whether a share of more than `tolerated`, in 0..=1, lies beyond a bound; wrong with a probability of at most
-    /// `alpha`. Without [`Self::over`] the only decision is [`Decision::Beyond`].
+    /// Creates a test of whether a share of more than `tolerated`, in 0..=1, exceeds a bound. It is wrong with a
+    /// probability of at most `alpha`. Without [`Self::over`] the only possible decision is [`Decision::Beyond`].
     #[must_use]
     pub fn new(tolerated: f64, alpha: f64) -> Self {
         let tolerated = tolerated.clamp(0.0, 1.0);
         Self { tolerated, alpha, level: None, windows: Vec::new(), each: 1, filled: 1, slices: 0 }
     }
 
-    /// Also decides that no more than tolerated lie beyond the bound, in a level of that length.
+    /// Lets the test also decide [`Decision::Within`], in a level of this length.
     #[must_use]
     pub fn over(self, level: Duration) -> Self {
         Self { level: Some(level.as_nanos().div_ceil(SLICE.as_nanos()) as u64), ..self }
     }
 
-    /// Adds a slice, of which `beyond` of `all` operations lie beyond the bound.
+    /// Adds a slice, in which `beyond` of `all` operations exceed the bound.
     pub fn add(&mut self, beyond: u64, all: u64) {
         self.slices += 1;
         let window = (beyond as f64, all as f64);
@@ -98,17 +100,17 @@ impl Sequential {
             }
         }
         if self.windows.len() > WINDOWS_MAX {
-            // One more than fits in pairs: the last one is the slice that was just added, alone.
+            // The number of windows is odd here: the last window is the slice that was just added, alone.
             self.windows = in_batches(&self.windows, 2).collect();
             (self.each, self.filled) = (self.each * 2, 1);
         }
     }
 
-    /// The decision so far.
+    /// Returns the decision so far.
     #[must_use]
     pub fn decision(&self) -> Option<Decision> {
         let (beyond, all) = sum(&self.windows);
-        // Where none is tolerated, one is enough, and no number of others is.
+        // If none is tolerated, one operation beyond the bound decides, and no number of others does.
         if self.tolerated <= 0.0 {
             return (beyond > 0.0).then_some(Decision::Beyond);
         }
@@ -130,7 +132,7 @@ impl Sequential {
     fn boundary(&self, beyond: f64, all: f64) -> f64 {
         let independent = self.tolerated * (1.0 - self.tolerated) * all;
         let variance = self.variance(beyond / all, all);
-        // Operations that come together count as one, here and where the boundary is tightest.
+        // Dependent operations count as one, here and in the position where the boundary is tightest.
         let together = (variance / independent).max(1.0);
         let mixture = MIXTURE * together * together;
         let spread = variance + mixture;
@@ -148,22 +150,23 @@ impl Sequential {
         of_batches.fold(independent, f64::max)
     }
 
-    /// The largest share that the whole level is likely to have, when its share goes on rising as it did from the first half of
-    /// what was seen to the second. One that falls is taken not to.
+    /// Returns the largest likely share of the whole level if the share keeps rising as it did from the first half of
+    /// the windows to the second. A falling share is taken as constant.
     fn to_the_end(&self, level: u64, share: f64, all: f64) -> f64 {
         let (early, late) = self.windows.split_at(self.windows.len() / 2);
         let share_of = |windows| {
             let (beyond, all) = sum(windows);
             if all > 0.0 { beyond / all } else { 0.0 }
         };
-        // Twice the standard error of the difference of two halves, of independent operations.
+        // Twice the standard error of the difference of two halves of independent operations.
         let error = 4.0 * (share * (1.0 - share) / all).sqrt();
         let rise = (share_of(late) - share_of(early) + error).max(0.0);
         share + rise * level.saturating_sub(self.slices) as f64 / self.slices as f64
     }
 }
 
-/// Sum of squares around a straight line, of values whose sum is 0, scaled up for the two values that the line takes.
+/// Returns the sum of squares around a straight line, for values whose sum is 0, scaled up for the two degrees of
+/// freedom of the line.
 fn around_their_trend(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let place = |index: usize| index as f64 - (count - 1.0) / 2.0;
@@ -185,9 +188,9 @@ fn in_batches(windows: &[(f64, f64)], size: usize) -> impl Iterator<Item = (f64,
 mod tests {
     use super::super::series::tests::autoregressive;
     use super::*;
-    use crate::random::Random;
+    use crate::values::random::Random;
 
-    /// Runs a test over slices of 20 operations, of which a share given for each slice lies beyond.
+    /// Runs a test on slices of 20 operations. `shares` gives the share beyond the bound for each slice.
     fn decided(random: &mut Random, shares: &[f64], tolerated: f64) -> (Option<Decision>, usize) {
         let level = SLICE * u32::try_from(shares.len()).unwrap();
         let mut test = Sequential::new(tolerated, 0.05).over(level);
@@ -201,9 +204,10 @@ mod tests {
         (None, shares.len())
     }
 
-    /// Exactly at the bound both answers are wrong: they come as seldom as asked for, though each window is looked at.
+    /// Exactly at the bound both decisions are wrong. They come as seldom as requested, although the test looks at each
+    /// window.
     #[test]
-    fn at_the_bound_hardly_anything_is_ever_decided() {
+    fn targets_at_the_bound_are_rarely_decided() {
         for (rho, seed) in [(0.0, 41), (0.3, 42), (0.5, 43)] {
             let mut random = Random::new(seed);
             let mut wrong = 0;
@@ -217,10 +221,10 @@ mod tests {
         }
     }
 
-    /// Slices after which clear cases are decided: slow operations have to fill 6 s, or a target at its bound would have had 4 s
-    /// of slowness.
+    /// Slices until clear cases are decided: slow operations have to fill 6 s, or a target at its bound would have had
+    /// 4 s of slowness.
     #[test]
-    fn what_is_clear_is_decided_as_soon_as_a_spell_cannot_explain_it() {
+    fn clear_cases_are_decided_once_a_spell_cannot_explain_them() {
         let mut random = Random::new(44);
         for (share, tolerated, decision, slices) in [
             (1.0, 0.01, Decision::Beyond, 60..=60),
@@ -240,9 +244,9 @@ mod tests {
         assert_eq!(time_needed(0.0), None);
     }
 
-    /// A stall in the first second makes half of its slices slow; nothing is decided before it has passed.
+    /// A stall in the first second makes half of its slices slow.
     #[test]
-    fn one_disturbance_decides_nothing() {
+    fn one_stall_decides_nothing() {
         let mut test = Sequential::new(0.01, 0.05).over(SLICE * 100);
         for slice in 0..100 {
             test.add(if (3..8).contains(&slice) { 20 } else { 0 }, 20);
@@ -250,23 +254,23 @@ mod tests {
         }
     }
 
-    /// The share rises so that the whole level is beyond the bound, though its first half is within.
+    /// The share rises so that the whole level exceeds the bound, although its first half does not.
     #[test]
-    fn a_trend_is_continued() {
+    fn trends_are_extrapolated() {
         let mut random = Random::new(45);
         let rising: Vec<f64> = (0..6000).map(|slice| 0.15 * f64::from(slice) / 6000.0).collect();
         assert_ne!(decided(&mut random, &rising, 0.05).0, Some(Decision::Within));
     }
 
     #[test]
-    fn a_run_without_an_end_is_never_within() {
+    fn runs_without_an_end_are_never_within() {
         let mut test = Sequential::new(0.05, 0.05);
         (0..5000).for_each(|_| test.add(0, 20));
         assert_eq!(test.decision(), None);
     }
 
     #[test]
-    fn none_tolerated_is_decided_by_the_first() {
+    fn the_first_operation_beyond_decides_where_none_is_tolerated() {
         let mut test = Sequential::new(0.0, 0.05);
         (0..100).for_each(|_| test.add(0, 1000));
         assert_eq!(test.decision(), None);
@@ -279,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_is_kept_in_few_windows_and_loses_nothing() {
+    fn long_runs_fit_into_few_windows_without_loss() {
         let mut test = Sequential::new(0.5, 0.05);
         for window in 0..10_000_u64 {
             test.add(window % 2, 3);

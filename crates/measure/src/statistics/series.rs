@@ -1,6 +1,6 @@
-//! Series of values that hang together: how far, and what follows for blocks of them.
+//! Series of dependent values: the extent of the dependence, and the length of blocks that follows from it.
 
-/// The middle value, or the mean of the two in the middle; `None` of nothing.
+/// Returns the middle value, or the mean of the two middle values; `None` without values.
 #[must_use]
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
@@ -12,55 +12,55 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// The arithmetic mean; 0 of nothing.
+/// Returns the arithmetic mean; 0 without values.
 pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// The sample variance (divisor n − 1); 0 below two values.
+/// Returns the sample variance (divisor n − 1); 0 below two values.
 pub(super) fn variance(values: &[f64]) -> f64 {
     let mean = mean(values);
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len().saturating_sub(1).max(1) as f64
 }
 
-/// Autocovariance at `lag`, with divisor n.
+/// Returns the autocovariance at `lag`, with divisor n.
 fn autocovariance(values: &[f64], lag: usize) -> f64 {
     let mean = mean(values);
     let products = values.iter().zip(values.iter().skip(lag)).map(|(early, late)| (early - mean) * (late - mean));
     products.sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Autocorrelation at `lag`; 0 of values that do not vary.
+/// Returns the autocorrelation at `lag`; 0 if the values do not vary.
 pub(super) fn autocorrelation(values: &[f64], lag: usize) -> f64 {
     let spread = autocovariance(values, 0);
     if spread > 0.0 { autocovariance(values, lag) / spread } else { 0.0 }
 }
 
-/// What the dependence of a series asks of a bootstrap over blocks of it.
+/// Requirements of a series on a block bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Dependence {
     /// Length of the blocks, at least 1.
     pub block: usize,
-    /// How much larger the standard error of the mean is than blocks of that length let it appear, at least 1.
+    /// Ratio of the standard error of the mean to what blocks of that length show, at least 1.
     pub beyond_blocks: f64,
 }
 
-/// Values below which nothing is said of their dependence.
+/// Fewest values for an estimate of the dependence.
 const VALUES_MIN: usize = 20;
-/// Largest correction of the standard error: the estimate of what blocks miss is itself uncertain.
+/// Largest correction of the standard error. The estimate of what blocks miss is itself uncertain.
 const BEYOND_BLOCKS_MAX: f64 = 1.5;
 
 impl Dependence {
-    /// Chooses the length of blocks for the circular bootstrap of a mean: D. N. Politis and H. White, "Automatic block-length
-    /// selection for the dependent bootstrap", Econometric Reviews 23 (2004), 53–70, with the correction of A. Patton,
-    /// D. N. Politis and H. White, Econometric Reviews 28 (2009), 372–375: b = (2 G² / D)^⅓ n^⅓, and n^⅓ at least: a dependence too weak to be
-    /// significant at any lag may still add up.
+    /// Chooses the length of blocks for the circular bootstrap of a mean: D. N. Politis and H. White, "Automatic
+    /// block-length selection for the dependent bootstrap", Econometric Reviews 23 (2004), 53–70, with the correction
+    /// of A. Patton, D. N. Politis and H. White, Econometric Reviews 28 (2009), 372–375: b = (2 G² / D)^⅓ n^⅓, and at
+    /// least n^⅓, because a dependence too weak to be significant at any lag may still add up.
     ///
-    /// Blocks of length b lose the part Σ min(|k| / b, 1) R(k) of the long-run variance Σ R(k), R being the autocovariance.
-    /// That part is estimated by the same flat-top window as b, and handed on as a factor. It is why b may also be cut down to
-    /// `block_max`, if it is not above twice that: the estimate of b is rough.
+    /// Blocks of length b miss the part Σ min(|k| / b, 1) R(k) of the long-run variance Σ R(k), where R is the
+    /// autocovariance. That part is estimated with the same flat-top window as b, and returned as a factor. Because of
+    /// this factor, b may also be cut down to `block_max` if it is at most twice that: the estimate of b is rough.
     ///
-    /// `None` when only longer blocks would do, there are fewer than [`VALUES_MIN`] values, or `block_max` is 0.
+    /// `None` if longer blocks are needed, there are fewer than [`VALUES_MIN`] values, or `block_max` is 0.
     pub fn of(values: &[f64], block_max: usize) -> Option<Self> {
         let n = values.len();
         let none = Self { block: 1, beyond_blocks: 1.0 };
@@ -93,8 +93,8 @@ impl Dependence {
     }
 }
 
-/// The lags that are looked at: twice the smallest one after which √(log₁₀ n), at least 5, in a row are not significant. `None`
-/// when there is no such lag up to √n: the series does not come to rest.
+/// Returns the largest lag to use: twice the smallest one after which √(log₁₀ n), at least 5, lags in a row are not
+/// significant. `None` if there is no such lag up to √n, because the series does not settle.
 fn reach(values: &[f64]) -> Option<usize> {
     let length = values.len() as f64;
     let in_a_row = (length.log10().sqrt().ceil() as usize).max(5);
@@ -105,7 +105,7 @@ fn reach(values: &[f64]) -> Option<usize> {
     Some((2 * last.max(1)).min(most))
 }
 
-/// Weight of a lag: 1 up to half of the reach, then falling to 0.
+/// Returns the weight of a lag: 1 up to half of the reach, then falling to 0.
 fn flat_top(lag: usize, reach: usize) -> f64 {
     (2.0 * (1.0 - lag as f64 / reach.max(1) as f64)).clamp(0.0, 1.0)
 }
@@ -113,10 +113,10 @@ fn flat_top(lag: usize, reach: usize) -> f64 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::random::Random;
     use crate::statistics::normal;
+    use crate::values::random::Random;
 
-    /// A stationary series xᵢ = ρ xᵢ₋₁ + eᵢ with variance 1.
+    /// Returns a stationary series xᵢ = ρ xᵢ₋₁ + eᵢ with variance 1.
     pub fn autoregressive(random: &mut Random, length: usize, rho: f64) -> Vec<f64> {
         let mut value = normal::quantile(random.unit());
         let mut next = || {
@@ -127,17 +127,17 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn medians_of_few_values() {
+    fn medians_of_small_lists() {
         assert_eq!(median(vec![]), None);
         assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
     }
 
     #[test]
-    fn moments_are_those_of_the_formulas() {
+    fn moments_agree_with_the_formulas() {
         let values = [1.0, 2.0, 4.0, 7.0];
         assert_eq!((mean(&values), variance(&values)), (3.5, 7.0));
-        // Deviations −2.5, −1.5, 0.5, 3.5: products of neighbours 3.75 − 0.75 + 1.75, over 21.
+        // Deviations −2.5, −1.5, 0.5, 3.5: products of neighbors 3.75 − 0.75 + 1.75, over 21.
         assert!((autocorrelation(&values, 1) - 4.75 / 21.0).abs() < 1e-15);
         assert_eq!(autocorrelation(&[5.0; 9], 1), 0.0);
         assert_eq!((mean(&[]), variance(&[1.0])), (0.0, 0.0));
@@ -157,7 +157,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_does_not_vary_needs_no_blocks() {
+    fn constant_values_need_no_blocks() {
         let none = Dependence { block: 1, beyond_blocks: 1.0 };
         assert_eq!(Dependence::of(&[1.0; VALUES_MIN - 1], 1), None);
         assert_eq!(Dependence::of(&[3.0; 400], 20), Some(none));

@@ -1,9 +1,10 @@
-//! Whether two sets of runs succeed equally often.
+//! Difference between the shares of success of two sets of runs.
 //!
-//! The counts of a side are pooled, but the observations are its units: whole runs, or the windows of a single run. Operations of
-//! a unit fail together, so the binomial variance of pooled counts is multiplied by the dispersion of the units' shares
-//! (quasi-likelihood: P. McCullagh and J. A. Nelder, "Generalized Linear Models", 2nd ed. 1989, §4.5), which is never taken to be
-//! below 1, and Student's t stands for the few units. Ranks could not decide with fewer than 4 runs a side.
+//! The counts of a side are pooled, but the observations are its units: whole runs, or the windows of a single run.
+//! Operations of a unit fail together. The binomial variance of the pooled counts is therefore multiplied by the
+//! dispersion of the units' shares, at least 1 (quasi-likelihood: P. McCullagh and J. A. Nelder, "Generalized Linear
+//! Models", 2nd ed. 1989, §4.5), and Student's t accounts for the small number of units. Ranks could not decide with
+//! fewer than 4 runs per side.
 
 use super::difference::Difference;
 use super::series::autocorrelation;
@@ -12,45 +13,46 @@ use super::{CONFIDENCE, student};
 /// Operations of one run, or of one window of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Share {
-    /// Those that succeeded.
+    /// Operations that succeeded.
     pub ok: f64,
-    /// Those that are judged.
+    /// Operations that count.
     pub of: f64,
 }
 
-/// Without units that vary, an event that is shorter than the run may explain a smaller difference than this.
+/// Smallest difference that is tested without units that vary. An event shorter than the run may explain a smaller one.
 const GAP_MIN: f64 = 0.5;
 
-/// Whether neighboring units may depend on each other.
+/// Dependence between neighboring units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Units {
-    /// Runs.
+    /// Units are runs, which are independent.
     Independent,
-    /// Consecutive windows of one run.
+    /// Units are consecutive windows of one run, which may depend on each other.
     Consecutive,
 }
 
-/// Successes and operations of all units.
+/// Returns successes and operations of all units.
 fn pooled(units: &[Share]) -> Share {
     units.iter().fold(Share::default(), |sum, unit| Share { ok: sum.ok + unit.ok, of: sum.of + unit.of })
 }
 
-/// The share of all operations that succeeded; `None` when none is judged.
+/// Returns the share of all operations that succeeded; `None` if no operation counts.
 #[must_use]
 pub fn share(units: &[Share]) -> Option<f64> {
     let all = pooled(units);
     (all.of > 0.0).then(|| all.ok / all.of)
 }
 
-/// The difference of the shares, new − base. `None` when a side has no operation that is judged.
+/// Returns the difference of the shares, new − base. `None` if a side has no operation that counts.
 ///
-/// Where everything succeeded on one side and nothing on the other, the p-value is exact: one of all ways to choose which
-/// operations succeed, and its mirror image (R. A. Fisher's test). Otherwise it is that of the t statistic with as many degrees of
-/// freedom as there are units less 2. With a single unit a side nothing tells how far units vary: only differences of
-/// one half or more are tested, by the normal approximation with continuity correction.
+/// If everything succeeded on one side and nothing on the other, the p-value is exact: one of all ways to choose which
+/// operations succeed, and its mirror image (R. A. Fisher's test). Otherwise it is that of the t statistic, with as
+/// many degrees of freedom as there are units less 2. With a single unit per side, nothing shows how much units vary.
+/// Then only differences of one half or more are tested, by the normal approximation with continuity correction.
 ///
 /// The interval combines the Wilson intervals of both shares for the effective number of operations (R. G. Newcombe,
-/// "Interval estimation for the difference between independent proportions", Statistics in Medicine 17 (1998), 873–890, method 10).
+/// "Interval estimation for the difference between independent proportions", Statistics in Medicine 17 (1998), 873–890,
+/// method 10).
 #[must_use]
 pub fn difference(base: &[Share], new: &[Share], order: Units) -> Option<Difference> {
     let judged = |units: &[Share]| units.iter().copied().filter(|unit| unit.of > 0.0).collect::<Vec<Share>>();
@@ -79,8 +81,8 @@ pub fn difference(base: &[Share], new: &[Share], order: Units) -> Option<Differe
     Some(Difference { change, interval, p })
 }
 
-/// The difference of two pooled shares in standard errors, as if operations were independent. `correction` is 1 for the
-/// correction for continuity, else 0.
+/// Returns the difference of two pooled shares in standard errors of independent operations. `correction` is 1 with
+/// continuity correction, else 0.
 fn statistic(one: Share, two: Share, correction: f64) -> f64 {
     let middle = (one.ok + two.ok) / (one.of + two.of);
     let weights = 1.0 / one.of + 1.0 / two.of;
@@ -88,8 +90,8 @@ fn statistic(one: Share, two: Share, correction: f64) -> f64 {
     distance / (middle * (1.0 - middle) * weights).sqrt()
 }
 
-/// By how much the shares of units vary more than independent operations make them; at least 1. `None` without a unit that
-/// could vary.
+/// Returns the ratio of the variance of the units' shares to that of independent operations, at least 1. `None` without
+/// a unit that could vary.
 fn dispersion(base: &[Share], new: &[Share], order: Units) -> Option<f64> {
     let freedom = (base.len() + new.len()).checked_sub(2).filter(|freedom| *freedom > 0)?;
     let (base, new) = (residuals(base), residuals(new));
@@ -98,7 +100,7 @@ fn dispersion(base: &[Share], new: &[Share], order: Units) -> Option<f64> {
         Units::Independent => 0.0,
         Units::Consecutive => {
             let weigh = |residuals: &[f64]| autocorrelation(residuals, 1) * residuals.len() as f64;
-            // An estimate of n values is too low by about (1 + 4ρ) / n (F. H. C. Marriott and J. A. Pope 1954).
+            // The estimate from n values is too low by about (1 + 4ρ) / n (F. H. C. Marriott and J. A. Pope 1954).
             let units = (base.len() + new.len()) as f64;
             let rho = (weigh(&base) + weigh(&new)) / units;
             if squares > 0.0 { (rho + (1.0 + 4.0 * rho) * 2.0 / units).clamp(0.0, CORRELATION_MAX) } else { 0.0 }
@@ -108,10 +110,10 @@ fn dispersion(base: &[Share], new: &[Share], order: Units) -> Option<f64> {
     Some(dispersion.max(1.0))
 }
 
-/// Largest correlation of neighboring windows that is reckoned with: the dispersion grows by a factor of 19.
+/// Largest correlation of neighboring windows that is used: the dispersion grows by a factor of 19.
 const CORRELATION_MAX: f64 = 0.9;
 
-/// Pearson residuals of the units around the pooled share.
+/// Returns the Pearson residuals of the units around the pooled share.
 fn residuals(units: &[Share]) -> Vec<f64> {
     let middle = share(units).unwrap_or(0.0);
     let spread = middle * (1.0 - middle);
@@ -119,12 +121,12 @@ fn residuals(units: &[Share]) -> Vec<f64> {
     if spread > 0.0 { units.iter().map(residual).collect() } else { vec![0.0; units.len()] }
 }
 
-/// Two-sided probability that all of `successes` operations succeed and all of `failures` others fail, when it does not matter to
-/// which side an operation belongs: 2 / C(successes + failures, successes).
+/// Returns the two-sided probability that all of `successes` operations succeed and all of `failures` others fail if it
+/// does not matter to which side an operation belongs: 2 / C(successes + failures, successes).
 fn separate(successes: f64, failures: f64) -> f64 {
     let (fewer, more) = (successes.min(failures), successes.max(failures));
     let (mut p, mut chosen) = (2.0, 1.0);
-    // Each factor is 1/2 or less, so few are needed until nothing is left.
+    // Each factor is 1/2 or less, so few are needed until the product underflows.
     while chosen <= fewer && p > f64::MIN_POSITIVE {
         p *= chosen / (more + chosen);
         chosen += 1.0;
@@ -132,7 +134,7 @@ fn separate(successes: f64, failures: f64) -> f64 {
     f64::min(p, 1.0)
 }
 
-/// The Wilson interval of a share of `count` operations, `wide` standard errors to either side.
+/// Returns the Wilson interval of a share of `count` operations, `wide` standard errors to either side.
 fn wilson(share: f64, count: f64, wide: f64) -> (f64, f64) {
     let squared = wide * wide / count;
     let middle = (share + squared / 2.0) / (1.0 + squared);
@@ -145,7 +147,7 @@ mod tests {
     use super::super::ALPHA;
     use super::super::series::tests::autoregressive;
     use super::*;
-    use crate::random::Random;
+    use crate::values::random::Random;
 
     fn units(shares: &[f64], of: f64) -> Vec<Share> {
         shares.iter().map(|share| Share { ok: (share * of).round(), of }).collect()
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn all_against_nothing_is_decided_by_any_number_of_runs() {
+    fn any_number_of_runs_decides_between_all_and_nothing() {
         for runs in [1, 2, 6] {
             let (well, dead) = (units(&vec![1.0; runs], 50.0), units(&vec![0.0; runs], 50.0));
             let found = difference(&well, &dead, Units::Independent).unwrap();
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_is_that_of_all_operations_and_one_dead_run_in_six_is_chance() {
+    fn one_failed_run_in_six_may_be_chance() {
         let (base, new) = (units(&[1.0; 6], 1000.0), units(&[1.0, 1.0, 1.0, 0.0, 1.0, 1.0], 1000.0));
         let found = difference(&base, &new, Units::Independent).unwrap();
         assert!((found.change + 1.0 / 6.0).abs() < 1e-12, "{found:?}");
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_runs_a_side_can_tell() {
+    fn two_runs_per_side_show_differences_beyond_their_spread() {
         let ten = |shares: &[f64]| units(shares, 10_000.0);
         assert!(p(&ten(&[1.0, 1.0]), &ten(&[0.9, 0.9])) < 0.01);
         assert!(p(&ten(&[1.0, 1.0]), &ten(&[1.0, 0.9])) > 0.2);
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn one_unit_a_side_decides_what_is_gross_alone() {
+    fn one_unit_per_side_shows_large_differences_only() {
         let of = |base: f64, new: f64| difference(&units(&[base], 500.0), &units(&[new], 500.0), Units::Consecutive);
         assert_eq!(of(1.0, 0.9).unwrap().p, None);
         assert!(of(1.0, 0.01).unwrap().p.unwrap() < 1e-6);
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_of_failures_in_a_short_run_is_one_event() {
+    fn bursts_of_failures_in_a_short_run_are_one_event() {
         let mut burst = vec![1.0; 10];
         let found = |new: &[f64]| difference(&units(&[1.0; 10], 100.0), &units(new, 100.0), Units::Consecutive);
         burst[3] = 0.0;
@@ -208,9 +210,9 @@ mod tests {
     }
 
     #[test]
-    fn equal_targets_are_told_apart_at_most_once_in_twenty() {
+    fn equal_targets_are_called_different_at_most_once_in_twenty() {
         let mut random = Random::new(71);
-        // Shares of runs that vary: hardly any failure, a few percent that vary by half, and runs of which some are dead.
+        // Processes: hardly any failures; failures of 0 to 4 %; some runs in which everything failed.
         let levels: [fn(&mut Random) -> f64; 3] =
             [|_| 0.999, |random| 1.0 - 0.04 * random.unit(), |random| if random.unit() < 0.15 { 0.0 } else { 0.9995 }];
         for (number, level) in levels.iter().enumerate() {
@@ -228,13 +230,13 @@ mod tests {
                     difference(&base, &new, Units::Independent).unwrap().p.is_some_and(|p| p <= ALPHA)
                 });
                 let told = told.count();
-                assert!(told <= 65, "{told} of 1,000: process {number}, {runs} runs a side, seed 71");
+                assert!(told <= 65, "{told} of 1,000: process {number}, {runs} runs per side, seed 71");
             }
         }
     }
 
     #[test]
-    fn equal_runs_with_dependent_seconds_are_told_apart_at_most_once_in_twenty() {
+    fn equal_runs_with_dependent_seconds_are_called_different_at_most_once_in_twenty() {
         for (rho, windows, seed) in [(0.0, 60, 72), (0.5, 60, 73), (0.5, 20, 74), (0.8, 300, 75)] {
             let mut random = Random::new(seed);
             let mut run = || -> Vec<Share> {
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_hold_the_true_difference() {
+    fn intervals_contain_the_true_difference() {
         let mut random = Random::new(76);
         let mut side = |share: f64| -> Vec<Share> {
             let run = |_| {

@@ -1,48 +1,49 @@
-//! Whether a run was steady: where its beginning stops to matter, and whether it drifted after that.
+//! Steadiness of a run: where its transient beginning ends, and whether it drifts after that.
 
 use super::median;
 use super::normal;
 use super::series::mean;
 
-/// Seconds of the window from which steadiness is judged.
+/// Shortest window for which steadiness is judged, in seconds.
 pub const SECONDS_MIN: f64 = 60.0;
 /// Points in one batch of MSER-5.
 const BATCH: usize = 5;
-/// Batches that are looked at; longer series have larger ones. All pairs of them are compared.
+/// Most batches, since all pairs of them are compared. Longer series have larger batches.
 const BATCHES_MAX: usize = 300;
-/// Batches from which anything is said: 60 points.
+/// Fewest batches: 60 points.
 const BATCHES_MIN: usize = 12;
-/// How often a steady run may be said to drift by the trend test alone.
+/// Largest probability that the trend test reports a drift of a steady run.
 const ALPHA_TREND: f64 = 0.01;
-/// A drift over the whole of what was looked at that does not matter, relative to the median.
+/// Largest drift over the whole series that does not matter, relative to the median.
 const DRIFT_MAX: f64 = 0.05;
 
-/// What a series over time looks like.
+/// Behavior of a series over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Steadiness {
-    /// It is steady after so many points, which are best left out; often none.
+    /// Steady after its beginning, which is best left out; often there is none.
     Steady {
-        /// Points before it.
+        /// Points in the beginning.
         from: usize,
     },
-    /// It goes on rising or falling after so many points.
+    /// Still rising or falling after its beginning.
     Drifting {
-        /// Points before.
+        /// Points in the beginning.
         from: usize,
-        /// From there to the end, relative to the median; below 0 when it falls.
+        /// Change from there to the end, relative to the median; negative if the series falls.
         change: f64,
     },
-    /// The best part to leave out would be half of it: it has not settled.
+    /// Not settled: leaving out half of it would be best.
     Unsettled,
 }
 
-/// Judges a series of one value for each second; `None` when it is too short.
+/// Judges a series of one value per second; `None` if it is too short.
 ///
-/// What to leave out: MSER-5, the number d of batches of 5 for which Σ_{j>d} (Zⱼ − Z̄)² / (n − d)² is the smallest, d ≤ n / 2
-/// (K. P. White, M. J. Cobb and S. C. Spratt, "A comparison of five steady-state truncation heuristics for simulation", WSC 2000,
-/// 755–760). It has counter-examples, so the rest must not drift: the Mann-Kendall test (H. B. Mann, Econometrica 13
-/// (1945), 245–259; M. G. Kendall, "Rank Correlation Methods", 1975) on the batches at 1 %, and Sen's slope (P. K. Sen, Journal of
-/// the American Statistical Association 63 (1968), 1379–1389) above 5 % of the median over that time.
+/// MSER-5 determines the beginning to leave out: the number d of batches of 5 for which Σ_{j>d} (Zⱼ − Z̄)² / (n − d)²
+/// is the smallest, d ≤ n / 2 (K. P. White, M. J. Cobb and S. C. Spratt, "A comparison of five steady-state truncation
+/// heuristics for simulation", WSC 2000, 755–760). Counter-examples to MSER-5 exist, so the rest must not drift either:
+/// the Mann-Kendall test (H. B. Mann, Econometrica 13 (1945), 245–259; M. G. Kendall, "Rank Correlation Methods", 1975)
+/// on the batches at 1 %, and Sen's slope (P. K. Sen, Journal of the American Statistical Association 63 (1968),
+/// 1379–1389) above 5 % of the median over that time.
 #[must_use]
 pub fn judge(seconds: &[f64]) -> Option<Steadiness> {
     let mut size = BATCH;
@@ -63,7 +64,7 @@ pub fn judge(seconds: &[f64]) -> Option<Steadiness> {
     Some(if drifts { Steadiness::Drifting { from, change } } else { Steadiness::Steady { from } })
 }
 
-/// Batches to leave out at the beginning.
+/// Returns the number of batches to leave out at the beginning.
 fn truncation(batches: &[f64]) -> usize {
     let statistic = |cut: usize| {
         let kept = &batches[cut..];
@@ -73,13 +74,13 @@ fn truncation(batches: &[f64]) -> usize {
     (0..=batches.len() / 2).min_by(|a, b| statistic(*a).total_cmp(&statistic(*b))).unwrap_or(0)
 }
 
-/// Two-sided p-value of the Mann-Kendall test, with ties.
+/// Returns the two-sided p-value of the Mann-Kendall test, with ties.
 fn trend(values: &[f64]) -> f64 {
     let (score, variance) = kendall(values);
     if variance > 0.0 { (2.0 * normal::above((score.abs() - 1.0).max(0.0) / variance.sqrt())).min(1.0) } else { 1.0 }
 }
 
-/// Pairs that rise less those that fall, and the variance of that if there is no trend.
+/// Returns the number of rising pairs less that of falling pairs, and the variance of that number without a trend.
 fn kendall(values: &[f64]) -> (f64, f64) {
     let pairs =
         values.iter().enumerate().flat_map(|(at, early)| values[at + 1..].iter().map(move |late| (early, late)));
@@ -91,7 +92,8 @@ fn kendall(values: &[f64]) -> (f64, f64) {
     (score, weight(values.len()) - ties)
 }
 
-/// Change along Sen's slope from the first batch to the last, relative to their median; 0 when that is 0.
+/// Returns the change along Sen's slope from the first batch to the last, relative to their median; 0 if the median is
+/// 0.
 fn drift(values: &[f64]) -> f64 {
     let slopes = values.iter().enumerate().flat_map(|(at, early)| {
         values[at + 1..].iter().zip(1_u32..).map(move |(late, apart)| (late - early) / f64::from(apart))
@@ -105,7 +107,7 @@ fn drift(values: &[f64]) -> f64 {
 mod tests {
     use super::super::series::tests::autoregressive;
     use super::*;
-    use crate::random::Random;
+    use crate::values::random::Random;
 
     fn noisy(random: &mut Random, seconds: usize, rho: f64, level: impl Fn(f64) -> f64) -> Vec<f64> {
         let noise = autoregressive(random, seconds, rho);
@@ -113,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_run_is_called_so() {
+    fn steady_runs_are_called_steady() {
         for (rho, seed) in [(0.0, 61), (0.5, 62)] {
             let mut random = Random::new(seed);
             let steady = |_: &u32| {
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warm_up_is_left_out() {
+    fn warm_ups_are_left_out() {
         let mut random = Random::new(63);
         for _ in 0..50 {
             let warming = noisy(&mut random, 180, 0.2, |second| 1000.0 - 600.0 * (-second / 8.0).exp());
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drift_is_told_and_so_is_what_never_settles() {
+    fn drifts_and_unsettled_runs_are_found() {
         let mut random = Random::new(64);
         let slowing = noisy(&mut random, 300, 0.2, |second| 1000.0 - second);
         let judged = judge(&slowing);
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn little_is_not_judged() {
+    fn short_series_are_not_judged() {
         assert_eq!(judge(&[1000.0; 59]), None);
         assert_eq!(judge(&[1000.0; 60]), Some(Steadiness::Steady { from: 0 }));
         assert_eq!(judge(&[0.0; 600]), Some(Steadiness::Steady { from: 0 }));
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variance_of_the_trend_is_that_of_all_permutations() {
+    fn the_variance_of_the_trend_agrees_with_all_permutations() {
         for values in [vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0], vec![1.0, 1.0, 2.0, 3.0, 3.0, 3.0], vec![2.0; 5]] {
             let scores: Vec<f64> = permutations(&values).iter().map(|order| kendall(order).0).collect();
             let variance = scores.iter().map(|score| score * score).sum::<f64>() / scores.len() as f64;
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn sens_slope_is_the_median_of_all() {
+    fn sens_slope_is_the_median_of_all_slopes() {
         assert!((drift(&[10.0, 11.0, 12.0, 13.0, 14.0]) - 4.0 / 12.0).abs() < 1e-12);
         assert!((drift(&[10.0, 11.0, 99.0, 13.0, 14.0]) - 4.0 / 13.0).abs() < 1e-12, "one outlier changes nothing");
     }

@@ -2,13 +2,13 @@
 
 use super::normal;
 
-/// From so many degrees of freedom on the normal quantile is taken, which differs by less than 0.2 %.
+/// Degrees of freedom from which the normal quantile is used, which differs by less than 0.2 %.
 const NORMAL_FROM: u64 = 1000;
-/// Halvings of the bracket: more than a double has bits.
-const HALVINGS: u32 = 80;
+/// Number of bisections: more than a double has bits.
+const BISECTIONS: u32 = 80;
 
-/// The value below which a t variable with `freedom` degrees of freedom (at least 1) lies with probability `p`,
-/// for ½ ≤ `p` < 1. Found by halving a bracket of the exact probability.
+/// Returns the value below which a t variable with `freedom` degrees of freedom (at least 1) lies with probability `p`,
+/// for ½ ≤ `p` < 1. Found by bisection of the exact probability.
 pub(super) fn quantile(p: f64, freedom: u64) -> f64 {
     if freedom >= NORMAL_FROM {
         return normal::quantile(p);
@@ -18,7 +18,7 @@ pub(super) fn quantile(p: f64, freedom: u64) -> f64 {
     while within(high, freedom) < wanted && high < 1e12 {
         (low, high) = (high, 2.0 * high);
     }
-    for _ in 0..HALVINGS {
+    for _ in 0..BISECTIONS {
         let middle = f64::midpoint(low, high);
         let below = within(middle, freedom) < wanted;
         (low, high) = if below { (middle, high) } else { (low, middle) };
@@ -26,7 +26,7 @@ pub(super) fn quantile(p: f64, freedom: u64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// P(|T| ≥ |`t`|) of a t variable with `freedom` degrees of freedom (at least 1).
+/// Returns P(|T| ≥ |`t`|) of a t variable with `freedom` degrees of freedom (at least 1).
 pub(super) fn beyond(t: f64, freedom: u64) -> f64 {
     if freedom >= NORMAL_FROM || t.is_infinite() {
         return (2.0 * normal::above(t.abs())).min(1.0);
@@ -34,8 +34,8 @@ pub(super) fn beyond(t: f64, freedom: u64) -> f64 {
     (1.0 - within(t.abs(), freedom)).clamp(0.0, 1.0)
 }
 
-/// P(|T| ≤ `t`): the finite series for whole degrees of freedom, M. Abramowitz and I. A. Stegun, "Handbook of Mathematical
-/// Functions" (1964), 26.7.3 and 26.7.4, with θ = arctan(t / √ν).
+/// Returns P(|T| ≤ `t`) by the finite series for whole degrees of freedom, M. Abramowitz and I. A. Stegun, "Handbook of
+/// Mathematical Functions" (1964), 26.7.3 and 26.7.4, with θ = arctan(t / √ν).
 fn within(t: f64, freedom: u64) -> f64 {
     let nu = freedom as f64;
     let cos_squared = nu / (nu + t * t);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_a_quantile_is_the_rest() {
+    fn tails_and_quantiles_agree() {
         for freedom in [1, 2, 10, 999, 5000] {
             let p = beyond(quantile(0.975, freedom), freedom);
             assert!((p - 0.05).abs() < 1e-6, "{freedom} degrees: {p}");
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn many_degrees_lead_to_the_normal_distribution() {
+    fn many_degrees_of_freedom_approach_the_normal_distribution() {
         let (last, normal) = (quantile(0.975, NORMAL_FROM - 1), quantile(0.975, NORMAL_FROM));
         assert!(last > normal && last / normal < 1.002, "{last} and {normal}");
     }

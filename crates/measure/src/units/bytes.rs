@@ -1,12 +1,12 @@
-//! Sizes in bytes. `kB`, `MB`… are powers of 1000, `KiB`, `MiB`… powers of 1024; a bare `K` or `M` is refused, because
-//! tools disagree about it.
+//! Sizes in bytes. `kB`, `MB`… are powers of 1000, `KiB`, `MiB`… powers of 1024. A bare `K` or `M` is rejected, because
+//! tools disagree about its meaning.
 
 use super::{UnitError, parse_number, split_unit};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A number of bytes.
+/// Number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ByteSize(pub u64);
@@ -56,7 +56,7 @@ impl FromStr for ByteSize {
 }
 
 impl fmt::Display for ByteSize {
-    /// The shortest way to write the exact size; parses back to the same value.
+    /// Writes the shortest form of the exact size, which parses to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, factor) = UNITS
             .iter()
@@ -69,7 +69,7 @@ impl fmt::Display for ByteSize {
 }
 
 impl ByteSize {
-    /// Rounded for people, in decimal units: `1.25 GB`.
+    /// Returns the size rounded for people, in decimal units, such as `1.25 GB`.
     #[must_use]
     pub fn human(self) -> String {
         let (name, factor) = [
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_to_write() {
+    fn errors_contain_the_fix() {
         let message = |text: &str| text.parse::<ByteSize>().unwrap_err().to_string();
         assert!(message("5M").contains("5MB or 5MiB"), "{}", message("5M"));
         for text in ["", "-1", "MB", "1.0001kB1", "0.3B", "99999999999PB", "16EiB", "18446744073709551616"] {

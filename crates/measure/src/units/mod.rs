@@ -1,4 +1,4 @@
-//! Values with units, as people write them: one parser for each, shared by command line, scenario and records.
+//! Values with units, with one parser for each kind, shared by command line, scenario and records.
 
 mod bytes;
 mod rate;
@@ -8,7 +8,7 @@ pub use bytes::ByteSize;
 pub use rate::Rate;
 pub use span::{format_span, parse_span};
 
-/// What is wrong with a written value, and what would have been right.
+/// Description of what is wrong with a value, with the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError(String);
 
@@ -26,14 +26,14 @@ impl std::fmt::Display for UnitError {
 
 impl std::error::Error for UnitError {}
 
-/// Splits `1.5kB` into its digits and its unit.
+/// Splits `1.5kB` into number and unit.
 fn split_unit(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     (number, unit.trim())
 }
 
-/// Reads a plain decimal number without sign; `_` may group digits.
+/// Parses a decimal number without sign; `_` may group digits.
 fn parse_number(text: &str) -> Option<f64> {
     let digits: String = text.chars().filter(|c| *c != '_').collect();
     digits.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)

@@ -5,22 +5,22 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Operations per second: finite and greater than zero.
+/// Rate in operations per second: finite and greater than zero.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Rate(f64);
 
-/// No client reaches more; it keeps all arithmetic on schedules exact.
+/// Highest rate. No client reaches more, and below it all arithmetic on schedules is exact.
 const HIGHEST_PER_SECOND: f64 = 1e9;
 
 impl Rate {
-    /// A rate of so many operations per second; `None` unless it is above 0 and at most 10⁹.
+    /// Returns a rate in operations per second; `None` unless it is above 0 and at most 10⁹.
     #[must_use]
     pub fn per_second(value: f64) -> Option<Self> {
         (value > 0.0 && value <= HIGHEST_PER_SECOND).then_some(Self(value))
     }
 
-    /// Operations per second.
+    /// Returns the operations per second.
     #[must_use]
     pub fn as_f64(self) -> f64 {
         self.0
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_users_write() {
+    fn users_forms_are_accepted() {
         for (text, value) in [("1000", 1000.0), ("2.5k", 2500.0), ("0.5/s", 0.5), ("90/min", 1.5), ("1k/s", 1000.0)] {
             assert_eq!(text.parse::<Rate>().unwrap().as_f64(), value, "{text}");
         }

@@ -1,4 +1,4 @@
-//! Spans of time, as people write them: `10s`, `1m30s`, `500ms`, `250us`; a bare number is seconds.
+//! Time spans, such as `10s`, `1m30s`, `500ms` or `250us`. A bare number is seconds.
 
 use super::{UnitError, parse_number, split_unit};
 use std::time::Duration;
@@ -16,13 +16,13 @@ const UNITS: [(&str, f64); 10] = [
     ("w", 604_800e9),
 ];
 
-/// Longest span that can be asked for: 366 days.
+/// Longest span: 366 days.
 const LONGEST_NANOS: f64 = 366.0 * 86_400e9;
 
-/// Reads a span of time of up to 366 days.
+/// Parses a time span of up to 366 days.
 ///
 /// # Errors
-/// Says what was written and what would have been right.
+/// Fails with the text and the fix.
 pub fn parse_span(text: &str) -> Result<Duration, UnitError> {
     let wrong = || UnitError::new(format!("`{text}` is not a span of time: write it like 10s, 1m30s, 500ms or 250us"));
     let mut rest = text.trim();
@@ -47,7 +47,7 @@ fn span_of(nanos: f64) -> Option<Duration> {
     (nanos <= LONGEST_NANOS).then(|| Duration::from_nanos(nanos.round() as u64))
 }
 
-/// Writes a span exactly, so that [`parse_span`] reads it back: `1m30s`, `1s500ms`.
+/// Returns the exact span in a form that [`parse_span`] accepts, such as `1m30s` or `1s500ms`.
 #[must_use]
 pub fn format_span(span: Duration) -> String {
     let mut nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
@@ -79,7 +79,7 @@ mod tests {
     proptest! {
         #[test]
         fn format_parses_back(nanos in 0_u64..31_536_000_000_000_000) {
-            // Whole microseconds, since a year in floating nanoseconds has no more digits than that.
+            // Whole microseconds, because nanoseconds of a year do not fit a double.
             let span = Duration::from_micros(nanos / 1000);
             prop_assert_eq!(parse_span(&format_span(span)), Ok(span));
         }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_users_write() {
+    fn users_forms_are_accepted() {
         for (text, millis) in
             [("10", 10_000), ("10s", 10_000), ("1m30s", 90_000), ("500ms", 500), ("0.25s", 250), ("2h", 7_200_000)]
         {

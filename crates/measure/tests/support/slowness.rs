@@ -1,36 +1,36 @@
-//! Simulated targets whose operations are slow in ways that depend on each other, with a known share of slow ones.
+//! Simulated targets with a known share of slow operations, which depend on each other.
 
-use measure::random::Random;
 use measure::statistics::sequential::{Decision, Sequential};
+use measure::values::random::Random;
 use std::time::Duration;
 
-/// The share that may be slow: an objective on p95.
+/// Share of operations that may be slow: an objective on p95.
 pub const TOLERATED: f64 = 0.05;
-/// Length of a level: a target at its bound has 30 of the longest spells in it.
+/// Length of a level in seconds: 30 of the longest spells for a target at its bound.
 pub const LEVEL_SECONDS: f64 = 30.0 * 2.0 / TOLERATED;
 /// Operations in a slice of 100 ms.
 const OPS: u64 = 20;
 const SLICE: f64 = 0.1;
-/// Exponent of the Pareto distributions: their variance is infinite.
+/// Exponent of the Pareto distributions, at which their variance is infinite.
 const PARETO: f64 = 1.5;
 
-/// How slowness comes.
+/// Process by which operations are slow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Process {
-    /// Everything is slow for so many seconds, then nothing for an exponentially distributed time.
+    /// Bursts of this many seconds in which all operations are slow, with exponentially distributed gaps.
     Bursts(f64),
     /// A pause every 5 s, with a random phase.
     Pauses,
-    /// The share rises in proportion to time, from 0 to twice the mean over the level.
+    /// A share that rises in proportion to time, from 0 to twice the mean over the level.
     Drift,
-    /// Independent times of a Pareto distribution, slow where they exceed the bound.
+    /// Independent times of a Pareto distribution, slow if they exceed the bound.
     HeavyTimes,
-    /// Spells of a Pareto-distributed length from 50 ms on, cut off at 2 s.
+    /// Spells with a Pareto-distributed length from 50 ms on, limited to 2 s.
     HeavySpells,
 }
 
 impl Process {
-    /// All that are simulated.
+    /// All processes.
     pub const ALL: [Self; 7] = [
         Self::Bursts(0.1),
         Self::Bursts(0.5),
@@ -42,20 +42,20 @@ impl Process {
     ];
 }
 
-/// A level of a process: operations that are slow, slice by slice.
+/// Level of a process, which yields slow operations slice by slice.
 pub struct Level<'r> {
     process: Process,
     share: f64,
     slices: u64,
     random: &'r mut Random,
     number: u64,
-    /// When the current spell, or the gap before the next one, ends; in seconds.
+    /// End of the current spell or gap, in seconds.
     until: f64,
     slow: bool,
 }
 
 impl<'r> Level<'r> {
-    /// A level of so many slices with that share of slow operations.
+    /// Creates a level of `slices` slices with this share of slow operations.
     pub fn new(process: Process, share: f64, slices: u64, random: &'r mut Random) -> Self {
         let mut level = Self { process, share, slices, random, number: 0, until: 0.0, slow: false };
         if level.mean_spell().is_some() {
@@ -80,7 +80,7 @@ impl<'r> Level<'r> {
         }
     }
 
-    /// Length of the spell or gap that begins.
+    /// Returns the length of the spell or gap that begins.
     fn length(&mut self) -> f64 {
         let mean = self.mean_spell().unwrap_or_default();
         match (self.slow, self.process) {
@@ -111,7 +111,7 @@ impl<'r> Level<'r> {
         }
     }
 
-    /// The decision of the sequential test, and the seconds until then.
+    /// Returns the decision of the sequential test, and its time in seconds.
     pub fn decided(mut self, tolerated: f64, alpha: f64) -> Option<(Decision, f64)> {
         let mut test = Sequential::new(tolerated, alpha).over(Duration::from_secs_f64(self.slices as f64 * SLICE));
         while self.number < self.slices {
@@ -127,20 +127,20 @@ impl<'r> Level<'r> {
     }
 }
 
-/// What became of many levels of one process and share.
+/// Outcomes of many levels of one process and share.
 #[derive(Clone, Debug, Default)]
 pub struct Outcomes {
-    /// Levels that were decided to be within their bound.
+    /// Number of levels decided as within their bound.
     pub within: usize,
-    /// Levels that were decided to be beyond it.
+    /// Number of levels decided as beyond their bound.
     pub beyond: usize,
-    /// Levels that were not decided in time.
+    /// Number of levels not decided in time.
     pub open: usize,
-    /// Seconds that the decisions took, ascending.
+    /// Seconds until the decisions, ascending.
     pub seconds: Vec<f64>,
 }
 
-/// Simulates so many levels of so many seconds.
+/// Simulates `levels` levels of `seconds` seconds.
 pub fn outcomes(process: Process, share: f64, tolerated: f64, seconds: f64, levels: usize, seed: u64) -> Outcomes {
     let slices = (seconds / SLICE).round() as u64;
     let mut random = Random::new(seed);

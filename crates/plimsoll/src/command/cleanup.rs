@@ -1,13 +1,13 @@
-//! `plimsoll cleanup`: deletes what `prepare` and runs of `mix` made, and nothing else. A bucket is never emptied: every key
-//! that is deleted is one that follows from the dataset.
+//! `plimsoll cleanup`: deletes what `prepare` and runs of `mix` wrote, and nothing else. It never empties a bucket: every key that it
+//! deletes follows from the dataset.
 
-use super::dataset;
-use super::load::stored::{Patience, Stored, Upload, s3_error};
-use super::load::{self, place::Place, s3, stored};
 use super::prepare::show;
-use crate::execute::watched::{interrupted, watched};
-use crate::execute::{self, Print};
 use crate::failure::Failure;
+use crate::load::dataset;
+use crate::load::location_client::{LocationClient, Patience, Upload, s3_error};
+use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
+use crate::progress::{requests_interrupted, with_progress};
+use crate::saved::{self, OutputFormat};
 use content::Dataset;
 use engine::plan::{Batch, BatchSize, Checks, Lot, Plan, RequestPlan, Targets, fresh_number, fresh_prefix};
 use engine::single_requests::{Ended, aborting, each};
@@ -19,45 +19,45 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use wire::s3::DeleteResult;
 
-/// Whose objects are deleted.
+/// The flags of `cleanup`.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER)]
 pub struct Args {
-    /// Where the dataset lies: s3://BUCKET/PREFIX, or http://host:port/path.
+    /// Location of the dataset: s3://BUCKET/PREFIX, or http://host:port/path.
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
-    /// What all commands that make load have in common.
+    /// The flags that all commands that make load share.
     #[command(flatten)]
     pub common: load::Args,
-    /// The objects, when `prepare` did not end.
+    /// The dataset, if `prepare` did not complete.
     #[command(flatten)]
     pub objects: dataset::Args,
-    /// What bytes, sizes and directories depend on.
+    /// Seed of bytes, sizes and directories.
     #[arg(long, value_name = "N", value_parser = load::seed, default_value = "1", hide_short_help = true)]
     pub dataset_seed: u64,
-    /// How S3 is spoken.
+    /// The settings of S3.
     #[command(flatten)]
     pub s3: s3::Args,
 }
 
 const AFTER: &str =
-    "Deletes the objects of the dataset that was prepared there, those that `mix` wrote beside them, and the description;
-in S3 it also aborts open multipart uploads of these objects. --help-all prints every flag.";
+    "Deletes the objects of the dataset that was prepared there, those that `mix` wrote next to them, and the dataset's
+description. In S3, it also aborts open multipart uploads of these objects. --help-all prints every flag.";
 
 const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
-/// Objects that are named at once where they cannot be listed.
+/// Number of objects to name at a time if they cannot be listed.
 const CHUNK: u64 = 1 << 16;
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
-    let place = Place::of(&args.urls, &args.s3)?;
-    let stored = Stored::reach(&args.common, &place, Patience::Repeat)?;
+    let place = DatasetLocation::of(&args.urls, &args.s3)?;
+    let stored = LocationClient::new(&args.common, &place, Patience::Repeat)?;
     let dataset = match args.objects.is_given() {
         true => args.objects.dataset(args.dataset_seed)?,
         false => stored.dataset()?.ok_or_else(|| {
             Failure::usage(
-                "no dataset was prepared there: nothing is deleted; where `prepare` did not end, describe it, like --count 100 --size 1MiB",
+                "no dataset was prepared there, so nothing was deleted; if `prepare` did not complete, describe the dataset, for example --count 100 --size 1MiB",
             )
         })?,
     };
@@ -68,41 +68,41 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let objects = delete.all(stored.plan(), place.targets(dataset.clone()))?;
     (cleaned.dataset_objects, cleaned.missing) = (objects.count(), objects.missing());
     let mixed = delete.mixed(&stored, &place, &dataset)?;
-    cleaned.mixed_objects = mixed.deleted();
-    stored.forget()?;
+    cleaned.mix_objects = mixed.deleted();
+    stored.delete_dataset_record()?;
     let told = format!("{}; {}{aborted}", objects.told(), mixed.told());
     let json = serde_json::to_string_pretty(&cleaned);
     if let Mixed::InPart(_) = mixed {
-        // The message below has the same in words.
-        if load::output(&args.common).print == Print::Json {
-            execute::print_json(json)?;
+        // The message below has the same content as text.
+        if load::run_options(&args.common).format == OutputFormat::Json {
+            saved::print_json(json)?;
         }
         let all = fresh_prefix(dataset.description().seed.0);
         return Err(Failure::could_not_run(format!(
-            "{told}: a run of `mix` did not end, and plain HTTP cannot list what it wrote: delete {all}* at the server"
+            "{told}: a run of `mix` did not complete, and plain HTTP cannot list what it wrote: delete {all}* on the server"
         )));
     }
     show(&args.common, &told, json)
 }
 
-/// What became of the objects that runs of `mix` wrote next to the dataset.
+/// The result of deleting what runs of `mix` wrote next to the dataset.
 enum Mixed {
-    /// So many are gone.
+    /// All of this many objects were deleted.
     Deleted(u64),
-    /// No run is known to have written any, and there is no way to ask.
+    /// There is no record of any run, and the objects cannot be listed.
     NoneKnown,
-    /// So many are gone. A run that did not end may have written others, and it is not known which.
+    /// This many objects were deleted. A run that did not complete may have written others, which are unknown.
     InPart(u64),
 }
 
 impl Mixed {
     fn told(&self) -> String {
         match *self {
-            Self::Deleted(count) => format!("and {} that runs had written", plural(count, "object")),
+            Self::Deleted(count) => format!("and {} that runs wrote", plural(count, "object")),
             Self::NoneKnown => "no run of `mix` is known to have written more".to_owned(),
-            Self::InPart(0) => "what runs had written is left".to_owned(),
+            Self::InPart(0) => "objects that runs wrote are left".to_owned(),
             Self::InPart(count) => {
-                format!("and {} that earlier runs had written, the rest is left", plural(count, "object"))
+                format!("and {} that earlier runs wrote, others are left", plural(count, "object"))
             }
         }
     }
@@ -115,19 +115,19 @@ impl Mixed {
     }
 }
 
-/// How objects are deleted.
+/// The requests that delete objects.
 struct Delete {
     one: RequestPlan,
-    /// Several with one request, as long as the server is not known to refuse that.
+    /// Deletes several objects with one request. `None` once the server has refused it.
     batch: Option<RequestPlan>,
     concurrency: NonZeroU64,
 }
 
-/// Objects that are gone.
+/// The result of deleting objects.
 enum Gone {
-    /// Each was asked for on its own, and those that are missing were not there.
+    /// Each was deleted by its own request. `missing` did not exist.
     OneByOne { deleted: u64, missing: u64 },
-    /// S3 counts as deleted what was not there.
+    /// Deleted or missing. S3 counts missing objects as deleted.
     InBatches(u64),
 }
 
@@ -136,10 +136,10 @@ impl Gone {
         match *self {
             Self::OneByOne { deleted, missing: 0 } => format!("deleted {}", plural(deleted, "object")),
             Self::OneByOne { deleted, missing } => {
-                format!("deleted {}, {missing} were not there", plural(deleted, "object"))
+                format!("deleted {}, {missing} did not exist", plural(deleted, "object"))
             }
             Self::InBatches(gone) => {
-                format!("gone: {} of the dataset (S3 does not tell which were there)", plural(gone, "object"))
+                format!("deleted {} of the dataset (S3 does not report which existed)", plural(gone, "object"))
             }
         }
     }
@@ -160,8 +160,8 @@ impl Gone {
 }
 
 impl Delete {
-    fn new(args: &Args, place: &Place) -> Result<Self, Failure> {
-        let one = stored::request(&args.common, place, "DELETE", OpKind::Delete)?;
+    fn new(args: &Args, place: &DatasetLocation) -> Result<Self, Failure> {
+        let one = location_client::request(&args.common, place, "DELETE", OpKind::Delete)?;
         let batch = RequestPlan::delete_batch(Batch { of: Lot::Targets, most: BatchSize::MAX });
         let batch = RequestPlan { headers: one.headers.clone(), ..batch };
         let concurrency = args.common.load.concurrency.unwrap_or(DEFAULT_CONCURRENCY);
@@ -184,21 +184,28 @@ impl Delete {
     fn each(&self, plan: &Plan, request: &RequestPlan) -> Result<Ended, Failure> {
         let total = plan.targets.count();
         let describe = |seen, _| format!("deleting: {seen} of {total}");
-        let ended = watched(describe, |tick| each(plan, request.clone(), self.concurrency, tick));
+        let ended = with_progress(describe, |tick| each(plan, request.clone(), self.concurrency, tick));
         let ended = ended.map_err(|error| Failure::could_not_run(error.to_string()))?;
         if ended.interrupted {
             let deleted = plural(ended.good, "object");
-            return Err(interrupted(format!("interrupted: {deleted} deleted; the same command goes on")));
+            return Err(requests_interrupted(format!(
+                "interrupted: {deleted} deleted; the same command deletes the rest"
+            )));
         }
         Ok(ended)
     }
 
     /// Deletes what runs wrote next to the dataset.
-    fn mixed(&mut self, stored: &Stored<'_>, place: &Place, dataset: &Dataset) -> Result<Mixed, Failure> {
+    fn mixed(
+        &mut self,
+        stored: &LocationClient<'_>,
+        place: &DatasetLocation,
+        dataset: &Dataset,
+    ) -> Result<Mixed, Failure> {
         if place.can_list {
             return self.listed(stored, place, dataset).map(Mixed::Deleted);
         }
-        let Some(mixed) = stored.mixed()? else { return Ok(Mixed::NoneKnown) };
+        let Some(mixed) = stored.mix_record()? else { return Ok(Mixed::NoneKnown) };
         let mut deleted = 0;
         for mut numbers in mixed.numbers() {
             while !numbers.is_empty() {
@@ -208,22 +215,29 @@ impl Delete {
                 numbers.start = end;
             }
         }
-        stored.forget_mixed()?;
+        stored.delete_mix_record()?;
         Ok(if mixed.open { Mixed::InPart(deleted) } else { Mixed::Deleted(deleted) })
     }
 
-    /// Deletes what runs wrote and a listing shows.
-    fn listed(&mut self, stored: &Stored<'_>, place: &Place, dataset: &Dataset) -> Result<u64, Failure> {
+    /// Deletes what runs wrote, by listing it.
+    fn listed(
+        &mut self,
+        stored: &LocationClient<'_>,
+        place: &DatasetLocation,
+        dataset: &Dataset,
+    ) -> Result<u64, Failure> {
         let mut deleted = 0;
         let mut before = Vec::new();
         loop {
-            // Always the first page: what was on it is gone then.
-            let numbers = stored.fresh(dataset)?;
+            // Deleting the objects of the first page makes the next ones the first page.
+            let numbers = stored.list_mix_objects(dataset)?;
             if numbers.is_empty() {
                 return Ok(deleted);
             }
             if numbers == before {
-                return Err(Failure::could_not_run("objects that runs had written are listed and can not be deleted"));
+                return Err(Failure::could_not_run(
+                    "cannot delete objects that runs wrote: the server still lists them; try again later",
+                ));
             }
             let gone = self.all(stored.plan(), place.fresh(dataset.clone(), numbers.clone()))?;
             deleted += gone.count();
@@ -231,11 +245,11 @@ impl Delete {
         }
     }
 
-    /// Aborts open multipart uploads of the objects that are deleted here. What is said of it, with the counts.
+    /// Aborts open multipart uploads of the objects to delete. Returns a message and the counts.
     fn uploads(
         &self,
-        stored: &Stored<'_>,
-        place: &Place,
+        stored: &LocationClient<'_>,
+        place: &DatasetLocation,
         dataset: &Dataset,
     ) -> Result<(String, Option<JsonAborted>), Failure> {
         if !place.can_list {
@@ -243,10 +257,10 @@ impl Delete {
         }
         let open = match stored.open_uploads() {
             Ok(open) => open,
-            // Not every server knows them, and objects can be deleted all the same.
+            // Not every server can list them. Objects can be deleted all the same.
             Err(why) => {
                 let why = why.into_message();
-                return Ok((format!("; open multipart uploads can not be listed ({why})"), None));
+                return Ok((format!("; cannot list open multipart uploads ({why})"), None));
             }
         };
         let seed = dataset.description().seed.0;
@@ -271,7 +285,7 @@ impl Delete {
     }
 }
 
-/// Whether a server has refused batches as such, and not what was in one.
+/// Returns whether a server does not support batches, rather than refusing the content of one.
 fn knows_no_batches(ended: &Ended) -> bool {
     let refused = ended.example.as_ref().is_some_and(|example| matches!(example.status, Some(405 | 501)));
     refused && ended.good + ended.missing == 0
@@ -284,7 +298,7 @@ fn judged(ended: &Ended) -> Result<(), Failure> {
     let said = DeleteResult::parse(message).ok();
     let code = said.as_ref().and_then(|said| said.errors.first()).map(|error| format!(", {}", error.code));
     Err(Failure::could_not_run(format!(
-        "{} could not be deleted ({}{status}{}); the same command goes on",
+        "cannot delete {} ({}{status}{}); the same command tries again",
         plural(ended.failed, "object"),
         example.outcome.cause.about(),
         code.unwrap_or_else(|| s3_error(message)),

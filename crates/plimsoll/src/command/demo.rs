@@ -1,10 +1,11 @@
-//! `plimsoll demo`: the first run. Nothing but this program is needed: it searches the load line of its own server.
+//! `plimsoll demo`: a first look that needs nothing else. It searches for the load line of the embedded server.
 
-use super::{embedded, line};
-use crate::cli::{self, Command};
-use crate::execute::{self, Print};
+use super::line;
+use super::load_command::LoadCommand;
+use crate::console;
+use crate::embedded_server;
 use crate::failure::Failure;
-use crate::say;
+use crate::saved::{self, OutputFormat, load_line};
 use report::number::plural;
 use server::{Capacity, Delay, Faults};
 use std::ffi::OsString;
@@ -12,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// How the demonstration is shown.
+/// The flags of `demo`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Where the runs are saved [default: runs/TIME-demo].
+    /// Directory in which to save the runs [default: runs/TIME-demo].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print the report as JSON.
@@ -23,51 +24,51 @@ pub struct Args {
     pub json: bool,
 }
 
-/// How long an answer of the demonstration's server takes.
+/// Response time of the demo server below its capacity.
 const DELAY: Duration = Duration::from_millis(5);
-/// The concurrency above which it becomes slow, and what each request above adds.
+/// The concurrency above which it becomes slow, and the delay that each request above it adds.
 const CAPACITY: (u64, Duration) = (100, Duration::from_millis(25));
-/// What the demonstration does, as a user would type it; the objective comes as a word of its own.
+/// The search, as a user would type it. The objective is a separate word.
 const SEARCH: &str = "line --from 8 --to 1024 -d 1s";
 const OBJECTIVE: &str = "response p95 <= 50ms";
 
-/// Starts a server that becomes slow above a limit, finds the limit, and prints the report of the run there.
+/// Starts a server that becomes slow above a limit, finds the limit, and prints the report of the last run.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let capacity = Capacity::slowing(CAPACITY.0, CAPACITY.1);
     let faults = Faults { delay: Delay::Constant(DELAY), capacity: Some(capacity), ..Faults::default() };
-    let (server, address) = embedded::start(faults)?;
+    let (server, address) = embedded_server::start(faults)?;
     let url = format!("http://{address}/blackhole/16KiB");
-    say::note(&format!(
-        "the embedded server becomes slow above {} requests at once; this finds out:\n  \
+    console::eprintln(&format!(
+        "the embedded server becomes slow above {} concurrent requests; this command finds the limit:\n  \
          plimsoll {SEARCH} --objective '{OBJECTIVE}' {url}\n",
         CAPACITY.0
     ));
-    let base = args.out.clone().unwrap_or_else(|| execute::default_directory("demo"));
+    let base = args.out.clone().unwrap_or_else(|| saved::default_directory("demo"));
     let exit = line::run(search(&url, &base, args.json)?)?;
-    let (found, last) = line::saved(&base)?;
+    let (found, last) = load_line::read_with_last_run(&base)?;
     if !args.json {
-        let last = last.as_ref().ok_or_else(|| Failure::could_not_run("the search has run no level"))?;
-        say::out("\nthe last run, at the line:\n\n")?;
-        execute::show(last, Print::Text)?;
+        let last = last.as_ref().ok_or_else(|| Failure::could_not_run("the search made no run"))?;
+        console::print("\nthe last run, at the load line:\n\n")?;
+        saved::print_run(last, OutputFormat::Text)?;
     }
-    line::write_html(&found, last.as_ref(), &base, None)?;
+    load_line::write_html(&found, last.as_ref(), &base, None)?;
     let ledger = server.stop();
-    say::note(&format!(
-        "the server's own books: {}, {} complete",
+    console::eprintln(&format!(
+        "the server counted {}, {} complete",
         plural(ledger.requests(), "request"),
-        plural(ledger.complete.count, "answer")
+        plural(ledger.complete.count, "response")
     ));
-    say::note("next: plimsoll get http://host:port/path, plimsoll doctor, plimsoll --help");
+    console::eprintln("next: plimsoll get http://host:port/path, plimsoll doctor, plimsoll --help");
     Ok(exit)
 }
 
-/// The search, as its command line is read.
+/// Returns the flags of the search.
 fn search(url: &str, base: &Path, json: bool) -> Result<line::Args, Failure> {
     let words = ["plimsoll"].into_iter().chain(SEARCH.split(' ')).chain(["--objective", OBJECTIVE, url]);
     let words = words.map(OsString::from).chain(["--out".into(), base.as_os_str().to_owned()]);
     let words = words.chain(json.then(|| "--json".into()));
-    match cli::parse(words)? {
-        Command::Line(args) => Ok(*args),
+    match LoadCommand::parse(words)? {
+        LoadCommand::Line(args) => Ok(*args),
         _ => Err(Failure::could_not_run("the demonstration is no search")),
     }
 }

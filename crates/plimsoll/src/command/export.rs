@@ -1,49 +1,48 @@
-//! `plimsoll export`: saved runs as other programs read them.
+//! `plimsoll export`: saved runs in the formats of other programs.
 
-use super::line;
-use super::run::saved;
-use crate::execute;
-use crate::execute::sets::{Kind, Set};
-use crate::execute::sink::{self, Trouble};
+use crate::console;
 use crate::failure::Failure;
-use crate::say;
+use crate::saved::export_file::Trouble;
+use crate::saved::run_sets::{RunSet, SetKind};
+use crate::saved::{self, export_file, load_line, study};
 use clap::ValueEnum;
 use measure::{Interval, ResultWord};
 use report::export::table::{self, TableForm};
-use report::export::{ExportError, ab, hdr, intervals, markdown, operations, retrieval, runs};
+use report::export::{ExportError, hdr, intervals, markdown, operations, runs};
+use report::other_tools::{ab_files, retrieval};
 use report::study::Study;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use store::{OpLogReader, OpRecord, Record, SavedRun, StoreErrorKind};
 
-/// Which run, in which form, and where to.
+/// The flags of `export`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// The run directory; for tables of runs also that of a repeated run, a study, or a search for the load line.
+    /// Directory of a run; tables of runs also accept a repeated run, a study, or a search for the load line.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
-    /// In which form.
+    /// Export format.
     #[arg(long = "as", value_enum, value_name = "FORM")]
-    pub form: Form,
-    /// The file to write, over an older one [default: standard output].
+    pub format: Form,
+    /// File to write; an existing file is replaced [default: standard output].
     #[arg(long, value_name = "FILE")]
     pub to: Option<PathBuf>,
 }
 
 const AFTER: &str =
-    "Of several runs (--repeat, a study, a search) csv, parquet and markdown are a table with a row for each; the forms
-that hold one run take the directory of one. docs/export.md tells the columns.
+    "For several runs (--repeat, a study, a search), csv, parquet and markdown are a table with a row per run. The other
+formats take the directory of a single run. docs/export.md describes the columns.
 
   plimsoll export runs/20261121-023000-localhost_8080 --as csv --to seconds.csv";
 
-/// What it is written as.
+/// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// A row for each second, or for each of several runs.
+    /// A row per second, or per run of several runs.
     Csv,
-    /// A row for each operation, of a run made with --log-ops.
+    /// A row per operation, of a run made with --log-ops.
     OpsCsv,
     /// As csv, in Apache Parquet.
     Parquet,
@@ -51,24 +50,24 @@ pub enum Form {
     OpsParquet,
     /// The 19 columns of retrieval-load-testing, the k6 kit for booster-http.
     RetrievalCsv,
-    /// What `ab -e` writes: percentages served and their times.
+    /// As `ab -e`: percentages served and their times.
     AbE,
-    /// What `ab -g` writes, for gnuplot; needs --log-ops.
+    /// As `ab -g`, for gnuplot; needs --log-ops.
     AbG,
-    /// Percentiles of response time as HdrHistogram's plotters read them.
+    /// Percentiles of response time, for HdrHistogram's plotters.
     Hgrm,
-    /// The same of service time.
+    /// Percentiles of service time, for HdrHistogram's plotters.
     HgrmService,
     /// HdrHistogram's interval log, version 1.3.
     Hlog,
     /// The JSON of `report --json`.
     Json,
-    /// Tables for an issue.
+    /// Markdown tables, for example for an issue.
     Markdown,
 }
 
 impl Form {
-    /// The form of a table of seconds or runs.
+    /// Returns the file format of a table.
     fn table(self) -> Option<TableForm> {
         match self {
             Self::Csv | Self::OpsCsv => Some(TableForm::Csv),
@@ -82,23 +81,23 @@ impl Form {
     }
 }
 
-/// Writes it.
+/// Writes the export.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let set = Set::of(&args.directory)?;
-    if set.kind != Kind::One && args.form.holds_one_run() {
-        let one = set.places.first().map_or_else(|| args.directory.clone(), |place| set.directory(place));
-        let name = name(args.form);
+    let set = RunSet::of(&args.directory)?;
+    if set.kind != SetKind::One && args.format.holds_one_run() {
+        let one = set.positions.first().map_or_else(|| args.directory.clone(), |position| set.directory(position));
+        let name = name(args.format);
         return Err(Failure::usage(format!(
-            "--as {name} holds one run: name the directory of one, like {}",
+            "--as {name} exports a single run: name the directory of one, for example {}",
             one.display()
         )));
     }
-    if args.form.table() == Some(TableForm::Parquet) && args.to.is_none() && io::stdout().is_terminal() {
-        return Err(Failure::usage("Parquet is not for a terminal: name a file with --to"));
+    if args.format.table() == Some(TableForm::Parquet) && args.to.is_none() && io::stdout().is_terminal() {
+        return Err(Failure::usage("a terminal cannot show Parquet: name a file with --to"));
     }
-    sink::write(args.to.as_deref(), "--to", |out| match set.kind {
-        Kind::One => one(&set, args.form, out),
-        _ => several(&set, args.form, out),
+    export_file::write(args.to.as_deref(), "--to", |out| match set.kind {
+        SetKind::One => one(&set, args.format, out),
+        _ => several(&set, args.format, out),
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -110,15 +109,15 @@ fn name(form: Form) -> String {
 type Written = Result<(), Trouble>;
 type Out<'a> = &'a mut (dyn Write + Send);
 
-/// A run in any form.
-fn one(set: &Set, form: Form, out: Out<'_>) -> Written {
-    let run = match set.places.first() {
+/// Exports one run in any format.
+fn one(set: &RunSet, form: Form, out: Out<'_>) -> Written {
+    let run = match set.positions.first() {
         Some(place) => set.read(place)?,
         None => return Ok(()),
     };
     let word = report::result::of(&run).word;
     if word != ResultWord::Pass {
-        say::note(&format!("the result is {}: `plimsoll report {}` shows why", word.text(), set.base.display()));
+        console::eprintln(&format!("the result is {}: see `plimsoll report {}`", word.text(), set.base.display()));
     }
     match form {
         Form::Csv => seconds(&set.base, &run, TableForm::Csv, out),
@@ -126,7 +125,7 @@ fn one(set: &Set, form: Form, out: Out<'_>) -> Written {
         Form::OpsCsv => operations(&set.base, &run, TableForm::Csv, out),
         Form::OpsParquet => operations(&set.base, &run, TableForm::Parquet, out),
         Form::RetrievalCsv => table_of_runs(set, form, out),
-        Form::AbE => Ok(ab::percentages(&run.summary().all.response, out)?),
+        Form::AbE => Ok(ab_files::percentages(&run.summary().all.response, out)?),
         Form::AbG => gnuplot(&set.base, &run, out),
         Form::Hgrm => Ok(hdr::percentiles(&run.summary().all.response, out)?),
         Form::HgrmService => Ok(hdr::percentiles(&run.summary().all.service, out)?),
@@ -136,8 +135,8 @@ fn one(set: &Set, form: Form, out: Out<'_>) -> Written {
     }
 }
 
-/// Several runs, in the forms that hold them.
-fn several(set: &Set, form: Form, out: Out<'_>) -> Written {
+/// Exports several runs in the formats that support them.
+fn several(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     match form {
         Form::Json => document(json(set)?, out),
         Form::Markdown => Ok(out.write_all(marked(set)?.as_bytes()).and_then(|()| out.flush())?),
@@ -145,7 +144,7 @@ fn several(set: &Set, form: Form, out: Out<'_>) -> Written {
     }
 }
 
-/// Hands each interval of a run to `take`, until it fails.
+/// Passes each interval of a run to `take`, until it fails.
 fn each_interval(base: &Path, mut take: impl FnMut(Interval) -> Result<(), ExportError>) -> Written {
     let mut taken = Ok(());
     let read = store::for_each_record(base, |record| {
@@ -155,7 +154,7 @@ fn each_interval(base: &Path, mut take: impl FnMut(Interval) -> Result<(), Expor
             taken = take(*interval);
         }
     });
-    read.map_err(|error| execute::unread(&error))?;
+    read.map_err(|error| saved::cannot_read(&error))?;
     Ok(taken?)
 }
 
@@ -172,11 +171,11 @@ fn interval_log(base: &Path, run: &SavedRun, out: Out<'_>) -> Written {
     Ok(out.flush()?)
 }
 
-/// Hands each operation of a run to `take`. One is in memory at a time.
+/// Passes each operation of a run to `take`. One is in memory at a time.
 fn each_operation(base: &Path, mut take: impl FnMut(OpRecord) -> Result<(), ExportError>) -> Written {
     let mut log = OpLogReader::open(base).map_err(|error| match &error.kind {
         StoreErrorKind::Io(io) if io.kind() == io::ErrorKind::NotFound => Failure::usage(format!(
-            "{} has no log of operations: make the run with --log-ops, or choose a form without operations",
+            "{} has no operation log: make the run with --log-ops, or choose a format without operations",
             base.display()
         )),
         _ => Failure::could_not_run(&error),
@@ -185,8 +184,8 @@ fn each_operation(base: &Path, mut take: impl FnMut(OpRecord) -> Result<(), Expo
         take(op.map_err(|error| Failure::could_not_run(&error))?)?;
     }
     if let Some(damage) = log.damage() {
-        say::note(&format!(
-            "the log of operations is damaged at byte {}: what stands behind it is left out",
+        console::eprintln(&format!(
+            "the operation log is damaged at byte {}: everything after it is left out",
             damage.at_byte
         ));
     }
@@ -200,7 +199,7 @@ fn operations(base: &Path, run: &SavedRun, form: TableForm, out: Out<'_>) -> Wri
 }
 
 fn gnuplot(base: &Path, run: &SavedRun, out: Out<'_>) -> Written {
-    let mut file = ab::Gnuplot::default();
+    let mut file = ab_files::Gnuplot::default();
     each_operation(base, |op| match operations::is_measured(run, &op) {
         true => file.add(run.begin.started_unix_ms, &op),
         false => Ok(()),
@@ -208,11 +207,11 @@ fn gnuplot(base: &Path, run: &SavedRun, out: Out<'_>) -> Written {
     Ok(file.write(out)?)
 }
 
-/// A row for each run.
-fn table_of_runs(set: &Set, form: Form, out: Out<'_>) -> Written {
+/// Writes a row per run.
+fn table_of_runs(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     let columns = if form == Form::RetrievalCsv { retrieval::COLUMNS } else { runs::COLUMNS };
     let mut table = table::begin(form.table().unwrap_or(TableForm::Csv), columns, out)?;
-    for place in &set.places {
+    for place in &set.positions {
         table.row(&runs::Row { place: place.clone(), run: set.read(place)? })?;
     }
     Ok(table.finish()?)
@@ -223,29 +222,29 @@ fn document(made: serde_json::Result<String>, out: Out<'_>) -> Written {
     Ok(writeln!(out, "{text}").and_then(|()| out.flush())?)
 }
 
-fn study(set: &Set) -> Result<Study, Failure> {
-    saved::read(&set.base, &set.records).map(|(study, _)| study.measured)
+fn read_study(set: &RunSet) -> Result<Study, Failure> {
+    study::read(&set.base, &set.records).map(|(study, _)| study.study)
 }
 
-fn read_all(set: &Set) -> Result<Vec<(String, SavedRun)>, Failure> {
-    set.places.iter().map(|place| Ok((place.directory.clone(), set.read(place)?))).collect()
+fn read_all(set: &RunSet) -> Result<Vec<(String, SavedRun)>, Failure> {
+    set.positions.iter().map(|place| Ok((place.directory.clone(), set.read(place)?))).collect()
 }
 
-fn json(set: &Set) -> Result<serde_json::Result<String>, Failure> {
+fn json(set: &RunSet) -> Result<serde_json::Result<String>, Failure> {
     Ok(match set.kind {
-        Kind::Study => serde_json::to_string_pretty(&study(set)?),
-        Kind::Line => serde_json::to_string_pretty(&line::of(&set.base)?),
-        Kind::One | Kind::Repeats => {
+        SetKind::Study => serde_json::to_string_pretty(&read_study(set)?),
+        SetKind::Line => serde_json::to_string_pretty(&load_line::read(&set.base)?),
+        SetKind::One | SetKind::Repeats => {
             let runs: Vec<SavedRun> = read_all(set)?.into_iter().map(|(_, run)| run).collect();
             serde_json::to_string_pretty(&report::json_repeats(&runs))
         }
     })
 }
 
-fn marked(set: &Set) -> Result<String, Failure> {
+fn marked(set: &RunSet) -> Result<String, Failure> {
     Ok(match set.kind {
-        Kind::Study => markdown::study(&study(set)?),
-        Kind::Line => markdown::line(&line::of(&set.base)?),
-        Kind::One | Kind::Repeats => markdown::repeats(&read_all(set)?),
+        SetKind::Study => markdown::study(&read_study(set)?),
+        SetKind::Line => markdown::line(&load_line::read(&set.base)?),
+        SetKind::One | SetKind::Repeats => markdown::repeats(&read_all(set)?),
     })
 }

@@ -1,15 +1,15 @@
-//! `plimsoll merge`: runs of one load that several machines made at the same time become one run.
+//! `plimsoll merge`: merges runs of the same load that several machines made at the same time.
 //!
-//! Only the time in which all of them measured counts ([`measure::overlap`]). The runs are read side by side, a second of each at a
+//! Only the time in which all of them measured counts ([`measure::summary::common_time`]). The runs are read in parallel, one second of each at a
 //! time, so that days of many machines need no more memory than a minute.
 
-use crate::execute::describe;
-use crate::execute::{self, repeats};
+use crate::console;
+use crate::execute;
 use crate::failure::{Exit, Failure};
-use crate::say;
-use measure::overlap::{Overlap, Span, Times};
+use crate::saved::{self, repeats};
+use measure::summary::common_time::{CommonTime, RunTimes, Span};
 use measure::{Instant, Interval, Model, Stage};
-use report::compare::unlike_loads;
+use report::compare::load_differences;
 use report::escape::escape;
 use report::number::{plural, seconds};
 use std::path::{Path, PathBuf};
@@ -18,41 +18,41 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use store::{Begin, End, EndReason, FORMAT, Record, RunWriter, SavedRun, StoreError};
 
-/// Which runs, and where to.
+/// The flags of `merge`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// The saved runs, one of each machine.
+    /// Directories of the saved runs, one per machine.
     #[arg(value_name = "DIR", num_args = 2.., required = true)]
     pub directories: Vec<PathBuf>,
-    /// Where the merged run is saved.
+    /// Directory in which to save the merged run.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Merge also what is there of runs that were cut off.
+    /// Also merge runs that were cut off.
     #[arg(long)]
     pub partial: bool,
 }
 
-const AFTER: &str = "Histograms and counts are added up; concurrency and rates too. Seconds outside the time that all runs measured are left
-out, and said. The clocks of the machines must agree to well below a second (NTP, chrony).
+const AFTER: &str = "Histograms, counts, concurrency and rates are added up. The merged run contains only the time in which all runs measured;
+what this leaves out is reported. The clocks of the machines must agree to well below a second (NTP, chrony).
 
   plimsoll merge from-a from-b --out both
   plimsoll report both";
 
-/// Runs that are merged, at most: each is a thread and an open file.
+/// Maximum number of runs. Each needs a thread and an open file.
 const RUNS_MAX: usize = 256;
 
-/// Targets that are named in the record, as in that of any run.
+/// Maximum number of targets in the record, as for any run.
 const TARGETS_MAX: usize = 10;
 
-/// A run to be merged.
+/// A run to merge.
 struct Part {
     directory: PathBuf,
     run: SavedRun,
-    times: Times,
+    times: RunTimes,
 }
 
-/// What of a run does not count.
+/// The part of a run that does not count.
 #[derive(Default)]
 struct LeftOut {
     seconds: f64,
@@ -60,14 +60,14 @@ struct LeftOut {
     lost: u64,
 }
 
-/// Carries it out. The exit code is that of the merged run.
+/// Runs the command. Returns the exit code of the merged run.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let parts = read(&args.directories)?;
     check(&parts, args.partial)?;
-    let times: Vec<Times> = parts.iter().map(|part| part.times.clone()).collect();
-    let overlap = Overlap::of(&times).ok_or_else(|| {
+    let times: Vec<RunTimes> = parts.iter().map(|part| part.times.clone()).collect();
+    let overlap = CommonTime::of(&times).ok_or_else(|| {
         Failure::usage(format!(
-            "the runs have no whole second in common: {}; runs are merged that were measured at the same time",
+            "the runs do not overlap by a full second: {}; merge runs that measured at the same time",
             parts.iter().map(when).collect::<Vec<_>>().join(", ")
         ))
     })?;
@@ -75,68 +75,66 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut begin = describe_all(&first.run.begin, &parts, &overlap);
     for (index, part) in parts.iter().enumerate() {
         let told = told(part, &left_out(index, part, &overlap), &overlap);
-        say::note(&told);
+        console::eprintln(&told);
         begin.settings.push(("merged".to_owned(), told));
     }
     write(&parts, &overlap, &begin, &args.out)?;
-    let merged = SavedRun::read(&args.out).map_err(|error| execute::unread_again(&error))?;
-    execute::show(&merged, execute::Print::Text)?;
-    say::note(&format!("saved in {}", args.out.display()));
-    Ok(execute::judge(&merged).into())
+    let merged = SavedRun::read(&args.out).map_err(|error| saved::cannot_read_back(&error))?;
+    saved::print_run(&merged, saved::OutputFormat::Text)?;
+    console::eprintln(&format!("saved in {}", args.out.display()));
+    Ok(saved::conclude(&merged).into())
 }
 
 fn read(directories: &[PathBuf]) -> Result<Vec<Part>, Failure> {
     if directories.len() > RUNS_MAX {
-        return Err(Failure::usage(format!("{} runs: at most {RUNS_MAX} are merged", directories.len())));
+        return Err(Failure::usage(format!("{} runs are too many: the maximum is {RUNS_MAX}", directories.len())));
     }
     let one = |directory: &PathBuf| {
-        if repeats::is_one(directory) {
+        if repeats::are_in(directory) {
             let first = repeats::directory(directory, 1);
             return Err(Failure::usage(format!(
-                "{} holds several runs: name one of each machine, like {}",
+                "{} contains several runs: name one per machine, for example {}",
                 directory.display(),
                 first.display()
             )));
         }
-        let run = SavedRun::read(directory).map_err(|error| execute::unread(&error))?;
+        let run = SavedRun::read(directory).map_err(|error| saved::cannot_read(&error))?;
         let spans = run.points.iter().map(|point| Span { stage: point.stage, start: point.start, end: point.end });
-        let times = Times { started_unix_ms: run.begin.started_unix_ms, spans: spans.collect() };
+        let times = RunTimes { started_unix_ms: run.begin.started_unix_ms, spans: spans.collect() };
         Ok(Part { directory: directory.clone(), run, times })
     };
     directories.iter().map(one).collect()
 }
 
-/// Whether these runs are one load, each whole and each once.
+/// Checks that the runs are of the same load, and that each is complete and named once.
 fn check(parts: &[Part], partial: bool) -> Result<(), Failure> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     for (index, part) in parts.iter().enumerate() {
         let name = part.directory.display();
         if parts.iter().take(index).any(|other| real(&other.directory) == real(&part.directory)) {
-            return Err(Failure::usage(format!("{name} is named twice: each run counts once")));
+            return Err(Failure::usage(format!("{name} is named twice: name each run once")));
         }
         if !report::result::of(&part.run).accounting.violations.is_empty() {
-            let message = format!("{name} cannot be merged: its counters disagree (exit code 3)");
+            let message = format!("cannot merge {name}: its counters disagree (exit code 3)");
             return Err(Failure::Message(Exit::Unusable, message));
         }
         if !part.run.is_whole() && !partial {
             return Err(Failure::usage(format!(
-                "{name} is not whole, so it is not known what its machine did at the end: --partial merges what is there"
+                "{name} is incomplete, so it is unknown what its machine did at the end: use --partial to merge it anyway"
             )));
         }
     }
     let Some((first, others)) = parts.split_first() else { return Ok(()) };
     for other in others {
-        if let Some(difference) = unlike_loads(&first.run, &other.run).first() {
+        if let Some(difference) = load_differences(&first.run, &other.run).first() {
             let name = other.directory.display();
-            return Err(Failure::usage(format!(
-                "{name} is of another load, {difference}: runs of one load are merged"
-            )));
+            return Err(Failure::usage(format!("{name} has another load, {difference}: merge runs of the same load")));
         }
     }
     Ok(())
 }
 
-/// When a run measured.
+/// Returns when a run measured.
 fn when(part: &Part) -> String {
     let start = part.run.begin.started_unix_ms;
     let wall = |at: Instant| {
@@ -149,7 +147,7 @@ fn when(part: &Part) -> String {
     }
 }
 
-fn left_out(index: usize, part: &Part, overlap: &Overlap) -> LeftOut {
+fn left_out(index: usize, part: &Part, overlap: &CommonTime) -> LeftOut {
     let mut left = LeftOut::default();
     for (point, span) in part.run.points.iter().zip(&part.times.spans) {
         if overlap.place(index, *span).is_none() && span.stage != Stage::Warmup {
@@ -163,8 +161,8 @@ fn left_out(index: usize, part: &Part, overlap: &Overlap) -> LeftOut {
     left
 }
 
-/// What counts of a run, and what does not.
-fn told(part: &Part, left: &LeftOut, overlap: &Overlap) -> String {
+/// Returns a message with the part of a run that counts and the part that does not.
+fn told(part: &Part, left: &LeftOut, overlap: &CommonTime) -> String {
     let mut text = format!(
         "{} on {}: {} of {} count",
         part.directory.display(),
@@ -175,7 +173,7 @@ fn told(part: &Part, left: &LeftOut, overlap: &Overlap) -> String {
     if left.seconds > 0.0 || left.ended > 0 || left.lost > 0 {
         let dropped = if left.lost > 0 { format!(" and {} dropped", left.lost) } else { String::new() };
         text.push_str(&format!(
-            "; left out: {}, in which {} ended{dropped}",
+            "; left out: {} with {} that ended{dropped}",
             seconds(left.seconds),
             plural(left.ended, "operation")
         ));
@@ -183,8 +181,8 @@ fn told(part: &Part, left: &LeftOut, overlap: &Overlap) -> String {
     text
 }
 
-/// What was asked for, by all of them together.
-fn describe_all(first: &Begin, parts: &[Part], overlap: &Overlap) -> Begin {
+/// Returns the record of the merged run.
+fn describe_all(first: &Begin, parts: &[Part], overlap: &CommonTime) -> Begin {
     let begins: Vec<&Begin> = parts.iter().map(|part| &part.run.begin).collect();
     let distinct = |of: fn(&Begin) -> &str, joint: &str| {
         let mut texts: Vec<&str> = Vec::new();
@@ -199,7 +197,7 @@ fn describe_all(first: &Begin, parts: &[Part], overlap: &Overlap) -> Begin {
     for (index, begin) in begins.iter().enumerate().skip(1) {
         merged.model = together(merged.model, begin.model);
         merged.threads = merged.threads.saturating_add(begin.threads);
-        // Several runs of one machine shared its cores.
+        // Several runs of one machine share its cores.
         if !begins.iter().take(index).any(|other| other.host.name == begin.host.name) {
             merged.host.cores = merged.host.cores.saturating_add(begin.host.cores);
             merged.host.memory_bytes = merged.host.memory_bytes.saturating_add(begin.host.memory_bytes);
@@ -215,7 +213,7 @@ fn describe_all(first: &Begin, parts: &[Part], overlap: &Overlap) -> Begin {
     merged.format = FORMAT;
     env!("CARGO_PKG_VERSION").clone_into(&mut merged.version);
     merged.started_unix_ms = overlap.started_unix_ms();
-    merged.command = describe::command();
+    merged.command = execute::command_line();
     merged.load = format!("{} runs at once, each: {}", begins.len(), merged.load);
     (merged.levels, merged.warmup_ms, merged.duration_ms) = (None, 0, None);
     merged.host.name = distinct(|begin| &begin.host.name, " + ");
@@ -224,7 +222,7 @@ fn describe_all(first: &Begin, parts: &[Part], overlap: &Overlap) -> Begin {
     merged
 }
 
-/// Two machines' loads at once.
+/// Returns the sum of two load models.
 fn together(a: Model, b: Model) -> Model {
     match (a, b) {
         (Model::Closed { concurrency: a }, Model::Closed { concurrency: b }) => {
@@ -233,24 +231,24 @@ fn together(a: Model, b: Model) -> Model {
         (Model::Open { in_flight_max: a }, Model::Open { in_flight_max: b }) => {
             Model::Open { in_flight_max: a.saturating_add(b) }
         }
-        // Runs of unlike loads are not merged.
+        // Runs of different loads are refused before.
         (a, _) => a,
     }
 }
 
-/// Intervals of one run that are read ahead of the others.
+/// Number of intervals to read ahead.
 const AHEAD: usize = 2;
 
-/// The intervals of a run that count, in order, as a thread reads them.
+/// Starts a thread that reads the intervals of a run that count, in order.
 fn intervals<'s>(
     scope: &'s thread::Scope<'s, '_>,
     index: usize,
     directory: PathBuf,
-    overlap: Overlap,
+    overlap: CommonTime,
 ) -> Receiver<Interval> {
     let (sender, receiver) = sync_channel(AHEAD);
     scope.spawn(move || {
-        // That it can be read was seen before. Who goes away wants no more.
+        // The run was readable before. A closed channel means that merging has ended.
         let _ = store::for_each_record(&directory, |record| {
             if let Record::Interval(interval) = record
                 && let Some(interval) = overlap.take(index, *interval)
@@ -262,8 +260,8 @@ fn intervals<'s>(
     receiver
 }
 
-fn write(parts: &[Part], overlap: &Overlap, begin: &Begin, out: &Path) -> Result<(), Failure> {
-    let mut writer = RunWriter::create(out, begin).map_err(|error| execute::cannot_save("the merged run", &error))?;
+fn write(parts: &[Part], overlap: &CommonTime, begin: &Begin, out: &Path) -> Result<(), Failure> {
+    let mut writer = RunWriter::create(out, begin).map_err(|error| saved::cannot_save("the merged run", &error))?;
     let mut over = Instant::ZERO;
     let written = thread::scope(|scope| {
         let sources = parts.iter().enumerate();
@@ -289,9 +287,11 @@ fn write(parts: &[Part], overlap: &Overlap, begin: &Begin, out: &Path) -> Result
         }
         Ok(seconds)
     });
-    let seconds = written.map_err(|error: StoreError| execute::cannot_save("the merged run", &error))?;
+    let seconds = written.map_err(|error: StoreError| saved::cannot_save("the merged run", &error))?;
     if seconds != overlap.seconds().saturating_mul(parts.len() as u64) {
-        return Err(Failure::could_not_run("a run has changed while it was read: merge them when all are over"));
+        return Err(Failure::could_not_run(
+            "a run changed while it was read: merge the runs after all of them have ended",
+        ));
     }
     let ends = || parts.iter().filter_map(|part| part.run.end.as_ref());
     let end = End {
@@ -305,5 +305,5 @@ fn write(parts: &[Part], overlap: &Overlap, begin: &Begin, out: &Path) -> Result
         damaged: ends().filter_map(|end| end.damaged.clone()).reduce(store::Damaged::with),
         probes: None,
     };
-    writer.end(&end).map_err(|error| execute::cannot_save("the merged run", &error))
+    writer.end(&end).map_err(|error| saved::cannot_save("the merged run", &error))
 }

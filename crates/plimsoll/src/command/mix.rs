@@ -1,9 +1,9 @@
-//! `plimsoll mix`: a load of several kinds of requests with weights, on a dataset that was prepared.
+//! `plimsoll mix`: a load of several kinds of requests with weights, on a prepared dataset.
 
-use super::dataset;
-use super::load::stored::{Patience, Stored};
-use super::load::{self, place::Place, s3, stored};
 use crate::failure::Failure;
+use crate::load::dataset;
+use crate::load::location_client::{LocationClient, Patience};
+use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
 use content::Content;
 use engine::plan::{
     Answers, Batch, BatchSize, BodyPlan, Choice, Lot, Mix, Pick, Plan, RangeChoice, RequestPlan, Source, Then,
@@ -14,95 +14,94 @@ use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// What is asked for, how often, for how long.
+/// The flags of `mix`.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER, mut_arg("total", |flag| flag.hide_short_help(true)), mut_arg("count", |flag| flag.hide_short_help(true)), mut_arg("size", |flag| flag.hide_short_help(true)), mut_arg("cookies", |flag| flag.hide_short_help(true)), mut_arg("no_follow", |flag| flag.hide_short_help(true)), mut_arg("expect_status", |flag| flag.hide_short_help(true)))]
 pub struct Args {
-    /// Where the dataset lies: s3://BUCKET/PREFIX, or http://host:port/path (several for several servers).
+    /// Location of the dataset: s3://BUCKET/PREFIX, or http://host:port/path (one per server).
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
-    /// Weight of reading whole objects.
+    /// Weight of reads of whole objects.
     #[arg(long, value_name = "N")]
     pub get: Option<u32>,
-    /// Weight of reading random ranges of --range.
+    /// Weight of reads of random ranges, whose size is --range.
     #[arg(long, value_name = "N", requires = "range")]
     pub get_range: Option<u32>,
-    /// Weight of asking for heads.
+    /// Weight of HEAD requests.
     #[arg(long, value_name = "N")]
     pub head: Option<u32>,
-    /// Weight of writing objects: new ones, beside those of the dataset.
+    /// Weight of writes. They create new objects next to the dataset.
     #[arg(long, value_name = "N")]
     pub put: Option<u32>,
-    /// Weight of deleting: the oldest of those that this run has written; while there is none, one is written instead.
+    /// Weight of deletions. Each deletes the oldest object that this run wrote, or writes one if there is none.
     #[arg(long, value_name = "N")]
     pub delete: Option<u32>,
-    /// Delete up to so many objects with one request (S3), 1 to 1000; 1 is a DELETE of one object.
+    /// Delete up to this many objects, 1 to 1000, with one request (S3); 1 sends a DELETE per object.
     #[arg(long, value_name = "N", default_value = "1", value_parser = batch_size, hide_short_help = true)]
     pub delete_batch: BatchSize,
-    /// Weight of listing (S3): pages of 1000 keys below the prefix.
+    /// Weight of listings (S3). Each reads pages of 1000 keys below the prefix.
     #[arg(long, value_name = "N")]
     pub list: Option<u32>,
-    /// Size of ranges, like 1MiB.
+    /// Size of ranges, for example 1MiB.
     #[arg(long, value_name = "SIZE")]
     pub range: Option<ByteSize>,
-    /// Pages of a listing, at most.
+    /// Maximum number of pages of a listing.
     #[arg(long, value_name = "N", default_value = "10", value_parser = load::count::<std::num::NonZeroU32>, hide_short_help = true)]
     pub pages_max: std::num::NonZeroU32,
-    /// Compare every byte that is read with what the objects hold; what differs fails the run.
+    /// Compare every byte that is read with the dataset's content; a difference fails the run.
     #[arg(long)]
     pub verify: bool,
-    /// What all commands that make load have in common.
+    /// The flags that all commands that make load share.
     #[command(flatten)]
     pub common: load::Args,
-    /// The objects, when they were not made by `prepare`.
+    /// The dataset, if `prepare` did not write it.
     #[command(flatten)]
     pub objects: dataset::Args,
-    /// What bytes, sizes and directories depend on.
+    /// Seed of bytes, sizes and directories.
     #[arg(long, value_name = "N", value_parser = load::seed, default_value = "1", hide_short_help = true)]
     pub dataset_seed: u64,
-    /// How S3 is spoken.
+    /// The settings of S3.
     #[command(flatten)]
     pub s3: s3::Args,
 }
 
-const AFTER: &str =
-    "Without weights: --get 45 --head 30 --put 15 --delete 10. `plimsoll prepare` makes the dataset, `plimsoll cleanup`
-deletes it and what runs left. --help-all prints every flag.";
+const AFTER: &str = "Default weights: --get 45 --head 30 --put 15 --delete 10. `plimsoll prepare` writes the dataset. `plimsoll cleanup`
+deletes it, and the objects that runs wrote. --help-all prints every flag.";
 
-/// Weights of a run that names none, as warp has them.
+/// Default weights, as in warp.
 const USUAL: [(OpKind, u32); 4] = [(OpKind::Get, 45), (OpKind::Head, 30), (OpKind::Put, 15), (OpKind::Delete, 10)];
 
 fn batch_size(text: &str) -> Result<BatchSize, String> {
     let size = BatchSize::new(load::count(text)?);
-    size.ok_or_else(|| format!("one request deletes {} objects at most", BatchSize::MAX.get()))
+    size.ok_or_else(|| format!("one request can delete at most {} objects", BatchSize::MAX.get()))
 }
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let plan = plan(args)?;
     let _ = sys::signals::catch_interrupts();
     let place = unlisted(args, &plan)?;
-    remembered(args, place.as_ref(), || load::run(plan, &args.common))
+    remembered(args, place.as_ref(), || load::run_and_show(plan, &args.common))
 }
 
-/// Makes a load, and remembers what it writes to an [`unlisted`] place.
+/// Runs `load` and records what it writes to an [`unlisted`] location.
 pub fn remembered<T>(
     args: &Args,
-    place: Option<&Place>,
+    place: Option<&DatasetLocation>,
     load: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let Some(place) = place else { return load() };
-    Stored::reach(&args.common, place, Patience::Once)?.remember_mixed(load)
+    LocationClient::new(&args.common, place, Patience::Once)?.record_mix(load)
 }
 
-/// The place that a plan writes objects to which no listing shows: `cleanup` knows only those that are remembered there.
-pub fn unlisted(args: &Args, plan: &Plan) -> Result<Option<Place>, Failure> {
-    let place = Place::of(&args.urls, &args.s3)?;
+/// Returns the plan's location if the plan writes objects to it and it cannot be listed. `cleanup` then needs a record of them.
+pub fn unlisted(args: &Args, plan: &Plan) -> Result<Option<DatasetLocation>, Failure> {
+    let place = DatasetLocation::of(&args.urls, &args.s3)?;
     let writes = plan.mix.shares().any(|(share, request)| share > 0.0 && makes_objects(request));
     Ok(Some(place).filter(|place| writes && !place.can_list))
 }
 
-/// Whether a request writes objects next to those of the dataset, or may do so instead of deleting one.
+/// Returns whether a request may write objects next to the dataset.
 fn makes_objects(request: &RequestPlan) -> bool {
     match request.pick {
         Pick::Fresh | Pick::Spent { .. } => true,
@@ -111,15 +110,15 @@ fn makes_objects(request: &RequestPlan) -> bool {
     }
 }
 
-/// What would be asked. The dataset is looked for where it lies.
+/// Returns the plan that the flags describe. May request the record of the dataset from its location.
 pub fn plan(args: &Args) -> Result<Plan, Failure> {
-    let place = Place::of(&args.urls, &args.s3)?;
+    let place = DatasetLocation::of(&args.urls, &args.s3)?;
     let weights = weights(args)?;
-    let dataset = stored::dataset(&args.common, &place, &args.objects, args.dataset_seed)?;
+    let dataset = location_client::dataset(&args.common, &place, &args.objects, args.dataset_seed)?;
     let content = Arc::new(Content::new(dataset.description().seed));
     let requests = requests(args, &place, &weights, &content)?;
-    let mix = Mix::of(requests).ok_or_else(|| Failure::usage("all weights are 0: write one, like --get 1"))?;
-    let asked = load::Asked {
+    let mix = Mix::of(requests).ok_or_else(|| Failure::usage("all weights are 0: set one, for example --get 1"))?;
+    let workload = load::Workload {
         targets: place.targets(dataset),
         choice: Choice::Random,
         once: false,
@@ -127,10 +126,10 @@ pub fn plan(args: &Args) -> Result<Plan, Failure> {
         auth: place.auth.clone(),
         spread: place.spread,
     };
-    load::plan(&args.common, asked)
+    load::plan(&args.common, workload)
 }
 
-/// Kinds of requests with their weights.
+/// Returns the kinds of requests with their weights.
 fn weights(args: &Args) -> Result<Vec<(OpKind, u32)>, Failure> {
     let named = [
         (OpKind::Get, args.get),
@@ -143,17 +142,19 @@ fn weights(args: &Args) -> Result<Vec<(OpKind, u32)>, Failure> {
     let given: Vec<_> = named.into_iter().filter_map(|(kind, weight)| Some((kind, weight?))).collect();
     let in_s3 = args.urls.first().is_some_and(|text| wire::s3::S3Location::is_meant(text));
     if !in_s3 && given.iter().any(|(kind, weight)| *kind == OpKind::List && *weight > 0) {
-        return Err(Failure::usage("--list is for s3:// locations: plain HTTP has no listing"));
+        return Err(Failure::usage("--list requires an s3:// location: plain HTTP has no listing"));
     }
     let weights = if given.is_empty() { USUAL.to_vec() } else { given };
     if args.delete_batch.get() > 1 {
         if !in_s3 {
             return Err(Failure::usage(
-                "--delete-batch is for s3:// locations: plain HTTP deletes one object a request",
+                "--delete-batch requires an s3:// location: plain HTTP deletes one object per request",
             ));
         }
         if !weights.iter().any(|(kind, weight)| *kind == OpKind::Delete && *weight > 0) {
-            return Err(Failure::usage("--delete-batch: nothing is deleted: write a weight for it, like --delete 10"));
+            return Err(Failure::usage(
+                "--delete-batch: this mix deletes nothing; set a weight, for example --delete 10",
+            ));
         }
     }
     Ok(weights)
@@ -161,15 +162,15 @@ fn weights(args: &Args) -> Result<Vec<(OpKind, u32)>, Failure> {
 
 fn requests(
     args: &Args,
-    place: &Place,
+    place: &DatasetLocation,
     weights: &[(OpKind, u32)],
     content: &Arc<Content>,
 ) -> Result<Vec<(u32, RequestPlan)>, Failure> {
-    let of = |method, kind| stored::request(&args.common, place, method, kind);
+    let of = |method, kind| location_client::request(&args.common, place, method, kind);
     let answers = || if args.verify { Answers::Compared(Arc::clone(content)) } else { Answers::Dropped };
     let body = BodyPlan::of(Source::Content(Arc::clone(content)));
     let put = RequestPlan { body: Some(body), pick: Pick::Fresh, ..of("PUT", OpKind::Put)? };
-    // What deleting does while there is nothing to delete stands first, with the weight of writing.
+    // The write that a deletion makes if there is nothing to delete comes first, with the weight of writes.
     let writes = weights.iter().find(|(kind, _)| *kind == OpKind::Put).map_or(0, |(_, weight)| *weight);
     let mut requests = vec![(writes, put)];
     for (kind, weight) in weights {
@@ -178,7 +179,8 @@ fn requests(
             OpKind::Get => RequestPlan { answers: answers(), ..of("GET", *kind)? },
             OpKind::GetRange => {
                 let length = args.range.and_then(|size| NonZeroU64::new(size.0));
-                let length = length.ok_or_else(|| Failure::usage("--range 0: give a size above 0, like 1MiB"))?;
+                let length =
+                    length.ok_or_else(|| Failure::usage("--range 0: the size must be above 0, for example 1MiB"))?;
                 let range = Some(RangeChoice::Random { length });
                 RequestPlan { range, answers: answers(), ..of("GET", *kind)? }
             }

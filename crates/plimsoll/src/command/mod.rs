@@ -1,16 +1,14 @@
-//! The commands, one file (or folder) each.
+//! The commands, a module for each.
 
 pub mod cleanup;
 pub mod compare;
-mod dataset;
 pub mod demo;
 pub mod doctor;
-mod embedded;
 pub mod export;
 pub mod generate;
 pub mod get;
 pub mod line;
-pub mod load;
+pub mod load_command;
 pub mod merge;
 pub mod mix;
 pub mod owners;

@@ -1,15 +1,15 @@
-//! `plimsoll prepare`: makes a dataset on a target, once. A second time nothing is written.
+//! `plimsoll prepare`: writes a dataset to a target. If it is already there, nothing is written.
 //!
-//! It is no measured load: what the server cannot do for the moment is repeated, with pauses, and counted.
+//! Preparing is not a measured load: transient failures are retried, with pauses, and counted.
 
-use super::dataset;
-use super::load::retry::{Retries, is_transient};
-use super::load::stored::{Patience, Stored, s3_error};
-use super::load::{self, place::Place, s3, stored};
-use crate::execute::watched::{interrupted, watched};
-use crate::execute::{self, Print};
+use crate::console;
 use crate::failure::Failure;
-use crate::say;
+use crate::load::dataset;
+use crate::load::location_client::{LocationClient, Patience, s3_error};
+use crate::load::retry::{Retries, is_transient};
+use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
+use crate::progress::{requests_interrupted, with_progress};
+use crate::saved::{self, OutputFormat};
 use content::{Content, Dataset};
 use engine::OpEntry;
 use engine::plan::{BodyPlan, Plan, RequestPlan, Source};
@@ -23,86 +23,86 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Which dataset is made, and where.
+/// The flags of `prepare`.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER)]
 pub struct Args {
-    /// Where the objects go: s3://BUCKET/PREFIX, or http://host:port/path (several for several servers).
+    /// Location of the dataset: s3://BUCKET/PREFIX, or http://host:port/path (one per server).
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
-    /// The objects.
+    /// The dataset.
     #[command(flatten)]
     pub objects: dataset::Args,
-    /// What bytes, sizes and directories depend on.
+    /// Seed of bytes, sizes and directories.
     #[arg(long, value_name = "N", value_parser = load::seed, default_value = "1")]
     pub dataset_seed: u64,
-    /// Make the bucket first, unless it is there.
+    /// Create the bucket first, unless it exists.
     #[arg(long)]
     pub make_bucket: bool,
-    /// What all commands that make load have in common.
+    /// The flags that all commands that make load share.
     #[command(flatten)]
     pub common: load::Args,
-    /// How S3 is spoken.
+    /// The settings of S3.
     #[command(flatten)]
     pub s3: s3::Args,
 }
 
-const AFTER: &str = "Remembers the dataset in .plimsoll-dataset.json beside its objects: `mix`, `cleanup` and a second `prepare` find it
-there. Nothing is measured: requests that fail for the moment (500, 503, SlowDown, connections) are repeated with
-pauses. `put` measures writing. --help-all prints every flag.";
+const AFTER: &str = "The dataset's description is stored in .plimsoll-dataset.json next to its objects, where `mix`, `cleanup` and another
+`prepare` find it. Nothing is measured: transient failures (500, 503, SlowDown, connections) are retried with pauses. Use
+`put` to measure writes. --help-all prints every flag.";
 
 const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
-/// Objects that are written before the next ones are begun: what is kept of each is small, and bounded so.
+/// Number of objects to write before the next ones start. This bounds the memory for their results.
 const CHUNK: u64 = 1 << 16;
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
     check(args)?;
-    let place = Place::of(&args.urls, &args.s3)?;
+    let location = DatasetLocation::of(&args.urls, &args.s3)?;
     let dataset = args.objects.dataset(args.dataset_seed)?;
-    let stored = Stored::reach(&args.common, &place, Patience::Repeat)?;
+    let stored = LocationClient::new(&args.common, &location, Patience::Repeat)?;
     if args.make_bucket {
-        stored.make_bucket()?;
+        stored.create_bucket()?;
     }
     let bytes = u64::try_from(dataset.total_bytes()).unwrap_or(u64::MAX);
     let objects = format!("{}, {}", plural(dataset.count(), "object"), ByteSize(bytes).human());
     let mut made = JsonPrepared::new(dataset.count(), bytes);
     let told = match stored.dataset()? {
-        Some(there) if there == dataset => format!("{objects} there already: nothing was written"),
+        Some(there) if there == dataset => format!("{objects} exist already: nothing was written"),
         Some(_) => {
             return Err(Failure::could_not_run(
-                "another dataset was prepared there: `plimsoll cleanup` with this location deletes it, or choose another prefix",
+                "another dataset was prepared there: delete it with `plimsoll cleanup` and this location, or choose another prefix",
             ));
         }
         None => {
             let begun = Instant::now();
-            let mut writing = Writing::new(args, &place, &stored, &dataset)?;
+            let mut writing = Writing::new(args, &location, &stored, &dataset)?;
             writing.all()?;
-            stored.keep(&dataset)?;
+            stored.write_dataset(&dataset)?;
             made.written = writing.written;
             made.seconds = begun.elapsed().as_secs_f64();
             let repeated = writing.retries.by_cause().iter();
-            made.repeated = repeated.map(|(cause, number)| ((*cause).to_owned(), *number)).collect();
-            format!("prepared {objects} in {}{}", time(made.seconds * 1e9), writing.retries.told())
+            made.retried = repeated.map(|(cause, number)| ((*cause).to_owned(), *number)).collect();
+            format!("prepared {objects} in {}{}", time(made.seconds * 1e9), writing.retries.description())
         }
     };
     show(&args.common, &told, serde_json::to_string_pretty(&made))
 }
 
-/// Prints what was done, in the form that was asked for.
+/// Prints what was done, in the selected format.
 pub fn show(args: &load::Args, told: &str, json: serde_json::Result<String>) -> Result<ExitCode, Failure> {
-    match load::output(args).print {
-        Print::Json => execute::print_json(json)?,
-        Print::None => {}
-        Print::Text | Print::Ab | Print::Httpbench => say::out(&format!("{told}\n"))?,
+    match load::run_options(args).format {
+        OutputFormat::Json => saved::print_json(json)?,
+        OutputFormat::None => {}
+        OutputFormat::Text | OutputFormat::Ab | OutputFormat::Httpbench => console::print(&format!("{told}\n"))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses flags that mean nothing where nothing is measured.
+/// Refuses flags that have no effect because nothing is measured.
 fn check(args: &Args) -> Result<(), Failure> {
-    let (load, shown, checks) = (&args.common.load, &args.common.shown, &args.common.checks);
+    let (load, shown, checks) = (&args.common.load, &args.common.output, &args.common.checks);
     if load.duration.is_some() || load.requests.is_some() || load.bytes.is_some() || shown.repeat.get() > 1 {
         return Err(Failure::usage("prepare writes each object once: leave out -d, -n, --bytes and --repeat"));
     }
@@ -117,15 +117,15 @@ fn check(args: &Args) -> Result<(), Failure> {
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((flag, _)) => Err(Failure::usage(format!(
-            "{flag}: prepare measures nothing: leave it out, or measure writing with `put`"
+            "{flag}: prepare measures nothing: leave it out, or measure writes with `plimsoll put`"
         ))),
         None => Ok(()),
     }
 }
 
-/// Objects on their way to the target.
+/// The objects to write, and the progress.
 struct Writing<'a> {
-    place: &'a Place,
+    location: &'a DatasetLocation,
     plan: &'a Plan,
     dataset: &'a Dataset,
     request: RequestPlan,
@@ -135,13 +135,18 @@ struct Writing<'a> {
 }
 
 impl<'a> Writing<'a> {
-    fn new(args: &Args, place: &'a Place, stored: &'a Stored<'_>, dataset: &'a Dataset) -> Result<Self, Failure> {
+    fn new(
+        args: &Args,
+        location: &'a DatasetLocation,
+        stored: &'a LocationClient<'_>,
+        dataset: &'a Dataset,
+    ) -> Result<Self, Failure> {
         let content = Arc::new(Content::new(dataset.description().seed));
         let body = Some(BodyPlan::of(Source::Content(content)));
-        let request = RequestPlan { body, ..stored::request(&args.common, place, "PUT", OpKind::Put)? };
+        let request = RequestPlan { body, ..location_client::request(&args.common, location, "PUT", OpKind::Put)? };
         let concurrency = args.common.load.concurrency.unwrap_or(DEFAULT_CONCURRENCY);
         let retries = Retries::default();
-        Ok(Self { place, plan: stored.plan(), dataset, request, concurrency, written: 0, retries })
+        Ok(Self { location, plan: stored.plan(), dataset, request, concurrency, written: 0, retries })
     }
 
     fn all(&mut self) -> Result<(), Failure> {
@@ -155,20 +160,20 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// Writes the objects with these numbers, again and again until all are written.
+    /// Writes the objects with these numbers, and retries until all are written.
     fn chunk(&mut self, mut missing: Vec<u64>) -> Result<(), Failure> {
         while !missing.is_empty() {
-            let targets = Arc::new(self.place.chosen(self.dataset.clone(), &missing));
+            let targets = Arc::new(self.location.chosen(self.dataset.clone(), &missing));
             let plan = Plan { targets, ..self.plan.clone() };
             let (before, total) = (self.written, self.dataset.count());
             let describe = |seen, _| format!("preparing: {} of {}", count(before + seen), count(total));
-            let tried = watched(describe, |tick| try_each(&plan, self.request.clone(), self.concurrency, tick));
+            let tried = with_progress(describe, |tick| try_each(&plan, self.request.clone(), self.concurrency, tick));
             let tried = tried.map_err(|error| Failure::could_not_run(error.to_string()))?;
             let good = |answered: &Option<Answered>| answered.is_some_and(|it| it.outcome == AttemptOutcome::OK);
             let written = tried.outcomes.iter().filter(|answered| good(answered)).count() as u64;
             self.written += written;
             if tried.interrupted {
-                return Err(interrupted(format!("interrupted: {}", self.stand())));
+                return Err(requests_interrupted(format!("interrupted: {}", self.stand())));
             }
             for Answered { outcome, status } in tried.outcomes.iter().flatten().copied() {
                 if outcome == AttemptOutcome::OK {
@@ -177,27 +182,27 @@ impl<'a> Writing<'a> {
                 if !is_transient(outcome, status) {
                     return Err(self.refused(tried.example.as_ref(), &plan));
                 }
-                self.retries.note(outcome.cause);
+                self.retries.count(outcome.cause);
             }
             missing =
                 missing.iter().zip(&tried.outcomes).filter(|(_, it)| !good(it)).map(|(number, _)| *number).collect();
             if written > 0 {
-                self.retries.progress();
+                self.retries.note_success();
             }
             if !missing.is_empty() && !self.retries.pause() {
                 return Err(match sys::signals::interrupts().count {
                     0 => self.refused(tried.example.as_ref(), &plan),
-                    _ => interrupted(format!("interrupted: {}", self.stand())),
+                    _ => requests_interrupted(format!("interrupted: {}", self.stand())),
                 });
             }
         }
         Ok(())
     }
 
-    /// Why writing ends before all is written.
+    /// Returns the failure that ends writing.
     fn refused(&self, example: Option<&OpEntry>, plan: &Plan) -> Failure {
         let why = example.map_or_else(
-            || "no request ended".to_owned(),
+            || "no request completed".to_owned(),
             |example| {
                 let url = crate::redact::url_text(&plan.targets.url(example.subject));
                 let status = example.status.map_or(String::new(), |status| format!(", status {status}"));
@@ -205,11 +210,11 @@ impl<'a> Writing<'a> {
                 format!("PUT of {url} failed: {}{status}{error}", example.outcome.cause.about())
             },
         );
-        Failure::could_not_run(format!("{why}; {}{}", self.stand(), self.retries.told()))
+        Failure::could_not_run(format!("{why}; {}{}", self.stand(), self.retries.description()))
     }
 
     fn stand(&self) -> String {
         let total = count(self.dataset.count());
-        format!("{} of {total} objects are written: the same command writes all of them again", count(self.written))
+        format!("{} of {total} objects are written; the same command writes all of them again", count(self.written))
     }
 }

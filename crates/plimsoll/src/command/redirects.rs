@@ -1,16 +1,16 @@
-//! `plimsoll redirects`: what a cluster's redirects cost. The same objects are read through one server, which redirects, and
-//! at their owners, which do not, in pairs of runs one after the other.
+//! `plimsoll redirects`: the cost of a cluster's redirects. Pairs of runs read the same objects, once through a server that
+//! redirects, and once from their owners.
 
-use super::load::count;
-use super::owners::{Reach, Survey, survey};
-use crate::execute::{self, Output, Print};
+use super::owners::{ClusterFlags, ObjectOwners, find_object_owners};
+use crate::console;
+use crate::execute::{self, RunOptions};
 use crate::failure::{Exit, Failure};
-use crate::say;
+use crate::load::{count, span};
+use crate::saved::{self, OutputFormat};
 use engine::plan::{Plan, StopAfter, Targets};
 use measure::LimitedBy;
-use measure::units::parse_span;
 use report::escape::escape;
-use report::pairs::{Pair, Paired};
+use report::redirect_cost::{PairedList, RunPair};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,42 +18,38 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::SavedRun;
 
-/// What is compared, and for how long.
+/// The flags of `redirects`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// Where the objects are at any server of the cluster, like http://host:29998/bucket.
+    /// Location of the objects on any server of the cluster, for example http://host:29998/bucket.
     #[arg(value_name = "URL")]
     pub url: String,
-    /// Names of objects, one on each line; once for each size of object to compare.
+    /// File with names of objects, one per line; give one file per object size to compare.
     #[arg(long, value_name = "FILE", required = true)]
     pub names: Vec<PathBuf>,
-    /// How long each run measures.
+    /// Duration of each run.
     #[arg(short = 'd', long, value_name = "TIME", default_value = "5s", value_parser = span)]
     pub duration: Duration,
-    /// Load this long before each.
+    /// Make load for this long before each run.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
     pub warmup: Duration,
-    /// Pairs of runs for each list.
+    /// Number of pairs of runs for each file of names.
     #[arg(long, value_name = "N", default_value = "3", value_parser = count::<NonZeroU64>)]
     pub pairs: NonZeroU64,
-    /// Where the runs are saved [default: runs/TIME-TARGET].
+    /// Directory in which to save the runs [default: runs/TIME-TARGET].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// How the cluster is reached.
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ClusterFlags,
 }
 
 const AFTER: &str =
-    "Cost is 1 - goodput through one server / goodput at the owners, of each pair; the table shows the median with its
-95 % interval, or the range below 6 pairs. `plimsoll report DIR/…` shows each run, with the time of every hop.";
+    "The cost of a pair is 1 - goodput through one server / goodput from the owners. The table shows the median with its
+95 % interval, or the range if there are fewer than 6 pairs. `plimsoll report DIR/…` shows each run, with the time of every hop.";
 
-fn span(text: &str) -> Result<Duration, String> {
-    parse_span(text).map_err(|error| error.to_string())
-}
-
-/// The two ways to read the objects of a list.
+/// The two ways to read the objects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Entry,
@@ -69,30 +65,30 @@ impl Way {
     }
 }
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
     if args.duration.is_zero() {
-        return Err(Failure::usage("-d 0: give a duration above 0"));
+        return Err(Failure::usage("-d 0: the duration must be above 0"));
     }
     let lists = args.names.iter().map(|path| Ok((path, whole(args, path)?))).collect::<Result<Vec<_>, Failure>>()?;
     let directory = match &args.out {
         Some(directory) => directory.clone(),
-        None => execute::default_directory(lists.first().map_or("", |(_, survey)| survey.entry())),
+        None => saved::default_directory(lists.first().map_or("", |(_, owners)| owners.entry())),
     };
     let mut rows = Vec::new();
     let mut worst = Worst { exit: Exit::Good, why: None };
-    for (index, (path, survey)) in lists.iter().enumerate() {
-        let pairs = compare(args, path, survey, &directory.join(format!("{index:02}")), &mut worst)?;
-        rows.push(Paired { name: escape(&path.display().to_string()), share: elsewhere(survey), pairs });
+    for (index, (path, owners)) in lists.iter().enumerate() {
+        let pairs = compare(args, path, owners, &directory.join(format!("{index:02}")), &mut worst)?;
+        rows.push(PairedList { name: escape(&path.display().to_string()), share: elsewhere(owners), pairs });
         if worst.ends_all() {
             break;
         }
     }
-    say::out(&report::pairs::text(&rows))?;
-    say::note(&format!("saved in {}", directory.display()));
+    console::print(&report::redirect_cost::text(&rows))?;
+    console::eprintln(&format!("saved in {}", directory.display()));
     if let Some(why) = worst.why {
-        say::note(&format!("plimsoll: {why}"));
+        console::eprintln(&format!("plimsoll: {why}"));
     }
     Ok(worst.exit.into())
 }
@@ -104,66 +100,66 @@ struct Worst {
 }
 
 impl Worst {
-    /// Judges a run, which is called `name`.
+    /// Adds the result of the run called `name`.
     fn add(&mut self, name: &str, saved: &SavedRun) {
-        let exit = execute::worse(self.exit, execute::judge(saved));
+        let exit = self.exit.or_worse(saved::conclude(saved));
         if exit != self.exit {
             let result = report::result::of(saved);
             let why = |reason| format!("{name}: {} (exit code {})", report::result::text(reason), result.exit.code());
-            // The user knows who interrupted it.
+            // An interrupt needs no explanation.
             let first = result.reasons.first().filter(|_| !matches!(exit, Exit::Interrupted(_)));
             *self = Self { exit, why: first.map(why) };
         }
     }
 
-    /// Whether no further run is made.
+    /// Returns whether to stop making runs.
     fn ends_all(&self) -> bool {
         matches!(self.exit, Exit::Interrupted(_) | Exit::CouldNotRun)
     }
 }
 
-/// The owners of a list, every one of which must be known.
-fn whole(args: &Args, path: &Path) -> Result<Survey, Failure> {
-    let survey = survey(&args.url, path, &args.reach)?;
-    let failed = survey.failures().count();
-    let Some((name, _, cause)) = survey.failures().next() else { return Ok(survey) };
+/// Returns the owners of the objects in a list. Fails if the owner of any object is unknown.
+fn whole(args: &Args, path: &Path) -> Result<ObjectOwners, Failure> {
+    let owners = find_object_owners(&args.url, path, &args.reach)?;
+    let failed = owners.failures().count();
+    let Some((name, _, cause)) = owners.failures().next() else { return Ok(owners) };
     Err(Failure::could_not_run(format!(
-        "{}: {failed} of {} objects have no owner, like `{}`: {cause}",
+        "{}: {failed} of {} objects have no owner, for example `{}`: {cause}; remove them from the list",
         path.display(),
-        survey.names().len(),
+        owners.names().len(),
         escape(name)
     )))
 }
 
-/// Share of the objects that the entry does not own.
-fn elsewhere(survey: &Survey) -> f64 {
-    let mine = survey.by_owner().get(survey.entry()).map_or(0, Vec::len);
-    1.0 - mine as f64 / survey.names().len().max(1) as f64
+/// Returns the share of the objects that the entry server does not own.
+fn elsewhere(owners: &ObjectOwners) -> f64 {
+    let mine = owners.by_owner().get(owners.entry()).map_or(0, Vec::len);
+    1.0 - mine as f64 / owners.names().len().max(1) as f64
 }
 
-/// The pairs of a list. Their runs are judged into `worst`.
+/// Runs the pairs of a list, and adds their results to `worst`.
 fn compare(
     args: &Args,
     path: &Path,
-    survey: &Survey,
+    owners: &ObjectOwners,
     directory: &Path,
     worst: &mut Worst,
-) -> Result<Vec<Pair>, Failure> {
+) -> Result<Vec<RunPair>, Failure> {
     let shared = Plan {
         stop: StopAfter { time: Some(args.duration), ..StopAfter::default() },
         warmup: args.warmup,
-        ..survey.plan().clone()
+        ..owners.plan().clone()
     };
-    let mut direct = Plan { targets: Arc::new(at_owners(survey)?), ..shared.clone() };
+    let mut direct = Plan { targets: Arc::new(at_owners(owners)?), ..shared.clone() };
     execute::prepare(&mut direct)?;
     let mut pairs = Vec::new();
     for pair in 1..=args.pairs.get() {
-        // Each way goes first as often, so that what drifts meets both.
+        // Each way goes first equally often, so drift affects both.
         let order = if pair.is_multiple_of(2) { [Way::Owners, Way::Entry] } else { [Way::Entry, Way::Owners] };
         let mut of = [None, None];
         for way in order {
             let name = format!("{}, pair {pair} of {}: {}", path.display(), args.pairs, way.name());
-            say::note(&name);
+            console::eprintln(&name);
             let plan = if way == Way::Entry { &shared } else { &direct };
             let saved = measured(plan, &directory.join(format!("{pair}-{}", way.name())))?;
             worst.add(&name, &saved);
@@ -174,43 +170,45 @@ fn compare(
             of[usize::from(way == Way::Owners)] = Some(saved);
         }
         if let [Some(entry), Some(owners)] = &of {
-            pairs.push(Pair::of(entry, owners));
+            pairs.push(RunPair::of(entry, owners));
         }
     }
     Ok(pairs)
 }
 
-fn at_owners(survey: &Survey) -> Result<Targets, Failure> {
+fn at_owners(owners: &ObjectOwners) -> Result<Targets, Failure> {
     let mut targets = Targets::default();
-    for index in 0..survey.names().len() {
-        let url = survey.url(index).and_then(|text| text.parse().ok());
+    for index in 0..owners.names().len() {
+        let url = owners.url(index).and_then(|text| text.parse().ok());
         if !url.is_some_and(|url| targets.push(&url)) {
-            return Err(Failure::could_not_run("the owners are too many, or have URLs that can not be read"));
+            return Err(Failure::could_not_run(
+                "there are too many owners, or an owner has an invalid URL; use a shorter list",
+            ));
         }
     }
     Ok(targets)
 }
 
 fn measured(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
-    let output = Output {
+    let output = RunOptions {
         directory: Some(directory.to_owned()),
-        print: Print::Text,
+        format: OutputFormat::Text,
         live: true,
         repeat: 1,
         objectives: vec![measure::Objective::DEFAULT],
-        // What a pair of runs carries in its time is compared, however few operations that are.
+        // The comparison uses all operations of a pair, however few.
         accept_not_enough_data: true,
         abort: Vec::new(),
-        decision: None,
+        monitor: None,
         probe: None,
     };
-    execute::measure(plan, &output)
+    execute::run(plan, &output)
 }
 
-/// Says what would make the comparison one of something else than redirects.
+/// Prints a limit other than the target, which would distort the comparison.
 fn remark(saved: &SavedRun, way: Way) {
     let limited_by = saved.summary.limited_by(&saved.begin.model);
     if limited_by.is_client() || matches!(limited_by, LimitedBy::Unknown | LimitedBy::NotDetermined) {
-        say::note(&format!("  {}: limited by: {limited_by}", way.name()));
+        console::eprintln(&format!("  {}: limited by: {limited_by}", way.name()));
     }
 }

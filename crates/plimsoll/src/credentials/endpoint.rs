@@ -1,7 +1,7 @@
-//! The S3 server that the user has configured outside of the command line: in the environment, or in the profile.
+//! The S3 server that the environment or a profile configures.
 //!
-//! Sources and their order are those of the AWS SDKs ("Service-specific endpoints" in their reference guide). Where none
-//! names a server there is none: a request goes only to a host that the user has named.
+//! Sources and their order are those of the AWS SDKs ("Service-specific endpoints" in their reference guide). If no source names a
+//! server, there is none: requests go only to a host that the user named.
 
 use super::profile::{self, Sections};
 use super::{Args, Surroundings};
@@ -9,10 +9,10 @@ use crate::failure::Failure;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Variables that name the server, the more specific one first.
+/// Environment variables that name the server, the more specific one first.
 const VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 
-/// Where a server is named.
+/// The source that names a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamedBy {
     /// An environment variable.
@@ -37,10 +37,10 @@ impl fmt::Display for NamedBy {
     }
 }
 
-/// Finds the configured URL of S3's server.
+/// Finds the configured URL of the S3 server.
 ///
 /// # Errors
-/// A file cannot be read, or the profile refers to a `[services]` section that is not there.
+/// Fails if a file cannot be read, or if the profile refers to a `[services]` section that does not exist.
 pub fn configured(args: &Args, around: &Surroundings) -> Result<Option<(String, NamedBy)>, Failure> {
     let is_true = |text: &str| text.trim().eq_ignore_ascii_case("true");
     let ignored = around.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS").map(|text| is_true(&text));
@@ -62,7 +62,7 @@ pub fn configured(args: &Args, around: &Surroundings) -> Result<Option<(String, 
             found.iter().find_map(|sections| Some((sections.other(&format!("services {services}"))?, sections)));
         let Some((section, Sections { path, .. })) = section else {
             return Err(Failure::usage(format!(
-                "profile {} in {} names services = {}, and there is no section [services {}]: add it, or write --endpoint",
+                "profile {} in {} names services = {}, but there is no section [services {}]: add it, or use --endpoint",
                 name.escape_debug(),
                 path.display(),
                 services.escape_debug(),

@@ -1,20 +1,20 @@
-//! Where the keys for S3 come from: typed, a named profile, the environment, the default profile, or the machine's own
-//! role. The first place that has any is taken whole; places are never mixed. What was found is never shown, only where.
+//! The keys for S3, from the first source that has any: flags, a named profile, the environment, the default profile, or the
+//! machine's role. Sources are never mixed. Keys are never shown, only their source.
 
 mod endpoint;
-mod imds;
+mod instance_metadata;
 mod profile;
 
 pub use endpoint::configured;
 
 use crate::failure::Failure;
-use crate::typed;
+use crate::secret_reference;
 use clap::ValueEnum;
 use std::fmt;
 use std::path::PathBuf;
 use wire::sigv4::{Keys, KeysError, Secret, Timestamp};
 
-/// Whom to ask for keys.
+/// The sources to ask for keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Ask {
     /// Flags, a named profile, the environment, then the default profile.
@@ -29,24 +29,24 @@ pub enum Ask {
 #[command(next_help_heading = "S3 credentials")]
 #[group(skip)]
 pub struct Args {
-    /// Access key; @FILE or ${ENV} read it from there [default: from environment or ~/.aws].
+    /// Access key; also @FILE or ${ENV} [default: from the environment or ~/.aws].
     #[arg(long, hide_short_help = true, value_name = "KEY", requires = "secret_key")]
     pub access_key: Option<String>,
-    /// Secret key of --access-key; better as @FILE or ${ENV}, since others on this host can see command lines.
+    /// Secret key of --access-key; use @FILE or ${ENV}, since others on this host can see command lines.
     #[arg(long, hide_short_help = true, value_name = "SECRET", requires = "access_key")]
     pub secret_key: Option<String>,
-    /// Session token of a temporary --access-key; @FILE or ${ENV} read it from there.
+    /// Session token of a temporary --access-key; also @FILE or ${ENV}.
     #[arg(long, hide_short_help = true, value_name = "TOKEN", requires = "access_key")]
     pub session_token: Option<String>,
     /// Profile in ~/.aws/credentials or ~/.aws/config.
     #[arg(long, hide_short_help = true, value_name = "NAME", conflicts_with = "access_key")]
     pub profile: Option<String>,
-    /// Whom to ask: auto, or imds for the role of this cloud machine.
+    /// Source of the keys: auto, or imds for the role of this cloud machine.
     #[arg(long, hide_short_help = true, value_enum, default_value = "auto", value_name = "FROM", hide_possible_values = true, conflicts_with_all = ["access_key", "profile"])]
     pub credentials: Ask,
 }
 
-/// Where keys were found.
+/// The source of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// `--access-key` and `--secret-key`.
@@ -55,7 +55,7 @@ pub enum Source {
     Environment,
     /// A profile in a file.
     Profile(String, PathBuf),
-    /// The metadata service, for this role.
+    /// The metadata service, for the role with this name.
     Imds(String),
 }
 
@@ -70,58 +70,58 @@ impl fmt::Display for Source {
     }
 }
 
-/// Keys and where they are from.
+/// Keys and their source.
 #[derive(Clone, Debug)]
 pub struct Credentials {
-    /// To sign with.
+    /// The keys.
     pub keys: Keys,
-    /// Where they were found.
+    /// Their source.
     pub source: Source,
-    /// The region said beside them or in the environment.
+    /// The region from the environment, or else from the same source.
     pub region: Option<String>,
-    /// After which they are refused.
+    /// Time after which the keys are invalid.
     pub expires: Option<Timestamp>,
 }
 
-/// What is around this program: its environment and home directory. Tests have others.
+/// The environment variables and the home directory. Tests replace them.
 pub struct Surroundings<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl<'a> Surroundings<'a> {
-    /// With these environment variables.
+    /// Returns surroundings with these environment variables.
     pub fn new(variable: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self { variable }
     }
 
-    /// A variable that is set and not empty.
+    /// Returns a variable that is set and not empty.
     fn get(&self, name: &str) -> Option<String> {
         (self.variable)(name).filter(|value| !value.is_empty())
     }
 
-    /// The region that the environment says.
+    /// Returns the region in the environment.
     pub fn region(&self) -> Option<String> {
         self.get("AWS_REGION").or_else(|| self.get("AWS_DEFAULT_REGION"))
     }
 
-    /// A file that a variable names, or one in the home directory.
+    /// Returns the file that a variable names, or one in the home directory.
     fn file(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         let named = self.get(variable).map(PathBuf::from);
         named.or_else(|| self.get("HOME").map(|home| PathBuf::from(home).join(below_home)))
     }
 }
 
-/// Reads a variable of this process.
+/// Reads an environment variable of this process.
 pub fn process_variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
 impl Credentials {
-    /// Finds keys; none when there are none in any place that was to be asked.
+    /// Finds keys. Returns `None` if no source has any.
     pub fn find(args: &Args, around: &Surroundings) -> Result<Option<Self>, Failure> {
         let mut found = match (&args.access_key, &args.profile, args.credentials) {
             (Some(access_key), ..) => Some(Self::typed(access_key, args)?),
-            (None, _, Ask::Imds) => Some(imds::ask(around)?),
+            (None, _, Ask::Imds) => Some(instance_metadata::request_credentials(around)?),
             (None, Some(name), Ask::Auto) => Some(profile::named(name, around)?),
             (None, None, Ask::Auto) => match Self::from_environment(around)? {
                 Some(found) => Some(found),
@@ -129,17 +129,21 @@ impl Credentials {
             },
         };
         if let Some(found) = &mut found {
-            // The environment says more than a file does.
+            // The environment overrides files.
             found.region = around.region().or_else(|| found.region.take());
         }
         Ok(found)
     }
 
     fn typed(access_key: &str, args: &Args) -> Result<Self, Failure> {
-        let access_key = typed::expand(access_key, "--access-key")?;
+        let access_key = secret_reference::expand(access_key, "--access-key")?;
         let secret = args.secret_key.as_deref().unwrap_or_default();
-        let secret = Secret::new(typed::expand(secret, "--secret-key")?);
-        let token = args.session_token.as_deref().map(|token| typed::expand(token, "--session-token")).transpose()?;
+        let secret = Secret::new(secret_reference::expand(secret, "--secret-key")?);
+        let token = args
+            .session_token
+            .as_deref()
+            .map(|token| secret_reference::expand(token, "--session-token"))
+            .transpose()?;
         Self::checked(&access_key, secret, token.map(Secret::new), Source::Flags)
     }
 
@@ -164,7 +168,7 @@ impl Credentials {
 }
 
 fn half(set: &str, missing: &str) -> Failure {
-    Failure::usage(format!("{set} is set and {missing} is not: set both, or unset it to use a profile"))
+    Failure::usage(format!("{set} is set, but {missing} is not: set both, or unset it to use a profile"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Profiles in `~/.aws/credentials` and `~/.aws/config`, as other tools write them.
+//! Profiles in `~/.aws/credentials` and `~/.aws/config`.
 
 use super::{Credentials, Source, Surroundings};
 use crate::failure::Failure;
@@ -8,59 +8,59 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use wire::sigv4::Secret;
 
-/// The most bytes of a file that are read.
+/// Maximum size of a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Settings by which a profile gets its keys elsewhere, which is not done here.
+/// Settings of profiles that get their keys elsewhere, which is not supported.
 const ELSEWHERE: [&str; 6] =
     ["source_profile", "credential_source", "role_arn", "credential_process", "sso_session", "sso_start_url"];
 
-/// The settings of one section.
+/// The settings of a section.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     plain: HashMap<String, String>,
-    /// Indented lines below a setting without a value, by its name and theirs.
+    /// Indented lines below a setting without a value, by the names of both settings.
     nested: HashMap<(String, String), String>,
 }
 
 impl Settings {
-    /// The value of a setting that is there and not empty.
+    /// Returns the value of a setting, if it is not empty.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.plain.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// As [`Self::get`], of a setting below another one.
+    /// As [`Self::get`], for a setting below another one.
     pub(super) fn nested(&self, above: &str, name: &str) -> Option<&str> {
         let value = self.nested.get(&(above.to_owned(), name.to_owned()));
         value.map(String::as_str).filter(|value| !value.is_empty())
     }
 }
 
-/// What one file says of a profile.
+/// The sections of one file.
 pub(super) struct Sections {
     /// The file.
     pub(super) path: PathBuf,
-    /// The profile's own section.
+    /// The section of the profile.
     pub(super) profile: Settings,
     text: String,
 }
 
 impl Sections {
-    /// Another section of the same file, if it is there.
+    /// Returns another section of the same file, if it exists.
     pub(super) fn other(&self, name: &str) -> Option<Settings> {
         section_of(&self.text, name)
     }
 }
 
-/// The profile that was asked for by name; that it is not there is the user's mistake.
+/// Returns the keys of a profile that the user named. A profile without keys is a usage error.
 pub fn named(name: &str, around: &Surroundings) -> Result<Credentials, Failure> {
     find(name, around)?.ok_or_else(|| {
         let places: Vec<_> = places(around).iter().map(|(path, _)| path.display().to_string()).collect();
-        Failure::usage(format!("there are no keys for profile `{}` in {}", name.escape_debug(), places.join(" or ")))
+        Failure::usage(format!("profile `{}` has no keys in {}", name.escape_debug(), places.join(" or ")))
     })
 }
 
-/// The profile of `AWS_PROFILE`, or the default one.
+/// Returns the keys of the profile in `AWS_PROFILE`, or of the default profile.
 pub fn usual(around: &Surroundings) -> Result<Option<Credentials>, Failure> {
     match around.get("AWS_PROFILE") {
         Some(name) => named(&name, around).map(Some),
@@ -68,14 +68,14 @@ pub fn usual(around: &Surroundings) -> Result<Option<Credentials>, Failure> {
     }
 }
 
-/// The files, and whether sections of others than the default profile begin with `profile`.
+/// Returns the files, and whether the names of their sections (except `default`) start with `profile`.
 fn places(around: &Surroundings) -> Vec<(PathBuf, bool)> {
     let credentials = around.file("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials");
     let config = around.file("AWS_CONFIG_FILE", ".aws/config");
     credentials.map(|path| (path, false)).into_iter().chain(config.map(|path| (path, true))).collect()
 }
 
-/// What the files say of a profile, in the order in which they are asked.
+/// Returns a profile's sections in the files, in the order of the files.
 pub(super) fn sections(name: &str, around: &Surroundings) -> Result<Vec<Sections>, Failure> {
     let mut found = Vec::new();
     for (path, is_config) in places(around) {
@@ -101,7 +101,7 @@ fn find(name: &str, around: &Surroundings) -> Result<Option<Credentials>, Failur
     }
     if let (None, Some((setting, path))) = (&found, elsewhere) {
         return Err(Failure::usage(format!(
-            "profile `{}` in {} gets its keys by {setting}, which is not supported: put keys into the environment, \
+            "profile `{}` in {} gets its keys by {setting}, which is not supported: set keys in the environment, \
              for example with `aws configure export-credentials --format env`",
             name.escape_debug(),
             path.display()
@@ -126,22 +126,22 @@ fn keys(name: &str, path: &Path, settings: &Settings) -> Result<Option<Credentia
     }
 }
 
-/// The text of a file; none when there is no such file.
+/// Reads a file. Returns `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<String>, Failure> {
     let mut text = String::new();
     let opened = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text));
     match opened {
         Ok(bytes) if bytes as u64 > MAX_FILE_BYTES => {
-            Err(Failure::usage(format!("{} is larger than 1 MiB: is it a file of profiles?", path.display())))
+            Err(Failure::usage(format!("{} is larger than 1 MiB: check that it is a file of profiles", path.display())))
         }
         Ok(_) => Ok(Some(text)),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-        Err(error) => Err(Failure::usage(format!("{} can not be read: {error}", path.display()))),
+        Err(error) => Err(Failure::usage(format!("cannot read {}: {error}", path.display()))),
     }
 }
 
-/// The settings of a section, if it is there. Later ones replace earlier ones. Indented lines belong to the setting above
-/// them where it has no value; otherwise they continue a value that nothing here needs.
+/// Returns the settings of a section, if it exists. Later ones replace earlier ones. Indented lines belong to the setting above them
+/// if it has no value. Otherwise they continue its value and are ignored.
 fn section_of(text: &str, wanted: &str) -> Option<Settings> {
     let mut settings = None;
     let mut inside = false;

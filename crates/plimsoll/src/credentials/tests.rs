@@ -1,4 +1,4 @@
-//! Finding keys: by hand-made surroundings, files and a metadata service of our own.
+//! Tests of finding keys, with their own environment, files and metadata service.
 
 use super::*;
 use std::collections::HashMap;
@@ -6,15 +6,15 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::thread;
 
-/// Environment variables and a home directory of a test.
-struct Place {
+/// Environment variables and a home directory for a test.
+struct TestEnvironment {
     variables: HashMap<String, String>,
     home: tempfile::TempDir,
 }
 
-impl Place {
+impl TestEnvironment {
     fn new(variables: &[(&str, &str)]) -> Self {
-        let home = tempfile::tempdir().expect("a directory can be made");
+        let home = tempfile::tempdir().expect("can create a directory");
         let mut variables: HashMap<_, _> =
             variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         variables.insert("HOME".to_owned(), home.path().display().to_string());
@@ -23,8 +23,8 @@ impl Place {
 
     fn with(self, name: &str, text: &str) -> Self {
         let path = self.home.path().join(name);
-        std::fs::create_dir_all(path.parent().expect("it is below the home")).expect("a directory can be made");
-        std::fs::write(path, text).expect("a file can be written");
+        std::fs::create_dir_all(path.parent().expect("the path has a parent")).expect("can create a directory");
+        std::fs::write(path, text).expect("can write a file");
         self
     }
 
@@ -34,11 +34,11 @@ impl Place {
     }
 
     fn found(&self, args: &Args) -> Credentials {
-        self.find(args).expect("nothing is wrong").expect("there are keys")
+        self.find(args).expect("finding keys succeeds").expect("there are keys")
     }
 }
 
-/// Access key and secret, for comparison.
+/// Returns access key and secret, for comparison.
 fn pair(found: &Credentials) -> (&str, &str) {
     (found.keys.access_key(), found.keys.secret().reveal())
 }
@@ -52,10 +52,10 @@ const FILE: &str = "[default]\naws_access_key_id = DEF\naws_secret_access_key = 
                     [other]\naws_access_key_id = OTH\naws_secret_access_key = oth-secret\naws_session_token = oth-token\n";
 
 #[test]
-fn places_are_asked_in_their_order_and_never_mixed() {
+fn sources_have_an_order_and_are_never_mixed() {
     let typed =
         Args { access_key: Some("TYPED".to_owned()), secret_key: Some("typed-secret".to_owned()), ..Args::default() };
-    let all = Place::new(&[&ENVIRONMENT[..], &[("AWS_SESSION_TOKEN", "env-token")]].concat())
+    let all = TestEnvironment::new(&[&ENVIRONMENT[..], &[("AWS_SESSION_TOKEN", "env-token")]].concat())
         .with(".aws/credentials", FILE)
         .with(".aws/config", "[default]\nregion = r-def\n[profile other]\nregion = r-oth\n");
     let found = all.found(&typed);
@@ -69,15 +69,16 @@ fn places_are_asked_in_their_order_and_never_mixed() {
     assert_eq!((pair(&found), &found.source), (("ENV", "env-secret"), &Source::Environment));
     assert_eq!(found.keys.token().map(Secret::reveal), Some("env-token"));
 
-    let files = Place::new(&[]).with(".aws/credentials", FILE).with(".aws/config", "[default]\nregion = r-def\n");
+    let files =
+        TestEnvironment::new(&[]).with(".aws/credentials", FILE).with(".aws/config", "[default]\nregion = r-def\n");
     let found = files.found(&Args::default());
     assert_eq!((pair(&found), found.region.as_deref()), (("DEF", "def-secret"), Some("r-def")));
-    assert_eq!(Place::new(&[]).find(&Args::default()).map(|found| found.is_none()), Ok(true));
+    assert_eq!(TestEnvironment::new(&[]).find(&Args::default()).map(|found| found.is_none()), Ok(true));
 }
 
 #[test]
 fn variables_name_profile_files_and_region() {
-    let place = Place::new(&[("AWS_PROFILE", "other"), ("AWS_DEFAULT_REGION", "second"), ("AWS_REGION", "")]);
+    let place = TestEnvironment::new(&[("AWS_PROFILE", "other"), ("AWS_DEFAULT_REGION", "second"), ("AWS_REGION", "")]);
     let mut place = place.with("elsewhere", FILE).with(".aws/config", "[profile other]\nregion = third\n");
     let elsewhere = place.home.path().join("elsewhere").display().to_string();
     place.variables.insert("AWS_SHARED_CREDENTIALS_FILE".to_owned(), elsewhere);
@@ -85,36 +86,36 @@ fn variables_name_profile_files_and_region() {
     assert_eq!((pair(&found), found.region.as_deref()), (("OTH", "oth-secret"), Some("second")));
     place.variables.insert("AWS_REGION".to_owned(), "first".to_owned());
     assert_eq!(place.found(&Args::default()).region.as_deref(), Some("first"));
-    // Keys may stand in the other file as well.
-    let place = Place::new(&[]).with(".aws/config", &FILE.replace("[other]", "[profile other]"));
+    // Either file may contain keys.
+    let place = TestEnvironment::new(&[]).with(".aws/config", &FILE.replace("[other]", "[profile other]"));
     assert_eq!(pair(&place.found(&profile("other"))), ("OTH", "oth-secret"));
 }
 
 #[test]
-fn mistakes_are_told_with_their_mend_and_without_secrets() {
-    let error = |place: &Place, args: &Args| place.find(args).expect_err("it is a mistake");
-    let half = Place::new(&ENVIRONMENT[1..]).with(".aws/credentials", FILE);
+fn errors_name_the_fix_and_contain_no_secret() {
+    let error = |place: &TestEnvironment, args: &Args| place.find(args).expect_err("finding keys fails");
+    let half = TestEnvironment::new(&ENVIRONMENT[1..]).with(".aws/credentials", FILE);
     assert!(error(&half, &Args::default()).contains("AWS_ACCESS_KEY_ID is not"));
     let told = error(&half, &profile("missing"));
     assert!(told.contains("`missing`") && told.contains(".aws/credentials") && told.contains(".aws/config"), "{told}");
     for setting in ["source_profile", "role_arn", "credential_process", "sso_session"] {
-        let place = Place::new(&[]).with(".aws/config", &format!("[profile other]\n{setting} = CANARY\n"));
+        let place = TestEnvironment::new(&[]).with(".aws/config", &format!("[profile other]\n{setting} = CANARY\n"));
         let told = error(&place, &profile("other"));
         assert!(told.contains(setting) && told.contains("not supported") && !told.contains("CANARY"), "{told}");
     }
-    let place = Place::new(&[]).with(".aws/credentials", "[default]\naws_access_key_id = DEF\n");
+    let place = TestEnvironment::new(&[]).with(".aws/credentials", "[default]\naws_access_key_id = DEF\n");
     assert!(error(&place, &Args::default()).contains("no aws_secret_access_key"));
-    let place = Place::new(&[("AWS_ACCESS_KEY_ID", "A"), ("AWS_SECRET_ACCESS_KEY", "CANARY with blanks")]);
+    let place = TestEnvironment::new(&[("AWS_ACCESS_KEY_ID", "A"), ("AWS_SECRET_ACCESS_KEY", "CANARY with blanks")]);
     let told = error(&place, &Args::default());
     assert!(told.contains("environment") && !told.contains("CANARY"), "{told}");
-    let place = Place::new(&[]).with(".aws/credentials", &"#".repeat((1 << 20) + 1));
+    let place = TestEnvironment::new(&[]).with(".aws/credentials", &"#".repeat((1 << 20) + 1));
     assert!(error(&place, &Args::default()).contains("1 MiB"));
-    let place = Place::new(&[]).with(".aws/credentials/a", "");
-    assert!(error(&place, &Args::default()).contains("can not be read"));
+    let place = TestEnvironment::new(&[]).with(".aws/credentials/a", "");
+    assert!(error(&place, &Args::default()).contains("cannot read"));
 }
 
-/// The configured server, and which source named it.
-fn configured_in(place: &Place, args: &Args) -> Result<Option<(String, String)>, String> {
+/// Returns the configured server and the source that names it.
+fn configured_in(place: &TestEnvironment, args: &Args) -> Result<Option<(String, String)>, String> {
     let variable = |name: &str| place.variables.get(name).cloned();
     let found = configured(args, &Surroundings::new(&variable)).map_err(Failure::into_message)?;
     Ok(found.map(|(url, named_by)| (url, named_by.to_string())))
@@ -131,7 +132,7 @@ const ENDPOINTS: &str = "[default]\nendpoint_url = http://default\nregion = r\n\
 #[test]
 fn the_configured_server_follows_the_order_of_the_aws_sdks() {
     let expect = |variables: &[(&str, &str)], args: &Args, url: &str, source: &str| {
-        let place = Place::new(variables).with(".aws/config", ENDPOINTS);
+        let place = TestEnvironment::new(variables).with(".aws/config", ENDPOINTS);
         let (found, named_by) = configured_in(&place, args).unwrap().unwrap_or_default();
         assert_eq!(found, url, "{variables:?}");
         assert!(named_by.contains(source), "{named_by}");
@@ -144,10 +145,10 @@ fn the_configured_server_follows_the_order_of_the_aws_sdks() {
     expect(&[], &profile("other-service"), "http://fallback", "profile other-service");
     expect(&[], &Args::default(), "http://default", "profile default");
     expect(&[("AWS_PROFILE", "both")], &Args::default(), "http://services", "[services local]");
-    // The server of a profile holds whoever asks.
+    // A profile's server applies to keys of every source.
     expect(&ENVIRONMENT, &Args::default(), "http://default", "profile default");
     let expect_none = |variables: &[(&str, &str)], args: &Args| {
-        let place = Place::new(variables).with(".aws/config", ENDPOINTS);
+        let place = TestEnvironment::new(variables).with(".aws/config", ENDPOINTS);
         assert_eq!(configured_in(&place, args), Ok(None), "{variables:?}");
     };
     expect_none(&[general, ("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "True")], &profile("both"));
@@ -157,8 +158,8 @@ fn the_configured_server_follows_the_order_of_the_aws_sdks() {
 }
 
 #[test]
-fn a_services_section_that_is_missing_is_a_mistake() {
-    let place = Place::new(&[]).with(".aws/config", ENDPOINTS);
+fn a_missing_services_section_is_an_error() {
+    let place = TestEnvironment::new(&[]).with(".aws/config", ENDPOINTS);
     let error = configured_in(&place, &profile("dangling")).expect_err("the section is missing");
     assert!(error.contains("no section [services missing]") && error.contains("--endpoint"), "{error}");
 }
@@ -166,19 +167,19 @@ fn a_services_section_that_is_missing_is_a_mistake() {
 /// First line and token of each request.
 type Asked = Vec<(String, String)>;
 
-/// A metadata service that answers each request in turn, and tells the requests' first lines and tokens.
+/// Starts a metadata service that sends these responses in turn and returns the requests' first lines and tokens.
 fn service(answers: Vec<String>) -> (String, thread::JoinHandle<Asked>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let endpoint = format!("http://{}", listener.local_addr().expect("it has an address"));
+    let listener = TcpListener::bind("127.0.0.1:0").expect("can bind a port");
+    let endpoint = format!("http://{}", listener.local_addr().expect("the listener has an address"));
     let serve = move || {
         let mut seen = Vec::new();
         for answer in answers {
-            let (mut stream, _) = listener.accept().expect("a client comes");
-            let lines = BufReader::new(stream.try_clone().expect("a socket can be shared")).lines();
+            let (mut stream, _) = listener.accept().expect("a client connects");
+            let lines = BufReader::new(stream.try_clone().expect("can clone the socket")).lines();
             let head: Vec<String> = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
             let token = head.iter().find_map(|line| line.strip_prefix("X-aws-ec2-metadata-token: "));
             seen.push((head[0].clone(), token.unwrap_or_default().to_owned()));
-            // A client may have heard enough.
+            // The client may have closed the connection.
             let _ = stream.write_all(answer.as_bytes());
         }
         seen
@@ -194,16 +195,16 @@ fn imds() -> Args {
     Args { credentials: Ask::Imds, ..Args::default() }
 }
 
-/// What is found, and what the service was asked.
+/// Returns what was found, and the requests to the service.
 fn ask(answers: Vec<String>) -> (Result<Option<Credentials>, String>, Asked) {
     let (endpoint, server) = service(answers);
     let variables = [&ENVIRONMENT[..], &[("AWS_EC2_METADATA_SERVICE_ENDPOINT", endpoint.as_str())]].concat();
-    let found = Place::new(&variables).find(&imds());
+    let found = TestEnvironment::new(&variables).find(&imds());
     (found, server.join().expect("the service ends"))
 }
 
 #[test]
-fn the_metadata_service_is_asked_for_token_role_and_keys() {
+fn the_metadata_service_returns_token_role_and_keys() {
     let keys = "{\"Code\":\"Success\",\"Type\":\"AWS-HMAC\",\"AccessKeyId\":\"ROLE\",\"SecretAccessKey\":\"role-secret\",\
                 \"Token\":\"role-token\",\"Expiration\":\"2013-05-24T00:00:00Z\"}";
     let (found, seen) = ask(vec![good("TOKEN"), good("my-role\n"), good(keys)]);
@@ -221,29 +222,29 @@ fn the_metadata_service_is_asked_for_token_role_and_keys() {
 }
 
 #[test]
-fn a_metadata_service_that_fails_is_told_apart() {
-    let told = |answers: Vec<String>| ask(answers).0.expect_err("it fails");
+fn failures_of_the_metadata_service_are_distinct() {
+    let told = |answers: Vec<String>| ask(answers).0.expect_err("the service fails");
     let status = |line: &str| format!("HTTP/1.1 {line}\r\nContent-Length: 0\r\n\r\n");
-    assert!(told(vec![status("403 Forbidden")]).contains("answered 403 to PUT"));
-    assert!(told(vec![good("T"), status("404 Not Found")]).contains("answered 404 to GET"));
+    assert!(told(vec![status("403 Forbidden")]).contains("sent status 403 for PUT"));
+    assert!(told(vec![good("T"), status("404 Not Found")]).contains("sent status 404 for GET"));
     assert!(told(vec![good("T"), good("")]).contains("no role"));
     assert!(told(vec![good("T"), good("../evil")]).contains("no role"));
     assert!(told(vec![good("T"), good("r"), good("not json")]).contains("other than keys"));
     assert!(told(vec![good("T"), good("r"), good("{\"Code\":\"Failed\"}")]).contains("no keys"));
-    assert!(told(vec![good("T\r\nX: evil")]).contains("can not be sent"));
+    assert!(told(vec![good("T\r\nX: evil")]).contains("not a valid header value"));
     assert!(told(vec!["SSH-2.0-x\r\n".to_owned()]).contains("does not speak HTTP"));
     assert!(told(vec!["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab".to_owned()]).contains("closed too early"));
     let large = good(&"x".repeat(100_000));
     assert!(told(vec![large]).contains("64 KiB"));
-    let disabled = Place::new(&[("AWS_EC2_METADATA_DISABLED", "true")]);
-    assert!(disabled.find(&imds()).expect_err("it is forbidden").contains("AWS_EC2_METADATA_DISABLED"));
-    let tls = Place::new(&[("AWS_EC2_METADATA_SERVICE_ENDPOINT", "https://127.0.0.1:1")]);
-    assert!(tls.find(&imds()).expect_err("it is not spoken").contains("plain http"));
+    let disabled = TestEnvironment::new(&[("AWS_EC2_METADATA_DISABLED", "true")]);
+    assert!(disabled.find(&imds()).expect_err("the service is disabled").contains("AWS_EC2_METADATA_DISABLED"));
+    let tls = TestEnvironment::new(&[("AWS_EC2_METADATA_SERVICE_ENDPOINT", "https://127.0.0.1:1")]);
+    assert!(tls.find(&imds()).expect_err("https is refused").contains("plain http"));
 }
 
 #[test]
-fn nothing_that_is_found_is_shown() {
-    let place = Place::new(&[
+fn secrets_are_never_shown() {
+    let place = TestEnvironment::new(&[
         ("AWS_ACCESS_KEY_ID", "CANARY1"),
         ("AWS_SECRET_ACCESS_KEY", "CANARY2"),
         ("AWS_SESSION_TOKEN", "CANARY3"),

@@ -1,10 +1,10 @@
-//! What the report says about this host.
+//! The client's host, for the report.
 
 use std::fs;
 use std::net::IpAddr;
 use store::Host;
 
-/// The client's host.
+/// Returns what is known of this host.
 pub fn facts() -> Host {
     let first_line = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned()).unwrap_or_default();
     Host {
@@ -24,7 +24,7 @@ fn field(path: &str, name: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// Whether one of these addresses is this host's own.
+/// Returns whether one of the addresses belongs to this host.
 pub fn is_local(addresses: impl IntoIterator<Item = IpAddr>) -> bool {
     let own = sys::limits::local_addresses().unwrap_or_default();
     addresses.into_iter().any(|address| address.is_loopback() || own.contains(&address))

@@ -1,9 +1,8 @@
-//! What must be there before load can be made: descriptors, places on this host, addresses, object sizes. Everything
-//! that can be told before the first request is told here, in one line.
+//! Preparation of a run: descriptors, addresses, sessions and object sizes. It detects everything that can fail before the first
+//! request.
 
-use super::own_descriptors;
-use super::watched::{failed, watched};
 use crate::failure::Failure;
+use crate::progress::{requests_failed, with_progress};
 use engine::network::NameError;
 use engine::plan::{Auth, Plan, RangeChoice, Route, Shared};
 use engine::sessions::SessionError;
@@ -11,10 +10,16 @@ use report::escape::bounded;
 use report::number::plural;
 use wire::Scheme;
 
-/// Characters of a message with a server's own words in it.
+/// Maximum length of a message that quotes a server, in characters.
 const REFUSAL_CHARACTERS_MAX: usize = 600;
 
-/// What must be there before load can be made: descriptors, addresses, sizes.
+/// Returns the number of file descriptors that the program needs in addition to its connections: files, the resolver, and for each
+/// load thread a poller, a timer, a scheduler statistics file, and a socket that gets kernel timestamps.
+pub fn own_descriptors(threads: u32) -> u64 {
+    64 + 4 * u64::from(threads)
+}
+
+/// Prepares the host and the plan for a run.
 pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
     let own = own_descriptors(plan.threads_used());
     let parallel = plan.mix.parallel_max();
@@ -29,7 +34,7 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
         };
         let parts = if parallel > 1 { format!(" of {parallel} parts at once") } else { String::new() };
         return Err(Failure::could_not_run(format!(
-            "{needed} file descriptors are needed for {}{parts} in flight and the limit is {limit}: raise it with `ulimit -n {needed}` as root{lower}",
+            "{} in flight{parts} need {needed} file descriptors, and the limit is {limit}: raise it with `ulimit -n {needed}` as root{lower}",
             plural(plan.load.in_flight_max(), "operation")
         )));
     }
@@ -41,21 +46,23 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
     }
     engine::resolve_all(plan).map_err(|(host, error)| {
         Failure::could_not_run(match error {
-            NameError::NotFound => format!("there is no host `{host}`: check the spelling, or /etc/hosts"),
-            NameError::NoAnswer => format!("the name `{host}` could not be looked up: the resolver does not answer"),
+            NameError::NotFound => format!("unknown host `{host}`: check the spelling, or /etc/hosts"),
+            NameError::NoAnswer => {
+                format!("cannot look up the host `{host}`: the resolver does not respond; check /etc/resolv.conf")
+            }
         })
     })?;
     open_sessions(plan)?;
     if has_random_ranges(plan) && plan.targets.items().iter().any(|item| item.size.is_none()) {
         let total = plan.targets.items().len() as u64;
-        let describe = |seen, _| format!("asking for object sizes: {seen} of {total}");
-        watched(describe, |tick| engine::object_sizes::discover_sizes(plan, tick))
-            .map_err(|error| failed(format!("{error}; --object-size SIZE tells it")))?;
+        let describe = |seen, _| format!("getting object sizes: {seen} of {total}");
+        with_progress(describe, |tick| engine::object_sizes::discover_sizes(plan, tick))
+            .map_err(|error| requests_failed(format!("{error}; or give the size with --object-size SIZE")))?;
     }
     empty_ranges(plan)
 }
 
-/// Logs in, where that is asked for.
+/// Logs in, if the plan uses sessions.
 fn open_sessions(plan: &mut Plan) -> Result<(), Failure> {
     let Auth::Session(sessions) = &plan.auth else { return Ok(()) };
     let total = match sessions.shared {
@@ -63,26 +70,26 @@ fn open_sessions(plan: &mut Plan) -> Result<(), Failure> {
         Shared::PerSlot(slots) => slots.get(),
     };
     let describe = |seen, _| format!("opening sessions: {seen} of {total}");
-    watched(describe, |tick| engine::sessions::open_sessions(plan, tick)).map_err(|error| match error {
+    with_progress(describe, |tick| engine::sessions::open_sessions(plan, tick)).map_err(|error| match error {
         SessionError::Refused { .. } => Failure::could_not_run(bounded(&error.to_string(), REFUSAL_CHARACTERS_MAX)),
-        error => failed(error),
+        error => requests_failed(error),
     })
 }
 
-/// Places on this host that the user named and that must be there.
+/// Checks the unix socket and local addresses that the user named.
 fn check_route(plan: &Plan) -> Result<(), Failure> {
     if let Route::Unix(path) = &plan.connections.route
         && !path.exists()
     {
         return Err(Failure::could_not_run(format!(
-            "there is no unix socket {}: is the server running, and is the path right?",
+            "no unix socket {}: check that the server is running and that the path is right",
             path.display()
         )));
     }
     for address in plan.connections.from.iter() {
         std::net::UdpSocket::bind((*address, 0)).map_err(|_| {
             Failure::could_not_run(format!(
-                "--local-address {address}: this host has no such address; `ip address` lists those it has"
+                "--local-address {address}: this host has no such address; `ip address` lists its addresses"
             ))
         })?;
     }
@@ -93,15 +100,16 @@ fn has_random_ranges(plan: &Plan) -> bool {
     plan.mix.requests().iter().any(|request| matches!(request.range, Some(RangeChoice::Random { .. })))
 }
 
-/// A random range of an empty object does not exist.
+/// Refuses random ranges of empty objects, which have none.
 fn empty_ranges(plan: &mut Plan) -> Result<(), Failure> {
     if !has_random_ranges(plan) {
         return Ok(());
     }
     match plan.targets.items().iter().find(|item| item.size == Some(0)) {
-        Some(item) => {
-            Err(Failure::could_not_run(format!("the object {} is empty: no range of it can be asked for", item.target)))
-        }
+        Some(item) => Err(Failure::could_not_run(format!(
+            "the object {} is empty, so it has no range: leave it out, or leave out --range",
+            item.target
+        ))),
         None => Ok(()),
     }
 }

@@ -1,9 +1,7 @@
-//! What happens while a run goes on: every interval is saved and shown, every interrupt obeyed.
+//! The recording of a run in progress: saves and shows every interval, and handles interrupts.
 
-use super::Output;
-use super::damaged;
-use super::interrupts::Interrupts;
-use super::live::LiveLine;
+use super::{RunOptions, damaged_object};
+use crate::progress::{Interrupts, LiveLine};
 use crate::redact;
 use engine::plan::{Plan, StopAfter, Subject, Targets};
 use engine::{Control, Observer, StopReason};
@@ -16,9 +14,9 @@ use std::time::Duration;
 use store::{
     DamagedWriter, End, EndReason, HOPS_KEPT_MAX, HopRecord, OpLogWriter, OpRecord, RunWriter, Slice, StoreError,
 };
-use study::decision::{Decided, Decision, Missed};
+use study::objective_monitor::{Decision, Missed, ObjectiveMonitor};
 
-/// Saves and shows a run.
+/// The state of a run that is being saved and shown.
 pub struct Recording {
     writer: RunWriter,
     log: Option<OpLogWriter>,
@@ -31,21 +29,21 @@ pub struct Recording {
     full: bool,
     failed: Option<StoreError>,
     interrupts: Interrupts,
-    /// What ends the run when it is known.
-    decision: Option<Decision>,
-    abort: Decision,
-    /// Why the run was ended by one of these.
+    /// Ends the run once its objectives are decided.
+    monitor: Option<ObjectiveMonitor>,
+    abort: ObjectiveMonitor,
+    /// Why one of these ended the run.
     ended: Option<EndReason>,
 }
 
-/// How often a run may be aborted that does not deserve it.
+/// Probability of aborting a run wrongly.
 const ABORTED_WRONGLY: f64 = 0.01;
 
 impl Recording {
-    /// A recording into the run directory that the writers belong to.
+    /// Returns a recording into the run directory of the writers.
     pub fn new(
         plan: &Plan,
-        output: &Output,
+        options: &RunOptions,
         directory: &Path,
         (writer, log): (RunWriter, Option<OpLogWriter>),
         live: LiveLine,
@@ -61,38 +59,38 @@ impl Recording {
             warmup: plan.warmup,
             full: false,
             failed: None,
-            // None is left of an earlier repeat, which it ended.
+            // An interrupt of an earlier repeat has ended all repeats.
             interrupts: Interrupts::default(),
-            decision: output.decision.clone(),
-            abort: Decision::new(&output.abort, ABORTED_WRONGLY),
+            monitor: options.monitor.clone(),
+            abort: ObjectiveMonitor::new(&options.abort, ABORTED_WRONGLY),
             ended: None,
         }
     }
 
-    /// Whether there was no room for all that was measured.
+    /// Returns whether the disk was too full for all results.
     pub fn is_full(&self) -> bool {
         self.full
     }
 
-    /// Number of the signal that interrupted the run.
+    /// Returns the number of the signal that interrupted the run, or 0.
     pub fn signal(&self) -> i32 {
         self.interrupts.signal()
     }
 
-    /// Why the run was ended, when a controller did.
+    /// Returns why a decision ended the run, if one did.
     pub fn ended(&self) -> Option<&EndReason> {
         self.ended.as_ref()
     }
 
-    /// What the decision has seen, when the run is over.
-    pub fn take_decision(&mut self) -> Option<Decision> {
-        self.decision.take()
+    /// Returns the monitor of the objectives, after the run.
+    pub fn take_monitor(&mut self) -> Option<ObjectiveMonitor> {
+        self.monitor.take()
     }
 
-    /// Writes the end of the run. Its own records come first: whatever becomes of the log, the run has its end.
+    /// Writes the end of the run. The run's own records come before the log of operations, so a failure of the log does not lose them.
     ///
     /// # Errors
-    /// Everything that could not be saved, the first one first.
+    /// Returns everything that could not be saved, the first failure first.
     pub fn end(mut self, mut end: End) -> Result<(), Vec<StoreError>> {
         self.live.clear();
         end.damaged = self.damaged.counts();
@@ -111,7 +109,7 @@ impl Recording {
         if failures.is_empty() { Ok(()) } else { Err(failures) }
     }
 
-    /// What was logged of the second that is over is with the system too, whatever becomes of this process.
+    /// Flushes the logs of the second that has just ended, so that they survive a crash of this process.
     fn flush_log(&mut self) {
         if let Err(error) = self.damaged.flush() {
             self.lost(error);
@@ -124,7 +122,7 @@ impl Recording {
 
     /// Lists the damaged objects that operations found.
     fn list_damaged(&mut self, ops: &[OpEntry]) {
-        let found: Vec<_> = ops.iter().filter_map(|op| damaged::found_by(op, &self.targets)).collect();
+        let found: Vec<_> = ops.iter().filter_map(|op| damaged_object::found_by(op, &self.targets)).collect();
         for damage in found {
             if !self.full
                 && self.failed.is_none()
@@ -135,7 +133,7 @@ impl Recording {
         }
     }
 
-    /// Something could not be written, and nothing more can be kept.
+    /// Notes a failed write. Nothing more is saved after it.
     fn lost(&mut self, error: StoreError) {
         if error.is_full() {
             self.full = true;
@@ -144,7 +142,7 @@ impl Recording {
         }
     }
 
-    /// A record could not be written: nothing more is measured.
+    /// Stops the run after a record could not be written.
     fn broken(&mut self, error: StoreError, control: &Control, now: Instant) {
         self.lost(error);
         control.stop(now, StopReason::ResultsFull);
@@ -153,15 +151,15 @@ impl Recording {
 
 impl Observer for Recording {
     fn slice(&mut self, slice: &Interval, control: &Control, now: Instant) {
-        let aborted = self.abort.slice(slice).and_then(|decided| match decided {
-            Decided::Broken(Missed::Objective(objective)) => {
+        let aborted = self.abort.add_slice(slice).and_then(|decided| match decided {
+            Decision::Missed(Missed::Objective(objective)) => {
                 Some(EndReason::Aborted { condition: objective.condition() })
             }
-            Decided::Broken(Missed::Backlog) | Decided::Met => None,
+            Decision::Missed(Missed::Backlog) | Decision::Met => None,
         });
-        let decided = self.decision.as_mut().and_then(|decision| decision.slice(slice)).map(|decided| match decided {
-            Decided::Broken(missed) => EndReason::Decided { broke: Some(missed.to_string()) },
-            Decided::Met => EndReason::Decided { broke: None },
+        let decided = self.monitor.as_mut().and_then(|monitor| monitor.add_slice(slice)).map(|decided| match decided {
+            Decision::Missed(missed) => EndReason::Decided { broke: Some(missed.to_string()) },
+            Decision::Met => EndReason::Decided { broke: None },
         });
         if let Some(reason) = aborted.or(decided).filter(|_| self.ended.is_none()) {
             self.ended = Some(reason);
@@ -196,11 +194,11 @@ impl Observer for Recording {
         if self.full || self.failed.is_some() {
             control.stop(now, StopReason::ResultsFull);
         }
-        self.interrupts.obey("operations", &self.live, control, now);
+        self.interrupts.handle("operations", &self.live, control, now);
     }
 }
 
-/// The interval without the secrets that the URLs of its examples may hold.
+/// Returns the interval with redacted example URLs.
 fn redacted(interval: &Interval) -> Cow<'_, Interval> {
     if interval.stats.examples.is_empty() {
         return Cow::Borrowed(interval);

@@ -117,8 +117,8 @@ fn a_file_manager_shows_its_login_page_and_lists_two_backends() {
 
 /// A scenario as an editor sees it.
 fn as_json(text: &str) -> Value {
-    fn value(node: &study::document::Node) -> Value {
-        use study::document::Value as Read;
+    fn value(node: &study::scenario::yaml::Node) -> Value {
+        use study::scenario::yaml::Value as Read;
         match &node.value {
             Read::Text(text) => text.parse::<f64>().map_or_else(|_| text.as_str().into(), Into::into),
             Read::List(items) => items.iter().map(value).collect(),
@@ -129,7 +129,7 @@ fn as_json(text: &str) -> Value {
                 .into(),
         }
     }
-    value(&study::document::read(text).unwrap())
+    value(&study::scenario::yaml::parse(text).unwrap())
 }
 
 #[test]

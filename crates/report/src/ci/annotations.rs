@@ -1,35 +1,35 @@
-//! GitHub's workflow commands: a line on standard output that the pages of a workflow and of a pull request show.
+//! GitHub's workflow commands: lines on standard output that the pages of a workflow and of a pull request show.
 //!
 //! <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>
 
 use super::{Outcome, Suite};
 use std::fmt::Write;
 
-/// A line for each case that failed, could not be used, or was not decided; nothing when all is well.
+/// Returns a line for each case that failed, is unusable, or was not decided; empty if all passed.
 #[must_use]
 pub fn annotations(suite: &Suite) -> String {
     let mut text = String::new();
     for case in &suite.cases {
         let (command, title, why) = match &case.outcome {
             Outcome::Passed => continue,
-            Outcome::Failed(why) => ("error", "objective not met", why),
+            Outcome::Failed(why) => ("error", "objective missed", why),
             Outcome::CutOff(why) => ("error", "cut off", why),
-            Outcome::Error(why) => ("error", "figures can not be used", why),
+            Outcome::Error(why) => ("error", "numbers cannot be used", why),
             Outcome::Skipped(why) => ("warning", "objective not judged", why),
         };
         let title = property(&format!("plimsoll: {title}: {}", case.class));
         let _ =
-            writeln!(text, "::{command} title={title}::{}", data(&format!("{}: {why}\n{}", case.name, case.figures)));
+            writeln!(text, "::{command} title={title}::{}", data(&format!("{}: {why}\n{}", case.name, case.metrics)));
     }
     text
 }
 
-/// The text of a command: it ends with its line.
+/// Escapes the text of a command, which ends with its line.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A property of a command: a colon ends them all, a comma one of them.
+/// Escapes a property of a command. A colon ends all properties, a comma ends one.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
@@ -47,13 +47,13 @@ mod tests {
             name: hostile.to_owned(),
             seconds: 1.0,
             outcome,
-            figures: "VALID\nmore".to_owned(),
+            metrics: "VALID\nmore".to_owned(),
         };
         let cases = vec![case(Outcome::Passed), case(Outcome::Failed("100 % more".to_owned()))];
         let text = annotations(&Suite { name: String::new(), cases, seconds: 2.0 });
         assert_eq!(text.lines().count(), 1, "{text}");
         let (title, message) = text.strip_prefix("::error title=").unwrap().split_once("::").unwrap();
-        assert_eq!(title, "plimsoll%3A objective not met%3A a%3A%3Ab%2Cc%250A%0D%0A%3A%3Aerror%3A%3Ax");
+        assert_eq!(title, "plimsoll%3A objective missed%3A a%3A%3Ab%2Cc%250A%0D%0A%3A%3Aerror%3A%3Ax");
         assert!(message.contains("100 %25 more%0AVALID%0Amore"), "{message}");
     }
 }

@@ -1,10 +1,10 @@
-//! JUnit's XML, as Jenkins, GitLab, GitHub's reporters and Gradle read it: `testsuites`, `testsuite`, `testcase` with `failure`,
-//! `error` or `skipped`. Times are seconds.
+//! JUnit XML for Jenkins, GitLab, GitHub's reporters and Gradle: `testsuites`, `testsuite`, `testcase` with `failure`, `error` or
+//! `skipped`. Times are in seconds.
 
 use super::{Case, Outcome, Suite};
 use std::fmt::Write;
 
-/// The suite as a JUnit file.
+/// Returns the suite as a JUnit file.
 #[must_use]
 pub fn junit(suite: &Suite) -> String {
     let count = |of: fn(&Outcome) -> bool| suite.cases.iter().filter(|case| of(&case.outcome)).count();
@@ -26,24 +26,24 @@ pub fn junit(suite: &Suite) -> String {
 fn write_case(text: &mut String, case: &Case) {
     let (name, class) = (xml(&case.name), xml(&case.class));
     let _ = write!(text, "    <testcase name=\"{name}\" classname=\"{class}\" time=\"{:.3}\"", case.seconds);
-    let figures = xml(&case.figures);
+    let metrics = xml(&case.metrics);
     let element = match &case.outcome {
         Outcome::Passed => None,
         Outcome::Failed(why) => {
-            Some(format!("<failure message=\"{}\" type=\"objective\">{figures}</failure>", xml(why)))
+            Some(format!("<failure message=\"{}\" type=\"objective\">{metrics}</failure>", xml(why)))
         }
-        Outcome::Error(why) => Some(error(why, "unusable", &figures)),
-        Outcome::CutOff(why) => Some(error(why, "cut off", &figures)),
+        Outcome::Error(why) => Some(error(why, "unusable", &metrics)),
+        Outcome::CutOff(why) => Some(error(why, "cut off", &metrics)),
         Outcome::Skipped(why) => Some(format!("<skipped message=\"{}\"/>", xml(why))),
     };
     text.push_str(&element.map_or_else(|| "/>\n".to_owned(), |element| format!(">{element}</testcase>\n")));
 }
 
-fn error(why: &str, kind: &str, figures: &str) -> String {
-    format!("<error message=\"{}\" type=\"{kind}\">{figures}</error>", xml(why))
+fn error(why: &str, kind: &str, metrics: &str) -> String {
+    format!("<error message=\"{}\" type=\"{kind}\">{metrics}</error>", xml(why))
 }
 
-/// A text inside an element or an attribute. What XML 1.0 has no way to write becomes U+FFFD.
+/// Escapes text for an element or an attribute. Characters that XML 1.0 cannot hold become U+FFFD.
 fn xml(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -74,12 +74,12 @@ mod tests {
             name: name.to_owned(),
             seconds: 10.0,
             outcome,
-            figures: format!("{name}\n{name}"),
+            metrics: format!("{name}\n{name}"),
         };
         Suite { name: name.to_owned(), cases: vec![case], seconds: 10.0 }
     }
 
-    /// Elements with their attributes as a parser of XML reads them.
+    /// Returns elements with their attributes as an XML parser reads them.
     fn parse(text: &str) -> Vec<(String, Vec<(String, String)>)> {
         let mut reader = Reader::from_str(text);
         reader.config_mut().check_end_names = true;
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_find_what_they_look_for() {
+    fn readers_find_elements_and_attributes() {
         let text = junit(&suite("response p99 <= 20ms", Outcome::Failed("it is \"not\" met".to_owned())));
         let elements = parse(&text);
         let names: Vec<&str> = elements.iter().map(|(name, _)| name.as_str()).collect();
@@ -124,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_one_text(text in "(?s:.{0,60})") {
+        fn any_text_stays_one_attribute(text in "(?s:.{0,60})") {
             let elements = parse(&junit(&suite(&text, Outcome::Error(text.clone()))));
             prop_assert_eq!(elements.len(), 4);
             let plain = |c: char| if (c.is_control() && c != '\n') || matches!(c, '\u{fffe}' | '\u{ffff}') { '\u{fffd}' } else { c };

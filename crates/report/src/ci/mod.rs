@@ -1,8 +1,7 @@
-//! What a run, a study or a search came to, as machines that test software show it: test cases of a JUnit file, and annotations of
-//! GitHub's workflows.
+//! Results for CI systems: test cases of a JUnit file, and annotations of GitHub's workflows.
 //!
-//! A case is an objective of a run; a search for the load line is one. What may not be used is an error, not a failure: an objective
-//! says something about the target only when the figures do.
+//! Each objective of a run is a test case, and so is a search for the load line. An unusable result is an error and not a failure: an
+//! objective says something about the target only if the numbers do.
 
 mod annotations;
 mod junit;
@@ -11,59 +10,59 @@ pub use annotations::annotations;
 pub use junit::junit;
 
 use crate::escape::escape;
+use crate::limit;
 use crate::load_line::LoadLine;
 use crate::number::{byte_rate, rate, share, were_of};
 use crate::percentile;
 use crate::result;
-use crate::standing;
 use measure::objective::{Judged, Judgement, Timed};
 use measure::result::Reason;
 use measure::{ExitStatus, ResultWord, RunResult};
 use store::SavedRun;
 
-/// What a case came to. Messages are one line.
+/// The outcome of a case. Messages are one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The objective was met.
     Passed,
-    /// It was not.
+    /// It was missed.
     Failed(String),
-    /// The figures can not be used.
+    /// The numbers must not be used.
     Error(String),
     /// The run was cut off, and the program exits with an error.
     CutOff(String),
-    /// Nothing ended that could decide it.
+    /// Too few operations ended to decide it.
     Skipped(String),
 }
 
 /// One objective of one run, or a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// What it belongs to: the cell of a study, or the target.
+    /// Cell of a study, or target.
     pub class: String,
-    /// What it is held to.
+    /// Objective.
     pub name: String,
-    /// How long was measured, in seconds.
+    /// Length of the measured window, in seconds.
     pub seconds: f64,
-    /// What it came to.
+    /// Outcome.
     pub outcome: Outcome,
-    /// The figures beside it, for people.
-    pub figures: String,
+    /// Main metrics of the run, for people.
+    pub metrics: String,
 }
 
 /// All cases of a directory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Suite {
-    /// What it is called: the directory.
+    /// Name: the directory.
     pub name: String,
     /// Its cases.
     pub cases: Vec<Case>,
-    /// How long was measured in all, in seconds.
+    /// Sum of the measured windows, in seconds.
     pub seconds: f64,
 }
 
 impl Suite {
-    /// Adds the objectives of a run: `class` says what it belongs to, `label` which of several runs it is.
+    /// Adds the objectives of a run. `class` is the cell of a study, `label` tells several runs apart.
     pub fn add_run(&mut self, class: Option<&str>, label: Option<&str>, run: &SavedRun) {
         let seconds = run.summary().measured.seconds;
         let target = || run.begin.targets.first().map_or_else(|| "run".to_owned(), |target| escape(target));
@@ -75,7 +74,7 @@ impl Suite {
             name: format!("{label}{name}"),
             seconds,
             outcome,
-            figures: figures(run, &result),
+            metrics: metrics(run, &result),
         };
         let objectives = &result.objectives;
         self.cases
@@ -88,16 +87,16 @@ impl Suite {
         self.seconds += seconds;
     }
 
-    /// Adds that a study is not whole, where trials are missing. That is PARTIAL, which is no failure.
+    /// Adds a case for missing trials, if there are any. The study is PARTIAL then, which is no failure.
     pub fn add_missing(&mut self, trials: u64) {
         if trials > 0 {
-            let why = format!("{} not there: the study goes on, or was stopped", were_of(trials, "trial"));
+            let why = format!("{} not run: the study goes on, or was stopped", were_of(trials, "trial"));
             self.cases.push(Case {
                 class: self.name.clone(),
                 name: "all trials were run".to_owned(),
                 seconds: 0.0,
                 outcome: Outcome::Skipped(why),
-                figures: String::new(),
+                metrics: String::new(),
             });
         }
     }
@@ -119,18 +118,18 @@ impl Suite {
             name: format!("{label}load line, {}", line.objectives.join(", ")),
             seconds,
             outcome,
-            figures: format!("{sentence}\n{} levels tried", line.levels.len()),
+            metrics: format!("{sentence}\n{} levels tried", line.levels.len()),
         });
         self.seconds += seconds;
     }
 }
 
-/// Whether a reason is shown by the case of its objective.
+/// Returns whether the case of an objective shows this reason.
 fn is_on_objective(reason: &Reason) -> bool {
     matches!(reason, Reason::Missed(_) | Reason::NotEnoughData(_) | Reason::ClientDecides(_))
 }
 
-/// An objective says something about the target only when the numbers do.
+/// Returns the outcome of an objective. It is an error if the numbers of the run are unusable.
 fn of_objective(judged: &Judged, result: &RunResult) -> Outcome {
     let text = result::judgement_text(judged);
     let unusable = result.reasons.iter().find(|reason| reason.word() == ResultWord::Unusable);
@@ -139,7 +138,7 @@ fn of_objective(judged: &Judged, result: &RunResult) -> Outcome {
         (_, Judgement::Met) => Outcome::Passed,
         (_, Judgement::Missed) => Outcome::Failed(text),
         (_, Judgement::ClientLimited) => Outcome::Error(text),
-        // A lack that was accepted is no reason.
+        // The user accepts a lack of data: it is no reason.
         (_, Judgement::NotEnoughData) if result.reasons.contains(&Reason::NotEnoughData(*judged)) => {
             Outcome::Failed(text)
         }
@@ -147,7 +146,8 @@ fn of_objective(judged: &Judged, result: &RunResult) -> Outcome {
     }
 }
 
-/// A reason that is on no objective. What is only partly there is no failure, unless the program exits with an error.
+/// Returns the outcome of a reason that concerns no objective. An incomplete run is no failure, unless the program exits with an
+/// error.
 fn of_reason(reason: &Reason, result: &RunResult) -> Outcome {
     let text = result::text(reason);
     match reason.word() {
@@ -158,14 +158,14 @@ fn of_reason(reason: &Reason, result: &RunResult) -> Outcome {
     }
 }
 
-fn figures(run: &SavedRun, result: &RunResult) -> String {
+fn metrics(run: &SavedRun, result: &RunResult) -> String {
     let summary = run.summary();
     let shown = |value: Option<f64>, form: fn(f64) -> String| value.map_or_else(|| "n/a".to_owned(), form);
     let at = |q| percentile::text(&summary.all, Timed::Response, q);
     format!(
         "{} · limited by: {}\nsucceeded   {}\ngoodput     {}\nsuccess     {}\nresponse    p50 {}, p99 {}",
         result.word.text(),
-        standing::limited_by(run),
+        limit::limited_by(run),
         shown(summary.ok_rate(), rate),
         shown(summary.goodput(), byte_rate),
         shown(summary.success(), share),

@@ -1,32 +1,31 @@
-//! Which runs may be compared, and what must be known of those that may.
+//! The conditions on runs that are compared.
 
+use super::metric::counts;
 use crate::number::{count, seconds};
 use crate::result;
 use measure::statistics::shares::Share;
 use std::time::Duration;
 use store::{EndReason, SavedRun};
 
-use super::figure::counts;
-
-/// Whether a run can be compared: its result is not UNUSABLE, and there is something to compare.
+/// Returns whether a run can be compared: its result is not UNUSABLE, and it has a measured window.
 ///
 /// # Errors
-/// Why it cannot, as a phrase.
+/// The reason why not, as a phrase.
 pub fn is_usable(run: &SavedRun) -> Result<(), String> {
     result::usable(run)?;
-    if run.summary().measured.seconds > 0.0 { Ok(()) } else { Err("its measured window was never reached".into()) }
+    if run.summary().measured.seconds > 0.0 { Ok(()) } else { Err("it ended before its measured window began".into()) }
 }
 
-/// How a run was cut off, as a phrase; `None` when it did what was asked.
+/// Returns how a run ended early, as a phrase; `None` if it did not.
 #[must_use]
 pub fn cut_off(run: &SavedRun) -> Option<String> {
     let how = match run.end.as_ref().map(|end| &end.reason) {
         None => "it was cut off",
         Some(EndReason::Interrupted { .. }) => "it was interrupted",
-        Some(EndReason::Decided { .. }) => "it was stopped early: its objectives were certain",
+        Some(EndReason::Decided { .. }) => "it was stopped early: the results of its objectives were certain",
         Some(EndReason::Aborted { .. }) => "it was aborted by its own condition",
         Some(EndReason::DiskFull) => "it was cut off: the disk was full",
-        Some(EndReason::Unreachable { .. }) => "it was given up: the target could not be reached",
+        Some(EndReason::Unreachable { .. }) => "it was stopped: the target could not be reached",
         Some(EndReason::Failed { .. }) => "it could not go on",
         Some(EndReason::Completed | EndReason::Merged { .. }) if run.damage.is_some() => "its records are damaged",
         Some(EndReason::Completed | EndReason::Merged { .. }) => return None,
@@ -39,14 +38,14 @@ pub fn cut_off(run: &SavedRun) -> Option<String> {
     })
 }
 
-/// Whether operations of a run were judged and none succeeded.
+/// Returns whether operations of a run were judged and none succeeded.
 #[must_use]
-pub fn is_dead(run: &SavedRun) -> bool {
+pub fn nothing_succeeded(run: &SavedRun) -> bool {
     let Share { ok, of } = counts(run);
     ok == 0.0 && of > 0.0
 }
 
-/// That nothing in a run succeeded, as a phrase.
-pub(crate) fn dead(run: &SavedRun) -> Option<String> {
-    is_dead(run).then(|| format!("nothing succeeded (0 of {} operations)", count(counts(run).of as u64)))
+/// Returns a phrase if nothing in a run succeeded.
+pub(crate) fn no_success(run: &SavedRun) -> Option<String> {
+    nothing_succeeded(run).then(|| format!("nothing succeeded (0 of {} operations)", count(counts(run).of as u64)))
 }

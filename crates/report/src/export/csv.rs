@@ -1,8 +1,7 @@
-//! Comma-separated values (RFC 4180) that a program and a spreadsheet read alike.
+//! Comma-separated values (RFC 4180) that programs and spreadsheets read alike.
 //!
-//! Foreign text can do two things to its reader: end its cell, which quoting prevents, or be taken for a formula by a
-//! spreadsheet. A text that begins like one gets an apostrophe in front, which spreadsheets take as "this is text". Control
-//! characters are spelled out as everywhere.
+//! Foreign text must not end its cell, so it is quoted. A spreadsheet must not take it for a formula, so a text that begins like one
+//! gets an apostrophe in front, which means "this is text". Control characters are escaped as in all reports.
 
 use super::ExportError;
 use super::table::{Column, Get, Table};
@@ -48,7 +47,7 @@ impl<R> Table<R> for CsvTable<'_, R> {
     }
 }
 
-/// A foreign text as a cell.
+/// Returns a foreign text as a cell.
 fn cell(text: &str) -> String {
     let text = escape(text);
     let formula = text.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
@@ -68,13 +67,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_stays_a_cell_and_is_no_formula() {
+    fn foreign_text_neither_ends_its_cell_nor_is_a_formula() {
         assert_eq!([cell("plain"), cell("a,b"), cell("a\"b")], ["plain", "\"a,b\"", "\"a\"\"b\""]);
         assert_eq!([cell("a\nb"), cell(" a")], ["a\\u{a}b", "\" a\""]);
         for formula in ["=1+1", "+1", "-1", "@SUM(A1)", "  =1", "＝1"] {
             assert!(cell(formula).trim_start_matches('"').starts_with('\''), "{formula}");
         }
-        // A tab or a line end in front is spelled out, and no longer one.
+        // A tab in front is escaped.
         assert_eq!(cell("\t=1"), "\\u{9}=1");
     }
 }

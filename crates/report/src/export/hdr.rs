@@ -1,5 +1,5 @@
-//! HdrHistogram's own files: percentiles as text (`.hgrm`), as its plotters read them, and an interval log (`.hlog`) of version 1.3
-//! with a histogram for each interval, as its log processors and analyzers read them.
+//! The files of HdrHistogram: percentiles as text (`.hgrm`) for its plotters, and an interval log (`.hlog`, version 1.3) with a
+//! histogram for each interval, for its log processors and analyzers.
 
 use super::ExportError;
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -10,15 +10,15 @@ use measure::{Distribution, Interval, Stage};
 use std::io::{self, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Steps for each halving of what lies beyond: the number that HdrHistogram takes unless told otherwise.
+/// Steps for each halving of the remaining samples: the default of HdrHistogram.
 const TICKS_PER_HALF: u32 = 5;
-/// Nanoseconds of a millisecond, the unit in which plotters expect times.
+/// Nanoseconds of a millisecond, the unit that plotters expect.
 const MILLISECOND: f64 = 1e6;
 
-/// Writes the percentiles of a time, in milliseconds. The formats are those of Java's `outputPercentileDistribution`.
+/// Writes the percentiles of a time, in milliseconds. The format is that of Java's `outputPercentileDistribution`.
 ///
 /// # Errors
-/// When the writer refuses.
+/// If writing fails.
 pub fn percentiles(values: &Distribution, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{:>12} {:>14} {:>10} {:>14}\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")?;
     let (mut buckets, mut below) = (0, 0_u64);
@@ -27,7 +27,7 @@ pub fn percentiles(values: &Distribution, out: &mut dyn Write) -> io::Result<()>
         buckets = histogram.buckets();
         for step in histogram.iter_quantiles(TICKS_PER_HALF) {
             below = below.saturating_add(step.count_since_last_iteration());
-            // The last bucket reaches beyond the largest value, which is known exactly.
+            // The last bucket reaches beyond the largest value, which is recorded exactly.
             let value = step.value_iterated_to().min(max) as f64 / MILLISECOND;
             let quantile = step.quantile_iterated_to();
             if quantile < 1.0 {
@@ -48,7 +48,7 @@ pub fn percentiles(values: &Distribution, out: &mut dyn Write) -> io::Result<()>
 /// Buckets that three significant digits need: 2 · 10³, rounded up to a power of two.
 const SUB_BUCKETS: u32 = 2048;
 
-/// What packs the histograms of a [`Log`].
+/// Returns the serializer for the histograms of a [`Log`].
 #[must_use]
 pub fn serializer() -> V2DeflateSerializer {
     V2DeflateSerializer::new()
@@ -60,19 +60,17 @@ pub struct Log<'a, W: Write> {
 }
 
 impl<'a, W: Write> Log<'a, W> {
-    /// Writes the head of the log of a run that began at `started_unix_ms`.
+    /// Writes the header of the log of a run that began at `started_unix_ms`.
     ///
     /// # Errors
-    /// When the writer refuses.
+    /// If writing fails.
     pub fn begin(started_unix_ms: u64, out: &'a mut W, serializer: &'a mut V2DeflateSerializer) -> io::Result<Self> {
-        // Of a damaged record, whose year can not be told.
+        // A damaged record may hold any time.
         let started = UNIX_EPOCH.checked_add(Duration::from_millis(started_unix_ms)).unwrap_or(UNIX_EPOCH);
         let writer = IntervalLogWriterBuilder::new()
             .add_comment(&format!("[Logged with plimsoll {}]", env!("CARGO_PKG_VERSION")))
             .add_comment("[Histogram log format version 1.3]")
-            .add_comment(
-                "[Values: nanoseconds. Without a tag: response time of successes. Tag service: their service time]",
-            )
+            .add_comment("[Values: nanoseconds. No tag: response time of successes. Tag service: their service time]")
             .with_start_time(started)
             .with_base_time(started)
             .with_max_value_divisor(MILLISECOND)
@@ -80,10 +78,10 @@ impl<'a, W: Write> Log<'a, W> {
         Ok(Self { writer })
     }
 
-    /// Adds an interval: response times without a tag, service times with one. The warm-up is left out, as it is everywhere.
+    /// Adds an interval: response times without a tag, service times with one. The warm-up is left out, as in all reports.
     ///
     /// # Errors
-    /// When the writer refuses.
+    /// If writing fails.
     pub fn interval(&mut self, interval: &Interval) -> Result<(), ExportError> {
         if interval.stage == Stage::Warmup {
             return Ok(());

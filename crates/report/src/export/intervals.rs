@@ -13,7 +13,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// An interval of a run that began at `started_unix_ms`.
+    /// Returns the row of an interval of a run that began at `started_unix_ms`.
     #[must_use]
     pub fn of(started_unix_ms: u64, interval: Interval) -> Self {
         let all = interval.stats.all_kinds();
@@ -25,8 +25,8 @@ impl Row {
     }
 }
 
-/// The columns. Counts are those of operations that belong to the window, in the interval in which they were offered, started or
-/// ended; `warmup_` those of the warm-up. Bytes are counted as they arrive. Percentiles of few operations are their largest.
+/// The columns. Counts are of operations of the measured window, in the interval in which they were offered, started or ended;
+/// those with `warmup_` are of the warm-up. Bytes count when they arrive. The percentile of few operations is the largest value.
 pub const COLUMNS: &[Column<Row>] = &[
     count("start_unix_ms", |row| Some(row.started_unix_ms.saturating_add(row.interval.start.as_nanos() / 1_000_000))),
     number("start_seconds", |row| Some(row.interval.start.as_secs_f64())),

@@ -1,34 +1,33 @@
-//! Tables in Markdown, to be pasted into an issue or a page: a run, the runs of a repeated one, a study, the levels of a search.
+//! Tables in Markdown for an issue or a page: a run, repeats, a study, or the levels of a search.
 //!
-//! What servers and users wrote stays text: no link, no mention, no markup, no cell that ends early. Words of plain characters stand
-//! as they are; anything else stands in a code element with the characters that mean something as entities.
+//! Text of servers and users stays text: it makes no link, no mention, no markup, and ends no cell. Plain characters are written as
+//! they are; any other text goes into a code element, with special characters as entities.
 
 use crate::escape::escape;
-use crate::lines;
+use crate::limit;
 use crate::load_line::{ESTIMATED, LoadLine};
-use crate::measured::Measured;
+use crate::notes;
 use crate::number::{bit_rate, byte_rate, count, rate, seconds, share};
 use crate::percentile;
 use crate::result;
-use crate::standing;
-use crate::study::Study;
-use crate::study::{self, Order};
+use crate::run_metrics::RunMetrics;
+use crate::study::{Order, Study, load_lines, table_rows};
 use measure::objective::Timed;
 use std::fmt::Write;
 use store::SavedRun;
 
-/// A run: its result, and its main numbers.
+/// Returns the table of a run: its result, and its main metrics.
 #[must_use]
 pub fn run(run: &SavedRun) -> String {
     let summary = run.summary();
     let tally = &summary.stats.measured;
     let dash = || "–".to_owned();
-    let mut rows = vec![["figure", "value"].map(str::to_owned)];
+    let mut rows = vec![["metric", "value"].map(str::to_owned)];
     let mut add = |label: &str, value: String| rows.push([label.to_owned(), value]);
     add("target", run.begin.targets.first().map_or_else(dash, |target| cell(target)));
     add("load", cell(&run.begin.load));
     add("window", seconds(summary.measured.seconds));
-    add("ended well", count(tally.ok));
+    add("succeeded", count(tally.ok));
     let bad = [("failed", tally.failed), ("dropped", tally.dropped), ("unfinished", tally.unfinished)];
     bad.into_iter()
         .filter(|(_, operations)| *operations > 0)
@@ -54,52 +53,53 @@ pub fn run(run: &SavedRun) -> String {
     for judged in &result.objectives {
         add("objective", cell(&format!("{}: {}", judged.objective, result::judgement_text(judged))));
     }
-    let mut text = format!("**{}** · limited by: {}\n", result.word.text(), standing::limited_by(run));
+    let mut text = format!("**{}** · limited by: {}\n", result.word.text(), limit::limited_by(run));
     for reason in &result.reasons {
         let _ = write!(text, "\n{}\n", cell(&result::text(reason)));
     }
-    for note in standing::notes(run) {
+    for note in notes::of(run) {
         let _ = write!(text, "\nnote: {}\n", cell(&note.to_string()));
     }
     text.push('\n');
     text + &table(&rows)
 }
 
-/// Runs of the same load, one row each; each with its directory.
+/// Returns the table of runs of the same load, each with its directory.
 #[must_use]
 pub fn repeats(runs: &[(String, SavedRun)]) -> String {
     let mut rows = vec![["run", "result", "ok", "goodput", "p50", "p99", "success", "limited by"].map(str::to_owned)];
     let dash = || "–".to_owned();
     for (directory, run) in runs {
-        let measured = Measured::of(directory, run);
+        let metrics = RunMetrics::of(directory, run);
         rows.push([
             cell(directory),
             result::of(run).word.text().to_owned(),
-            measured.ok_per_second.map_or_else(dash, rate),
-            measured.goodput.map_or_else(dash, byte_rate),
-            measured.p50(),
-            measured.p99(),
-            measured.success.map_or_else(dash, share),
-            remark(&measured),
+            metrics.ok_per_second.map_or_else(dash, rate),
+            metrics.goodput_bytes_per_second.map_or_else(dash, byte_rate),
+            metrics.p50(),
+            metrics.p99(),
+            metrics.success_share.map_or_else(dash, share),
+            limit_and_missed(&metrics),
         ]);
     }
     table(&rows)
 }
 
-fn remark(measured: &Measured) -> String {
-    let broke = measured.broke.as_ref().map(|broke| format!(" · {}", cell(broke))).unwrap_or_default();
-    format!("{}{broke}", measured.limited_by)
+fn limit_and_missed(metrics: &RunMetrics) -> String {
+    let missed = metrics.first_missed.as_ref().map(|missed| format!(" · {}", cell(missed))).unwrap_or_default();
+    format!("{}{missed}", metrics.limited_by)
 }
 
-/// A study: a row for each cell and target, and one for each search.
+/// Returns the tables of a study: a row for each cell and target, and one for each search.
 #[must_use]
 pub fn study(study: &Study) -> String {
-    let trials = (!study.trials.is_empty()).then(|| table(&foreign(study::shown(&study.trials, &Order::default()))));
-    let lines = (!study.lines.is_empty()).then(|| table(&foreign(lines::shown(&study.lines, &Order::default()))));
-    trials.into_iter().chain(lines).collect::<Vec<_>>().join("\n")
+    let trials = (!study.trials.is_empty()).then(|| table(&foreign(table_rows(&study.trials, &Order::default()))));
+    let load_lines = (!study.load_lines.is_empty())
+        .then(|| table(&foreign(load_lines::table_rows(&study.load_lines, &Order::default()))));
+    trials.into_iter().chain(load_lines).collect::<Vec<_>>().join("\n")
 }
 
-/// A search for the load line: where it lies, and the levels in order.
+/// Returns a search for the load line: where the line lies, and the levels in order.
 #[must_use]
 pub fn line(line: &LoadLine) -> String {
     let mut levels: Vec<_> = line.levels.iter().collect();
@@ -108,18 +108,18 @@ pub fn line(line: &LoadLine) -> String {
     let rows = std::iter::once(line.columns()).chain(rows).collect();
     let objectives: Vec<String> = line.objectives.iter().map(|objective| cell(objective)).collect();
     let (target, objectives) = (cell(&line.target), objectives.join(", "));
-    let estimated = if line.levels.iter().all(|level| level.decided) { "" } else { ESTIMATED };
+    let estimated = if line.levels.iter().all(|level| level.certain) { "" } else { ESTIMATED };
     let gap = if estimated.is_empty() { "" } else { "\n" };
     let (sentence, levels) = (cell(&line.sentence()), table(&foreign(rows)));
-    format!("**{sentence}**\n\n{target}, held to {objectives}\n\n{levels}{gap}{estimated}")
+    format!("**{sentence}**\n\n{target}, objectives: {objectives}\n\n{levels}{gap}{estimated}")
 }
 
-/// Rows whose cells may hold foreign text.
+/// Escapes rows whose cells may hold foreign text.
 fn foreign<const N: usize>(rows: Vec<[String; N]>) -> Vec<[String; N]> {
     rows.into_iter().map(|row| row.map(|text| cell(&text))).collect()
 }
 
-/// Rows of finished cells, the first of titles.
+/// Returns a table of escaped cells. The first row holds the titles.
 fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let mut text = String::new();
     for (index, row) in rows.iter().enumerate() {
@@ -131,12 +131,12 @@ fn table<const N: usize>(rows: &[[String; N]]) -> String {
     text
 }
 
-/// Characters that mean nothing to Markdown inside a line.
+/// Returns whether a character means nothing to Markdown inside a line.
 fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || " .,:;%/()+-–…=·×≈>≥≤".contains(c)
 }
 
-/// A foreign text that stays what it is.
+/// Returns a foreign text as a cell.
 fn cell(text: &str) -> String {
     let text = escape(text);
     // Hosts and addresses would become links.

@@ -1,11 +1,11 @@
-//! Every operation, of a run that was made with `--log-ops`.
+//! A table of all operations of a run that was made with `--log-ops`.
 
 use super::ms;
 use super::table::{Column, count, number, text};
 use measure::{AttemptClass, Enumerated, Instant};
 use store::{OpRecord, SavedRun};
 
-/// Whether an operation belongs to the measured window of a run: its intended start lies in it.
+/// Returns whether an operation belongs to the measured window of a run: its intended start lies in the window.
 #[must_use]
 pub fn is_measured(run: &SavedRun, op: &OpRecord) -> bool {
     run.summary().window.is_some_and(|(start, end)| start <= op.intended && op.intended < end)
@@ -18,21 +18,21 @@ pub struct Row {
 }
 
 impl Row {
-    /// An operation of `run`.
+    /// Returns the row of an operation of `run`.
     #[must_use]
     pub fn of(run: &SavedRun, op: OpRecord) -> Self {
         Self { measured: is_measured(run, &op), op }
     }
 
-    /// Time between two instants of an operation that ended well, in milliseconds.
+    /// Returns the time between two instants of a successful operation, in milliseconds.
     fn span_ms(&self, from: Option<Instant>, to: Option<Instant>) -> Option<f64> {
-        let ended_well = self.op.class == AttemptClass::Ok;
-        ms(to?.as_nanos().checked_sub(from?.as_nanos())).filter(|_| ended_well)
+        let succeeded = self.op.class == AttemptClass::Ok;
+        ms(to?.as_nanos().checked_sub(from?.as_nanos())).filter(|_| succeeded)
     }
 }
 
-/// The columns: those of the log in its words and units, and the times that follow. Times in milliseconds are those of operations that
-/// ended well; `measured` is 1 for operations of the window and 0 for those of the warm-up.
+/// The columns: those of the log with its names and units, and times computed from them. Times in milliseconds are those of
+/// successful operations. `measured` is 1 for operations of the window and 0 for those of the warm-up.
 pub const COLUMNS: &[Column<Row>] = &[
     count("op", |row| Some(row.op.op)),
     count("measured", |row| Some(u64::from(row.measured))),
@@ -60,7 +60,7 @@ pub const COLUMNS: &[Column<Row>] = &[
     text("hops", |row| hops(&row.op)),
 ];
 
-/// The hosts of a redirected operation in order.
+/// Returns the hosts of a redirected operation in order.
 fn hops(op: &OpRecord) -> Option<String> {
     let hosts: Vec<&str> = op.hops.iter().map(|hop| hop.host.as_str()).collect();
     (!hosts.is_empty()).then(|| hosts.join(" "))

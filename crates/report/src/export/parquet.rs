@@ -1,5 +1,5 @@
-//! Apache Parquet: typed columns in row groups, compressed with zstd. All columns may be null; counts are signed 64-bit numbers,
-//! which every reader has.
+//! Apache Parquet: typed columns in row groups, compressed with zstd. All columns are nullable. Counts are signed 64-bit integers,
+//! which every reader supports.
 
 use super::ExportError;
 use super::table::{Column, Get, Table};
@@ -13,13 +13,13 @@ use parquet::schema::types::Type;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Rows that are held before they are written: some 20 MB of operations.
+/// Rows of a group: some 20 MB of operations.
 const GROUP_ROWS: usize = 1 << 16;
 
 impl From<ParquetError> for ExportError {
     fn from(error: ParquetError) -> Self {
         match error {
-            // What the writer said, so that a full disk is told as one.
+            // Keep the writer's error, so that a full disk is reported as one.
             ParquetError::External(source) => match source.downcast::<io::Error>() {
                 Ok(error) => Self::Io(*error),
                 Err(other) => Self::Form(other.to_string()),
@@ -29,8 +29,8 @@ impl From<ParquetError> for ExportError {
     }
 }
 
-/// The values of one column that wait to be written, and which of them are there.
-struct Waiting {
+/// The buffered values of a column, and which rows have one.
+struct Buffered {
     values: Values,
     present: Vec<i16>,
 }
@@ -45,7 +45,7 @@ enum Values {
 pub struct ParquetTable<'a, R: 'static> {
     columns: &'static [Column<R>],
     writer: SerializedFileWriter<&'a mut (dyn Write + Send)>,
-    waiting: Vec<Waiting>,
+    buffered: Vec<Buffered>,
     rows: usize,
 }
 
@@ -59,8 +59,8 @@ impl<'a, R> ParquetTable<'a, R> {
         let fields = columns.iter().map(|column| field(column).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
         let schema = Type::group_type_builder("plimsoll").with_fields(fields).build()?;
         let writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?;
-        let waiting = columns.iter().map(Waiting::of).collect();
-        Ok(Self { columns, writer, waiting, rows: 0 })
+        let buffered = columns.iter().map(Buffered::of).collect();
+        Ok(Self { columns, writer, buffered, rows: 0 })
     }
 
     fn write_group(&mut self) -> Result<(), ExportError> {
@@ -68,13 +68,13 @@ impl<'a, R> ParquetTable<'a, R> {
             return Ok(());
         }
         let mut group = self.writer.next_row_group()?;
-        for waiting in &mut self.waiting {
-            match &mut waiting.values {
-                Values::Counts(values) => write::<Int64Type>(&mut group, values, &waiting.present)?,
-                Values::Numbers(values) => write::<DoubleType>(&mut group, values, &waiting.present)?,
-                Values::Texts(values) => write::<ByteArrayType>(&mut group, values, &waiting.present)?,
+        for buffered in &mut self.buffered {
+            match &mut buffered.values {
+                Values::Counts(values) => write::<Int64Type>(&mut group, values, &buffered.present)?,
+                Values::Numbers(values) => write::<DoubleType>(&mut group, values, &buffered.present)?,
+                Values::Texts(values) => write::<ByteArrayType>(&mut group, values, &buffered.present)?,
             }
-            waiting.present.clear();
+            buffered.present.clear();
         }
         group.close()?;
         self.rows = 0;
@@ -88,7 +88,9 @@ fn write<T: DataType>(
     values: &mut Vec<T::T>,
     present: &[i16],
 ) -> Result<(), ExportError> {
-    let mut column = group.next_column()?.ok_or_else(|| ExportError::Form("a column too many".to_owned()))?;
+    let mut column = group
+        .next_column()?
+        .ok_or_else(|| ExportError::Form("the row group has fewer columns than the table".to_owned()))?;
     column.typed::<T>().write_batch(values, Some(present), None)?;
     column.close()?;
     values.clear();
@@ -108,7 +110,7 @@ fn field<R>(column: &Column<R>) -> Result<Type, ParquetError> {
         .build()
 }
 
-impl Waiting {
+impl Buffered {
     fn of<R>(column: &Column<R>) -> Self {
         let values = match column.get {
             Get::Count(_) => Values::Counts(Vec::new()),
@@ -127,8 +129,11 @@ impl Waiting {
             (Values::Texts(values), Get::Text(of)) => {
                 keep(values, of(row).map(|text| ByteArray::from(escape(&text).into_bytes())))
             }
-            // Values are made from the same columns.
-            _ => false,
+            // The buffers were made from the same columns.
+            _ => {
+                debug_assert!(false, "a value of another type than its column");
+                false
+            }
         };
         self.present.push(i16::from(present));
     }
@@ -142,8 +147,8 @@ fn keep<V>(values: &mut Vec<V>, value: Option<V>) -> bool {
 
 impl<R> Table<R> for ParquetTable<'_, R> {
     fn row(&mut self, row: &R) -> Result<(), ExportError> {
-        for (waiting, column) in self.waiting.iter_mut().zip(self.columns) {
-            waiting.add(&column.get, row);
+        for (buffered, column) in self.buffered.iter_mut().zip(self.columns) {
+            buffered.add(&column.get, row);
         }
         self.rows += 1;
         if self.rows == GROUP_ROWS { self.write_group() } else { Ok(()) }

@@ -1,25 +1,25 @@
-//! Several runs as a table: those of a repeated run, the trials of a study, the levels of a search.
+//! A table of several runs: repeats, trials of a study, or levels of a search.
 
 use super::ms;
 use super::table::{Column, count, number, text};
-use crate::measured::Measured;
+use crate::limit::limited_by;
 use crate::percentile::{self, Percentile};
 use crate::result;
-use crate::standing::limited_by;
+use crate::run_metrics::RunMetrics;
 use measure::stats::Tally;
 use measure::{Distribution, Model, Summary};
 use store::SavedRun;
 
-/// What a run is among others.
+/// The position of a run among others.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Place {
-    /// Its directory, below that of them all.
+pub struct Position {
+    /// Its directory, relative to that of all runs.
     pub directory: String,
     /// The cell of a study.
     pub cell: Option<String>,
     /// The target of a study.
     pub target: Option<String>,
-    /// Which repeat of the same it is, counted from 1.
+    /// Number of the repeat, from 1.
     pub repeat: Option<u64>,
     /// The level of a search: operations in flight, or per second.
     pub level: Option<f64>,
@@ -27,8 +27,8 @@ pub struct Place {
 
 /// A run among others.
 pub struct Row {
-    /// What it is.
-    pub place: Place,
+    /// Its position.
+    pub position: Position,
     /// The run.
     pub run: SavedRun,
 }
@@ -42,12 +42,12 @@ impl Row {
         &self.summary().stats.measured
     }
 
-    fn missed(&self) -> Option<String> {
-        Measured::of("", &self.run).broke
+    fn first_missed(&self) -> Option<String> {
+        RunMetrics::of("", &self.run).first_missed
     }
 }
 
-/// A percentile of which there are enough samples, in milliseconds.
+/// Returns a percentile in milliseconds; `None` with too few samples.
 fn at(values: &Distribution, q: f64) -> Option<f64> {
     match percentile::of(values, q) {
         Percentile::Value(nanos) => ms(Some(nanos)),
@@ -55,13 +55,13 @@ fn at(values: &Distribution, q: f64) -> Option<f64> {
     }
 }
 
-/// The columns. Percentiles are empty where there are too few operations for them.
+/// The columns. Percentiles with too few operations are empty.
 pub const COLUMNS: &[Column<Row>] = &[
-    text("directory", |row| Some(row.place.directory.clone())),
-    text("cell", |row| row.place.cell.clone()),
-    text("target", |row| row.place.target.clone()),
-    count("repeat", |row| row.place.repeat),
-    number("level", |row| row.place.level),
+    text("directory", |row| Some(row.position.directory.clone())),
+    text("cell", |row| row.position.cell.clone()),
+    text("target", |row| row.position.target.clone()),
+    count("repeat", |row| row.position.repeat),
+    number("level", |row| row.position.level),
     text("url", |row| row.run.begin.targets.first().cloned()),
     count("started_unix_ms", |row| Some(row.run.begin.started_unix_ms)),
     text("load", |row| Some(row.run.begin.load.clone())),
@@ -71,7 +71,7 @@ pub const COLUMNS: &[Column<Row>] = &[
     }),
     text("result", |row| Some(result::of(&row.run).word.text().to_owned())),
     text("limited_by", |row| Some(limited_by(&row.run).to_string())),
-    text("missed_objective", Row::missed),
+    text("first_missed", Row::first_missed),
     number("window_seconds", |row| Some(row.summary().measured.seconds)),
     count("offered", |row| Some(row.tally().scheduled)),
     count("started", |row| Some(row.tally().started)),

@@ -1,5 +1,5 @@
-//! A table as columns: name, type, and how its value follows from a row. Names end in their unit; those without one are counts
-//! or texts. What is not there is an empty cell (CSV) or null (Parquet), never 0.
+//! A table as columns: name, type, and how to get a value from a row. Names end in their unit; those without one are counts or
+//! texts. A missing value is an empty cell (CSV) or null (Parquet), never 0.
 
 use super::ExportError;
 use super::csv::CsvTable;
@@ -7,12 +7,12 @@ use super::csv::CsvTable;
 use super::parquet::ParquetTable;
 use std::io::Write;
 
-/// How a value follows from a row. Text is made safe where it is written.
+/// A function that gets a value from a row. Text is escaped when it is written.
 #[derive(Clone, Copy)]
 pub enum Get<R> {
     /// A whole number.
     Count(fn(&R) -> Option<u64>),
-    /// A number. What is infinite or none is left out.
+    /// A number; an infinite one counts as missing.
     Number(fn(&R) -> Option<f64>),
     /// A text.
     Text(fn(&R) -> Option<String>),
@@ -21,31 +21,31 @@ pub enum Get<R> {
 /// A column of rows `R`.
 #[derive(Clone, Copy)]
 pub struct Column<R> {
-    /// Its name, with its unit last.
+    /// Name, which ends in the unit.
     pub name: &'static str,
     /// Its values.
     pub get: Get<R>,
 }
 
-/// A column of whole numbers.
-pub(super) const fn count<R>(name: &'static str, of: fn(&R) -> Option<u64>) -> Column<R> {
+/// Returns a column of whole numbers.
+pub(crate) const fn count<R>(name: &'static str, of: fn(&R) -> Option<u64>) -> Column<R> {
     Column { name, get: Get::Count(of) }
 }
 
-/// A column of numbers.
-pub(super) const fn number<R>(name: &'static str, of: fn(&R) -> Option<f64>) -> Column<R> {
+/// Returns a column of numbers.
+pub(crate) const fn number<R>(name: &'static str, of: fn(&R) -> Option<f64>) -> Column<R> {
     Column { name, get: Get::Number(of) }
 }
 
-/// A column of texts.
-pub(super) const fn text<R>(name: &'static str, of: fn(&R) -> Option<String>) -> Column<R> {
+/// Returns a column of texts.
+pub(crate) const fn text<R>(name: &'static str, of: fn(&R) -> Option<String>) -> Column<R> {
     Column { name, get: Get::Text(of) }
 }
 
-/// In which form a table is written.
+/// The file format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableForm {
-    /// Comma-separated values (RFC 4180, lines end with a line feed alone).
+    /// Comma-separated values (RFC 4180, but lines end with LF).
     Csv,
     /// Apache Parquet.
     #[cfg(feature = "parquet")]
@@ -57,20 +57,20 @@ pub trait Table<R> {
     /// Adds a row.
     ///
     /// # Errors
-    /// When the writer refuses.
+    /// If writing fails.
     fn row(&mut self, row: &R) -> Result<(), ExportError>;
 
-    /// Writes what is left. Nothing may be missing of a Parquet file's end.
+    /// Writes what is buffered, and the footer of a Parquet file.
     ///
     /// # Errors
-    /// When the writer refuses.
+    /// If writing fails.
     fn finish(self: Box<Self>) -> Result<(), ExportError>;
 }
 
 /// Begins a table.
 ///
 /// # Errors
-/// When the writer refuses.
+/// If writing fails.
 pub fn begin<'a, R>(
     form: TableForm,
     columns: &'static [Column<R>],

@@ -1,14 +1,14 @@
-//! Sections: those of the text report, and the settings of a run.
+//! The sections of the text report, and the settings of a run.
 
-use super::data::{Block, Section};
+use super::model::{Block, Section};
 use crate::escape::bounded;
 use crate::text;
 use store::SavedRun;
 
-/// Characters of a setting that are shown. The user typed it.
+/// Characters of a setting, which the user typed.
 const TYPED_MAX: usize = 4096;
 
-/// Blocks of the text report as sections.
+/// Returns the blocks of the text report as sections.
 pub fn of(blocks: Vec<text::Block>) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     for block in blocks {
@@ -31,7 +31,7 @@ fn add(blocks: &mut Vec<Block>, block: text::Block) {
         text::Block::Table(table) => {
             let (heads, rows) = table.parts();
             let columns = table.widths().len();
-            // Titles in several lines are read as one.
+            // A title in several lines becomes one.
             let title = |column: usize| {
                 let words: Vec<&str> = heads.iter().filter_map(|head| head.get(column)).map(String::as_str).collect();
                 words.join(" ").trim().to_owned()
@@ -40,11 +40,11 @@ fn add(blocks: &mut Vec<Block>, block: text::Block) {
             let left = (0..columns).map(|column| table.is_left(column)).collect();
             blocks.push(Block::Table { head, left, rows: rows.to_vec() });
         }
-        text::Block::Verdict(..) | text::Block::Heading(_) | text::Block::Gap => {}
+        text::Block::FirstLine(..) | text::Block::Heading(_) | text::Block::Gap => {}
     }
 }
 
-/// All settings of a run as they were resolved.
+/// Returns all settings of a run, with defaults filled in.
 pub fn settings(run: &SavedRun, title: &str) -> Option<Section> {
     let typed = |text: &String| bounded(text, TYPED_MAX);
     let item = |(name, value): &(String, String)| Block::Item { label: typed(name), texts: vec![typed(value)] };
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_without_a_label_go_on_with_the_one_before() {
+    fn items_without_a_label_belong_to_the_one_before() {
         let mut blocks = Vec::new();
         add(&mut blocks, text::Block::Item("status".into(), "1".into()));
         add(&mut blocks, text::Block::Item(String::new(), "2".into()));

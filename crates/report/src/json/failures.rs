@@ -1,23 +1,26 @@
-//! How attempts failed, in a [`JsonReport`](super::JsonReport).
+//! Failed attempts, in a [`JsonReport`](super::JsonReport).
 
 use super::{DamagedObjects, UploadsAtEnd};
+use crate::escape::escape;
+use measure::{AttemptClass, Cause, Enumerated, Example, Flag};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use store::SavedRun;
 
-/// How attempts of the measured window failed.
+/// Failed attempts of the measured window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failures {
-    /// Attempts by class, without those that ended well.
+    /// Failed attempts by class.
     pub classes: Vec<ClassCount>,
-    /// Attempts by cause, with one example each.
+    /// Failed attempts by cause, with one example each.
     pub causes: Vec<CauseCount>,
     /// Attempts by status code.
     pub statuses: Vec<StatusCount>,
-    /// Attempts with something odd that does not change their class.
+    /// Attempts with an anomaly that does not change their class.
     pub flags: Vec<FlagCount>,
-    /// Objects whose content was wrong or missing; null when there were none.
+    /// Objects with wrong or missing content; null if there were none.
     pub damaged: Option<DamagedObjects>,
-    /// Multipart uploads that were open when the load ended; null when there were none.
+    /// Multipart uploads that were open when the load ended; null if there were none.
     pub open_uploads: Option<UploadsAtEnd>,
 }
 
@@ -26,11 +29,11 @@ pub struct Failures {
 pub struct ClassCount {
     /// The class.
     pub class: String,
-    /// In words.
-    pub about: String,
-    /// How many.
+    /// Description in words.
+    pub description: String,
+    /// Number of attempts.
     pub attempts: u64,
-    /// Their share of all attempts.
+    /// Share of all attempts.
     pub attempts_share: f64,
 }
 
@@ -39,30 +42,30 @@ pub struct ClassCount {
 pub struct CauseCount {
     /// The cause.
     pub cause: String,
-    /// In words.
-    pub about: String,
-    /// How many.
+    /// Description in words.
+    pub description: String,
+    /// Number of attempts.
     pub attempts: u64,
-    /// One of them.
+    /// One of these attempts.
     pub example: Option<FailureExample>,
 }
 
 /// One failed attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureExample {
-    /// When, from the start of the run.
+    /// When it failed, from the start of the run.
     pub at_nanos: u64,
     /// Its class.
     pub class: String,
-    /// The part of the attempt in which it failed.
+    /// Phase of the attempt in which it failed.
     pub phase: String,
     /// The URL, without secrets.
     pub url: String,
-    /// The address that was connected to.
+    /// Address of the server.
     pub address: Option<String>,
     /// Status code.
     pub status: Option<u16>,
-    /// What was seen.
+    /// What was observed.
     pub detail: String,
 }
 
@@ -71,17 +74,65 @@ pub struct FailureExample {
 pub struct StatusCount {
     /// The code.
     pub status: u16,
-    /// How many.
+    /// Number of attempts.
     pub attempts: u64,
 }
 
-/// Attempts with one oddity.
+/// Attempts with one anomaly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlagCount {
-    /// The oddity.
+    /// The anomaly.
     pub flag: String,
-    /// In words.
-    pub about: String,
-    /// How many.
+    /// Description in words.
+    pub description: String,
+    /// Number of attempts.
     pub attempts: u64,
+}
+
+impl Failures {
+    pub(super) fn of(run: &SavedRun) -> Self {
+        let stats = &run.summary().stats;
+        let tally = &stats.measured;
+        let class = |(class, attempts): (AttemptClass, u64)| ClassCount {
+            class: class.name().into(),
+            description: class.about().into(),
+            attempts,
+            attempts_share: attempts as f64 / tally.attempts.max(1) as f64,
+        };
+        let cause = |(cause, attempts): (Cause, u64)| CauseCount {
+            cause: cause.name().into(),
+            description: cause.about().into(),
+            attempts,
+            example: stats.examples.iter().find(|example| example.cause() == cause).map(FailureExample::of),
+        };
+        let status = |(status, attempts): (u16, u64)| StatusCount { status, attempts };
+        let flag = |(flag, attempts): (Flag, u64)| FlagCount {
+            flag: flag.name().into(),
+            description: flag.about().into(),
+            attempts,
+        };
+        let end = run.end.as_ref();
+        Self {
+            classes: tally.classes.nonzero().filter(|(class, _)| *class != AttemptClass::Ok).map(class).collect(),
+            causes: tally.causes.nonzero().filter(|(cause, _)| *cause != Cause::None).map(cause).collect(),
+            statuses: tally.statuses.sorted().into_iter().map(status).collect(),
+            flags: tally.flags.nonzero().map(flag).collect(),
+            damaged: end.and_then(|end| end.damaged.as_ref()).map(Into::into),
+            open_uploads: end.and_then(|end| end.uploads.as_ref()).map(Into::into),
+        }
+    }
+}
+
+impl FailureExample {
+    fn of(example: &Example) -> Self {
+        Self {
+            at_nanos: example.at.as_nanos(),
+            class: example.outcome.class.name().into(),
+            phase: example.outcome.phase.name().into(),
+            url: escape(&example.url),
+            address: example.address.as_deref().map(escape),
+            status: example.status,
+            detail: escape(&example.detail),
+        }
+    }
 }

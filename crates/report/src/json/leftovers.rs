@@ -1,4 +1,4 @@
-//! What a run leaves to be looked after, in a [`JsonReport`](super::JsonReport).
+//! Damaged objects and open uploads that a run leaves behind, in a [`JsonReport`](super::JsonReport).
 
 use crate::escape::escape;
 use measure::Enumerated;
@@ -6,29 +6,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{DAMAGED_FILE, Damaged, DamagedObject, Uploads};
 
-/// Objects whose content was wrong or missing.
+/// Objects with wrong or missing content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DamagedObjects {
-    /// Operations that found one, each time.
+    /// Operations that found a damaged object.
     pub operations: u64,
-    /// Different damages that `file` lists: an object may have several, at different offsets.
+    /// Different damages in `file`. An object may have several at different offsets.
     pub listed: u64,
-    /// Operations whose damage is not listed, because the file is full.
-    pub beyond: u64,
-    /// File in the run directory: one object of JSON a line, in the form of `first`.
+    /// Operations whose damage is not listed because the file is full.
+    pub not_listed: u64,
+    /// File in the run directory: one JSON object per line, as in `first`.
     pub file: String,
-    /// The first 20.
-    pub first: Vec<DamageFound>,
+    /// The first 20 damages.
+    pub first: Vec<DamageRecord>,
 }
 
 /// One damage of an object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DamageFound {
+pub struct DamageRecord {
     /// Key in its bucket, or URL.
     pub object: String,
-    /// Offset of the first byte that differs; null where no bytes were compared.
+    /// Offset of the first byte that differs; null if no bytes were compared.
     pub offset: Option<u64>,
-    /// What was found.
+    /// Cause of the failure.
     pub cause: String,
     /// Status code of the response.
     pub status: Option<u16>,
@@ -37,22 +37,28 @@ pub struct DamageFound {
 /// Multipart uploads that were neither completed nor aborted when the load ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UploadsAtEnd {
-    /// Those that were aborted then.
+    /// Uploads that were aborted then.
     pub aborted: u64,
-    /// Those that could not be aborted and stay at the server.
-    pub left: u64,
-    /// Those that may be open as well: the server did not say their ID.
-    pub unknown: u64,
+    /// Uploads that could not be aborted and stay on the server.
+    pub not_aborted: u64,
+    /// Uploads that may be open: the server did not return their ID.
+    pub possibly_open: u64,
 }
 
 impl From<&Damaged> for DamagedObjects {
     fn from(damaged: &Damaged) -> Self {
         let Damaged { operations, listed, beyond, ref first } = *damaged;
-        Self { operations, listed, beyond, file: DAMAGED_FILE.into(), first: first.iter().map(Into::into).collect() }
+        Self {
+            operations,
+            listed,
+            not_listed: beyond,
+            file: DAMAGED_FILE.into(),
+            first: first.iter().map(Into::into).collect(),
+        }
     }
 }
 
-impl From<&DamagedObject> for DamageFound {
+impl From<&DamagedObject> for DamageRecord {
     fn from(found: &DamagedObject) -> Self {
         let DamagedObject { ref object, offset, cause, status } = *found;
         Self { object: escape(object), offset, cause: cause.name().into(), status }
@@ -62,6 +68,6 @@ impl From<&DamagedObject> for DamageFound {
 impl From<&Uploads> for UploadsAtEnd {
     fn from(uploads: &Uploads) -> Self {
         let Uploads { aborted, left, unknown } = *uploads;
-        Self { aborted, left, unknown }
+        Self { aborted, not_aborted: left, possibly_open: unknown }
     }
 }

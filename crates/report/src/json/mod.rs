@@ -1,90 +1,138 @@
-//! The report for machines. Its shape is published as a JSON Schema in `docs/schema/report.schema.json`, that of several
-//! runs of the same load in `docs/schema/repeats.schema.json`, that of a comparison in `docs/schema/comparison.schema.json`.
+//! The report as JSON. JSON Schemas of all documents are in `docs/schema`.
 //!
-//! These are plain structs of their own, so that a change inside `measure` can not change the format unseen. Every
-//! name ends in its unit: `_nanos`, `_bytes`, `_per_second`, `_share` (of 1), `_unix_ms`; names without one are counts.
-//! Text from servers is escaped and bounded as in the report for people.
+//! These structs are separate from those of `measure`, so that no change there changes the format unnoticed. Names end in their unit:
+//! `_nanos`, `_seconds`, `_bytes`, `_per_second`, `_share` (of 1), `_unix_ms`; names without one are counts. Text from servers is
+//! escaped and bounded as in the text report.
 
-mod asked;
-mod build;
-mod compare;
+mod client;
+mod comparison;
 mod dataset;
 mod failures;
-mod figures;
 mod leftovers;
+mod operations;
 mod redirects;
 mod repeats;
 mod result;
+mod series;
+mod setup;
+mod times;
+mod traffic;
 
-pub use asked::*;
-pub use build::json;
-pub use compare::*;
+pub use crate::result::{NamedText, ResultName, ResultRecord};
+pub use client::*;
+pub use comparison::*;
 pub use dataset::*;
 pub use failures::*;
-pub use figures::*;
 pub use leftovers::*;
 pub use measure::LimitedBy;
+pub use operations::*;
 pub use redirects::*;
-pub use repeats::{JsonRepeats, RepeatedFigure, RepeatedFigures, json_repeats, repeats_schema};
+pub use repeats::{JsonRepeats, RepeatedMetric, RepeatedMetrics, json_repeats, repeats_schema};
 pub use result::*;
+pub use series::*;
+pub use setup::*;
+pub use times::*;
+pub use traffic::*;
 
+use crate::escape::escape;
+use crate::notes::Note;
+use crate::{limit, notes};
+use measure::Label;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use store::SavedRun;
 
-/// Version of the format. It grows when a field goes away or changes its meaning; new fields do not change it.
+/// Version of the format. It grows if a field is removed or changes its meaning, and stays if a field is added.
 pub const FORMAT: u32 = 2;
 
-/// A run: what was asked for, whether the figures can be used, and the figures.
+/// The report of a run: its setup, its result, and its metrics.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct JsonReport {
     /// Version of this format.
     pub format: u32,
-    /// The result, and the reasons for it.
-    pub result: ResultOfRun,
+    /// Result, with the reasons for it.
+    pub result: ResultRecord,
     /// Whether the independent counters agree.
-    pub accounting: AccountingChecks,
-    /// What set the limit.
-    #[serde(with = "LimitWord")]
+    pub accounting: Accounting,
+    /// What limited the run.
+    #[serde(with = "LimitName")]
     pub limited_by: LimitedBy,
-    /// Why, in words and figures.
-    pub limited_because: String,
-    /// Whether the client's side limited a closed run, so that the target may carry more than the rates say.
-    pub at_least: bool,
+    /// Why this limit is known, in words with numbers.
+    pub limit_reason: String,
+    /// Whether the client's side limited a closed run, so that the target may sustain more than the rates show.
+    pub rates_are_lower_bounds: bool,
     /// How the run ended; null while it goes on and after a crash.
-    pub end: Option<Ending>,
-    /// What must be known beside the figures.
-    pub notes: Vec<NoteText>,
-    /// What was asked for, and where.
-    pub asked: Asked,
-    /// What the first good answer said.
-    pub server: Option<ServerAnswer>,
+    pub end: Option<RunEnd>,
+    /// What must be known next to the numbers.
+    pub notes: Vec<NamedText>,
+    /// Load, target, settings and host.
+    pub setup: Setup,
+    /// What the first successful response showed of the server.
+    pub server: Option<FirstResponse>,
     /// Operations and attempts of the measured window.
     pub operations: Operations,
-    /// Bounds that the run was held to.
+    /// Objectives with their outcome.
     pub objectives: Vec<ObjectiveResult>,
     /// Times of operations.
     pub times: Times,
-    /// The figures by kind of operation.
-    pub kinds: Vec<KindFigures>,
-    /// Speed of operations: body bytes by service time.
+    /// Metrics by kind of operation.
+    pub kinds: Vec<KindMetrics>,
+    /// Speed of operations: body bytes divided by service time.
     pub speed: Speeds,
-    /// Connections opened.
+    /// Opened connections.
     pub connections: ConnectionCounts,
-    /// Bytes by the stage in which they arrived.
+    /// Bytes by the stage in which they arrived or were sent.
     pub bytes: Bytes,
-    /// How attempts of the measured window failed.
+    /// Failed attempts of the measured window.
     pub failures: Failures,
-    /// Operations that were redirected, request by request; null when there was none.
+    /// Redirected operations, request by request; null if there were none.
     pub redirects: Option<Redirects>,
-    /// The figures by host, size of the body, and value of a response header.
-    pub groups: Vec<GroupFigures>,
-    /// How loaded the client was, and what it cost.
+    /// Metrics by host, by body size, and by value of a response header.
+    pub groups: Vec<GroupMetrics>,
+    /// Load and cost of the client.
     pub client: Client,
-    /// The run over time, one point for each interval.
+    /// The run over time, one point per interval.
     pub series: Vec<SeriesPoint>,
 }
 
-/// The JSON Schema of [`JsonReport`].
+/// Returns the report of a saved run.
+#[must_use]
+pub fn json(run: &SavedRun) -> JsonReport {
+    let result = crate::result::of(run);
+    let limit = limit::of(run);
+    let note = |note: &Note| NamedText { name: note.name().into(), text: note.to_string() };
+    JsonReport {
+        format: FORMAT,
+        result: record(&result),
+        accounting: Accounting::of(&result),
+        limited_by: limit.by,
+        limit_reason: limit.reason.to_string(),
+        rates_are_lower_bounds: limit.rates_are_lower_bounds,
+        end: run.end.as_ref().map(RunEnd::of),
+        notes: notes::of(run).iter().map(note).collect(),
+        setup: Setup::of(run),
+        server: run.end.as_ref().and_then(|end| end.server.as_ref()).map(FirstResponse::of),
+        operations: Operations::of(run),
+        objectives: result.objectives.iter().map(ObjectiveResult::of).collect(),
+        times: Times::of(run),
+        kinds: run.summary().stats.kinds.iter().map(KindMetrics::of).collect(),
+        speed: Speeds::of(&run.summary().all.speed),
+        connections: ConnectionCounts::of(run),
+        bytes: Bytes::of(run),
+        failures: Failures::of(run),
+        redirects: run.summary().stats.redirect_chains.as_deref().map(Redirects::of),
+        groups: run.summary().stats.groups.iter().map(GroupMetrics::of).collect(),
+        client: Client::of(run),
+        series: run.points.iter().map(SeriesPoint::of).collect(),
+    }
+}
+
+/// Returns the name of a host. A host always has a port, so none reads like `other`.
+fn host_name(host: &Label) -> String {
+    host.value().map_or_else(|| "other".to_owned(), escape)
+}
+
+/// Returns the JSON Schema of [`JsonReport`].
 #[must_use]
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(JsonReport).to_value()

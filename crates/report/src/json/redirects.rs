@@ -1,61 +1,96 @@
-//! What redirects cost, in the report for machines.
+//! Redirected operations, in a [`JsonReport`](super::JsonReport).
 
-use super::Spread;
+use super::{Spread, host_name};
+use measure::stats::redirect_chains::{HopStats, RedirectChains};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Measured operations that were redirected. Times are of those that ended well.
+/// Measured operations that were redirected. Times are those of successes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Redirects {
-    /// How many.
+    /// Number of these operations.
     pub operations: u64,
-    /// Those that ended well.
+    /// Operations that succeeded.
     pub operations_ok: u64,
-    /// Attempts of all of them.
+    /// Attempts of all these operations.
     pub attempts: u64,
-    /// Redirects that the longest one followed.
+    /// Most redirects that one operation followed.
     pub hops_max: u64,
-    /// Their response time.
+    /// Response time.
     pub response: Spread,
-    /// Their service time.
+    /// Service time.
     pub service: Spread,
-    /// Time that they waited for answers which were only redirects.
+    /// Time spent on responses that were redirects.
     pub redirect_nanos: u64,
-    /// The same as a share of their response time.
+    /// The same as a share of response time.
     pub redirect_share: Option<f64>,
-    /// Time from the end of each redirect until the next request was sent.
-    pub reach_nanos: u64,
-    /// The same as a share of their response time.
-    pub reach_share: Option<f64>,
+    /// Time between the end of a redirect and the sending of the next request.
+    pub follow_nanos: u64,
+    /// The same as a share of response time.
+    pub follow_share: Option<f64>,
     /// Body bytes of redirects.
     pub redirect_body_bytes: u64,
-    /// Bytes of heads and framing of redirects.
+    /// Bytes of headers and framing of redirects.
     pub redirect_overhead_bytes: u64,
-    /// Their requests by position and host.
-    pub hops: Vec<HopFigures>,
+    /// Requests by position and host.
+    pub hops: Vec<HopMetrics>,
 }
 
-/// The requests that stood at one position and went to one host.
+/// Requests at one position of a redirect chain to one host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct HopFigures {
-    /// Redirects followed before them; 15 stands for all further ones too.
+pub struct HopMetrics {
+    /// Number of redirects before them; 15 stands for 15 and more.
     pub position: u8,
     /// The host.
     pub host: String,
-    /// Attempts made.
+    /// Attempts.
     pub attempts: u64,
-    /// Those whose answer was a redirect that was followed.
+    /// Attempts whose response was a redirect that was followed.
     pub redirects: u64,
-    /// Connections opened for them.
+    /// Connections that were opened for them.
     pub connections_opened: u64,
     /// Body bytes received.
     pub body_bytes: u64,
-    /// Bytes of heads and framing received.
+    /// Bytes of headers and framing received.
     pub overhead_bytes: u64,
-    /// Time before they were sent, all together: since the answer before, or since the intended start.
-    pub until_sent_nanos: u64,
-    /// From sending to the end of the answer.
+    /// Sum of the times before they were sent, since the previous response or the intended start.
+    pub before_sent_nanos: u64,
+    /// Time from sending to the end of the response.
     pub service: Spread,
-    /// Both as a share of the response time of the whole operations.
+    /// Both times as a share of the response time of the whole operations.
     pub response_share: Option<f64>,
+}
+
+impl Redirects {
+    pub(super) fn of(chains: &RedirectChains) -> Self {
+        let hop = |row: &HopStats| HopMetrics {
+            position: row.position,
+            host: host_name(&row.host),
+            attempts: row.attempts,
+            redirects: row.redirects,
+            connections_opened: row.opened,
+            body_bytes: row.body_bytes,
+            overhead_bytes: row.overhead_bytes,
+            before_sent_nanos: row.until_sent_nanos,
+            service: Spread::of(&row.service),
+            response_share: chains.share(row.nanos()),
+        };
+        let mut hops: Vec<HopMetrics> = chains.rows.iter().map(hop).collect();
+        hops.sort_by(|a, b| (a.position, &a.host).cmp(&(b.position, &b.host)));
+        Self {
+            operations: chains.ops,
+            operations_ok: chains.ok,
+            attempts: chains.attempts,
+            hops_max: chains.hops_max,
+            response: Spread::of(&chains.response),
+            service: Spread::of(&chains.service),
+            redirect_nanos: chains.redirect_nanos,
+            redirect_share: chains.share(u128::from(chains.redirect_nanos)),
+            follow_nanos: chains.reach_nanos,
+            follow_share: chains.share(u128::from(chains.reach_nanos)),
+            redirect_body_bytes: chains.redirect_body_bytes,
+            redirect_overhead_bytes: chains.redirect_overhead_bytes,
+            hops,
+        }
+    }
 }

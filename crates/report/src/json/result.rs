@@ -1,49 +1,29 @@
-//! The result of a [`JsonReport`](super::JsonReport), what set the limit, and how the run ended.
+//! Result, accounting, limit, objectives and end of a run, in a [`JsonReport`](super::JsonReport).
 
-use measure::ResultWord;
+use super::{NamedText, ResultRecord};
+use crate::escape::escape;
+use measure::objective::{Judged, Judgement};
+use measure::result::Reason;
+use measure::result::accounting::Violation;
+use measure::{Enumerated, RunResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use store::{End, EndReason};
 
-/// The result. The words of [`measure::ResultWord`] in this format; the compiler keeps the two alike.
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[serde(remote = "ResultWord", rename_all = "snake_case")]
-pub enum ResultName {
-    /// Usable, and all objectives are met.
-    Pass,
-    /// Cut off, and sound as far as it goes.
-    Partial,
-    /// The numbers must not be used.
-    Unusable,
-    /// An objective is missed, there was an outage, nothing succeeded, or content was wrong.
-    Fail,
-}
-
-/// The result of a run, of several runs together, or of a search.
+/// Whether counters that were counted in independent ways agree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ResultOfRun {
-    /// The word.
-    #[serde(with = "ResultName")]
-    pub word: ResultWord,
-    /// The exit code of the program, and of `plimsoll report`.
-    pub exit_code: u8,
-    /// Why it is not `pass`, the most important reason first; empty for `pass`.
-    pub reasons: Vec<NoteText>,
-}
-
-/// Whether counters that were counted along different ways agree.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AccountingChecks {
-    /// Comparisons made.
+pub struct Accounting {
+    /// Number of comparisons.
     pub checks: u32,
-    /// Those that failed; the result is `unusable` unless this is empty.
-    pub violations: Vec<Violated>,
+    /// Comparisons that failed. The result is `unusable` if there are any.
+    pub violations: Vec<ViolationRecord>,
 }
 
-/// What set the limit. The words of [`measure::LimitedBy`] in this format; the compiler keeps the two alike.
+/// What limited the run. The words of [`measure::LimitedBy`] in this format; the compiler keeps the two alike.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "measure::LimitedBy", rename_all = "snake_case")]
-pub enum LimitWord {
-    /// The target answered as fast as it could.
+pub enum LimitName {
+    /// The target responded as fast as it could.
     Target,
     /// The network between client and target was full.
     Link,
@@ -51,15 +31,15 @@ pub enum LimitWord {
     ClientCpu,
     /// The client's network card was full.
     ClientNic,
-    /// The client had too few descriptors or local ports.
+    /// The client had too few file descriptors or local ports.
     ClientResources,
     /// Client and others compete for the client's cores.
     SharedHost,
     /// Operations did not wait for each other: more slots reach a higher rate.
     Concurrency,
-    /// The schedule asked for no more.
+    /// The target sustained all that was offered.
     Rate,
-    /// One closed level does not show whether the target or the concurrency set the limit.
+    /// One closed level does not show whether the target or the concurrency was the limit.
     NotDetermined,
     /// Too few operations ended.
     Unknown,
@@ -67,87 +47,130 @@ pub enum LimitWord {
 
 /// Two counters that must agree and do not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Violated {
-    /// Its name.
+pub struct ViolationRecord {
+    /// Name of the identity.
     pub identity: String,
     /// What must be true, in words.
-    pub about: String,
-    /// Its left side.
+    pub description: String,
+    /// Value of its left side.
     pub left: u64,
-    /// Its right side.
+    /// Value of its right side.
     pub right: u64,
 }
 
 /// How the run ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ending {
-    /// Why.
-    pub reason: EndWord,
+pub struct RunEnd {
+    /// Why it ended.
+    pub reason: EndName,
     /// Number of the signal that interrupted it.
     pub signal: Option<i32>,
-    /// What was seen.
+    /// Error, condition, or missed objective that ended it.
     pub detail: Option<String>,
-    /// When, from the start of the run.
+    /// When it ended, from the start of the run.
     pub at_nanos: u64,
 }
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum EndWord {
-    /// It did what was asked.
+pub enum EndName {
+    /// It reached its planned end.
     Completed,
     /// The user ended it early.
     Interrupted,
-    /// Its objectives were decided before its time was over.
-    Decided,
-    /// A condition was met that ends a run.
+    /// The results of its objectives were certain early.
+    StoppedEarly,
+    /// A condition of the user ended it.
     Aborted,
     /// It is made of several runs that were measured at the same time.
     Merged,
-    /// There was no room for further records.
+    /// The disk was full.
     DiskFull,
-    /// The target could not be reached at all.
+    /// The target could not be reached.
     Unreachable,
-    /// Something else made it impossible to go on.
+    /// Another error ended it.
     Failed,
-}
-
-/// Something that a reader must know next to the numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct NoteText {
-    /// Its name.
-    pub name: String,
-    /// In words.
-    pub text: String,
 }
 
 /// An objective and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectiveResult {
-    /// The bound, as written.
+    /// The objective, as written.
     pub objective: String,
-    /// Whether it was met.
-    pub judgement: JudgementWord,
-    /// What was measured: a share of 1, nanoseconds, operations per second or bytes per second; null where nothing was, and where
-    /// the percentile falls among operations that failed or did not end.
+    /// Its outcome.
+    pub outcome: ObjectiveOutcome,
+    /// Measured value: a share of 1, nanoseconds, operations per second or bytes per second; null if nothing was measured, and if
+    /// the percentile lies among operations that failed or did not end.
     pub value: Option<f64>,
-    /// Operations that had a say.
+    /// Operations that were judged.
     pub operations: u64,
     /// Operations that are needed to meet it.
-    pub needed: u64,
+    pub operations_needed: u64,
 }
 
-/// Whether an objective was met.
+/// Outcome of an objective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum JudgementWord {
+pub enum ObjectiveOutcome {
     /// It was met.
     Met,
     /// It was missed.
     Missed,
-    /// Too few operations ended to decide.
+    /// Too few operations ended to decide it.
     NotEnoughData,
-    /// What the client did to the numbers decides.
+    /// Delays of the client decide whether it was met.
     ClientLimited,
+}
+
+pub(super) fn record(result: &RunResult) -> ResultRecord {
+    let reason = |reason: &Reason| NamedText { name: reason.name().into(), text: crate::result::text(reason) };
+    let reasons = result.reasons.iter().map(reason).collect();
+    ResultRecord { word: result.word, exit_code: result.exit.code(), reasons }
+}
+
+impl Accounting {
+    pub(super) fn of(result: &RunResult) -> Self {
+        let record = |violation: &Violation| ViolationRecord {
+            identity: violation.identity.name().into(),
+            description: violation.identity.about().into(),
+            left: violation.left,
+            right: violation.right,
+        };
+        let violations = result.accounting.violations.iter().map(record).collect();
+        Self { checks: result.accounting.checks, violations }
+    }
+}
+
+impl RunEnd {
+    pub(super) fn of(end: &End) -> Self {
+        let (reason, signal, detail) = match &end.reason {
+            EndReason::Completed => (EndName::Completed, None, None),
+            EndReason::Interrupted { signal } => (EndName::Interrupted, Some(*signal), None),
+            EndReason::Decided { broke } => (EndName::StoppedEarly, None, broke.as_deref().map(escape)),
+            EndReason::Aborted { condition } => (EndName::Aborted, None, Some(escape(condition))),
+            EndReason::Merged { .. } => (EndName::Merged, None, None),
+            EndReason::DiskFull => (EndName::DiskFull, None, None),
+            EndReason::Unreachable { detail } => (EndName::Unreachable, None, Some(escape(detail))),
+            EndReason::Failed { detail } => (EndName::Failed, None, Some(escape(detail))),
+        };
+        Self { reason, signal, detail, at_nanos: end.at.as_nanos() }
+    }
+}
+
+impl ObjectiveResult {
+    pub(super) fn of(judged: &Judged) -> Self {
+        Self {
+            objective: judged.objective.to_string(),
+            outcome: match judged.judgement {
+                Judgement::Met => ObjectiveOutcome::Met,
+                Judgement::Missed => ObjectiveOutcome::Missed,
+                Judgement::NotEnoughData => ObjectiveOutcome::NotEnoughData,
+                Judgement::ClientLimited => ObjectiveOutcome::ClientLimited,
+            },
+            value: judged.value,
+            operations: judged.operations,
+            operations_needed: judged.needed,
+        }
+    }
 }

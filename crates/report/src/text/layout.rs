@@ -1,4 +1,4 @@
-//! A report as plain text: lines kept within the width, tables with their numbers under each other.
+//! The plain-text layout of a report: wrapped lines and aligned tables.
 
 use super::Style;
 use super::page::{Block, Paint, Table, columns};
@@ -6,7 +6,7 @@ use super::page::{Block, Paint, Table, columns};
 /// Columns that labels of items take, with the indentation.
 const LABEL_WIDTH: usize = 18;
 
-/// Text that is being laid out.
+/// A layout in progress.
 pub struct Layout {
     style: Style,
     text: String,
@@ -17,11 +17,11 @@ impl Layout {
         Self { style, text: String::new() }
     }
 
-    /// The whole report. Ends with a line end.
+    /// Returns the whole report. It ends with a line end.
     pub fn of(mut self, blocks: &[Block]) -> String {
         for block in blocks {
             match block {
-                Block::Verdict(paint, pieces) => self.verdict(*paint, pieces),
+                Block::FirstLine(paint, pieces) => self.first_line(*paint, pieces),
                 Block::Heading(title) => self.heading(title),
                 Block::Line(text) => self.wrapped(&format!("  {text}"), 4),
                 Block::Item(label, text) => self.item(label, text),
@@ -38,7 +38,7 @@ impl Layout {
         self.raw(&title);
     }
 
-    fn verdict(&mut self, paint: Paint, pieces: &[String]) {
+    fn first_line(&mut self, paint: Paint, pieces: &[String]) {
         let joined = pieces.join(" · ");
         let lines = wrap(&joined, self.style.width, 2);
         let first = pieces.first().map_or("", String::as_str);
@@ -55,13 +55,13 @@ impl Layout {
 
     fn item(&mut self, label: &str, text: &str) {
         let gap = if columns(label) >= LABEL_WIDTH - 2 { "  " } else { "" };
-        let labelled = format!("  {label:<width$}{gap}{text}", width = LABEL_WIDTH - 2);
-        self.wrapped(&labelled, LABEL_WIDTH);
+        let labeled = format!("  {label:<width$}{gap}{text}", width = LABEL_WIDTH - 2);
+        self.wrapped(&labeled, LABEL_WIDTH);
     }
 
     fn table(&mut self, table: &Table) {
         let widths = table.widths();
-        // Where the last column begins: what it holds too much goes on below.
+        // Overlong text of the last column continues below the start of that column.
         let indent =
             widths.split_last().map_or(0, |(_, before)| before.iter().map(|width| width + 2).sum::<usize>() + 2);
         for line in table.lines() {
@@ -94,7 +94,7 @@ impl Layout {
     }
 }
 
-/// Breaks a line at spaces; further lines are indented. Words that are too long are broken, except URLs.
+/// Breaks a line at spaces and indents further lines. Words that are too long are broken as well, except URLs.
 fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let lead = text.len() - text.trim_start().len();

@@ -1,43 +1,33 @@
-//! The report for people: plain text that can be pasted into an issue. The verdict comes first, then what limited the
-//! run, then the figures from the most asked-for to the most particular.
+//! The report for people: plain text that can be pasted into an issue. The result comes first, then what limited the run, then the
+//! metrics from the most important to the most special.
 
-mod asked;
-mod bytes;
-mod client;
-mod compare;
-mod connections;
-mod counts;
-pub(crate) mod failures;
-mod groups;
-mod headline;
-mod hops;
-mod kinds;
+mod comparison;
 mod layout;
-mod leftovers;
 mod page;
 mod repeats;
-mod times;
+mod sections;
 
-pub use compare::comparison;
-pub(crate) use compare::{comparison_notes, noise_floor};
-pub(crate) use headline::paint;
-pub use leftovers::uploads_line as uploads;
-pub use repeats::repeats;
-
-use measure::ResultWord;
+pub use comparison::comparison;
+pub(crate) use comparison::{comparison_notes, noise_floor};
 pub(crate) use page::{Block, Paint};
+pub use repeats::repeats;
+pub(crate) use sections::failures;
+pub use sections::leftovers::uploads_line as uploads;
+
+use crate::overview::Overview;
+use measure::ResultWord;
 use page::{Page, Table};
 use store::SavedRun;
 
-/// Columns in which every table fits and no label is cut for lack of room.
+/// Columns in which every table fits and no label is shortened.
 const UNBROKEN_WIDTH: usize = 1000;
 
-/// How the text is laid out.
+/// The layout of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of a line. URLs are never broken, and tables keep to it unless it is below 60.
+    /// Columns of a line. URLs are never broken. Below 60, tables are wider.
     pub width: usize,
-    /// Whether headings and verdict are coloured, for terminals.
+    /// Whether headings and the result are colored, for terminals.
     pub color: bool,
 }
 
@@ -47,70 +37,86 @@ impl Default for Style {
     }
 }
 
-/// The whole report. Ends with a line end.
+/// Returns the whole report. It ends with a line end.
 #[must_use]
 pub fn text(run: &SavedRun, style: &Style) -> String {
     let mut page = Page::new(*style);
-    headline::write(&mut page, run);
-    asked::write(&mut page, run);
-    FIGURES.iter().for_each(|section| section(&mut page, run));
+    overview(&mut page, &Overview::of(run));
+    sections::setup::write(&mut page, run);
+    METRICS.iter().for_each(|section| section(&mut page, run));
     page.finish()
 }
 
-/// The sections of figures, in order.
-const FIGURES: [fn(&mut Page, &SavedRun); 10] = [
-    counts::write,
-    kinds::write,
-    times::write,
-    connections::write,
-    bytes::write,
-    hops::write,
+/// The sections of metrics, in order.
+const METRICS: [fn(&mut Page, &SavedRun); 10] = [
+    sections::operations::write,
+    sections::kinds::write,
+    sections::times::write,
+    sections::as_ab::write,
+    sections::bytes::write,
+    sections::redirects::write,
     failures::write,
-    leftovers::write,
-    groups::write,
-    client::write,
+    sections::leftovers::write,
+    sections::groups::write,
+    sections::client::write,
 ];
 
-/// The same report in its parts, for a form that has a layout of its own: the verdict, and the sections with what was asked
-/// for at the end.
-pub(crate) fn parts(run: &SavedRun) -> (Vec<Block>, Vec<Block>) {
-    let new = || Page::new(Style { width: UNBROKEN_WIDTH, color: false });
-    let (mut top, mut sections) = (new(), new());
-    headline::write(&mut top, run);
-    FIGURES.iter().for_each(|section| section(&mut sections, run));
-    asked::write(&mut sections, run);
-    (top.into_blocks(), sections.into_blocks())
+fn overview(page: &mut Page, overview: &Overview) {
+    let mut pieces = vec![overview.result.text().to_owned()];
+    pieces.extend(overview.pieces());
+    page.first_line(paint(overview.result), pieces);
+    overview.sentences().iter().for_each(|sentence| page.line(sentence));
+    overview.notes.iter().for_each(|note| page.line(&format!("note: {note}")));
 }
 
-/// What was asked for, of one of several runs that differ in their load.
-pub(crate) fn asked_for_all(run: &SavedRun) -> Vec<Block> {
+/// Returns the color of a result.
+pub(crate) fn paint(word: ResultWord) -> Paint {
+    match word {
+        ResultWord::Pass => Paint::Green,
+        ResultWord::Partial => Paint::Yellow,
+        ResultWord::Unusable | ResultWord::Fail => Paint::Red,
+    }
+}
+
+/// Returns the sections of the report for a form with its own layout, the setup last.
+pub(crate) fn section_blocks(run: &SavedRun) -> Vec<Block> {
+    blocks(|page| {
+        METRICS.iter().for_each(|section| section(page, run));
+        sections::setup::write(page, run);
+    })
+}
+
+/// Returns the setup of one of several runs that differ in their load.
+pub(crate) fn setup_without_load(run: &SavedRun) -> Vec<Block> {
+    blocks(|page| sections::setup::write_without_load(page, run))
+}
+
+/// Returns the setup of one of several runs that differ in their load and their targets.
+pub(crate) fn setup_without_target(run: &SavedRun) -> Vec<Block> {
+    blocks(|page| sections::setup::write_without_target(page, run))
+}
+
+fn blocks(write: impl FnOnce(&mut Page)) -> Vec<Block> {
     let mut page = Page::new(Style { width: UNBROKEN_WIDTH, color: false });
-    asked::write_for_all(&mut page, run);
+    write(&mut page);
     page.into_blocks()
 }
 
-/// The same of one of several runs that differ in their targets as well.
-pub(crate) fn asked_for_targets(run: &SavedRun) -> Vec<Block> {
-    let mut page = Page::new(Style { width: UNBROKEN_WIDTH, color: false });
-    asked::write_for_targets(&mut page, run);
-    page.into_blocks()
-}
-
-/// The first line of a report that is laid out elsewhere: the word of its result, and what follows it.
+/// Returns the first line of a report with its own layout: its result, and what follows.
 pub(crate) fn first_line(word: ResultWord, rest: String, style: &Style) -> String {
     let mut page = Page::new(Style { width: UNBROKEN_WIDTH, ..*style });
-    page.verdict(paint(word), vec![word.text().to_owned(), rest]);
+    page.first_line(paint(word), vec![word.text().to_owned(), rest]);
     page.finish()
 }
 
-/// A paragraph, without a report around it.
+/// Returns a paragraph without a report around it.
 pub(crate) fn paragraph(text: &str) -> String {
     let mut page = Page::new(Style::default());
     page.line(text);
     page.finish()
 }
 
-/// Rows of cells under each other, without a report around them.
+/// Returns a table without a report around it.
 pub(crate) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let mut table = Table::new();
     rows.iter().for_each(|row| table.row(row.clone()));

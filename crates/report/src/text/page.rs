@@ -1,5 +1,5 @@
-//! What a report for people consists of: headings, paragraphs, labelled texts and tables, in order. The sections write them,
-//! `layout` makes text of them, and the HTML report shows the same ones.
+//! The parts of a report for people: headings, paragraphs, labeled texts and tables. The sections write them, `layout` turns them into
+//! text, and the HTML report shows the same parts.
 
 use super::Style;
 use super::layout::Layout;
@@ -7,7 +7,7 @@ use super::layout::Layout;
 /// Narrowest layout; below it lines get longer instead.
 const WIDTH_MIN: usize = 60;
 
-/// Colours of headings and verdicts.
+/// Styles of headings and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paint {
     Bold,
@@ -16,19 +16,19 @@ pub enum Paint {
     Red,
 }
 
-/// One part of a report.
+/// A part of a report.
 pub enum Block {
-    /// The first line: pieces joined by dots, the first one painted.
-    Verdict(Paint, Vec<String>),
+    /// The first line: pieces joined by dots, the first one in a color.
+    FirstLine(Paint, Vec<String>),
     /// The title of a section.
     Heading(String),
     /// A paragraph.
     Line(String),
-    /// A label with its text. Without a label the text goes on with the item before.
+    /// A label with its text. Without a label, the text belongs to the item before.
     Item(String, String),
     /// A table.
     Table(Table),
-    /// Some space.
+    /// An empty line.
     Gap,
 }
 
@@ -43,12 +43,12 @@ impl Page {
         Self { style: Style { width: style.width.max(WIDTH_MIN), ..style }, blocks: Vec::new() }
     }
 
-    /// The report as text.
+    /// Returns the report as text.
     pub fn finish(self) -> String {
         Layout::new(self.style).of(&self.blocks)
     }
 
-    /// The report in its parts.
+    /// Returns the parts of the report.
     pub fn into_blocks(self) -> Vec<Block> {
         self.blocks
     }
@@ -57,22 +57,22 @@ impl Page {
         self.style.width
     }
 
-    /// A heading, after an empty line.
+    /// Adds a heading, after an empty line.
     pub fn heading(&mut self, title: &str) {
         self.blocks.push(Block::Heading(title.into()));
     }
 
-    /// Pieces joined by dots, the first one painted.
-    pub fn verdict(&mut self, paint: Paint, pieces: Vec<String>) {
-        self.blocks.push(Block::Verdict(paint, pieces));
+    /// Adds pieces joined by dots, the first one in a color.
+    pub fn first_line(&mut self, paint: Paint, pieces: Vec<String>) {
+        self.blocks.push(Block::FirstLine(paint, pieces));
     }
 
-    /// An indented paragraph.
+    /// Adds an indented paragraph.
     pub fn line(&mut self, text: &str) {
         self.blocks.push(Block::Line(text.into()));
     }
 
-    /// A label with its text.
+    /// Adds a label with its text.
     pub fn item(&mut self, label: &str, text: &str) {
         self.blocks.push(Block::Item(label.into(), text.into()));
     }
@@ -81,23 +81,23 @@ impl Page {
         self.blocks.push(Block::Table(table));
     }
 
-    /// An empty line.
+    /// Adds an empty line.
     pub fn gap(&mut self) {
         self.blocks.push(Block::Gap);
     }
 }
 
-/// Columns that a text takes.
+/// Returns the columns that a text takes.
 pub fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Rows of cells under each other: the first column to the left, numbers to the right.
+/// A table. The first column is aligned to the left, numbers to the right.
 pub struct Table {
     rows: Vec<Vec<String>>,
-    /// How many of the rows, from the first on, are titles of the columns.
+    /// Number of rows at the top that hold titles.
     heads: usize,
-    /// Columns from this one on are to the left again.
+    /// First column behind the numbers, from which on text is aligned to the left.
     left_from: usize,
 }
 
@@ -106,12 +106,12 @@ impl Table {
         Self { rows: Vec::new(), heads: 0, left_from: usize::MAX }
     }
 
-    /// A table whose columns from `index` on hold text.
+    /// Returns a table whose columns from `index` on hold text.
     pub fn with_text_from(index: usize) -> Self {
         Self { rows: Vec::new(), heads: 0, left_from: index }
     }
 
-    /// A row of titles, before the others.
+    /// Adds a row of titles above the other rows.
     pub fn head<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.insert(self.heads, cells.into_iter().map(Into::into).collect());
         self.heads += 1;
@@ -121,17 +121,17 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// Titles and the other rows.
+    /// Returns titles and other rows.
     pub fn parts(&self) -> (&[Vec<String>], &[Vec<String>]) {
         self.rows.split_at(self.heads)
     }
 
-    /// Whether a column stands to the left: the labels, and text behind the numbers.
+    /// Returns whether a column is aligned to the left: labels, and text behind the numbers.
     pub fn is_left(&self, column: usize) -> bool {
         column == 0 || column >= self.left_from
     }
 
-    /// Widths of all columns.
+    /// Returns the widths of all columns.
     pub fn widths(&self) -> Vec<usize> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |index: usize| self.rows.iter().filter_map(|row| row.get(index)).map(|cell| columns(cell)).max();
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stand_under_each_other() {
+    fn numbers_are_aligned_to_the_right() {
         let mut table = Table::with_text_from(2);
         table.row(["bcd", "1,000", "yy"]);
         table.head(["a", "1", "x"]);

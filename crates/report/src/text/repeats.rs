@@ -1,24 +1,24 @@
-//! Several runs of the same load under each other, with what they differ by: how much of a figure is noise.
+//! A table of several runs of the same load, with the spread of each metric: how much of it is noise.
 
 use super::Style;
-use super::headline::paint;
 use super::page::{Page, Table};
-use crate::joint;
+use super::paint;
+use crate::compared_metrics::{COMPARED_METRICS, spread};
 use crate::number::{count, plural, share};
 use crate::percentile;
-use crate::repeated::{FIGURES, spread};
 use crate::result;
-use measure::books::sum;
+use crate::result::joint;
+use measure::values::sum;
 use store::SavedRun;
 
-/// The result of the runs together, a table of them, and the median and spread of each figure. Medians of runs, never means of
-/// percentiles: each run counts once, and nothing is said of the operations of all of them together.
+/// Returns the joint result of the runs, a table of them, and the median and spread of each metric. Medians are over runs, each of
+/// which counts once; the operations of several runs are never merged.
 #[must_use]
 pub fn repeats(runs: &[SavedRun], style: &Style) -> String {
     let mut page = Page::new(*style);
     let joint = joint::of_repeats(runs);
     let together = format!("{} of the same load", plural(runs.len() as u64, "run"));
-    page.verdict(paint(joint.word), vec![joint.word.text().to_owned(), together]);
+    page.first_line(paint(joint.word), vec![joint.word.text().to_owned(), together]);
     joint.reasons.iter().for_each(|reason| page.line(&reason.text));
     page.heading("Repeats");
     let mut table = Table::new();
@@ -28,18 +28,19 @@ pub fn repeats(runs: &[SavedRun], style: &Style) -> String {
         let tally = &run.summary().stats.measured;
         let failed = count(sum([tally.failed, tally.dropped]));
         let mut cells = vec![format!("{}", index + 1), result::of(run).word.text().to_owned()];
-        cells.extend(FIGURES.iter().map(|figure| or_none(figure.shown(run))));
+        cells.extend(COMPARED_METRICS.iter().map(|metric| or_none(metric.shown(run))));
         cells.push(failed);
         table.row(cells);
     }
     let row = |name: &str| vec![name.to_owned(), String::new()];
-    let medians = FIGURES.iter().map(|figure| or_none(figure.median(runs)));
+    let medians = COMPARED_METRICS.iter().map(|metric| or_none(metric.median(runs)));
     table.row(row("median").into_iter().chain(medians));
-    let spreads = FIGURES.iter().map(|figure| or_none(spread(runs.iter().filter_map(figure.of).collect()).map(share)));
+    let spreads =
+        COMPARED_METRICS.iter().map(|metric| or_none(spread(runs.iter().filter_map(metric.of).collect()).map(share)));
     table.row(row("spread").into_iter().chain(spreads));
     page.table(table);
     page.line("spread: (largest − smallest) / median of the runs");
-    if runs.iter().any(|run| FIGURES.iter().any(|figure| figure.is_range(run))) {
+    if runs.iter().any(|run| COMPARED_METRICS.iter().any(|metric| metric.is_range(run))) {
         page.line(percentile::ABOUT_RANGES);
     }
     page.finish()

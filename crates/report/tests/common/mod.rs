@@ -1,9 +1,9 @@
 //! Runs made of simulated operations, told to the same recorder that real runs use. Nothing is random: the same bytes
 //! come out on every machine.
 
-use measure::chains::HopSample;
 use measure::evidence::{Evidence, PathSample, Probe, Probes};
 use measure::recorder::Pacing;
+use measure::sample::HopSample;
 use measure::sample::{AttemptKind, AttemptSample, Example, OpSample};
 use measure::{
     AttemptClass, AttemptOutcome, Cause, ClientLoad, Flag, Flags, Instant, Interval, Model, Objective, OpKind,

@@ -44,23 +44,22 @@
 //! connections = 1                     # opened in all, at both ports; may be left out
 //! ```
 //!
-//! Steps are `"expect_request"`, `{ expect = { with = ["cookie"], without = ["authorization"], body = "text" } }` (closes
-//! after a request that is not so; each key may be left out), `{ expect_head = { with = ["expect"] } }` (reads the head alone: the
-//! next step that reads a request reads its body), `"expect_stream"` (reads one whole request of HTTP/2), `{ quiet = "500ms" }` (closes if anything comes in that time),
-//! `{ send = "text" }`, `{ send_hex = "00 ff" }`, `{ each_request = "text" }` (answers every request so until the client closes),
-//! `{ repeat = { what = "text", times = 9 } }` or `what_hex = "00 ff"`, and `until_closed = true` instead of `times`, all with an optional
-//! `pause = "50ms"`, `{ sleep = "200ms" }`, `"half_close"`, `"close"`, `"reset"` and `"close_listener"`. In what is sent,
-//! `{here}` and `{there}` stand for host and port of the first and of the second port. After the last step the connection
-//! stays open, and what the client sends is dropped, until it closes. A `close` with unread bytes of the client, and a `reset` at once after a
-//! `send`, may lose what was sent: read first, and sleep a little before.
+//! Steps are `"expect_request"`, `{ expect = { with = ["cookie"], without = ["authorization"], body = "text" } }`
+//! (closes after a request that is not so; each key may be left out), `{ expect_head = { with = ["expect"] } }` (reads
+//! the head alone: the next step that reads a request reads its body), `"expect_stream"` (reads one whole request of
+//! HTTP/2), `{ quiet = "500ms" }` (closes if anything comes in that time), `{ send = "text" }`, `{ send_hex = "00 ff"
+//! }`, `{ each_request = "text" }` (answers every request so until the client closes), `{ repeat = { what = "text",
+//! times = 9 } }` or `what_hex = "00 ff"`, and `until_closed = true` instead of `times`, all with an optional `pause =
+//! "50ms"`, `{ sleep = "200ms" }`, `"half_close"`, `"close"`, `"reset"` and `"close_listener"`. In what is sent,
+//! `{here}` and `{there}` stand for host and port of the first and of the second port. After the last step the
+//! connection stays open, and what the client sends is dropped, until it closes. A `close` with unread bytes of the
+//! client, and a `reset` at once after a `send`, may lose what was sent: read first, and sleep a little before.
 
-mod case;
-mod frames;
-mod play;
-mod shipped;
+mod bundled_cases;
+pub(crate) mod case;
+mod http2_frames;
+mod player;
 mod step;
-
-pub use case::{Case, CaseError, Client, End, Expected, Upload, UploadContent};
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -71,7 +70,8 @@ use std::time::{Duration, Instant};
 
 use sys::{Events, Interest, Poller, Socket, Waker};
 
-use play::{Player, Stage};
+use case::Case;
+use player::{LiarState, ScriptPlayer};
 
 /// Connections at once; those beyond are closed as they come.
 const CONNECTIONS_MAX: usize = 64;
@@ -85,7 +85,7 @@ const WAKER: u64 = 1;
 #[derive(Debug)]
 pub struct Liar {
     address: SocketAddr,
-    stage: Arc<Stage>,
+    state: Arc<LiarState>,
     accepted: Arc<AtomicU64>,
     waker: Arc<Waker>,
     /// `None` once it has been waited for.
@@ -125,7 +125,7 @@ impl Liar {
         poller.add(&listener, LISTENER, Interest::Read)?;
         poller.add(&*waker, WAKER, Interest::Read)?;
         let now = Instant::now();
-        let stage = Arc::new(Stage {
+        let state = Arc::new(LiarState {
             listener: Mutex::new(Some(listener)),
             stop: AtomicBool::new(false),
             // Too long to add is as good as a year.
@@ -133,9 +133,9 @@ impl Liar {
             requests: AtomicU64::new(0),
         });
         let accepted = Arc::new(AtomicU64::new(0));
-        let doorman = Doorman { case, stage: Arc::clone(&stage), accepted: Arc::clone(&accepted) };
-        let handle = thread::Builder::new().name("liar".to_owned()).spawn(move || doorman.run(&poller))?;
-        Ok(Self { address, stage, accepted, waker, handle: Some(handle), there: there.map(Box::new) })
+        let acceptor = Acceptor { case, state: Arc::clone(&state), accepted: Arc::clone(&accepted) };
+        let handle = thread::Builder::new().name("liar".to_owned()).spawn(move || acceptor.run(&poller))?;
+        Ok(Self { address, state, accepted, waker, handle: Some(handle), there: there.map(Box::new) })
     }
 
     /// Where it listens.
@@ -153,7 +153,7 @@ impl Liar {
     /// Requests that scripts have read whole so far.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.stage.requests.load(Ordering::Acquire) + self.there.as_ref().map_or(0, |there| there.requests())
+        self.state.requests.load(Ordering::Acquire) + self.there.as_ref().map_or(0, |there| there.requests())
     }
 
     /// Waits until its time is over.
@@ -171,7 +171,7 @@ impl Liar {
 
 impl Drop for Liar {
     fn drop(&mut self) {
-        self.stage.stop.store(true, Ordering::Release);
+        self.state.stop.store(true, Ordering::Release);
         // When it cannot be woken, it ends with its time.
         let _ = self.waker.wake();
         self.join();
@@ -179,19 +179,19 @@ impl Drop for Liar {
 }
 
 /// Takes connections and gives each a thread.
-struct Doorman {
+struct Acceptor {
     case: Case,
-    stage: Arc<Stage>,
+    state: Arc<LiarState>,
     accepted: Arc<AtomicU64>,
 }
 
-impl Doorman {
+impl Acceptor {
     fn run(&self, poller: &Poller) {
         let mut events = Events::with_capacity(4);
         thread::scope(|scope| {
             let mut playing = Vec::new();
-            while !self.stage.is_over() {
-                let left = self.stage.until.saturating_duration_since(Instant::now());
+            while !self.state.is_over() {
+                let left = self.state.until.saturating_duration_since(Instant::now());
                 if poller.wait(&mut events, Some(left)).is_err() {
                     return;
                 }
@@ -202,17 +202,17 @@ impl Doorman {
                     if playing.len() == CONNECTIONS_MAX {
                         continue;
                     }
-                    let Ok(player) = Player::new(&self.stage, socket) else { continue };
+                    let Ok(player) = ScriptPlayer::new(&self.state, socket) else { continue };
                     let started = thread::Builder::new().spawn_scoped(scope, move || player.play(script));
                     playing.extend(started.ok());
                 }
             }
         });
-        drop(self.stage.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.state.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     fn accept(&self) -> Option<Socket> {
-        let listener = self.stage.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        let listener = self.state.listener.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match listener.as_ref()?.accept() {
                 Ok((socket, _)) => return Some(socket),

@@ -19,9 +19,10 @@ pub(super) enum Step {
     /// Read one whole request; when the client closes instead, the script ends.
     ExpectRequest,
     /// The same, and close when it is not as it must be.
-    Expect(Wanted),
-    /// Read the head of a request, and close when it is not as it must be. The body is read by the next step that reads.
-    ExpectHead(Wanted),
+    Expect(RequestCheck),
+    /// Read the head of a request, and close when it is not as it must be. The body is read by the next step that
+    /// reads.
+    ExpectHead(RequestCheck),
     /// Read one whole request of HTTP/2; when the client closes instead, the script ends.
     ExpectStream,
     /// Take nothing for so long, and close when something comes.
@@ -44,7 +45,7 @@ pub(super) enum Step {
 /// What a request must be like.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Wanted {
+pub(super) struct RequestCheck {
     /// Header fields that it must have.
     pub(super) with: Vec<Box<str>>,
     /// Header fields that it must not have.
@@ -59,12 +60,12 @@ pub(super) struct Repeat {
     pub(super) what: Box<[u8]>,
     /// Between one and the next.
     pub(super) pause: Duration,
-    pub(super) until: Until,
+    pub(super) until: RepeatEnd,
 }
 
 /// When a repetition ends, if the client does not close before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Until {
+pub(super) enum RepeatEnd {
     Times(u32),
     /// When the client closes; 256 MiB are the bound.
     Closed,
@@ -75,8 +76,8 @@ pub(super) enum Until {
 #[serde(rename_all = "snake_case")]
 pub(super) enum RawStep {
     ExpectRequest,
-    Expect(Wanted),
-    ExpectHead(Wanted),
+    Expect(RequestCheck),
+    ExpectHead(RequestCheck),
     ExpectStream,
     Quiet(Box<str>),
     Send(Box<str>),
@@ -108,11 +109,11 @@ impl TryFrom<RawStep> for Step {
     fn try_from(raw: RawStep) -> Result<Self, String> {
         Ok(match raw {
             RawStep::ExpectRequest => Self::ExpectRequest,
-            RawStep::Expect(wanted) => Self::Expect(wanted),
-            RawStep::ExpectHead(wanted) if wanted.body.is_some() => {
+            RawStep::Expect(check) => Self::Expect(check),
+            RawStep::ExpectHead(check) if check.body.is_some() => {
                 return Err("a head has no body: leave it to the step behind".to_owned());
             }
-            RawStep::ExpectHead(wanted) => Self::ExpectHead(wanted),
+            RawStep::ExpectHead(check) => Self::ExpectHead(check),
             RawStep::ExpectStream => Self::ExpectStream,
             RawStep::Quiet(text) => Self::Quiet(pause(&text)?),
             RawStep::Send(text) => Self::Send(sound(text.as_bytes())?),
@@ -133,8 +134,8 @@ impl TryFrom<RawRepeat> for Repeat {
 
     fn try_from(raw: RawRepeat) -> Result<Self, String> {
         let until = match (raw.times, raw.until_closed) {
-            (Some(times), false) => Until::Times(times),
-            (None, true) => Until::Closed,
+            (Some(times), false) => RepeatEnd::Times(times),
+            (None, true) => RepeatEnd::Closed,
             _ => return Err("repeat needs either `times = n` or `until_closed = true`".to_owned()),
         };
         let what = match (raw.what, raw.what_hex) {

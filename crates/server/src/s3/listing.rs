@@ -1,24 +1,24 @@
-//! Pages of keys, as S3 lists them: by prefix, with everything below a delimiter folded into one common prefix.
+//! Pages of keys, as S3 lists them: by prefix, with keys below a delimiter grouped under a common prefix.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// The most entries that a page has.
+/// The most entries of a page.
 pub(super) const PAGE_MAX: usize = 1000;
 
-/// What is asked for.
+/// A request for a page.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Ask<'a> {
+pub(super) struct ListRequest<'a> {
     pub(super) prefix: &'a str,
-    /// Empty: nothing is folded.
+    /// The delimiter; if empty, keys are not grouped.
     pub(super) delimiter: &'a str,
-    /// Only what comes after this.
+    /// Only names after this one are listed.
     pub(super) after: &'a str,
-    /// At most [`PAGE_MAX`] count.
+    /// The most entries, up to [`PAGE_MAX`].
     pub(super) most: usize,
 }
 
-/// A page.
+/// A page of a list.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Page<T> {
     pub(super) entries: Vec<Entry<T>>,
@@ -26,7 +26,7 @@ pub(super) struct Page<T> {
     pub(super) truncated: bool,
 }
 
-/// One line of a page.
+/// An entry of a page: a key, or a common prefix of several.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry<T> {
     Key(String, T),
@@ -34,7 +34,7 @@ pub(super) enum Entry<T> {
 }
 
 impl<T> Entry<T> {
-    /// What it is called.
+    /// Returns the key or the prefix.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Key(name, _) | Self::Prefix(name) => name,
@@ -43,37 +43,37 @@ impl<T> Entry<T> {
 }
 
 impl<T> Page<T> {
-    /// The name after which the next page begins.
+    /// Returns the name after which the next page begins.
     pub(super) fn next(&self) -> Option<&str> {
         self.entries.last().filter(|_| self.truncated).map(Entry::name)
     }
 }
 
-/// The page of `keys` that is asked for.
-pub(super) fn page<T: Clone>(keys: &BTreeMap<String, T>, ask: Ask<'_>) -> Page<T> {
-    let most = ask.most.min(PAGE_MAX);
+/// Returns the requested page of `keys`.
+pub(super) fn page<T: Clone>(keys: &BTreeMap<String, T>, request: ListRequest<'_>) -> Page<T> {
+    let most = request.most.min(PAGE_MAX);
     let mut page = Page { entries: Vec::new(), truncated: false };
     if most == 0 {
         return page;
     }
-    let mut from = if ask.after >= ask.prefix {
-        Bound::Excluded(ask.after.to_owned())
+    let mut from = if request.after >= request.prefix {
+        Bound::Excluded(request.after.to_owned())
     } else {
-        Bound::Included(ask.prefix.to_owned())
+        Bound::Included(request.prefix.to_owned())
     };
     while let Some((key, value)) = keys.range((from, Bound::Unbounded)).next() {
-        let Some(rest) = key.strip_prefix(ask.prefix) else { break };
-        let folded = if ask.delimiter.is_empty() { None } else { rest.find(ask.delimiter) };
-        let entry = match folded {
+        let Some(rest) = key.strip_prefix(request.prefix) else { break };
+        let grouped = if request.delimiter.is_empty() { None } else { rest.find(request.delimiter) };
+        let entry = match grouped {
             None => Entry::Key(key.clone(), value.clone()),
-            Some(at) => Entry::Prefix(key[..ask.prefix.len() + at + ask.delimiter.len()].to_owned()),
+            Some(at) => Entry::Prefix(key[..request.prefix.len() + at + request.delimiter.len()].to_owned()),
         };
-        // After a common prefix, everything below it is passed over at once.
+        // After a common prefix, skip everything below it at once.
         from = match &entry {
             Entry::Key(..) => Bound::Excluded(key.clone()),
             Entry::Prefix(prefix) => beyond(prefix),
         };
-        if entry.name() <= ask.after && !ask.after.is_empty() {
+        if entry.name() <= request.after && !request.after.is_empty() {
             continue;
         }
         if page.entries.len() == most {
@@ -85,18 +85,18 @@ pub(super) fn page<T: Clone>(keys: &BTreeMap<String, T>, ask: Ask<'_>) -> Page<T
     page
 }
 
-/// Where keys begin that come after all those with `prefix`.
+/// Returns where keys begin that come after all keys with `prefix`.
 fn beyond(prefix: &str) -> Bound<String> {
     let mut characters: Vec<char> = prefix.chars().collect();
     while let Some(last) = characters.pop() {
-        // The order of strings is that of their characters; surrogates are none.
+        // Strings are ordered by characters, and surrogates are not characters.
         let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(last as u32 + 1) };
         if let Some(next) = next {
             characters.push(next);
             return Bound::Included(characters.into_iter().collect());
         }
     }
-    // Only the largest characters there are: nothing can come after them but more of them.
+    // The prefix consists of the largest character only; nothing else sorts after it.
     Bound::Excluded(prefix.to_owned())
 }
 
@@ -110,8 +110,8 @@ mod tests {
         names.iter().map(|name| ((*name).to_owned(), ())).collect()
     }
 
-    /// All names that a listing has, in order, worked out key by key.
-    fn by_hand(keys: &BTreeMap<String, ()>, prefix: &str, delimiter: &str) -> Vec<String> {
+    /// Returns all names of a list in order, computed key by key.
+    fn expected(keys: &BTreeMap<String, ()>, prefix: &str, delimiter: &str) -> Vec<String> {
         let below = keys.keys().filter(|key| key.starts_with(prefix));
         let names = below.map(|key| match key[prefix.len()..].find(delimiter) {
             Some(at) if !delimiter.is_empty() => key[..prefix.len() + at + delimiter.len()].to_owned(),
@@ -121,30 +121,30 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_folded() {
+    fn keys_below_a_delimiter_are_grouped() {
         let keys = keys(&["a", "b/1", "b/2", "b/c/3", "b0", "d/"]);
         let names = |prefix, delimiter| -> Vec<String> {
-            let page = page(&keys, Ask { prefix, delimiter, after: "", most: 10 });
+            let page = page(&keys, ListRequest { prefix, delimiter, after: "", most: 10 });
             page.entries.iter().map(|entry| entry.name().to_owned()).collect()
         };
         assert_eq!(names("", "/"), ["a", "b/", "b0", "d/"]);
         assert_eq!(names("b/", "/"), ["b/1", "b/2", "b/c/"]);
         assert_eq!(names("b", ""), ["b/1", "b/2", "b/c/3", "b0"]);
         assert_eq!(names("x", "/"), [""; 0]);
-        let none = page(&keys, Ask::default());
+        let none = page(&keys, ListRequest::default());
         assert_eq!((none.entries.len(), none.truncated, none.next()), (0, false, None));
     }
 
     #[test]
     fn a_page_has_at_most_a_thousand_entries() {
         let keys: BTreeMap<String, ()> = (0..1001).map(|number| (format!("{number:04}"), ())).collect();
-        let page = page(&keys, Ask { most: usize::MAX, ..Ask::default() });
+        let page = page(&keys, ListRequest { most: usize::MAX, ..ListRequest::default() });
         assert_eq!((page.entries.len(), page.next()), (PAGE_MAX, Some("0999")));
     }
 
     proptest! {
         #[test]
-        fn pages_joined_are_the_whole(
+        fn joined_pages_are_the_whole_list(
             names in prop::collection::btree_set("[ab/\u{10ffff}]{1,5}", 0..30),
             prefix in "[ab/]{0,2}",
             delimiter in "(/|b|ab)?",
@@ -154,13 +154,13 @@ mod tests {
             let mut seen = Vec::new();
             let mut after = String::new();
             loop {
-                let page = page(&keys, Ask { prefix: &prefix, delimiter: &delimiter, after: &after, most });
+                let page = page(&keys, ListRequest { prefix: &prefix, delimiter: &delimiter, after: &after, most });
                 prop_assert!(page.entries.len() <= most);
                 seen.extend(page.entries.iter().map(|entry| entry.name().to_owned()));
                 let Some(next) = page.next() else { break };
                 after = next.to_owned();
             }
-            prop_assert_eq!(seen, by_hand(&keys, &prefix, &delimiter));
+            prop_assert_eq!(seen, expected(&keys, &prefix, &delimiter));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Content on its way in: written to the store as it comes, and held against every digest that the client gave.
+//! Content while it is received: written to the store, and compared with every digest from the client.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -15,65 +15,70 @@ use s3s::dto::StreamingBlob;
 use s3s::{S3Error, S3Result, StdError, TrailingHeaders, s3_error};
 
 use super::content::Content;
-use super::operations::s3_error_of;
-use super::store::{Facts, Headers, Store};
+use super::errors::{s3_error_of, s3_error_of_write};
+use super::store::Store;
+use super::store::objects::{Headers, ObjectInfo};
 
-/// The algorithms, as in the names of headers.
+/// The checksum algorithms, as named in header fields.
 const ALGORITHMS: [&str; 5] = ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"];
 
-/// Content that has come whole.
+/// Content that was received completely.
 pub(super) struct Received {
     pub(super) content: Content,
     pub(super) md5: [u8; 16],
-    /// By algorithm, in base64.
+    /// Checksums in base64, by algorithm.
     pub(super) checksums: BTreeMap<String, String>,
 }
 
 impl Received {
-    /// What is kept of it, as it stands in a store from now on.
-    pub(super) fn into_kept(self, headers: Headers, metadata: BTreeMap<String, String>) -> (Facts, Content) {
+    /// Returns what the store keeps, modified now.
+    pub(super) fn into_stored(self, headers: Headers, metadata: BTreeMap<String, String>) -> (ObjectInfo, Content) {
         let (etag, modified) = (hex(&self.md5), SystemTime::now());
-        (Facts { etag, modified, headers, metadata, checksums: self.checksums }, self.content)
+        (ObjectInfo { etag, modified, headers, metadata, checksums: self.checksums }, self.content)
     }
 }
 
-/// Takes a body in.
+/// Receives a body into the store.
+///
+/// # Errors
+/// The body breaks off, a digest or a signature differs, or the store cannot take it.
 pub(super) async fn receive(
     store: &Store,
     body: Option<StreamingBlob>,
     headers: &HeaderMap,
     trailers: Option<TrailingHeaders>,
 ) -> S3Result<Received> {
-    let mut writing = store.writing().map_err(s3_error_of)?;
-    let mut digests = Digests::asked_for(headers);
+    let mut writer = store.writer().map_err(s3_error_of)?;
+    let mut digests = Digests::of_request(headers);
     if let Some(body) = body {
         let mut body = pin!(s3s::Body::from(body));
         while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
             let frame = frame.map_err(not_whole)?;
             let Some(bytes) = frame.data_ref() else { continue };
-            writing.write(bytes).map_err(|error| s3_error_of(store.refused(error)))?;
+            writer.write(bytes).map_err(|error| s3_error_of_write(store, error))?;
             digests.update(bytes);
         }
     }
     let trailers = trailers.and_then(|trailers| trailers.take());
     let (md5, checksums) = digests.compare(headers, trailers.as_ref())?;
-    Ok(Received { content: writing.finish(), md5, checksums })
+    Ok(Received { content: writer.finish(), md5, checksums })
 }
 
 fn not_whole(error: StdError) -> S3Error {
-    let mut told = s3_error!(IncompleteBody, "the body broke off, or is not signed as its head says");
-    told.set_source(error);
-    told
+    let mut incomplete = s3_error!(IncompleteBody, "the body broke off, or its signature does not match");
+    incomplete.set_source(error);
+    incomplete
 }
 
-/// Digests that are computed while content comes.
+/// Digests that are computed while content is received.
 struct Digests {
     md5: Md5,
     others: ChecksumHasher,
 }
 
 impl Digests {
-    fn asked_for(headers: &HeaderMap) -> Self {
+    /// Computes MD5, and the checksums that the header fields name.
+    fn of_request(headers: &HeaderMap) -> Self {
         let names = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let trailers = names("x-amz-trailer").to_ascii_lowercase();
         let algorithm = names("x-amz-sdk-checksum-algorithm").to_ascii_lowercase();
@@ -96,15 +101,15 @@ impl Digests {
         self.others.update(bytes);
     }
 
-    /// Holds what was computed against what the client said, before the body or after it.
+    /// Compares the computed digests with those that the client sent before or after the body.
     fn compare(
         self,
         headers: &HeaderMap,
         trailers: Option<&HeaderMap>,
     ) -> S3Result<([u8; 16], BTreeMap<String, String>)> {
         let md5 = self.md5.finalize();
-        if headers.get("content-md5").is_some_and(|said| said.as_bytes() != STANDARD.encode(md5).as_bytes()) {
-            return Err(s3_error!(BadDigest, "Content-MD5 is not that of what was received"));
+        if headers.get("content-md5").is_some_and(|sent| sent.as_bytes() != STANDARD.encode(md5).as_bytes()) {
+            return Err(s3_error!(BadDigest, "Content-MD5 does not match the received content"));
         }
         let computed = self.others.finalize();
         let computed = [
@@ -117,10 +122,10 @@ impl Digests {
         let mut checksums = BTreeMap::new();
         for (name, computed) in ALGORITHMS.into_iter().zip(computed) {
             let header = checksum_header(name);
-            let mut said = [Some(headers), trailers].into_iter().flatten().filter_map(|headers| headers.get(&header));
+            let mut sent = [Some(headers), trailers].into_iter().flatten().filter_map(|headers| headers.get(&header));
             let Some(computed) = computed else { continue };
-            if said.any(|said| said.as_bytes() != computed.as_bytes()) {
-                return Err(s3_error!(BadDigest, "{header} is not that of what was received"));
+            if sent.any(|sent| sent.as_bytes() != computed.as_bytes()) {
+                return Err(s3_error!(BadDigest, "{header} does not match the received content"));
             }
             checksums.insert(name.to_owned(), computed);
         }
@@ -132,7 +137,7 @@ fn checksum_header(name: &str) -> String {
     format!("x-amz-checksum-{name}")
 }
 
-/// Bytes as S3 writes them in ETags.
+/// Formats bytes as S3 does in ETags.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -149,15 +154,15 @@ mod tests {
             pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
         };
         let (headers, trailers) = (map(headers), map(trailers));
-        let mut digests = Digests::asked_for(&headers);
+        let mut digests = Digests::of_request(&headers);
         digests.update(b"1234");
         digests.update(b"56789");
         digests.compare(&headers, Some(&trailers)).map(|(_, checksums)| checksums)
     }
 
     #[test]
-    fn what_the_client_says_must_hold() {
-        // The check values of the catalogue of CRC algorithms for "123456789", in base64.
+    fn checksums_from_the_client_must_match() {
+        // The check values of the CRC catalogue for "123456789", in base64.
         let (crc32, crc32c) = ("y/Q5Jg==", "4waSgw==");
         assert_eq!(digests(&[("x-amz-checksum-crc32", crc32)], &[]).unwrap()["crc32"], crc32);
         assert_eq!(
@@ -167,7 +172,7 @@ mod tests {
         assert_eq!(digests(&[("x-amz-sdk-checksum-algorithm", "CRC32C")], &[]).unwrap()["crc32c"], crc32c);
         assert!(digests(&[("x-amz-checksum-crc32", crc32c)], &[]).is_err());
         assert!(digests(&[("x-amz-trailer", "x-amz-checksum-crc32")], &[("x-amz-checksum-crc32", crc32c)]).is_err());
-        // As `printf 123456789 | openssl md5 -binary | base64` says.
+        // From `printf 123456789 | openssl md5 -binary | base64`.
         assert!(digests(&[("content-md5", "JfnnlDI7RTiF9RgfG2JNCw==")], &[]).is_ok());
         assert!(digests(&[("content-md5", "AAAAAAAAAAAAAAAAAAAAAA==")], &[]).is_err());
         assert!(digests(&[], &[]).unwrap().is_empty());

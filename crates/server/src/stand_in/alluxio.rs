@@ -1,54 +1,51 @@
-//! Alluxio's S3 API as far as reading needs it: path style, no signature looked at, objects of the size that their names
-//! begin with. Redirects and their quirks are those of the cluster ([`crate::Elsewhere`]).
+//! Alluxio's S3 API, as far as reading needs it: path style, signatures ignored, objects of the size that their names
+//! begin with. The cluster makes the redirects with their quirks ([`crate::Handoff`]).
 
-use measure::units::ByteSize;
 use percent_encoding::percent_decode_str;
 use wire::{Method, RequestHead};
 
-use super::fields::parameter;
-use crate::answer::{self, Answer, Content, Facts, Media};
-use crate::cluster::object_name;
-use crate::target::{Target, size_of_name};
+use crate::config::stand_in::Alluxio;
+use crate::content::Content;
+use crate::request::RequestFacts;
+use crate::request::fields::parameter;
+use crate::request::target::{Target, object_name, size_of_name};
+use crate::response::range::narrow_to_range;
+use crate::response::{Media, Response};
 
-/// The most keys that one listing has, as in S3.
+/// The most keys of one listing, as in S3.
 const KEYS_MAX: u64 = 1000;
 
-/// What an [`Alluxio`] worker serves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Alluxio {
-    /// Objects that a listing of any bucket has; those of every other name are there as well.
-    pub listed: u64,
-    /// The size of each.
-    pub object_size: ByteSize,
-}
-
-/// The key in a path-style target.
+/// Returns the key in a path-style target.
 pub(crate) fn key(target: Target<'_>) -> Option<&str> {
     let (_, key) = target.path.strip_prefix('/')?.split_once('/')?;
     (!key.is_empty()).then_some(key)
 }
 
-/// The answer when the queue of requests is full.
-pub(crate) fn overloaded() -> Answer {
+/// Makes the response of a server whose request queue is full.
+pub(crate) fn overloaded() -> Response {
     failure(503, "SlowDown", "Please reduce your request rate.")
 }
 
 impl Alluxio {
-    pub(crate) fn answer(&self, head: &RequestHead, target: Target<'_>, facts: &Facts<'_>) -> Answer {
+    pub(crate) fn respond(&self, head: &RequestHead, target: Target<'_>, facts: &RequestFacts<'_>) -> Response {
         match (&head.method, key(target)) {
             (Method::Get | Method::Head, Some(key)) => object(key, head, facts),
             (Method::Get | Method::Head, None) if target.path == "/" => {
-                failure(404, "NoSuchBucket", "Name a bucket: any name is one.")
+                failure(404, "NoSuchBucket", "Name a bucket; any name exists.")
             }
             (Method::Get | Method::Head, None) => self.list(target),
-            (Method::Put, Some(_)) => Answer::text(200, &b""[..]),
-            (Method::Delete, Some(_)) => Answer::of(204, Content::Empty, Some(0)),
-            _ => failure(405, "MethodNotAllowed", "Objects can be read, written and deleted, buckets be listed."),
+            (Method::Put, Some(_)) => Response::text(200, &b""[..]),
+            (Method::Delete, Some(_)) => Response::new(204, Content::Empty, Some(0)),
+            _ => failure(
+                405,
+                "MethodNotAllowed",
+                "Only reading, writing and deleting objects and listing buckets are supported.",
+            ),
         }
     }
 
-    /// `ListObjectsV2`, in pages; the continuation token is the number of the next object.
-    fn list(&self, target: Target<'_>) -> Answer {
+    /// Responds to `ListObjectsV2`, in pages. The continuation token is the number of the next object.
+    fn list(&self, target: Target<'_>) -> Response {
         let bucket = target.path.trim_matches('/');
         let prefix = parameter(target, "prefix").unwrap_or_default();
         let prefix = percent_decode_str(prefix).decode_utf8_lossy();
@@ -87,27 +84,29 @@ impl Alluxio {
     }
 }
 
-fn object(key: &str, head: &RequestHead, facts: &Facts<'_>) -> Answer {
+fn object(key: &str, head: &RequestHead, facts: &RequestFacts<'_>) -> Response {
     let name = key.rsplit('/').next().unwrap_or(key);
     let name = percent_decode_str(name).decode_utf8_lossy();
     match size_of_name(&name) {
-        Ok(bytes) => answer::ranged(Answer::of(200, Content::Pattern, Some(bytes)), head, facts),
-        Err(_) => {
-            failure(404, "NoSuchKey", "The specified key does not exist: names begin with a size, as 1MiB-000123.")
-        }
+        Ok(bytes) => narrow_to_range(Response::new(200, Content::Pattern, Some(bytes)), head, facts),
+        Err(_) => failure(
+            404,
+            "NoSuchKey",
+            "The specified key does not exist: names begin with a size, for example 1MiB-000123.",
+        ),
     }
 }
 
-fn failure(status: u16, code: &str, message: &str) -> Answer {
+fn failure(status: u16, code: &str, message: &str) -> Response {
     xml(status, &format!("<Error><Code>{code}</Code><Message>{message}</Message></Error>"))
 }
 
-fn xml(status: u16, text: &str) -> Answer {
+fn xml(status: u16, text: &str) -> Response {
     let text = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{text}");
-    Answer { media: Media::Named("application/xml".into()), ..Answer::text(status, text.into_bytes()) }
+    Response { media: Media::Named("application/xml".into()), ..Response::text(status, text.into_bytes()) }
 }
 
-/// Text that cannot be taken for markup.
+/// Escapes markup and control characters.
 fn escaped(text: &str) -> String {
     let clean = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     clean.replace(|c: char| c.is_control(), "\u{fffd}")

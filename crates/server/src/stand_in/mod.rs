@@ -1,109 +1,91 @@
-//! Stand-ins: the documented HTTP surface of storage systems, with the quirks that a client trips over, and contents of
-//! any size made up on the spot. Nothing here stores anything. `docs/stand-ins.md` lists each quirk with its source.
+//! Stand-ins: the documented HTTP behavior of storage systems, with the quirks that trip up clients, and content of any
+//! size made on the fly. Nothing here stores anything. `docs/stand-ins.md` lists each quirk with its source.
 //!
-//! They are dialects of the lean server: they decide on an [`Answer`], and the rest
-//! (framing, faults, ledger) is the server's as ever.
+//! A stand-in only decides on a [`Response`]. The server does the rest: framing, faults, ledger.
 
 mod alluxio;
-mod booster;
-mod fields;
+pub(crate) mod booster;
 mod filestash;
-mod make;
+mod go;
+mod gzip;
+mod segments;
 
 use wire::RequestHead;
 
-use crate::answer::{Answer, Facts};
-use crate::head::Replies;
-use crate::target::Target;
-use booster::BoosterPlayer;
-use filestash::FilestashPlayer;
+use crate::config::stand_in::{Alluxio, StandIn};
+use crate::request::RequestFacts;
+use crate::request::target::Target;
+use crate::response::{Http10Style, Response};
+use booster::BoosterStandIn;
+use filestash::FilestashStandIn;
 
-pub use alluxio::Alluxio;
-pub use booster::{Booster, Gateway, file_cids, piece_cid};
-pub(crate) use fields::Fields;
-pub use filestash::Filestash;
-
-/// Whose documented behaviour a [`crate::Server`] plays.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum StandIn {
-    /// Nobody's: see the crate's documentation.
-    #[default]
-    Nobody,
-    /// booster-http, which serves pieces and blocks of a Filecoin storage provider.
-    BoosterHttp(Booster),
-    /// The S3 API of an Alluxio worker.
-    Alluxio(Alluxio),
-    /// Filestash, a web file manager, over its blackhole backend.
-    Filestash(Filestash),
-}
-
-/// The most bytes of a request's body that a stand-in looks at.
+/// The most bytes of a request body that a stand-in reads.
 const BODY_MAX: usize = 8 * 1024;
 
-/// A stand-in at work.
-pub(crate) enum Player {
-    Nobody,
-    Booster(BoosterPlayer),
+/// The stand-in that a server plays.
+pub(crate) enum ActiveStandIn {
+    None,
+    Booster(BoosterStandIn),
     Alluxio(Alluxio),
-    Filestash(FilestashPlayer),
+    Filestash(FilestashStandIn),
 }
 
-impl Player {
+impl ActiveStandIn {
     pub(crate) fn new(stand_in: &StandIn) -> Self {
         match stand_in.clone() {
-            StandIn::Nobody => Self::Nobody,
-            StandIn::BoosterHttp(booster) => Self::Booster(BoosterPlayer::new(booster)),
+            StandIn::None => Self::None,
+            StandIn::BoosterHttp(booster) => Self::Booster(BoosterStandIn::new(booster)),
             StandIn::Alluxio(alluxio) => Self::Alluxio(alluxio),
-            StandIn::Filestash(config) => Self::Filestash(FilestashPlayer::new(config)),
+            StandIn::Filestash(config) => Self::Filestash(FilestashStandIn::new(config)),
         }
     }
 
-    /// The answer to a request, unless it is for the server itself to give.
-    pub(crate) fn answer(&self, head: &RequestHead, target: Target<'_>, facts: &Facts<'_>) -> Option<Answer> {
+    /// Returns the response to a request; `None` if the server itself responds.
+    pub(crate) fn respond(&self, head: &RequestHead, target: Target<'_>, facts: &RequestFacts<'_>) -> Option<Response> {
         match self {
-            Self::Nobody => None,
-            Self::Booster(booster) => Some(booster.answer(head, target, facts)),
-            Self::Alluxio(alluxio) => Some(alluxio.answer(head, target, facts)),
-            Self::Filestash(filestash) => Some(filestash.answer(head, target, facts)),
+            Self::None => None,
+            Self::Booster(booster) => Some(booster.respond(head, target, facts)),
+            Self::Alluxio(alluxio) => Some(alluxio.respond(head, target, facts)),
+            Self::Filestash(filestash) => Some(filestash.respond(head, target, facts)),
         }
     }
 
-    /// The answer to a request that is refused because there are too many.
-    pub(crate) fn overloaded(&self, head: &RequestHead) -> Answer {
+    /// Returns the response to a request that is refused because too many are in service.
+    pub(crate) fn overloaded(&self, head: &RequestHead) -> Response {
         match self {
-            Self::Nobody | Self::Filestash(_) => Answer::sentence(503, "too many requests at once"),
+            Self::None | Self::Filestash(_) => Response::line(503, "too many requests at once"),
             Self::Booster(_) => booster::overloaded(head),
             Self::Alluxio(_) => alluxio::overloaded(),
         }
     }
 
-    /// How HTTP/1.0 requests are answered.
-    pub(crate) fn replies(&self) -> Replies {
+    /// Returns how HTTP/1.0 requests get responses.
+    pub(crate) fn http10_style(&self) -> Http10Style {
         match self {
-            Self::Booster(_) | Self::Filestash(_) => Replies::LikeGo,
-            Self::Nobody | Self::Alluxio(_) => Replies::Http11,
+            Self::Booster(_) | Self::Filestash(_) => Http10Style::LikeGo,
+            Self::None | Self::Alluxio(_) => Http10Style::Http11,
         }
     }
 
-    /// Whether a target names an object, which in a cluster has an owner.
+    /// Returns whether a target names an object, which has an owner in a cluster.
     pub(crate) fn is_object(&self, target: Target<'_>) -> bool {
         match self {
-            Self::Nobody => !target.path.ends_with('/'),
+            Self::None => !target.path.ends_with('/'),
             Self::Alluxio(_) => alluxio::key(target).is_some(),
-            // These do not come as clusters.
+            // These do not run as clusters.
             Self::Booster(_) | Self::Filestash(_) => false,
         }
     }
 
-    /// Whether more of a request's headers are looked at than those that every server needs.
+    /// Returns whether responses depend on more header fields than those that every server reads.
     #[inline]
-    pub(crate) fn wanted_fields(&self) -> bool {
+    pub(crate) fn needs_all_fields(&self) -> bool {
         matches!(self, Self::Booster(_) | Self::Filestash(_))
     }
 
-    /// How many bytes of a request's body are looked at.
+    /// Returns how many bytes of a request body responses depend on.
     #[inline]
-    pub(crate) fn wanted_body(&self) -> usize {
+    pub(crate) fn request_body_max(&self) -> usize {
         if matches!(self, Self::Filestash(_)) { BODY_MAX } else { 0 }
     }
 }

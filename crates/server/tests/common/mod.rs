@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use server::{Config, Ledger, Server};
 
-/// One answer, as it came.
+/// One response, as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     /// With the empty line.
     pub head: String,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (found, value) = line.split_once(": ")?;
@@ -29,7 +29,7 @@ impl Answer {
 /// A connection.
 pub struct Client {
     pub stream: TcpStream,
-    /// Received and not yet read as an answer.
+    /// Received and not yet read as an response.
     rest: Vec<u8>,
     /// Everything received.
     pub received: u64,
@@ -47,10 +47,10 @@ impl Client {
         self.stream.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Sends a GET of `target` with further header lines, and reads the answer.
-    pub fn get(&mut self, target: &str, lines: &str) -> Answer {
+    /// Sends a GET of `target` with further header lines, and reads the response.
+    pub fn get(&mut self, target: &str, lines: &str) -> Response {
         self.send(&format!("GET {target} HTTP/1.1\r\nHost: x\r\n{lines}\r\n"));
-        self.answer()
+        self.response()
     }
 
     /// More bytes; 0 at the end of the stream.
@@ -83,27 +83,27 @@ impl Client {
         self.rest.drain(..bytes).collect()
     }
 
-    pub fn answer(&mut self) -> Answer {
-        self.answer_to(false)
+    pub fn response(&mut self) -> Response {
+        self.response_to(false)
     }
 
-    /// An answer; to a HEAD there is no body, whatever its head says.
-    pub fn answer_to(&mut self, is_head: bool) -> Answer {
-        let head = self.head().expect("an answer");
+    /// An response; to a HEAD there is no body, whatever its head says.
+    pub fn response_to(&mut self, is_head: bool) -> Response {
+        let head = self.head().expect("an response");
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        let mut answer = Answer { status, head, body: Vec::new() };
+        let mut response = Response { status, head, body: Vec::new() };
         if is_head || matches!(status, 100 | 204 | 304) {
-            return answer;
+            return response;
         }
-        if let Some(length) = answer.header("content-length") {
-            answer.body = self.take(length.parse().unwrap());
-        } else if answer.header("transfer-encoding").is_some() {
-            answer.body = self.chunks();
+        if let Some(length) = response.header("content-length") {
+            response.body = self.take(length.parse().unwrap());
+        } else if response.header("transfer-encoding").is_some() {
+            response.body = self.chunks();
         } else {
             while self.more() > 0 {}
-            answer.body = std::mem::take(&mut self.rest);
+            response.body = std::mem::take(&mut self.rest);
         }
-        answer
+        response
     }
 
     fn chunks(&mut self) -> Vec<u8> {

@@ -1,13 +1,13 @@
-//! Scenarios that are read, and those that are not.
+//! Tests of whole scenarios, valid and invalid.
 
-use super::*;
+use super::{Diagnostic, Order, Scenario};
 
-fn parse(text: &str) -> Result<Scenario, Vec<Fault>> {
+fn parse(text: &str) -> Result<Scenario, Vec<Diagnostic>> {
     Scenario::parse(text, &[], &|_| None)
 }
 
 #[test]
-fn a_scenario_is_read_whole() {
+fn all_keys_of_a_scenario_are_parsed() {
     let text = "\
 name: ranges
 vars: {host: 127.0.0.1, size: 1MiB}
@@ -36,11 +36,11 @@ order: random
     );
     let set = [("host".to_owned(), "10.0.0.1".to_owned())];
     let set = Scenario::parse(text, &set, &|_| None).unwrap();
-    assert_eq!(set.targets[1].settings[0].values[0].0, "http://10.0.0.1:8080/a", "--set comes first");
+    assert_eq!(set.targets[1].settings[0].values[0].0, "http://10.0.0.1:8080/a", "--set overrides the file");
 }
 
 #[test]
-fn ten_mistakes_have_ten_messages() {
+fn every_mistake_has_a_message_at_its_line() {
     let text = "\
 name: my study
 targts: {}
@@ -56,23 +56,23 @@ matrix:
   concurrency: []
   range: ['${missing}']
 ";
-    let faults = parse(text).unwrap_err();
-    let shown: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    let diagnostics = parse(text).unwrap_err();
+    let shown: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
     for (line, word) in [
-        (1, "can not name a directory"),
+        (1, "cannot name a directory"),
         (2, "did you mean `targets`"),
         (4, "target `a` has no `url`"),
-        (5, "is a map"),
+        (5, "must be a map"),
         (6, "not from 1 to 1000"),
         (7, "did you mean `interleaved`"),
-        (8, "no whole number"),
+        (8, "not a whole number"),
         (9, "not a list"),
-        (10, "is a map"),
+        (10, "must be a map"),
         (12, "has no values"),
         (13, "no variable `missing`"),
     ] {
         assert!(
-            faults.iter().any(|fault| fault.at.line == line && fault.message.contains(word)),
+            diagnostics.iter().any(|diagnostic| diagnostic.at.line == line && diagnostic.message.contains(word)),
             "{line} {word}: {shown:#?}"
         );
     }

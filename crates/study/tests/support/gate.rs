@@ -1,20 +1,20 @@
-//! A server that lets operations pass one after the other at a known rate, with a queue before it: where its load line lies.
+//! A server with a known load line: it admits one operation after the other at a given rate, with a queue in front.
 
 use std::time::Duration;
 
-/// A server that lets operations pass at a rate.
+/// A server that admits operations at a given rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
-    /// Operations per second.
+    /// Capacity in operations per second.
     pub per_second: f64,
-    /// Whether they pass at exponentially distributed intervals, not at equal ones.
+    /// Whether the intervals between admissions are exponentially distributed; otherwise they are equal.
     pub random: bool,
 }
 
 impl Gate {
-    /// The load line under `response p99 <= bound`, for operations that arrive at equal intervals. Intervals of the gate that are equal
-    /// leave nobody waiting below its capacity. With random ones the wait W is that of a D/M/1 queue, P(W > x) = σ exp(−µ (1 − σ) x) with
-    /// σ = exp(−(1 − σ) µ / λ) (L. Kleinrock, "Queueing Systems" 1, 1975, §6.4).
+    /// Returns the load line under `response p99 <= bound` in operations per second, for arrivals at equal intervals. With equal
+    /// intervals between admissions, nothing waits below the capacity. With exponential ones, the wait W is that of a D/M/1 queue:
+    /// P(W > x) = σ exp(−µ (1 − σ) x), where σ = exp(−(1 − σ) µ / λ) (L. Kleinrock, "Queueing Systems" 1, 1975, §6.4).
     pub fn line(self, bound: Option<Duration>) -> f64 {
         let Some(bound) = bound.filter(|_| self.random) else { return self.per_second };
         let late = |load: f64| {

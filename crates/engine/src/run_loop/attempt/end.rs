@@ -13,7 +13,7 @@ use crate::run_loop::response::first_response::FirstResponse;
 use crate::run_loop::response::header_values::speaks_s3;
 use crate::run_loop::response::refusal;
 use crate::tls::Negotiated;
-use measure::chains::HopSample;
+use measure::sample::HopSample;
 use measure::sample::{AttemptKind, AttemptSample, LabelId, Moved};
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase};
 

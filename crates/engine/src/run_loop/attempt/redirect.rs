@@ -74,7 +74,7 @@ impl<N: Network> RunLoop<'_, N> {
     ) -> Result<bool, AttemptOutcome> {
         let proxied = matches!(self.plan.connections.route, Route::Proxy { .. });
         if url.origin().scheme == Scheme::Https && proxied {
-            return Err(failed(Cause::SchemeNotSpoken));
+            return Err(failed(Cause::UnsupportedScheme));
         }
         if leaves_tls(base, url) && rules.downgrade == RedirectRule::Deny {
             self.note_target(url);
@@ -152,7 +152,7 @@ pub(crate) fn redirected_to(base: &Url, location: &Location) -> Result<Url, Atte
         Location::Invalid => return Err(failed(Cause::BadLocation)),
     };
     base.join(location).map_err(|error| match error {
-        UrlError::OtherScheme(_) => failed(Cause::SchemeNotSpoken),
+        UrlError::OtherScheme(_) => failed(Cause::UnsupportedScheme),
         _ => failed(Cause::BadLocation),
     })
 }

@@ -1,6 +1,6 @@
 //! The requests of an operation that was redirected.
 
-use measure::chains::HopSample;
+use measure::sample::HopSample;
 use wire::url::Url;
 
 /// The target of a redirect.

@@ -8,7 +8,7 @@ use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::Reuse;
 use crate::run_loop::pacing::Pacer;
 use crate::run_loop::response::body::BodySink;
-use measure::chains::HopSample;
+use measure::sample::HopSample;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, OpOutcome, OpSample, Phase};
 use std::time::Duration;
 use wire::response::{Location, RangeField};

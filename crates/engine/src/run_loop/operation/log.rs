@@ -1,7 +1,7 @@
 //! The log of operations, for plans that want each one.
 
 use crate::plan::Subject;
-use measure::labels::Label;
+use measure::stats::label::Label;
 use measure::{AttemptOutcome, Instant, OpKind};
 use wire::range::ByteRange;
 use wire::response::Location;

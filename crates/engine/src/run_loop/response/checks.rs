@@ -50,7 +50,7 @@ pub(in crate::run_loop) fn judge_head(head: &Head, expected: &Expected, checks: 
             RangeStatus::Also200 => {}
         },
         (200, Some(_)) => return Close(range(Cause::RangeIgnored)),
-        (206, None) => return ReadAndFail(range(Cause::UnaskedPartial)),
+        (206, None) => return ReadAndFail(range(Cause::UnrequestedPartial)),
         (206, Some(_)) if head.content_type_multipart_byteranges => return ReadAndFail(range(Cause::MultipartRange)),
         (206, Some(wanted)) => match &head.content_range {
             RangeField::Valid(found) if found.range == Some(expected_range(wanted, head)) => {}
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(cause(judged(206, &found("bytes 11-15/100"), range)), Cause::WrongContentRange);
         assert_eq!(cause(judged(206, &found("bytes a"), range)), Cause::NoContentRange);
         assert_eq!(cause(judged(206, &[], range)), Cause::NoContentRange);
-        assert_eq!(cause(judged(206, &found("bytes 10-14/100"), None)), Cause::UnaskedPartial);
+        assert_eq!(cause(judged(206, &found("bytes 10-14/100"), None)), Cause::UnrequestedPartial);
         let parts = [("content-type", "multipart/byteranges; boundary=x")];
         assert_eq!(cause(judged(206, &parts, range)), Cause::MultipartRange);
         assert!(matches!(judged(200, &[], range), AfterHead::Close(_)), "the whole object is not read");

@@ -23,7 +23,7 @@ const LARGE_BODY: u64 = 64 * 1024;
 const UNWANTED_BODY_MAX: u64 = 1 << 20;
 
 const RESPONSE_BEFORE_BODY: AttemptOutcome =
-    AttemptOutcome::failed(AttemptClass::Protocol, Cause::AnsweredEarly, Phase::Send);
+    AttemptOutcome::failed(AttemptClass::Protocol, Cause::EarlyResponse, Phase::Send);
 const ACKED_LOST: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integrity, Cause::AckedLost, Phase::Head);
 const OBJECT_CHANGED: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Integrity, Cause::ObjectChanged, Phase::Head);
@@ -126,7 +126,7 @@ fn flag_peculiarities(head: &Head, interim: u32, request: &RequestPlan, flags: &
         (Flag::SmugglingRisk, head.flags.smuggling_risk),
         (Flag::DuplicateLength, head.flags.duplicate_length),
         (Flag::Http10, head.version == Version::Http10),
-        (Flag::UnaskedEncoding, head.encoding == Encoding::Other && !request.checks.encoding_asked),
+        (Flag::UnrequestedEncoding, head.encoding == Encoding::Other && !request.checks.encoding_asked),
         (Flag::Interim, interim > 0),
     ];
     for (flag, _) in peculiarities.into_iter().filter(|(_, present)| *present) {

@@ -9,7 +9,7 @@ use wire::response::Malformed;
 /// Returns the outcome of a response that cannot be parsed any further. `tls` is whether its bytes are those of TLS.
 pub(in crate::run_loop) fn of_malformed(error: Malformed, phase: Phase, tls: bool) -> AttemptOutcome {
     let cause = match error {
-        Malformed::NotHttp if tls => Cause::TlsAnswer,
+        Malformed::NotHttp if tls => Cause::TlsResponse,
         Malformed::HeadTooLarge | Malformed::TooManyHeaders => Cause::HeadTooLarge,
         Malformed::BadHead => Cause::BadHead,
         Malformed::NotHttp => Cause::NotHttp,
@@ -72,7 +72,7 @@ pub(in crate::run_loop) fn of_stream(
         Failure::BadConnection(_) if begins(|bytes| bytes.starts_with(b"HTTP/")) => {
             (AttemptClass::Protocol, Cause::NotHttp2)
         }
-        Failure::BadConnection(_) if begins(crate::tls::outcome::is_tls) => (AttemptClass::Protocol, Cause::TlsAnswer),
+        Failure::BadConnection(_) if begins(crate::tls::outcome::is_tls) => (AttemptClass::Protocol, Cause::TlsResponse),
         Failure::BadConnection(_) => (AttemptClass::Protocol, Cause::BadHttp2),
         Failure::TooManyInterim => (AttemptClass::Protocol, Cause::TooManyInterim),
         Failure::Defect => (AttemptClass::Internal, Cause::Defect),

@@ -1,14 +1,15 @@
-//! This client's own ceiling: what it reaches against the embedded server, which costs next to nothing.
+//! The ceiling of this client: the load that it reaches against the embedded server, which uses little CPU time.
 
 use super::Finding;
-use crate::command::{embedded, get};
+use crate::command::get;
+use crate::embedded_server;
 use crate::failure::Failure;
 use engine::run_loop::OpEntry;
 use engine::{Control, Observer};
 use measure::{Instant, Interval, Stage, Summary};
 use server::Faults;
 
-/// Keeps what is measured in memory: nothing of this is saved.
+/// Keeps intervals in memory without saving them.
 #[derive(Default)]
 struct Keep(Vec<Interval>);
 
@@ -29,7 +30,7 @@ impl Observer for Keep {
 /// Measures small requests and large bodies.
 pub fn measure() -> Result<Vec<Finding>, Failure> {
     let _ = sys::signals::catch_interrupts();
-    let (server, address) = embedded::start(Faults::default())?;
+    let (server, address) = embedded_server::start(Faults::default())?;
     let small = load(&format!("get --threads 1 -c 64 -d 2s http://{address}/blackhole/1KiB"))?;
     let large = load(&format!("get --threads 1 -c 8 -d 2s --drain 0s http://{address}/blackhole/1GiB"))?;
     drop(server);
@@ -41,7 +42,7 @@ pub fn measure() -> Result<Vec<Finding>, Failure> {
         Finding::fact(
             "small requests",
             format!(
-                "one thread could make {:.0}/s of 1 KiB ({:.1} µs of its CPU each); {small_rate:.0}/s with the server beside it",
+                "one thread can make {:.0}/s of 1 KiB ({:.1} µs of its CPU time each); {small_rate:.0}/s with the server on this host",
                 requests / small.cpu_seconds,
                 small.cpu_seconds * 1e6 / requests.max(1.0),
             ),
@@ -49,19 +50,19 @@ pub fn measure() -> Result<Vec<Finding>, Failure> {
         Finding::fact(
             "large bodies",
             format!(
-                "one thread could take {:.1} GB/s ({:.3} s of its CPU a GB); {large_rate:.2} GB/s with the server beside it",
+                "one thread can receive {:.1} GB/s ({:.3} s of its CPU time per GB); {large_rate:.2} GB/s with the server on this host",
                 gigabytes / large.cpu_seconds,
                 large.cpu_seconds / gigabytes.max(1e-9),
             ),
         ),
-        Finding::fact("", "over loopback, where the server's core does a part of the client's network work"),
+        Finding::fact("", "measured over loopback, where the server's core does some of the client's network work"),
     ])
 }
 
-/// What a short load came to.
+/// The result of a short load.
 struct Measured {
     summary: Summary,
-    /// CPU time of the one thread that made the load.
+    /// CPU time of the only load thread, in seconds.
     cpu_seconds: f64,
 }
 

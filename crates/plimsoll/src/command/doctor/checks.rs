@@ -1,4 +1,4 @@
-//! What can be read of the host: limits, ports, buffers, clocks, the processor.
+//! Checks of the host: limits, ports, buffers, clocks and processor.
 
 use super::Finding;
 use measure::Distribution;
@@ -7,11 +7,11 @@ use report::number::plural;
 use std::fs;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Descriptors that a run at a concurrency of 10,000 needs, with some to spare.
+/// File descriptors for a concurrency of 10,000, with some to spare.
 const DESCRIPTORS_WANTED: u64 = 10_240;
 const PORTS_WANTED: u64 = 28_000;
 const BACKLOG_WANTED: u64 = 1024;
-/// A receive window that fills 10 Gbit/s at 40 ms.
+/// Receive window for 10 Gbit/s at a round-trip time of 40 ms.
 const BUFFER_WANTED: u64 = 16 << 20;
 const LATENESS_MAX: Duration = Duration::from_micros(200);
 const STEAL_MAX: f64 = 0.02;
@@ -24,7 +24,7 @@ fn numbers(path: &str) -> Option<Vec<u64>> {
     read(path)?.split_whitespace().map(|word| word.parse().ok()).collect()
 }
 
-/// Limits and settings of the kernel.
+/// Checks limits and settings of the kernel.
 pub fn settings() -> Vec<Finding> {
     vec![
         descriptors(),
@@ -42,7 +42,7 @@ fn descriptors() -> Finding {
         Ok(limits) => Finding::when(
             limits.hard >= DESCRIPTORS_WANTED,
             "file descriptors",
-            format!("{} (up to {} without asking root): one for each connection", limits.soft, limits.hard),
+            format!("{} (up to {} without root): one per connection", limits.soft, limits.hard),
             format!("ulimit -Hn {DESCRIPTORS_WANTED} as root, or LimitNOFILE= in a systemd unit"),
         ),
         Err(error) => Finding::unknown("file descriptors", error.to_string()),
@@ -51,13 +51,13 @@ fn descriptors() -> Finding {
 
 fn ports() -> Finding {
     let Some(range) = numbers("/proc/sys/net/ipv4/ip_local_port_range").filter(|range| range.len() == 2) else {
-        return Finding::unknown("local ports", "ip_local_port_range can not be read");
+        return Finding::unknown("local ports", "cannot read ip_local_port_range");
     };
     let count = range[1].saturating_sub(range[0]) + 1;
     Finding::when(
         count >= PORTS_WANTED,
         "local ports",
-        format!("{count} ({} to {}) for each target address", range[0], range[1]),
+        format!("{count} ({} to {}) per target address", range[0], range[1]),
         "sysctl -w net.ipv4.ip_local_port_range='10240 65535'",
     )
 }
@@ -65,7 +65,7 @@ fn ports() -> Finding {
 fn time_wait() -> Finding {
     let text = read("/proc/net/sockstat").unwrap_or_default();
     let Some(line) = text.lines().find(|line| line.starts_with("TCP:")) else {
-        return Finding::unknown("TIME_WAIT", "sockstat can not be read");
+        return Finding::unknown("TIME_WAIT", "cannot read sockstat");
     };
     let words: Vec<&str> = line.split_whitespace().collect();
     let waiting = words.iter().position(|word| *word == "tw").and_then(|at| words.get(at + 1)?.parse::<u64>().ok());
@@ -80,21 +80,21 @@ fn time_wait() -> Finding {
         Some(waiting) => Finding::when(
             waiting < PORTS_WANTED / 2,
             "TIME_WAIT",
-            format!("{} in use for 60 s after a close ({reuse})", plural(waiting, "port")),
+            format!("{} in use for 60 s after closing ({reuse})", plural(waiting, "port")),
             "wait a minute, keep connections alive, or sysctl -w net.ipv4.tcp_tw_reuse=1",
         ),
-        None => Finding::unknown("TIME_WAIT", "sockstat does not tell"),
+        None => Finding::unknown("TIME_WAIT", "sockstat does not contain it"),
     }
 }
 
 fn backlog() -> Finding {
     let Some(most) = numbers("/proc/sys/net/core/somaxconn").and_then(|values| values.first().copied()) else {
-        return Finding::unknown("somaxconn", "can not be read");
+        return Finding::unknown("somaxconn", "cannot read it");
     };
     Finding::when(
         most >= BACKLOG_WANTED,
         "somaxconn",
-        format!("{} may wait to be accepted by a server on this host", plural(most, "connection")),
+        format!("a server on this host queues up to {}", plural(most, "new connection")),
         format!("sysctl -w net.core.somaxconn={BACKLOG_WANTED} (on the target's host as well)"),
     )
 }
@@ -102,17 +102,14 @@ fn backlog() -> Finding {
 fn buffer(subject: &'static str, name: &str) -> Finding {
     let values = numbers(&format!("/proc/sys/net/ipv4/{name}")).filter(|values| values.len() == 3);
     let Some(most) = values.and_then(|values| values.last().copied()) else {
-        return Finding::unknown(subject, format!("{name} can not be read"));
+        return Finding::unknown(subject, format!("cannot read {name}"));
     };
-    // Gbit/s that one connection can carry at a round trip of 40 ms.
+    // Gbit/s of one connection at a round-trip time of 40 ms.
     let gigabits = most as f64 * 8.0 / 0.040 / 1e9;
     Finding::when(
         most >= BUFFER_WANTED,
         subject,
-        format!(
-            "grows to {}: {gigabits:.2} Gbit/s for one connection at a round trip of 40 ms",
-            ByteSize(most).human()
-        ),
+        format!("up to {}: {gigabits:.2} Gbit/s per connection at a round-trip time of 40 ms", ByteSize(most).human()),
         format!("sysctl -w net.ipv4.{name}='4096 131072 {}' (only long paths need it)", 4 * BUFFER_WANTED),
     )
 }
@@ -120,28 +117,28 @@ fn buffer(subject: &'static str, name: &str) -> Finding {
 fn congestion() -> Finding {
     match read("/proc/sys/net/ipv4/tcp_congestion_control") {
         Some(name) => Finding::fact("congestion control", name),
-        None => Finding::unknown("congestion control", "can not be read"),
+        None => Finding::unknown("congestion control", "cannot read it"),
     }
 }
 
-/// Clock, frequency, and what others take of the processor.
+/// Checks clock, CPU frequency, and CPU time used by others.
 pub fn processor() -> Vec<Finding> {
     vec![clock_source(), frequency(), steal(), cores(), quota()]
 }
 
 fn clock_source() -> Finding {
     let Some(name) = read("/sys/devices/system/clocksource/clocksource0/current_clocksource") else {
-        return Finding::unknown("clock source", "can not be read");
+        return Finding::unknown("clock source", "cannot read it");
     };
     Finding::when(
         matches!(name.as_str(), "tsc" | "kvm-clock" | "arch_sys_counter" | "hyperv_clocksource_tsc_page"),
         "clock source",
-        format!("{name}, {} a reading", nanos(reading_cost())),
+        format!("{name}, {} per reading", nanos(reading_cost())),
         "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource, if the kernel offers it",
     )
 }
 
-/// What one reading of the clock costs, on average.
+/// Returns the average duration of a clock reading.
 fn reading_cost() -> Duration {
     const READINGS: u32 = 100_000;
     let start = Instant::now();
@@ -151,7 +148,7 @@ fn reading_cost() -> Duration {
     start.elapsed() / READINGS
 }
 
-/// The present time.
+/// Returns the current time in seconds since 1970.
 pub fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -172,7 +169,7 @@ fn frequency() -> Finding {
             format!("governor {governor}"),
             "cpupower frequency-set -g performance",
         ),
-        None => Finding::fact("CPU frequency", "set by the hypervisor or the firmware"),
+        None => Finding::fact("CPU frequency", "controlled by the hypervisor or the firmware"),
     }
 }
 
@@ -183,7 +180,7 @@ fn ticks() -> Option<(u64, u64)> {
     Some((*values.get(7)?, values.iter().take(8).sum()))
 }
 
-/// Share of time that the hypervisor gave to others, over half a second of work.
+/// Checks the share of time that the hypervisor gave to other machines, during half a second of work.
 fn steal() -> Finding {
     let before = ticks();
     let until = Instant::now() + Duration::from_millis(500);
@@ -191,14 +188,14 @@ fn steal() -> Finding {
         std::hint::spin_loop();
     }
     let (Some((stolen_before, all_before)), Some((stolen, all))) = (before, ticks()) else {
-        return Finding::unknown("CPU steal", "/proc/stat can not be read");
+        return Finding::unknown("CPU steal", "cannot read /proc/stat");
     };
     let share = (stolen - stolen_before) as f64 / (all - all_before).max(1) as f64;
     Finding::when(
         share <= STEAL_MAX,
         "CPU steal",
-        format!("{:.1} % of the time went to other machines of this host", share * 100.0),
-        "use a machine with cores of its own",
+        format!("{:.1} % of the time went to other virtual machines on this host", share * 100.0),
+        "use a machine with dedicated cores",
     )
 }
 
@@ -209,25 +206,25 @@ fn cores() -> Finding {
     Finding::when(
         load < cores as f64 * 0.5,
         "cores",
-        format!("{cores} for this process; {load:.2} in use by others on average over the last minute"),
-        "stop other work on this host while measuring",
+        format!("{cores} for this process; others used {load:.2} on average during the last minute"),
+        "stop other work on this host during measurements",
     )
 }
 
-/// What the control group of this process may use of the processor.
+/// Checks the CPU quota of this process's control group.
 fn quota() -> Finding {
     match engine::cgroup::CpuQuota::of_this_process().cores() {
         None => Finding::fact("CPU quota", "none"),
         Some(cores) => Finding::when(
             cores >= sys::limits::available_cores() as f64,
             "CPU quota",
-            format!("{cores:.2} cores' worth of time, set by the control group (cpu.max or cpu.cfs_quota_us)"),
-            "give the container no CPU limit, or lower the load: a client that its quota stops is late",
+            format!("{cores:.2} cores, set by the control group (cpu.max or cpu.cfs_quota_us)"),
+            "remove the container's CPU limit, or lower the load: a client at its quota is late",
         ),
     }
 }
 
-/// How late timers fire.
+/// Measures how late timers fire.
 pub fn timers() -> Vec<Finding> {
     const TIMERS: u64 = 1000;
     let _ = sys::clock::set_timer_slack(Duration::from_nanos(1));
@@ -242,6 +239,6 @@ pub fn timers() -> Vec<Finding> {
         at(0.99) <= LATENESS_MAX,
         "timer lateness",
         format!("p50 {}, p99 {}, max {} of {TIMERS} timers", nanos(at(0.5)), nanos(at(0.99)), nanos(at(1.0))),
-        "stop other work on this host; in a virtual machine, give it cores of its own",
+        "stop other work on this host; give a virtual machine dedicated cores",
     )]
 }

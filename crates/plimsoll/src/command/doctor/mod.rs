@@ -1,73 +1,73 @@
-//! `plimsoll doctor`: is this host fit to make load, and how much? Each finding comes with the command that mends it.
+//! `plimsoll doctor`: checks whether this host is fit to make load. Each warning comes with a fix.
 
 mod ceiling;
 mod checks;
 
+use crate::console;
 use crate::credentials::{self, Credentials, Surroundings};
 use crate::failure::Failure;
-use crate::say;
 use std::fmt;
 use std::process::ExitCode;
 
-/// What is checked.
+/// The flags of `doctor`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Leave out the measurements (about 5 s): only read the host's settings.
+    /// Skip the measurements (about 5 s) and only check the host's settings.
     #[arg(long)]
     pub quick: bool,
-    /// Where keys for S3 would come from.
+    /// Source of the keys for S3.
     #[command(flatten)]
     pub credentials: credentials::Args,
 }
 
-/// How a finding is to be taken.
+/// The grade of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grade {
     /// As it should be.
     Fine,
-    /// Figures can suffer.
+    /// May distort results.
     Warning,
-    /// Just to know.
+    /// Information only.
     Fact,
-    /// Could not be found out.
+    /// Could not be checked.
     Unknown,
 }
 
-/// One thing that was looked at.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What.
+    /// What was checked.
     pub subject: &'static str,
-    /// How it is.
+    /// Its grade.
     pub grade: Grade,
     /// What was found.
     pub found: String,
-    /// The command or the deed that mends it.
+    /// A command or an action that fixes it.
     pub mend: Option<String>,
 }
 
 impl Finding {
-    /// As it should be.
+    /// Returns a finding that needs no action.
     pub fn fine(subject: &'static str, found: impl Into<String>) -> Self {
         Self { subject, grade: Grade::Fine, found: found.into(), mend: None }
     }
 
-    /// Just to know.
+    /// Returns a finding for information only.
     pub fn fact(subject: &'static str, found: impl Into<String>) -> Self {
         Self { subject, grade: Grade::Fact, found: found.into(), mend: None }
     }
 
-    /// Not as it should be.
+    /// Returns a finding that may distort results.
     pub fn warning(subject: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
         Self { subject, grade: Grade::Warning, found: found.into(), mend: Some(mend.into()) }
     }
 
-    /// Could not be found out.
+    /// Returns a finding of a failed check.
     pub fn unknown(subject: &'static str, why: impl Into<String>) -> Self {
         Self { subject, grade: Grade::Unknown, found: why.into(), mend: None }
     }
 
-    /// Fine when `good`, else a warning.
+    /// Returns a good finding or a warning.
     pub fn when(good: bool, subject: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
         if good { Self::fine(subject, found) } else { Self::warning(subject, found, mend) }
     }
@@ -83,19 +83,19 @@ impl fmt::Display for Finding {
         };
         write!(f, "{mark} {:<20} {}", self.subject, self.found)?;
         if let Some(mend) = &self.mend {
-            write!(f, "\n     {:<20} mend: {mend}", "")?;
+            write!(f, "\n     {:<20} fix: {mend}", "")?;
         }
         Ok(())
     }
 }
 
-/// Looks at everything and prints it as it is found.
+/// Makes all checks and prints each finding.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut warnings = 0;
     let mut tell = |findings: Vec<Finding>| {
         for finding in findings {
             warnings += u32::from(finding.grade == Grade::Warning);
-            say::out(&format!("{finding}\n"))?;
+            console::print(&format!("{finding}\n"))?;
         }
         Ok::<_, Failure>(())
     };
@@ -104,18 +104,18 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     tell(vec![keys(&args.credentials)])?;
     if !args.quick {
         tell(checks::timers())?;
-        say::note("measuring this client's ceiling against the embedded server, about 4 s …");
+        console::eprintln("measuring the ceiling of this client against the embedded server, about 4 s …");
         tell(ceiling::measure()?)?;
     }
-    say::out(&match warnings {
+    console::print(&match warnings {
         0 => "\nThis host is fit to make load.\n".to_owned(),
-        1 => "\n1 warning: figures can suffer from it; its mend stands below it.\n".to_owned(),
-        count => format!("\n{count} warnings: figures can suffer from them; the mend stands below each.\n"),
+        1 => "\n1 warning: it may distort results; see the fix below it.\n".to_owned(),
+        count => format!("\n{count} warnings: they may distort results; see the fix below each.\n"),
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where keys for S3 would come from; never what they are.
+/// Returns where keys for S3 were found, but not the keys.
 fn keys(args: &credentials::Args) -> Finding {
     const SUBJECT: &str = "S3 credentials";
     match Credentials::find(args, &Surroundings::new(&credentials::process_variable)) {
@@ -125,10 +125,10 @@ fn keys(args: &credentials::Args) -> Finding {
                 .region
                 .map_or_else(|| "no region".to_owned(), |region| format!("region {}", region.escape_debug()));
             let left = found.expires.map(|end| end.unix_seconds().saturating_sub(checks::unix_seconds()) / 60);
-            let left = left.map(|minutes| format!(", good for {minutes} more minutes")).unwrap_or_default();
+            let left = left.map(|minutes| format!(", valid for {minutes} more minutes")).unwrap_or_default();
             Finding::fact(SUBJECT, format!("from {}{token}{left}; {region}", found.source))
         }
-        Ok(None) => Finding::fact(SUBJECT, "none in the environment nor in ~/.aws"),
+        Ok(None) => Finding::fact(SUBJECT, "none in the environment or in ~/.aws"),
         Err(failure) => Finding::unknown(SUBJECT, failure.into_message()),
     }
 }

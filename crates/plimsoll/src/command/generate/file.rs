@@ -1,7 +1,7 @@
-//! One file of a dataset on disk: is it there, is it whole, and how it comes to be.
+//! Writing and checking one file of a dataset.
 //!
-//! A file gets its name when it is complete; until then it is called `.NAME.partial` in the same directory. Thus a file
-//! with its name and its size is done, whatever ended the run before.
+//! A file is written as `.NAME.partial` and renamed when it is complete. So a file with the right name and size is complete, however
+//! an earlier run ended.
 
 use content::{Mismatch, ObjectContent};
 use measure::units::ByteSize;
@@ -9,45 +9,45 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// From this size on a file's room is taken before it is written, so that a full disk shows at once.
+/// Minimum size for preallocation, which detects a full disk before any byte is written.
 const PREALLOCATED_FROM: u64 = 1 << 20;
 
-/// Why a file is not as it should be.
+/// Why a file is not as expected.
 #[derive(Debug)]
 pub enum Trouble {
-    /// Something else has its name.
+    /// Another file, or something else, has its name.
     Occupied { path: PathBuf, by: Occupant, size: ByteSize },
-    /// It has its size, and another content.
+    /// It has the expected size but other content.
     Differs { path: PathBuf, mismatch: Mismatch },
-    /// The system refused.
+    /// An I/O operation failed.
     Refused { doing: &'static str, path: PathBuf, error: io::Error },
 }
 
-/// What stands where a file should be.
+/// What has the name of an expected file.
 #[derive(Debug)]
 pub enum Occupant {
     /// A file of another size.
     File(ByteSize),
-    /// No regular file.
+    /// Something other than a regular file.
     Other,
 }
 
-/// Whether work goes on; told about bytes as they are done.
+/// A callback about the progress of a file.
 pub trait Watch {
-    /// Takes note of so many more bytes. False asks for the end.
+    /// Adds the number of bytes done. Returns `false` if work must stop.
     fn passed(&self, bytes: u64) -> bool;
 }
 
-/// How writing or reading a file ended.
+/// How work on a file ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It is complete.
+    /// The file is complete.
     Whole,
-    /// The end was asked for before.
+    /// The callback stopped the work.
     Stopped,
 }
 
-/// Whether the file is there with its size.
+/// Returns whether the file exists with the expected size.
 pub fn is_done(path: &Path, size: ByteSize) -> Result<bool, Trouble> {
     let occupied = |by| Trouble::Occupied { path: path.to_owned(), by, size };
     match fs::symlink_metadata(path) {
@@ -59,7 +59,7 @@ pub fn is_done(path: &Path, size: ByteSize) -> Result<bool, Trouble> {
     }
 }
 
-/// Reads the file, and compares every byte.
+/// Reads the file and compares every byte.
 pub fn check(path: &Path, object: ObjectContent, buffer: &mut [u8], watch: &impl Watch) -> Result<Ended, Trouble> {
     let refused = |error| Trouble::Refused { doing: "read", path: path.to_owned(), error };
     let mut file = File::open(path).map_err(refused)?;
@@ -79,7 +79,7 @@ pub fn check(path: &Path, object: ObjectContent, buffer: &mut [u8], watch: &impl
     }
 }
 
-/// Writes the file, under another name until it is complete.
+/// Writes the file, under a temporary name until it is complete.
 pub fn write(
     path: &Path,
     object: ObjectContent,
@@ -112,17 +112,17 @@ fn take_room(file: &File, size: ByteSize) -> io::Result<()> {
     }
     match sys::file::preallocate(file, size.0) {
         Err(error) if is_full(&error) || error.kind() == io::ErrorKind::FileTooLarge => Err(error),
-        // Not every file system can do it: then writing tells.
+        // Some file systems cannot preallocate. Writing then shows whether the file fits.
         _ => Ok(()),
     }
 }
 
-/// Whether there is no more room.
+/// Returns whether the disk or a quota is full.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// A file that is being written; it is removed unless it was finished.
+/// A file in progress. It is removed on drop unless it was finished.
 struct Unfinished {
     path: PathBuf,
     finished: bool,
@@ -134,7 +134,7 @@ impl Unfinished {
         Self { path: path.with_file_name(format!(".{name}.partial")), finished: false }
     }
 
-    /// Makes it, with its directory. What a killed run has left is replaced, never written through.
+    /// Creates the file, and its directory. Replaces the leftover of a killed run.
     fn create(&self) -> io::Result<File> {
         let create = || OpenOptions::new().write(true).create_new(true).open(&self.path);
         match create() {
@@ -160,7 +160,7 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if !self.finished {
-            // Where it can not be removed, the next run replaces it.
+            // If it cannot be removed, the next run replaces it.
             let _ = fs::remove_file(&self.path);
         }
     }

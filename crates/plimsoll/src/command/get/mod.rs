@@ -1,17 +1,16 @@
-//! `plimsoll get`: a quick read load, with the flags that users of ab, wrk, hey and httpbench have in their fingers.
+//! `plimsoll get`: a read load on one or more URLs.
 
 mod args;
 pub mod plan;
-pub mod read;
 pub mod urls;
 
 pub use args::Args;
 
-use super::load;
 use crate::failure::Failure;
+use crate::load;
 use std::process::ExitCode;
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
-    load::run(plan::of(args)?, &args.common)
+    load::run_and_show(plan::of(args)?, &args.common)
 }

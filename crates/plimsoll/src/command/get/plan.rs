@@ -1,13 +1,14 @@
-//! From the flags of `get` to a plan: every mistake that can be made in them is told here.
+//! The plan of `get`, made from its flags. It reports every mistake in them.
 
 use super::args::{Args, Do, Order};
-use super::{read, urls};
-use crate::command::load::{
-    self,
-    dialect::{self, Beside},
-    place::Place,
-};
+use super::urls;
 use crate::failure::Failure;
+use crate::input_file;
+use crate::load::{
+    self,
+    dataset_location::DatasetLocation,
+    dialect::{self, DialectSettings},
+};
 use content::Content;
 use engine::dialect::{Ask, Form};
 use engine::plan::{Answers, Auth, BodyPlan, Choice, Mix, Plan, RangeChoice, RequestPlan, Spread, Targets, Wanted};
@@ -20,19 +21,19 @@ use wire::{ByteRange, Header};
 
 const BODY_BYTES_MAX: u64 = 64 << 20;
 
-/// What is asked for, and as whom.
+/// The objects and the credentials to request them with.
 struct What {
     targets: Targets,
     credentials: Option<String>,
     auth: Auth,
     spread: Spread,
-    /// How a system is asked, when one is named.
+    /// The form of the requests, if a system is named.
     form: Option<Form>,
-    /// What every request for an object of a dataset has behind its path.
+    /// The query of every request for an object of a dataset.
     query: Option<Box<str>>,
 }
 
-/// The URLs of a list, one object of S3, a dataset, or what is named to a system.
+/// Returns the URLs of a list, one object of S3, a dataset, or the objects of a system.
 fn what(args: &Args) -> Result<What, Failure> {
     if args.dialect.system.is_some() {
         return of_system(args);
@@ -43,44 +44,44 @@ fn what(args: &Args) -> Result<What, Failure> {
         return Ok(What { targets, credentials, auth: Auth::None, spread: Spread::Own, form: None, query: None });
     }
     if args.url_file.is_some() {
-        return Err(Failure::usage("--url-file lists whole URLs: it goes neither with s3:// nor with a dataset"));
+        return Err(Failure::usage("--url-file lists whole URLs: leave it out with s3:// or a dataset"));
     }
-    let place = Place::with_query(&args.urls, &args.s3)?;
+    let location = DatasetLocation::with_query(&args.urls, &args.s3)?;
     let targets = match args.objects.is_given() {
-        true => place.targets(args.objects.dataset(args.dataset_seed)?),
-        false => place.one_object()?,
+        true => location.targets(args.objects.dataset(args.dataset_seed)?),
+        false => location.one_object()?,
     };
-    let Place { credentials, auth, spread, query, .. } = place;
+    let DatasetLocation { credentials, auth, spread, query, .. } = location;
     Ok(What { targets, credentials, auth, spread, form: None, query })
 }
 
-/// What is named to a system: words without a scheme, and the lines of a list; or a dataset.
+/// Returns the objects of a system: a dataset, or the names on the command line (arguments without a scheme) and in a list.
 fn of_system(args: &Args) -> Result<What, Failure> {
     let (servers, names): (Vec<_>, Vec<_>) = args.urls.iter().partition(|word| word.contains("://"));
     let servers: Vec<String> = servers.into_iter().cloned().collect();
     let ask = if args.call == Some(Do::Ls) { Ask::List } else { Ask::Read };
     let depth = if args.verify { Depth::Blocks } else { Depth::Structure };
-    let beside = Beside { depth, ..load::beside(&args.common) };
-    let Some(spoken) = args.dialect.spoken(ask, &servers, &args.s3, beside)? else {
-        return Err(Failure::usage("--as: name a system"));
+    let settings = DialectSettings { depth, ..load::dialect_settings(&args.common) };
+    let Some(system) = args.dialect.locate(ask, &servers, &args.s3, settings)? else {
+        return Err(Failure::usage("--as needs the name of a system"));
     };
-    let (targets, place, form) = if args.objects.is_given() {
-        let (place, form) = spoken.area()?;
-        (place.targets(args.objects.dataset(args.dataset_seed)?), place, form)
+    let (targets, location, form) = if args.objects.is_given() {
+        let (location, form) = system.dataset_location()?;
+        (location.targets(args.objects.dataset(args.dataset_seed)?), location, form)
     } else {
         let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
-        (spoken.targets(&names, args.url_file.as_deref())?, spoken.place, spoken.form)
+        (system.targets(&names, args.url_file.as_deref())?, system.location, system.form)
     };
-    let Place { credentials, auth, spread, query, .. } = place;
+    let DatasetLocation { credentials, auth, spread, query, .. } = location;
     Ok(What { targets, credentials, auth, spread, form: Some(form), query })
 }
 
-/// What becomes of the bodies of answers.
+/// Returns how response bodies are checked.
 fn answers(args: &Args, targets: &Targets, form: Option<Form>, encoded: bool) -> Result<Answers, Failure> {
     if let Some(wanted) = &args.expect {
         if matches!(wanted, Wanted::Given(_)) && targets.count() != 1 {
             return Err(Failure::usage(
-                "--expect with one checksum is for one object: for several write --expect etag or --expect checksum",
+                "--expect with a checksum is for a single object: for several use --expect etag or --expect checksum",
             ));
         }
         return Ok(Answers::Digested(wanted.clone()));
@@ -90,7 +91,7 @@ fn answers(args: &Args, targets: &Targets, form: Option<Form>, encoded: bool) ->
             return Err(Failure::usage("--verify checks whole blocks: leave out --range"));
         }
         if args.verify && encoded {
-            return Err(Failure::usage("--verify reads blocks as they are: leave out Accept-Encoding"));
+            return Err(Failure::usage("--verify needs unencoded blocks: leave out Accept-Encoding"));
         }
         return Ok(Answers::Gateway(depth));
     }
@@ -98,16 +99,16 @@ fn answers(args: &Args, targets: &Targets, form: Option<Form>, encoded: bool) ->
         _ if !args.verify => Ok(Answers::Dropped),
         Some(area) => Ok(Answers::Compared(Arc::new(Content::new(area.dataset.description().seed)))),
         None => Err(Failure::usage(
-            "--verify needs to know what the objects hold: describe the dataset, like --count 100 --size 1MiB, as `put` was given it",
+            "--verify needs the description of the dataset, as `put` had it, for example --count 100 --size 1MiB",
         )),
     }
 }
 
-/// The plan that the flags describe.
+/// Returns the plan that the flags describe.
 pub fn of(args: &Args) -> Result<Plan, Failure> {
     args.dialect.check()?;
     if args.call.is_some() && args.dialect.system != Some(dialect::System::Filestash) {
-        return Err(Failure::usage("--do needs --as filestash"));
+        return Err(Failure::usage("--do requires --as filestash"));
     }
     let What { mut targets, credentials, auth, spread, form, query } = what(args)?;
     let range = range(args)?;
@@ -118,7 +119,7 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
     }
     let mut headers = load::headers(&args.common.requests, credentials)?;
     if args.expect == Some(Wanted::Told) && matches!(auth, Auth::S3 { .. } | Auth::S3Anonymous) {
-        // Without it, S3 tells no checksum.
+        // S3 sends a checksum only on request.
         headers.extend(Header::parse("x-amz-checksum-mode: ENABLED"));
     }
     let mut checks = load::checks(&args.common.checks, &headers)?;
@@ -129,7 +130,7 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
     }
     let answers = answers(args, &targets, form, checks.encoding_asked)?;
     let request = RequestPlan { checks, answers, query, ..request(args, headers, range, form)? };
-    let asked = load::Asked {
+    let workload = load::Workload {
         targets,
         choice: if args.order == Order::Random { Choice::Random } else { Choice::RoundRobin },
         once: args.order == Order::Once,
@@ -137,17 +138,18 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
         auth,
         spread,
     };
-    load::plan(&args.common, asked)
+    load::plan(&args.common, workload)
 }
 
 fn range(args: &Args) -> Result<Option<RangeChoice>, Failure> {
     let Some(size) = args.range else { return Ok(None) };
-    let length = NonZeroU64::new(size.0).ok_or_else(|| Failure::usage("--range 0: give a size above 0, like 1MiB"))?;
+    let length = NonZeroU64::new(size.0)
+        .ok_or_else(|| Failure::usage("--range 0: the size must be above 0, for example 1MiB"))?;
     match args.range_at {
         None => Ok(Some(RangeChoice::Random { length })),
         Some(offset) => ByteRange::of_length(offset.0, length.get())
             .map(|range| Some(RangeChoice::Fixed(range)))
-            .ok_or_else(|| Failure::usage("--range-at: the range ends beyond 2^64 bytes")),
+            .ok_or_else(|| Failure::usage("--range-at: the range ends beyond 2^64 bytes; use a smaller offset")),
     }
 }
 
@@ -158,7 +160,7 @@ fn request(
     form: Option<Form>,
 ) -> Result<RequestPlan, Failure> {
     if range.is_some() && form.is_some_and(|form| !form.ranges) {
-        return Err(Failure::usage("--range: what is asked for here has no ranges"));
+        return Err(Failure::usage("--range: these requests do not support ranges; leave it out"));
     }
     let usual = if args.body_file.is_some() { "POST" } else { form.map_or("GET", |form| form.method) };
     let method = if args.head { "HEAD" } else { args.method.as_deref().unwrap_or(usual) };
@@ -166,18 +168,18 @@ fn request(
         && method.len() <= 32
         && method.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
     if !is_token {
-        return Err(Failure::usage(format!("--method `{method}`: write it like GET, HEAD, POST, PUT or OPTIONS")));
-    }
-    if range.is_some() && method != "GET" {
         return Err(Failure::usage(format!(
-            "--range asks for a part of an object: it goes with GET, not with {method}"
+            "--method `{method}`: use a method such as GET, HEAD, POST, PUT or OPTIONS"
         )));
     }
+    if range.is_some() && method != "GET" {
+        return Err(Failure::usage(format!("--range requires the method GET, not {method}: leave one of them out")));
+    }
     if args.expect.is_some() && method != "GET" {
-        return Err(Failure::usage(format!("--expect is about whole objects: it goes with GET, not with {method}")));
+        return Err(Failure::usage(format!("--expect requires the method GET, not {method}: leave one of them out")));
     }
     let body = match &args.body_file {
-        Some(path) => Some(Arc::from(read::whole(path, BODY_BYTES_MAX, "a request body")?)),
+        Some(path) => Some(Arc::from(input_file::read_whole(path, BODY_BYTES_MAX, "a request body")?)),
         None if matches!(method, "POST" | "PUT" | "PATCH") => Some(Arc::from([])),
         None => None,
     };

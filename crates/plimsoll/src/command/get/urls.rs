@@ -1,38 +1,34 @@
-//! The URLs to load: those of the command line, and those of a list.
+//! The URLs to load, from the command line and from a list.
 
 use super::args::Args;
-use super::read::{Limits, Lines};
 use crate::failure::Failure;
+use crate::input_file::{Limits, Lines};
+use crate::load::URLS_MAX;
 use crate::redact;
 use engine::plan::Targets;
 use std::fmt::Display;
 use std::path::Path;
 use wire::Url;
 
-/// The most URLs of a run: some 800 MB of memory.
-pub const URLS_MAX: usize = 10_000_000;
-/// Longer than any URL that a server takes; and as much as fits in memory beside the URLs themselves.
-pub const LIST: Limits = Limits { line: 64 << 10, all: 2 << 30 };
-
-/// What the URLs name, and the credentials they hold.
+/// Returns the targets that the URLs name, and the credentials in them.
 pub fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {
     let mut urls = Urls { targets: Targets::default(), credentials: None, most: URLS_MAX };
     for text in &args.urls {
         urls.add(text, &format_args!("URL `{}`", redact::url_text(text)))?;
     }
     if let Some(path) = &args.url_file {
-        urls.add_list(path, LIST)?;
+        urls.add_list(path)?;
     }
     let Urls { targets, credentials, .. } = urls;
     if credentials.is_some() && targets.origins().len() > 1 {
         return Err(Failure::usage(
-            "credentials in a URL are for its own host: with several hosts, write -u user:password for all",
+            "credentials in a URL apply to its own host only: for several hosts use -u user:password",
         ));
     }
     if targets.items().is_empty() {
         return Err(Failure::usage(match &args.url_file {
-            Some(path) => format!("{} holds no URL: write one on each line", path.display()),
-            None => "no URL given: write `plimsoll get http://host:port/path`".to_owned(),
+            Some(path) => format!("{} contains no URL: write one per line", path.display()),
+            None => "no URL given: use `plimsoll get http://host:port/path`".to_owned(),
         }));
     }
     Ok((targets, credentials))
@@ -45,7 +41,7 @@ struct Urls {
 }
 
 impl Urls {
-    /// Takes one more, which stands at `place`.
+    /// Adds a URL. `place` names its position in error messages.
     fn add(&mut self, text: &str, place: &dyn Display) -> Result<(), Failure> {
         let refused = |why: &dyn Display| Err(Failure::usage(format!("{place}: {why}")));
         let url = match Url::parse(text) {
@@ -59,17 +55,17 @@ impl Urls {
             }
         }
         if self.targets.items().len() >= self.most {
-            return refused(&format_args!("more than {} URLs: cut the list in parts", self.most));
+            return refused(&format_args!("more than {} URLs: split the list", self.most));
         }
         if !self.targets.push(&url) {
-            return refused(&format_args!("more than {} different hosts", engine::plan::ORIGINS_MAX));
+            return refused(&format_args!("more than {} different hosts: split the list", engine::plan::ORIGINS_MAX));
         }
         Ok(())
     }
 
-    /// Takes those of a file; blank lines and those that begin with # are left out.
-    fn add_list(&mut self, path: &Path, limits: Limits) -> Result<(), Failure> {
-        let mut lines = Lines::open(path, limits)?;
+    /// Adds the URLs of a file. Blank lines and lines that start with # are skipped.
+    fn add_list(&mut self, path: &Path) -> Result<(), Failure> {
+        let mut lines = Lines::open(path, Limits::LIST)?;
         while let Some((text, place)) = lines.next()? {
             if !text.is_empty() && !text.starts_with('#') {
                 self.add(text, &place)?;
@@ -84,13 +80,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_has_an_end() {
+    fn a_list_with_too_many_urls_is_refused() {
         let mut urls = Urls { targets: Targets::default(), credentials: None, most: 3 };
         for number in 0..3 {
-            urls.add(&format!("http://host/{number}"), &"here").expect("there is room");
+            urls.add(&format!("http://host/{number}"), &"here").expect("the list has room");
         }
         let refused = urls.add("http://host/3", &"urls, line 4");
-        let Err(Failure::Message(_, text)) = refused else { panic!("one too many was taken: {refused:?}") };
+        let Err(Failure::Message(_, text)) = refused else { panic!("one URL too many was accepted: {refused:?}") };
         assert!(text.starts_with("urls, line 4: more than 3 URLs"), "{text}");
     }
 }

@@ -1,32 +1,32 @@
-//! `plimsoll owners`: which server of a redirecting cluster owns which object, as lists that `get` takes.
+//! `plimsoll owners`: finds which server of a redirecting cluster owns which object, and writes lists for `get`.
 
-mod ask;
-mod write;
+mod files;
+mod object_owners;
 
-pub use ask::{Reach, Survey, survey};
+pub use object_owners::{ClusterFlags, ObjectOwners, find_object_owners};
 
+use crate::console;
 use crate::failure::{Exit, Failure};
-use crate::say;
 use engine::owners::Owner;
 use report::escape::{bounded, escape};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Failures that are named; all of them are in a file.
+/// Maximum number of failures to print. A file lists all of them.
 const NAMED_MAX: usize = 5;
-/// Owners that are listed on standard output; all of them are in files.
+/// Maximum number of owners to print. Files list all of them.
 const LISTED_MAX: usize = 64;
-/// Characters of a name in a message.
+/// Maximum length of a name in a message, in characters.
 const NAME_MAX: usize = 200;
 
-/// Whose owners, and where they are written.
+/// The flags of `owners`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// Where the objects are at any server of the cluster, like http://host:29998/bucket.
+    /// Location of the objects on any server of the cluster, for example http://host:29998/bucket.
     #[arg(value_name = "URL")]
     pub url: String,
-    /// Names of the objects, one on each line; - for standard input.
+    /// File with the names of the objects, one per line; - for standard input.
     #[arg(long, value_name = "FILE")]
     pub names: PathBuf,
     /// Directory for owners.txt and the lists of URLs.
@@ -34,32 +34,36 @@ pub struct Args {
     pub out: PathBuf,
     /// How the cluster is reached.
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ClusterFlags,
 }
 
 const AFTER: &str =
-    "Each object is asked for its first byte: 206 means that the server asked has it, a redirect names another.
-DIR gets owners.txt (lines of owner|name), a list of URLs for each owner, for `plimsoll get --url-file`, and
-failures.txt when an owner could not be found (exit code 1; 4 when none could).";
+    "Requests the first byte of each object: a 206 means that the server has it, a redirect names its owner.
+    DIR gets owners.txt (lines of owner|name), a list of URLs for each owner (for `plimsoll get --url-file`), and failures.txt
+    if an owner was not found (exit code 1; 4 if none was).";
 
-/// Carries it out.
+/// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
-    let survey = survey(&args.url, &args.names, &args.reach)?;
-    if survey.by_owner().is_empty() {
-        return Err(Failure::could_not_run(match survey.failures().next() {
-            Some((name, status, cause)) => format!("no owner was found: {}", failure(name, status, cause)),
-            None => format!("{} could not be reached: is it running, and is the address right?", survey.entry()),
+    let owners = find_object_owners(&args.url, &args.names, &args.reach)?;
+    if owners.by_owner().is_empty() {
+        return Err(Failure::could_not_run(match owners.failures().next() {
+            Some((name, status, cause)) => format!("found no owner: {}", failure(name, status, cause)),
+            None => format!("cannot reach {}: check that it is running and that the address is right", owners.entry()),
         }));
     }
-    let lists = write::all(&survey, &args.out)?;
-    let failed = survey.failures().count();
-    tell(&survey, &lists, failed)?;
-    for (name, status, cause) in survey.failures().take(NAMED_MAX) {
-        say::note(&format!("plimsoll: {}", failure(name, status, cause)));
+    let lists = files::write_all(&owners, &args.out)?;
+    let failed = owners.failures().count();
+    print_owners(&owners, &lists, failed)?;
+    for (name, status, cause) in owners.failures().take(NAMED_MAX) {
+        console::eprintln(&format!("plimsoll: {}", failure(name, status, cause)));
     }
     if failed > NAMED_MAX {
-        say::note(&format!("plimsoll: and {} more: {}", failed - NAMED_MAX, args.out.join(write::FAILURES).display()));
+        console::eprintln(&format!(
+            "plimsoll: {} more failures are in {}",
+            failed - NAMED_MAX,
+            args.out.join(files::FAILURES).display()
+        ));
     }
     Ok(if failed > 0 { Exit::Objectives } else { Exit::Good }.into())
 }
@@ -69,21 +73,21 @@ fn failure(name: &str, status: Option<u16>, cause: &str) -> String {
     format!("{}: {cause}{status}", bounded(name, NAME_MAX))
 }
 
-fn tell(survey: &Survey, lists: &[write::List], failed: usize) -> Result<(), Failure> {
-    let mut text = format!("{} objects, {} owners, {failed} without one\n", survey.names().len(), lists.len());
+fn print_owners(owners: &ObjectOwners, lists: &[files::List], failed: usize) -> Result<(), Failure> {
+    let mut text = format!("{} objects, {} owners, {failed} without one\n", owners.names().len(), lists.len());
     let width = lists.iter().take(LISTED_MAX).map(|list| list.owner.len()).max().unwrap_or(0);
     for list in lists.iter().take(LISTED_MAX) {
-        let asked = if list.owner == survey.entry() { "  (the one asked)" } else { "" };
+        let asked = if list.owner == owners.entry() { "  (entry server)" } else { "" };
         let (owner, path) = (escape(&list.owner), list.path.display());
         text += &format!("  {owner:width$}  {:>9}  {path}{asked}\n", list.objects);
     }
     if lists.len() > LISTED_MAX {
         text += &format!("  and {} more\n", lists.len() - LISTED_MAX);
     }
-    say::out(&text)
+    console::print(&text)
 }
 
-/// Whether an object has an owner that is known.
+/// Returns whether the owner of an object is known.
 fn is_owned(owner: &Owner) -> bool {
     matches!(owner, Owner::Entry | Owner::Elsewhere(_))
 }

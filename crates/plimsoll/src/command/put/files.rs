@@ -1,11 +1,11 @@
-//! Files to be sent: all below a directory, or one.
+//! The files to upload: one file, or all files below a directory.
 //!
-//! Symbolic links are followed everywhere, as `aws s3 cp --recursive` does. What cannot be sent is counted and reported: links
-//! that lead nowhere or back to a directory that they are in, and what is neither a file nor a directory.
+//! Symbolic links are followed, as by `aws s3 cp --recursive`. What cannot be uploaded is skipped, counted and reported: broken
+//! links, links that lead back to a directory above them, and whatever is neither a file nor a directory.
 
-use crate::command::load::place::Place;
+use crate::console;
 use crate::failure::Failure;
-use crate::say;
+use crate::load::dataset_location::DatasetLocation;
 use engine::plan::{ORIGINS_MAX, Source, Targets};
 use report::number::plural;
 use std::fs;
@@ -14,30 +14,30 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use wire::Url;
 
-/// Files of a run, at most; also files and directories that are looked at, since links can lead to one directory many times.
+/// Maximum number of files of a run. It also bounds the files and directories visited, since links can lead to one many times.
 const FILES_MAX: usize = 10_000_000;
-/// Linux's number of "too many levels of symbolic links", which `ErrorKind` has no stable name for.
+/// Linux's error number for "too many levels of symbolic links", which has no stable `ErrorKind`.
 const ELOOP: i32 = 40;
-/// Directories in one another, at most.
+/// Maximum depth of nested directories.
 const DEPTH_MAX: usize = 256;
 
-/// The files below `path`, each with its name below it as its key.
-pub fn targets(path: &Path, place: &Place) -> Result<(Targets, Source), Failure> {
+/// Returns the files below `path`, each with its relative path as its key.
+pub fn targets(path: &Path, place: &DatasetLocation) -> Result<(Targets, Source), Failure> {
     let refused =
         |path: &Path, why: &dyn std::fmt::Display| Failure::usage(format!("--from {}: {why}", path.display()));
     let base = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
     let mut found = Found::default();
     found.collect(path, &mut Vec::new()).map_err(|(path, error)| refused(&path, &error))?;
     if let Some(skipped) = found.skipped.told() {
-        say::note(&format!("--from {}: {skipped}", path.display()));
+        console::eprintln(&format!("--from {}: {skipped}", path.display()));
     }
     let mut files = found.files;
     if files.is_empty() {
-        return Err(refused(path, &"there is no file below it"));
+        return Err(refused(path, &"contains no files"));
     }
     files.sort();
     let mut targets = Targets::at(place.origins.clone());
-    let origin = place.origins.first().ok_or_else(|| refused(path, &"there is no server"))?;
+    let origin = place.origins.first().ok_or_else(|| refused(path, &"no server given: write its URL"))?;
     for (file, size) in &files {
         let key = file.strip_prefix(base).ok().and_then(Path::to_str);
         let key = key.ok_or_else(|| refused(file, &"its name is not UTF-8: rename it"))?;
@@ -55,36 +55,36 @@ pub fn targets(path: &Path, place: &Place) -> Result<(Targets, Source), Failure>
     Ok((targets, Source::Files(files.into())))
 }
 
-/// What lies below a path.
+/// The files below a path.
 #[derive(Debug, Default)]
 struct Found {
     /// Regular files with their sizes.
     files: Vec<(PathBuf, u64)>,
     skipped: Skipped,
-    /// Files, directories and others that were looked at.
+    /// Number of files, directories and others that were visited.
     looked_at: usize,
 }
 
-/// What is not sent.
+/// The entries that are not uploaded.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Skipped {
-    /// Links whose target does not exist, or that lead to each other.
+    /// Links without a target, or that lead to each other.
     broken: u64,
-    /// Links to a directory that they are in.
+    /// Links that lead to a directory above them.
     circles: u64,
     /// Sockets, pipes and devices.
     special: u64,
-    /// The first of all of these.
+    /// The first entry that was skipped.
     first: Option<PathBuf>,
 }
 
 impl Skipped {
-    /// What is reported of it; `None` when nothing was skipped.
+    /// Returns a message about the skipped entries, or `None` if there are none.
     fn told(&self) -> Option<String> {
         let first = self.first.as_ref()?;
         let kinds = [
-            (self.broken, "link that leads nowhere", "links that lead nowhere"),
-            (self.circles, "link to a directory that it is in", "links to a directory that they are in"),
+            (self.broken, "broken link", "broken links"),
+            (self.circles, "link to a directory above it", "links to directories above them"),
             (self.special, "socket, pipe or device", "sockets, pipes or devices"),
         ];
         let some = kinds.iter().filter(|(count, ..)| *count > 0);
@@ -95,11 +95,11 @@ impl Skipped {
     }
 }
 
-/// What makes a directory the same wherever it is reached from.
+/// Device and inode number, which identify a directory whatever its path.
 type Identity = (u64, u64);
 
 impl Found {
-    /// Adds what is at `path` and below; `above` are the directories that it is in.
+    /// Adds the files at `path` and below. `above` identifies the directories that contain it.
     fn collect(&mut self, path: &Path, above: &mut Vec<Identity>) -> Result<(), (PathBuf, String)> {
         let failed = |error: std::io::Error| (path.to_owned(), error.to_string());
         let about = match fs::metadata(path) {
@@ -123,7 +123,10 @@ impl Found {
                 return Ok(());
             }
             if above.len() >= DEPTH_MAX {
-                return Err((path.to_owned(), format!("more than {DEPTH_MAX} directories in one another")));
+                return Err((
+                    path.to_owned(),
+                    format!("more than {DEPTH_MAX} nested directories: name a directory further down"),
+                ));
             }
             above.push(identity);
             for entry in fs::read_dir(path).map_err(failed)? {
@@ -142,7 +145,7 @@ impl Found {
     }
 }
 
-/// Whether a path could not be followed because it is a link without a target.
+/// Returns whether a path could not be followed because it is a broken link.
 fn leads_nowhere(path: &Path, error: &std::io::Error) -> bool {
     let is_link = fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
     let is_circle = error.raw_os_error() == Some(ELOOP);
@@ -156,7 +159,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn links_are_followed_and_what_is_skipped_is_counted() {
+    fn links_are_followed_and_skipped_entries_are_counted() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         fs::create_dir_all(at("tree/sub")).unwrap();
@@ -177,15 +180,15 @@ mod tests {
                 found.files.iter().map(|(path, size)| (path.strip_prefix(at(top)).unwrap().to_str().unwrap(), *size));
             assert_eq!(names.collect::<Vec<_>>(), [("link", 4), ("sub/file", 1), ("to-sub/file", 1)], "{top}");
             let Skipped { broken, circles, special, .. } = found.skipped;
-            // The circle is met below `sub` and below `to-sub`.
+            // The walk meets the circle below `sub` and below `to-sub`.
             assert_eq!((broken, circles, special), (2, 2, 1), "{top}");
             let told = found.skipped.told().unwrap();
-            assert!(told.starts_with("skipped 5 entries: 2 links that lead nowhere, 2 links to a directory"), "{told}");
+            assert!(told.starts_with("skipped 5 entries: 2 broken links, 2 links to directories above them"), "{told}");
         }
     }
 
     #[test]
-    fn a_path_that_was_typed_must_exist() {
+    fn a_named_path_must_exist() {
         let place = tempfile::tempdir().unwrap();
         symlink("missing", place.path().join("broken")).unwrap();
         assert!(Found::default().collect(&place.path().join("broken"), &mut Vec::new()).is_err());

@@ -1,53 +1,52 @@
-//! What CI systems read of a saved run, a study or a search.
+//! Output for CI systems: JUnit files and annotations.
 
-use crate::command::line;
-use crate::command::run::saved::{self, Measured};
-use crate::execute::sets::{Kind, Set};
-use crate::execute::{print, sink};
 use crate::failure::Failure;
+use crate::saved::run_sets::{RunSet, SetKind};
+use crate::saved::study::TrialResult;
+use crate::saved::{self, export_file, load_line, study};
 use report::ci::{Suite, annotations, junit};
 use std::path::Path;
 
-/// Writes a JUnit file, and prints annotations, where either is asked for.
+/// Writes a JUnit file and prints annotations, if requested.
 ///
 /// # Errors
-/// When the runs can not be read, or the file not be written.
-pub fn tell(directory: &Path, file: Option<&Path>, annotate: bool) -> Result<(), Failure> {
+/// Fails if the runs cannot be read or the file cannot be written.
+pub fn write_and_print(directory: &Path, file: Option<&Path>, annotate: bool) -> Result<(), Failure> {
     if file.is_none() && !annotate {
         return Ok(());
     }
     let suite = suite(directory)?;
     if let Some(file) = file {
-        sink::write(Some(file), "--junit", |out| Ok(out.write_all(junit(&suite).as_bytes())?))?;
+        export_file::write(Some(file), "--junit", |out| Ok(out.write_all(junit(&suite).as_bytes())?))?;
     }
-    if annotate { print(&annotations(&suite)) } else { Ok(()) }
+    if annotate { saved::print_text(&annotations(&suite)) } else { Ok(()) }
 }
 
-/// The cases of a directory.
+/// Returns the test cases of a directory.
 fn suite(directory: &Path) -> Result<Suite, Failure> {
-    let set = Set::of(directory)?;
+    let set = RunSet::of(directory)?;
     let mut suite = Suite { name: report::escape::escape(&directory.display().to_string()), ..Suite::default() };
     match set.kind {
-        Kind::One | Kind::Repeats => {
-            for place in &set.places {
+        SetKind::One | SetKind::Repeats => {
+            for place in &set.positions {
                 let label = place.repeat.map(|_| format!("run {}", place.directory));
                 suite.add_run(None, label.as_deref(), &set.read(place)?);
             }
         }
-        Kind::Line => suite.add_line(None, None, &line::of(directory)?),
-        Kind::Study => {
-            for trial in saved::trials(&set.base, &set.records) {
+        SetKind::Line => suite.add_line(None, None, &load_line::read(directory)?),
+        SetKind::Study => {
+            for trial in study::trials(&set.base, &set.records) {
                 let trial = trial?;
                 let label = format!("{}, run {}", trial.target, trial.repeat);
-                match &trial.measured {
-                    Measured::Line(found) => suite.add_line(Some(&trial.cell), Some(&label), &found.0),
-                    Measured::Run(run) => suite.add_run(Some(&trial.cell), Some(&label), run),
+                match &trial.result {
+                    TrialResult::Line(found) => suite.add_line(Some(&trial.cell), Some(&label), &found.0),
+                    TrialResult::Run(run) => suite.add_run(Some(&trial.cell), Some(&label), run),
                 }
             }
         }
     }
-    if let Kind::Study = set.kind {
-        suite.add_missing(saved::missing(&set.records));
+    if let SetKind::Study = set.kind {
+        suite.add_missing(study::missing(&set.records));
     }
     Ok(suite)
 }

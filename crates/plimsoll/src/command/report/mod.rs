@@ -1,20 +1,19 @@
-//! `plimsoll report`: the report of a saved run, at any time.
+//! `plimsoll report`: the report of a saved run, a study or a search.
 
 mod ci;
 
-use super::{line, run};
-use crate::execute::sets::{Kind, Set};
-use crate::execute::{self, Print, html, repeats};
 use crate::failure::Failure;
+use crate::saved::run_sets::{RunSet, SetKind};
+use crate::saved::{self, OutputFormat, html_file, load_line, repeats, study};
 use report::SavedStudy;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use store::SavedRun;
 
-/// Which run, and how.
+/// The flags of `report`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The run directory, or that of a repeated run, of a search for the load line, or of a study.
+    /// Directory of a run, a repeated run, a search for the load line, or a study.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Print as JSON.
@@ -23,29 +22,29 @@ pub struct Args {
     /// Write an HTML file with charts, which opens offline [default: DIR/report.html].
     #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with_all = ["json", "print"])]
     pub html: Option<Option<PathBuf>>,
-    /// Print as text, or as ab or httpbench would.
+    /// Output format: text, as ab, or as httpbench.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM")]
-    pub print: Print,
-    /// Of a study: the difference of two cells, pair by pair, instead of each target from the first one. A cell is named by
-    /// its name, or by values like connection=sftp or target=mine,concurrency=8; the second is subtracted from the first.
+    pub print: OutputFormat,
+    /// Of a study, show the difference of two cells in pairs, instead of each target's difference to the first one. A cell is
+    /// given by its name, or by values like connection=sftp or target=mine,concurrency=8. The second is subtracted from the first.
     #[arg(long, num_args = 2, value_names = ["CELL", "CELL"])]
     pub subtract: Vec<String>,
-    /// Write a JUnit file for CI: a test case for each objective of each run, one for a search.
+    /// Write a JUnit file for CI, with a test case for each objective of a run, or one for a search.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// Print GitHub's annotations of objectives that are not met, and of runs that can not be used, behind the report.
+    /// After the report, print GitHub annotations for missed objectives and unusable runs.
     #[arg(long, conflicts_with = "json")]
     pub annotations: bool,
 }
 
-/// Prints it. The exit code is that of the run, or the gravest of several.
+/// Prints a report. Returns the exit code of the run, or the one that takes precedence among several.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let exit = show(args)?;
-    ci::tell(&args.directory, args.junit.as_deref(), args.annotations)?;
+    ci::write_and_print(&args.directory, args.junit.as_deref(), args.annotations)?;
     Ok(exit)
 }
 
-/// Replaces the differences of a study by those that were asked for.
+/// Replaces the differences of a study by the requested ones.
 fn subtract(study: &mut SavedStudy, asked: &[String]) -> Result<(), Failure> {
     let mut found = Vec::new();
     for pair in asked.chunks_exact(2) {
@@ -53,54 +52,54 @@ fn subtract(study: &mut SavedStudy, asked: &[String]) -> Result<(), Failure> {
         found.extend(differences.map_err(|why| Failure::usage(format!("--subtract: {why}")))?);
     }
     if !asked.is_empty() {
-        study.measured.differences = found;
+        study.study.differences = found;
     }
     Ok(())
 }
 
 fn show(args: &Args) -> Result<ExitCode, Failure> {
-    let form = if args.json { Print::Json } else { args.print };
+    let form = if args.json { OutputFormat::Json } else { args.print };
     let (here, page) = (args.directory.as_path(), args.html.as_ref());
-    let set = Set::of(here)?;
-    if matches!((set.kind, form), (Kind::Study | Kind::Line, Print::Ab | Print::Httpbench)) {
-        return Err(Failure::usage("--print: ab and httpbench print one run: name the directory of one"));
+    let set = RunSet::of(here)?;
+    if matches!((set.kind, form), (SetKind::Study | SetKind::Line, OutputFormat::Ab | OutputFormat::Httpbench)) {
+        return Err(Failure::usage("--print: ab and httpbench print a single run: name the directory of one"));
     }
-    if !matches!(set.kind, Kind::Study) && !args.subtract.is_empty() {
-        return Err(Failure::usage("--subtract: cells are those of a study: name the directory of one"));
+    if !matches!(set.kind, SetKind::Study) && !args.subtract.is_empty() {
+        return Err(Failure::usage("--subtract: only a study has cells: name the directory of one"));
     }
     let exit = match set.kind {
-        Kind::One => {
-            let run = SavedRun::read(here).map_err(|error| execute::unread(&error))?;
+        SetKind::One => {
+            let run = SavedRun::read(here).map_err(|error| saved::cannot_read(&error))?;
             match page {
-                None => execute::show(&run, form)?,
-                Some(file) => html::write_beside(&report::html(&run), here, file.as_deref())?,
+                None => saved::print_run(&run, form)?,
+                Some(file) => html_file::write_page(&report::html(&run), here, file.as_deref())?,
             }
-            execute::judge(&run)
+            saved::conclude(&run)
         }
-        Kind::Repeats => {
-            let runs = repeats::read(here).map_err(|error| execute::unread(&error))?;
+        SetKind::Repeats => {
+            let runs = repeats::read(here).map_err(|error| saved::cannot_read(&error))?;
             match page {
-                None => repeats::show(&runs, form)?,
+                None => repeats::print_all(&runs, form)?,
                 Some(file) => repeats::write_html(&runs, here, file.as_deref())?,
             }
-            repeats::judge(&runs)
+            repeats::conclude_all(&runs)
         }
-        Kind::Study => {
-            let (mut study, exit) = run::saved::read(here, &set.records)?;
+        SetKind::Study => {
+            let (mut study, exit) = study::read(here, &set.records)?;
             subtract(&mut study, &args.subtract)?;
             match page {
-                None => run::show(&study, form)?,
-                Some(file) => run::write_html(&study, here, file.as_deref())?,
+                None => study::print(&study, form)?,
+                Some(file) => study::write_html(&study, here, file.as_deref())?,
             }
             exit
         }
-        Kind::Line => {
-            let (line, last) = line::saved(here)?;
+        SetKind::Line => {
+            let (line, last) = load_line::read_with_last_run(here)?;
             match page {
-                None => line::show(&line, form)?,
-                Some(file) => line::write_html(&line, last.as_ref(), here, file.as_deref())?,
+                None => load_line::print(&line, form)?,
+                Some(file) => load_line::write_html(&line, last.as_ref(), here, file.as_deref())?,
             }
-            line::judge(&line)
+            load_line::exit_code(&line)
         }
     };
     Ok(exit.into())

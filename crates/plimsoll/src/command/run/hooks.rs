@@ -1,5 +1,5 @@
-//! Commands around a trial: they bring a cache into the state that is measured, check it, and clean up. What they say is kept
-//! beside the trial.
+//! Hooks: commands that run before and after a trial, for example to fill a cache, check it and clean up. Their output goes to a
+//! log next to the trial.
 
 use crate::failure::Failure;
 use std::fs::File;
@@ -7,15 +7,15 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use study::Hooks;
+use study::scenario::Hooks;
 use sys::process::Process;
 
-/// A hook that is not done by then never will be.
+/// Maximum duration of a hook.
 const TIME_MAX: Duration = Duration::from_secs(60 * 60);
-/// How often an interrupt is looked for.
+/// Interval at which interrupts are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs what comes before a trial. False when the user has interrupted.
+/// Runs the hooks before a trial. Returns `false` if the user interrupted them.
 pub fn before(hooks: &Hooks, told: &[(String, String)], log: &Path) -> Result<bool, Failure> {
     for (name, command) in [("before", &hooks.before), ("check", &hooks.check)] {
         if let Some(command) = command
@@ -27,7 +27,7 @@ pub fn before(hooks: &Hooks, told: &[(String, String)], log: &Path) -> Result<bo
     Ok(true)
 }
 
-/// Runs what comes after a trial. False when the user has interrupted.
+/// Runs the hook after a trial. Returns `false` if the user interrupted it.
 pub fn after(hooks: &Hooks, told: &[(String, String)], log: &Path) -> Result<bool, Failure> {
     hooks.after.as_ref().map_or(Ok(true), |command| run("after", command, told, log))
 }
@@ -35,16 +35,16 @@ pub fn after(hooks: &Hooks, told: &[(String, String)], log: &Path) -> Result<boo
 fn run(name: &str, command: &str, told: &[(String, String)], log: &Path) -> Result<bool, Failure> {
     let failed = |why: String| {
         let place = log.display();
-        Failure::could_not_run(format!("the hook `{name}` {why}: nothing more is measured; what it said is in {place}"))
+        Failure::could_not_run(format!("the hook `{name}` {why}, so the study stops; its output is in {place}"))
     };
-    let cannot = |error: std::io::Error| failed(format!("can not be run: {error}"));
+    let cannot = |error: std::io::Error| failed(format!("could not run ({error})"));
     if let Some(directory) = log.parent() {
         std::fs::create_dir_all(directory).map_err(cannot)?;
     }
     let said = File::options().create(true).append(true).open(log).map_err(cannot)?;
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).envs(told.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
-    // A group of its own: an interrupt of the terminal is this program's to obey, and it ends the whole group.
+    // Interrupts of the terminal do not reach a process group of its own. This program handles them and ends the whole group.
     shell.stdout(said.try_clone().map_err(cannot)?).stderr(said).process_group(0);
     let mut process = Process::spawn(&mut shell).map_err(cannot)?;
     let begun = Instant::now();

@@ -1,43 +1,43 @@
-//! `plimsoll schema` and `plimsoll completions`: what other programs read.
+//! `plimsoll schema` and `plimsoll completions`: output for editors and shells.
 
 pub mod scenario;
 
+use crate::console;
 use crate::failure::Failure;
-use crate::say;
 use clap::ValueEnum;
 use clap_complete::Shell;
 use std::process::ExitCode;
 
-/// What has a schema.
+/// The documents that have a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum What {
-    /// What `--json` prints of a run.
+    /// The output of `--json` for a run.
     Report,
-    /// What `--repeat --json` prints: several runs in one document.
+    /// The output of `--repeat --json`: several runs in one document.
     Repeats,
-    /// What `compare --json` prints.
+    /// The output of `compare --json`.
     Comparison,
-    /// What `line --json` prints.
+    /// The output of `line --json`.
     Line,
-    /// What `run --json` prints.
+    /// The output of `run --json`.
     Study,
-    /// What `prepare --json` prints.
+    /// The output of `prepare --json`.
     Prepare,
-    /// What `cleanup --json` prints.
+    /// The output of `cleanup --json`.
     Cleanup,
-    /// What a scenario file holds.
+    /// A scenario file.
     Scenario,
 }
 
-/// Which schema.
+/// The flags of `schema`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// What the schema is of.
+    /// Document to print the schema of.
     #[arg(value_enum, default_value = "report")]
     pub what: What,
 }
 
-/// Prints a JSON Schema; `command` is the whole command line.
+/// Prints a JSON Schema. `command` is the command line parser.
 pub fn run(args: &Args, command: &clap::Command) -> Result<ExitCode, Failure> {
     let schema = match args.what {
         What::Report => report::schema(),
@@ -50,22 +50,22 @@ pub fn run(args: &Args, command: &clap::Command) -> Result<ExitCode, Failure> {
         What::Scenario => scenario::schema(command),
     };
     let schema = serde_json::to_string_pretty(&schema)
-        .map_err(|error| Failure::could_not_run(format!("the schema can not be written: {error}")))?;
-    say::out(&(schema + "\n"))?;
+        .map_err(|error| Failure::could_not_run(format!("cannot write the schema: {error}")))?;
+    console::print(&(schema + "\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which shell.
+/// The flags of `completions`.
 #[derive(clap::Args, Debug)]
 pub struct Completions {
     /// The shell.
     pub shell: Shell,
 }
 
-/// Prints completions, to be sourced by the shell.
+/// Prints completions for a shell to source.
 pub fn completions(args: &Completions, command: &mut clap::Command) -> Result<ExitCode, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, command, "plimsoll", &mut text);
-    say::out(&String::from_utf8_lossy(&text))?;
+    console::print(&String::from_utf8_lossy(&text))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,19 +1,19 @@
-//! The JSON Schema of a scenario, for editors: its keys, and the flags of the commands as settings, with what their help says.
+//! The JSON Schema of a scenario, for editors: its keys, and the flags of the commands as settings with their help texts.
 //!
-//! It is made from the command line itself, so that it can not fall behind. What a value means is checked by the program alone:
-//! here a setting is a text, a number, a truth value, or a list of them.
+//! It is generated from the command line parser, so it is always up to date. Only the program checks values: in the schema a setting
+//! is a text, a number, a boolean, or a list of them.
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use study::Hooks;
+use study::scenario::Hooks;
 use study::scenario::Order;
 
-/// Commands whose flags are settings; a flag that several have is explained by the first.
+/// Commands whose flags are settings. A flag of several commands has the help text of the first.
 const COMMANDS: [&str; 4] = ["get", "put", "mix", "line"];
-/// Flags that a study has no use for: it says where its runs are, how often each is made and how they are shown.
+/// Flags that are no settings, since a study itself decides where its runs go, how often they repeat and how they are shown.
 pub const NO_SETTINGS: [&str; 8] = ["out", "json", "print", "html", "repeat", "quiet", "help", "help-all"];
 
-/// The schema of a scenario, as the command line has its flags.
+/// Returns the schema of a scenario.
 pub fn schema(cli: &clap::Command) -> Value {
     let hooks: Map<String, Value> =
         Hooks::KEYS.iter().map(|key| ((*key).to_owned(), json!({"type": "string"}))).collect();
@@ -24,19 +24,19 @@ pub fn schema(cli: &clap::Command) -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Scenario",
-        "description": "What a study of plimsoll asks (docs/scenarios.md).",
+        "description": "A study of plimsoll (docs/scenarios.md).",
         "type": "object",
         "required": ["name", "targets"],
         "additionalProperties": false,
         "properties": {
-            "name": {"type": "string", "pattern": "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$", "description": "Names its directory."},
-            "notes": {"type": "string", "description": "What people should know about it."},
-            "environment": {"$ref": "#/$defs/texts", "description": "What the machines are."},
-            "vars": {"$ref": "#/$defs/texts", "description": "What ${name} stands for, unless --set says otherwise."},
+            "name": {"type": "string", "pattern": "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$", "description": "Name of the study and of its directory."},
+            "notes": {"type": "string", "description": "Notes for readers."},
+            "environment": {"$ref": "#/$defs/texts", "description": "The machines and their setup."},
+            "vars": {"$ref": "#/$defs/texts", "description": "Variables, used as ${name}; --set replaces their values."},
             "targets": {
                 "type": "object",
                 "minProperties": 1,
-                "description": "Who is measured; the others stand beside the first.",
+                "description": "The systems to measure; the others are compared with the first.",
                 "additionalProperties": {"type": "object", "additionalProperties": false, "properties": of_target},
             },
             "settings": {"$ref": "#/$defs/settings", "description": "Settings of all trials."},
@@ -54,8 +54,8 @@ pub fn schema(cli: &clap::Command) -> Value {
                     },
                 },
             },
-            "repeats": {"$ref": "#/$defs/value", "description": "How often each cell is measured [1]."},
-            "order": {"enum": orders, "description": "In which order [interleaved]."},
+            "repeats": {"$ref": "#/$defs/value", "description": "Number of runs of each cell [1]."},
+            "order": {"enum": orders, "description": "Order of the trials [interleaved]."},
             "seed": {"$ref": "#/$defs/value", "description": "Seed of random orders [1]."},
             "hooks": {"$ref": "#/$defs/hooks"},
         },
@@ -66,13 +66,13 @@ pub fn schema(cli: &clap::Command) -> Value {
             "texts": {"type": "object", "additionalProperties": {"$ref": "#/$defs/value"}},
             "hooks": {
                 "type": "object",
-                "description": "Commands around each trial.",
+                "description": "Commands before and after each trial.",
                 "additionalProperties": false,
                 "properties": hooks,
             },
             "matrix": {
                 "type": "object",
-                "description": "Settings that take several values: every combination is a cell.",
+                "description": "Settings with several values: every combination is a cell.",
                 "additionalProperties": false,
                 "properties": axes(&settings),
             },
@@ -81,15 +81,15 @@ pub fn schema(cli: &clap::Command) -> Value {
     })
 }
 
-/// All settings: the flags by their long names, and those that are none.
+/// Returns all settings: the long names of flags, and settings that are not flags.
 fn settings(cli: &clap::Command) -> Map<String, Value> {
     let mut settings = BTreeMap::new();
     let mut add = |name: &str, about: String| {
         settings.entry(name.to_owned()).or_insert_with(|| json!({"$ref": "#/$defs/values", "description": about}));
     };
-    add("command", "What measures it: get [unless said otherwise], put or mix.".to_owned());
-    add("url", "What is loaded.".to_owned());
-    add(study::hooks::STATE, "The state of a cache, for hooks and reports.".to_owned());
+    add("command", "Command that makes the load: get [default], put, mix or line.".to_owned());
+    add("url", "URL to load.".to_owned());
+    add(study::scenario::CACHE_STATE, "State of a cache, for hooks and reports.".to_owned());
     for command in COMMANDS.iter().filter_map(|name| cli.find_subcommand(name)) {
         for flag in command.get_arguments() {
             if let Some(name) = flag.get_long().filter(|name| !NO_SETTINGS.contains(name)) {
@@ -100,7 +100,7 @@ fn settings(cli: &clap::Command) -> Map<String, Value> {
     settings.into_iter().collect()
 }
 
-/// The same settings as axes, whose values can have names.
+/// Returns the settings as axes, whose values can have names.
 fn axes(settings: &Map<String, Value>) -> Map<String, Value> {
     let axis = |(name, setting): (&String, &Value)| {
         (name.clone(), json!({"$ref": "#/$defs/axis", "description": setting["description"]}))

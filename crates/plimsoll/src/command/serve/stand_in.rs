@@ -1,12 +1,12 @@
-//! Flags for clusters, for stand-ins of other systems, and for lists of their objects.
+//! The flags of `serve` for clusters, stand-ins of other systems, and lists of their objects.
 
-use crate::command::load::count;
 use crate::failure::Failure;
+use crate::load::{count, span};
 use clap::ValueEnum;
 use measure::units::ByteSize;
 use server::{
-    Alluxio, Booster, Capacity, ClusterConfig, Config, Counted, Elsewhere, Faults, Filestash, Gateway, Refused,
-    StandIn, file_cids, object_name, piece_cid,
+    Alluxio, Booster, Capacity, ClusterConfig, Config, CountedRequests, Faults, Filestash, Gateway, Handoff,
+    RefusedRequests, StandIn, file_cids, object_name, piece_cid,
 };
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -14,76 +14,74 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::span;
-
-/// What each range above the limit of `--slow-above` waits, unless it says so.
+/// Default delay of each range above the limit of `--slow-above`.
 const SLOWDOWN: Duration = Duration::from_millis(10);
-/// Servers of one cluster.
+/// Maximum number of servers in a cluster.
 const SERVERS_MAX: usize = 256;
-/// Names of one list.
+/// Maximum number of names in a list.
 const NAMES_MAX: u64 = 10_000_000;
 
-/// Systems whose behaviour is played, and clusters.
+/// Clusters and stand-ins of other systems.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Clusters and stand-ins")]
 pub struct StandInArgs {
-    /// So many servers from --listen's port on; 307 leads to the owner of an object.
+    /// Start this many servers on ports from --listen on; a 307 redirect leads to the owner of an object.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>)]
     pub cluster: Option<NonZeroUsize>,
-    /// What a server does with another's object: redirect, redirect-marked (?redirect is added) or proxy.
+    /// Handling of another server's object: redirect, redirect-marked (adds ?redirect) or proxy.
     #[arg(long, value_name = "MODE", default_value = "redirect", requires = "cluster", hide_short_help = true)]
     pub cluster_mode: Mode,
-    /// Hold each redirect back, as a check of the owner's health does.
+    /// Delay each redirect, as a check of the owner's health does.
     #[arg(long, value_name = "TIME", value_parser = span, requires = "cluster", hide_short_help = true)]
     pub redirect_check: Option<Duration>,
-    /// Plant the faults in this server of the cluster alone, counted from 0.
+    /// Apply the faults to this server of the cluster only, counted from 0.
     #[arg(long, value_name = "INDEX", requires = "cluster", hide_short_help = true)]
     pub faults_on: Option<usize>,
-    /// Behave as booster-http, kubo (the gateway alone), alluxio or filestash.
+    /// Behave like booster-http, kubo (gateway only), alluxio or filestash.
     #[arg(long = "as", value_name = "SYSTEM", hide_possible_values = true)]
     pub stand_in: Option<System>,
-    /// booster-http: the size of every piece [default: what a piece of 32 GiB holds].
+    /// booster-http: size of every piece [default: the payload of a 32 GiB piece].
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub piece_size: Option<ByteSize>,
-    /// booster-http, kubo: the size of the file below /ipfs/ [default: 64MiB].
+    /// booster-http, kubo: size of the file below /ipfs/ [default: 64MiB].
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub car_size: Option<ByteSize>,
-    /// booster-http, kubo: this block of the file, counted from 0, is not there.
+    /// booster-http, kubo: leave out this block of the file, counted from 0.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub missing_leaf: Option<u64>,
-    /// booster-http: the level of gzip, 0 to 9 [default: 1].
+    /// booster-http: gzip level, 0 to 9 [default: 1].
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9), hide_short_help = true)]
     pub compression_level: Option<u32>,
-    /// booster-http: above so many ranges at once they come late (10ms for each more, or as in 300:20ms), and some fail.
+    /// booster-http: delay ranges above this many concurrent ones (by 10ms for each, or as in 300:20ms), and fail some.
     #[arg(long, value_name = "N[:TIME]", value_parser = slow_above, conflicts_with = "capacity", hide_short_help = true)]
     pub slow_above: Option<(NonZeroU64, Duration)>,
-    /// alluxio: more requests at once than this get 503 SlowDown.
+    /// alluxio: respond with 503 SlowDown to requests above this many concurrent ones.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, conflicts_with_all = ["capacity", "slow_above"], hide_short_help = true)]
     pub queue: Option<NonZeroU64>,
-    /// alluxio: close the connection after each answer.
+    /// alluxio: close the connection after each response.
     #[arg(long, conflicts_with = "close_after", hide_short_help = true)]
     pub no_keep_alive: bool,
-    /// filestash: logins per second, after 1000 at once [default: 10].
+    /// filestash: logins per second, after a burst of 1000 [default: 10].
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, hide_short_help = true)]
     pub logins: Option<NonZeroU64>,
     /// filestash: let clients log in to SFTP servers, by ssh.
     #[arg(long, hide_short_help = true)]
     pub sftp: bool,
-    /// Write a list of so many objects, to --names or --urls.
+    /// Write a list of this many objects to --names or --urls.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub list: Option<u64>,
-    /// The size of the objects in the list.
+    /// Size of the objects in the list.
     #[arg(long, value_name = "SIZE", default_value = "1MiB", hide_short_help = true)]
     pub list_size: ByteSize,
-    /// Write the names of the list there, one on each line.
+    /// File for the names in the list, one per line.
     #[arg(long, value_name = "FILE", requires = "list", hide_short_help = true)]
     pub names: Option<PathBuf>,
-    /// Write the URLs of the list at the first server there, for get --url-file.
+    /// File for the URLs in the list on the first server, for get --url-file.
     #[arg(long, value_name = "FILE", requires = "list", hide_short_help = true)]
     pub urls: Option<PathBuf>,
 }
 
-/// How a cluster deals with requests for another server's object.
+/// How a cluster handles requests for another server's object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
     Redirect,
@@ -91,7 +89,7 @@ pub enum Mode {
     Proxy,
 }
 
-/// Systems that can be stood in for.
+/// Systems that have a stand-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum System {
     BoosterHttp,
@@ -105,15 +103,15 @@ fn slow_above(text: &str) -> Result<(NonZeroU64, Duration), String> {
         Some((count, slowdown)) => (count, span(slowdown)?),
         None => (text, SLOWDOWN),
     };
-    Ok((count.parse().map_err(|_| format!("`{count}` is not a number above 0"))?, slowdown))
+    Ok((count.parse().map_err(|_| format!("`{count}` is not a whole number above 0"))?, slowdown))
 }
 
 impl StandInArgs {
-    /// Adds what these flags ask for.
+    /// Applies these flags to the configuration.
     pub fn apply(&self, config: &mut Config) -> Result<(), Failure> {
         self.check()?;
         config.stand_in = match self.stand_in {
-            None => StandIn::Nobody,
+            None => StandIn::None,
             Some(System::BoosterHttp | System::Kubo) => StandIn::BoosterHttp(self.booster()),
             Some(System::Alluxio) => {
                 StandIn::Alluxio(Alluxio { listed: self.list.unwrap_or(0), object_size: self.list_size })
@@ -139,7 +137,7 @@ impl StandInArgs {
         }
     }
 
-    /// What is served besides, in words.
+    /// Returns a message about further paths of a gateway.
     pub fn remark(&self) -> Option<String> {
         let gateway = matches!(self.stand_in, Some(System::BoosterHttp | System::Kubo));
         gateway.then(|| {
@@ -150,11 +148,11 @@ impl StandInArgs {
 
     fn apply_faults(&self, faults: &mut Faults) {
         if let Some((most, slowdown)) = self.slow_above {
-            let (counted, refused) = (Counted::Ranges, Refused::Share);
+            let (counted, refused) = (CountedRequests::Ranges, RefusedRequests::Share);
             faults.capacity = Some(Capacity { concurrency: most.get(), slowdown, counted, refused });
         }
         if let Some(most) = self.queue {
-            let (counted, refused) = (Counted::All, Refused::All);
+            let (counted, refused) = (CountedRequests::All, RefusedRequests::All);
             faults.capacity = Some(Capacity { concurrency: most.get(), slowdown: Duration::ZERO, counted, refused });
         }
         if self.no_keep_alive {
@@ -162,7 +160,7 @@ impl StandInArgs {
         }
     }
 
-    /// A flag of one system means nothing to another.
+    /// Refuses flags of another system, and other combinations.
     fn check(&self) -> Result<(), Failure> {
         let given = [
             ("--piece-size", self.piece_size.is_some(), System::BoosterHttp),
@@ -176,7 +174,7 @@ impl StandInArgs {
         for (flag, is_given, system) in given {
             if is_given && self.stand_in != Some(system) {
                 let name = system.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-                return Err(Failure::usage(format!("{flag} needs --as {name}")));
+                return Err(Failure::usage(format!("{flag} requires --as {name}")));
             }
         }
         let gateway = matches!(self.stand_in, Some(System::BoosterHttp | System::Kubo));
@@ -184,38 +182,42 @@ impl StandInArgs {
             [("--car-size", self.car_size.is_some()), ("--missing-leaf", self.missing_leaf.is_some())]
         {
             if is_given && !gateway {
-                return Err(Failure::usage(format!("{flag} needs --as booster-http or kubo")));
+                return Err(Failure::usage(format!("{flag} requires --as booster-http or kubo")));
             }
         }
         if self.cluster.is_some() && (gateway || self.stand_in == Some(System::Filestash)) {
             return Err(Failure::usage(
-                "--cluster does not go with --as booster-http, kubo or filestash: they run alone",
+                "--cluster does not support --as booster-http, kubo or filestash: leave one of them out",
             ));
         }
         if self.list.is_some_and(|count| count > NAMES_MAX) {
-            return Err(Failure::usage(format!("--list: at most {NAMES_MAX} names")));
+            return Err(Failure::usage(format!("--list: the maximum is {NAMES_MAX} names")));
         }
         let listed = self.names.is_some() || self.urls.is_some() || self.stand_in == Some(System::Alluxio);
         if self.list.is_some() && !listed {
-            return Err(Failure::usage("--list: say where to, with --names FILE or --urls FILE"));
+            return Err(Failure::usage("--list needs a file: add --names FILE or --urls FILE"));
         }
         if self.list.is_some() && self.stand_in == Some(System::Kubo) {
-            return Err(Failure::usage("--list does not go with --as kubo: it has one file, whose CID is printed"));
+            return Err(Failure::usage(
+                "--list does not support --as kubo, which has a single file: use the CID that it prints",
+            ));
         }
         if self.list.is_some() && self.stand_in == Some(System::Filestash) {
-            return Err(Failure::usage("--list does not go with --as filestash: its backend has six files"));
+            return Err(Failure::usage(
+                "--list does not support --as filestash, whose backend has six files: leave it out",
+            ));
         }
         Ok(())
     }
 
-    /// The cluster that is asked for, on ports from `base` on.
+    /// Returns the cluster that the flags describe, on ports from `base` on.
     pub fn cluster(&self, base: Option<&SocketAddr>) -> Result<Option<ClusterConfig>, Failure> {
         let Some(servers) = self.cluster.map(NonZeroUsize::get) else { return Ok(None) };
         if servers > SERVERS_MAX {
-            return Err(Failure::usage(format!("--cluster: at most {SERVERS_MAX} servers")));
+            return Err(Failure::usage(format!("--cluster: the maximum is {SERVERS_MAX} servers")));
         }
         if self.faults_on.is_some_and(|index| index >= servers) {
-            return Err(Failure::usage(format!("--faults-on: the servers are counted from 0 to {}", servers - 1)));
+            return Err(Failure::usage(format!("--faults-on: the servers are numbered from 0 to {}", servers - 1)));
         }
         let base = base.copied().unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
         let address = |index: usize| {
@@ -224,17 +226,17 @@ impl StandInArgs {
         };
         let listen: Option<Vec<SocketAddr>> = (0..servers).map(address).collect();
         let listen =
-            listen.ok_or_else(|| Failure::usage("--cluster: the ports from that of --listen on end at 65535"))?;
+            listen.ok_or_else(|| Failure::usage("--cluster: the ports exceed 65535; use a lower port in --listen"))?;
         let check = self.redirect_check.unwrap_or_default();
-        let elsewhere = match self.cluster_mode {
-            Mode::Redirect => Elsewhere::Redirect { marker: false, check },
-            Mode::RedirectMarked => Elsewhere::Redirect { marker: true, check },
-            Mode::Proxy => Elsewhere::Proxy,
+        let handoff = match self.cluster_mode {
+            Mode::Redirect => Handoff::Redirect { marker: false, check },
+            Mode::RedirectMarked => Handoff::Redirect { marker: true, check },
+            Mode::Proxy => Handoff::Proxy,
         };
-        Ok(Some(ClusterConfig { listen, elsewhere, faults_on: self.faults_on }))
+        Ok(Some(ClusterConfig { listen, handoff, faults_on: self.faults_on }))
     }
 
-    /// The path of something that is served.
+    /// Returns the path of an example object.
     pub fn example(&self) -> String {
         match self.stand_in {
             None => "/blackhole/1KiB".to_owned(),
@@ -245,7 +247,7 @@ impl StandInArgs {
         }
     }
 
-    /// Writes the lists that are asked for; `server` is the first one's address.
+    /// Writes the requested lists. `server` is the address of the first server.
     pub fn write_lists(&self, scheme: &str, server: Option<&SocketAddr>) -> Result<(), Failure> {
         let Some(count) = self.list else { return Ok(()) };
         let folder = match self.stand_in {
@@ -270,9 +272,9 @@ impl StandInArgs {
 fn write_list(path: &Path, flag: &str, count: u64, line: impl Fn(u64) -> String) -> Result<(), Failure> {
     let mut text = String::new();
     for index in 0..count {
-        // Writing to memory does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", line(index));
     }
     std::fs::write(path, text)
-        .map_err(|error| Failure::could_not_run(format!("{flag}: can not write {}: {error}", path.display())))
+        .map_err(|error| Failure::could_not_run(format!("{flag}: cannot write {}: {error}", path.display())))
 }

@@ -1,4 +1,4 @@
-//! Lists of objects, old form and new.
+//! Lists of objects, versions 1 and 2.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,31 +6,33 @@ use std::sync::Arc;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use s3s::dto::{
     CommonPrefix, ETag, EncodingType, ListObjectsInput, ListObjectsOutput, ListObjectsV2Input, ListObjectsV2Output,
-    Object as Told, ObjectStorageClass,
+    Object as Listed, ObjectStorageClass,
 };
 use s3s::{S3Result, s3_error};
 
 use super::objects::signed;
-use super::s3_error_of;
-use crate::s3::listing::{Ask, Entry, PAGE_MAX, Page};
-use crate::s3::store::{Object, Store};
+use crate::s3::errors::s3_error_of;
+use crate::s3::listing::{Entry, ListRequest, PAGE_MAX, Page};
+use crate::s3::store::Store;
+use crate::s3::store::objects::Object;
 
-/// What stays as it is in a name that is told percent-encoded.
+/// The characters that stay as they are in a percent-encoded name.
 const PLAIN: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b'*');
 
-/// How names are told. Names can hold characters that XML cannot; clients ask for percent-encoding because of them.
+/// The encoding of encoding in a list. Clients ask for percent-encoding because encoding may contain characters that
+/// XML cannot.
 #[derive(Clone, Copy)]
-pub(super) struct Names {
+pub(super) struct NameEncoding {
     encoded: bool,
 }
 
-impl Names {
-    pub(super) fn as_asked(encoding: Option<&EncodingType>) -> Self {
+impl NameEncoding {
+    pub(super) fn of_request(encoding: Option<&EncodingType>) -> Self {
         Self { encoded: encoding.is_some_and(|encoding| encoding.as_str() == EncodingType::URL) }
     }
 
-    pub(super) fn tell(self, name: &str) -> String {
+    pub(super) fn apply(self, name: &str) -> String {
         if self.encoded { encode(name) } else { name.to_owned() }
     }
 }
@@ -39,84 +41,85 @@ fn encode(name: &str) -> String {
     utf8_percent_encode(name, PLAIN).to_string()
 }
 
-/// How many entries are asked for.
-pub(super) fn most(asked: Option<i32>) -> S3Result<usize> {
-    let asked = asked.map_or(Ok(PAGE_MAX), usize::try_from);
-    asked.map_err(|error| s3_error!(error, InvalidArgument, "the number of entries is negative"))
+/// Returns the requested number of entries.
+pub(super) fn page_size(requested: Option<i32>) -> S3Result<usize> {
+    let size = requested.map_or(Ok(PAGE_MAX), usize::try_from);
+    size.map_err(|error| s3_error!(error, InvalidArgument, "the number of entries is negative"))
 }
 
 pub(super) fn list_v1(store: &Store, input: ListObjectsInput) -> S3Result<ListObjectsOutput> {
-    let names = Names::as_asked(input.encoding_type.as_ref());
-    let ask = Ask {
+    let encoding = NameEncoding::of_request(input.encoding_type.as_ref());
+    let request = ListRequest {
         prefix: input.prefix.as_deref().unwrap_or_default(),
         delimiter: input.delimiter.as_deref().unwrap_or_default(),
         after: input.marker.as_deref().unwrap_or_default(),
-        most: most(input.max_keys)?,
+        most: page_size(input.max_keys)?,
     };
-    let page = store.list(&input.bucket, ask).map_err(s3_error_of)?;
-    let next = page.next().map(|next| names.tell(next));
+    let page = store.list(&input.bucket, request).map_err(s3_error_of)?;
+    let next = page.next().map(|next| encoding.apply(next));
     let truncated = page.truncated;
-    let (contents, prefixes) = tell(page, names)?;
+    let (contents, prefixes) = list_entries(page, encoding)?;
     Ok(ListObjectsOutput {
         name: Some(input.bucket),
-        prefix: Some(names.tell(ask.prefix)),
-        marker: Some(names.tell(ask.after)),
+        prefix: Some(encoding.apply(request.prefix)),
+        marker: Some(encoding.apply(request.after)),
         max_keys: Some(input.max_keys.unwrap_or(PAGE_MAX as i32)),
         is_truncated: Some(truncated),
         next_marker: next,
         contents: Some(contents),
         common_prefixes: Some(prefixes),
-        delimiter: input.delimiter.as_deref().map(|delimiter| names.tell(delimiter)),
+        delimiter: input.delimiter.as_deref().map(|delimiter| encoding.apply(delimiter)),
         encoding_type: input.encoding_type,
         ..ListObjectsOutput::default()
     })
 }
 
 pub(super) fn list_v2(store: &Store, input: &ListObjectsV2Input) -> S3Result<ListObjectsV2Output> {
-    let names = Names::as_asked(input.encoding_type.as_ref());
+    let encoding = NameEncoding::of_request(input.encoding_type.as_ref());
     let token = input.continuation_token.as_deref().map(|token| percent_decode_str(token).decode_utf8());
-    let token =
-        token.transpose().map_err(|error| s3_error!(error, InvalidArgument, "the continuation token is not ours"))?;
+    let token = token
+        .transpose()
+        .map_err(|error| s3_error!(error, InvalidArgument, "the continuation token is not from this server"))?;
     let after = token.or_else(|| input.start_after.as_deref().map(Cow::Borrowed)).unwrap_or_default();
-    let ask = Ask {
+    let request = ListRequest {
         prefix: input.prefix.as_deref().unwrap_or_default(),
         delimiter: input.delimiter.as_deref().unwrap_or_default(),
         after: &after,
-        most: most(input.max_keys)?,
+        most: page_size(input.max_keys)?,
     };
-    let page = store.list(&input.bucket, ask).map_err(s3_error_of)?;
+    let page = store.list(&input.bucket, request).map_err(s3_error_of)?;
     let (truncated, next) = (page.truncated, page.next().map(encode));
     let count = page.entries.len();
-    let (contents, prefixes) = tell(page, names)?;
+    let (contents, prefixes) = list_entries(page, encoding)?;
     Ok(ListObjectsV2Output {
         name: Some(input.bucket.clone()),
-        prefix: Some(names.tell(ask.prefix)),
+        prefix: Some(encoding.apply(request.prefix)),
         max_keys: Some(input.max_keys.unwrap_or(PAGE_MAX as i32)),
         key_count: i32::try_from(count).ok(),
         is_truncated: Some(truncated),
         next_continuation_token: next,
         contents: Some(contents),
         common_prefixes: Some(prefixes),
-        delimiter: input.delimiter.as_deref().map(|delimiter| names.tell(delimiter)),
-        start_after: input.start_after.as_deref().map(|after| names.tell(after)),
+        delimiter: input.delimiter.as_deref().map(|delimiter| encoding.apply(delimiter)),
+        start_after: input.start_after.as_deref().map(|after| encoding.apply(after)),
         continuation_token: input.continuation_token.clone(),
         encoding_type: input.encoding_type.clone(),
         ..ListObjectsV2Output::default()
     })
 }
 
-fn tell(page: Page<Arc<Object>>, names: Names) -> S3Result<(Vec<Told>, Vec<CommonPrefix>)> {
+fn list_entries(page: Page<Arc<Object>>, encoding: NameEncoding) -> S3Result<(Vec<Listed>, Vec<CommonPrefix>)> {
     let (mut contents, mut prefixes) = (Vec::new(), Vec::new());
     for entry in page.entries {
         match entry {
-            Entry::Prefix(prefix) => prefixes.push(CommonPrefix { prefix: Some(names.tell(&prefix)) }),
-            Entry::Key(key, object) => contents.push(Told {
-                key: Some(names.tell(&key)),
+            Entry::Prefix(prefix) => prefixes.push(CommonPrefix { prefix: Some(encoding.apply(&prefix)) }),
+            Entry::Key(key, object) => contents.push(Listed {
+                key: Some(encoding.apply(&key)),
                 size: Some(signed(object.content.bytes())?),
-                e_tag: Some(ETag::Strong(object.facts.etag.clone())),
-                last_modified: Some(object.facts.modified.into()),
+                e_tag: Some(ETag::Strong(object.info.etag.clone())),
+                last_modified: Some(object.info.modified.into()),
                 storage_class: Some(ObjectStorageClass::from_static(ObjectStorageClass::STANDARD)),
-                ..Told::default()
+                ..Listed::default()
             }),
         }
     }

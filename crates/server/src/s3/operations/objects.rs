@@ -12,16 +12,19 @@ use s3s::dto::{
 use s3s::{Body, S3Request, S3Result, s3_error};
 use wire::ContentRange;
 
-use super::{Operations, s3_error_of};
-use crate::answer::{Part, part};
-use crate::front::range_of;
+use crate::hyper_front::request_head::range_of;
+use crate::response::range::{RangeOutcome, resolve};
+use crate::s3::backend::Backend;
+use crate::s3::errors::{s3_error_of, s3_error_of_write};
 use crate::s3::receive::receive;
-use crate::s3::store::{Facts, Headers, Object, Refused, Store};
+use crate::s3::store::Store;
+use crate::s3::store::error::StoreError;
+use crate::s3::store::objects::{Headers, Object, ObjectInfo};
 
 /// The most objects of one batch, as on S3.
 const BATCH_MAX: usize = 1000;
 
-pub(super) async fn put(on: &Operations, request: S3Request<PutObjectInput>) -> S3Result<PutObjectOutput> {
+pub(super) async fn put(backend: &Backend, request: S3Request<PutObjectInput>) -> S3Result<PutObjectOutput> {
     let PutObjectInput { body, bucket, key, metadata, if_none_match, .. } = request.input;
     let headers = Headers {
         content_type: request.input.content_type,
@@ -30,15 +33,15 @@ pub(super) async fn put(on: &Operations, request: S3Request<PutObjectInput>) -> 
         content_language: request.input.content_language,
         cache_control: request.input.cache_control,
     };
-    on.store.has_bucket(&bucket).map_err(s3_error_of)?;
-    if matches!(if_none_match, Some(ETagCondition::Any)) && on.store.get(&bucket, &key).is_ok() {
+    backend.store.has_bucket(&bucket).map_err(s3_error_of)?;
+    if matches!(if_none_match, Some(ETagCondition::Any)) && backend.store.get(&bucket, &key).is_ok() {
         return Err(s3_error!(PreconditionFailed));
     }
-    let received = receive(&on.store, body, &request.headers, request.trailing_headers).await?;
-    let (facts, content) = received.into_kept(headers, metadata.unwrap_or_default().into_iter().collect());
-    let checksum = |name: &str| facts.checksums.get(name).cloned();
+    let received = receive(&backend.store, body, &request.headers, request.trailing_headers).await?;
+    let (info, content) = received.into_stored(headers, metadata.unwrap_or_default().into_iter().collect());
+    let checksum = |name: &str| info.checksums.get(name).cloned();
     let output = PutObjectOutput {
-        e_tag: Some(ETag::Strong(facts.etag.clone())),
+        e_tag: Some(ETag::Strong(info.etag.clone())),
         checksum_crc32: checksum("crc32"),
         checksum_crc32c: checksum("crc32c"),
         checksum_crc64nvme: checksum("crc64nvme"),
@@ -46,23 +49,21 @@ pub(super) async fn put(on: &Operations, request: S3Request<PutObjectInput>) -> 
         checksum_sha256: checksum("sha256"),
         ..PutObjectOutput::default()
     };
-    if !on.planted.loses() {
-        on.store.put(&bucket, &key, facts, content).map_err(s3_error_of)?;
-    }
+    backend.put(&bucket, &key, info, content).map_err(s3_error_of)?;
     Ok(output)
 }
 
-pub(super) fn copy(on: &Operations, input: CopyObjectInput) -> S3Result<CopyObjectOutput> {
+pub(super) fn copy(backend: &Backend, input: CopyObjectInput) -> S3Result<CopyObjectOutput> {
     let CopySource::Bucket { bucket, key, .. } = &input.copy_source else {
-        return Err(s3_error!(NotImplemented, "copies are made from a bucket and a key"));
+        return Err(s3_error!(NotImplemented, "the copy source must be a bucket and a key"));
     };
-    let source = on.store.get(bucket, key).map_err(s3_error_of)?;
-    let mut writing = on.store.writing().map_err(s3_error_of)?;
-    source.content.copy_into(&mut writing).map_err(|error| s3_error_of(on.store.refused(error)))?;
-    let mut facts = Facts { modified: SystemTime::now(), ..source.facts.clone() };
+    let source = backend.store.get(bucket, key).map_err(s3_error_of)?;
+    let mut writer = backend.store.writer().map_err(s3_error_of)?;
+    writer.copy(&source.content).map_err(|error| s3_error_of_write(&backend.store, error))?;
+    let mut info = ObjectInfo { modified: SystemTime::now(), ..source.info.clone() };
     if input.metadata_directive.is_some_and(|directive| directive.as_str() == MetadataDirective::REPLACE) {
-        facts.metadata = input.metadata.unwrap_or_default().into_iter().collect();
-        facts.headers = Headers {
+        info.metadata = input.metadata.unwrap_or_default().into_iter().collect();
+        info.headers = Headers {
             content_type: input.content_type,
             content_encoding: input.content_encoding,
             content_disposition: input.content_disposition,
@@ -71,58 +72,54 @@ pub(super) fn copy(on: &Operations, input: CopyObjectInput) -> S3Result<CopyObje
         };
     }
     let copied = CopyObjectResult {
-        e_tag: Some(ETag::Strong(facts.etag.clone())),
-        last_modified: Some(facts.modified.into()),
+        e_tag: Some(ETag::Strong(info.etag.clone())),
+        last_modified: Some(info.modified.into()),
         ..CopyObjectResult::default()
     };
-    if !on.planted.loses() {
-        on.store.put(&input.bucket, &input.key, facts, writing.finish()).map_err(s3_error_of)?;
-    }
+    backend.put(&input.bucket, &input.key, info, writer.finish()).map_err(s3_error_of)?;
     Ok(CopyObjectOutput { copy_object_result: Some(copied), ..CopyObjectOutput::default() })
 }
 
 pub(super) fn get(store: &Store, request: &S3Request<GetObjectInput>) -> S3Result<GetObjectOutput> {
     let input = &request.input;
     let object = store.get(&input.bucket, &input.key).map_err(s3_error_of)?;
-    check_conditions(&object.facts, input.if_match.as_ref(), input.if_none_match.as_ref())?;
+    check_conditions(&object.info, input.if_match.as_ref(), input.if_none_match.as_ref())?;
     let complete = object.content.bytes();
-    let part = range_of(&request.headers).map_or(Part::Whole, |range| part(&range, complete));
-    let (first, length, content_range) = match part {
-        Part::Whole => (0, complete, None),
-        Part::Range(range) => (range.first(), range.len(), ContentRange::of(range, Some(complete))),
-        Part::Outside => return Err(s3_error!(InvalidRange)),
+    let range = range_of(&request.headers).map_or(RangeOutcome::Whole, |range| resolve(&range, complete));
+    let (first, length, content_range) = match range {
+        RangeOutcome::Whole => (0, complete, None),
+        RangeOutcome::Range(range) => (range.first(), range.len(), ContentRange::of(range, Some(complete))),
+        RangeOutcome::Unsatisfiable => return Err(s3_error!(InvalidRange)),
     };
-    // A checksum is of the whole object.
-    let wanted = input.checksum_mode.as_ref().is_some_and(asks_for_checksums) && content_range.is_none();
-    let HeadObjectOutput { e_tag, last_modified, metadata, content_type, content_encoding, .. } =
-        head_of(&object, wanted)?;
-    let rest = head_of(&object, wanted)?;
+    // Checksums cover the whole object.
+    let with_checksums = input.checksum_mode.as_ref().is_some_and(asks_for_checksums) && content_range.is_none();
+    let head = head_of(&object, with_checksums)?;
     let body = StreamingBlob::from(Body::http_body(object.content.read(first, length)));
     Ok(GetObjectOutput {
         body: Some(body),
         content_length: Some(signed(length)?),
         content_range: content_range.map(|range| range.to_string()),
-        accept_ranges: rest.accept_ranges,
-        e_tag,
-        last_modified,
-        metadata,
-        content_type,
-        content_encoding,
-        content_disposition: rest.content_disposition,
-        content_language: rest.content_language,
-        cache_control: rest.cache_control,
-        checksum_crc32: rest.checksum_crc32,
-        checksum_crc32c: rest.checksum_crc32c,
-        checksum_crc64nvme: rest.checksum_crc64nvme,
-        checksum_sha1: rest.checksum_sha1,
-        checksum_sha256: rest.checksum_sha256,
+        accept_ranges: head.accept_ranges,
+        e_tag: head.e_tag,
+        last_modified: head.last_modified,
+        metadata: head.metadata,
+        content_type: head.content_type,
+        content_encoding: head.content_encoding,
+        content_disposition: head.content_disposition,
+        content_language: head.content_language,
+        cache_control: head.cache_control,
+        checksum_crc32: head.checksum_crc32,
+        checksum_crc32c: head.checksum_crc32c,
+        checksum_crc64nvme: head.checksum_crc64nvme,
+        checksum_sha1: head.checksum_sha1,
+        checksum_sha256: head.checksum_sha256,
         ..GetObjectOutput::default()
     })
 }
 
 pub(super) fn head(store: &Store, input: &HeadObjectInput) -> S3Result<HeadObjectOutput> {
     let object = store.get(&input.bucket, &input.key).map_err(s3_error_of)?;
-    check_conditions(&object.facts, input.if_match.as_ref(), input.if_none_match.as_ref())?;
+    check_conditions(&object.info, input.if_match.as_ref(), input.if_none_match.as_ref())?;
     head_of(&object, input.checksum_mode.as_ref().is_some_and(asks_for_checksums))
 }
 
@@ -131,7 +128,7 @@ fn asks_for_checksums(mode: &ChecksumMode) -> bool {
 }
 
 fn head_of(object: &Arc<Object>, with_checksums: bool) -> S3Result<HeadObjectOutput> {
-    let Facts { etag, modified, headers, metadata, checksums } = object.facts.clone();
+    let ObjectInfo { etag, modified, headers, metadata, checksums } = object.info.clone();
     let none = BTreeMap::new();
     let checksums = if with_checksums { &checksums } else { &none };
     let checksum = |name: &str| checksums.get(name).cloned();
@@ -156,15 +153,15 @@ fn head_of(object: &Arc<Object>, with_checksums: bool) -> S3Result<HeadObjectOut
 }
 
 fn check_conditions(
-    facts: &Facts,
+    info: &ObjectInfo,
     if_match: Option<&ETagCondition>,
     if_none_match: Option<&ETagCondition>,
 ) -> S3Result<()> {
-    let is_it = |condition: &ETagCondition| condition.as_etag().is_none_or(|etag| etag.value() == facts.etag);
-    if if_match.is_some_and(|condition| !is_it(condition)) {
+    let matches = |condition: &ETagCondition| condition.as_etag().is_none_or(|etag| etag.value() == info.etag);
+    if if_match.is_some_and(|condition| !matches(condition)) {
         return Err(s3_error!(PreconditionFailed));
     }
-    if if_none_match.is_some_and(is_it) {
+    if if_none_match.is_some_and(matches) {
         return Err(s3_error!(NotModified));
     }
     Ok(())
@@ -179,7 +176,7 @@ pub(super) fn delete_all(store: &Store, input: DeleteObjectsInput) -> S3Result<D
     for object in input.delete.objects {
         match store.delete(&input.bucket, &object.key) {
             Ok(()) => deleted.push(DeletedObject { key: Some(object.key), ..DeletedObject::default() }),
-            Err(refused) => errors.push(told(object.key, refused)),
+            Err(error) => errors.push(batch_error(object.key, error)),
         }
     }
     let quiet = input.delete.quiet == Some(true);
@@ -190,8 +187,9 @@ pub(super) fn delete_all(store: &Store, input: DeleteObjectsInput) -> S3Result<D
     })
 }
 
-fn told(key: String, refused: Refused) -> s3s::dto::Error {
-    let error = s3_error_of(refused);
+/// Returns the entry of a batch's response for an object that could not be deleted.
+fn batch_error(key: String, error: StoreError) -> s3s::dto::Error {
+    let error = s3_error_of(error);
     s3s::dto::Error {
         key: Some(key),
         code: Some(error.code().as_str().to_owned()),
@@ -200,7 +198,7 @@ fn told(key: String, refused: Refused) -> s3s::dto::Error {
     }
 }
 
-/// A count of bytes as `s3s` writes it.
+/// Converts a number of bytes to the type of `s3s`.
 pub(super) fn signed(bytes: u64) -> S3Result<i64> {
     i64::try_from(bytes).map_err(|error| s3_error!(error, InternalError))
 }

@@ -1,6 +1,6 @@
-//! A store's directory. Each content is a file, each bucket and each object a record in JSON; all of them are named by
-//! numbers that the store gives out. No text of a client becomes part of a path, so that no key can lead out of the
-//! directory; and no link that lies in it is followed.
+//! The directory of a store. Each content is a file; each bucket and each object is a record in JSON. The store names
+//! them by numbers. No text of a client becomes part of a path, so no key can lead out of the directory, and symbolic
+//! links are not followed.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,45 +11,50 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::Facts;
-use crate::s3::content::{Content, NotTaken, Room, open_plain};
+use super::objects::ObjectInfo;
+use crate::s3::content::Content;
+use crate::s3::content::piece::open_plain;
+use crate::s3::content::quota::{Quota, WriteError};
 
-/// Says whose directory it is.
+/// The file that marks a directory as a store.
 const MARK: &str = "plimsoll-store";
-const MARK_TEXT: &str = "Objects of `plimsoll serve --s3`. Files here are made and removed by it.\n";
+const MARK_TEXT: &str = "Objects of `plimsoll serve --s3`, which creates and removes the files here.\n";
 /// The most bytes of a record: a key, metadata and the numbers of 10,000 parts.
 const RECORD_MAX: u64 = 4 << 20;
 
-/// The directory.
+/// The directory of a store.
 #[derive(Debug)]
 pub(super) struct Disk {
     root: PathBuf,
 }
 
-/// What is written of a bucket or an object.
+/// The record of a bucket or an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::large_enum_variant, reason = "written and read one at a time")]
 pub(super) enum Record {
     Bucket { name: String, created: SystemTime },
-    Object { bucket: String, key: String, facts: Facts, data: Vec<u64> },
+    Object { bucket: String, key: String, info: ObjectInfo, data: Vec<u64> },
 }
 
 impl Record {
-    pub(super) fn object(bucket: &str, key: &str, facts: &Facts, content: &Content) -> Self {
+    pub(super) fn object(bucket: &str, key: &str, info: &ObjectInfo, content: &Content) -> Self {
         let data = content.files().filter_map(|path| number_of(path, "data")).collect();
-        Self::Object { bucket: bucket.to_owned(), key: key.to_owned(), facts: facts.clone(), data }
+        Self::Object { bucket: bucket.to_owned(), key: key.to_owned(), info: info.clone(), data }
     }
 }
 
-/// What an earlier server has left.
-pub(super) struct Found {
+/// The records that an earlier server has left.
+pub(super) struct LoadedStore {
     pub(super) records: Vec<(u64, Record, Content)>,
     /// The next number that is free.
     pub(super) next: u64,
 }
 
 impl Disk {
-    /// Takes an empty directory, one that is yet to be made, or one that is a store already.
+    /// Opens a store in a directory that is empty, missing, or a store already.
+    ///
+    /// # Errors
+    /// The directory holds other files, or cannot be used.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let at = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         fs::create_dir_all(path).map_err(at)?;
@@ -73,7 +78,7 @@ impl Disk {
         self.root.join(format!("{number:016x}.{kind}"))
     }
 
-    /// Writes a record, whole or not at all.
+    /// Writes a record atomically.
     pub(super) fn write(&self, number: u64, record: &Record) -> io::Result<()> {
         let (new, path) = (self.path(number, "new"), self.path(number, "json"));
         let mut text = serde_json::to_vec(record)?;
@@ -86,14 +91,14 @@ impl Disk {
         fs::remove_file(self.path(number, "json"))
     }
 
-    /// Reads the records, and removes what no record names: the rest of uploads that were not complete.
-    pub(super) fn load(&self, room: &Arc<Room>) -> io::Result<Found> {
-        let mut found = Found { records: Vec::new(), next: 1 };
+    /// Reads the records, and removes files that no record names: the rest of unfinished uploads.
+    pub(super) fn load(&self, quota: &Arc<Quota>) -> io::Result<LoadedStore> {
+        let mut found = LoadedStore { records: Vec::new(), next: 1 };
         let (mut named, mut data) = (HashSet::new(), Vec::new());
         for entry in fs::read_dir(&self.root)? {
             let path = entry?.path();
             if let Some(number) = number_of(&path, "json") {
-                let (record, content) = self.read(&path, room)?;
+                let (record, content) = self.read(&path, quota)?;
                 if let Record::Object { data, .. } = &record {
                     named.extend(data.iter().copied());
                 }
@@ -113,9 +118,9 @@ impl Disk {
         Ok(found)
     }
 
-    fn read(&self, path: &Path, room: &Arc<Room>) -> io::Result<(Record, Content)> {
+    fn read(&self, path: &Path, quota: &Arc<Quota>) -> io::Result<(Record, Content)> {
         let damaged = |what: &dyn std::fmt::Display| {
-            io::Error::new(ErrorKind::InvalidData, format!("{}: {what}; remove this file to go on", path.display()))
+            io::Error::new(ErrorKind::InvalidData, format!("{}: {what}; remove this file to continue", path.display()))
         };
         let file = open_plain(path).map_err(|error| damaged(&error))?;
         let record: Record =
@@ -125,17 +130,17 @@ impl Disk {
             Record::Object { data, .. } => data,
         };
         let paths = data.iter().map(|number| self.data_path(*number)).collect();
-        match Content::of_files(paths, room) {
+        match Content::of_files(paths, quota) {
             Ok(content) => Ok((record, content)),
-            Err(NotTaken::Failed(error)) => Err(damaged(&error)),
-            Err(NotTaken::Full) => {
-                Err(io::Error::new(ErrorKind::StorageFull, "the store holds more than --store-max allows"))
+            Err(WriteError::Failed(error)) => Err(damaged(&error)),
+            Err(WriteError::Full) => {
+                Err(io::Error::new(ErrorKind::StorageFull, "the store holds more than --store-max allows; raise it"))
             }
         }
     }
 }
 
-/// The number that a file of a kind is named by.
+/// Returns the number in the name of a file of this kind.
 fn number_of(path: &Path, kind: &str) -> Option<u64> {
     let name = path.file_name()?.to_str()?.strip_suffix(kind)?.strip_suffix('.')?;
     let digits = name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));

@@ -1,116 +1,32 @@
 //! Buckets, objects and multipart uploads.
 //!
-//! The index of what there is lies in memory, whatever the store; what differs is where bytes lie, and that a store in a
-//! directory also writes a record of each bucket and object, so that a later server finds them again. Uploads that are
-//! not complete end with the server.
+//! Every store keeps its index in memory. A store in a directory keeps content in files, and writes a record of each
+//! bucket and object, so that a later server finds them again. Unfinished uploads end with the server.
 
 mod disk;
+pub(super) mod error;
+pub(super) mod objects;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use serde::{Deserialize, Serialize};
-
-use super::content::{Content, NotTaken, Room, Writing};
-use super::listing::{Ask, Page, page};
-use super::{S3Config, StoreIn};
+use super::config::{S3Config, StoreIn};
+use super::content::Content;
+use super::content::quota::{Quota, WriteError};
+use super::content::writer::ContentWriter;
+use super::listing::{ListRequest, Page, page};
 use disk::{Disk, Record};
+use error::StoreError;
+use objects::{Completed, Headers, Object, ObjectInfo, Upload, UploadedPart};
 
 /// The most buckets, as on S3.
 const BUCKETS_MAX: usize = 1000;
-/// The most multipart uploads of one bucket that may be under way.
+/// The most unfinished multipart uploads of one bucket.
 const UPLOADS_MAX: usize = 10_000;
 /// The most parts of an upload, as on S3.
 const PARTS_MAX: i32 = 10_000;
-/// What every part but the last must have, as on S3.
-const PART_BYTES_MIN: u64 = 5 << 20;
-
-/// What is known of an object besides its content.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Facts {
-    pub(super) etag: String,
-    pub(super) modified: SystemTime,
-    /// Headers that the client gave: content type, encoding and so on.
-    pub(super) headers: Headers,
-    /// `x-amz-meta-…`
-    pub(super) metadata: BTreeMap<String, String>,
-    /// By name as in headers (`crc32`), in base64; those that were verified when it came.
-    pub(super) checksums: BTreeMap<String, String>,
-}
-
-/// Headers that are kept with an object.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Headers {
-    pub(super) content_type: Option<String>,
-    pub(super) content_encoding: Option<String>,
-    pub(super) content_disposition: Option<String>,
-    pub(super) content_language: Option<String>,
-    pub(super) cache_control: Option<String>,
-}
-
-/// An object that is stored.
-#[derive(Debug)]
-pub(super) struct Object {
-    pub(super) facts: Facts,
-    pub(super) content: Content,
-    /// The number of its record.
-    record: u64,
-}
-
-/// A part of a multipart upload.
-#[derive(Debug)]
-pub(super) struct Part {
-    pub(super) facts: Facts,
-    /// What the ETag says, as it is digested again.
-    pub(super) md5: [u8; 16],
-    pub(super) content: Content,
-}
-
-/// A multipart upload under way.
-#[derive(Debug)]
-pub(super) struct Upload {
-    pub(super) key: String,
-    pub(super) begun: SystemTime,
-    headers: Headers,
-    metadata: BTreeMap<String, String>,
-    pub(super) parts: BTreeMap<i32, Arc<Part>>,
-}
-
-/// What a multipart upload came to.
-#[derive(Debug)]
-pub(super) struct Completed {
-    pub(super) parts: Vec<Arc<Part>>,
-    pub(super) headers: Headers,
-    pub(super) metadata: BTreeMap<String, String>,
-}
-
-impl Upload {
-    /// The parts that are named, if they make an object.
-    fn choose(&self, named: &[(i32, Option<String>)]) -> Result<Vec<Arc<Part>>, Refused> {
-        let mut parts: Vec<Arc<Part>> = Vec::with_capacity(named.len());
-        let mut before = 0;
-        for (number, etag) in named {
-            if *number <= before {
-                return Err(Refused::PartOrder);
-            }
-            before = *number;
-            let part = self.parts.get(number).ok_or(Refused::BadPart)?;
-            if etag.as_ref().is_some_and(|etag| *etag != part.facts.etag) {
-                return Err(Refused::BadPart);
-            }
-            parts.push(Arc::clone(part));
-        }
-        let small = |part: &Arc<Part>| part.content.bytes() < PART_BYTES_MIN;
-        match parts.split_last() {
-            None => Err(Refused::BadPart),
-            Some((_, others)) if others.iter().any(small) => Err(Refused::PartTooSmall),
-            Some(_) => Ok(parts),
-        }
-    }
-}
-
 #[derive(Debug)]
 struct Bucket {
     created: SystemTime,
@@ -119,43 +35,24 @@ struct Bucket {
     uploads: BTreeMap<String, Upload>,
 }
 
-/// Why something cannot be done.
-#[derive(Debug)]
-pub(super) enum Refused {
-    NoSuchBucket,
-    BucketExists,
-    BucketNotEmpty,
-    TooManyBuckets,
-    NoSuchKey,
-    NoSuchUpload,
-    TooManyUploads,
-    BadPartNumber,
-    /// A part that is named was not uploaded, or is another one.
-    BadPart,
-    PartOrder,
-    PartTooSmall,
-    Full(u64),
-    Failed(std::io::Error),
-}
-
-/// A store.
+/// A store of buckets, objects and multipart uploads.
 #[derive(Debug)]
 pub(super) struct Store {
     buckets: Mutex<BTreeMap<String, Bucket>>,
-    room: Arc<Room>,
+    quota: Arc<Quota>,
     disk: Option<Disk>,
-    /// For names of files, records and uploads.
+    /// The next number, for names of files, records and uploads.
     next: AtomicU64,
 }
 
 impl Store {
     pub(super) fn open(config: &S3Config) -> std::io::Result<Self> {
-        let room = Room::new(config.store_max);
+        let quota = Quota::new(config.store_max);
         let StoreIn::Directory(path) = &config.store else {
-            return Ok(Self { buckets: Mutex::default(), room, disk: None, next: AtomicU64::new(1) });
+            return Ok(Self { buckets: Mutex::default(), quota, disk: None, next: AtomicU64::new(1) });
         };
         let disk = Disk::open(path)?;
-        let found = disk.load(&room)?;
+        let found = disk.load(&quota)?;
         let mut buckets: BTreeMap<String, Bucket> = BTreeMap::new();
         let mut objects = Vec::new();
         for (number, record, content) in found.records {
@@ -164,8 +61,8 @@ impl Store {
                     let (objects, uploads) = (BTreeMap::new(), BTreeMap::new());
                     buckets.insert(name, Bucket { created, record: number, objects, uploads });
                 }
-                Record::Object { bucket, key, facts, .. } => {
-                    objects.push((bucket, key, Object { facts, content, record: number }));
+                Record::Object { bucket, key, info, .. } => {
+                    objects.push((bucket, key, Object { info, content, record: number }));
                 }
             }
         }
@@ -174,11 +71,11 @@ impl Store {
                 bucket.objects.insert(key, Arc::new(object));
             }
         }
-        Ok(Self { buckets: Mutex::new(buckets), room, disk: Some(disk), next: AtomicU64::new(found.next) })
+        Ok(Self { buckets: Mutex::new(buckets), quota, disk: Some(disk), next: AtomicU64::new(found.next) })
     }
 
     fn buckets(&self) -> MutexGuard<'_, BTreeMap<String, Bucket>> {
-        // Nothing is left half done where a panic could strike.
+        // No change is left half done where a panic could occur.
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -186,28 +83,31 @@ impl Store {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(super) fn refused(&self, error: NotTaken) -> Refused {
+    /// Returns the store's error for a failed write.
+    pub(super) fn error_of(&self, error: WriteError) -> StoreError {
         match error {
-            NotTaken::Full => Refused::Full(self.room.used()),
-            NotTaken::Failed(error) => Refused::Failed(error),
+            WriteError::Full => StoreError::Full(self.quota.used()),
+            WriteError::Failed(error) => StoreError::Failed(error),
         }
     }
 
-    /// A place for new content.
-    pub(super) fn writing(&self) -> Result<Writing, Refused> {
+    /// Returns a writer for new content.
+    pub(super) fn writer(&self) -> Result<ContentWriter, StoreError> {
         match &self.disk {
-            None => Ok(Writing::memory(&self.room)),
-            Some(disk) => Writing::file(disk.data_path(self.number()), &self.room).map_err(|error| self.refused(error)),
+            None => Ok(ContentWriter::memory(&self.quota)),
+            Some(disk) => {
+                ContentWriter::file(disk.data_path(self.number()), &self.quota).map_err(|error| self.error_of(error))
+            }
         }
     }
 
-    pub(super) fn create_bucket(&self, name: &str) -> Result<(), Refused> {
+    pub(super) fn create_bucket(&self, name: &str) -> Result<(), StoreError> {
         let mut buckets = self.buckets();
         if buckets.contains_key(name) {
-            return Err(Refused::BucketExists);
+            return Err(StoreError::BucketExists);
         }
         if buckets.len() >= BUCKETS_MAX {
-            return Err(Refused::TooManyBuckets);
+            return Err(StoreError::TooManyBuckets);
         }
         let (created, record) = (SystemTime::now(), self.number());
         self.write(record, || Record::Bucket { name: name.to_owned(), created })?;
@@ -216,11 +116,11 @@ impl Store {
         Ok(())
     }
 
-    pub(super) fn delete_bucket(&self, name: &str) -> Result<(), Refused> {
+    pub(super) fn delete_bucket(&self, name: &str) -> Result<(), StoreError> {
         let mut buckets = self.buckets();
-        let bucket = buckets.get(name).ok_or(Refused::NoSuchBucket)?;
+        let bucket = buckets.get(name).ok_or(StoreError::NoSuchBucket)?;
         if !bucket.objects.is_empty() {
-            return Err(Refused::BucketNotEmpty);
+            return Err(StoreError::BucketNotEmpty);
         }
         self.erase(bucket.record)?;
         buckets.remove(name);
@@ -231,57 +131,58 @@ impl Store {
         self.buckets().iter().map(|(name, bucket)| (name.clone(), bucket.created)).collect()
     }
 
-    pub(super) fn has_bucket(&self, name: &str) -> Result<(), Refused> {
-        if self.buckets().contains_key(name) { Ok(()) } else { Err(Refused::NoSuchBucket) }
+    pub(super) fn has_bucket(&self, name: &str) -> Result<(), StoreError> {
+        if self.buckets().contains_key(name) { Ok(()) } else { Err(StoreError::NoSuchBucket) }
     }
 
-    pub(super) fn get(&self, bucket: &str, key: &str) -> Result<Arc<Object>, Refused> {
+    pub(super) fn get(&self, bucket: &str, key: &str) -> Result<Arc<Object>, StoreError> {
         let buckets = self.buckets();
-        let bucket = buckets.get(bucket).ok_or(Refused::NoSuchBucket)?;
-        bucket.objects.get(key).cloned().ok_or(Refused::NoSuchKey)
+        let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
+        bucket.objects.get(key).cloned().ok_or(StoreError::NoSuchKey)
     }
 
-    /// Stores an object, in place of any there was.
-    pub(super) fn put(&self, bucket: &str, key: &str, facts: Facts, content: Content) -> Result<(), Refused> {
+    /// Stores an object. It replaces one with the same key.
+    pub(super) fn put(&self, bucket: &str, key: &str, info: ObjectInfo, content: Content) -> Result<(), StoreError> {
         let mut buckets = self.buckets();
-        let there = buckets.get_mut(bucket).ok_or(Refused::NoSuchBucket)?;
+        let stored_in = buckets.get_mut(bucket).ok_or(StoreError::NoSuchBucket)?;
         let record = self.number();
-        self.write(record, || Record::object(bucket, key, &facts, &content))?;
-        content.doom(false);
-        let old = there.objects.insert(key.to_owned(), Arc::new(Object { facts, content, record }));
-        self.give_up(old.as_deref())
+        self.write(record, || Record::object(bucket, key, &info, &content))?;
+        content.set_removed_after_use(false);
+        let old = stored_in.objects.insert(key.to_owned(), Arc::new(Object { info, content, record }));
+        self.discard(old.as_deref())
     }
 
-    /// Deletes an object; that there is none is as good.
-    pub(super) fn delete(&self, bucket: &str, key: &str) -> Result<(), Refused> {
+    /// Deletes an object, if it exists.
+    pub(super) fn delete(&self, bucket: &str, key: &str) -> Result<(), StoreError> {
         let mut buckets = self.buckets();
-        let bucket = buckets.get_mut(bucket).ok_or(Refused::NoSuchBucket)?;
-        self.give_up(bucket.objects.remove(key).as_deref())
+        let bucket = buckets.get_mut(bucket).ok_or(StoreError::NoSuchBucket)?;
+        self.discard(bucket.objects.remove(key).as_deref())
     }
 
-    fn give_up(&self, object: Option<&Object>) -> Result<(), Refused> {
+    /// Removes an object's record and, once nobody reads it, its content.
+    fn discard(&self, object: Option<&Object>) -> Result<(), StoreError> {
         let Some(object) = object else { return Ok(()) };
-        object.content.doom(true);
+        object.content.set_removed_after_use(true);
         self.erase(object.record)
     }
 
-    pub(super) fn list(&self, bucket: &str, ask: Ask<'_>) -> Result<Page<Arc<Object>>, Refused> {
+    pub(super) fn list(&self, bucket: &str, request: ListRequest<'_>) -> Result<Page<Arc<Object>>, StoreError> {
         let buckets = self.buckets();
-        Ok(page(&buckets.get(bucket).ok_or(Refused::NoSuchBucket)?.objects, ask))
+        Ok(page(&buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?.objects, request))
     }
 
-    /// Begins a multipart upload, and answers its name.
+    /// Begins a multipart upload and returns its name.
     pub(super) fn begin(
         &self,
         bucket: &str,
         key: &str,
         headers: Headers,
         metadata: BTreeMap<String, String>,
-    ) -> Result<String, Refused> {
+    ) -> Result<String, StoreError> {
         let mut buckets = self.buckets();
-        let bucket = buckets.get_mut(bucket).ok_or(Refused::NoSuchBucket)?;
+        let bucket = buckets.get_mut(bucket).ok_or(StoreError::NoSuchBucket)?;
         if bucket.uploads.len() >= UPLOADS_MAX {
-            return Err(Refused::TooManyUploads);
+            return Err(StoreError::TooManyUploads);
         }
         let name = format!("{:016x}", self.number());
         let (begun, parts) = (SystemTime::now(), BTreeMap::new());
@@ -289,82 +190,83 @@ impl Store {
         Ok(name)
     }
 
-    /// Looks at an upload.
+    /// Calls `look` with an upload.
     pub(super) fn with_upload<T>(
         &self,
         bucket: &str,
         key: &str,
         upload: &str,
         look: impl FnOnce(&mut Upload) -> T,
-    ) -> Result<T, Refused> {
+    ) -> Result<T, StoreError> {
         let mut buckets = self.buckets();
-        let bucket = buckets.get_mut(bucket).ok_or(Refused::NoSuchBucket)?;
+        let bucket = buckets.get_mut(bucket).ok_or(StoreError::NoSuchBucket)?;
         let upload = bucket.uploads.get_mut(upload).filter(|upload| upload.key == key);
-        upload.map(look).ok_or(Refused::NoSuchUpload)
+        upload.map(look).ok_or(StoreError::NoSuchUpload)
     }
 
-    /// Uploads of a bucket: names, keys and when they began.
-    pub(super) fn uploads(&self, bucket: &str) -> Result<Vec<(String, String, SystemTime)>, Refused> {
+    /// Returns the uploads of a bucket: name, key and time of begin, sorted by key.
+    pub(super) fn uploads(&self, bucket: &str) -> Result<Vec<(String, String, SystemTime)>, StoreError> {
         let buckets = self.buckets();
-        let bucket = buckets.get(bucket).ok_or(Refused::NoSuchBucket)?;
+        let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
         let mut uploads: Vec<_> =
             bucket.uploads.iter().map(|(name, upload)| (name.clone(), upload.key.clone(), upload.begun)).collect();
         uploads.sort_by(|a, b| (&a.1, &a.0).cmp(&(&b.1, &b.0)));
         Ok(uploads)
     }
 
-    /// Keeps a part, in place of any there was under its number.
+    /// Stores a part. It replaces one with the same number.
     pub(super) fn put_part(
         &self,
         bucket: &str,
         key: &str,
         upload: &str,
         number: i32,
-        part: Part,
-    ) -> Result<(), Refused> {
+        part: UploadedPart,
+    ) -> Result<(), StoreError> {
         if !(1..=PARTS_MAX).contains(&number) {
-            return Err(Refused::BadPartNumber);
+            return Err(StoreError::BadPartNumber);
         }
         self.with_upload(bucket, key, upload, |upload| {
             upload.parts.insert(number, Arc::new(part));
         })
     }
 
-    /// Ends an upload with the named parts (numbers and ETags), in order; unless they are the right ones, it goes on.
+    /// Completes an upload with the named parts (numbers and ETags). If they are not the right ones, the upload stays
+    /// open.
     pub(super) fn complete(
         &self,
         bucket: &str,
         key: &str,
         upload: &str,
         named: &[(i32, Option<String>)],
-    ) -> Result<Completed, Refused> {
+    ) -> Result<Completed, StoreError> {
         let mut buckets = self.buckets();
-        let bucket = buckets.get_mut(bucket).ok_or(Refused::NoSuchBucket)?;
-        let there = bucket.uploads.get(upload).filter(|upload| upload.key == key).ok_or(Refused::NoSuchUpload)?;
-        let parts = there.choose(named)?;
-        let Upload { headers, metadata, .. } = bucket.uploads.remove(upload).ok_or(Refused::NoSuchUpload)?;
+        let bucket = buckets.get_mut(bucket).ok_or(StoreError::NoSuchBucket)?;
+        let found = bucket.uploads.get(upload).filter(|upload| upload.key == key).ok_or(StoreError::NoSuchUpload)?;
+        let parts = found.choose(named)?;
+        let Upload { headers, metadata, .. } = bucket.uploads.remove(upload).ok_or(StoreError::NoSuchUpload)?;
         Ok(Completed { parts, headers, metadata })
     }
 
-    /// Ends an upload, and all its parts with it.
-    pub(super) fn abort(&self, bucket: &str, key: &str, upload: &str) -> Result<(), Refused> {
+    /// Aborts an upload and drops its parts.
+    pub(super) fn abort(&self, bucket: &str, key: &str, upload: &str) -> Result<(), StoreError> {
         let mut buckets = self.buckets();
-        let bucket = buckets.get_mut(bucket).ok_or(Refused::NoSuchBucket)?;
+        let bucket = buckets.get_mut(bucket).ok_or(StoreError::NoSuchBucket)?;
         if bucket.uploads.get(upload).is_none_or(|upload| upload.key != key) {
-            return Err(Refused::NoSuchUpload);
+            return Err(StoreError::NoSuchUpload);
         }
         bucket.uploads.remove(upload);
         Ok(())
     }
 
-    fn write(&self, number: u64, record: impl FnOnce() -> Record) -> Result<(), Refused> {
+    fn write(&self, number: u64, record: impl FnOnce() -> Record) -> Result<(), StoreError> {
         let Some(disk) = &self.disk else { return Ok(()) };
-        disk.write(number, &record()).map_err(|error| self.refused(error.into()))
+        disk.write(number, &record()).map_err(|error| self.error_of(error.into()))
     }
 
-    fn erase(&self, number: u64) -> Result<(), Refused> {
+    fn erase(&self, number: u64) -> Result<(), StoreError> {
         let Some(disk) = &self.disk else { return Ok(()) };
-        disk.erase(number).map_err(Refused::Failed)
+        disk.erase(number).map_err(StoreError::Failed)
     }
 }
 

@@ -1,3 +1,4 @@
+use super::objects::PART_BYTES_MIN;
 use super::*;
 use proptest::prelude::*;
 use std::fs;
@@ -11,8 +12,8 @@ fn open(path: &Path) -> Store {
     Store::open(&config(StoreIn::Directory(path.to_owned()), None)).unwrap()
 }
 
-fn facts(etag: &str) -> Facts {
-    Facts {
+fn info(etag: &str) -> ObjectInfo {
+    ObjectInfo {
         etag: etag.to_owned(),
         modified: SystemTime::now(),
         headers: Headers::default(),
@@ -22,21 +23,21 @@ fn facts(etag: &str) -> Facts {
 }
 
 fn content(store: &Store, bytes: &[u8]) -> Content {
-    let mut writing = store.writing().unwrap();
+    let mut writing = store.writer().unwrap();
     writing.write(bytes).unwrap();
     writing.finish()
 }
 
 fn put(store: &Store, key: &str, bytes: &[u8]) {
-    store.put("b", key, facts("e"), content(store, bytes)).unwrap();
+    store.put("b", key, info("e"), content(store, bytes)).unwrap();
 }
 
 fn names(store: &Store) -> Vec<String> {
-    let page = store.list("b", Ask { most: 1000, ..Ask::default() }).unwrap();
+    let page = store.list("b", ListRequest { most: 1000, ..ListRequest::default() }).unwrap();
     page.entries.iter().map(|entry| entry.name().to_owned()).collect()
 }
 
-/// Every file below a directory, with its content.
+/// Returns every file below a directory, with its content.
 fn files(root: &Path) -> BTreeMap<std::path::PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(root).unwrap() {
@@ -51,7 +52,7 @@ fn files(root: &Path) -> BTreeMap<std::path::PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn a_later_server_finds_what_is_complete() {
+fn later_server_finds_complete_objects() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
     store.create_bucket("b").unwrap();
@@ -62,24 +63,24 @@ fn a_later_server_finds_what_is_complete() {
     put(&store, "deleted", b"x");
     store.delete("b", "deleted").unwrap();
     let upload = store.begin("b", "unfinished", Headers::default(), BTreeMap::new()).unwrap();
-    let part = Part { md5: [0; 16], facts: facts("p"), content: content(&store, b"part") };
+    let part = UploadedPart { md5: [0; 16], info: info("p"), content: content(&store, b"part") };
     store.put_part("b", "unfinished", &upload, 1, part).unwrap();
-    // As if the process had been killed: nothing is tidied up.
+    // As if the process was killed: nothing is cleaned up.
     std::mem::forget(store);
 
     let store = open(directory.path());
     assert_eq!(store.bucket_names().len(), 1);
     assert_eq!(names(&store), ["kept"]);
     let object = store.get("b", "kept").unwrap();
-    assert_eq!((object.content.bytes(), object.facts.etag.as_str()), (6, "e"));
-    assert!(matches!(store.with_upload("b", "unfinished", &upload, |_| ()), Err(Refused::NoSuchUpload)));
+    assert_eq!((object.content.bytes(), object.info.etag.as_str()), (6, "e"));
+    assert!(matches!(store.with_upload("b", "unfinished", &upload, |_| ()), Err(StoreError::NoSuchUpload)));
     // The mark, the bucket, the object and its content.
     assert_eq!(files(directory.path()).len(), 4);
-    assert_eq!(store.room.used(), 6);
+    assert_eq!(store.quota.used(), 6);
 }
 
 #[test]
-fn a_directory_with_other_files_is_left_alone() {
+fn directory_with_other_files_is_rejected_and_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("thesis.txt"), "mine").unwrap();
     let error = Store::open(&config(StoreIn::Directory(directory.path().to_owned()), None)).unwrap_err();
@@ -88,7 +89,7 @@ fn a_directory_with_other_files_is_left_alone() {
 }
 
 #[test]
-fn links_in_the_store_are_not_followed() {
+fn symbolic_links_in_the_store_are_not_followed() {
     let directory = tempfile::tempdir().unwrap();
     let (root, outside) = (directory.path().join("store"), directory.path().join("outside"));
     fs::write(&outside, "secret").unwrap();
@@ -109,43 +110,43 @@ fn links_in_the_store_are_not_followed() {
 }
 
 #[test]
-fn a_full_store_says_so_and_takes_more_after_a_deletion() {
+fn full_store_accepts_more_after_a_deletion() {
     let store = Store::open(&config(StoreIn::Memory, Some(10))).unwrap();
     store.create_bucket("b").unwrap();
     put(&store, "k", b"12345678");
-    let mut writing = store.writing().unwrap();
-    let full = store.refused(writing.write(b"123").unwrap_err());
-    assert!(matches!(full, Refused::Full(8)), "{full:?}");
+    let mut writing = store.writer().unwrap();
+    let full = store.error_of(writing.write(b"123").unwrap_err());
+    assert!(matches!(full, StoreError::Full(8)), "{full:?}");
     drop(writing);
     store.delete("b", "k").unwrap();
     put(&store, "k", b"1234567890");
-    assert_eq!(store.room.used(), 10);
+    assert_eq!(store.quota.used(), 10);
 }
 
 #[test]
-fn parts_make_an_object_only_if_they_are_the_right_ones() {
+fn completion_accepts_only_the_right_parts() {
     let store = Store::open(&config(StoreIn::Memory, None)).unwrap();
     store.create_bucket("b").unwrap();
     let upload = store.begin("b", "k", Headers::default(), BTreeMap::new()).unwrap();
     let large = vec![0; PART_BYTES_MIN as usize];
     for (number, bytes) in [(1, large.as_slice()), (2, b"small".as_slice()), (5, b"last".as_slice())] {
-        let part = Part { md5: [0; 16], facts: facts(&number.to_string()), content: content(&store, bytes) };
+        let part = UploadedPart { md5: [0; 16], info: info(&number.to_string()), content: content(&store, bytes) };
         store.put_part("b", "k", &upload, number, part).unwrap();
     }
     let ask = |named: &[(i32, &str)]| {
         let named: Vec<_> = named.iter().map(|(number, etag)| (*number, Some((*etag).to_owned()))).collect();
         store.complete("b", "k", &upload, &named).map(|completed| completed.parts.len())
     };
-    assert!(matches!(ask(&[(1, "1"), (2, "2"), (5, "5")]), Err(Refused::PartTooSmall)));
-    assert!(matches!(ask(&[(5, "5"), (1, "1")]), Err(Refused::PartOrder)));
-    assert!(matches!(ask(&[(1, "1"), (1, "1")]), Err(Refused::PartOrder)));
-    assert!(matches!(ask(&[(1, "other")]), Err(Refused::BadPart)));
-    assert!(matches!(ask(&[(3, "3")]), Err(Refused::BadPart)));
-    assert!(matches!(ask(&[]), Err(Refused::BadPart)));
-    assert!(matches!(store.abort("b", "other", &upload), Err(Refused::NoSuchUpload)));
+    assert!(matches!(ask(&[(1, "1"), (2, "2"), (5, "5")]), Err(StoreError::PartTooSmall)));
+    assert!(matches!(ask(&[(5, "5"), (1, "1")]), Err(StoreError::PartOrder)));
+    assert!(matches!(ask(&[(1, "1"), (1, "1")]), Err(StoreError::PartOrder)));
+    assert!(matches!(ask(&[(1, "other")]), Err(StoreError::BadPart)));
+    assert!(matches!(ask(&[(3, "3")]), Err(StoreError::BadPart)));
+    assert!(matches!(ask(&[]), Err(StoreError::BadPart)));
+    assert!(matches!(store.abort("b", "other", &upload), Err(StoreError::NoSuchUpload)));
     assert!(matches!(ask(&[(1, "1"), (5, "5")]), Ok(2)));
-    assert!(matches!(ask(&[(1, "1"), (5, "5")]), Err(Refused::NoSuchUpload)));
-    assert_eq!(store.room.used(), 0);
+    assert!(matches!(ask(&[(1, "1"), (5, "5")]), Err(StoreError::NoSuchUpload)));
+    assert_eq!(store.quota.used(), 0);
 }
 
 proptest! {

@@ -1,21 +1,20 @@
-//! The DAG that the gateway of the stand-in serves: a UnixFS file of the pattern, as `ipfs add --cid-version=1` makes it with
-//! chunks of 256 KiB, in a directory under the name `file`.
+//! The DAG that the gateway serves: a directory with one UnixFS file of the pattern, named `file`, as
+//! `ipfs add --cid-version=1` makes it with chunks of 256 KiB.
 //!
-//! Nothing of the file is stored. The pattern repeats every 251 bytes, so that there are no more than 251 different whole
-//! leaves, whatever the size of the file.
+//! The file is not stored. The pattern repeats every 251 bytes, so there are at most 251 different whole leaves,
+//! whatever the size of the file.
 
 use cid::Cid;
 use cid::multihash::Multihash;
 use sha2::{Digest, Sha256};
 
-use super::car::write_varint;
-use crate::pattern::pattern_byte;
+use crate::content::pattern::pattern_byte;
 
-/// Bytes of each leaf but the last.
+/// Bytes of each leaf except the last.
 pub(super) const LEAF_BYTES: u64 = 256 * 1024;
-/// Links of one node: what `ipfs add` puts in a node.
+/// The most links of one node, as `ipfs add` makes them.
 const LINKS_MAX: usize = 174;
-/// Different leaves that the pattern makes: its period has no factor in common with the size of a leaf.
+/// Different leaves of the pattern. Its period and the size of a leaf have no common factor.
 const LEAVES_MAX: u64 = 251;
 /// The name of the file in its directory.
 pub(super) const FILE_NAME: &str = "file";
@@ -29,38 +28,38 @@ const SHA2_256: u64 = 0x12;
 pub(super) enum Node {
     /// The directory.
     Directory,
-    /// The leaf of that number.
+    /// The leaf with this number.
     Leaf(u64),
-    /// The node of that index in [`Dag::inner`].
+    /// The node with this index in [`Dag::inner`].
     Inner(usize),
 }
 
-/// A node of the file with links.
+/// A node with links.
 #[derive(Debug)]
-pub(super) struct Inner {
+pub(super) struct InnerNode {
     pub(super) cid: Cid,
     pub(super) block: Vec<u8>,
     pub(super) children: Vec<Node>,
-    /// Numbers of its first leaf and of the one behind its last.
+    /// The leaves below it: the number of the first, and one more than that of the last.
     leaves: (u64, u64),
-    /// Bytes of its blocks and those below.
+    /// Bytes of its block and of those below.
     total: u64,
 }
 
-/// A directory with one file.
+/// A DAG of a directory with one file.
 #[derive(Debug)]
 pub(super) struct Dag {
     size: u64,
     whole_leaves: Vec<Cid>,
     last_leaf: Cid,
-    pub(super) inner: Vec<Inner>,
+    pub(super) inner: Vec<InnerNode>,
     pub(super) file: Node,
     pub(super) directory: Cid,
     pub(super) directory_block: Vec<u8>,
 }
 
 fn cid_of(codec: u64, block: &[u8]) -> Cid {
-    // A digest of 32 bytes fits.
+    // A digest of 32 bytes fits, so the default is never used.
     let hash = Multihash::wrap(SHA2_256, &Sha256::digest(block)).unwrap_or_default();
     Cid::new_v1(codec, hash)
 }
@@ -70,19 +69,20 @@ fn leaf_cid(first: u64, length: u64) -> Cid {
     cid_of(RAW_CODEC, &bytes)
 }
 
-/// A field of protobuf with bytes.
+/// Appends a protobuf field with bytes.
 fn push_bytes(number: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(number << 3 | 2);
     write_varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
 }
 
+/// Appends a protobuf field with a number.
 fn push_number(number: u8, value: u64, out: &mut Vec<u8>) {
     out.push(number << 3);
     write_varint(value, out);
 }
 
-/// A dag-pb block: links with name and size of what is below them, then the data.
+/// Returns a dag-pb block: links, each with a name and the size of what is below it, then the data.
 fn dag_pb(links: &[(Cid, &str, u64)], data: &[u8]) -> Vec<u8> {
     let mut block = Vec::new();
     for (cid, name, total) in links {
@@ -115,7 +115,7 @@ impl Dag {
             level = level.chunks(LINKS_MAX).map(|children| dag.join(children.to_vec())).collect();
         }
         dag.file = level.first().copied().unwrap_or(Node::Leaf(0));
-        // UnixFS: a directory.
+        // The UnixFS data of a directory.
         dag.directory_block = dag_pb(&[(dag.cid(dag.file), FILE_NAME, dag.total(dag.file))], &[8, 1]);
         dag.directory = cid_of(DAG_PB_CODEC, &dag.directory_block);
         dag
@@ -123,7 +123,7 @@ impl Dag {
 
     fn join(&mut self, children: Vec<Node>) -> Node {
         let links: Vec<_> = children.iter().map(|child| (self.cid(*child), "", self.total(*child))).collect();
-        // UnixFS: a file, its size, and those of its parts.
+        // The UnixFS data of a file: its size, and the sizes of its parts.
         let mut data = vec![8, 2];
         push_number(3, children.iter().map(|child| self.bytes(*child)).sum(), &mut data);
         for child in &children {
@@ -133,7 +133,7 @@ impl Dag {
         let total = block.len() as u64 + links.iter().map(|(_, _, total)| total).sum::<u64>();
         let first = children.first().map_or(0, |child| self.leaves(*child).0);
         let end = children.last().map_or(0, |child| self.leaves(*child).1);
-        self.inner.push(Inner { cid: cid_of(DAG_PB_CODEC, &block), block, children, leaves: (first, end), total });
+        self.inner.push(InnerNode { cid: cid_of(DAG_PB_CODEC, &block), block, children, leaves: (first, end), total });
         Node::Inner(self.inner.len() - 1)
     }
 
@@ -146,7 +146,7 @@ impl Dag {
         }
     }
 
-    /// Numbers of the first leaf below a node and of the one behind the last.
+    /// Returns the leaves below a node: the number of the first, and one more than that of the last.
     pub(super) fn leaves(&self, node: Node) -> (u64, u64) {
         match node {
             Node::Directory => self.leaves(self.file),
@@ -155,7 +155,7 @@ impl Dag {
         }
     }
 
-    /// Bytes of the file below a node.
+    /// Returns the bytes of the file below a node.
     fn bytes(&self, node: Node) -> u64 {
         let (first, end) = self.leaves(node);
         (end * LEAF_BYTES).min(self.size).saturating_sub(first * LEAF_BYTES)
@@ -168,7 +168,7 @@ impl Dag {
         }
     }
 
-    /// Bytes of a node's block.
+    /// Returns the bytes of a node's block.
     pub(super) fn block_bytes(&self, node: Node) -> u64 {
         match node {
             Node::Directory => self.directory_block.len() as u64,
@@ -177,7 +177,7 @@ impl Dag {
         }
     }
 
-    /// The node with that CID. Leaves of the same content have the same one: the first is found.
+    /// Returns the node with this CID. Leaves with the same content have the same CID; the first one is returned.
     pub(super) fn find(&self, cid: &Cid) -> Option<Node> {
         if *cid == self.directory {
             return Some(Node::Directory);
@@ -189,7 +189,7 @@ impl Dag {
         (0..leaves.min(LEAVES_MAX)).chain([leaves - 1]).map(Node::Leaf).find(|leaf| self.cid(*leaf) == *cid)
     }
 
-    /// The nodes below one, in order.
+    /// Returns the nodes directly below a node, in order.
     pub(super) fn children(&self, node: Node) -> &[Node] {
         match node {
             Node::Directory => std::slice::from_ref(&self.file),
@@ -199,13 +199,22 @@ impl Dag {
     }
 }
 
+/// Appends a number as unsigned LEB128.
+pub(super) fn write_varint(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push((number as u8) | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What `ipfs add --cid-version=1` of kubo 0.42.0 says of the first bytes of the pattern.
+    /// The CIDs that `ipfs add --cid-version=1` of kubo 0.42.0 prints for the first bytes of the pattern.
     #[test]
-    fn files_have_the_cids_that_kubo_gives_them() {
+    fn files_have_the_cids_of_kubo() {
         for (size, cid) in [
             (700_000, "bafybeiat65mgaomregcezwr6uzau6iumvujm3xlrtud36wlbpivuexuu24"),
             (1000, "bafkreicojquuwmy7piqjti3zx3buxh47ya64i2vumxmzr5gwqpnfgsd6nu"),

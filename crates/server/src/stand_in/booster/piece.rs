@@ -1,39 +1,49 @@
-//! What Go's `http.ServeContent` makes of a piece: validators, conditions, one range or several.
+//! Pieces, served like Go's `http.ServeContent` does: with validators, conditions, one range or several.
 
 use cid::Cid;
 use wire::{ByteRange, ContentRange, Method, RequestHead, Resolved};
 
-use super::super::make::{Segment, Segments};
-use super::{CACHED, header};
-use crate::answer::{self, AcceptRanges, Answer, Content, Facts, Media};
+use crate::content::Content;
+use crate::request::RequestFacts;
+use crate::response::range::slice;
+use crate::response::{AcceptRanges, Media, Response};
+use crate::stand_in::segments::{Segment, Segments};
 
 const MEDIA: &str = "application/piece";
+/// The header line of content that never changes.
+pub(super) const CACHED: &str = "Cache-Control: public, max-age=29030400, immutable";
 /// `time.UnixMilli(1)`, to the second.
 const LAST_MODIFIED: &str = "Thu, 01 Jan 1970 00:00:00 GMT";
 
-/// The answer for a piece of `size` bytes; `wrapped` in the compressing handler, whether or not it compresses then.
-pub(super) fn serve(cid: &Cid, size: u64, wrapped: bool, head: &RequestHead, facts: &Facts<'_>) -> Answer {
+/// Returns the response for a piece of `size` bytes. `wrapped` tells whether it passes the compressing handler, which
+/// may or may not compress it.
+pub(super) fn serve(cid: &Cid, size: u64, wrapped: bool, head: &RequestHead, facts: &RequestFacts<'_>) -> Response {
     let suffix = if wrapped { ".gz" } else { "" };
     let etag = format!("\"{cid}{suffix}\"");
     let is_head = head.method == Method::Head;
-    let mut answer = if is_unmodified(&etag, is_head, facts) {
-        Answer { media: Media::Unsaid, accept_ranges: AcceptRanges::Unsaid, ..Answer::of(304, Content::Empty, Some(0)) }
+    let mut response = if is_unmodified(&etag, is_head, facts) {
+        Response {
+            media: Media::Omitted,
+            accept_ranges: AcceptRanges::Omitted,
+            ..Response::new(304, Content::Empty, Some(0))
+        }
     } else {
-        let whole = Answer { media: Media::Named(MEDIA.into()), ..Answer::of(200, Content::Pattern, Some(size)) };
+        let whole = Response { media: Media::Named(MEDIA.into()), ..Response::new(200, Content::Pattern, Some(size)) };
         ranged(whole, cid, &etag, size, head, facts)
     };
-    header(&mut answer, "Vary: Accept-Encoding");
-    header(&mut answer, &format!("Etag: {etag}"));
-    header(&mut answer, CACHED);
-    // A HEAD is served without a time of modification; an answer with 304 has an Etag in its place.
-    if !is_head && answer.status != 304 {
-        header(&mut answer, &format!("Last-Modified: {LAST_MODIFIED}"));
+    response.add_header("Vary: Accept-Encoding");
+    response.add_header(&format!("Etag: {etag}"));
+    response.add_header(CACHED);
+    // Go serves a HEAD without a modification time, and a 304 with an Etag instead of one.
+    if !is_head && response.status != 304 {
+        response.add_header(&format!("Last-Modified: {LAST_MODIFIED}"));
     }
-    answer
+    response
 }
 
-/// `If-None-Match`, compared weakly; without it, any `If-Modified-Since`, for no date lies before that of a piece.
-fn is_unmodified(etag: &str, is_head: bool, facts: &Facts<'_>) -> bool {
+/// Returns whether the client has this version: by `If-None-Match`, compared weakly, or else by any
+/// `If-Modified-Since`, since no date lies before that of a piece.
+fn is_unmodified(etag: &str, is_head: bool, facts: &RequestFacts<'_>) -> bool {
     if let Some(list) = &facts.fields.if_none_match {
         let list = String::from_utf8_lossy(list);
         return list.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag);
@@ -42,35 +52,35 @@ fn is_unmodified(etag: &str, is_head: bool, facts: &Facts<'_>) -> bool {
     date.is_some_and(|date| date.len() == LAST_MODIFIED.len() && date.ends_with(b" GMT"))
 }
 
-/// `If-Range` holds for the same strong Etag, and for the very time of modification.
-fn range_holds(etag: &str, facts: &Facts<'_>) -> bool {
+/// Returns whether `If-Range` holds: for the same strong Etag and for the exact modification time.
+fn range_holds(etag: &str, facts: &RequestFacts<'_>) -> bool {
     let condition = facts.fields.if_range.as_deref();
     condition.is_none_or(|value| value == etag.as_bytes() || value == LAST_MODIFIED.as_bytes())
 }
 
-fn ranged(whole: Answer, cid: &Cid, etag: &str, size: u64, head: &RequestHead, facts: &Facts<'_>) -> Answer {
+fn ranged(whole: Response, cid: &Cid, etag: &str, size: u64, head: &RequestHead, facts: &RequestFacts<'_>) -> Response {
     let asked = facts.fields.range.is_some() && range_holds(etag, facts);
     let ranges = match (&head.range, asked) {
         (_, false) => return whole,
-        (None, true) => return refused("invalid range", None),
+        (None, true) => return unsatisfiable("invalid range", None),
         (Some(request), true) => match request.resolve(size) {
             Resolved::Satisfiable(ranges) => ranges,
-            Resolved::Unsatisfiable => return refused("invalid range: failed to overlap", Some(size)),
+            Resolved::Unsatisfiable => return unsatisfiable("invalid range: failed to overlap", Some(size)),
         },
     };
-    // More than the whole in all may be an attack: Go then sends the whole.
+    // Ranges that add up to more than the whole may be an attack: Go sends the whole instead.
     if ranges.iter().map(|range| u128::from(range.len())).sum::<u128>() > u128::from(size) {
         return whole;
     }
     match ranges.as_slice() {
-        [one] => answer::slice(whole, *one, size),
+        [one] => slice(whole, *one, size),
         several => multipart(whole, cid, several, size),
     }
 }
 
-/// `multipart/byteranges` as Go's `mime/multipart` writes it.
-fn multipart(whole: Answer, cid: &Cid, ranges: &[ByteRange], size: u64) -> Answer {
-    // Go draws 30 random bytes; these come from the piece's hash, so that a run can be repeated.
+/// Returns several ranges as `multipart/byteranges`, written like Go's `mime/multipart`.
+fn multipart(whole: Response, cid: &Cid, ranges: &[ByteRange], size: u64) -> Response {
+    // Go draws 30 random bytes. These come from the hash of the piece, so that runs are repeatable.
     let boundary: String = cid.hash().digest().iter().take(30).map(|byte| format!("{byte:02x}")).collect();
     let mut segments = Vec::new();
     for range in ranges {
@@ -87,10 +97,10 @@ fn multipart(whole: Answer, cid: &Cid, ranges: &[ByteRange], size: u64) -> Answe
     segments.push(Segment::Text(format!("\r\n--{boundary}--\r\n").into_bytes()));
     let (content, length) = Segments::content(segments);
     let media = Media::Named(format!("multipart/byteranges; boundary={boundary}").into());
-    Answer { status: 206, content, length: Some(length), media, ..whole }
+    Response { status: 206, content, length: Some(length), media, ..whole }
 }
 
-fn refused(sentence: &str, size: Option<u64>) -> Answer {
+fn unsatisfiable(message: &str, size: Option<u64>) -> Response {
     let content_range = size.map(ContentRange::unsatisfied);
-    Answer { content_range, accept_ranges: AcceptRanges::Unsaid, ..Answer::sentence(416, sentence) }
+    Response { content_range, accept_ranges: AcceptRanges::Omitted, ..Response::line(416, message) }
 }

@@ -1,98 +1,110 @@
-//! `cat`: a file's content, with Filestash's own way of reading a `Range`.
+//! `files/cat`: the content of a file, with Filestash's own reading of a `Range`.
 
 use wire::{ByteRange, ContentRange};
 
-use super::sftp::{self, Failed, Login, Pool, Slice};
-use super::{failure, header};
-use crate::answer::{Answer, Content, Facts, Media};
+use super::json::failure;
+use super::sftp::{self, Login, RemoteFile, SftpError, SftpPool};
+use crate::content::Content;
+use crate::request::RequestFacts;
+use crate::response::{Media, Response};
 
-/// What the backend gives at once: the buffer of Go's `io.Copy`.
+/// The size of the backend's pieces: the buffer of Go's `io.Copy`.
 const BUFFER_BYTES: u64 = 32 * 1024;
 
-/// The answer for a path of the blackhole: `/N.bin`, or with `K`, `M` or `G` behind the number.
-pub(super) fn serve(path: &str, facts: &Facts<'_>) -> Answer {
+/// Returns the response for a path of the blackhole backend: `/N.bin`, with an optional `K`, `M` or `G` after the
+/// number.
+pub(super) fn blackhole_file(path: &str, facts: &RequestFacts<'_>) -> Response {
     let Some(size) = size(path) else { return failure(501, "Not Implemented") };
-    // The backend gives whole buffers only. Go drops a write that passes the promised length, and closes.
+    // The backend writes whole buffers only. Go drops a write beyond the promised length, and closes.
     let Some(range) = facts.fields.range.as_deref() else {
-        let mut answer = Answer::of(200, Content::Pattern, Some(size));
+        let mut response = Response::new(200, Content::Pattern, Some(size));
         let there = size - size % BUFFER_BYTES;
-        answer.spoil.cut = (there < size).then_some(there);
-        decorate(&mut answer);
-        return answer;
+        response.body_faults.cut = (there < size).then_some(there);
+        add_file_headers(&mut response);
+        return response;
     };
-    // For ranges the file was copied first, in whole buffers.
+    // For ranges, Filestash first copies the file, in whole buffers.
     let size = size.next_multiple_of(BUFFER_BYTES);
-    let mut answer = match first_range(range, size) {
-        Some((first, last)) => part(first, last, size),
-        None => Answer::of(200, Content::Pattern, Some(size)),
+    let mut response = match first_range(range, size) {
+        Some((first, last)) => unchecked_slice(first, last, size),
+        None => Response::new(200, Content::Pattern, Some(size)),
     };
-    decorate(&mut answer);
-    of_copy(&mut answer);
-    answer
+    add_file_headers(&mut response);
+    set_type_of_copy(&mut response);
+    response
 }
 
-/// The answer for a file of an SFTP server.
-pub(super) fn remote(path: &str, login: &Login, pool: &Pool, facts: &Facts<'_>) -> Result<Answer, Failed> {
+/// Returns the response for a file of an SFTP server.
+///
+/// # Errors
+/// The SFTP server refuses, or its connection fails.
+pub(super) fn remote_file(
+    path: &str,
+    login: &Login,
+    pool: &SftpPool,
+    facts: &RequestFacts<'_>,
+) -> Result<Response, SftpError> {
     let client = pool.client(login)?;
     let size = sftp::lock(&client).size(path)?;
     let handle = sftp::lock(&client).open_file(path)?;
     let asked = facts.fields.range.as_deref().and_then(|value| first_range(value, size));
-    let slice = |next: u64, left: u64| Content::Source(Box::new(Slice { client, handle, next, left }));
-    let mut answer = match asked {
+    let slice = |next: u64, left: u64| Content::Source(Box::new(RemoteFile { client, handle, next, left }));
+    let mut response = match asked {
         Some((first, last)) => {
             let length = last - first + 1;
             let there = size.saturating_sub(first).min(length);
-            let mut answer = Answer::of(206, slice(first, there), Some(length));
-            tell_range(&mut answer, (first, last), size);
-            // What lies beyond the file is promised, and the connection breaks off where it ends.
-            answer.spoil.cut = (there < length).then_some(there);
-            answer
+            let mut response = Response::new(206, slice(first, there), Some(length));
+            set_content_range(&mut response, (first, last), size);
+            // Bytes beyond the end of the file are promised; the connection breaks off where the file ends.
+            response.body_faults.cut = (there < length).then_some(there);
+            response
         }
-        None => Answer::of(200, slice(0, size), Some(size)),
+        None => Response::new(200, slice(0, size), Some(size)),
     };
-    decorate(&mut answer);
+    add_file_headers(&mut response);
     if facts.fields.range.is_some() {
-        of_copy(&mut answer);
+        set_type_of_copy(&mut response);
     }
-    Ok(answer)
+    Ok(response)
 }
 
-fn decorate(answer: &mut Answer) {
-    answer.media = Media::Named("application/octet-stream".into());
-    header(
-        answer,
+/// Adds the header fields that every file has.
+fn add_file_headers(response: &mut Response) {
+    response.media = Media::Named("application/octet-stream".into());
+    response.add_header(
         "Content-Security-Policy: default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; font-src data:; script-src-elem 'self'",
     );
-    header(answer, "Set-Cookie: download=; Path=/; Max-Age=0");
-    header(answer, "Vary: Accept");
+    response.add_header("Set-Cookie: download=; Path=/; Max-Age=0");
+    response.add_header("Vary: Accept");
 }
 
-/// Ranges come from a copy of the file, whose type is that of API calls. (The first range of a file, which makes the copy, still
-/// has the type of the file: not played.)
-fn of_copy(answer: &mut Answer) {
-    answer.media = Media::Named("application/json".into());
+/// Sets the media type of API calls, which ranges have because they come from a copy of the file. (The first range of a
+/// file, which makes the copy, still has the type of the file. The stand-in does not imitate that.)
+fn set_type_of_copy(response: &mut Response) {
+    response.media = Media::Named("application/json".into());
 }
 
-/// A slice whose end is not checked: what lies beyond the file is promised, and the connection breaks off where the
-/// content ends.
-fn part(first: u64, last: u64, size: u64) -> Answer {
+/// Returns a range whose end is not checked: bytes beyond the end of the file are promised, and the connection breaks
+/// off where the file ends.
+fn unchecked_slice(first: u64, last: u64, size: u64) -> Response {
     let length = last - first + 1;
     let there = size.saturating_sub(first).min(length);
-    let mut answer = Answer::of(206, Content::Pattern, Some(length));
-    answer.first = first;
-    tell_range(&mut answer, (first, last), size);
-    answer.spoil.cut = (there < length).then_some(there);
-    answer
+    let mut response = Response::new(206, Content::Pattern, Some(length));
+    response.first = first;
+    set_content_range(&mut response, (first, last), size);
+    response.body_faults.cut = (there < length).then_some(there);
+    response
 }
 
-fn tell_range(answer: &mut Answer, (first, last): (u64, u64), size: u64) {
+/// Sets `Content-Range`, also one that is not valid.
+fn set_content_range(response: &mut Response, (first, last): (u64, u64), size: u64) {
     match ByteRange::new(first, last).and_then(|range| ContentRange::of(range, Some(size))) {
-        Some(range) => answer.content_range = Some(range),
-        None => header(answer, &format!("Content-Range: bytes {first}-{last}/{size}")),
+        Some(range) => response.content_range = Some(range),
+        None => response.add_header(&format!("Content-Range: bytes {first}-{last}/{size}")),
     }
 }
 
-/// The first range, read as Filestash reads it: `-5` is not the last five bytes but `0-5`.
+/// Parses the first range the way Filestash does: `-5` is not the last five bytes but `0-5`.
 fn first_range(value: &[u8], size: u64) -> Option<(u64, u64)> {
     let text = str::from_utf8(value).ok()?;
     let list = text.strip_prefix("bytes=").unwrap_or(text);
@@ -105,6 +117,7 @@ fn first_range(value: &[u8], size: u64) -> Option<(u64, u64)> {
     })
 }
 
+/// Returns the size that the name of a blackhole file states.
 fn size(path: &str) -> Option<u64> {
     let name = path.strip_prefix('/').unwrap_or(path).strip_suffix(".bin")?;
     let units = [('K', 1_u64 << 10), ('M', 1 << 20), ('G', 1 << 30)];
@@ -118,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_read_as_filestash_reads_them() {
+    fn ranges_parse_like_those_of_filestash() {
         for (text, range) in [
             ("bytes=0-9", Some((0, 9))),
             ("bytes=5-", Some((5, 99))),
@@ -135,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_sizes() {
+    fn names_state_sizes() {
         let cases =
             [("/7.bin", Some(7)), ("3K.bin", Some(3072)), ("/1G.bin", Some(1 << 30)), ("/x.bin", None), ("/1M", None)];
         for (path, bytes) in cases {

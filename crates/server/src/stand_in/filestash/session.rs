@@ -1,38 +1,44 @@
-//! Sessions: a token that holds what the client logged in with, kept by the client alone.
+//! Sessions: a token that contains the login and that only the client keeps.
 //!
-//! Filestash encrypts it. A stand-in has no secrets to keep: its token is the login in base64 with a checksum, so that
-//! it is of about the same length, and one that was copied wrongly is refused.
+//! Filestash encrypts its token. The stand-in has no secrets to keep: its token is the login in base64 with a checksum.
+//! It has about the same length, and a damaged token is refused.
+
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use super::COOKIE_LIFE;
 use super::sftp;
-use crate::answer::Facts;
-use crate::stand_in::fields::parameter;
-use crate::target::Target;
+use crate::request::RequestFacts;
+use crate::request::fields::parameter;
+use crate::request::target::Target;
 
 /// The most characters of one cookie.
 const COOKIE_MAX: usize = 3800;
-/// Cookies of one session that are looked for.
+/// The most cookies of one session.
 const COOKIES_MAX: usize = 16;
 const SUM_BYTES: usize = 16;
+/// The lifetime of a cookie: Filestash's default of a week.
+const COOKIE_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// A client that has logged in.
+/// The session of a client that has logged in.
 pub(super) struct Session {
     token: String,
     pub(super) backend: Backend,
 }
 
-/// What a client has logged in to.
+/// The backend that a client has logged in to.
 pub(super) enum Backend {
     Blackhole,
     Sftp(Box<sftp::Login>),
 }
 
 impl Backend {
-    /// `sftp` says whether that backend is there.
+    /// Reads the backend of a login. `sftp` tells whether clients may log in to SFTP servers.
+    ///
+    /// # Errors
+    /// Status and message of the refusal.
     fn of_login(login: &serde_json::Value, sftp: bool) -> Result<Self, (u16, &'static str)> {
         match login.get("type").and_then(serde_json::Value::as_str) {
             Some("blackhole") => Ok(Self::Blackhole),
@@ -42,15 +48,18 @@ impl Backend {
                     Err((400, "the stand-in logs in to sftp with hostname, username and a private key as password"))
                 }
             },
-            // Not in the list of connections.
+            // The backend is not in the list of connections.
             Some(_) | None => Err((403, "Not Allowed")),
         }
     }
 }
 
 impl Session {
-    /// Logs in with the body of a `POST /api/session`.
-    pub(super) fn opened(body: &[u8], sftp: bool) -> Result<Self, (u16, &'static str)> {
+    /// Opens a session with the body of a `POST /api/session`.
+    ///
+    /// # Errors
+    /// Status and message of the refusal.
+    pub(super) fn open(body: &[u8], sftp: bool) -> Result<Self, (u16, &'static str)> {
         let login: serde_json::Value = serde_json::from_slice(body).map_err(|_| (405, "Not Valid"))?;
         let backend = Backend::of_login(&login, sftp)?;
         let text = login.to_string().into_bytes();
@@ -59,16 +68,16 @@ impl Session {
         Ok(Self { token, backend })
     }
 
-    /// The session that a request belongs to, by cookies, by `Authorization: Bearer` or by `?authorization=`.
-    pub(super) fn of_request(target: Target<'_>, facts: &Facts<'_>, sftp: bool) -> Option<Self> {
+    /// Returns the session of a request: from `Authorization: Bearer`, from `?authorization=`, or from cookies.
+    pub(super) fn of_request(target: Target<'_>, facts: &RequestFacts<'_>, sftp: bool) -> Option<Self> {
         let bearer = facts.fields.authorization.as_deref().and_then(|value| str::from_utf8(value).ok());
         let bearer = bearer.and_then(|value| value.strip_prefix("Bearer ")).map(str::to_owned);
-        let asked = || parameter(target, "authorization").map(str::to_owned);
+        let in_query = || parameter(target, "authorization").map(str::to_owned);
         let cookies = || facts.fields.cookie.as_deref().and_then(from_cookies);
-        Self::checked(&bearer.or_else(asked).or_else(cookies)?, sftp)
+        Self::from_token(&bearer.or_else(in_query).or_else(cookies)?, sftp)
     }
 
-    fn checked(token: &str, sftp: bool) -> Option<Self> {
+    fn from_token(token: &str, sftp: bool) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
         let (text, sum) = bytes.split_at_checked(bytes.len().checked_sub(SUM_BYTES)?)?;
         let is_own = Sha256::digest(text)[..SUM_BYTES] == *sum;
@@ -77,38 +86,38 @@ impl Session {
         Some(Self { token: token.to_owned(), backend })
     }
 
-    /// The fields of the session, in JSON; with its token when it was just opened.
-    pub(super) fn told(&self, opened: bool) -> Vec<(&'static str, String)> {
+    /// Returns the fields of the session in JSON, including its token if it was just opened.
+    pub(super) fn fields(&self, opened: bool) -> Vec<(&'static str, String)> {
         let id: String = Sha256::digest(&self.token).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
         let token = opened.then(|| ("authorization", format!("\"{}\"", self.token)));
         let fields = [("home", r#""/""#.to_owned()), ("is_authenticated", "true".to_owned())];
         fields.into_iter().chain([("backendID", format!("\"{id}\""))]).chain(token).collect()
     }
 
-    /// The lines that set the cookies.
+    /// Returns the header lines that set the cookies.
     pub(super) fn cookies(&self) -> Vec<String> {
-        let life = COOKIE_LIFE.as_secs();
-        // Tokens are ASCII: each piece is text.
+        let life = COOKIE_LIFETIME.as_secs();
+        // Tokens are ASCII, so that each piece is text.
         let pieces = self.token.as_bytes().chunks(COOKIE_MAX).map(String::from_utf8_lossy).enumerate();
-        pieces.map(|(index, piece)| set(index, &piece, life)).collect()
+        pieces.map(|(index, piece)| set_cookie(index, &piece, life)).collect()
     }
 }
 
-/// The line that takes a cookie back.
-pub(super) fn expired(index: usize) -> String {
-    set(index, "", 0)
+/// Returns the header line that deletes a cookie.
+pub(super) fn expired_cookie(index: usize) -> String {
+    set_cookie(index, "", 0)
 }
 
-fn set(index: usize, value: &str, life: u64) -> String {
-    format!("Set-Cookie: {}={value}; Path=/api/; Max-Age={life}; HttpOnly; SameSite=Strict", name(index))
+fn set_cookie(index: usize, value: &str, life: u64) -> String {
+    format!("Set-Cookie: {}={value}; Path=/api/; Max-Age={life}; HttpOnly; SameSite=Strict", cookie_name(index))
 }
 
-/// `auth`, `auth1`, `auth2` …
-fn name(index: usize) -> String {
+/// Returns `auth`, `auth1`, `auth2` …
+fn cookie_name(index: usize) -> String {
     if index == 0 { "auth".to_owned() } else { format!("auth{index}") }
 }
 
-/// Whether a request shows a session, valid or not.
+/// Returns whether cookies contain a session, valid or not.
 pub(super) fn in_cookies(line: &[u8]) -> bool {
     from_cookies(line).is_some()
 }
@@ -119,6 +128,6 @@ fn from_cookies(line: &[u8]) -> Option<String> {
         let mut pairs = line.split(';').filter_map(|pair| pair.trim().split_once('='));
         pairs.find(|(found, _)| *found == wanted).map(|(_, value)| value)
     };
-    let token: String = (0..COOKIES_MAX).map_while(|index| get(&name(index))).collect();
+    let token: String = (0..COOKIES_MAX).map_while(|index| get(&cookie_name(index))).collect();
     (!token.is_empty()).then_some(token)
 }

@@ -1,7 +1,7 @@
-//! Files of an SFTP server, as Filestash's sftp backend shows them: one connection for each login, which all its requests
-//! share one after the other. They block the server's thread meanwhile.
+//! Files of an SFTP server, for Filestash's sftp backend. Each login has one connection, which all its requests use one
+//! after the other. A request blocks the server's thread.
 //!
-//! SSH is the system's `ssh` program; what is spoken here is the protocol within, version 3
+//! The system's `ssh` program speaks SSH. This module speaks the protocol inside, version 3
 //! (draft-ietf-secsh-filexfer-02), as far as listing and reading need it.
 
 use std::collections::HashMap;
@@ -15,60 +15,60 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use super::packets::{Attributes, Entry, Fields, names};
-use crate::pattern::Pattern;
-use crate::source::{Produced, Source};
+use super::packets::{Attributes, Entry, PacketReader, read_names};
+use crate::content::pattern::Pattern;
+use crate::content::source::{Produced, Source};
 
-/// Nothing is waited for any longer.
+/// The longest wait for a peer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Connections at once; another login has the oldest ones closed.
+/// The most open connections. One more login closes all others.
 const CONNECTIONS_MAX: usize = 64;
-/// The most that a peer may send at once: OpenSSH's own limit.
+/// The longest packet of a peer: OpenSSH's own limit.
 const PACKET_MAX: usize = 256 * 1024;
-/// Entries of a directory that are listed.
+/// The most entries of a listed directory.
 const ENTRIES_MAX: usize = 100_000;
-/// What every server has to be able to send at once.
+/// The most bytes of one read, which every server supports.
 const READ_MAX: u64 = 32 * 1024;
 
-/// Whom to ask, as whom.
+/// A login: server, user and key.
 #[derive(Clone)]
 pub(super) struct Login {
     host: String,
     port: u16,
     user: String,
-    /// A private key, in the form in which ssh keeps it.
+    /// A private key in OpenSSH's format.
     key: String,
 }
 
-/// Why a file server did not do what it was asked.
+/// The error of an SFTP call.
 #[derive(Debug)]
-pub(super) enum Failed {
-    /// It said so, with this code.
-    Said(u32),
-    /// The connection is of no use any more.
+pub(super) enum SftpError {
+    /// The server refused with this code.
+    Status(u32),
+    /// The connection failed and cannot be used again.
     Broken(io::Error),
 }
 
-impl From<io::Error> for Failed {
+impl From<io::Error> for SftpError {
     fn from(error: io::Error) -> Self {
         Self::Broken(error)
     }
 }
 
-impl Failed {
-    /// The status and the words with which Filestash tells of it.
-    pub(super) fn told(&self) -> (u16, &'static str) {
+impl SftpError {
+    /// Returns the HTTP status and the message with which Filestash reports it.
+    pub(super) fn status_and_message(&self) -> (u16, &'static str) {
         match self {
-            Self::Said(NO_SUCH_FILE) => (404, "Not Found"),
-            Self::Said(PERMISSION_DENIED) => (403, "Forbidden"),
-            Self::Said(_) => (500, "Internal Server Error"),
+            Self::Status(NO_SUCH_FILE) => (404, "Not Found"),
+            Self::Status(PERMISSION_DENIED) => (403, "Forbidden"),
+            Self::Status(_) => (500, "Internal Server Error"),
             Self::Broken(_) => (502, "the sftp server does not answer"),
         }
     }
 }
 
 impl Login {
-    /// Reads the parameters of a login; `None` when one is missing or could mean something else to `ssh`.
+    /// Reads the parameters of a login. Returns `None` if one is missing or could be an option to `ssh`.
     pub(super) fn read(login: &serde_json::Value) -> Option<Self> {
         let text = |name: &str| login.get(name).and_then(serde_json::Value::as_str);
         let is_plain = |text: &&str| {
@@ -88,19 +88,19 @@ impl Login {
     }
 }
 
-/// The connections of all logins.
+/// The connections of all logins, by identity.
 #[derive(Default)]
-pub(super) struct Pool(Mutex<HashMap<[u8; 32], Arc<Mutex<Client>>>>);
+pub(super) struct SftpPool(Mutex<HashMap<[u8; 32], Arc<Mutex<SftpClient>>>>);
 
-impl fmt::Debug for Pool {
+impl fmt::Debug for SftpPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pool").finish_non_exhaustive()
+        f.debug_struct("SftpPool").finish_non_exhaustive()
     }
 }
 
-impl Pool {
-    /// The connection of a login, opened if it is not there or broken.
-    pub(super) fn client(&self, login: &Login) -> io::Result<Arc<Mutex<Client>>> {
+impl SftpPool {
+    /// Returns the connection of a login. Opens one if there is none or if it is broken.
+    pub(super) fn client(&self, login: &Login) -> io::Result<Arc<Mutex<SftpClient>>> {
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let identity = login.identity();
         if let Some(client) = clients.get(&identity)
@@ -111,25 +111,25 @@ impl Pool {
         if clients.len() >= CONNECTIONS_MAX {
             clients.clear();
         }
-        let client = Arc::new(Mutex::new(Client::open(login)?));
+        let client = Arc::new(Mutex::new(SftpClient::open(login)?));
         clients.insert(identity, Arc::clone(&client));
         Ok(client)
     }
 }
 
-pub(super) fn lock(client: &Mutex<Client>) -> std::sync::MutexGuard<'_, Client> {
+pub(super) fn lock(client: &Mutex<SftpClient>) -> std::sync::MutexGuard<'_, SftpClient> {
     client.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A connection to an SFTP server.
-pub(super) struct Client {
+pub(super) struct SftpClient {
     stream: UnixStream,
     ssh: Child,
     last_id: u32,
     broken: bool,
 }
 
-impl Drop for Client {
+impl Drop for SftpClient {
     fn drop(&mut self) {
         let _ = self.ssh.kill();
         let _ = self.ssh.wait();
@@ -154,9 +154,9 @@ const AT_END: u32 = 1;
 const NO_SUCH_FILE: u32 = 2;
 const PERMISSION_DENIED: u32 = 3;
 
-impl Client {
+impl SftpClient {
     fn open(login: &Login) -> io::Result<Self> {
-        // ssh reads keys from files alone.
+        // ssh reads keys only from files.
         let mut key = tempfile::NamedTempFile::new()?;
         key.write_all(login.key.trim_end().as_bytes())?;
         key.write_all(b"\n")?;
@@ -181,7 +181,7 @@ impl Client {
         let input: OwnedFd = theirs.into();
         ssh.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::null());
         let child = ssh.spawn()?;
-        // What `Command` holds of the socket is closed with it: else nobody would see ssh end.
+        // `Command` holds the other end of the socket. Without this drop, reads would not notice that ssh ended.
         drop(ssh);
         let mut client = Self { stream, ssh: child, last_id: 0, broken: false };
         client.stream.write_all(&[0, 0, 0, 5, INIT, 0, 0, 0, 3])?;
@@ -192,18 +192,18 @@ impl Client {
         Ok(client)
     }
 
-    /// What is in a directory, without itself and its parent.
-    pub(super) fn list(&mut self, path: &str) -> Result<Vec<Entry>, Failed> {
+    /// Lists a directory, without itself and its parent.
+    pub(super) fn list(&mut self, path: &str) -> Result<Vec<Entry>, SftpError> {
         let handle = self.handle(OPENDIR, &[path.as_bytes()], &[])?;
         let mut entries = Vec::new();
         let ended = loop {
-            match self.ask(READDIR, &[&handle], &[], NAME) {
-                Ok(body) => match names(&body, &mut entries) {
+            match self.call(READDIR, &[&handle], &[], NAME) {
+                Ok(body) => match read_names(&body, &mut entries) {
                     Ok(()) if entries.len() < ENTRIES_MAX => {}
                     Ok(()) => break Ok(()),
-                    Err(error) => break Err(self.broken(error)),
+                    Err(error) => break Err(self.mark_broken(error)),
                 },
-                Err(Failed::Said(AT_END)) => break Ok(()),
+                Err(SftpError::Status(AT_END)) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };
@@ -211,56 +211,56 @@ impl Client {
         ended.and(closed).map(|()| entries)
     }
 
-    /// The size of a file.
-    pub(super) fn size(&mut self, path: &str) -> Result<u64, Failed> {
-        let body = self.ask(STAT, &[path.as_bytes()], &[], ATTRS)?;
-        Attributes::read(&mut Fields(&body)).map(|found| found.size).map_err(|error| self.broken(error))
+    /// Returns the size of a file.
+    pub(super) fn size(&mut self, path: &str) -> Result<u64, SftpError> {
+        let body = self.call(STAT, &[path.as_bytes()], &[], ATTRS)?;
+        Attributes::read(&mut PacketReader(&body)).map(|found| found.size).map_err(|error| self.mark_broken(error))
     }
 
-    /// Opens a file for reading.
-    pub(super) fn open_file(&mut self, path: &str) -> Result<Vec<u8>, Failed> {
-        // For reading, without attributes.
+    /// Opens a file for reading and returns its handle.
+    pub(super) fn open_file(&mut self, path: &str) -> Result<Vec<u8>, SftpError> {
+        // Read access, no attributes.
         self.handle(OPEN, &[path.as_bytes()], &[0, 0, 0, 1, 0, 0, 0, 0])
     }
 
-    /// Bytes from an offset on, some 32 KiB at most; none at the end.
-    fn read(&mut self, handle: &[u8], offset: u64, most: u64) -> Result<Vec<u8>, Failed> {
+    /// Reads bytes from an offset on, at most 32 KiB. Returns none at the end.
+    fn read(&mut self, handle: &[u8], offset: u64, most: u64) -> Result<Vec<u8>, SftpError> {
         let most = u32::try_from(most.min(READ_MAX)).unwrap_or(u32::MAX);
         let tail = [&offset.to_be_bytes()[..], &most.to_be_bytes()].concat();
-        match self.ask(READ, &[handle], &tail, DATA) {
-            Ok(body) => Fields(&body).bytes().map(<[u8]>::to_vec).map_err(|error| self.broken(error)),
-            Err(Failed::Said(AT_END)) => Ok(Vec::new()),
+        match self.call(READ, &[handle], &tail, DATA) {
+            Ok(body) => PacketReader(&body).bytes().map(<[u8]>::to_vec).map_err(|error| self.mark_broken(error)),
+            Err(SftpError::Status(AT_END)) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }
 
-    fn close(&mut self, handle: &[u8]) -> Result<(), Failed> {
-        match self.ask(CLOSE, &[handle], &[], STATUS) {
-            Ok(_) | Err(Failed::Said(0)) => Ok(()),
+    fn close(&mut self, handle: &[u8]) -> Result<(), SftpError> {
+        match self.call(CLOSE, &[handle], &[], STATUS) {
+            Ok(_) | Err(SftpError::Status(0)) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    fn handle(&mut self, kind: u8, texts: &[&[u8]], tail: &[u8]) -> Result<Vec<u8>, Failed> {
-        let body = self.ask(kind, texts, tail, HANDLE)?;
-        Fields(&body).bytes().map(<[u8]>::to_vec).map_err(|error| self.broken(error))
+    fn handle(&mut self, kind: u8, texts: &[&[u8]], tail: &[u8]) -> Result<Vec<u8>, SftpError> {
+        let body = self.call(kind, texts, tail, HANDLE)?;
+        PacketReader(&body).bytes().map(<[u8]>::to_vec).map_err(|error| self.mark_broken(error))
     }
 
-    fn broken(&mut self, error: io::Error) -> Failed {
+    fn mark_broken(&mut self, error: io::Error) -> SftpError {
         self.broken = true;
-        Failed::Broken(error)
+        SftpError::Broken(error)
     }
 
-    /// Sends a request of some texts and what follows them, and gives the answer behind its id.
-    fn ask(&mut self, kind: u8, texts: &[&[u8]], tail: &[u8], wanted: u8) -> Result<Vec<u8>, Failed> {
-        let answer = self.exchange(kind, texts, tail).map_err(|error| self.broken(error))?;
-        match answer {
-            (found, body) if found == wanted && found != STATUS => Ok(body),
-            (STATUS, body) => Err(match Fields(&body).number() {
-                Ok(code) => Failed::Said(code),
-                Err(error) => self.broken(error),
+    /// Sends a request made of strings and a tail. Returns the body of the response after its id.
+    fn call(&mut self, kind: u8, texts: &[&[u8]], tail: &[u8], expected: u8) -> Result<Vec<u8>, SftpError> {
+        let response = self.exchange(kind, texts, tail).map_err(|error| self.mark_broken(error))?;
+        match response {
+            (found, body) if found == expected && found != STATUS => Ok(body),
+            (STATUS, body) => Err(match PacketReader(&body).number() {
+                Ok(code) => SftpError::Status(code),
+                Err(error) => self.mark_broken(error),
             }),
-            _ => Err(self.broken(io::ErrorKind::InvalidData.into())),
+            _ => Err(self.mark_broken(io::ErrorKind::InvalidData.into())),
         }
     }
 
@@ -284,7 +284,7 @@ impl Client {
         }
     }
 
-    /// The next packet: its kind, and what follows it.
+    /// Reads the next packet. Returns its kind and its body.
     fn packet(&mut self) -> io::Result<(u8, Vec<u8>)> {
         let mut head = [0; 5];
         self.stream.read_exact(&mut head)?;
@@ -303,28 +303,28 @@ fn length(bytes: usize) -> io::Result<[u8; 4]> {
     u32::try_from(bytes).map(u32::to_be_bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// A slice of a file, read while it is sent.
-pub(super) struct Slice {
-    pub(super) client: Arc<Mutex<Client>>,
+/// A range of a remote file, read while it is sent.
+pub(super) struct RemoteFile {
+    pub(super) client: Arc<Mutex<SftpClient>>,
     pub(super) handle: Vec<u8>,
     pub(super) next: u64,
-    /// Bytes that are left.
+    /// Bytes left to read.
     pub(super) left: u64,
 }
 
-impl fmt::Debug for Slice {
+impl fmt::Debug for RemoteFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slice").field("next", &self.next).field("left", &self.left).finish_non_exhaustive()
+        f.debug_struct("RemoteFile").field("next", &self.next).field("left", &self.left).finish_non_exhaustive()
     }
 }
 
-impl Drop for Slice {
+impl Drop for RemoteFile {
     fn drop(&mut self) {
         let _ = lock(&self.client).close(&self.handle);
     }
 }
 
-impl Source for Slice {
+impl Source for RemoteFile {
     fn produce(&mut self, _: &Pattern, room: usize, out: &mut Vec<u8>) -> io::Result<Produced> {
         if self.left == 0 {
             return Ok(Produced::End);
@@ -339,8 +339,8 @@ impl Source for Slice {
                 out.extend_from_slice(&piece);
                 Ok(Produced::Piece)
             }
-            Err(Failed::Broken(error)) => Err(error),
-            Err(Failed::Said(_)) => Err(io::ErrorKind::Other.into()),
+            Err(SftpError::Broken(error)) => Err(error),
+            Err(SftpError::Status(_)) => Err(io::ErrorKind::Other.into()),
         }
     }
 }
@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logins_name_no_options_of_ssh() {
+    fn logins_cannot_contain_ssh_options() {
         let login = |host: &str, user: &str, key: &str| {
             let login = serde_json::json!({ "type": "sftp", "hostname": host, "username": user, "password": key });
             Login::read(&login).is_some()

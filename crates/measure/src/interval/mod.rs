@@ -1,0 +1,75 @@
+//! An immutable slice of a run: at most one second of one stage.
+
+mod builder;
+mod client_load;
+
+pub use builder::IntervalBuilder;
+pub use client_load::ClientLoad;
+
+use crate::evidence::Evidence;
+use crate::stats::Stats;
+use crate::time::{Instant, Stage};
+use crate::values::add;
+use serde::{Deserialize, Serialize};
+
+/// Everything that happened between two instants of one stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Interval {
+    /// Stage that it belongs to.
+    pub stage: Stage,
+    /// Start of the interval.
+    pub start: Instant,
+    /// End of the interval.
+    pub end: Instant,
+    /// Everything counted and timed.
+    pub stats: Stats,
+    /// Operations in flight at the end.
+    pub in_flight: u64,
+    /// Largest number of operations in flight. Exact for one thread. The peaks of several threads are added although they may
+    /// fall on different instants, which makes an upper bound.
+    #[serde(default)]
+    pub in_flight_peak: u64,
+    /// Load of the client itself.
+    pub client: ClientLoad,
+    /// Evidence of what limits the run.
+    #[serde(default)]
+    pub evidence: Evidence,
+}
+
+impl Interval {
+    /// Returns an empty interval.
+    #[must_use]
+    pub fn new(stage: Stage, start: Instant, end: Instant) -> Self {
+        let (stats, client, evidence) = (Stats::default(), ClientLoad::default(), Evidence::default());
+        Self { stage, start, end, stats, in_flight: 0, in_flight_peak: 0, client, evidence }
+    }
+
+    /// Returns the length in seconds.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.end.nanos_since(self.start) as f64 / 1e9
+    }
+
+    /// Adds the results of another thread in the same interval.
+    pub fn merge(&mut self, other: &Self) {
+        let Self { stage: _, start, end, stats, in_flight, in_flight_peak, client, evidence } = other;
+        self.start = self.start.min(*start);
+        self.end = self.end.max(*end);
+        self.stats.merge(stats);
+        add(&mut self.in_flight, *in_flight);
+        add(&mut self.in_flight_peak, *in_flight_peak);
+        self.client = self.client.merged(*client);
+        self.evidence.merge(evidence);
+    }
+
+    /// Adds the slice of the same stage that follows this one.
+    fn append(&mut self, later: &Self) {
+        let Self { stage: _, start: _, end, stats, in_flight, in_flight_peak, client, evidence } = later;
+        self.client = self.client.and_then(self.seconds(), *client, later.seconds());
+        self.end = *end;
+        self.stats.merge(stats);
+        self.in_flight = *in_flight;
+        self.in_flight_peak = self.in_flight_peak.max(*in_flight_peak);
+        self.evidence.merge(evidence);
+    }
+}

@@ -1,0 +1,133 @@
+//! The load line: the highest load that meets all objectives, as a bracket between two tested levels.
+
+use crate::enumerated;
+use serde::{Deserialize, Serialize};
+
+enumerated! {
+    /// Unit of a load line.
+    pub enum LoadUnit {
+        Concurrency => "concurrency", "operations in flight (closed model)";
+        Rate => "rate", "operations per second (open model)";
+    }
+}
+
+impl LoadUnit {
+    /// Returns the number of steps in one operation in flight, or in one operation per second. Levels of a search are
+    /// whole numbers of steps. To find a line at 5/s to a few percent, steps must be smaller than one per second.
+    #[must_use]
+    pub fn steps(self) -> u64 {
+        match self {
+            Self::Concurrency => 1,
+            Self::Rate => 100,
+        }
+    }
+}
+
+/// Outcome of a level.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "outcome")]
+pub enum Outcome {
+    /// The level met all objectives, and its backlog did not grow.
+    Passed,
+    /// The level missed an objective, or its backlog grew.
+    Failed {
+        /// First objective missed, or the growth of the backlog.
+        #[serde(deserialize_with = "crate::values::bounded::text::<_, 1024>")]
+        why: String,
+    },
+    /// The time of the level was too short to decide it.
+    NotDecided {
+        /// Undecided objective, or the undecided backlog.
+        #[serde(deserialize_with = "crate::values::bounded::text::<_, 1024>")]
+        why: String,
+    },
+    /// The level did not pass, because of this client or its host.
+    ClientLimited {
+        /// Limit of the client.
+        #[serde(deserialize_with = "crate::values::bounded::text::<_, 1024>")]
+        why: String,
+    },
+}
+
+impl Outcome {
+    /// Returns whether this is [`Outcome::Passed`].
+    #[must_use]
+    pub fn is_passed(&self) -> bool {
+        matches!(self, Self::Passed)
+    }
+
+    /// Returns why the level did not pass.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Self::Passed => None,
+            Self::Failed { why } | Self::NotDecided { why } | Self::ClientLimited { why } => Some(why),
+        }
+    }
+}
+
+/// Result of a search for the load line. Levels are in steps of the unit, [`LoadUnit::steps`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "found")]
+pub enum Found {
+    /// The line lies between these levels, and the lower one passed again when it was repeated.
+    Line {
+        /// Highest level that passed.
+        passed: u64,
+        /// Lowest level above it that failed.
+        failed: u64,
+    },
+    /// No level failed: the line is at this level or above.
+    AtLeast {
+        /// Highest level tested.
+        passed: u64,
+    },
+    /// The lowest level failed.
+    Below {
+        /// Lowest level.
+        failed: u64,
+    },
+    /// Levels that had passed failed when they were repeated, however far the line was lowered.
+    Unsteady {
+        /// Lowest level that passed once and failed later.
+        failed: u64,
+    },
+    /// After a failed level, the target did not become as fast again as before the first level.
+    NotRecovered {
+        /// Highest level that had passed by then.
+        passed: Option<u64>,
+        /// Level after which the target did not recover.
+        failed: u64,
+    },
+    /// After a failed level, the target no longer served anything.
+    Gone {
+        /// Highest level that had passed by then.
+        passed: Option<u64>,
+        /// Level after which the target was gone.
+        failed: u64,
+    },
+    /// The user interrupted the search.
+    Interrupted {
+        /// Highest level that had passed by then.
+        passed: Option<u64>,
+        /// Number of the signal.
+        #[serde(default = "sigint")]
+        signal: i32,
+    },
+}
+
+impl Found {
+    /// Returns the number of the signal by which the user interrupted the search.
+    #[must_use]
+    pub fn signal(self) -> Option<i32> {
+        match self {
+            Self::Interrupted { signal, .. } => Some(signal),
+            _ => None,
+        }
+    }
+}
+
+/// Returns SIGINT, the default for searches that earlier versions saved.
+fn sigint() -> i32 {
+    2
+}

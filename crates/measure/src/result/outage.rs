@@ -1,0 +1,242 @@
+//! Outages: times in which a target that had served requests failed all of them.
+//!
+//! A closed load makes few operations while each one times out, so the share of successes hides such a time. If
+//! operations hang until the end of the run, none of them fails.
+
+use crate::values::sum;
+use std::time::Duration;
+
+/// Operations in one whole second of the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Second {
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations that failed for a reason other than a delay of the client.
+    pub failed: u64,
+    /// Longest time that a failed operation took, in whole seconds.
+    pub longest: u64,
+}
+
+/// Time after the last sign of service: a success, or body bytes that moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Silence {
+    /// Time from that sign to the end of the run.
+    pub time: Duration,
+    /// Operations in flight at the end that never received a byte of a response, and waited far longer than every
+    /// success took, but not longer than since that sign. An operation that had waited before is stuck on its own,
+    /// because others succeeded meanwhile.
+    pub hanging: u64,
+    /// Operations in flight at the end of the window.
+    pub in_flight: u64,
+    /// Time from that sign to the last failure in the window.
+    pub failing: Duration,
+    /// Operations that failed in the interval of that sign or later, for a reason other than a delay of the client.
+    pub failed: u64,
+    /// Longest time that a failed operation took.
+    pub longest: Duration,
+}
+
+impl Second {
+    fn is_silent(&self) -> bool {
+        self.ok == 0
+    }
+}
+
+/// Fewest failures in an outage, and fewest operations that would have succeeded in its time at the rate of the other
+/// seconds. A few failures in a row at one operation per second are not an outage.
+const OPERATIONS_MIN: u64 = 5;
+
+/// Failures per slot that make an outage, where few slots fail slowly.
+const ROUNDS_MIN: u64 = 2;
+
+/// If at least one of this many operations in flight at the end hangs, the target no longer serves.
+const HANGING_PART: u64 = 2;
+
+/// Shortest time of failures at the end of a run that counts as an outage. In the middle of a run, an outage takes at
+/// least a whole second.
+const FAILING_MIN: Duration = Duration::from_millis(500);
+
+impl Silence {
+    /// Returns the length of the outage at the end of a run, if there was one.
+    fn outage(&self, slots: Option<u64>) -> Option<Duration> {
+        let all = slots.unwrap_or(OPERATIONS_MIN).min(OPERATIONS_MIN);
+        let hangs = self.hanging >= all && self.hanging.saturating_mul(HANGING_PART) >= self.in_flight;
+        // Operations that took longer started while the target still served.
+        let fails = self.failed >= failures_needed(slots) && self.failing >= FAILING_MIN.max(self.longest * 2);
+        let (hanging, failing) = (hangs.then_some(self.time), fails.then_some(self.failing));
+        hanging.max(failing)
+    }
+}
+
+/// Returns the number of failures that make an outage.
+fn failures_needed(slots: Option<u64>) -> u64 {
+    slots.map_or(OPERATIONS_MIN, |slots| slots.saturating_mul(ROUNDS_MIN).min(OPERATIONS_MIN))
+}
+
+/// A time without a success, up to its last failure.
+struct Failing {
+    seconds: u64,
+    failed: u64,
+}
+
+impl Failing {
+    fn of(time: &[Second]) -> Option<Self> {
+        let failing = || time.iter().enumerate().filter(|(_, second)| second.failed > 0);
+        // While operations run into their timeouts, seconds pass in which none ends. The time starts with the first
+        // operation that failed, and ends with the last failure, because later silence shows nothing.
+        let first = failing().map(|(at, second)| at.saturating_sub(second.longest as usize)).min()?;
+        let (last, _) = failing().next_back()?;
+        let failed = sum(time.iter().map(|second| second.failed));
+        Some(Self { seconds: (last - first) as u64 + 1, failed })
+    }
+}
+
+/// Returns the total length of the outages: times without a success, with enough failures, and in which enough
+/// operations would have succeeded for this not to be chance. Zero if nothing succeeded at all, which is a failure of
+/// its own.
+///
+/// `ok` operations succeeded in the whole window, including its last fraction of a second. `slots` is the number of
+/// slots of a closed run. A success takes the time `usual`, so operations are missing only after that long without one.
+/// `silence` describes the end of the run.
+pub fn length(
+    of: impl IntoIterator<Item = Second>,
+    ok: u64,
+    slots: Option<u64>,
+    usual: Duration,
+    silence: Silence,
+) -> Duration {
+    let mut seconds: Vec<Second> = of.into_iter().collect();
+    if ok == 0 {
+        return Duration::ZERO;
+    }
+    let last = silence.outage(slots).map(|time| {
+        let served = seconds.iter().rposition(|second| !second.is_silent()).map_or(0, |at| at + 1);
+        let silent = seconds.split_off(served);
+        time.max(Duration::from_secs(Failing::of(&silent).map_or(0, |time| time.seconds)))
+    });
+    let silent = seconds.chunk_by(|a, b| a.is_silent() == b.is_silent()).filter(|time| time[0].is_silent());
+    let times: Vec<Failing> = silent.filter_map(Failing::of).collect();
+    let serving = (seconds.len() as u64).saturating_sub(sum(times.iter().map(|time| time.seconds))).max(1);
+    let rate = ok as f64 / serving as f64;
+    let are_missing = |time: &Duration| time.saturating_sub(usual).as_secs_f64() * rate >= OPERATIONS_MIN as f64;
+    let failing = times.iter().filter(|time| time.failed >= failures_needed(slots));
+    failing.map(|time| Duration::from_secs(time.seconds)).chain(last).filter(are_missing).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(seconds: &[(u64, u64)]) -> u64 {
+        among(seconds, None)
+    }
+
+    /// Returns the outage seconds, where failed operations ran for long.
+    fn among(seconds: &[(u64, u64)], slots: Option<u64>) -> u64 {
+        whole(seconds.iter().map(|&(ok, failed)| Second { ok, failed, longest: 1000 }).collect(), slots, 0, NONE)
+    }
+
+    const NONE: Silence = Silence {
+        time: Duration::ZERO,
+        hanging: 0,
+        in_flight: 0,
+        failing: Duration::ZERO,
+        failed: 0,
+        longest: Duration::ZERO,
+    };
+
+    /// Returns the outage seconds of a run of whole seconds.
+    fn whole(of: Vec<Second>, slots: Option<u64>, usual: u64, silence: Silence) -> u64 {
+        let ok = of.iter().map(|second| second.ok).sum();
+        let length = length(of, ok, slots, Duration::from_secs(usual), silence);
+        assert_eq!(length.subsec_nanos(), 0);
+        length.as_secs()
+    }
+
+    /// The schedule or the client paused before failures that came at once.
+    #[test]
+    fn silence_before_failures_is_not_part_of_the_outage() {
+        let second = |ok, failed, longest| Second { ok, failed, longest };
+        let paused = [vec![second(100, 0, 0); 60], vec![second(0, 0, 0); 60], vec![second(0, 50, 0)]].concat();
+        assert_eq!(whole(paused.clone(), None, 0, NONE), 1);
+        let hung = [paused[..120].to_vec(), vec![second(0, 50, 5)]].concat();
+        assert_eq!(whole(hung, None, 0, NONE), 6);
+    }
+
+    #[test]
+    fn hanging_until_the_end_is_an_outage() {
+        let secs = Duration::from_secs;
+        let hanging = |hanging, seconds| Silence { hanging, in_flight: 4, time: secs(seconds), ..NONE };
+        let run = |served: usize, silent: usize, slots, silence| {
+            let second = |ok| Second { ok, failed: 0, longest: 0 };
+            whole([vec![second(40_000); served], vec![second(0); silent]].concat(), slots, 0, silence)
+        };
+        assert_eq!(run(2, 8, Some(4), hanging(4, 9)), 9);
+        assert_eq!(run(2, 8, Some(4), NONE), 0, "may just be slow");
+        assert_eq!(run(3, 0, Some(4), hanging(4, 2)), 2, "in the drain");
+        assert_eq!(run(3, 0, Some(4), hanging(4, 0)), 0);
+        assert_eq!(run(3, 0, Some(4), hanging(1, 9)), 0, "one of four");
+        assert_eq!(run(3, 0, None, hanging(4, 9)), 0, "four are too few for an open run");
+        assert_eq!(run(0, 3, Some(4), hanging(4, 9)), 0, "nothing succeeded at all");
+        let slow = vec![Second { ok: 1, ..Second::default() }; 5];
+        assert_eq!(whole(slow, Some(4), 0, hanging(4, 3)), 0, "one operation per second");
+        assert_eq!(length([], 20_000, Some(4), Duration::ZERO, hanging(4, 9)), secs(9), "after half a second");
+    }
+
+    #[test]
+    fn failing_everything_at_the_end_is_an_outage() {
+        let ms = Duration::from_millis;
+        let of = |failing, failed, longest| {
+            let silence = Silence { failing: ms(failing), failed, longest: ms(longest), ..NONE };
+            length([Second { ok: 1000, failed, longest: 0 }; 3], 3000, Some(4), Duration::ZERO, silence)
+        };
+        assert_eq!(of(900, 32, 160), ms(900));
+        assert_eq!(of(400, 32, 160), Duration::ZERO, "too short");
+        assert_eq!(of(900, 3, 160), Duration::ZERO, "too few");
+        assert_eq!(of(900, 32, 1000), Duration::ZERO, "they began while others succeeded");
+    }
+
+    /// Ten slots in step, with downloads of 30 s each.
+    #[test]
+    fn operations_that_end_together_leave_no_outages_in_between() {
+        let second = |ok, failed| Second { ok, failed, longest: 29 };
+        let round = |ok, failed| [vec![second(0, 0); 28], vec![second(0, failed), second(ok, 0)]].concat();
+        let run = [round(10, 0), round(5, 5), round(10, 0), round(10, 0)].concat();
+        assert_eq!(whole(run, Some(10), 30, NONE), 0);
+        let dead = [round(10, 0), round(0, 10), round(0, 10), round(0, 10), round(10, 0)].concat();
+        assert!(whole(dead, Some(10), 30, NONE) >= 89);
+    }
+
+    /// Few slots, each of which waits for its timeout. The seconds in between belong to the outage.
+    #[test]
+    fn slow_failures_are_an_outage() {
+        let dead: Vec<_> = [[(0, 0); 4].to_vec(), vec![(0, 4)]].concat().repeat(6);
+        let run = [vec![(100, 0); 60], dead, vec![(100, 0); 60]].concat();
+        assert_eq!(among(&run, Some(4)), 30);
+        let one = [vec![(100, 0)], [[(0, 0); 4].to_vec(), vec![(0, 1)]].concat().repeat(2), vec![(100, 0)]].concat();
+        assert_eq!(among(&one, Some(1)), 10);
+        assert_eq!(among(&one[..6], Some(1)), 0, "a single slow failure is not an outage");
+        assert_eq!(of(&[(100, 0), (0, 0), (0, 9), (0, 0), (0, 0)]), 2, "silence after the last failure does not count");
+    }
+
+    #[test]
+    fn a_second_without_a_success_is_an_outage_if_many_were_due() {
+        assert_eq!(of(&[(500, 0), (0, 40), (0, 60), (500, 3)]), 2);
+        assert_eq!(of(&[(500, 0), (0, 40), (500, 0), (0, 5)]), 2);
+    }
+
+    #[test]
+    fn single_failures_at_one_operation_per_second_are_not_an_outage() {
+        assert_eq!(of(&[(1, 0), (1, 0), (0, 1), (1, 0)]), 0);
+        // Five in a row are an outage.
+        assert_eq!(of(&[(1, 0), (0, 1), (0, 1), (0, 1), (0, 1), (0, 1), (1, 0)]), 5);
+        // One failure between bursts of slow successes.
+        assert_eq!(of(&[(100, 0), (0, 0), (0, 1), (100, 0)]), 0);
+    }
+
+    #[test]
+    fn runs_without_any_success_have_no_outage() {
+        assert_eq!(of(&[(0, 10), (0, 10)]), 0);
+        assert_eq!(of(&[]), 0);
+    }
+}

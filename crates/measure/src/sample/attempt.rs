@@ -1,0 +1,74 @@
+//! One HTTP request made for an operation.
+
+use super::outcome::{AttemptOutcome, Cause, Flags};
+use crate::time::Instant;
+use crate::values::bounded;
+use serde::{Deserialize, Serialize};
+
+/// Reason for which an attempt was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptKind {
+    /// First attempt of its operation.
+    First,
+    /// Request that follows a redirect.
+    Hop,
+    /// Next request of an operation that consists of several, such as the next page of a listing.
+    Step,
+    /// The one resend after a stale kept-alive connection (docs/measurement.md).
+    Resend,
+}
+
+/// One attempt that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct AttemptSample {
+    /// Intended start of the operation that the attempt belongs to.
+    pub op_intended: Instant,
+    /// Reason for which it was made.
+    pub kind: AttemptKind,
+    /// How it ended.
+    pub outcome: AttemptOutcome,
+    /// Peculiarities that do not change the outcome.
+    pub flags: Flags,
+    /// Status code of its response; `None` without one.
+    pub status: Option<u16>,
+    /// Body bytes received.
+    pub body_bytes: u64,
+    /// Bytes received of heads, framing and trailers, and of anything after the end of the response.
+    pub overhead_bytes: u64,
+    /// Bytes that the kernel accepted for sending.
+    pub sent_bytes: u64,
+    /// Request body bytes among [`Self::sent_bytes`].
+    pub sent_body: u64,
+}
+
+/// Longest text of an example in a record, in bytes. A URL from a redirect may be as long as a response head, and three
+/// times that when its bytes are escaped.
+const TEXT_BYTES: usize = 256 << 10;
+
+/// One example of a failure, kept so that a report can show what its class looked like.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Example {
+    /// How the attempt ended.
+    pub outcome: AttemptOutcome,
+    /// Instant at which it ended.
+    pub at: Instant,
+    /// Requested URL, without secrets.
+    #[serde(deserialize_with = "bounded::text::<_, TEXT_BYTES>")]
+    pub url: String,
+    /// Address of the connection; `None` if none was opened.
+    #[serde(deserialize_with = "bounded::optional_text::<_, TEXT_BYTES>")]
+    pub address: Option<String>,
+    /// Status code of the response; `None` without one.
+    pub status: Option<u16>,
+    /// Description of the failure, escaped and limited in length.
+    #[serde(deserialize_with = "bounded::text::<_, TEXT_BYTES>")]
+    pub detail: String,
+}
+
+impl Example {
+    /// Returns the cause that this is an example of.
+    #[must_use]
+    pub fn cause(&self) -> Cause {
+        self.outcome.cause
+    }
+}

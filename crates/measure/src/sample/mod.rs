@@ -1,0 +1,12 @@
+//! Samples: what the run loop reports to the recorder about each operation, attempt and redirect.
+
+mod attempt;
+mod operation;
+pub mod outcome;
+mod read;
+mod redirect;
+
+pub use attempt::{AttemptKind, AttemptSample, Example};
+pub use operation::{LabelId, Moved, OpKind, OpSample};
+pub use read::ReadSample;
+pub use redirect::HopSample;

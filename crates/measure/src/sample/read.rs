@@ -1,0 +1,26 @@
+//! How long the end of a response waited in the socket before the client read it.
+
+/// Wait of one response, taken at the read that ended it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadSample {
+    /// The kernel's timestamp of the arrival was usable.
+    Dated {
+        /// Time from the arrival of the last byte to its read, in nanoseconds.
+        nanos: u64,
+        /// Number of reads that this sample represents, itself included; at least 1. Only one of so many reads is sampled.
+        stands_for: u32,
+    },
+    /// The system clock was stepped, or the timestamp is later than the read.
+    Discarded,
+}
+
+impl ReadSample {
+    /// Returns this sample with a wait of at least `least` nanoseconds.
+    #[must_use]
+    pub fn at_least(self, least: u64) -> Self {
+        match self {
+            Self::Dated { nanos, stands_for } => Self::Dated { nanos: nanos.max(least), stands_for },
+            Self::Discarded => self,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! One request of a redirected operation.
+
+use super::LabelId;
+use crate::time::Instant;
+
+/// One request of a redirected operation, together with its resend after a stale connection, if there was one.
+#[derive(Clone, Copy, Debug)]
+pub struct HopSample {
+    /// Host that the request went to.
+    pub host: LabelId,
+    /// Instant at which the kernel accepted the first byte of the request; `None` if it never did.
+    pub sent: Option<Instant>,
+    /// Instant at which the response was complete, or the request failed.
+    pub end: Instant,
+    /// Attempts made: 1, or 2 with a resend.
+    pub attempts: u64,
+    /// Whether the response was a redirect that the client followed.
+    pub redirected: bool,
+    /// Connections opened for the request.
+    pub opened: u64,
+    /// Status code of the response; `None` without one.
+    pub status: Option<u16>,
+    /// Body bytes received.
+    pub body_bytes: u64,
+    /// Bytes of response heads and framing received.
+    pub overhead_bytes: u64,
+}

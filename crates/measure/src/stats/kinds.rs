@@ -1,0 +1,150 @@
+//! Times and speeds of the operations of one kind.
+
+use super::affected_operations::AffectedOperations;
+use super::unread_responses::TimestampedTimes;
+use crate::values::{Distribution, add};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Times and speeds of the measured operations of one kind, in nanoseconds and bytes per second.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct KindStats {
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// Operations still in flight at the end of the drain.
+    pub unfinished: u64,
+    /// Body bytes of the operations that succeeded.
+    pub ok_bytes: u64,
+    /// Response times of the operations that succeeded.
+    pub response: Distribution,
+    /// Service times of the operations that succeeded.
+    pub service: Distribution,
+    /// TTFB of the operations that succeeded.
+    pub ttfb: Distribution,
+    /// Transfer times of the operations that succeeded.
+    pub transfer: Distribution,
+    /// Sending times of the uploads that succeeded: from the first byte of the request to its last, without
+    /// [`Self::agreement`].
+    #[serde(default)]
+    pub sending: Distribution,
+    /// Waits for `100 Continue`, of the operations that succeeded and sent `Expect: 100-continue`.
+    #[serde(default)]
+    pub agreement: Distribution,
+    /// Waits of the uploads that succeeded, from the last byte of the request to the end.
+    #[serde(default)]
+    pub waiting: Distribution,
+    /// Time spent on opening connections, of the operations that succeeded and opened one.
+    pub connect: Distribution,
+    /// Time spent on TLS handshakes, of the operations that succeeded and made one.
+    #[serde(default)]
+    pub handshake: Distribution,
+    /// Sum of [`Self::connect`] and [`Self::handshake`], of the operations that succeeded and made a TLS handshake.
+    #[serde(default)]
+    pub secured: Distribution,
+    /// Speeds of the operations that succeeded and had a body.
+    pub speed: Distribution,
+    /// Lateness of all operations that started (open model, or think time).
+    pub lateness: Distribution,
+    /// Waits for a slot, of all operations that started and had to wait.
+    pub slot_wait: Distribution,
+    /// Response times of the operations that failed, until they failed.
+    pub failed_response: Distribution,
+    /// Time for which the unfinished operations had waited since their intended start.
+    pub unfinished_wait: Distribution,
+    /// Subset of [`Self::unfinished_wait`]: operations that had not received a byte of a response.
+    #[serde(default)]
+    pub unanswered_wait: Distribution,
+    /// TTFB of the failed operations that received a first byte.
+    #[serde(default)]
+    pub failed_ttfb: Distribution,
+    /// TTFB of the unfinished operations that received a first byte.
+    #[serde(default)]
+    pub unfinished_ttfb: Distribution,
+    /// Subset of the operations: those that a client stall affected.
+    #[serde(default, skip_serializing_if = "AffectedOperations::is_empty")]
+    pub affected: AffectedOperations,
+    /// Sample of the operations that succeeded: those whose response has an arrival timestamp.
+    #[serde(default, skip_serializing_if = "TimestampedTimes::is_empty")]
+    pub timestamped: TimestampedTimes,
+}
+
+/// An operation without a byte of a response hangs once it has waited this many times as long as the slowest success took.
+const HANGING_FACTOR: f64 = 2.0;
+
+impl KindStats {
+    /// Adds the results of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        let Self {
+            ok,
+            failed,
+            unfinished,
+            ok_bytes,
+            response,
+            service,
+            ttfb,
+            transfer,
+            sending,
+            agreement,
+            waiting,
+            connect,
+            handshake,
+            secured,
+            speed,
+            lateness,
+            slot_wait,
+            failed_response,
+            unfinished_wait,
+            unanswered_wait,
+            failed_ttfb,
+            unfinished_ttfb,
+            affected,
+            timestamped,
+        } = other;
+        add(&mut self.ok, *ok);
+        add(&mut self.failed, *failed);
+        add(&mut self.unfinished, *unfinished);
+        add(&mut self.ok_bytes, *ok_bytes);
+        self.response.merge(response);
+        self.service.merge(service);
+        self.ttfb.merge(ttfb);
+        self.transfer.merge(transfer);
+        self.sending.merge(sending);
+        self.agreement.merge(agreement);
+        self.waiting.merge(waiting);
+        self.connect.merge(connect);
+        self.handshake.merge(handshake);
+        self.secured.merge(secured);
+        self.speed.merge(speed);
+        self.lateness.merge(lateness);
+        self.slot_wait.merge(slot_wait);
+        self.failed_response.merge(failed_response);
+        self.unfinished_wait.merge(unfinished_wait);
+        self.unanswered_wait.merge(unanswered_wait);
+        self.failed_ttfb.merge(failed_ttfb);
+        self.unfinished_ttfb.merge(unfinished_ttfb);
+        self.affected.merge(affected);
+        self.timestamped.merge(timestamped);
+    }
+
+    /// Returns the number of unfinished operations that count as failures of the target. They had not received a byte when the
+    /// run ended, after waiting far longer than any operation that succeeded. The other unfinished operations were healthy and
+    /// cut off by the end of the run.
+    #[must_use]
+    pub fn hanging(&self) -> u64 {
+        self.unanswered_wait.beyond(self.hangs_from()).0
+    }
+
+    /// Returns how many of the [`Self::hanging`] operations have waited for at most `wait`.
+    #[must_use]
+    pub fn hanging_for_at_most(&self, wait: Duration) -> u64 {
+        let longer = self.hangs_from().max(wait.as_nanos() as f64);
+        self.hanging().saturating_sub(self.unanswered_wait.beyond(longer).0)
+    }
+
+    /// Returns the wait above which an operation without a byte of a response hangs, in nanoseconds.
+    fn hangs_from(&self) -> f64 {
+        self.response.max().map_or(-1.0, |slowest| HANGING_FACTOR * slowest as f64)
+    }
+}

@@ -1,0 +1,194 @@
+//! Range in which a percentile of the target lies, given what the client added to the times.
+//!
+//! The upper end is the percentile of all operations. The lower end leaves out the operations that a client stall affected
+//! ([`super::affected_operations`]) and the time that requests and responses spent inside the client
+//! ([`super::unread_responses`]).
+
+use super::KindStats;
+use crate::enumerated;
+use crate::statistics::samples_needed;
+use crate::values::Distribution;
+
+enumerated! {
+    /// A time that the client can lengthen.
+    pub enum Timed {
+        Response => "response", "from the intended start to the end";
+        Service => "service", "from sending to the end";
+        Ttfb => "ttfb", "from sending to the first byte";
+    }
+}
+
+/// Range in which a percentile of the target lies, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuantileRange {
+    /// Lower end: the percentile without what the client added. 0 if too few operations were unaffected.
+    pub low: u64,
+    /// Upper end: the percentile of all operations.
+    pub high: u64,
+}
+
+/// A range is wide if it is wider than this share of its lower end, and wider than this many nanoseconds.
+///
+/// 10 % and 200 µs would mislead a reader. A fifth of that is left for delays that the client cannot see, such as the way of a
+/// response through a busy kernel.
+const WIDE_SHARE: f64 = 0.08;
+const WIDE_NANOS: u64 = 160_000;
+
+/// Smallest share of unaffected operations from which a percentile is taken. Fewer would be one short stretch of the run, which
+/// is not typical of the rest.
+const UNAFFECTED_SHARE_MIN: f64 = 0.1;
+
+impl QuantileRange {
+    /// Returns the range of quantile `q` of `all`. Client stalls affected the subset `part`, and added at most `added_max`
+    /// nanoseconds to each of its values. `None` without values.
+    ///
+    /// A stall only ever adds time, so the percentile of all operations is an upper bound for the target. If the unaffected
+    /// operations happen to be slower than all together, the range does not get wider.
+    #[must_use]
+    pub fn of(all: &Distribution, part: &Distribution, added_max: u64, q: f64) -> Option<Self> {
+        let high = all.quantile(q)?;
+        if part.count() == 0 {
+            return Some(Self { low: high, high });
+        }
+        let unaffected = all.without(part);
+        let share = unaffected.count() as f64 / all.count() as f64;
+        let enough = unaffected.count() >= samples_needed(q) && share >= UNAFFECTED_SHARE_MIN;
+        let low = if enough { unaffected.quantile(q) } else { Some(0) };
+        let low = low.unwrap_or(high).max(high.saturating_sub(added_max));
+        Some(Self { low: low.min(high), high })
+    }
+
+    /// Returns whether the client may have changed the percentile by more than a reader should overlook.
+    #[must_use]
+    pub fn is_wide(&self) -> bool {
+        let width = self.high.saturating_sub(self.low);
+        width > WIDE_NANOS && width as f64 > WIDE_SHARE * self.low as f64
+    }
+}
+
+impl KindStats {
+    /// Returns the values of a time: of all operations that succeeded, and of the affected ones among them.
+    #[must_use]
+    pub fn timed(&self, timed: Timed) -> (&Distribution, &Distribution) {
+        match timed {
+            Timed::Response => (&self.response, &self.affected.response),
+            Timed::Service => (&self.service, &self.affected.service),
+            Timed::Ttfb => (&self.ttfb, &self.affected.ttfb),
+        }
+    }
+
+    /// Returns the range of quantile `q` of a time of the target. `None` if no operation succeeded.
+    #[must_use]
+    pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
+        let (all, part) = self.timed(timed);
+        let range = QuantileRange::of(all, part, self.affected.added_max, q)?;
+        Some(QuantileRange { low: range.low.min(range.high.saturating_sub(self.inside_client(timed, q))), ..range })
+    }
+
+    /// Returns by how much time inside the client lengthened quantile `q`, in nanoseconds: until the kernel had the request, and
+    /// from the arrival of the response until its read.
+    fn inside_client(&self, timed: Timed, q: f64) -> u64 {
+        match timed {
+            Timed::Response => self.timestamped.inside_client(q),
+            Timed::Service => self.timestamped.unread(q),
+            // Only the end of a response has a timestamp. That is also the first byte if the response comes in one piece.
+            Timed::Ttfb if self.transfer.quantile(0.5) == Some(0) => self.timestamped.unread(q),
+            Timed::Ttfb => 0,
+        }
+    }
+
+    /// Returns how many of the operations whose time exceeds `bound` may do so only because of the time inside the client.
+    #[must_use]
+    pub fn beyond_inside(&self, timed: Timed, bound: f64) -> u64 {
+        let values = self.timed(timed).0;
+        let (all, beyond) = (values.count(), values.beyond(bound).0);
+        if beyond == 0 || self.timestamped.is_empty() {
+            return 0;
+        }
+        let is_beyond_without_client = |rank: &u64| {
+            let q = *rank as f64 / all as f64;
+            let value = values.quantile(q).unwrap_or(0);
+            value.saturating_sub(self.inside_client(timed, q)) as f64 > bound
+        };
+        // Binary search, as if the condition held for all ranks from some rank on. Where it does not, any rank at which it
+        // changes is as good as another.
+        let (mut within, mut beyond_rank) = (all - beyond, all + 1);
+        while beyond_rank - within > 1 {
+            let rank = within.midpoint(beyond_rank);
+            if is_beyond_without_client(&rank) { beyond_rank = rank } else { within = rank }
+        }
+        within - (all - beyond)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::distribution::of;
+    use proptest::prelude::*;
+
+    const MS: u64 = 1_000_000;
+    const LONG: u64 = u64::MAX;
+
+    #[test]
+    fn percentiles_without_affected_operations_are_one_number() {
+        let all = of(&[MS, 2 * MS, 90 * MS]);
+        let range = QuantileRange::of(&all, &Distribution::default(), 0, 0.5).unwrap();
+        assert_eq!((range.low, range.low == range.high, range.is_wide()), (all.quantile(0.5).unwrap(), true, false));
+        assert_eq!(QuantileRange::of(&Distribution::default(), &Distribution::default(), 0, 0.5), None);
+    }
+
+    #[test]
+    fn ranges_extend_from_unaffected_operations_to_all() {
+        let mut all = Distribution::default();
+        (0..900).for_each(|_| all.record(MS));
+        let mut part = Distribution::default();
+        (0..600).for_each(|_| part.record(26 * MS));
+        all.merge(&part);
+        let range = QuantileRange::of(&all, &part, LONG, 0.9).unwrap();
+        assert!(range.low.abs_diff(MS) < MS / 100 && range.high.abs_diff(26 * MS) < MS / 10, "{range:?}");
+        assert!(range.is_wide());
+        assert!(!QuantileRange::of(&all, &part, LONG, 0.5).unwrap().is_wide(), "stalls do not change the median");
+    }
+
+    #[test]
+    fn too_few_unaffected_operations_give_no_lower_end() {
+        let (mut all, part) = (of(&[MS; 298]), of(&[50 * MS; 10]));
+        all.merge(&part);
+        assert_eq!(QuantileRange::of(&all, &part, LONG, 0.99).unwrap().low, 0, "p99 needs 299 samples");
+        let (mut all, part) = (of(&[2 * MS; 990]), of(&[50 * MS; 9000]));
+        all.merge(&of(&[MS]));
+        all.merge(&part);
+        assert_eq!(QuantileRange::of(&all, &part, LONG, 0.5).unwrap().low, 0, "less than a tenth is unaffected");
+        assert_eq!(QuantileRange::of(&part, &part, LONG, 0.5).unwrap().low, 0, "nothing was unaffected");
+    }
+
+    #[test]
+    fn short_stalls_do_not_explain_long_times() {
+        let all = of(&[5000 * MS; 400]);
+        let range = QuantileRange::of(&all, &all, 6 * MS, 0.5).unwrap();
+        assert!(range.high - range.low == 6 * MS && !range.is_wide(), "{range:?}");
+    }
+
+    #[test]
+    fn small_differences_are_not_wide() {
+        let range = |low, high| QuantileRange { low, high }.is_wide();
+        assert!(!range(100_000, 250_000), "below 160 µs");
+        assert!(!range(9_300_000, 10_000_000), "below 8 %");
+        assert!(range(2_000_000, 2_180_000));
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_are_ordered(values in prop::collection::vec((0_u64..1_000_000_000, any::<bool>()), 1..400), q in 0.0_f64..=1.0) {
+            let (mut all, mut part) = (Distribution::default(), Distribution::default());
+            for (value, affected) in values {
+                all.record(value);
+                if affected { part.record(value) }
+            }
+            let range = QuantileRange::of(&all, &part, LONG, q).unwrap();
+            prop_assert!(range.low <= range.high);
+            prop_assert_eq!(Some(range.high), all.quantile(q));
+        }
+    }
+}

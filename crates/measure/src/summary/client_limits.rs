@@ -1,0 +1,144 @@
+//! How much of the measured window the client was at one of its limits.
+//!
+//! The client watches itself in every interval ([`crate::ClientLoad`]). The rules of docs/measurement.md decide for each
+//! interval which limits it reached, and [`ClientLimits`] adds up the time. [`crate::limits`] draws the conclusion.
+
+use super::Model;
+use crate::interval::Interval;
+use crate::stats::Tally;
+use serde::{Deserialize, Serialize};
+
+/// Busy share of a thread above which it has no time left.
+const BUSY_MAX: f64 = 0.95;
+/// Share of a thread's time that it may spend without any operation: waking up, reading the clock, handing over results. The
+/// cost of operations is estimated only from what exceeds it.
+const IDLE_COST_MAX: f64 = 0.05;
+/// Share of polls that find responses already waiting, above which responses wait unread.
+const UNREAD_MAX: f64 = 0.5;
+/// Share of a network card's speed above which it is full.
+const NIC_MAX: f64 = 0.9;
+/// Share of time for which the process may wait for a core.
+const RUN_DELAY_MAX: f64 = 0.05;
+/// Share of time that the hypervisor may give to others.
+const STEAL_MAX: f64 = 0.02;
+/// Lateness p99 that is always allowed, in nanoseconds, and the share of the median response time that is allowed.
+const LATENESS_MAX_NANOS: u64 = 1_000_000;
+const LATENESS_MAX_SHARE: f64 = 0.05;
+/// Shorter intervals, in seconds, are ignored, because their shares depend on chance.
+const SECONDS_MIN: f64 = 0.2;
+/// Share of descriptors or local ports in use above which there are too few.
+const RESOURCES_MAX: f64 = 0.95;
+/// Share of all cores' time above which the host has no core to spare.
+const HOST_FULL_MIN: f64 = 0.95;
+/// Share of an interval for which a thread may be kept from running altogether.
+const FROZEN_MAX: f64 = 0.1;
+
+/// Returns whether a thread could not have made the offered load of an open run even with a core of its own and a target that
+/// accepts everything: the CPU time per started operation, times the number of scheduled operations, exceeds the thread's time.
+///
+/// `busy` is CPU time that the thread got. If the host took the core for a while, the thread started fewer operations in less
+/// CPU time, and the cost per operation is the same. Without a started operation the cost is unknown.
+pub(crate) fn offered_too_much(busy: f64, tally: &Tally) -> bool {
+    let cost = (busy - IDLE_COST_MAX).max(0.0);
+    cost * tally.scheduled as f64 > tally.started as f64 && tally.started > 0
+}
+
+/// Time of the measured window for which the client was at each of its limits, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientLimits {
+    /// Seconds examined.
+    pub seconds: f64,
+    /// Seconds in which a thread was busy while responses waited unread, or more was offered than it had time for.
+    pub cpu: f64,
+    /// Seconds in which operations started later than allowed (open model).
+    pub late: f64,
+    /// Seconds in which a network card was full.
+    pub nic: f64,
+    /// Seconds in which other processes or machines took this host's cores.
+    pub host: f64,
+    /// Seconds in which too few descriptors or local ports were left.
+    pub resources: f64,
+    /// Time for which a thread was kept from running altogether: a stopped process, a paused machine.
+    pub frozen: f64,
+    /// Time that others took from this client, of its cores or of the whole process, as far as it delayed operations.
+    pub taken: f64,
+    /// Time for which a thread waited for a core that other processes or machines had, whether or not that delayed operations.
+    pub host_delay: f64,
+    /// Time that the CPU quota of the client's control group took.
+    pub throttled: f64,
+    /// Seconds in which all cores of this host were in use.
+    #[serde(default)]
+    pub host_full: f64,
+    /// CPU time of the busiest thread.
+    pub busy: f64,
+    /// Highest busy share of a thread in an interval, in 0..=1.
+    pub busy_max: f64,
+    /// Highest share of an interval for which a thread waited for a core, in 0..=1.
+    pub run_delay_max: f64,
+    /// Highest share of a network card's speed in an interval.
+    pub nic_max: f64,
+}
+
+impl ClientLimits {
+    /// Adds a measured interval.
+    pub fn add(&mut self, model: &Model, interval: &Interval) {
+        let seconds = interval.seconds();
+        if seconds < SECONDS_MIN {
+            return;
+        }
+        let load = &interval.client;
+        // Waiting for a core takes as much of a thread's time as work does. Uploads have no responses that could wait unread, so
+        // there a thread without time left is enough.
+        let traffic = &interval.stats.traffic;
+        let filled = load.busy + load.run_delay > BUSY_MAX;
+        let full = filled && (load.unread > UNREAD_MAX || traffic.sent_body > traffic.body);
+        let overfull = model.is_open() && offered_too_much(load.busy, &interval.stats.measured);
+        // A quota stops the whole client and makes its threads wait for cores: no other process is responsible for that.
+        let (frozen, waited) = (load.frozen - load.throttled, load.run_delay - load.throttled);
+        let shared = waited > RUN_DELAY_MAX || load.steal > STEAL_MAX || frozen > FROZEN_MAX;
+        // A thread with time to spare that gets its core late delays what is waiting at that moment: all operations if a full
+        // round of responses waits, one of them if responses come one by one.
+        let delayed = match *model {
+            _ if full => 1.0,
+            Model::Closed { concurrency } => load.unread.max(1.0 / concurrency.max(1) as f64),
+            Model::Open { .. } => load.unread,
+        };
+        let others = waited.max(load.steal).max(0.0);
+        self.seconds += seconds;
+        self.cpu += seconds * f64::from(full || overfull);
+        self.late += seconds * f64::from(is_late(model, interval));
+        self.nic += seconds * f64::from(load.nic > NIC_MAX);
+        self.host += seconds * f64::from(shared);
+        self.host_full += seconds * f64::from(load.host_busy > HOST_FULL_MIN);
+        self.frozen += seconds * load.frozen;
+        self.throttled += seconds * load.throttled;
+        self.host_delay += seconds * others.max(frozen);
+        self.taken += seconds * frozen.max(others * delayed);
+        self.resources += seconds * f64::from(load.descriptors.max(load.ports) > RESOURCES_MAX);
+        self.busy += seconds * load.busy;
+        self.busy_max = self.busy_max.max(load.busy);
+        self.run_delay_max = self.run_delay_max.max(load.run_delay);
+        self.nic_max = self.nic_max.max(load.nic);
+    }
+
+    /// Returns the mean busy share of the busiest thread, in 0..=1; 0 if no interval was examined.
+    #[must_use]
+    pub fn mean_busy(&self) -> f64 {
+        self.share(self.busy)
+    }
+
+    /// Returns `seconds` as a share of the seconds examined; 0 if there are none.
+    #[must_use]
+    pub fn share(&self, seconds: f64) -> f64 {
+        if self.seconds > 0.0 { seconds / self.seconds } else { 0.0 }
+    }
+}
+
+/// Returns whether operations of an open run started later than allowed.
+fn is_late(model: &Model, interval: &Interval) -> bool {
+    model.is_open() && {
+        let stats = interval.stats.all_kinds();
+        let allowed = stats.response.quantile(0.5).map_or(0.0, |median| median as f64 * LATENESS_MAX_SHARE);
+        stats.lateness.quantile(0.99).is_some_and(|p99| p99 as f64 > allowed.max(LATENESS_MAX_NANOS as f64))
+    }
+}

@@ -1,0 +1,253 @@
+//! Time for which several runs of one load were measured together, so that several machines count as one run.
+//!
+//! Each run has a clock of its own, whose zero is a moment of wall time. Only the time in which all of them were
+//! measured counts: the whole seconds of each run that lie inside the window of every other run, or reach beyond it by
+//! at most a tenth. Clocks and starts of machines do not agree more closely.
+//!
+//! Seconds of different runs start at different moments. Each is assigned to the second of the common time that it
+//! covers most of, so two machines are apart by at most half a second plus the difference of their clocks. A second
+//! counts if every run has one for it.
+//!
+//! If the window of a run ends with the common time, its drain counts too, because dropped and unanswered operations
+//! belong to the percentiles that include failures. The drain of a run that continued belongs to a later time.
+
+use crate::evidence::Edges;
+use crate::interval::Interval;
+use crate::stats::LastEnds;
+use crate::time::Instant;
+use crate::time::{INTERVAL, Stage};
+
+/// Length of an interval that counts, in nanoseconds.
+const SECOND: u64 = INTERVAL.as_nanos() as u64;
+
+/// Time by which a second may reach beyond the common time, in nanoseconds.
+const SLACK: u64 = SECOND / 10;
+
+/// Position of an interval on a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Stage of the interval.
+    pub stage: Stage,
+    /// Start on the run's clock.
+    pub start: Instant,
+    /// End on the run's clock.
+    pub end: Instant,
+}
+
+impl Span {
+    /// Returns the span of an interval.
+    #[must_use]
+    pub fn of(interval: &Interval) -> Self {
+        Self { stage: interval.stage, start: interval.start, end: interval.end }
+    }
+}
+
+/// Intervals of a run on its clock.
+#[derive(Clone, Debug)]
+pub struct RunTimes {
+    /// Wall time of the clock's zero, in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// Intervals, oldest first.
+    pub spans: Vec<Span>,
+}
+
+impl RunTimes {
+    /// Returns the wall time of an instant, in nanoseconds since 1970.
+    fn wall(&self, at: Instant) -> u64 {
+        self.started_unix_ms.saturating_mul(1_000_000).saturating_add(at.as_nanos())
+    }
+
+    fn measured(&self) -> impl Iterator<Item = &Span> {
+        self.spans.iter().filter(|span| span.stage == Stage::Measured)
+    }
+
+    /// Returns the wall time of the start and end of the window.
+    fn window(&self) -> Option<(u64, u64)> {
+        let start = self.measured().map(|span| self.wall(span.start)).min()?;
+        let end = self.measured().map(|span| self.wall(span.end)).max()?;
+        Some((start, end))
+    }
+}
+
+/// Relation of a run to the common time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Member {
+    /// Wall time of the zero of its clock.
+    zero: u64,
+    /// End of its window if its drain counts.
+    drains_from: Option<u64>,
+}
+
+/// Time in which all of several runs were measured.
+#[derive(Clone, Debug)]
+pub struct CommonTime {
+    /// Wall time of the start.
+    origin: u64,
+    /// Wall time of the latest possible end.
+    end: u64,
+    /// Seconds that count, ascending, from `origin`.
+    seconds: Vec<u64>,
+    members: Vec<Member>,
+}
+
+impl CommonTime {
+    /// Returns the common time of these runs; `None` if it has no whole second.
+    #[must_use]
+    pub fn of(runs: &[RunTimes]) -> Option<Self> {
+        let windows: Vec<(u64, u64)> = runs.iter().map(RunTimes::window).collect::<Option<_>>()?;
+        let origin = windows.iter().map(|(start, _)| *start).max()?;
+        let end = windows.iter().map(|(_, end)| *end).min()?;
+        let mut common = Self { origin, end, seconds: Vec::new(), members: Vec::new() };
+        for (index, run) in runs.iter().enumerate() {
+            let mut seconds: Vec<u64> =
+                run.measured().filter_map(|span| common.second(run.wall(span.start), run.wall(span.end))).collect();
+            seconds.sort_unstable();
+            seconds.dedup();
+            if index > 0 {
+                seconds.retain(|second| common.seconds.binary_search(second).is_ok());
+            }
+            common.seconds = seconds;
+        }
+        let last = common.seconds.last()?;
+        let over = origin.saturating_add((last + 1).saturating_mul(SECOND));
+        common.members = runs
+            .iter()
+            .zip(windows)
+            .map(|(run, (_, end))| Member {
+                zero: run.wall(Instant::ZERO),
+                drains_from: (end.saturating_sub(over) <= SECOND).then_some(end),
+            })
+            .collect();
+        Some(common)
+    }
+
+    /// Returns the second that an interval between these wall times covers most of; `None` unless the interval is a
+    /// whole second inside.
+    fn second(&self, start: u64, end: u64) -> Option<u64> {
+        let (from, to) = (self.origin.saturating_sub(SLACK), self.end.saturating_add(SLACK));
+        let inside = start >= from && end <= to && end.checked_sub(start) == Some(SECOND);
+        inside.then(|| start.saturating_sub(self.origin).saturating_add(SECOND / 2) / SECOND)
+    }
+
+    /// Returns the wall time of the start, in milliseconds since 1970.
+    #[must_use]
+    pub fn started_unix_ms(&self) -> u64 {
+        self.origin / 1_000_000
+    }
+
+    /// Returns the number of seconds that count.
+    #[must_use]
+    pub fn seconds(&self) -> u64 {
+        self.seconds.len() as u64
+    }
+
+    /// Returns the span of an interval of run `run`, counted from 0, on a clock whose zero is the start of the common
+    /// time; `None` if the interval does not count.
+    #[must_use]
+    pub fn place(&self, run: usize, span: Span) -> Option<Span> {
+        let member = self.members.get(run)?;
+        let wall = |at: Instant| member.zero.saturating_add(at.as_nanos());
+        let at = Instant::from_nanos;
+        match span.stage {
+            Stage::Warmup => None,
+            Stage::Measured => {
+                let second = self.second(wall(span.start), wall(span.end))?;
+                self.seconds.binary_search(&second).ok()?;
+                Some(Span { start: at(second * SECOND), end: at((second + 1) * SECOND), ..span })
+            }
+            Stage::Drain => {
+                let since = wall(span.start).saturating_sub(member.drains_from?) / SECOND;
+                let start = self.seconds.last()?.saturating_add(1).saturating_add(since).saturating_mul(SECOND);
+                let length = span.end.nanos_since(span.start).min(SECOND);
+                Some(Span { start: at(start), end: at(start.saturating_add(length)), ..span })
+            }
+        }
+    }
+
+    /// Moves an interval of a run to the clock of the common time; `None` if it does not count.
+    #[must_use]
+    pub fn take(&self, run: usize, mut interval: Interval) -> Option<Interval> {
+        let placed = self.place(run, Span::of(&interval))?;
+        let zero = self.members.get(run)?.zero;
+        // These instants belong to the clock of one run, and the first and last operations of one run are not those of
+        // all.
+        (interval.evidence.edges, interval.evidence.schedule_end) = (Edges::default(), None);
+        for example in &mut interval.stats.examples {
+            let wall = zero.saturating_add(example.at.as_nanos());
+            example.at = Instant::from_nanos(wall.saturating_sub(self.origin));
+        }
+        // Within a second, the runs are not aligned.
+        interval.stats.last = LastEnds::default();
+        (interval.start, interval.end) = (placed.start, placed.end);
+        Some(interval)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: u64 = 1_795_228_200_000;
+
+    /// Returns a run that starts `delay_ms` after the others and is measured for `measured_ms`.
+    fn run(delay_ms: u64, measured_ms: u64) -> RunTimes {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let span = |stage, from: u64, to: u64| Span { stage, start: at(from), end: at(to) };
+        let mut spans = vec![span(Stage::Warmup, 0, 500)];
+        let starts = (0..measured_ms).step_by(1000);
+        spans.extend(starts.map(|ms| span(Stage::Measured, 500 + ms, 500 + (ms + 1000).min(measured_ms))));
+        spans.push(span(Stage::Drain, 500 + measured_ms, 700 + measured_ms));
+        RunTimes { started_unix_ms: START + delay_ms, spans }
+    }
+
+    fn placed(common: &CommonTime, index: usize, times: &RunTimes) -> Vec<(u64, Stage)> {
+        let spans = times.spans.iter().filter_map(|span| common.place(index, *span));
+        spans.map(|span| (span.start.as_nanos() / SECOND, span.stage)).collect()
+    }
+
+    #[test]
+    fn only_whole_seconds_of_all_runs_count() {
+        // The second run starts and ends 2.3 s later.
+        let runs = [run(0, 10_000), run(2_300, 10_000)];
+        let common = CommonTime::of(&runs).unwrap();
+        // From 2.8 s to 10.5 s on the first clock. Seconds of the first run from 3.5 s on belong to the common second 1
+        // and later, those of the second run to 0 to 6.
+        assert_eq!((common.seconds(), common.started_unix_ms()), (6, START + 2_800));
+        let first = placed(&common, 0, &runs[0]);
+        let second = placed(&common, 1, &runs[1]);
+        let measured: Vec<(u64, Stage)> = (1..7).map(|second| (second, Stage::Measured)).collect();
+        // The drain of the first run counts, because its window ends with the common time.
+        assert_eq!(first, [measured.clone(), vec![(7, Stage::Drain)]].concat());
+        assert_eq!(second, measured);
+    }
+
+    #[test]
+    fn runs_started_almost_together_lose_nothing() {
+        let runs = [run(0, 5_000), run(40, 5_000), run(90, 5_000)];
+        let common = CommonTime::of(&runs).unwrap();
+        assert_eq!(common.seconds(), 5);
+        for (index, times) in runs.iter().enumerate() {
+            assert_eq!(placed(&common, index, times).len(), 6, "all but the warm-up");
+        }
+    }
+
+    #[test]
+    fn runs_without_a_common_second_have_no_common_time() {
+        assert!(CommonTime::of(&[run(0, 3_000), run(3_000, 3_000)]).is_none());
+        assert!(CommonTime::of(&[run(0, 3_000), run(2_500, 3_000)]).is_none());
+        assert!(CommonTime::of(&[run(0, 900), run(0, 900)]).is_none(), "rates need a whole second");
+        assert!(CommonTime::of(&[]).is_none());
+        let empty = RunTimes { started_unix_ms: u64::MAX, spans: Vec::new() };
+        assert!(CommonTime::of(&[run(0, 3_000), empty]).is_none());
+    }
+
+    #[test]
+    fn seconds_missing_in_one_run_do_not_count() {
+        let (whole, mut holed) = (run(0, 6_000), run(0, 6_000));
+        holed.spans.remove(3);
+        let common = CommonTime::of(&[whole.clone(), holed]).unwrap();
+        assert_eq!(common.seconds(), 5);
+        let seconds: Vec<u64> = placed(&common, 0, &whole).into_iter().map(|(second, _)| second).collect();
+        assert_eq!(seconds, [0, 1, 3, 4, 5, 6]);
+    }
+}

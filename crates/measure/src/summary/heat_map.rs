@@ -1,0 +1,142 @@
+//! Counts of response times by time and by size, with a bounded number of cells, for heat maps.
+//!
+//! The reader of a saved run does not keep the histogram of each interval. This is a bounded substitute: at most
+//! [`COLUMNS_MAX`] columns of equal length, each with counts in rows of a quarter octave. When a run outgrows the
+//! columns, neighboring columns are added, and each then covers twice the time. Only resolution is lost.
+
+use crate::time::Instant;
+use crate::values::Distribution;
+use crate::values::distribution::RESOLUTION;
+
+/// Most columns. A screen hardly shows more.
+pub const COLUMNS_MAX: usize = 300;
+/// Number of rows: quarter octaves from [`RESOLUTION`] to beyond 24 h.
+pub const ROWS: usize = 164;
+/// Rows in which a value doubles. Each row is 19 % higher than the previous one.
+const ROWS_PER_OCTAVE: f64 = 4.0;
+/// Shortest length of a column: that of an interval.
+const COLUMN_NANOS_MIN: u64 = 1_000_000_000;
+
+/// Counts of values by time and size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeatMap {
+    column_nanos: u64,
+    columns: Vec<[u64; ROWS]>,
+}
+
+impl Default for HeatMap {
+    fn default() -> Self {
+        Self { column_nanos: COLUMN_NANOS_MIN, columns: Vec::new() }
+    }
+}
+
+impl HeatMap {
+    /// Adds the values of an interval to the column that contains its middle.
+    pub fn add(&mut self, start: Instant, end: Instant, values: &Distribution) {
+        if values.count() == 0 {
+            return;
+        }
+        let middle = start.as_nanos().saturating_add(end.nanos_since(start) / 2);
+        let column = self.column_of(middle);
+        while self.columns.len() <= column {
+            self.columns.push([0; ROWS]);
+        }
+        let Some(counts) = self.columns.get_mut(column) else { return };
+        for (value, count) in values.recorded() {
+            let cell = &mut counts[row_of(value)];
+            *cell = cell.saturating_add(count);
+        }
+    }
+
+    /// Returns the length of a column, in nanoseconds. The first column starts with the run.
+    #[must_use]
+    pub fn column_nanos(&self) -> u64 {
+        self.column_nanos
+    }
+
+    /// Returns the counts of each column, by row from the smallest values up.
+    pub fn columns(&self) -> impl ExactSizeIterator<Item = &[u64; ROWS]> {
+        self.columns.iter()
+    }
+
+    /// Returns the column of an instant, after merging columns until it is within the limit.
+    fn column_of(&mut self, at: u64) -> usize {
+        loop {
+            match usize::try_from(at / self.column_nanos) {
+                Ok(column) if column < COLUMNS_MAX => return column,
+                _ => self.halve(),
+            }
+        }
+    }
+
+    fn halve(&mut self) {
+        let merged = self.columns.chunks(2).map(|pair| {
+            let mut sum = pair[0];
+            for other in &pair[1..] {
+                sum.iter_mut().zip(other.iter()).for_each(|(cell, more)| *cell = cell.saturating_add(*more));
+            }
+            sum
+        });
+        self.columns = merged.collect();
+        self.column_nanos = self.column_nanos.saturating_mul(2);
+    }
+}
+
+/// Returns the row of a value in nanoseconds.
+fn row_of(nanos: u64) -> usize {
+    let octaves = (nanos.max(RESOLUTION) as f64 / RESOLUTION as f64).log2();
+    ((octaves * ROWS_PER_OCTAVE) as usize).min(ROWS - 1)
+}
+
+/// Returns the lowest value of a row, in nanoseconds; for [`ROWS`], the end of the last row.
+#[must_use]
+pub fn row_start(row: usize) -> f64 {
+    RESOLUTION as f64 * (row as f64 / ROWS_PER_OCTAVE).exp2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::distribution::of;
+    use proptest::prelude::*;
+
+    fn second(heat: &mut HeatMap, index: u64, values: &[u64]) {
+        let at = |second: u64| Instant::from_nanos(second.saturating_mul(1_000_000_000));
+        heat.add(at(index), at(index.saturating_add(1)), &of(values));
+    }
+
+    proptest! {
+        #[test]
+        fn values_lie_in_their_row(nanos in RESOLUTION..86_400_000_000_000) {
+            let row = row_of(nanos);
+            prop_assert!(row < ROWS - 1);
+            prop_assert!(row_start(row) <= nanos as f64 * 1.000_001 && nanos as f64 <= row_start(row + 1) * 1.000_001);
+        }
+
+        #[test]
+        fn every_value_is_counted_once_in_runs_of_any_length(
+            seconds in prop::collection::vec((0_u64..200_000, prop::collection::vec(1_u64..10_000_000_000, 1..5)), 1..60),
+        ) {
+            let mut heat = HeatMap::default();
+            seconds.iter().for_each(|(at, values)| second(&mut heat, *at, values));
+            let wanted: usize = seconds.iter().map(|(_, values)| values.len()).sum();
+            prop_assert_eq!(heat.columns().flatten().sum::<u64>(), wanted as u64);
+            prop_assert!(heat.columns().len() <= COLUMNS_MAX);
+            // Brute force: each column holds the values of its time.
+            for (index, counts) in heat.columns().enumerate() {
+                let inside = |at: u64| (at * 1_000_000_000 + 500_000_000) / heat.column_nanos() == index as u64;
+                let count: usize = seconds.iter().filter(|(at, _)| inside(*at)).map(|(_, values)| values.len()).sum();
+                prop_assert_eq!(counts.iter().sum::<u64>(), count as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn extreme_instants_and_values_have_a_cell() {
+        let mut heat = HeatMap::default();
+        second(&mut heat, 0, &[0, u64::MAX]);
+        second(&mut heat, u64::MAX, &[1]);
+        assert_eq!(heat.columns().flatten().sum::<u64>(), 3);
+        assert!(heat.columns().len() <= COLUMNS_MAX);
+    }
+}

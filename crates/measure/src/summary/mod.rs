@@ -1,0 +1,228 @@
+//! The results of a whole run, folded from its intervals.
+//!
+//! Nothing here depends on the live run: [`Summary::of`] takes the intervals in the order in which they were written, so a
+//! report made from a directory that a crash left behind is the same as one made at the end.
+
+pub mod client_limits;
+pub mod common_time;
+pub mod heat_map;
+mod load_model;
+pub mod windows;
+
+pub use client_limits::ClientLimits;
+pub use load_model::Model;
+pub use windows::{Window, Windows};
+
+use crate::evidence::{Evidence, Probes, order};
+use crate::interval::Interval;
+use crate::stats::quantile_range::{QuantileRange, Timed};
+use crate::stats::unread_responses::ClientShare;
+use crate::stats::{KindStats, Stats, Traffic};
+use crate::time::{Instant, Stage};
+use crate::values::{Distribution, add};
+
+/// Time and traffic of one stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StageTotals {
+    /// Length in seconds.
+    pub seconds: f64,
+    /// Bytes that arrived or were sent in it.
+    pub traffic: Traffic,
+    /// CPU time of the client process, in nanoseconds.
+    pub cpu_nanos: u64,
+}
+
+/// Results of a run, complete or up to the last interval that was read.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// All counts and times.
+    pub stats: Stats,
+    /// Measured operations of all kinds together.
+    pub all: KindStats,
+    /// Start and end of the measured window; `None` if it was not reached.
+    pub window: Option<(Instant, Instant)>,
+    /// Totals of the warm-up.
+    pub warmup: StageTotals,
+    /// Totals of the measured window.
+    pub measured: StageTotals,
+    /// Totals of the drain.
+    pub drain: StageTotals,
+    /// Operations that succeeded inside the window, whenever they were due.
+    pub window_ok: u64,
+    /// Operations that failed inside the window, whenever they were due.
+    pub window_failed: u64,
+    /// Operations in flight at the end of the last interval.
+    pub in_flight_at_end: u64,
+    /// Largest number of operations in flight in the window; see [`Interval::in_flight_peak`].
+    pub in_flight_peak: u64,
+    /// Time for which the client was at one of its limits.
+    pub limits: ClientLimits,
+    /// Evidence of what limits the run.
+    pub evidence: Evidence,
+    /// Number of operations that marked ones would have overtaken had they been independent ([`crate::evidence::order`]).
+    pub overtaking_expected: f64,
+    /// Whether client and target ran on the same host.
+    pub shares_host: bool,
+    /// Rates that other numbers of slots reached after the run; `None` without `--probe`.
+    pub probes: Option<Probes>,
+}
+
+impl Summary {
+    /// Folds the intervals of a run.
+    #[must_use]
+    pub fn of<'a>(model: &Model, intervals: impl IntoIterator<Item = &'a Interval>) -> Self {
+        let mut summary = Self::default();
+        for interval in intervals {
+            summary.add(model, interval);
+        }
+        summary.all = summary.stats.all_kinds();
+        summary
+    }
+
+    /// Adds the next interval. It does not update [`Self::all`], which [`Self::of`] does once.
+    pub fn add(&mut self, model: &Model, interval: &Interval) {
+        self.stats.merge(&interval.stats);
+        let totals = match interval.stage {
+            Stage::Warmup => &mut self.warmup,
+            Stage::Measured => &mut self.measured,
+            Stage::Drain => &mut self.drain,
+        };
+        totals.seconds += interval.seconds();
+        add(&mut totals.cpu_nanos, interval.client.cpu_nanos);
+        totals.traffic.merge(&interval.stats.traffic);
+        self.in_flight_at_end = interval.in_flight;
+        if interval.stage == Stage::Measured {
+            let (start, end) = self.window.unwrap_or((interval.start, interval.end));
+            self.window = Some((start.min(interval.start), end.max(interval.end)));
+            for tally in [&interval.stats.measured, &interval.stats.outside] {
+                add(&mut self.window_ok, tally.ok);
+                add(&mut self.window_failed, tally.failed);
+            }
+            // Runs that were saved by earlier versions have only the number at the end.
+            self.in_flight_peak = self.in_flight_peak.max(interval.in_flight_peak).max(interval.in_flight);
+            self.limits.add(model, interval);
+        }
+        self.add_evidence(interval);
+    }
+
+    fn add_evidence(&mut self, interval: &Interval) {
+        // The expected order follows from service times, which exist only for measured operations.
+        let order = interval.evidence.order;
+        let times = || interval.stats.all_kinds().service.without(&interval.evidence.paused);
+        let spread = if order.ahead > 0 { order::spread(&times()) } else { None };
+        self.overtaking_expected += spread.map_or(0.0, |spread| spread * order.ahead as f64);
+        let mut evidence = interval.evidence.clone();
+        if spread.is_none() {
+            evidence.order = order::Order::default();
+        }
+        self.evidence.merge(&evidence);
+    }
+
+    /// Returns the time for which the schedule asked for operations, in seconds: the window, without the tail in which the last
+    /// operations of a run of N operations end.
+    #[must_use]
+    pub fn schedule_seconds(&self) -> f64 {
+        match (self.evidence.schedule_end, self.window) {
+            (Some(end), Some((start, _))) if end > start => {
+                (end.nanos_since(start) as f64 / 1e9).min(self.measured.seconds)
+            }
+            _ => self.measured.seconds,
+        }
+    }
+
+    /// Returns the throughput: response body bytes per second that arrived in the window. `None` without a window.
+    #[must_use]
+    pub fn throughput(&self) -> Option<f64> {
+        self.per_second(self.measured.traffic.body)
+    }
+
+    /// Returns the goodput: [`Self::throughput`] without the bytes of attempts that failed or were redirects
+    /// (docs/measurement.md).
+    #[must_use]
+    pub fn goodput(&self) -> Option<f64> {
+        self.per_second(self.measured.traffic.body.saturating_sub(self.stats.traffic.wasted))
+    }
+
+    /// Returns the request body bytes per second that were sent in the window. `None` without a window.
+    #[must_use]
+    pub fn sending(&self) -> Option<f64> {
+        self.per_second(self.measured.traffic.sent_body)
+    }
+
+    /// Returns [`Self::sending`] without the bytes of attempts that failed or were redirects.
+    #[must_use]
+    pub fn good_sending(&self) -> Option<f64> {
+        self.per_second(self.measured.traffic.sent_body.saturating_sub(self.stats.traffic.wasted_sent))
+    }
+
+    /// Returns the offered rate: scheduled operations per second of [`Self::schedule_seconds`].
+    #[must_use]
+    pub fn offered_rate(&self) -> Option<f64> {
+        let seconds = self.schedule_seconds();
+        (seconds > 0.0).then(|| self.stats.measured.scheduled as f64 / seconds)
+    }
+
+    /// Returns the started operations per second of the window.
+    #[must_use]
+    pub fn started_rate(&self) -> Option<f64> {
+        self.per_second(self.stats.measured.started)
+    }
+
+    /// Returns the operations that succeeded or failed inside the window, per second of it. Operations that end in the drain
+    /// belong to the counts of the window, not to its rates.
+    #[must_use]
+    pub fn completed_rate(&self) -> Option<f64> {
+        self.per_second(self.window_ok.saturating_add(self.window_failed))
+    }
+
+    /// Returns the operations that succeeded inside the window, per second of it.
+    #[must_use]
+    pub fn ok_rate(&self) -> Option<f64> {
+        self.per_second(self.window_ok)
+    }
+
+    /// Returns a count per second of the window. `None` without a window.
+    #[must_use]
+    pub fn per_second(&self, count: u64) -> Option<f64> {
+        (self.measured.seconds > 0.0).then(|| count as f64 / self.measured.seconds)
+    }
+
+    /// Returns the share of operations that succeeded among those that ended, were dropped, or hung ([`KindStats::hanging`]), in
+    /// 0..=1. Other unfinished operations are healthy and do not count. `None` if no operation counts.
+    #[must_use]
+    pub fn success(&self) -> Option<f64> {
+        let tally = &self.stats.measured;
+        let judged = tally.completed().saturating_add(tally.dropped).saturating_add(self.all.hanging());
+        (judged > 0).then(|| tally.ok as f64 / judged as f64)
+    }
+
+    /// Returns the range of quantile `q` of a time of the target, over all kinds: from the quantile without what this client
+    /// added to that of all operations. `None` if no operation succeeded.
+    #[must_use]
+    pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
+        self.all.quantile_range(timed, q)
+    }
+
+    /// Returns the client's share of service time, measured on a sample of the responses in the window and the drain. `None`
+    /// without samples, as on unix sockets.
+    #[must_use]
+    pub fn client_share(&self) -> Option<ClientShare> {
+        self.stats.unread_responses.share()
+    }
+
+    /// Returns the mean number of operations in flight over the window.
+    #[must_use]
+    pub fn mean_in_flight(&self) -> Option<f64> {
+        (self.measured.seconds > 0.0).then(|| self.stats.in_flight_nanos as f64 / 1e9 / self.measured.seconds)
+    }
+
+    /// Returns the time spent on connections by each operation that succeeded, with zero for those that used a kept-alive one:
+    /// what ab calls "Connect". It includes the TLS handshake. In a run with TLS, connections without it count as zero.
+    #[must_use]
+    pub fn connect_of_all(&self) -> Distribution {
+        let secured = self.all.secured.count() > 0;
+        let mut connect = if secured { self.all.secured.clone() } else { self.all.connect.clone() };
+        connect.record_zeros(self.all.ok.saturating_sub(connect.count()));
+        connect
+    }
+}

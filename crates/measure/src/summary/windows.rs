@@ -1,0 +1,197 @@
+//! A run as a bounded number of windows, the observations of the bootstrap and of batch means.
+//!
+//! Histograms of all intervals of a long run would not fit into memory. Neighboring intervals are merged, twice as many
+//! whenever there are too many windows, so a run of any length has at most [`WINDOWS_MAX`] windows. A long run has at
+//! least half of that.
+
+use crate::interval::Interval;
+use crate::statistics::Recorded;
+use crate::time::Stage;
+
+/// Most windows of a run.
+pub const WINDOWS_MAX: usize = 300;
+
+/// Results of consecutive intervals of the measured window, as far as runs are compared by them.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    /// Length in seconds.
+    pub seconds: f64,
+    /// Operations that succeeded in this time, whenever they were due.
+    pub succeeded: u64,
+    /// Operations due in the measured window that succeeded.
+    pub ok: u64,
+    /// Operations due in the measured window that succeeded or failed.
+    pub completed: u64,
+    /// Operations due in the measured window that count for success: ended, dropped, or without a byte of a response at
+    /// the end.
+    pub judged: u64,
+    /// Response body bytes received, without those of attempts that failed or were redirects. May be negative, because
+    /// wasted bytes are counted when an operation ends.
+    pub good_bytes: f64,
+    /// Request body bytes sent, without those of attempts that failed or were redirects. May be negative.
+    pub good_sent_bytes: f64,
+    /// CPU time of the client, in nanoseconds.
+    pub cpu_nanos: f64,
+    /// Response times in nanoseconds. Operations that failed, were dropped or never ended are
+    /// [`crate::statistics::BEYOND`] every time.
+    pub response: Recorded,
+}
+
+impl Window {
+    fn add(&mut self, interval: &Interval) {
+        let (stats, measured) = (&interval.stats, interval.stage == Stage::Measured);
+        let (tally, traffic) = (&stats.measured, &stats.traffic);
+        if measured {
+            self.seconds += interval.seconds();
+            self.succeeded = self.succeeded.saturating_add(tally.ok).saturating_add(stats.outside.ok);
+            self.good_bytes += traffic.body as f64;
+            self.good_sent_bytes += traffic.sent_body as f64;
+            self.cpu_nanos += interval.client.cpu_nanos as f64;
+        }
+        self.ok = self.ok.saturating_add(tally.ok);
+        self.completed = self.completed.saturating_add(tally.completed());
+        let judged = tally.completed().saturating_add(tally.dropped).saturating_add(tally.unanswered);
+        self.judged = self.judged.saturating_add(judged);
+        self.good_bytes -= traffic.wasted as f64;
+        self.good_sent_bytes -= traffic.wasted_sent as f64;
+        for (_, kind) in &stats.kinds {
+            self.response.merge(&Recorded::of(&kind.response));
+        }
+        let without_time = tally.failed.saturating_add(tally.dropped).saturating_add(tally.unfinished);
+        self.response.merge(&Recorded::beyond(without_time));
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.seconds += other.seconds;
+        self.succeeded = self.succeeded.saturating_add(other.succeeded);
+        self.ok = self.ok.saturating_add(other.ok);
+        self.completed = self.completed.saturating_add(other.completed);
+        self.judged = self.judged.saturating_add(other.judged);
+        self.good_bytes += other.good_bytes;
+        self.good_sent_bytes += other.good_sent_bytes;
+        self.cpu_nanos += other.cpu_nanos;
+        self.response.merge(&other.response);
+    }
+}
+
+/// The windows of a run, built interval by interval.
+#[derive(Clone, Debug)]
+pub struct Windows {
+    list: Vec<Window>,
+    /// Intervals in each window but the last.
+    each: u32,
+    /// Intervals in the last window.
+    filled: u32,
+}
+
+impl Default for Windows {
+    fn default() -> Self {
+        Self { list: Vec::new(), each: 1, filled: 1 }
+    }
+}
+
+impl Windows {
+    /// Adds the next interval. The warm-up is left out. Operations that end in the drain belong to the last window, so
+    /// that the sums over all windows are those of the run.
+    pub fn add(&mut self, interval: &Interval) {
+        if interval.stage == Stage::Warmup {
+            return;
+        }
+        if self.list.is_empty() || (interval.stage == Stage::Measured && self.filled == self.each) {
+            self.next();
+        } else if interval.stage == Stage::Measured {
+            self.filled += 1;
+        }
+        if let Some(last) = self.list.last_mut() {
+            last.add(interval);
+        }
+    }
+
+    /// Makes room for another window, and starts it.
+    fn next(&mut self) {
+        if self.list.len() == WINDOWS_MAX {
+            let halves = std::mem::take(&mut self.list);
+            let pairs = halves.chunks(2).map(|pair| {
+                let mut both = pair[0].clone();
+                pair.iter().skip(1).for_each(|window| both.merge(window));
+                both
+            });
+            self.list = pairs.collect();
+            self.each = self.each.saturating_mul(2);
+        }
+        self.list.push(Window::default());
+        self.filled = 1;
+    }
+
+    /// Returns all windows, oldest first.
+    #[must_use]
+    pub fn list(&self) -> &[Window] {
+        &self.list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::OpKind;
+    use crate::summary::Model;
+    use crate::summary::Summary;
+    use crate::time::Instant;
+
+    fn interval(stage: Stage, second: u64) -> Interval {
+        let at = |second: u64| Instant::from_nanos(second * 1_000_000_000);
+        let mut interval = Interval::new(stage, at(second), at(second + 1));
+        let tally = &mut interval.stats.measured;
+        (tally.ok, tally.failed, tally.dropped) = (3, 1, second % 2);
+        interval.stats.outside.ok = 1;
+        (interval.stats.traffic.body, interval.stats.traffic.wasted) = (5000, 100);
+        interval.client.cpu_nanos = 1000;
+        for kind in [OpKind::Get, OpKind::Put] {
+            interval.stats.kind_mut(kind).response.record(1_000_000 * (second % 50 + 1));
+        }
+        interval
+    }
+
+    fn run(seconds: u64) -> (Windows, Summary) {
+        let measured = (2..seconds + 2).map(|second| interval(Stage::Measured, second));
+        let mut all: Vec<Interval> = (0..2).map(|second| interval(Stage::Warmup, second)).collect();
+        all[0].stats = crate::Stats::default();
+        all[1].stats = crate::Stats::default();
+        all.extend(measured);
+        all.push(interval(Stage::Drain, seconds + 2));
+        let mut windows = Windows::default();
+        all.iter().for_each(|interval| windows.add(interval));
+        (windows, Summary::of(&Model::Closed { concurrency: 1 }, &all))
+    }
+
+    #[test]
+    fn windows_are_bounded_and_add_up_to_the_run() {
+        for (seconds, count) in [(1, 1), (20, 20), (300, 300), (301, 151), (600, 300), (601, 151), (5000, 157)] {
+            let (windows, summary) = run(seconds);
+            let list = windows.list();
+            assert_eq!(list.len(), count, "{seconds} s");
+            let sum = |of: fn(&Window) -> f64| list.iter().map(of).sum::<f64>();
+            assert_eq!(sum(|window| window.seconds), summary.measured.seconds);
+            assert_eq!(sum(|window| window.succeeded as f64), summary.window_ok as f64);
+            assert_eq!(Some(sum(|window| window.good_bytes) / seconds as f64), summary.goodput());
+            assert_eq!(sum(|window| window.cpu_nanos), summary.measured.cpu_nanos as f64);
+            assert_eq!(sum(|window| window.completed as f64), summary.stats.measured.completed() as f64);
+            let success = sum(|window| window.ok as f64) / sum(|window| window.judged as f64);
+            assert_eq!(Some(success), summary.success());
+            let mut response = Recorded::default();
+            list.iter().for_each(|window| response.merge(&window.response));
+            let tally = &summary.stats.measured;
+            let without_time = Recorded::beyond(tally.failed + tally.dropped + tally.unfinished);
+            assert_eq!(response, Recorded::sum(&[&Recorded::of(&summary.all.response), &without_time]));
+        }
+    }
+
+    #[test]
+    fn runs_without_a_measured_window_have_one_window_of_their_drain() {
+        let mut windows = Windows::default();
+        windows.add(&interval(Stage::Warmup, 0));
+        assert!(windows.list().is_empty());
+        windows.add(&interval(Stage::Drain, 1));
+        assert_eq!((windows.list().len(), windows.list()[0].seconds), (1, 0.0));
+    }
+}

@@ -1,0 +1,131 @@
+//! Recovery of a target after a level that was too much for it.
+//!
+//! An overloaded target may still be busy with its backlog. The next level would then measure the backlog, not the target. So a few
+//! operations, one after the other, measure how fast the target is without load. The search goes on once they are about as fast as
+//! before the first level. The time to wait is bounded and announced. It follows from the backlog and the target's rate.
+
+use crate::console;
+use crate::execute::{self, RunOptions};
+use crate::failure::Failure;
+use crate::saved;
+use engine::plan::{LoadModel, Plan, StopAfter};
+use engine::schedule::Profile;
+use measure::units::format_span;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use store::SavedRun;
+
+/// Number of operations to measure.
+const OPS: NonZeroU64 = NonZeroU64::new(5).unwrap();
+/// Maximum duration of all operations together.
+const TIME: Duration = Duration::from_secs(5);
+/// The target has recovered if the median is at most the longest earlier service time times `SLOWER_MAX`, plus `SLACK`.
+const SLOWER_MAX: f64 = 2.0;
+const SLACK: Duration = Duration::from_millis(20);
+/// Pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Factor by which a backlog may take longer than calculated.
+const BACKLOG_SLOWER: f64 = 3.0;
+/// Minimum duration of a backlog that is announced.
+const ANNOUNCED: Duration = Duration::from_secs(2);
+/// Maximum time to wait for a backlog.
+const BACKLOG_MAX: Duration = Duration::from_secs(600);
+/// Directory of the latest of these runs.
+const DIRECTORY: &str = "recovery";
+
+/// The speed of a target before the search, and how to measure it again.
+pub struct Recovery {
+    plan: Plan,
+    options: RunOptions,
+    directory: PathBuf,
+    /// Longest service time before the search, in nanoseconds, or `None` if no operation ended.
+    before: Option<u64>,
+}
+
+/// The state of a target after a failed level.
+#[derive(Clone, Copy, Debug)]
+pub enum Recovered {
+    /// It is as fast as before.
+    Whole,
+    /// It responds, but is slower than before, or not all of its operations succeed.
+    InPart,
+    /// It does not respond.
+    Gone,
+}
+
+impl Recovery {
+    /// Measures a few operations before the first level.
+    pub fn before(plan: &Plan, options: &RunOptions, base: &Path) -> Result<Self, Failure> {
+        let stop = StopAfter { time: Some(TIME), ops: Some(OPS), ..StopAfter::default() };
+        let load = LoadModel::Closed { slots: Profile::slots(NonZeroU64::MIN), think: Duration::ZERO };
+        let plan = Plan { load, stop, warmup: Duration::ZERO, log_ops: false, ..plan.clone() };
+        let directory = base.join(DIRECTORY);
+        let options = RunOptions {
+            directory: Some(directory.clone()),
+            live: false,
+            monitor: None,
+            probe: None,
+            abort: Vec::new(),
+            ..options.clone()
+        };
+        let mut recovery = Self { plan, options, directory, before: None };
+        recovery.before = execute::run(&recovery.plan, &recovery.options)?.summary().all.service.max();
+        Ok(recovery)
+    }
+
+    /// Waits until the target is as fast as before: at most for `most`, or for three times as long as the backlog of `level` should
+    /// take.
+    pub fn wait(&self, most: Duration, level: &SavedRun) -> Result<Recovered, Failure> {
+        let Some(before) = self.before else { return Ok(Recovered::Whole) };
+        let most = most.max(backlog_time(level).mul_f64(BACKLOG_SLOWER).min(BACKLOG_MAX));
+        announce(level, most);
+        let allowed = Duration::from_nanos(before).mul_f64(SLOWER_MAX) + SLACK;
+        let begun = Instant::now();
+        let mut serves = false;
+        loop {
+            let run = self.ask()?;
+            let now = run.summary().all.service.quantile(0.5).map(Duration::from_nanos);
+            // Operations that were cut off in flight are no evidence of a failure, since they may just take longer.
+            serves |= run.summary().all.ok > 0 || run.summary().stats.measured.unfinished > 0;
+            let recovered = now.is_some_and(|now| now <= allowed) && run.summary().all.failed == 0;
+            let waited = begun.elapsed();
+            if recovered && waited > Duration::from_secs(1) {
+                let time = format_span(Duration::from_millis(waited.as_millis() as u64 / 100 * 100));
+                console::eprintln(&format!("          the target has recovered after {time}"));
+            }
+            if recovered || saved::was_interrupted(&run) {
+                return Ok(Recovered::Whole);
+            }
+            if waited >= most {
+                return Ok(if serves { Recovered::InPart } else { Recovered::Gone });
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    fn ask(&self) -> Result<SavedRun, Failure> {
+        saved::remove_earlier(&self.directory)?;
+        // The target may have crashed under its load and be starting again.
+        execute::run_level(&self.plan, &self.options).map(|(run, _)| run)
+    }
+}
+
+/// Returns how long the target needs for its unfinished operations, at its rate during the level.
+fn backlog_time(level: &SavedRun) -> Duration {
+    let left = level.summary().stats.measured.unfinished as f64;
+    let rate = level.summary().completed_rate().filter(|rate| *rate > 0.0);
+    rate.and_then(|rate| Duration::try_from_secs_f64(left / rate).ok()).unwrap_or_default().min(BACKLOG_MAX)
+}
+
+fn announce(level: &SavedRun, most: Duration) {
+    let (left, time) = (level.summary().stats.measured.unfinished, backlog_time(level));
+    if time >= ANNOUNCED {
+        let seconds = |time: Duration| format_span(Duration::from_secs(time.as_secs()));
+        console::eprintln(&format!(
+            "          the target has a backlog of about {left} operations, which takes about {}; waiting up to {}",
+            seconds(time),
+            seconds(most)
+        ));
+    }
+}

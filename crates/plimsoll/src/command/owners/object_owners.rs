@@ -1,0 +1,206 @@
+//! The owners of a list of objects in a cluster.
+
+use super::is_owned;
+use crate::command::get;
+use crate::execute;
+use crate::failure::Failure;
+use crate::input_file::{Limits, Lines};
+use crate::load::count;
+use crate::progress::{requests_failed, requests_interrupted, with_progress};
+use engine::StopReason;
+use engine::owners::{Owner, Owners, find_owners};
+use engine::plan::{Plan, Targets};
+use measure::units::format_span;
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use wire::Url;
+
+/// Maximum number of objects in a list. With their URLs they need some 1.5 GB of memory.
+const NAMES_MAX: usize = 10_000_000;
+
+/// How to reach a cluster. The flags have the same meaning as for `get`.
+#[derive(clap::Args, Debug, Clone)]
+pub struct ClusterFlags {
+    /// Operations in flight.
+    #[arg(short = 'c', long, value_name = "N", default_value = "16", value_parser = count::<NonZeroU64>)]
+    pub concurrency: NonZeroU64,
+    /// Header to send, for example 'Accept: text/html'; @FILE reads one per line.
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    pub headers: Vec<String>,
+    /// Cookie to send, for example name=value; @FILE reads it from a file.
+    #[arg(short = 'C', long = "cookie", value_name = "NAME=VALUE")]
+    pub cookies: Vec<String>,
+    /// Basic authentication; also from the URL, @FILE or ${ENV}.
+    #[arg(short = 'u', long = "user", value_name = "USER:PASSWORD")]
+    pub user: Option<String>,
+    /// Connect to another host or port, like curl: HOST:PORT:TO_HOST:TO_PORT; any part may be empty.
+    #[arg(long, value_name = "RULE")]
+    pub connect_to: Vec<String>,
+    /// Trust the CA certificates in this PEM file instead of the system's.
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Vec<PathBuf>,
+    /// Do not verify the server's certificate.
+    #[arg(long)]
+    pub insecure: bool,
+    /// Use HTTP/2. With https, ALPN offers it and the server may choose HTTP/1.1. With http, the server must support prior knowledge.
+    #[arg(long)]
+    pub http2: bool,
+    /// Also follow redirects from https:// to http://.
+    #[arg(long)]
+    pub allow_downgrade: bool,
+    /// Also follow redirects from a public address to a private one.
+    #[arg(long)]
+    pub allow_private_redirects: bool,
+}
+
+impl ClusterFlags {
+    /// Returns a command line of `get` that reaches `url` in the same way.
+    pub fn words(&self, url: &str) -> Vec<String> {
+        let mut words = vec!["get".to_owned(), format!("-c{}", self.concurrency)];
+        let mut flag = |name: &str, values: &[String]| {
+            words.extend(values.iter().flat_map(|value| [name.to_owned(), value.clone()]));
+        };
+        flag("-H", &self.headers);
+        flag("-C", &self.cookies);
+        flag("-u", self.user.as_slice());
+        flag("--connect-to", &self.connect_to);
+        for (name, is_on) in [
+            ("--insecure", self.insecure),
+            ("--http2", self.http2),
+            ("--allow-downgrade", self.allow_downgrade),
+            ("--allow-private-redirects", self.allow_private_redirects),
+        ] {
+            words.extend(is_on.then(|| name.to_owned()));
+        }
+        words.extend(["--".to_owned(), url.to_owned()]);
+        words
+    }
+
+    /// Returns the plan of `get` for `url`, still without a load.
+    pub fn plan(&self, url: &str) -> Result<Plan, Failure> {
+        let mut args = get::Args::of_words(self.words(url))?;
+        args.common.tls.cacert.clone_from(&self.cacert);
+        get::plan::of(&args)
+    }
+}
+
+/// A list of objects with their owners.
+pub struct ObjectOwners {
+    plan: Plan,
+    names: Vec<Box<str>>,
+    found: Owners,
+    entry: String,
+}
+
+/// Reads the list and requests the owner of each object.
+pub fn find_object_owners(url: &str, names: &Path, reach: &ClusterFlags) -> Result<ObjectOwners, Failure> {
+    let mut plan = reach.plan(url)?;
+    let Some(base) = plan.targets.listed(0).filter(|base| base.query().is_none()) else {
+        return Err(Failure::usage("the URL has a query: write only the path of the folder or bucket"));
+    };
+    let (names, targets) = read(&base, names)?;
+    plan.targets = Arc::new(targets);
+    execute::prepare(&mut plan)?;
+    let total = names.len() as u64;
+    let describe = |seen, elapsed| progress(seen, total, elapsed);
+    let found = with_progress(describe, |tick| find_owners(&plan, reach.concurrency, tick)).map_err(requests_failed)?;
+    if found.reason == Some(StopReason::Interrupted) {
+        return Err(requests_interrupted("interrupted while finding owners: nothing was written"));
+    }
+    Ok(ObjectOwners { entry: base.origin().to_string(), plan, names, found })
+}
+
+fn progress(seen: u64, total: u64, elapsed: Duration) -> String {
+    let left = elapsed.as_secs_f64() * total.saturating_sub(seen) as f64 / seen.max(1) as f64;
+    let left = Duration::from_secs(left.min(1e9).round() as u64);
+    format!("finding owners: {seen} of {total}  {} left", format_span(left))
+}
+
+/// Reads a list of names. Returns them with the objects' URLs on the entry server.
+fn read(base: &Url, path: &Path) -> Result<(Vec<Box<str>>, Targets), Failure> {
+    let (mut names, mut targets) = (Vec::new(), Targets::default());
+    let mut lines = Lines::open(path, Limits::LIST)?;
+    while let Some((name, place)) = lines.next_whole()? {
+        let refused = |why: &str| Failure::usage(format!("{place}: {why}"));
+        if name.is_empty() {
+            continue;
+        }
+        if name.trim() != name {
+            return Err(refused("the name starts or ends with a blank, which is probably a mistake: remove the blank"));
+        }
+        if names.len() == NAMES_MAX {
+            return Err(refused(&format!("more than {NAMES_MAX} names: split the list")));
+        }
+        let url = base.below(name).map_err(|error| refused(&error.to_string()))?;
+        if !targets.push(&url) {
+            return Err(refused("too many different hosts: split the list"));
+        }
+        names.push(name.into());
+    }
+    if names.is_empty() {
+        return Err(Failure::usage(format!("{} contains no name: write one per line", path.display())));
+    }
+    Ok((names, targets))
+}
+
+impl ObjectOwners {
+    /// Returns the names, as given.
+    pub fn names(&self) -> &[Box<str>] {
+        &self.names
+    }
+
+    /// Returns the plan that requests every object from the entry server.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Returns host and port of the entry server.
+    pub fn entry(&self) -> &str {
+        &self.entry
+    }
+
+    /// Returns host and port of an object's owner.
+    pub fn owner(&self, index: usize) -> Option<String> {
+        match self.found.owners.get(index)? {
+            Owner::Entry => Some(self.entry.clone()),
+            Owner::Elsewhere(item) => {
+                let item = self.found.elsewhere.items().get(*item as usize)?;
+                Some(self.found.elsewhere.origins().get(item.origin as usize)?.to_string())
+            }
+            Owner::Unasked | Owner::Lost { .. } => None,
+        }
+    }
+
+    /// Returns the URL of an object at its owner.
+    pub fn url(&self, index: usize) -> Option<String> {
+        let text = |targets: &Targets, item: usize| targets.listed(item).map(|url| url.to_string());
+        match self.found.owners.get(index)? {
+            Owner::Entry => text(&self.plan.targets, index),
+            Owner::Elsewhere(item) => text(&self.found.elsewhere, *item as usize),
+            Owner::Unasked | Owner::Lost { .. } => None,
+        }
+    }
+
+    /// Returns the objects of each owner. Keys are host and port.
+    pub fn by_owner(&self) -> BTreeMap<String, Vec<usize>> {
+        let mut owners: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, _) in self.found.owners.iter().enumerate().filter(|(_, owner)| is_owned(owner)) {
+            if let Some(owner) = self.owner(index) {
+                owners.entry(owner).or_default().push(index);
+            }
+        }
+        owners
+    }
+
+    /// Returns the objects without an owner: name, status and reason.
+    pub fn failures(&self) -> impl Iterator<Item = (&str, Option<u16>, &'static str)> {
+        self.names.iter().zip(&self.found.owners).filter_map(|(name, owner)| match owner {
+            Owner::Lost { status, outcome } => Some((name.as_ref(), *status, outcome.cause.about())),
+            Owner::Unasked => Some((name.as_ref(), None, "not requested: the run had ended")),
+            Owner::Entry | Owner::Elsewhere(_) => None,
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! The dry run of a study: the command line of every cell, and the projected time.
+
+use super::{Planned, command};
+use crate::command::load_command::LoadCommand;
+use engine::plan::{Plan, RangeChoice};
+use measure::units::format_span;
+use report::escape::escape;
+use report::number::plural;
+use std::num::NonZeroU64;
+use std::time::Duration;
+use study::matrix::TrialCommand;
+use study::scenario::Scenario;
+
+/// The expected time and traffic of a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Projected {
+    /// Duration, or `None` if the trial does not end by time and its speed is unknown.
+    time: Option<Duration>,
+    /// Maximum number of body bytes.
+    bytes: Option<f64>,
+}
+
+/// Returns the duration of a trial if it ends by time.
+pub fn projected(trial: &TrialCommand) -> Option<Duration> {
+    project(trial, None).time
+}
+
+/// Returns the expected time and traffic of a trial at an assumed speed, in bytes per second.
+fn project(trial: &TrialCommand, assumed: Option<f64>) -> Projected {
+    match command(trial) {
+        // The plan of a mix depends on the dataset's record at the target.
+        Ok(LoadCommand::Mix(args)) => {
+            let load = &args.common.load;
+            let time = load.duration.map(|time| time + load.warmup);
+            Projected { time, bytes: time.zip(assumed).map(|(time, speed)| time.as_secs_f64() * speed) }
+        }
+        Ok(LoadCommand::Line(_)) | Err(_) => Projected::default(),
+        Ok(command) => command.plan().map(|(plan, _)| of_plan(&plan, assumed)).unwrap_or_default(),
+    }
+}
+
+fn of_plan(plan: &Plan, assumed: Option<f64>) -> Projected {
+    let slots = plan.load.in_flight_max();
+    let each = plan.stop.ops_per_slot.map(|ops| ops.get().saturating_mul(slots));
+    let ops = [plan.stop.ops.map(NonZeroU64::get), each].into_iter().flatten().min();
+    let asked = ops.zip(bytes_of_op(plan)).map(|(ops, bytes)| ops as f64 * bytes);
+    let asked = [asked, plan.stop.bytes.map(|bytes| bytes.get() as f64)].into_iter().flatten().reduce(f64::min);
+    let at_speed = asked.zip(assumed).and_then(|(bytes, speed)| Duration::try_from_secs_f64(bytes / speed).ok());
+    let time = [plan.stop.time, at_speed].into_iter().flatten().min();
+    let in_time = time.zip(assumed).map(|(time, speed)| time.as_secs_f64() * speed);
+    let bytes = [asked, in_time].into_iter().flatten().reduce(f64::min);
+    Projected { time: time.map(|time| time + plan.warmup), bytes }
+}
+
+/// Returns the body bytes of an operation, if they are known: a range of fixed length, or the average size in a dataset.
+fn bytes_of_op(plan: &Plan) -> Option<f64> {
+    let [request] = plan.mix.requests() else { return None };
+    match request.range {
+        Some(RangeChoice::Random { length }) => Some(length.get() as f64),
+        Some(RangeChoice::Fixed(range)) => Some(range.len() as f64),
+        None => {
+            let dataset = &plan.targets.area()?.dataset;
+            Some(dataset.total_bytes() as f64 / dataset.count().max(1) as f64)
+        }
+    }
+}
+
+/// Returns the text of a dry run. `assumed` is a speed in bytes per second.
+pub fn text(scenario: &Scenario, planned: &[Planned], assumed: Option<f64>) -> String {
+    let mut text = format!("{}: {}\n\n", scenario.name, plural(planned.len() as u64, "trial"));
+    let repeats = scenario.repeats.get();
+    let (mut sum, mut moved, mut open) = (Duration::ZERO, 0.0, false);
+    for trial in planned.iter().filter(|trial| trial.repeat == 0) {
+        let Projected { time, bytes } = project(&trial.command, assumed);
+        sum += time.unwrap_or_default() * repeats;
+        moved += bytes.unwrap_or_default() * f64::from(repeats);
+        open |= time.is_none();
+        let words = crate::redact::command_line(trial.command.arguments.iter().cloned());
+        let of: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        let time = time.map_or_else(|| "until done".to_owned(), |time| format_span(rounded(time)));
+        let most = bytes.map(|bytes| format!(", at most {}", shown(bytes))).unwrap_or_default();
+        text.push_str(&format!(
+            "  {}, {}: {repeats} × {time}{most}\n    plimsoll {} {}\n",
+            escape(&trial.cell),
+            escape(&trial.target),
+            trial.command.name,
+            escape(&of.join(" "))
+        ));
+        for (name, command) in trial.command.hooks.named() {
+            if let Some(command) = command {
+                text.push_str(&format!("    {name}: {}\n", escape(command)));
+            }
+        }
+    }
+    let more = if open { ", plus the trials that run until done" } else { "" };
+    text.push_str(&format!("\nprojected time: {}{more}\n", format_span(rounded(sum))));
+    if moved > 0.0 {
+        text.push_str(&format!("projected bytes: at most {}\n", shown(moved)));
+    }
+    text
+}
+
+/// Rounds a time of 10 seconds or more to full seconds.
+fn rounded(time: Duration) -> Duration {
+    if time < Duration::from_secs(10) { time } else { Duration::from_secs(time.as_secs_f64().round() as u64) }
+}
+
+fn shown(bytes: f64) -> String {
+    report::number::bytes(bytes.round() as u64)
+}
+
+/// Quotes a word for the shell if necessary.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_=./:,%+@".contains(letter);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}

@@ -1,0 +1,133 @@
+//! Runs the trials of a study one by one, and logs which of them are done.
+
+use super::dry_run::projected;
+use super::{Args, Planned, command, hooks};
+use crate::command::load_command::LoadCommand;
+use crate::command::{line, mix};
+use crate::console;
+use crate::execute::{self, RunOptions};
+use crate::failure::{Exit, Failure};
+use crate::progress;
+use crate::saved::{self, load_line};
+use measure::result::load_line::Found;
+use measure::units::format_span;
+use report::escape::escape;
+use report::number::{byte_rate, rate};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use store::{RECORDS_FILE, STUDY_FILE, StoreError, StoreErrorKind, StudyLog, StudyRecord};
+use study::scenario::Scenario;
+
+/// Creates or resumes a study. Returns its directory, its log and the trials that are done.
+pub fn begin(
+    args: &Args,
+    scenario: &Scenario,
+    text: &str,
+    trials: usize,
+) -> Result<(PathBuf, StudyLog, HashSet<String>), Failure> {
+    // From here on the text and the variables are only shown and compared.
+    let (text, set) = crate::redact::scenario(text, &args.set);
+    let Some(directory) = &args.resume else {
+        let base = args.out.clone().unwrap_or_else(|| saved::default_directory(&scenario.name));
+        let log = StudyLog::create(&base, &StudyRecord::scenario(&text, &set, trials as u64))
+            .map_err(|error| cannot_save(&error))?;
+        return Ok((base, log, HashSet::new()));
+    };
+    let (log, records) = StudyLog::resume(directory).map_err(|error| match error.kind {
+        StoreErrorKind::NotARun => Failure::usage(format!(
+            "--resume: {} is not a study: name the directory of a study that `plimsoll run` started",
+            directory.display()
+        )),
+        _ => Failure::usage(format!("--resume: {error}")),
+    })?;
+    match records.first() {
+        Some(StudyRecord::Scenario { text: begun, set: with, .. }) if *begun == text && *with == set => {}
+        _ => {
+            return Err(Failure::usage(format!(
+                "--resume: {} was started with another scenario or other variables; leave out --resume for a new study",
+                directory.display()
+            )));
+        }
+    }
+    let done = records.into_iter().filter_map(|record| match record {
+        StudyRecord::Trial { directory: trial, .. } => {
+            let place = directory.join(&trial);
+            (place.join(RECORDS_FILE).exists() || place.join(STUDY_FILE).exists()).then_some(trial)
+        }
+        _ => None,
+    });
+    Ok((directory.clone(), log, done.collect()))
+}
+
+/// Runs the missing trials. Returns how the user ended them, or else [`Exit::Good`]: showing the trials yields their own exit code.
+pub fn run_all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &HashSet<String>) -> Result<Exit, Failure> {
+    let missing: Vec<&Planned> = planned.iter().filter(|trial| !done.contains(&trial.directory)).collect();
+    let begun = Instant::now();
+    for (number, trial) in missing.iter().enumerate() {
+        let left = match number {
+            // Before the first search has run, its duration is unknown.
+            0 => missing.iter().map(|trial| projected(&trial.command)).sum::<Option<Duration>>(),
+            _ => Some(begun.elapsed().mul_f64((missing.len() - number) as f64 / number as f64)),
+        };
+        let left = left.map(|left| format!("; about {} left", format_span(Duration::from_secs(left.as_secs()))));
+        console::eprintln(&format!(
+            "[{} of {}] {}, {}{}",
+            number + 1,
+            missing.len(),
+            escape(&trial.cell),
+            escape(&trial.target),
+            left.unwrap_or_default()
+        ));
+        let Some(said) = run_with_hooks(trial, base)? else { return Ok(progress::exit_of_interrupt()) };
+        console::eprintln(&format!("    {said}"));
+        let (cell, target, directory) = (trial.cell.clone(), trial.target.clone(), trial.directory.clone());
+        let record = StudyRecord::Trial { cell, target, repeat: trial.repeat, directory };
+        log.append(&record).map_err(|error| cannot_save(&error))?;
+    }
+    Ok(Exit::Good)
+}
+
+fn cannot_save(error: &StoreError) -> Failure {
+    Failure::could_not_run(format!("cannot save the study: {error}"))
+}
+
+/// Runs a trial and its hooks. The hook `after` runs even if the trial fails.
+fn run_with_hooks(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
+    let (hooks, said_by_hooks) = (&trial.command.hooks, base.join(format!("{}.hooks.log", trial.directory)));
+    let measured = match hooks::before(hooks, &trial.told, &said_by_hooks) {
+        Ok(true) => run_trial(trial, base),
+        Ok(false) => Ok(None),
+        Err(failure) => Err(failure),
+    };
+    let cleaned = hooks::after(hooks, &trial.told, &said_by_hooks);
+    match (measured?, cleaned?) {
+        (said, true) => Ok(said),
+        (_, false) => Ok(None),
+    }
+}
+
+/// Runs a trial and returns a summary, or `None` if the user interrupted it. Replaces the incomplete result of an earlier attempt.
+fn run_trial(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
+    let directory = base.join(&trial.directory);
+    saved::remove_earlier(&directory)?;
+    let command = command(&trial.command)?;
+    if let LoadCommand::Line(args) = command {
+        return Ok(match line::search(*args, &directory)? {
+            Found::Interrupted { .. } => None,
+            _ => Some(load_line::read(&directory)?.sentence()),
+        });
+    }
+    let (mut plan, output) = command.plan()?;
+    execute::prepare(&mut plan)?;
+    let output = RunOptions { directory: Some(directory), repeat: 1, ..output };
+    let run = || execute::run(&plan, &output);
+    let saved = match &command {
+        LoadCommand::Mix(args) => mix::remembered(args, mix::unlisted(args, &plan)?.as_ref(), run),
+        _ => run(),
+    }?;
+    let summary = saved.summary();
+    let figures = [summary.ok_rate().map(rate), summary.goodput().map(byte_rate)];
+    let said = figures.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    Ok((!saved::was_interrupted(&saved)).then_some(said))
+}

@@ -1,0 +1,140 @@
+//! Checks of a study before it starts. They report every mistake with its position.
+
+use super::{Planned, command};
+use crate::command::load_command::LoadCommand;
+use crate::command::schema::scenario::NO_SETTINGS;
+use crate::failure::Failure;
+use report::escape::escape;
+use study::matrix::{self, TrialCommand};
+use study::scenario::{self, Diagnostic, Position, Scenario};
+
+/// Refuses variables that the scenario does not contain, since their values would be ignored.
+pub fn set(text: &str, set: &[(String, String)], file: &str) -> Result<(), Failure> {
+    // Parsing the scenario later reports invalid YAML with its position.
+    let Ok(names) = scenario::variable_names(text) else { return Ok(()) };
+    let Some((name, _)) = set.iter().find(|(name, _)| !names.contains(name)) else { return Ok(()) };
+    let known = match names.as_slice() {
+        [] => "it has no variables".to_owned(),
+        names => format!("its variables are {}", names.join(", ")),
+    };
+    Err(Failure::usage(format!("--set {}: {file} has no such variable: {known}", escape(name))))
+}
+
+/// Returns the names that reports cannot show, or that two directories would share.
+pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
+    let mut faults = Vec::new();
+    for axis in scenario.parts.iter().flat_map(|part| &part.axes) {
+        let bare = axis.values.iter().filter(|value| value.label == value.value);
+        for value in bare.filter(|value| crate::redact::is_secret(&axis.name, &value.value)) {
+            let why = format!(
+                "a value of `{0}` contains a secret, and cells are named by their values: give it a name, for example {0}: {{mine: …}}",
+                axis.name
+            );
+            faults.push(Diagnostic::new(value.at, why));
+        }
+    }
+    for axis in scenario.parts.iter().flat_map(|part| &part.axes) {
+        let before = |index: usize| axis.values.iter().take(index);
+        let again = axis.values.iter().enumerate();
+        for (_, value) in again.filter(|(index, value)| before(*index).any(|other| other.label == value.label)) {
+            let why = format!(
+                "`{}` is listed twice as a value of `{}`, and cells are named by their values: remove one, or write `repeats` next to \
+                 `targets`",
+                value.label, axis.name
+            );
+            faults.push(Diagnostic::new(value.at, why));
+        }
+    }
+    let everywhere = scenario.settings.iter().chain(scenario.targets.iter().flat_map(|target| &target.settings));
+    let settings = everywhere.chain(scenario.parts.iter().flat_map(|part| &part.settings));
+    let named = settings.map(|setting| (setting.name.as_str(), setting.at));
+    let axes = scenario.parts.iter().flat_map(|part| &part.axes).map(|axis| (axis.name.as_str(), axis.at));
+    for (name, at) in named.chain(axes).filter(|(name, _)| NO_SETTINGS.contains(name)) {
+        let instead = if name == "repeat" { "; write `repeats` next to `targets`" } else { "" };
+        faults.push(Diagnostic::new(
+            at,
+            format!("`{name}` is not a setting: a study decides where its runs go and how they are shown; leave it out{instead}"),
+        ));
+    }
+    let mut directories: Vec<String> = Vec::new();
+    for target in &scenario.targets {
+        let directory = matrix::directory_name(&target.name);
+        let at = target.settings.first().map_or(Position::START, |setting| setting.at);
+        if directory.is_empty() {
+            faults.push(Diagnostic::new(at, "a target needs a name".to_owned()));
+        } else if directories.contains(&directory) {
+            faults.push(Diagnostic::new(
+                at,
+                format!("another target has the same directory name, `{directory}`: rename one"),
+            ));
+        }
+        directories.push(directory);
+    }
+    faults
+}
+
+/// Returns the mistakes in the settings of the trials, each mistake once.
+pub fn settings(planned: &[Planned]) -> Vec<Diagnostic> {
+    let mut faults: Vec<Diagnostic> = Vec::new();
+    // All repeats of a cell are the same command.
+    for trial in planned.iter().filter(|trial| trial.repeat == 0) {
+        let checked = command(&trial.command).and_then(|command| command.check());
+        let Err(failure) = checked else { continue };
+        // The command reports only its first mistake. Checked one by one, every flag reports its own.
+        let mut found = one_by_one(&trial.command);
+        if found.is_empty() {
+            found.push(of_command(&trial.command, failure.into_message()));
+        }
+        found.retain(|fault| !faults.contains(fault));
+        faults.extend(found);
+    }
+    faults.sort_by_key(|fault| fault.at);
+    faults
+}
+
+/// Returns the mistakes of single flags, independent of other flags.
+fn one_by_one(command: &TrialCommand) -> Vec<Diagnostic> {
+    let flags = command.arguments.iter().filter_map(|word| Some((word, word.strip_prefix("--")?)));
+    let mut seen: Vec<&str> = Vec::new();
+    let mut faults = Vec::new();
+    for (word, flag) in flags {
+        let name = flag.split('=').next().unwrap_or(flag);
+        let before = seen.iter().filter(|known| **known == name).count();
+        seen.push(name);
+        // The load of a search (`put` or `mix`) precedes all flags.
+        let loaded = command.arguments.first().filter(|word| !word.starts_with("--") && command.name == "line");
+        let loaded = loaded.filter(|word| !word.contains("://")).map(String::as_str);
+        let typed = ["plimsoll", &command.name].into_iter().chain(loaded).chain([word.as_str(), "http://127.0.0.1/"]);
+        let Err(failure) = LoadCommand::parse(typed.map(Into::into)) else { continue };
+        let message = failure.into_message();
+        let place = command.positions.iter().filter(|(known, _)| known == name).nth(before);
+        if let Some((_, at)) = place.filter(|_| message.contains(&format!("--{name}"))) {
+            faults.push(Diagnostic::new(*at, message));
+        }
+    }
+    faults
+}
+
+/// Returns a mistake in the combination of settings, at the setting that the message names, or else at the first one.
+fn of_command(command: &TrialCommand, message: String) -> Diagnostic {
+    let place = |flag: &str| message.contains(&format!("--{flag}")) || message.contains(&format!("`{flag}`"));
+    let named = command.positions.iter().rev().find(|(name, _)| place(name));
+    let short = message.starts_with('-').then(|| short(&message)).flatten();
+    let by_letter = command.positions.iter().rev().find(|(name, _)| Some(name.as_str()) == short);
+    let name = command.positions.iter().find(|(name, _)| name == "command");
+    let url = command.positions.iter().find(|(name, _)| name == "url");
+    let at = named.or(by_letter).or(name).or(url).map_or(Position::START, |(_, at)| *at);
+    Diagnostic::new(at, message)
+}
+
+/// Returns the setting whose short flag a message starts with.
+fn short(message: &str) -> Option<&'static str> {
+    match message.get(..2)? {
+        "-c" => Some("concurrency"),
+        "-n" => Some("requests"),
+        "-d" => Some("duration"),
+        "-R" => Some("rate"),
+        "-H" => Some("header"),
+        _ => None,
+    }
+}

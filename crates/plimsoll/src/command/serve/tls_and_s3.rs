@@ -1,0 +1,159 @@
+//! The flags of `serve` for TLS, HTTP/2 and S3.
+
+use super::Args;
+use crate::console;
+use crate::failure::Failure;
+use crate::load::count;
+use crate::secret_reference::expand;
+use measure::units::ByteSize;
+use server::{Config, HyperServer, Identity, S3Config, StoreIn, Tls};
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+
+const HEADING: &str = "TLS, HTTP/2 and S3";
+
+/// TLS and HTTP/2.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = HEADING)]
+pub struct TlsArgs {
+    /// Use TLS, with HTTP/2 and HTTP/1.1, and a certificate generated at startup.
+    #[arg(long)]
+    pub tls: bool,
+    /// Write the CA certificate that clients must trust to this file.
+    #[arg(long, value_name = "FILE", requires = "tls", conflicts_with = "tls_cert")]
+    pub tls_ca_out: Option<PathBuf>,
+    /// Use TLS with this certificate chain (PEM) instead of a generated one.
+    #[arg(long, value_name = "FILE", requires = "tls_key", hide_short_help = true)]
+    pub tls_cert: Option<PathBuf>,
+    /// Private key of --tls-cert (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_cert", hide_short_help = true)]
+    pub tls_key: Option<PathBuf>,
+    /// Require client certificates signed by one of these CA certificates (PEM).
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub tls_client_ca: Option<PathBuf>,
+    /// Also accept HTTP/2 without TLS, by prior knowledge.
+    #[arg(long)]
+    pub http2: bool,
+}
+
+/// S3 instead of files.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = HEADING)]
+pub struct S3Args {
+    /// Serve S3 instead of files and blackhole objects.
+    #[arg(long, conflicts_with = "directory")]
+    pub s3: bool,
+    /// Where S3 stores objects: memory or a directory.
+    #[arg(long, value_name = "memory|DIR", default_value = "memory", requires = "s3")]
+    pub store: PathBuf,
+    /// Maximum bytes that S3 stores [default: 1GiB in memory].
+    #[arg(long, value_name = "SIZE", requires = "s3", hide_short_help = true)]
+    pub store_max: Option<ByteSize>,
+    /// Access key to accept [default on loopback: plimsoll].
+    #[arg(long, value_name = "KEY", requires = "secret_key", hide_short_help = true)]
+    pub access_key: Option<String>,
+    /// Secret key of --access-key; also @FILE or ${ENV} [default on loopback: plimsoll-secret].
+    #[arg(long, value_name = "SECRET", requires = "s3", hide_short_help = true)]
+    pub secret_key: Option<String>,
+    /// Acknowledge every N-th stored object, then lose it.
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, requires = "s3", hide_short_help = true)]
+    pub lose_every: Option<NonZeroU64>,
+}
+
+/// Default limit for storage in memory.
+const MEMORY_MAX: u64 = 1 << 30;
+/// Default keys for tests on one host.
+const ACCESS_KEY: &str = "plimsoll";
+const SECRET_KEY: &str = "plimsoll-secret";
+
+/// Refuses combinations of flags.
+pub fn check(args: &Args) -> Result<(), Failure> {
+    if !is_wanted(args) {
+        return Ok(());
+    }
+    if args.liar.is_some() || args.stand_in.cluster.is_some() {
+        return Err(Failure::usage(
+            "--cluster and --liar support plain HTTP/1 only: leave them out, or the flags of TLS, HTTP/2 and S3",
+        ));
+    }
+    if args.s3.s3 && (args.stand_in.stand_in.is_some() || args.stand_in.list.is_some()) {
+        return Err(Failure::usage("--s3 serves only what is stored in it: leave out --as and --list"));
+    }
+    Ok(())
+}
+
+/// Returns whether the flags require the hyper front.
+pub fn is_wanted(args: &Args) -> bool {
+    let tls = &args.tls;
+    tls.http2 || tls.tls || tls.tls_cert.is_some() || tls.tls_client_ca.is_some() || args.s3.s3
+}
+
+/// Starts the hyper front and prints its addresses.
+pub fn start(args: &Args, config: &Config) -> Result<HyperServer, Failure> {
+    let tls = tls(&args.tls)?;
+    let s3 = if args.s3.s3 { Some(s3(args)?) } else { None };
+    let front = match &s3 {
+        None => HyperServer::start(config, tls.as_ref()),
+        Some(s3) => HyperServer::start_s3(config, tls.as_ref(), s3),
+    };
+    let front = front.map_err(|error| super::can_not_serve(&error))?;
+    if let (Some(path), Some(pem)) = (&args.tls.tls_ca_out, front.ca_pem()) {
+        let failed = |error| Failure::could_not_run(format!("--tls-ca-out: cannot write {}: {error}", path.display()));
+        std::fs::write(path, pem).map_err(failed)?;
+    }
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    args.stand_in.write_lists(scheme, front.addresses().first())?;
+    let (what, path) = if s3.is_some() { ("S3 on ", String::new()) } else { ("", args.stand_in.example()) };
+    for address in front.addresses() {
+        console::print(&format!("serving {what}{scheme}://{address}{path}\n"))?;
+    }
+    for path in front.unix_paths() {
+        console::print(&format!("serving {what}unix socket {}\n", path.display()))?;
+    }
+    if s3.is_some_and(|s3| s3.secret_key == SECRET_KEY) {
+        console::print(&format!("access key {ACCESS_KEY}, secret key {SECRET_KEY}\n"))?;
+    }
+    Ok(front)
+}
+
+fn tls(args: &TlsArgs) -> Result<Option<Tls>, Failure> {
+    let identity = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => Identity::Files { certificate: certificate.clone(), key: key.clone() },
+        _ if args.tls => Identity::SelfSigned,
+        _ if args.tls_client_ca.is_some() => {
+            return Err(Failure::usage("--tls-client-ca requires TLS: add --tls, or --tls-cert and --tls-key"));
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(Tls { identity, client_ca: args.tls_client_ca.clone() }))
+}
+
+fn s3(args: &Args) -> Result<S3Config, Failure> {
+    let S3Args { store, store_max, access_key, secret_key, .. } = &args.s3;
+    let local = args.listen.iter().all(|address| address.ip().is_loopback());
+    let (access_key, secret_key) = match (access_key, secret_key) {
+        (Some(access), Some(secret)) => (expand(access, "--access-key")?, expand(secret, "--secret-key")?),
+        (None, Some(secret)) => (ACCESS_KEY.to_owned(), expand(secret, "--secret-key")?),
+        _ if local => (ACCESS_KEY.to_owned(), SECRET_KEY.to_owned()),
+        _ => {
+            let why = "others can reach this address: set your own keys";
+            return Err(Failure::usage(format!("--s3: {why} with --access-key and --secret-key")));
+        }
+    };
+    if access_key.is_empty() || secret_key.is_empty() {
+        return Err(Failure::usage("--access-key and --secret-key must not be empty"));
+    }
+    let max = store_max.map(|size| size.0);
+    if store != Path::new("memory") && store.exists() && !store.is_dir() {
+        let path = store.display();
+        return Err(Failure::usage(format!(
+            "--store: {path} is not a directory; name one, or leave --store out for memory"
+        )));
+    }
+    let (store, store_max) = if store == Path::new("memory") {
+        (StoreIn::Memory, Some(max.unwrap_or(MEMORY_MAX)))
+    } else {
+        (StoreIn::Directory(store.clone()), max)
+    };
+    Ok(S3Config { store, store_max, access_key, secret_key })
+}

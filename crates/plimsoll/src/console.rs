@@ -1,0 +1,39 @@
+//! Standard output and standard error. A reader that has gone away is neither a failure nor a panic.
+
+use crate::failure::Failure;
+use std::io::{self, Write};
+use sys::signals::Signal;
+
+/// Writes to standard output. Fails if the output cannot be written, for example to a file on a full disk.
+pub fn print(text: &str) -> Result<(), Failure> {
+    try_print(text).map_err(|error| {
+        Failure::could_not_run(format!("cannot write to standard output: {error}; redirect it elsewhere"))
+    })
+}
+
+/// As [`print`], but returns the bare error. A reader that has gone away is not an error.
+pub fn try_print(text: &str) -> io::Result<()> {
+    let mut stream = io::stdout().lock();
+    match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
+        Err(error) if !is_reader_gone(&error) => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Returns a buffered stream to standard output, for long output. The caller must flush it.
+pub fn buffered_stdout() -> impl Write + Send {
+    io::BufWriter::with_capacity(64 << 10, io::stdout())
+}
+
+/// Returns whether the pipe is closed or the terminal is gone. When a terminal goes, the system sends a signal and then refuses
+/// all writes.
+pub fn is_reader_gone(error: &io::Error) -> bool {
+    let hung_up = || sys::signals::interrupts().last == Some(Signal::HangUp);
+    error.kind() == io::ErrorKind::BrokenPipe || (error.kind() != io::ErrorKind::StorageFull && hung_up())
+}
+
+/// Writes a line to standard error.
+pub fn eprintln(text: &str) {
+    let mut stream = io::stderr().lock();
+    let _ = stream.write_all(format!("{text}\n").as_bytes()).and_then(|()| stream.flush());
+}

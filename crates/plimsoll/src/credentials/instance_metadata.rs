@@ -1,0 +1,129 @@
+//! The keys of a cloud machine's role, from its metadata service (IMDSv2): a token, the role's name, its keys.
+//!
+//! The service is used only on request. Other machines have none, and an unexpected request could surprise their users.
+
+use super::{Credentials, Source, Surroundings};
+use crate::failure::Failure;
+use std::io::{Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+use wire::sigv4::{Secret, Timestamp};
+use wire::{Event, HeaderValue, RequestKind, ResponseReader, Scheme, Url};
+
+const ENDPOINT: &str = "http://169.254.169.254";
+const ROLES: &str = "/latest/meta-data/iam/security-credentials/";
+/// Timeout for connecting, and for each whole response. The service is nearby or does not exist.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum bytes of a response. Keys with their token have about 2 KiB.
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
+
+/// Requests the keys of this machine's role.
+pub fn request_credentials(around: &Surroundings) -> Result<Credentials, Failure> {
+    if around.get("AWS_EC2_METADATA_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        return Err(Failure::usage("--credentials imds: AWS_EC2_METADATA_DISABLED is set; unset it"));
+    }
+    let endpoint = around.get("AWS_EC2_METADATA_SERVICE_ENDPOINT").unwrap_or_else(|| ENDPOINT.to_owned());
+    let endpoint =
+        Url::parse(&endpoint).map_err(|error| Failure::usage(format!("AWS_EC2_METADATA_SERVICE_ENDPOINT: {error}")))?;
+    if endpoint.origin().scheme == Scheme::Https {
+        return Err(Failure::usage("AWS_EC2_METADATA_SERVICE_ENDPOINT: https:// is not supported; use plain http://"));
+    }
+    let service = Service { endpoint };
+    let token = service.request("PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds", "21600")?;
+    let get = |path: &str| service.request("GET", path, "X-aws-ec2-metadata-token", token.trim());
+    let roles = get(ROLES)?;
+    let role = roles.lines().next().map(str::trim).unwrap_or_default();
+    if role.is_empty() || !role.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+=,.@_-".contains(&byte)) {
+        return Err(failed("has no role for this machine: attach one, or set keys another way"));
+    }
+    keys_of(role, &get(&format!("{ROLES}{role}"))?)
+}
+
+/// Parses the keys in a response.
+fn keys_of(role: &str, answer: &str) -> Result<Credentials, Failure> {
+    let answer: serde_json::Value =
+        serde_json::from_str(answer).map_err(|_| failed("sent something other than keys"))?;
+    let text = |name: &str| answer.get(name).and_then(|value| value.as_str());
+    let (Some(access_key), Some(secret)) = (text("AccessKeyId"), text("SecretAccessKey")) else {
+        return Err(failed("sent no keys for this machine's role"));
+    };
+    let token = text("Token").map(Secret::new);
+    let mut found = Credentials::checked(access_key, Secret::new(secret), token, Source::Imds(role.to_owned()))?;
+    // For example 2026-11-21T12:00:00Z.
+    found.expires = text("Expiration").and_then(|text| Timestamp::parse(&text.replace(['-', ':'], "")));
+    Ok(found)
+}
+
+fn failed(what: &str) -> Failure {
+    Failure::could_not_run(format!("the metadata service {what}"))
+}
+
+struct Service {
+    endpoint: Url,
+}
+
+impl Service {
+    /// Sends a request on its own connection and returns the body of a response with status 200.
+    fn request(&self, method: &str, path: &str, name: &str, value: &str) -> Result<String, Failure> {
+        let value = HeaderValue::parse(value).map_err(|_| failed("sent a token that is not a valid header value"))?;
+        let origin = self.endpoint.origin();
+        let place = format!("at {origin}");
+        let unreachable = |error: &std::io::Error| {
+            failed(&format!(
+                "cannot be reached {place} ({error}): check that this is a cloud machine and that IMDSv2 is enabled"
+            ))
+        };
+        let deadline = Instant::now() + TIMEOUT;
+        let addresses = (&*origin.host, origin.port).to_socket_addrs().map_err(|error| unreachable(&error))?;
+        let address = addresses.into_iter().next().ok_or_else(|| failed("has no address"))?;
+        let mut stream = TcpStream::connect_timeout(&address, TIMEOUT).map_err(|error| unreachable(&error))?;
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\n{name}: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            self.endpoint.host_header(),
+            value.as_str()
+        );
+        stream.set_write_timeout(Some(TIMEOUT)).map_err(|error| unreachable(&error))?;
+        stream.write_all(head.as_bytes()).map_err(|error| unreachable(&error))?;
+        let (status, body) = answer(&mut stream, deadline).map_err(|error| unreachable(&error))?;
+        if status != 200 {
+            return Err(failed(&format!("sent status {status} for {method} {path}")));
+        }
+        String::from_utf8(body).map_err(|_| failed("sent something other than text"))
+    }
+}
+
+/// Reads status and body of a response, which must be complete before the deadline.
+fn answer(stream: &mut TcpStream, deadline: Instant) -> std::io::Result<(u16, Vec<u8>)> {
+    let bad = |what: &str| std::io::Error::other(what.to_owned());
+    let mut reader = ResponseReader::new();
+    reader.start(RequestKind::Other);
+    let (mut body, mut room) = (Vec::new(), vec![0; 8 * 1024]);
+    while !reader.is_complete() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(std::io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        let count = stream.read(&mut room)?;
+        if count == 0 {
+            reader.end_of_stream().map_err(|_| bad("it closed too early"))?;
+            break;
+        }
+        let mut piece = &room[..count];
+        loop {
+            let progress = reader.read(piece, &mut |_, _| {}).map_err(|_| bad("it does not speak HTTP"))?;
+            if let Event::Body(range) = &progress.event {
+                body.extend_from_slice(&piece[range.clone()]);
+                if body.len() > MAX_ANSWER_BYTES {
+                    return Err(bad("its response is larger than 64 KiB"));
+                }
+            }
+            piece = &piece[progress.consumed..];
+            if matches!(progress.event, Event::NeedMore | Event::End) {
+                break;
+            }
+        }
+    }
+    let status = reader.head().map(|head| head.status).ok_or_else(|| bad("it sent nothing"))?;
+    Ok((status, body))
+}

@@ -1,0 +1,16 @@
+//! The embedded server, for commands that measure it.
+
+use crate::failure::Failure;
+use server::{Config, Faults, Server};
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+
+/// Starts a server with one thread, which leaves the other cores to the client.
+pub fn start(faults: Faults) -> Result<(Server, SocketAddr), Failure> {
+    let config = Config { threads: NonZeroUsize::new(1), faults, ..Config::default() };
+    let server = Server::start(&config)
+        .map_err(|error| Failure::could_not_run(format!("cannot start the embedded server: {error}")))?;
+    let address = server.addresses().first().copied();
+    let address = address.ok_or_else(|| Failure::could_not_run("the embedded server has no address"))?;
+    Ok((server, address))
+}

@@ -1,0 +1,85 @@
+//! Aborts the multipart uploads that a run leaves open, so that no parts stay at the server unnoticed.
+
+use crate::console;
+use engine::single_requests::{Answered, aborting, try_each};
+use engine::plan::{Checks, Plan, RequestPlan, Then};
+use engine::{OpenUpload, OpenUploads};
+use measure::OpKind;
+use std::num::NonZeroU64;
+use std::time::{Duration, Instant};
+use store::Uploads;
+
+/// Maximum time for aborting all uploads.
+const LIMIT: Duration = Duration::from_secs(10);
+/// The same after the second interrupt, by which the user wants to leave at once.
+const HURRIED_LIMIT: Duration = Duration::from_secs(2);
+/// An upload counts as gone after the server has confirmed this for so long. A server that is still completing an upload may
+/// report it as unknown, and know it again after the client has left.
+const SETTLED: Duration = Duration::from_secs(1);
+/// Pause before the next attempt.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Number of concurrent requests.
+const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
+
+/// Aborts the uploads that a run of this plan left open and reports them. Returns `None` if there are none.
+pub fn abort(plan: &Plan, open: &OpenUploads) -> Option<Uploads> {
+    if open.known.is_empty() && open.unknown == 0 {
+        return None;
+    }
+    let left = abort_all(plan, open.known.iter().collect());
+    let uploads = Uploads { aborted: open.known.len() as u64 - left, left, unknown: open.unknown };
+    let more = if left + open.unknown > 0 { "; `plimsoll cleanup` aborts the rest" } else { "" };
+    console::eprintln(&format!("{}{more}", report::uploads(&uploads)));
+    Some(uploads)
+}
+
+/// Aborts uploads and returns how many are left. A server may refuse for a while because it is still busy with a part that was cut
+/// off, so requests are repeated until the time is over.
+fn abort_all(plan: &Plan, open: Vec<&OpenUpload>) -> u64 {
+    let interrupts = sys::signals::interrupts().count;
+    let (limit, settled) = if interrupts > 1 { (HURRIED_LIMIT, Duration::ZERO) } else { (LIMIT, SETTLED) };
+    // With each upload, since when the server reports that it is gone.
+    let mut open: Vec<(&OpenUpload, Option<Instant>)> = open.into_iter().map(|upload| (upload, None)).collect();
+    let begun = Instant::now();
+    // One more interrupt ends this at once.
+    let is_over = || begun.elapsed() > limit || sys::signals::interrupts().count > interrupts;
+    let request = RequestPlan { checks: Checks::default(), ..abort_request(plan) };
+    while !open.is_empty() {
+        let aborting = aborting(plan, open.iter().map(|(upload, _)| path(plan, upload)));
+        let tried = try_each(&aborting, request.clone(), CONCURRENCY, &mut |_, control, now| {
+            if is_over() {
+                control.abandon(now);
+            }
+        });
+        // After a failure, every upload that is not confirmed as gone counts as left.
+        let Ok(tried) = tried else { break };
+        let is_gone =
+            |answered: &Option<Answered>| matches!(answered, Some(Answered { status: Some(200..300 | 404), .. }));
+        let now = Instant::now();
+        for ((_, since), answered) in open.iter_mut().zip(&tried.outcomes) {
+            *since = is_gone(answered).then(|| since.unwrap_or(now));
+        }
+        open.retain(|(_, since)| since.is_none_or(|since| now - since < settled));
+        if open.is_empty() || is_over() {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    open.iter().filter(|(_, since)| since.is_none()).count() as u64
+}
+
+/// Returns the request that aborts an upload, with the header fields of the run.
+fn abort_request(plan: &Plan) -> RequestPlan {
+    let requests = plan.mix.requests();
+    let own = requests.iter().find_map(|request| match request.then {
+        Then::Parts(parts) => requests.get(parts.abort).cloned(),
+        Then::End | Then::Pages { .. } => None,
+    });
+    own.unwrap_or_else(|| RequestPlan::new("DELETE", OpKind::Delete))
+}
+
+fn path<'u>(plan: &Plan, upload: &'u OpenUpload) -> (usize, String, &'u str) {
+    let mut path = String::new();
+    plan.targets.write_path(upload.subject, &mut String::new(), &mut path);
+    (upload.origin, path, &upload.upload_id)
+}

@@ -1,0 +1,300 @@
+//! The flags that all commands that make load share, in groups by topic.
+
+use super::values::{address, count, measured_time, seed, span, stage, status, success, timeout};
+use crate::saved::OutputFormat;
+use clap::ArgAction;
+use measure::Objective;
+use measure::units::{ByteSize, Rate};
+use std::net::IpAddr;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The flags that all commands that make load share.
+#[derive(clap::Args, Debug)]
+#[group(skip)]
+pub struct Args {
+    /// The load.
+    #[command(flatten)]
+    pub load: Load,
+    /// Settings of all requests.
+    #[command(flatten)]
+    pub requests: Requests,
+    /// Conditions for a successful response.
+    #[command(flatten)]
+    pub checks: Checks,
+    /// Output and its format.
+    #[command(flatten)]
+    pub output: Output,
+    #[command(flatten)]
+    help: Help,
+    /// Connection settings.
+    #[command(flatten)]
+    pub connections: Connections,
+    /// TLS settings.
+    #[command(flatten)]
+    pub tls: Tls,
+    /// Timeouts for the parts of a request.
+    #[command(flatten)]
+    pub timeouts: Timeouts,
+}
+
+/// The load: model, amount and duration.
+#[derive(clap::Args, Debug)]
+#[group(skip)]
+pub struct Load {
+    /// Operations in flight (closed model); with -R, the maximum in flight.
+    #[arg(short = 'c', long, alias = "connections", value_name = "N", value_parser = count::<NonZeroU64>, allow_negative_numbers = true)]
+    pub concurrency: Option<NonZeroU64>,
+    /// Number of operations [default: no limit, the duration ends the run].
+    #[arg(short = 'n', long, value_name = "N", value_parser = count::<NonZeroU64>, allow_negative_numbers = true)]
+    pub requests: Option<NonZeroU64>,
+    /// How long to measure, for example 10s or 1m30s [default: 10s, without -n].
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = measured_time)]
+    pub duration: Option<Duration>,
+    /// Open model: operations arrive at this rate per second, for example 1000 or 2.5k.
+    #[arg(short = 'R', long, value_name = "RATE", allow_negative_numbers = true)]
+    pub rate: Option<Rate>,
+    /// Make load for this long before measuring.
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "0s", hide_default_value = true)]
+    pub warmup: Duration,
+    /// Space arrivals as a Poisson process instead of evenly (with -R).
+    #[arg(long, requires = "rate", hide_short_help = true)]
+    pub poisson: bool,
+    /// Maximum operations in flight in the open model [default: 10000, or what the descriptor limit allows].
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, requires = "rate", conflicts_with = "concurrency", hide_short_help = true)]
+    pub in_flight_max: Option<NonZeroU64>,
+    /// Increase the load from 0 to its full level over this time.
+    #[arg(long, value_name = "TIME", value_parser = span, conflicts_with = "stages", hide_short_help = true)]
+    pub ramp: Option<Duration>,
+    /// Change the load linearly in stages, for example 10s:100,30s:100,10s:0 (time:level). With -R, levels are rates and
+    /// start at its value. Without -R, levels are operations in flight and start at the value of -c, or at 0. A stage of 0s is a step.
+    #[arg(long, value_name = "STAGES", value_delimiter = ',', value_parser = stage, hide_short_help = true)]
+    pub stages: Vec<(Duration, f64)>,
+    /// Pause of a slot between two operations (closed model).
+    #[arg(long, value_name = "TIME", value_parser = span, conflicts_with = "rate", hide_short_help = true)]
+    pub think: Option<Duration>,
+    /// Number of operations of each slot (closed model).
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, conflicts_with = "rate", hide_short_help = true)]
+    pub ops_per_slot: Option<NonZeroU64>,
+    /// After the run, measure half and twice the slots for this long each [default: 3s]. This shows whether the target or -c
+    /// limited the run (closed model).
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = timeout,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "3s",
+        conflicts_with_all = ["rate", "ramp", "stages"],
+        hide_short_help = true
+    )]
+    pub probe: Option<Duration>,
+    /// Stop after this many body bytes, received and sent, for example 10GiB.
+    #[arg(long, value_name = "SIZE", hide_short_help = true)]
+    pub bytes: Option<ByteSize>,
+    /// How long operations in flight may take after the run's end.
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "10s", hide_short_help = true)]
+    pub drain: Duration,
+    /// Number of threads [default: one per core available to this process].
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, hide_short_help = true)]
+    pub threads: Option<NonZeroU64>,
+    /// Seed of all random choices.
+    #[arg(long, value_name = "N", value_parser = seed, default_value = "1", hide_short_help = true)]
+    pub seed: u64,
+}
+
+/// Settings of all requests.
+#[derive(clap::Args, Debug)]
+#[group(skip)]
+pub struct Requests {
+    /// Header to send, for example 'Accept: text/html'; @FILE reads one per line.
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    pub headers: Vec<String>,
+    /// Cookie to send, for example name=value or 'a=1; b=2'; @FILE reads it from a file.
+    #[arg(short = 'C', long = "cookie", value_name = "NAME=VALUE")]
+    pub cookies: Vec<String>,
+    /// Basic authentication; also from the URL, @FILE or ${ENV}.
+    #[arg(short = 'u', long = "user", value_name = "USER:PASSWORD")]
+    pub user: Option<String>,
+    /// Keep connections alive: on by default; accepted for ab compatibility.
+    #[arg(short = 'k', hide_short_help = true)]
+    pub keep_alive: bool,
+    /// Use HTTP/1.0, as ab does.
+    #[arg(long = "http1.0", help_heading = "Requests", hide_short_help = true)]
+    pub http10: bool,
+    /// Use HTTP/2. With https, ALPN offers it and the server may choose HTTP/1.1. With http, the server must support prior knowledge.
+    #[arg(
+        long,
+        conflicts_with_all = ["http10", "proxy", "receive_low_water"],
+        help_heading = "Requests",
+        hide_short_help = true
+    )]
+    pub http2: bool,
+    /// Do not follow redirects: count them as http_3xx.
+    #[arg(long)]
+    pub no_follow: bool,
+    /// Maximum number of redirects to follow in a row.
+    #[arg(long, value_name = "N", default_value = "10", help_heading = "Requests", hide_short_help = true)]
+    pub redirects_max: u8,
+    /// Also follow redirects from https:// to http://.
+    #[arg(long, conflicts_with = "no_follow", help_heading = "Requests", hide_short_help = true)]
+    pub allow_downgrade: bool,
+    /// Also follow redirects from a public address to a private one (loopback, private, link-local).
+    #[arg(long, conflicts_with = "no_follow", help_heading = "Requests", hide_short_help = true)]
+    pub allow_private_redirects: bool,
+}
+
+/// Connection settings.
+#[derive(clap::Args, Debug)]
+#[group(skip)]
+pub struct Connections {
+    /// Open a new connection for each request.
+    #[arg(long, help_heading = "Connections", hide_short_help = true)]
+    pub no_keepalive: bool,
+    /// HTTP/2: maximum concurrent streams per connection, if the server allows them [default: 100].
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU32>, requires = "http2", help_heading = "Connections", hide_short_help = true)]
+    pub streams: Option<NonZeroU32>,
+    /// Close a connection after this many requests.
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Connections", hide_short_help = true)]
+    pub requests_per_connection: Option<NonZeroU64>,
+    /// Connect to another host or port, like curl: HOST:PORT:TO_HOST:TO_PORT; any part may be empty.
+    #[arg(long, value_name = "RULE", help_heading = "Connections", hide_short_help = true)]
+    pub connect_to: Vec<String>,
+    /// Connect from these local addresses, in turn.
+    #[arg(long, value_name = "IP", value_delimiter = ',', value_parser = address, help_heading = "Connections", hide_short_help = true)]
+    pub local_address: Vec<IpAddr>,
+    /// Use an HTTP proxy, for example http://host:3128.
+    #[arg(
+        long,
+        value_name = "URL",
+        conflicts_with = "unix_socket",
+        help_heading = "Connections",
+        hide_short_help = true
+    )]
+    pub proxy: Option<String>,
+    /// Connect to a unix socket.
+    #[arg(long, value_name = "PATH", help_heading = "Connections", hide_short_help = true)]
+    pub unix_socket: Option<PathBuf>,
+    /// Set SO_RCVLOWAT for large bodies, from 32 connections on: uses less client CPU, but delays acknowledgments.
+    #[arg(long, value_name = "SIZE", help_heading = "Connections", hide_short_help = true)]
+    pub receive_low_water: Option<ByteSize>,
+}
+
+/// TLS settings.
+#[derive(clap::Args, Debug)]
+#[group(skip)]
+pub struct Tls {
+    /// Trust the CA certificates in this PEM file instead of the system's (https).
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "TLS", hide_short_help = true)]
+    pub cacert: Vec<PathBuf>,
+    /// Present this client certificate (PEM) if the server requests one.
+    #[arg(long, value_name = "FILE", help_heading = "TLS", hide_short_help = true)]
+    pub cert: Option<PathBuf>,
+    /// Private key of --cert (PEM) [default: in the same file].
+    #[arg(long, value_name = "FILE", requires = "cert", help_heading = "TLS", hide_short_help = true)]
+    pub key: Option<PathBuf>,
+    /// Do not verify the server's certificate; every report shows this.
+    #[arg(long, help_heading = "TLS", hide_short_help = true)]
+    pub insecure: bool,
+    /// Do a full TLS handshake for every connection.
+    #[arg(long, help_heading = "TLS", hide_short_help = true)]
+    pub no_tls_resumption: bool,
+}
+
+/// Timeouts for the parts of a request.
+#[derive(clap::Args, Debug)]
+#[group(skip)]
+pub struct Timeouts {
+    /// Timeout for opening a connection, and again for its TLS handshake.
+    #[arg(long, value_name = "TIME", value_parser = timeout, default_value = "10s", help_heading = "Timeouts", hide_short_help = true)]
+    pub timeout_connect: Duration,
+    /// Timeout from the request to the end of the response header.
+    #[arg(long, value_name = "TIME", value_parser = timeout, default_value = "30s", help_heading = "Timeouts", hide_short_help = true)]
+    pub timeout_head: Duration,
+    /// Timeout between two arrivals of body bytes.
+    #[arg(long, value_name = "TIME", value_parser = timeout, default_value = "30s", help_heading = "Timeouts", hide_short_help = true)]
+    pub timeout_idle: Duration,
+    /// Timeout for a whole request [default: none].
+    #[arg(long, value_name = "TIME", value_parser = timeout, help_heading = "Timeouts", hide_short_help = true)]
+    pub timeout_total: Option<Duration>,
+}
+
+/// Conditions for a successful response.
+#[derive(clap::Args, Debug)]
+#[group(skip)]
+pub struct Checks {
+    /// Count only these status codes as success, for example 200,206.
+    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = status)]
+    pub expect_status: Vec<u16>,
+    /// Also accept a range with status 200 instead of 206, if its Content-Range and length are correct.
+    #[arg(long, help_heading = "Checks and results", hide_short_help = true)]
+    pub accept_200_ranges: bool,
+    /// Require this body size in every response.
+    #[arg(long, value_name = "SIZE", help_heading = "Checks and results", hide_short_help = true)]
+    pub expect_size: Option<ByteSize>,
+    /// Require this header in every response, for example 'X-Cache: HIT'.
+    #[arg(long, value_name = "NAME: VALUE", help_heading = "Checks and results", hide_short_help = true)]
+    pub expect_header: Vec<String>,
+    /// Minimum share of successful operations for exit code 0.
+    #[arg(long, value_name = "PERCENT", value_parser = success, help_heading = "Checks and results", hide_short_help = true)]
+    pub success: Option<f64>,
+    /// Objective of the run, for example 'p99 <= 500ms' [default: success >= 99%].
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub objective: Vec<Objective>,
+    /// Do not fail the run for objectives that have too few operations, for example p99.99 of 100 operations.
+    #[arg(long, help_heading = "Checks and results", hide_short_help = true)]
+    pub accept_not_enough_data: bool,
+    /// Abort once this is statistically certain, for example 'success < 50%' or 'p99 > 5s'.
+    #[arg(long, value_name = "CONDITION", value_parser = Objective::missed_when, hide_short_help = true)]
+    pub abort_when: Vec<Objective>,
+}
+
+/// Output and its format.
+#[derive(clap::Args, Debug)]
+#[group(skip)]
+pub struct Output {
+    /// Run this many times; the runs are compared at the end.
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, default_value = "1", hide_default_value = true)]
+    pub repeat: NonZeroU64,
+    /// Directory in which to save the run [default: runs/TIME-TARGET].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print the report as JSON on standard output.
+    #[arg(long, conflicts_with = "print")]
+    pub json: bool,
+    /// Output format: text, as ab, as httpbench, or none.
+    #[arg(long, value_enum, default_value = "text", value_name = "FORM", hide_default_value = true)]
+    pub print: OutputFormat,
+    /// Also write the report as an HTML file with charts, which opens offline [default: DIR/report.html].
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        conflicts_with = "repeat",
+        help_heading = "Checks and results",
+        hide_short_help = true
+    )]
+    pub html: Option<Option<PathBuf>>,
+    /// Group results by this response header, for example X-Cache.
+    #[arg(long, value_name = "NAME", help_heading = "Checks and results", hide_short_help = true)]
+    pub group_by: Option<String>,
+    /// Save a record of every operation.
+    #[arg(long, help_heading = "Checks and results", hide_short_help = true)]
+    pub log_ops: bool,
+    /// Do not show the live line.
+    #[arg(long, help_heading = "Checks and results", hide_short_help = true)]
+    pub quiet: bool,
+}
+
+/// The flags for short and full help.
+#[derive(clap::Args, Debug)]
+#[group(skip)]
+pub struct Help {
+    /// Print help; --help-all prints every flag.
+    #[arg(short = 'h', long, action = ArgAction::HelpShort)]
+    help: Option<bool>,
+    /// Print every flag.
+    #[arg(long, action = ArgAction::HelpLong, hide_short_help = true)]
+    help_all: Option<bool>,
+}

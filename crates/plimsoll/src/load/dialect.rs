@@ -1,0 +1,277 @@
+//! The flags that select a dialect, the way in which a system's objects are requested.
+
+use super::{URLS_MAX, dataset_location::DatasetLocation, s3};
+use crate::failure::Failure;
+use crate::input_file::{Limits, Lines};
+use crate::redact;
+use crate::secret_reference::expand;
+use clap::ValueEnum;
+use engine::dialect::{Alluxio, Ask, Connection, Dialect, Filestash, Form, Format, Gateway, Http, Piece};
+use engine::plan::{Auth, SESSIONS_MAX, Sessions, Shared, Targets};
+use std::fmt::Display;
+use std::num::NonZeroU64;
+use std::path::Path;
+use wire::gateway::Depth;
+use wire::s3::S3Location;
+use wire::{Header, HeaderName, HeaderValue, Url};
+
+/// The dialect and its settings.
+#[derive(clap::Args, Debug)]
+#[group(skip)]
+#[command(next_help_heading = "Systems")]
+pub struct Args {
+    /// Use the requests of a system: http, piece, gateway, alluxio or filestash. Arguments are server URLs and object names.
+    #[arg(long = "as", value_enum, value_name = "SYSTEM", hide_possible_values = true, hide_short_help = true)]
+    pub system: Option<System>,
+    /// gateway: format to request, car or raw [default: car].
+    #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true, hide_short_help = true)]
+    pub format: Option<FormatOf>,
+    /// filestash: log in to this backend, for example sftp,hostname=h,username=u,password=@FILE; also ${ENV} [default: blackhole].
+    #[arg(long, value_name = "LOGIN", hide_short_help = true)]
+    pub connection: Option<String>,
+    /// filestash: one session for all slots, or one each: shared or per-slot [default: shared].
+    #[arg(long, value_enum, value_name = "HOW", hide_possible_values = true, hide_short_help = true)]
+    pub sessions: Option<SharedBy>,
+}
+
+/// Systems that have a dialect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum System {
+    /// Paths below a URL.
+    Http,
+    /// `/piece/CID`.
+    Piece,
+    /// `/ipfs/CID`.
+    Gateway,
+    /// The S3 API of Alluxio workers.
+    Alluxio,
+    /// A web file manager.
+    Filestash,
+}
+
+/// Formats of a gateway's responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatOf {
+    /// A block and all blocks below it.
+    Car,
+    /// A single block.
+    Raw,
+}
+
+/// How slots share sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SharedBy {
+    /// One session for all slots.
+    Shared,
+    /// One session per slot.
+    PerSlot,
+}
+
+/// The location of a system's objects, and how to request them.
+#[derive(Debug)]
+pub struct SystemLocation {
+    /// Location of the objects.
+    pub location: DatasetLocation,
+    /// Form of the requests.
+    pub form: Form,
+    dialect: Box<dyn Dialect>,
+    ask: Ask,
+    /// Path of the system on its server.
+    base: String,
+    name: &'static str,
+}
+
+/// Other settings that a dialect depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct DialectSettings {
+    /// Whether the user gives credentials: a cookie, basic authentication, or a secret header.
+    pub identified: bool,
+    /// Number of slots, if it is fixed.
+    pub slots: Option<NonZeroU64>,
+    /// How thoroughly a gateway's blocks are verified.
+    pub depth: Depth,
+}
+
+impl Args {
+    /// Returns the system that the flags select, if any. `servers` are its URLs.
+    pub fn locate(
+        &self,
+        ask: Ask,
+        servers: &[String],
+        s3: &s3::Args,
+        settings: DialectSettings,
+    ) -> Result<Option<SystemLocation>, Failure> {
+        let Some(system) = self.system else { return Ok(None) };
+        let name = system.name();
+        if let Some(s3_location) = servers.iter().find(|word| S3Location::is_meant(word)) {
+            return Err(Failure::usage(format!(
+                "`{}`: --as {name} needs URLs of servers: write http://host:port, with the bucket as its path",
+                redact::url_text(s3_location)
+            )));
+        }
+        let dialect = self.dialect(system, settings)?;
+        let form = dialect.form(ask).ok_or_else(|| {
+            let what = match ask {
+                Ask::Read => "read",
+                Ask::List => "list",
+                Ask::Write => "write",
+            };
+            Failure::usage(format!("--as {name} cannot {what} objects"))
+        })?;
+        let mut location = DatasetLocation::of(servers, s3)?;
+        let base = location.container.clone();
+        location.auth = match dialect.opening(&base) {
+            None => Auth::None,
+            Some(_) if location.origins.len() > 1 => {
+                return Err(Failure::usage(format!("--as {name} opens its sessions on one server: name one URL")));
+            }
+            Some(opening) => {
+                let sessions = Sessions { opening, shared: self.shared(settings)?, lines: [].into() };
+                Auth::Session(Box::new(sessions))
+            }
+        };
+        Ok(Some(SystemLocation { location, form, dialect, ask, base, name }))
+    }
+
+    /// Refuses a flag of another system.
+    pub fn check(&self) -> Result<(), Failure> {
+        let given = [
+            ("--format", self.format.is_some(), System::Gateway),
+            ("--connection", self.connection.is_some(), System::Filestash),
+            ("--sessions", self.sessions.is_some(), System::Filestash),
+        ];
+        match given.iter().find(|(_, is_given, system)| *is_given && self.system != Some(*system)) {
+            Some((flag, _, system)) => Err(Failure::usage(format!("{flag} requires --as {}", system.name()))),
+            None => Ok(()),
+        }
+    }
+
+    fn dialect(&self, system: System, settings: DialectSettings) -> Result<Box<dyn Dialect>, Failure> {
+        Ok(match system {
+            System::Http => Box::new(Http),
+            System::Piece => Box::new(Piece),
+            System::Alluxio => Box::new(Alluxio),
+            System::Gateway => {
+                let format = if self.format == Some(FormatOf::Raw) { Format::Raw } else { Format::Car };
+                Box::new(Gateway { format, depth: settings.depth })
+            }
+            System::Filestash => {
+                let connection = match (&self.connection, settings.identified) {
+                    (Some(_), true) => {
+                        return Err(Failure::usage(
+                            "--connection opens a session of its own: leave out --connection, or -C, -u and other credentials",
+                        ));
+                    }
+                    (None, true) => None,
+                    (text, false) => Some(connection(text.as_deref().unwrap_or("blackhole"))?),
+                };
+                Box::new(Filestash::new(connection))
+            }
+        })
+    }
+
+    fn shared(&self, settings: DialectSettings) -> Result<Shared, Failure> {
+        match (self.sessions, settings.slots) {
+            (None | Some(SharedBy::Shared), _) => Ok(Shared::One),
+            (Some(SharedBy::PerSlot), Some(slots)) if slots.get() <= SESSIONS_MAX => Ok(Shared::PerSlot(slots)),
+            (Some(SharedBy::PerSlot), Some(slots)) => Err(Failure::usage(format!(
+                "--sessions per-slot: {slots} slots are too many; the maximum is {SESSIONS_MAX}"
+            ))),
+            (Some(SharedBy::PerSlot), None) => Err(Failure::usage(
+                "--sessions per-slot needs a fixed number of slots: use -c, without -R and --stages",
+            )),
+        }
+    }
+}
+
+impl System {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Piece => "piece",
+            Self::Gateway => "gateway",
+            Self::Alluxio => "alluxio",
+            Self::Filestash => "filestash",
+        }
+    }
+}
+
+/// Parses `TYPE,NAME=VALUE,…`. Error messages never contain a value, since it may be a secret.
+fn connection(text: &str) -> Result<Connection, Failure> {
+    let mut parts = text.split(',');
+    let kind = parts.next().unwrap_or_default().trim();
+    if kind.is_empty() || kind.contains('=') {
+        return Err(Failure::usage(
+            "--connection: write the type first, for example blackhole, or sftp,hostname=h,username=u",
+        ));
+    }
+    let parameter = |part: &str| match part.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), expand(value, &format!("--connection {}", name.trim()))?))
+        }
+        _ => Err(Failure::usage(
+            "--connection: parameters are NAME=VALUE, separated by commas; read a value that contains a comma from @FILE or ${ENV}",
+        )),
+    };
+    Ok(Connection::new(kind, parts.map(parameter).collect::<Result<_, _>>()?))
+}
+
+impl SystemLocation {
+    /// Returns the location of objects whose names the user can choose, for a dataset.
+    pub fn dataset_location(self) -> Result<(DatasetLocation, Form), Failure> {
+        let container = self.dialect.container(self.ask, &self.base).ok_or_else(|| {
+            let name = self.name;
+            Failure::usage(format!(
+                "--as {name}: a CID names an object, so these objects cannot be a dataset: list CIDs with --url-file FILE"
+            ))
+        })?;
+        Ok((DatasetLocation { container, ..self.location }, self.form))
+    }
+
+    /// Returns the objects with these names and with the names in a list.
+    pub fn targets(&self, names: &[&str], list: Option<&Path>) -> Result<Targets, Failure> {
+        let mut targets = Targets::at(self.location.origins.clone());
+        for name in names {
+            self.add(name, &mut targets, &format_args!("`{}`", redact::url_text(name)))?;
+        }
+        if let Some(path) = list {
+            let mut lines = Lines::open(path, Limits::LIST)?;
+            while let Some((text, place)) = lines.next()? {
+                if !text.is_empty() && !text.starts_with('#') {
+                    self.add(text, &mut targets, &place)?;
+                }
+            }
+        }
+        if targets.items().is_empty() {
+            self.add("/", &mut targets, &"no objects: write names after the URL, or use --url-file FILE")?;
+        }
+        Ok(targets)
+    }
+
+    fn add(&self, name: &str, targets: &mut Targets, place: &dyn Display) -> Result<(), Failure> {
+        let refused = |why: &dyn Display| Failure::usage(format!("{place}: {why}"));
+        let target = self.dialect.target(self.ask, &self.base, name).map_err(|error| refused(&error))?;
+        let origin = self.location.origins.first().ok_or_else(|| refused(&"no server given: write its URL"))?;
+        let text = format!("{}://{}{target}", origin.scheme, origin.host_header());
+        let url = Url::parse(&text).map_err(|error| refused(&error))?;
+        if url.target() != target {
+            return Err(refused(&"a URL cannot contain this name unchanged"));
+        }
+        if targets.items().len() >= URLS_MAX {
+            return Err(refused(&format_args!("more than {URLS_MAX} names: split the list")));
+        }
+        let _ = targets.push(&url);
+        Ok(())
+    }
+}
+
+/// Adds header fields that the user has not set.
+pub fn add_headers(fields: &[(&str, &str)], headers: &mut Vec<Header>) -> Result<(), Failure> {
+    for (name, value) in fields {
+        if !headers.iter().any(|header| header.name.is(name)) {
+            let name = HeaderName::parse(name).map_err(Failure::usage)?;
+            headers.push(Header { name, value: HeaderValue::parse(value).map_err(Failure::usage)? });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! The record of what `mix` wrote next to a dataset. `cleanup` needs it where objects cannot be listed.
+
+use super::LocationClient;
+use crate::console;
+use crate::execute;
+use crate::failure::Failure;
+use engine::plan::RequestPlan;
+use engine::run_loop::WARMUP_NUMBERS;
+use measure::OpKind;
+use serde_json::{Value, json};
+use std::ops::Range;
+
+/// Key of the object that contains the record.
+const KEY: &str = ".plimsoll-mixed.json";
+
+/// Larger numbers are ignored: a damaged record must not make `cleanup` delete for years.
+const NUMBERS_MAX: u64 = 1 << 40;
+
+/// What `mix` wrote next to a dataset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MixRecord {
+    /// Bound of the numbers of the objects that are known, except those of a warm-up.
+    below: u64,
+    /// Bound of the numbers of a warm-up's objects, counted from [`WARMUP_NUMBERS`].
+    of_warmup: u64,
+    /// Whether a run is in progress or did not end. It may have written other objects.
+    pub open: bool,
+}
+
+impl MixRecord {
+    /// Returns the record's JSON. `below` is null while a run is open, as in files of earlier versions, which have no `known`.
+    fn to_json(self) -> Value {
+        json!({ "below": (!self.open).then_some(self.below), "known": self.below, "of_warmup": self.of_warmup })
+    }
+
+    fn of_json(json: &Value) -> Self {
+        // In earlier versions, a number of a warm-up could be stored as that of all objects.
+        let number = |name: &str| json[name].as_u64().filter(|number| *number <= NUMBERS_MAX);
+        let (below, of_warmup) = (number("below"), number("of_warmup"));
+        Self {
+            below: below.or(number("known")).unwrap_or(0),
+            of_warmup: of_warmup.unwrap_or(0),
+            open: below.is_none() || (of_warmup.is_none() && !json["of_warmup"].is_null()),
+        }
+    }
+
+    /// Returns the union of both records. Runs on the same dataset may overlap.
+    fn union(self, other: Self) -> Self {
+        let Self { below, of_warmup, open } = other;
+        Self { below: self.below.max(below), of_warmup: self.of_warmup.max(of_warmup), open: self.open || open }
+    }
+
+    /// Returns the numbers of the objects that are known.
+    pub fn numbers(self) -> [Range<u64>; 2] {
+        [0..self.below, WARMUP_NUMBERS..WARMUP_NUMBERS + self.of_warmup]
+    }
+}
+
+impl LocationClient<'_> {
+    /// Returns what `mix` wrote next to the dataset, if there is a record.
+    pub fn mix_record(&self) -> Result<Option<MixRecord>, Failure> {
+        let Some(json) = self.read(KEY)? else { return Ok(None) };
+        // An unreadable record shows that something was written.
+        Ok(Some(MixRecord::of_json(&serde_json::from_slice(&json).unwrap_or_default())))
+    }
+
+    /// Deletes the record.
+    pub fn delete_mix_record(&self) -> Result<(), Failure> {
+        self.modify(&RequestPlan::new("DELETE", OpKind::Delete), KEY)
+    }
+
+    fn write_mix_record(&self, record: MixRecord) -> Result<(), Failure> {
+        self.write(KEY, serde_json::to_vec(&record.to_json()))
+    }
+
+    /// Runs `loads` of `mix` and records what they write next to the dataset.
+    ///
+    /// # Errors
+    /// Fails if `loads` fail, or if nothing can be recorded before them.
+    pub fn record_mix<T>(&self, loads: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        let before = self.mix_record()?;
+        let known = before.unwrap_or_default();
+        self.write_mix_record(MixRecord { open: true, ..known })?;
+        execute::forget_written();
+        let made = loads();
+        let written = execute::written();
+        let own =
+            MixRecord { below: written.below(), of_warmup: written.of_warmup(), open: known.open || !written.is_all() };
+        // Another run may have written a record meanwhile. It is unknown whether such a run is still open.
+        let meanwhile = self.mix_record().map(|mixed| MixRecord { open: false, ..mixed.unwrap_or_default() });
+        let kept = meanwhile.and_then(|meanwhile| match (before, written.is_any()) {
+            // The loads were refused before they started.
+            (None, false) if meanwhile == MixRecord::default() => self.delete_mix_record(),
+            (_, false) => self.write_mix_record(known.union(meanwhile)),
+            (_, true) => self.write_mix_record(known.union(meanwhile).union(own)),
+        });
+        if let Err(failure) = kept {
+            console::eprintln(&format!(
+                "plimsoll: `cleanup` will not find what this run wrote: {}",
+                failure.into_message()
+            ));
+        }
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_earlier_versions_are_read() {
+        let of = |text: &str| MixRecord::of_json(&serde_json::from_str(text).unwrap());
+        let mixed = |below, of_warmup, open| MixRecord { below, of_warmup, open };
+        assert_eq!(of(r#"{"below":7}"#), mixed(7, 0, false));
+        assert_eq!(of(r#"{"below":null}"#), mixed(0, 0, true));
+        assert_eq!(of(r#"{"below":4611686018427387905}"#), mixed(0, 0, true));
+        assert_eq!(of(r#"{"below":7,"known":7,"of_warmup":4611686018427387900}"#), mixed(7, 0, true));
+        for mixed in [mixed(7, 3, false), mixed(7, 3, true)] {
+            assert_eq!(MixRecord::of_json(&mixed.to_json()), mixed);
+        }
+    }
+}

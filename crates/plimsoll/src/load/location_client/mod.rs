@@ -1,0 +1,254 @@
+//! Single requests to a dataset's location, outside any run: the record of the prepared dataset, listings, open uploads.
+//!
+//! The record is a small object next to the others. It tells later commands which dataset is there, and `cleanup` which objects it
+//! may delete.
+
+mod mix_record;
+
+use super::dataset_location::DatasetLocation;
+use super::retry::{Retries, is_transient};
+use super::{Args, Workload, checks, headers, plan_outside_run};
+use crate::execute;
+use crate::failure::Failure;
+use content::Dataset;
+use engine::plan::{BodyPlan, Choice, Mix, Plan, RequestPlan, fresh_number, fresh_prefix};
+use engine::single_requests::exchange;
+use measure::{AttemptOutcome, OpKind};
+use report::escape::escape;
+use std::cell::Cell;
+use std::sync::Arc;
+use wire::s3::{ErrorBody, ErrorCode, ListResult, OpenUploads};
+
+/// Key of the object that describes the dataset, below the prefix.
+pub const DESCRIPTION_KEY: &str = ".plimsoll-dataset.json";
+/// Maximum number of pages of open uploads to read, with up to 1000 uploads each.
+const UPLOAD_PAGES_MAX: usize = 1000;
+
+/// A client for single requests to a dataset's location.
+pub struct LocationClient<'a> {
+    location: &'a DatasetLocation,
+    plan: Plan,
+    /// Whether transient failures are retried.
+    patience: Patience,
+    /// Whether a response has arrived, so the address is right.
+    reached: Cell<bool>,
+}
+
+/// Whether transient failures are retried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Failures are final.
+    Once,
+    /// Transient failures are retried, with pauses.
+    Repeat,
+}
+
+/// An open multipart upload of the bucket.
+pub struct Upload {
+    /// Key in the bucket.
+    pub key: Box<str>,
+    /// The server's identifier of the upload.
+    pub id: Box<str>,
+}
+
+/// The response to one request.
+struct Reply {
+    status: u16,
+    message: Box<[u8]>,
+}
+
+impl Reply {
+    /// Returns the status with S3's error code and message, if any.
+    fn description(&self) -> String {
+        format!("status {}{}", self.status, s3_error(&self.message))
+    }
+}
+
+/// Returns S3's error code and message as the end of a sentence. It is empty if the response has none.
+pub fn s3_error(message: &[u8]) -> String {
+    match ErrorBody::parse(message) {
+        Ok(error) if error.message.is_empty() => format!(", {}", escape(error.code.as_str())),
+        Ok(error) => format!(", {}: {}", escape(error.code.as_str()), escape(&error.message)),
+        Err(_) => String::new(),
+    }
+}
+
+impl<'a> LocationClient<'a> {
+    /// Prepares requests to the location, as the flags specify.
+    pub fn new(args: &Args, location: &'a DatasetLocation, patience: Patience) -> Result<Self, Failure> {
+        let request = RequestPlan { headers: headers(&args.requests, location.credentials.clone())?, ..get() };
+        let workload = Workload {
+            targets: location.one(DESCRIPTION_KEY)?,
+            choice: Choice::RoundRobin,
+            once: true,
+            mix: Mix::one(request),
+            auth: location.auth.clone(),
+            spread: location.spread,
+        };
+        let mut plan = plan_outside_run(args, workload)?;
+        execute::prepare(&mut plan)?;
+        Ok(Self { location, plan, patience, reached: Cell::new(false) })
+    }
+
+    /// Returns the plan of these requests.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Returns the numbers of up to 1000 objects that runs wrote next to this dataset.
+    pub fn list_mix_objects(&self, dataset: &Dataset) -> Result<Vec<u64>, Failure> {
+        let prefix = format!("{}{}", self.location.prefix, fresh_prefix(dataset.description().seed.0));
+        let query = format!("list-type=2&max-keys=1000&prefix={}", wire::percent::parameter(&prefix));
+        let reply = self.send(&RequestPlan { query: Some(query.into()), ..get() }, "")?;
+        if reply.status != 200 {
+            return Err(Failure::could_not_run(format!("cannot list objects: {}", reply.description())));
+        }
+        let page = ListResult::parse(&reply.message)
+            .map_err(|error| Failure::could_not_run(format!("cannot parse the listing: {error}")))?;
+        let seed = dataset.description().seed.0;
+        let below = page.objects.iter().filter_map(|object| object.key.strip_prefix(self.location.prefix.as_str()));
+        Ok(below.filter_map(|key| fresh_number(seed, key)).collect())
+    }
+
+    /// Returns the open multipart uploads below the prefix. Not every server can list them, so a caller may go on after a failure.
+    pub fn open_uploads(&self) -> Result<Vec<Upload>, Failure> {
+        let prefix = wire::percent::parameter(&self.location.prefix);
+        let mut uploads = Vec::new();
+        let mut from = String::new();
+        for _ in 0..UPLOAD_PAGES_MAX {
+            let query = format!("uploads=&max-uploads=1000&prefix={prefix}{from}");
+            let reply = self.send(&RequestPlan { query: Some(query.into()), ..get() }, "")?;
+            if reply.status != 200 {
+                return Err(Failure::could_not_run(reply.description()));
+            }
+            let page = OpenUploads::parse(&reply.message).map_err(Failure::could_not_run)?;
+            uploads.extend(page.uploads.into_iter().map(|upload| Upload { key: upload.key, id: upload.upload_id }));
+            let Some(next) = page.next else { return Ok(uploads) };
+            from = format!("&key-marker={}", wire::percent::parameter(&next.key));
+            if !next.upload_id.is_empty() {
+                from += &format!("&upload-id-marker={}", wire::percent::parameter(&next.upload_id));
+            }
+        }
+        Err(Failure::could_not_run(format!("there are more than {}", UPLOAD_PAGES_MAX * 1000)))
+    }
+
+    /// Returns the dataset that was prepared there, if any.
+    pub fn dataset(&self) -> Result<Option<Dataset>, Failure> {
+        let Some(json) = self.read(DESCRIPTION_KEY)? else { return Ok(None) };
+        serde_json::from_slice(&json).map(Some).map_err(|error| {
+            Failure::could_not_run(format!(
+                "cannot read {DESCRIPTION_KEY}: {error}; describe the dataset, for example --count 100 --size 1MiB"
+            ))
+        })
+    }
+
+    /// Writes the record of the dataset.
+    pub fn write_dataset(&self, dataset: &Dataset) -> Result<(), Failure> {
+        self.write(DESCRIPTION_KEY, serde_json::to_vec(dataset))
+    }
+
+    /// Deletes the record of the dataset.
+    pub fn delete_dataset_record(&self) -> Result<(), Failure> {
+        self.modify(&RequestPlan::new("DELETE", OpKind::Delete), DESCRIPTION_KEY)
+    }
+
+    /// Creates the bucket, unless it exists.
+    pub fn create_bucket(&self) -> Result<(), Failure> {
+        let body = Some(BodyPlan::of_bytes(Arc::from([])));
+        let reply = self.send(&RequestPlan { body, ..RequestPlan::new("PUT", OpKind::Request) }, "")?;
+        match reply.status {
+            200..300 | 409 => Ok(()),
+            _ => Err(Failure::could_not_run(format!("cannot create the bucket: {}", reply.description()))),
+        }
+    }
+
+    /// Returns the content of a small object, or `None` if there is none.
+    fn read(&self, key: &str) -> Result<Option<Box<[u8]>>, Failure> {
+        let reply = self.send(&get(), key)?;
+        match reply.status {
+            200 => Ok(Some(reply.message)),
+            404 if is_about_the_key(&reply) => Ok(None),
+            _ => Err(Failure::could_not_run(format!(
+                "cannot read {key}: {}; check keys, bucket and server",
+                reply.description()
+            ))),
+        }
+    }
+
+    fn write(&self, key: &str, json: serde_json::Result<Vec<u8>>) -> Result<(), Failure> {
+        let json = json.map_err(|error| Failure::could_not_run(error.to_string()))?;
+        let body = Some(BodyPlan::of_bytes(Arc::from(json)));
+        self.modify(&RequestPlan { body, ..RequestPlan::new("PUT", OpKind::Put) }, key)
+    }
+
+    fn modify(&self, request: &RequestPlan, key: &str) -> Result<(), Failure> {
+        let reply = self.send(request, key)?;
+        match reply.status {
+            200..300 => Ok(()),
+            _ => {
+                let method = &request.method;
+                Err(Failure::could_not_run(format!("{method} of {key} failed: {}", reply.description())))
+            }
+        }
+    }
+
+    /// Sends a request for the object with this key, or for the bucket, and retries transient failures.
+    fn send(&self, request: &RequestPlan, key: &str) -> Result<Reply, Failure> {
+        let targets = if key.is_empty() { self.location.bucket()? } else { self.location.one(key)? };
+        let own = self.plan.mix.requests().first();
+        let headers = own.map(|own| own.headers.clone()).unwrap_or_default();
+        let plan = Plan { targets: Arc::new(targets), ..self.plan.clone() };
+        let request = RequestPlan { headers, ..request.clone() };
+        let mut retries = Retries::default();
+        loop {
+            let entry = exchange(&plan, request.clone()).map_err(|error| Failure::could_not_run(error.to_string()))?;
+            let Some(entry) = entry else { return Err(Failure::could_not_run("interrupted")) };
+            self.reached.set(self.reached.get() || entry.status.is_some());
+            let may_pass = self.patience == Patience::Repeat && is_transient(entry.outcome, entry.status);
+            if may_pass && self.reached.get() && retries.pause() {
+                continue;
+            }
+            return match entry.status {
+                Some(status) => Ok(Reply { status, message: entry.message.unwrap_or_default() }),
+                None => {
+                    let AttemptOutcome { cause, .. } = entry.outcome;
+                    let url = crate::redact::url_text(&plan.targets.url(engine::plan::Subject::Target(0)));
+                    Err(Failure::could_not_run(format!("no response from {url}: {}", cause.about())))
+                }
+            };
+        }
+    }
+}
+
+/// Returns whether a 404 means that the object is missing, and not its bucket.
+fn is_about_the_key(reply: &Reply) -> bool {
+    ErrorBody::parse(&reply.message).map_or(true, |error| error.code != ErrorCode::NoSuchBucket)
+}
+
+fn get() -> RequestPlan {
+    RequestPlan::new("GET", OpKind::Get)
+}
+
+/// Returns the dataset that the flags describe, or else the one that was prepared there.
+pub fn dataset(
+    args: &Args,
+    location: &DatasetLocation,
+    objects: &super::dataset::Args,
+    seed: u64,
+) -> Result<Dataset, Failure> {
+    if objects.is_given() {
+        return objects.dataset(seed);
+    }
+    LocationClient::new(args, location, Patience::Once)?.dataset()?.ok_or_else(|| {
+        Failure::usage(
+            "no dataset was prepared there: run `plimsoll prepare` with the same location first, or describe one, for example --count 100 --size 1MiB",
+        )
+    })
+}
+
+/// Returns a request of a run, with the header fields and checks of the flags.
+pub fn request(args: &Args, location: &DatasetLocation, method: &str, kind: OpKind) -> Result<RequestPlan, Failure> {
+    let headers = headers(&args.requests, location.credentials.clone())?;
+    let checks = checks(&args.checks, &headers)?;
+    Ok(RequestPlan { headers, checks, ..RequestPlan::new(method, kind) })
+}

@@ -1,0 +1,40 @@
+//! The flags that the commands that make load share, and the plan that they result in.
+
+mod args;
+mod connections;
+pub mod dataset;
+pub mod dataset_location;
+pub mod dialect;
+mod headers;
+pub mod location_client;
+mod plan;
+pub mod retry;
+pub mod s3;
+mod values;
+
+pub use args::{Args, Help};
+pub use headers::{checks, headers};
+pub use plan::{Workload, dialect_settings, plan, plan_outside_run, run_options};
+pub use values::{count, percent, seed, span};
+
+use crate::execute;
+use crate::failure::Failure;
+use crate::saved::html_file;
+use engine::plan::Plan;
+use std::process::ExitCode;
+
+/// Maximum number of URLs or names of a run. They need some 800 MB of memory.
+pub const URLS_MAX: usize = 10_000_000;
+
+/// Runs the plan as the flags specify, and shows the results.
+pub fn run_and_show(plan: Plan, args: &Args) -> Result<ExitCode, Failure> {
+    let mut options = run_options(args);
+    let directory = execute::run_directory(&plan, &options);
+    options.directory = Some(directory.clone());
+    let (runs, exit) = execute::run_and_show(plan, &options)?;
+    // --html conflicts with --repeat, so there is one run.
+    if let (Some(file), Some(run)) = (&args.output.html, runs.first()) {
+        html_file::write_page(&report::html(run), &directory, file.as_deref())?;
+    }
+    Ok(exit.into())
+}

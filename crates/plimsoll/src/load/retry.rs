@@ -1,0 +1,106 @@
+//! Retries of requests outside a measured load: bounded, counted, with pauses that double.
+
+use measure::{AttemptClass, AttemptOutcome, Cause, Enumerated};
+use report::number::{self, plural};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// First pause.
+const PAUSE: Duration = Duration::from_millis(200);
+/// Longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(10);
+/// Maximum number of pauses in a row without a success, about 33 seconds in all.
+const PAUSES_MAX: u32 = 8;
+/// Interval at which a pause checks for interrupts.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Retries so far, by cause, and the pauses before them.
+#[derive(Debug, Default)]
+pub struct Retries {
+    /// Number of retried requests by the cause of their failure.
+    causes: BTreeMap<&'static str, u64>,
+    in_a_row: u32,
+}
+
+impl Retries {
+    /// Counts a request that will be retried.
+    pub fn count(&mut self, cause: Cause) {
+        *self.causes.entry(cause.name()).or_default() += 1;
+    }
+
+    /// Notes a success. The next pause is the shortest again.
+    pub fn note_success(&mut self) {
+        self.in_a_row = 0;
+    }
+
+    /// Waits before the next attempt. Returns `false` if no attempt is left or the user interrupts.
+    pub fn pause(&mut self) -> bool {
+        if self.in_a_row >= PAUSES_MAX {
+            return false;
+        }
+        let until = Instant::now() + (PAUSE * (1 << self.in_a_row)).min(PAUSE_MAX);
+        self.in_a_row += 1;
+        while Instant::now() < until {
+            if sys::signals::interrupts().count > 0 {
+                return false;
+            }
+            std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+        }
+        true
+    }
+
+    /// Returns the number of retried requests by cause.
+    pub fn by_cause(&self) -> &BTreeMap<&'static str, u64> {
+        &self.causes
+    }
+
+    /// Returns the retries as the end of a message. It is empty if there were none.
+    pub fn description(&self) -> String {
+        let all: u64 = self.causes.values().sum();
+        if all == 0 {
+            return String::new();
+        }
+        let causes: Vec<_> =
+            self.causes.iter().map(|(cause, times)| format!("{} × {cause}", number::count(*times))).collect();
+        format!("; {} retried ({})", plural(all, "request"), causes.join(", "))
+    }
+}
+
+/// Returns whether the same request may succeed a moment later, because the server was busy or the connection failed.
+pub fn is_transient(outcome: AttemptOutcome, status: Option<u16>) -> bool {
+    use AttemptClass::{
+        ClosedEarly, ConnectOther, ConnectRefused, ConnectTimeout, Http5xx, Incomplete, Indeterminate, InflightAtEnd,
+        Reset, StaleReuse, Throttled, TimeoutHead, TimeoutIdle, TimeoutTotal,
+    };
+    match outcome.class {
+        Http5xx => !matches!(status, Some(501 | 505)),
+        Throttled | ConnectRefused | ConnectTimeout | ConnectOther | ClosedEarly | StaleReuse | Reset | Incomplete
+        | Indeterminate | InflightAtEnd | TimeoutHead | TimeoutIdle | TimeoutTotal => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use measure::Phase;
+
+    #[test]
+    fn only_transient_failures_are_retried() {
+        let of = |class, status| is_transient(AttemptOutcome::failed(class, Cause::Status, Phase::Head), status);
+        assert!(of(AttemptClass::Throttled, Some(503)) && of(AttemptClass::Http5xx, Some(500)));
+        assert!(of(AttemptClass::Reset, None) && of(AttemptClass::ConnectRefused, None));
+        assert!(!of(AttemptClass::Http5xx, Some(501)) && !of(AttemptClass::Http4xx, Some(404)));
+        assert!(!of(AttemptClass::Auth, Some(403)) && !of(AttemptClass::TlsCert, None));
+    }
+
+    #[test]
+    fn retries_are_counted_by_cause() {
+        let mut retries = Retries::default();
+        assert_eq!(retries.description(), "");
+        for cause in [Cause::SlowDown, Cause::Refused, Cause::SlowDown] {
+            retries.count(cause);
+        }
+        assert_eq!(retries.description(), "; 3 requests retried (1 × refused, 2 × slow_down)");
+    }
+}

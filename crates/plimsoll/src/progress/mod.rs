@@ -1,0 +1,41 @@
+//! Progress of long work: the live line, interrupts, and requests outside runs.
+
+mod interrupts;
+mod live_line;
+
+pub use interrupts::{Interrupts, exit_of_interrupt, interrupting_signal};
+pub use live_line::LiveLine;
+
+use crate::failure::Failure;
+use engine::Control;
+use measure::Instant;
+use std::time::Duration;
+
+/// Callback about every 50 ms, with the number of responses so far.
+pub type Tick<'t> = dyn FnMut(u64, &Control, Instant) + 't;
+
+/// Makes requests outside a run, ended by an interrupt. Shows `describe` (responses so far, elapsed time) as the progress.
+pub fn with_progress<T>(describe: impl Fn(u64, Duration) -> String, ask: impl FnOnce(&mut Tick<'_>) -> T) -> T {
+    let begun = std::time::Instant::now();
+    let (mut live, mut interrupts) = (LiveLine::new(true), Interrupts::default());
+    let result = ask(&mut |seen, control, now| {
+        interrupts.handle("requests", &live, control, now);
+        live.message(begun.elapsed(), &describe(seen, begun.elapsed()));
+    });
+    live.clear();
+    result
+}
+
+/// Returns the failure of such requests. An interrupt may be the reason.
+pub fn requests_failed(text: impl std::fmt::Display) -> Failure {
+    if sys::signals::interrupts().count > 0 {
+        requests_interrupted(text.to_string())
+    } else {
+        Failure::could_not_run(text)
+    }
+}
+
+/// Returns the failure of requests that were interrupted.
+pub fn requests_interrupted(text: impl Into<String>) -> Failure {
+    Failure::Message(exit_of_interrupt(), text.into())
+}

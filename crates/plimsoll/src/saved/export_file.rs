@@ -1,0 +1,105 @@
+//! Export destinations: standard output, or a file that is replaced only once it is complete.
+
+use crate::console;
+use crate::failure::Failure;
+use report::export::ExportError;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use store::{OPS_FILE, RECORDS_FILE, RESERVE_FILE, STUDY_FILE};
+
+/// Why an export failed.
+#[derive(Debug)]
+pub enum Trouble {
+    /// It could not be written.
+    Write(ExportError),
+    /// Its source could not be read.
+    Read(Failure),
+}
+
+impl From<ExportError> for Trouble {
+    fn from(error: ExportError) -> Self {
+        Self::Write(error)
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error.into())
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self::Read(failure)
+    }
+}
+
+/// Writes an export to the file that a flag names, or to standard output.
+///
+/// # Errors
+/// Fails if the source cannot be read or the export cannot be written. No incomplete file is left.
+pub fn write(
+    to: Option<&Path>,
+    flag: &str,
+    produce: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Trouble>,
+) -> Result<(), Failure> {
+    match to {
+        Some(path) => to_file(path, flag, produce),
+        None => match produce(&mut console::buffered_stdout()) {
+            Ok(()) => Ok(()),
+            Err(Trouble::Write(ExportError::Io(error))) if console::is_reader_gone(&error) => {
+                console::eprintln("standard output was closed early: the export is incomplete");
+                Ok(())
+            }
+            Err(trouble) => Err(told(trouble, "standard output", flag)),
+        },
+    }
+}
+
+fn told(trouble: Trouble, place: &str, flag: &str) -> Failure {
+    match trouble {
+        Trouble::Read(failure) => failure,
+        Trouble::Write(ExportError::Io(error)) => {
+            Failure::could_not_run(format!("cannot write {place}: {error}; name another file with {flag}"))
+        }
+        Trouble::Write(ExportError::Form(why)) => Failure::could_not_run(format!("cannot export: {why}")),
+    }
+}
+
+/// File names of saved runs, which an export must not replace.
+const RECORDS: [&str; 4] = [RECORDS_FILE, OPS_FILE, STUDY_FILE, RESERVE_FILE];
+
+fn to_file(
+    path: &Path,
+    flag: &str,
+    produce: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Trouble>,
+) -> Result<(), Failure> {
+    let name = path.display().to_string();
+    if path.file_name().is_some_and(|name| RECORDS.iter().any(|record| name == *record)) {
+        return Err(Failure::usage(format!("{flag} {name}: saved runs use this file name; name another file")));
+    }
+    // Devices and pipes are written directly. A file is renamed once it is complete.
+    let special = fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let written = if special { path.to_owned() } else { beside(path) };
+    let all = || {
+        let mut out = BufWriter::new(File::create(&written)?);
+        produce(&mut out)?;
+        out.flush()?;
+        if special { Ok(()) } else { fs::rename(&written, path).map_err(Trouble::from) }
+    };
+    all().map_err(|trouble| {
+        if !special {
+            let _ = fs::remove_file(&written);
+        }
+        told(trouble, &name, flag)
+    })
+}
+
+/// Returns the temporary path of a file that is not complete yet.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().map(OsString::from).unwrap_or_default();
+    name.push(".part");
+    path.with_file_name(name)
+}

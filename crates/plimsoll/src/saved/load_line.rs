@@ -1,0 +1,59 @@
+//! Saved searches for the load line.
+
+use super::{OutputFormat, cannot_read_back, html_file, print_json, print_text, text_style};
+use crate::failure::{Exit, Failure};
+use measure::result::load_line::LoadUnit;
+use report::load_line::{Level, LoadLine};
+use std::path::Path;
+use store::{SavedRun, StoreError, StudyRecord};
+
+/// Reads the saved search of a directory.
+pub fn read(base: &Path) -> Result<LoadLine, Failure> {
+    read_with_last_run(base).map(|(line, _)| line)
+}
+
+/// As [`read`], and also returns the last of its runs.
+pub fn read_with_last_run(base: &Path) -> Result<(LoadLine, Option<SavedRun>), Failure> {
+    let found = store::read_study(base).and_then(|records| from_records(base, &records));
+    found.map_err(|error| cannot_read_back(&error))
+}
+
+/// Reads a saved search, even one in progress or interrupted, and the last of its runs.
+fn from_records(base: &Path, records: &[StudyRecord]) -> Result<(LoadLine, Option<SavedRun>), StoreError> {
+    let (mut unit, mut found, mut levels, mut last) = ((LoadUnit::Concurrency, 1), None, Vec::new(), None);
+    for record in records {
+        match record {
+            StudyRecord::Line { unit: of, steps, .. } => unit = (*of, steps.get()),
+            StudyRecord::Found(what) => found = Some(*what),
+            StudyRecord::Level { level, directory, outcome, certain } => {
+                let run = SavedRun::read(&base.join(directory))?;
+                let load = report::load_line::load(*level, unit.1);
+                levels.push(Level::of(load, directory, &run, outcome.clone(), *certain));
+                last = Some(run);
+            }
+            StudyRecord::Scenario { .. } | StudyRecord::Trial { .. } => {}
+        }
+    }
+    Ok((LoadLine::of(unit, last.as_ref().map(|run| &run.begin), found, levels), last))
+}
+
+/// Prints a saved search.
+pub fn print(line: &LoadLine, format: OutputFormat) -> Result<(), Failure> {
+    match format {
+        OutputFormat::Json => print_json(serde_json::to_string_pretty(line)),
+        OutputFormat::None => Ok(()),
+        OutputFormat::Text | OutputFormat::Ab | OutputFormat::Httpbench => {
+            print_text(&report::load_line::text(line, &text_style()))
+        }
+    }
+}
+
+/// Writes the HTML report of a saved search to the file that the user named, or else into its directory. `last` has the settings.
+pub fn write_html(line: &LoadLine, last: Option<&SavedRun>, base: &Path, file: Option<&Path>) -> Result<(), Failure> {
+    html_file::write_page(&report::html_line(line, last), base, file)
+}
+
+/// Returns the exit code of a search.
+pub fn exit_code(line: &LoadLine) -> Exit {
+    line.exit.into()
+}

@@ -1,0 +1,18 @@
+//! Saved runs, repeated runs, searches and studies: where they are, how they are read and shown, and their exit codes.
+
+mod directory;
+pub mod discrepancies;
+mod exit_code;
+pub mod export_file;
+pub mod html_file;
+pub mod load_line;
+mod output;
+pub mod repeats;
+pub mod run_sets;
+mod storage_errors;
+pub mod study;
+
+pub use directory::{default_directory, remove_earlier, unix_ms};
+pub use exit_code::{conclude, was_interrupted};
+pub use output::{OutputFormat, print_json, print_run, print_text, text_style};
+pub use storage_errors::{cannot_read, cannot_read_back, cannot_save, not_all_saved};

@@ -1,0 +1,62 @@
+//! Repeated runs: runs of the same load, one after the other, in numbered subdirectories.
+
+use super::{OutputFormat, conclude, html_file, print_json, print_run, print_text, text_style};
+use crate::failure::{Exit, Failure};
+use std::path::{Path, PathBuf};
+use store::{SavedRun, StoreError};
+
+/// Returns the directory of a run, counted from 1.
+pub fn directory(base: &Path, number: u64) -> PathBuf {
+    base.join(number.to_string())
+}
+
+/// Returns whether a directory contains repeated runs.
+pub fn are_in(base: &Path) -> bool {
+    directory(base, 1).is_dir()
+}
+
+/// Returns the directories of all repeated runs.
+pub fn directories(base: &Path) -> Vec<PathBuf> {
+    (1..).map(|number| directory(base, number)).take_while(|path| path.is_dir()).collect()
+}
+
+/// Reads all repeated runs.
+pub fn read(base: &Path) -> Result<Vec<SavedRun>, StoreError> {
+    directories(base).iter().map(|path| SavedRun::read(path)).collect()
+}
+
+/// Prints each run, and then their comparison.
+pub fn print_all(runs: &[SavedRun], format: OutputFormat) -> Result<(), Failure> {
+    for run in runs.iter().filter(|_| format != OutputFormat::Json) {
+        print_run(run, format)?;
+    }
+    print_together(runs, format)
+}
+
+/// Writes the HTML report of each run into its directory.
+pub fn write_html(runs: &[SavedRun], base: &Path, file: Option<&Path>) -> Result<(), Failure> {
+    if file.is_some() {
+        let first = directory(base, 1);
+        return Err(Failure::usage(format!(
+            "--html FILE takes one run: name one, for example {}, or leave out the file",
+            first.display()
+        )));
+    }
+    (1..)
+        .zip(runs)
+        .try_for_each(|(number, run)| html_file::write_run(run, &html_file::default_path(&directory(base, number))))
+}
+
+/// Prints the comparison of runs that were printed one by one. For JSON, prints the one document that contains them all.
+pub fn print_together(runs: &[SavedRun], format: OutputFormat) -> Result<(), Failure> {
+    match format {
+        OutputFormat::Json => print_json(serde_json::to_string_pretty(&report::json_repeats(runs))),
+        OutputFormat::Text if runs.len() > 1 => print_text(&report::repeats(runs, &text_style())),
+        OutputFormat::Text | OutputFormat::Ab | OutputFormat::Httpbench | OutputFormat::None => Ok(()),
+    }
+}
+
+/// Returns the exit code that takes precedence among those of the runs.
+pub fn conclude_all(runs: &[SavedRun]) -> Exit {
+    runs.iter().map(conclude).fold(Exit::Good, Exit::or_worse)
+}

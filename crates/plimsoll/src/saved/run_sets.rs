@@ -1,0 +1,135 @@
+//! The set of runs in a directory: one run, repeated runs, a study, or a search for the load line.
+
+use super::{cannot_read, cannot_read_back, repeats};
+use crate::failure::Failure;
+use report::export::runs::Position;
+use std::path::{Path, PathBuf};
+use store::{RECORDS_FILE, STUDY_FILE, SavedRun, StudyRecord};
+
+/// How the runs of a directory belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetKind {
+    /// One run.
+    One,
+    /// Runs of the same load.
+    Repeats,
+    /// Trials of a study.
+    Study,
+    /// Levels of a search for the load line.
+    Line,
+}
+
+/// The runs of a directory.
+#[derive(Debug)]
+pub struct RunSet {
+    /// The directory.
+    pub base: PathBuf,
+    /// How the runs belong together.
+    pub kind: SetKind,
+    /// Identity of each run, in order.
+    pub positions: Vec<Position>,
+    /// The log of a study or a search.
+    pub records: Vec<StudyRecord>,
+}
+
+impl RunSet {
+    /// Returns the set of runs in a directory. Reads no run yet.
+    ///
+    /// # Errors
+    /// Fails if the log of a study cannot be read.
+    pub fn of(base: &Path) -> Result<Self, Failure> {
+        let mut set = Self { base: base.to_owned(), kind: SetKind::One, positions: Vec::new(), records: Vec::new() };
+        if base.join(RECORDS_FILE).exists() {
+            set.positions.push(Position::default());
+        } else if repeats::are_in(base) {
+            set.kind = SetKind::Repeats;
+            let numbers = 1..=repeats::directories(base).len() as u64;
+            set.positions.extend(numbers.map(|repeat| Position {
+                directory: repeat.to_string(),
+                repeat: Some(repeat),
+                ..Position::default()
+            }));
+        } else if base.join(STUDY_FILE).is_file() {
+            set.records = store::read_study(base).map_err(|error| cannot_read(&error))?;
+            set.kind = match set.records.first() {
+                Some(StudyRecord::Scenario { .. }) => SetKind::Study,
+                _ => SetKind::Line,
+            };
+            for record in &set.records {
+                set.positions.extend(positions(base, &set.records, record)?);
+            }
+        } else {
+            // Reading it reports what is wrong.
+            set.positions.push(Position::default());
+        }
+        Ok(set)
+    }
+
+    /// Returns the directory of a run.
+    pub fn directory(&self, position: &Position) -> PathBuf {
+        if position.directory.is_empty() { self.base.clone() } else { self.base.join(&position.directory) }
+    }
+
+    /// Reads a run.
+    ///
+    /// # Errors
+    /// Fails if it cannot be read.
+    pub fn read(&self, position: &Position) -> Result<SavedRun, Failure> {
+        let failure = if self.kind == SetKind::One { cannot_read } else { cannot_read_back };
+        SavedRun::read(&self.directory(position)).map_err(|error| failure(&error))
+    }
+}
+
+/// Depth to which subdirectories are searched for runs: `CELL/TRIAL` of a study, `LIST/PAIR-WAY` of `redirects`.
+const DEPTH: usize = 2;
+
+/// Returns the first run, study or search below a directory that is none itself.
+pub fn find_below(base: &Path) -> Option<PathBuf> {
+    below(base, DEPTH)
+}
+
+fn below(base: &Path, depth: usize) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(base).ok()?.filter_map(Result::ok);
+    let mut directories: Vec<PathBuf> =
+        entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect();
+    directories.sort();
+    let holds = |path: &PathBuf| path.join(RECORDS_FILE).is_file() || path.join(STUDY_FILE).is_file();
+    let deeper = || directories.iter().filter(|_| depth > 1).find_map(|path| below(path, depth - 1));
+    directories.iter().find(|path| holds(path)).cloned().or_else(deeper)
+}
+
+/// Returns the runs of a record in the log of a study or a search. A trial may be a search with levels of its own.
+fn positions(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Vec<Position>, Failure> {
+    let level = |record: &StudyRecord, steps: u64, of: &Position| match record {
+        StudyRecord::Level { level, directory, .. } => {
+            let directory = Path::new(&of.directory).join(directory).display().to_string();
+            Some(Position { directory, level: Some(report::load_line::load(*level, steps)), ..of.clone() })
+        }
+        _ => None,
+    };
+    let StudyRecord::Trial { cell, target, repeat, directory, .. } = record else {
+        return Ok(level(record, steps(of), &Position::default()).into_iter().collect());
+    };
+    let trial = Position {
+        directory: directory.clone(),
+        cell: Some(cell.clone()),
+        target: Some(target.clone()),
+        // The log counts from 0.
+        repeat: Some(u64::from(*repeat) + 1),
+        level: None,
+    };
+    if !base.join(directory).join(STUDY_FILE).is_file() {
+        return Ok(vec![trial]);
+    }
+    let records = store::read_study(&base.join(directory)).map_err(|error| cannot_read_back(&error))?;
+    Ok(records.iter().filter_map(|record| level(record, steps(&records), &trial)).collect())
+}
+
+/// Returns the search's steps per unit of load.
+fn steps(records: &[StudyRecord]) -> u64 {
+    let of = |record: &StudyRecord| match record {
+        StudyRecord::Line { steps, .. } => Some(steps.get()),
+        _ => None,
+    };
+    records.iter().find_map(of).unwrap_or(1)
+}

@@ -1,0 +1,144 @@
+//! Saved studies.
+
+use super::{OutputFormat, cannot_read_back, conclude, discrepancies, html_file, load_line, print_json, print_text};
+use crate::console;
+use crate::failure::{Exit, Failure};
+use report::escape::escape;
+use report::load_line::LoadLine;
+use report::study::LineTrial;
+use report::study::Trial;
+use report::{SavedStudy, StudyCell};
+use std::path::Path;
+use store::{STUDY_FILE, SavedRun, StudyRecord};
+use study::matrix;
+use study::scenario::Scenario;
+
+/// Returns the scenario of a study. Its environment variables are no longer known and stay as written.
+fn scenario(records: &[StudyRecord]) -> Option<Scenario> {
+    let Some(StudyRecord::Scenario { text, set, .. }) = records.first() else { return None };
+    Scenario::parse(text, set, &|name| Some(format!("${{{name}}}"))).ok()
+}
+
+/// A saved trial of a study.
+pub struct SavedTrial {
+    /// Label of its cell.
+    pub cell: String,
+    /// Name of its target.
+    pub target: String,
+    /// Number of the repeat, counted from 1. (The log counts from 0.)
+    pub repeat: u32,
+    /// Name of its directory.
+    pub directory: String,
+    /// Its result.
+    pub result: TrialResult,
+}
+
+/// The result of a trial.
+pub enum TrialResult {
+    /// A run.
+    Run(Box<SavedRun>),
+    /// A search for the load line, with the run of its last level.
+    Line(Box<(LoadLine, Option<SavedRun>)>),
+}
+
+/// Reads the trials of a study one by one, in the order in which they ran.
+pub fn trials<'r>(
+    base: &'r Path,
+    records: &'r [StudyRecord],
+) -> impl Iterator<Item = Result<SavedTrial, Failure>> + 'r {
+    records.iter().filter_map(|record| {
+        let StudyRecord::Trial { cell, target, repeat, directory } = record else { return None };
+        let place = base.join(directory);
+        let result = match place.join(STUDY_FILE).is_file() {
+            true => load_line::read_with_last_run(&place).map(|found| TrialResult::Line(Box::new(found))),
+            false => SavedRun::read(&place)
+                .map(|run| TrialResult::Run(Box::new(run)))
+                .map_err(|error| cannot_read_back(&error)),
+        };
+        let (cell, target, directory) = (escape(cell), escape(target), directory.clone());
+        Some(result.map(|result| SavedTrial { cell, target, repeat: repeat.saturating_add(1), directory, result }))
+    })
+}
+
+/// Reads a study with its trials. Returns it with its exit code.
+pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), Failure> {
+    let mut study = planned(records);
+    let mut exit = Exit::Good;
+    for trial in trials(base, records) {
+        let SavedTrial { cell, target, repeat, directory, result } = match trial {
+            Ok(trial) => trial,
+            // The other trials are still worth showing. This one counts as missing.
+            Err(failure) => {
+                console::eprintln(&format!("skipping a trial: {}", failure.into_message()));
+                continue;
+            }
+        };
+        match result {
+            TrialResult::Line(found) => {
+                let (line, last) = *found;
+                exit = exit.or_worse(load_line::exit_code(&line));
+                study.study.load_lines.push(LineTrial { cell, target, repeat, directory, load_line: line });
+                study.last = last.or(study.last);
+            }
+            TrialResult::Run(run) => {
+                exit = exit.or_worse(conclude(&run));
+                study.study.trials.push(Trial::of((&cell, &target, repeat), &directory, &run));
+                study.last = Some(*run);
+            }
+        }
+    }
+    study.study.differences = study.compared_with_first();
+    study.study.discrepancies = discrepancies::find(base, records);
+    Ok((study, exit))
+}
+
+/// Returns the number of missing trials.
+pub fn missing(records: &[StudyRecord]) -> u64 {
+    let there = records.iter().filter(|record| matches!(record, StudyRecord::Trial { .. })).count();
+    planned(records).study.planned.saturating_sub(there as u64)
+}
+
+/// Returns the study as it was planned, without results.
+fn planned(records: &[StudyRecord]) -> SavedStudy {
+    let mut study = SavedStudy::default();
+    if let Some(StudyRecord::Scenario { text, set, version, .. }) = records.first() {
+        (study.text, study.set, study.version) = (text.clone(), set.clone(), version.clone());
+    }
+    let Some(scenario) = scenario(records) else { return study };
+    let cell = |cell: &matrix::Cell| StudyCell {
+        label: escape(&cell.label(&scenario)),
+        part: scenario.parts.get(cell.part).map(|part| escape(&part.name)).unwrap_or_default(),
+        values: cell.values.iter().map(|(name, value)| (escape(name), escape(&value.label))).collect(),
+    };
+    study.cells = matrix::cells(&scenario).unwrap_or_default().iter().map(cell).collect();
+    study.targets = scenario.targets.iter().map(|target| escape(&target.name)).collect();
+    study.repeats = scenario.repeats.get();
+    study.study.planned = match records.first() {
+        Some(StudyRecord::Scenario { trials: planned @ 1.., .. }) => *planned,
+        _ => (study.cells.len() * study.targets.len()) as u64 * u64::from(study.repeats),
+    };
+    (study.name, study.notes) = (scenario.name, scenario.notes);
+    study
+}
+
+/// Prints a saved study.
+pub fn print(study: &SavedStudy, format: OutputFormat) -> Result<(), Failure> {
+    let (trials, lines) = (&study.study.trials, &study.study.load_lines);
+    match format {
+        OutputFormat::Json => print_json(serde_json::to_string_pretty(&study.study)),
+        OutputFormat::None => Ok(()),
+        OutputFormat::Text | OutputFormat::Ab | OutputFormat::Httpbench => {
+            let cells = if trials.is_empty() { String::new() } else { report::study::text(trials, &study.order()) };
+            let both = if trials.is_empty() || lines.is_empty() { "" } else { "\n" };
+            let differing = report::study::discrepancy::text(&study.study.discrepancies);
+            let lines = report::study::load_lines::text(lines, &study.order());
+            let differences = report::study::subtraction::text(&study.study.differences);
+            print_text(&(study.study.headline() + &cells + both + &lines + &differences + &differing))
+        }
+    }
+}
+
+/// Writes the HTML report of a saved study to the file that the user named, or else into its directory.
+pub fn write_html(study: &SavedStudy, base: &Path, file: Option<&Path>) -> Result<(), Failure> {
+    html_file::write_page(&report::html_study(study), base, file)
+}

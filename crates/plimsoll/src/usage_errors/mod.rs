@@ -1,0 +1,113 @@
+//! Messages for errors of the command line parser.
+
+mod other_tools;
+
+use crate::failure::Failure;
+use crate::redact;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::OsString;
+
+/// Returns the message for an error of the command line parser: what is wrong, where, and how to fix it.
+pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let argument = context(ContextKind::InvalidArg);
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => return Failure::Shown(error.render().to_string()),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            return Failure::NoCommand(format!("no command given\n\n{}", error.render()));
+        }
+        ErrorKind::InvalidSubcommand => {
+            let word = redact::url_text(context(ContextKind::InvalidSubcommand).unwrap_or_default());
+            let fix = match error.get(ContextKind::SuggestedSubcommand) {
+                _ if word.contains("://") => format!("write `plimsoll get {word}`"),
+                Some(ContextValue::Strings(near)) if !near.is_empty() => format!("did you mean {}?", near.join(" or ")),
+                _ => "see `plimsoll --help` for all commands".to_owned(),
+            };
+            return Failure::usage(format!("unknown command `{word}`: {fix}"));
+        }
+        ErrorKind::UnknownArgument | ErrorKind::ValueValidation => {
+            let typed = words.iter().filter_map(|word| word.to_str());
+            if let Some(hint) = typed.filter_map(other_tools::long_hint).next() {
+                return Failure::usage(hint);
+            }
+        }
+        ErrorKind::InvalidUtf8 => {
+            // The argument itself is not shown, since it may contain a secret.
+            let at = words.iter().position(|word| word.to_str().is_none()).unwrap_or_default();
+            return Failure::usage(format!("argument {at} is not UTF-8: percent-encode such bytes of a URL as %XX"));
+        }
+        ErrorKind::MissingRequiredArgument => {
+            if let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) {
+                return Failure::usage(format!("missing argument: {}; {}", missing.join(", "), help(words)));
+            }
+        }
+        _ => {}
+    }
+    match (error.kind(), argument) {
+        (ErrorKind::UnknownArgument, Some(argument)) => {
+            // A suggestion with another first letter is rarely what the user meant.
+            let first = |flag: &str| flag.trim_start_matches('-').chars().next();
+            let nearest = context(ContextKind::SuggestedArg).filter(|flag| first(flag) == first(argument));
+            let hint = negative_value(argument, words).or_else(|| other_tools::hint(argument));
+            Failure::usage(hint.unwrap_or_else(|| unknown(argument, nearest, words)))
+        }
+        (ErrorKind::ValueValidation, Some(argument)) => {
+            let flag = argument.split(' ').next().unwrap_or(argument);
+            let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+            let value = context(ContextKind::InvalidValue).unwrap_or_default();
+            // Most messages contain the value.
+            let shown = if why.contains(&format!("`{value}`")) || why.starts_with(value) {
+                String::new()
+            } else {
+                format!(" {value}")
+            };
+            Failure::usage(format!("{flag}{shown}: {why}"))
+        }
+        _ => Failure::usage(one_line(error)),
+    }
+}
+
+/// Returns where to find help on the command.
+fn help(words: &[OsString]) -> String {
+    let command = words.get(1).and_then(|word| word.to_str()).filter(|word| !word.starts_with('-'));
+    match command {
+        Some("get") => "see `plimsoll get --help-all` for all flags".to_owned(),
+        Some(command) => format!("see `plimsoll {command} --help` for all flags"),
+        None => "see `plimsoll --help` for all commands".to_owned(),
+    }
+}
+
+/// Returns a hint for a negative value, which looks like a flag, as in `-d -1s`. It shows only the part that clap takes for a flag.
+fn negative_value(argument: &str, words: &[OsString]) -> Option<String> {
+    let is_negative =
+        |word: &str| word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let belongs_to =
+        |flag: &str, value: &str| flag.starts_with('-') && !is_negative(flag) && value.starts_with(argument);
+    let mut pairs = words.iter().zip(words.iter().skip(1)).filter(|_| is_negative(argument));
+    let flag =
+        pairs.find_map(|(flag, value)| flag.to_str().filter(|flag| belongs_to(flag, value.to_str().unwrap_or(""))))?;
+    Some(format!("{flag}: the value `{argument}…` is negative: leave out the minus sign"))
+}
+
+/// Returns the message for an unknown flag or an unexpected argument.
+fn unknown(argument: &str, nearest: Option<&str>, words: &[OsString]) -> String {
+    let help = help(words);
+    if !argument.starts_with('-') {
+        return format!("unexpected argument `{}`: {help}", redact::url_text(argument));
+    }
+    match nearest {
+        Some(flag) => format!("unknown flag `{argument}`: did you mean {flag}? {help}"),
+        None => format!("unknown flag `{argument}`: {help}"),
+    }
+}
+
+/// Returns clap's message on one line, without its usage block.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let wanted = lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    wanted.collect::<Vec<_>>().join(" ").replacen("error: ", "", 1)
+}

@@ -1,0 +1,241 @@
+//! Flags of ab, wrk, hey, oha and curl, and what to write instead.
+//!
+//! A letter that means the same here is one of our flags. A letter that means something else is refused, with a hint that
+//! names our flag. docs/flags.md shows these tables.
+
+/// A short flag and its meaning in each tool. The meaning is empty if a tool does not have the flag.
+pub struct Letter {
+    /// The letter.
+    pub letter: char,
+    /// Its meaning here, if it is one of our flags.
+    pub ours: Option<&'static str>,
+    /// What to write instead, if it is not one of our flags.
+    pub instead: &'static str,
+    /// Its meaning in ab, wrk (and wrk2), hey, oha and curl.
+    pub theirs: [&'static str; 5],
+}
+
+const fn ours(letter: char, meaning: &'static str, theirs: [&'static str; 5]) -> Letter {
+    Letter { letter, ours: Some(meaning), instead: "", theirs }
+}
+
+const fn refused(letter: char, instead: &'static str, theirs: [&'static str; 5]) -> Letter {
+    Letter { letter, ours: None, instead, theirs }
+}
+
+/// All letters that are a flag of at least one of these tools.
+pub const LETTERS: [Letter; 41] = [
+    ours('c', "concurrency", ["concurrency", "connections", "concurrency", "connections", "cookie jar"]),
+    ours('n', "operations", ["requests", "", "requests", "requests", "netrc"]),
+    ours('d', "duration", ["no percentiles", "duration", "body", "body", "body"]),
+    ours('R', "rate (open model)", ["ramp delay", "rate (wrk2)", "", "", "remote time"]),
+    ours('H', "header", ["header", "header", "header", "header", "header"]),
+    ours('C', "cookie", ["cookie", "", "", "", "resume at"]),
+    ours('k', "keep-alive (always on)", ["keep-alive", "", "", "", "insecure"]),
+    ours('m', "method", ["method", "", "method", "method", "total timeout"]),
+    ours('u', "user:password", ["PUT file", "", "", "", "user:password"]),
+    ours('I', "HEAD requests", ["no server name in TLS", "", "", "", "HEAD"]),
+    refused(
+        'o',
+        "--out DIR for the run directory, --json or --print ab for other outputs",
+        ["", "", "output format", "output file", "output file"],
+    ),
+    refused('q', "-R 1000 for a rate, --quiet for no live line", ["quiet", "", "rate per slot", "rate", "no .curlrc"]),
+    ours('h', "help", ["help", "", "", "help", "help"]),
+    ours('V', "version", ["version", "", "", "version", "version"]),
+    refused(
+        't',
+        "-d 10s for the duration, --threads 2 for threads, --timeout-head 30s for a timeout",
+        ["time limit", "threads", "timeout", "timeout", ""],
+    ),
+    refused('z', "-d 10s", ["HTML attributes", "", "duration", "duration", "only if newer"]),
+    refused(
+        'r',
+        "leave it out: errors never end a run; a range is --range 1MiB",
+        ["go on after errors", "", "", "redirects", "range"],
+    ),
+    refused('s', "--timeout-head 30s (ab's timeout); there are no scripts", ["timeout", "script", "", "", "silent"]),
+    refused(
+        'l',
+        "leave it out: bodies may differ in length (--expect-size checks it)",
+        ["variable length", "", "", "", "list only"],
+    ),
+    refused(
+        'L',
+        "leave it out: redirects are followed (--no-follow stops that) and percentiles are always printed",
+        ["", "percentiles", "", "", "follow"],
+    ),
+    refused('i', "-I for HEAD requests", ["HEAD", "", "", "", "show headers"]),
+    refused('X', "--method METHOD, or --proxy URL", ["proxy", "", "", "", "method"]),
+    refused('x', "--proxy http://host:port", ["HTML attributes", "", "proxy", "proxy", "proxy"]),
+    refused('P', "--proxy http://user:password@host:port", ["proxy user", "", "", "", "FTP port"]),
+    refused('A', "-u user:password, or -H 'Accept: …'", ["user:password", "", "Accept", "Accept", "user agent"]),
+    refused('a', "-u user:password", ["", "", "user:password", "user:password", "append"]),
+    refused('T', "-H 'Content-Type: …'", ["content type", "", "content type", "content type", "upload file"]),
+    refused(
+        'p',
+        "--body-file FILE, which is sent by POST",
+        ["POST file", "", "", "latency percentiles", "proxy tunnel"],
+    ),
+    refused('D', "--body-file FILE", ["", "", "body file", "body file", "dump headers"]),
+    refused('b', "-C name=value for a cookie", ["TCP window", "", "", "", "cookie"]),
+    refused('B', "--local-address ADDRESS", ["local address", "", "", "", "ASCII"]),
+    refused('e', "--out DIR, then `plimsoll report --json DIR`", ["CSV file", "", "", "", "referer"]),
+    refused('g', "--log-ops with --out DIR", ["gnuplot file", "", "", "", "no globbing"]),
+    refused('w', "plain text is printed; --json for machines", ["HTML", "", "", "", "write-out"]),
+    refused('S', "leave it out: both are always printed", ["no median", "", "", "", "show errors"]),
+    refused(
+        'v',
+        "leave it out: each failure class is shown with an example; -V prints the version",
+        ["verbosity", "version", "", "", "verbose"],
+    ),
+    refused('f', "leave it out: every status of 400 and above is a failure", ["TLS protocol", "", "", "", "fail"]),
+    refused('E', "--cert FILE, with --key FILE", ["client certificate", "", "", "", "client certificate"]),
+    refused(
+        'Z',
+        "leave it out: version and cipher are negotiated with the server and reported",
+        ["ciphers", "", "", "", "parallel"],
+    ),
+    refused('G', "-m GET, the default method", ["", "", "", "", "data as query"]),
+    refused('O', "--out DIR for the run directory; bodies are discarded", ["", "", "", "", "remote name"]),
+];
+
+/// A long flag of another tool that does not exist here.
+pub struct Long {
+    /// The flag as users type it. hey's long flags have a single dash.
+    pub flag: &'static str,
+    /// The tools that have it.
+    pub tools: &'static str,
+    /// What to write instead.
+    pub instead: &'static str,
+}
+
+const fn long(flag: &'static str, tools: &'static str, instead: &'static str) -> Long {
+    Long { flag, tools, instead }
+}
+
+const IDENTITY: &str = "leave it out: no compression is requested, unless by -H 'Accept-Encoding: gzip'";
+
+/// Long flags of the other tools.
+pub const LONGS: [Long; 32] = [
+    long("--script", "wrk", "--url-file FILE for many URLs; there are no scripts"),
+    long("--latency", "wrk", "leave it out: percentiles are always printed"),
+    long("--timeout", "wrk, oha", "--timeout-head 30s, or --timeout-total 30s for whole requests"),
+    long("-cpus", "hey", "--threads N"),
+    long("-disable-keepalive", "hey", "--no-keepalive"),
+    long("-disable-compression", "hey", IDENTITY),
+    long("-disable-redirects", "hey", "--no-follow"),
+    long("--disable-keepalive", "oha", "--no-keepalive"),
+    long("--disable-compression", "oha", IDENTITY),
+    long("--redirect", "oha", "--redirects-max N, or --no-follow"),
+    long("--no-tui", "oha", "--quiet for no live line"),
+    long("--urls-from-file", "oha", "--url-file FILE"),
+    long("--output", "oha, curl", "--out DIR for the run directory, --json or --print ab for other outputs"),
+    long("--output-format", "oha", "--json, or --print ab"),
+    long("--latency-correction", "oha", "leave it out: with -R, response time counts from the schedule"),
+    long("--burst-rate", "oha", "-R 1000, or --stages"),
+    long("--burst-delay", "oha", "-R 1000, or --stages"),
+    long("--http-version", "oha", "--http2, --http1.0, or leave it out for HTTP/1.1"),
+    long("--body", "oha", "--body-file FILE"),
+    long("--data", "curl", "--body-file FILE"),
+    long("--request", "curl", "-m METHOD"),
+    long("--location", "curl", "leave it out: redirects are followed (--no-follow stops that)"),
+    long("--max-redirs", "curl", "--redirects-max N"),
+    long("--max-time", "curl", "--timeout-total 30s"),
+    long("--connect-timeout", "curl, oha", "--timeout-connect 10s"),
+    long("--resolve", "curl", "--connect-to HOST:PORT:ADDRESS:PORT"),
+    long("--interface", "curl", "--local-address ADDRESS"),
+    long("--user-agent", "curl", "-H 'User-Agent: …'"),
+    long("--referer", "curl", "-H 'Referer: …'"),
+    long("--compressed", "curl", "-H 'Accept-Encoding: gzip'"),
+    long("--silent", "curl", "--quiet for no live line"),
+    long("--http1.1", "curl", "leave it out: HTTP/1.1 is the default"),
+];
+
+/// Returns a hint for a word that starts with another tool's long flag.
+pub fn long_hint(word: &str) -> Option<String> {
+    let typed = word.split('=').next().unwrap_or(word);
+    let row = LONGS.iter().find(|row| row.flag == typed)?;
+    Some(format!("{} (of {}) is not a flag here: {}{}", row.flag, row.tools, verb(row.instead), row.instead))
+}
+
+fn verb(instead: &str) -> &'static str {
+    if instead.starts_with("leave") { "" } else { "write " }
+}
+
+/// Returns a hint for a short flag that is not ours.
+pub fn hint(flag: &str) -> Option<String> {
+    let letter = flag.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?.chars().next()?;
+    let row = LETTERS.iter().find(|row| row.letter == letter && row.ours.is_none())?;
+    let names = ["ab", "wrk", "hey", "oha", "curl"];
+    let meanings = names.iter().zip(row.theirs).filter(|(_, meaning)| !meaning.is_empty());
+    let meanings: Vec<String> = meanings.map(|(tool, meaning)| format!("{meaning} in {tool}")).collect();
+    Some(format!("-{letter} ({}) is not a flag here: {}{}", meanings.join(", "), verb(row.instead), row.instead))
+}
+
+/// Returns the tables in Markdown, for docs/flags.md.
+#[cfg(test)]
+fn markdown() -> String {
+    let mut text = String::from("| flag | here | ab | wrk, wrk2 | hey | oha | curl |\n|---|---|---|---|---|---|---|\n");
+    for row in &LETTERS {
+        let here = row.ours.map_or_else(|| format!("*refused:* {}", row.instead), str::to_owned);
+        text.push_str(&format!("| `-{}` | {here} | {} |\n", row.letter, row.theirs.join(" | ")));
+    }
+    text.push_str(
+        "\nThese long flags of other tools are refused in the same way:\n\n| flag | here | of |\n|---|---|---|\n",
+    );
+    for row in &LONGS {
+        text.push_str(&format!("| `{}` | *refused:* {} | {} |\n", row.flag, row.instead, row.tools));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_table_agrees_with_the_flags_of_get() {
+        let command = crate::cli::Cli::command();
+        let get = command.find_subcommand("get").expect("there is a get command");
+        let shorts: Vec<char> = get.get_arguments().filter_map(clap::Arg::get_short).collect();
+        for row in &LETTERS {
+            let known = shorts.contains(&row.letter) || row.letter == 'V' || row.letter == 'h';
+            assert_eq!(known, row.ours.is_some(), "-{}", row.letter);
+        }
+        for short in shorts {
+            assert!(LETTERS.iter().any(|row| row.letter == short), "-{short} is not in the table");
+        }
+    }
+
+    #[test]
+    fn the_documentation_contains_the_tables() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/flags.md");
+        let page = std::fs::read_to_string(path).unwrap_or_default();
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            let start = page.find("| flag |").unwrap_or(page.len());
+            std::fs::write(path, format!("{}{}", &page[..start], markdown())).expect("docs/flags.md can be written");
+        } else {
+            assert!(page.ends_with(&markdown()), "docs/flags.md is stale: run the tests with UPDATE_GOLDEN=1");
+        }
+    }
+
+    #[test]
+    fn no_long_flag_of_get_is_refused() {
+        let get = crate::cli::Cli::command().find_subcommand("get").cloned().expect("there is a command get");
+        for argument in get.get_arguments() {
+            for name in argument.get_long_and_visible_aliases().into_iter().flatten() {
+                assert!(long_hint(&format!("--{name}")).is_none(), "--{name} is ours");
+            }
+        }
+    }
+
+    #[test]
+    fn hints_name_our_flag() {
+        assert!(long_hint("--max-time=5").is_some_and(|hint| hint.contains("write --timeout-total")));
+        assert!(hint("-z").is_some_and(|hint| hint.contains("write -d 10s")));
+        assert!(hint("-t2").is_some_and(|hint| hint.contains("--threads")));
+        assert!(hint("--nonsense").is_none() && hint("-c").is_none());
+    }
+}

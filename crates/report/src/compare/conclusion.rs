@@ -1,0 +1,24 @@
+//! Conclusions and numbers of a comparison as JSON documents hold them.
+
+use measure::statistics::difference::Conclusion;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The conclusion of a comparison. The words of [`Conclusion`] in this format; the compiler keeps the two alike.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Conclusion", rename_all = "snake_case")]
+pub enum ConclusionName {
+    /// Worse, by more than chance and margin.
+    Worse,
+    /// Better, by more than chance and margin.
+    Better,
+    /// Any difference is within the margin.
+    Equivalent,
+    /// These runs do not tell.
+    Inconclusive,
+}
+
+/// Returns a number that JSON can hold; `None` if it is not finite.
+pub(crate) fn finite(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite())
+}

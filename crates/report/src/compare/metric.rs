@@ -1,0 +1,230 @@
+//! The metrics by which runs are compared.
+
+use super::ComparedRun;
+use super::usable::nothing_succeeded;
+use crate::number::{byte_rate, decimal, rate, share, time};
+use crate::percentile::{self, Percentile};
+use measure::enumerated;
+use measure::statistics::difference::{Improves, Scale};
+use measure::statistics::shares::Share;
+use measure::statistics::{Estimate, batch_means, bootstrap};
+use measure::summary::Window;
+use measure::{KindStats, Summary};
+use store::SavedRun;
+
+enumerated! {
+    /// One metric of a run.
+    pub enum Metric {
+        Success => "success", "share of operations that succeeded";
+        Rate => "rate", "operations that succeeded per second";
+        Goodput => "goodput", "body bytes received per second by successful attempts";
+        GoodputSent => "goodput_sent", "body bytes sent per second by successful attempts";
+        TtfbP50 => "ttfb_p50", "median TTFB, failures count as beyond any time";
+        TtfbP90 => "ttfb_p90", "p90 of TTFB, failures count as beyond any time";
+        TtfbP95 => "ttfb_p95", "p95 of TTFB, failures count as beyond any time";
+        TtfbP99 => "ttfb_p99", "p99 of TTFB, failures count as beyond any time";
+        TtfbP999 => "ttfb_p99_9", "p99.9 of TTFB, failures count as beyond any time";
+        ResponseP50 => "response_p50", "median response time, failures count as beyond any time";
+        ResponseP90 => "response_p90", "p90 of response time, failures count as beyond any time";
+        ResponseP95 => "response_p95", "p95 of response time, failures count as beyond any time";
+        ResponseP99 => "response_p99", "p99 of response time, failures count as beyond any time";
+        ResponseP999 => "response_p99_9", "p99.9 of response time, failures count as beyond any time";
+        CpuPerOp => "cpu_per_op", "CPU time of the client per operation that ended";
+    }
+}
+
+/// Largest margin of the share of success: a tenth of a percent. A few percent matter little for a rate, but much for failures.
+const SUCCESS_MARGIN_MAX: f64 = 0.001;
+
+/// The data that a metric is computed from.
+enum Source {
+    /// Operations by outcome.
+    Success,
+    /// A quantile of the times to the first byte.
+    Ttfb(f64),
+    /// A quantile of the response times.
+    Response(f64),
+    /// A ratio of two sums.
+    Ratio {
+        /// Returns the ratio of a whole run; `None` without a denominator.
+        run: fn(&Summary) -> Option<f64>,
+        /// Returns numerator and denominator in one window.
+        window: fn(&Window) -> (f64, f64),
+    },
+}
+
+impl Metric {
+    /// Metrics by which sets of runs are compared, in order.
+    pub const COMPARED: [Self; 9] = [
+        Self::Success,
+        Self::Rate,
+        Self::Goodput,
+        Self::GoodputSent,
+        Self::ResponseP50,
+        Self::ResponseP90,
+        Self::ResponseP99,
+        Self::ResponseP999,
+        Self::CpuPerOp,
+    ];
+
+    fn source(self) -> Source {
+        match self {
+            Self::Success => Source::Success,
+            Self::Rate => {
+                Source::Ratio { run: Summary::ok_rate, window: |part| (part.succeeded as f64, part.seconds) }
+            }
+            Self::Goodput => Source::Ratio { run: Summary::goodput, window: |part| (part.good_bytes, part.seconds) },
+            Self::GoodputSent => {
+                Source::Ratio { run: Summary::good_sending, window: |part| (part.good_sent_bytes, part.seconds) }
+            }
+            Self::TtfbP50 => Source::Ttfb(0.5),
+            Self::TtfbP90 => Source::Ttfb(0.9),
+            Self::TtfbP95 => Source::Ttfb(0.95),
+            Self::TtfbP99 => Source::Ttfb(0.99),
+            Self::TtfbP999 => Source::Ttfb(0.999),
+            Self::ResponseP50 => Source::Response(0.5),
+            Self::ResponseP90 => Source::Response(0.9),
+            Self::ResponseP95 => Source::Response(0.95),
+            Self::ResponseP99 => Source::Response(0.99),
+            Self::ResponseP999 => Source::Response(0.999),
+            Self::CpuPerOp => Source::Ratio { run: cpu_per_op, window: |part| (part.cpu_nanos, part.completed as f64) },
+        }
+    }
+
+    /// Returns the value of a run; `None` if it has too little data. A time that lies among failed operations is infinite.
+    #[must_use]
+    pub fn of(self, run: &SavedRun) -> Option<f64> {
+        match self.source() {
+            Source::Success => run.summary().success(),
+            Source::Ttfb(q) => beyond_failures(run, q, percentile::ttfb_of_all),
+            Source::Response(q) => beyond_failures(run, q, percentile::of_all),
+            // The cost of failures says nothing about the cost of successes.
+            Source::Ratio { .. } if self == Self::CpuPerOp && nothing_succeeded(run) => None,
+            Source::Ratio { run: of, .. } => of(run.summary()),
+        }
+    }
+
+    /// Returns the value with the confidence interval from the windows of one run.
+    pub(super) fn estimate(self, run: &ComparedRun, seed: u64) -> Option<Estimate> {
+        self.of(&run.run)?;
+        let windows = run.windows.list().iter();
+        match self.source() {
+            Source::Response(q) => {
+                bootstrap::percentile(&windows.map(|window| &window.response).collect::<Vec<_>>(), q, seed)
+            }
+            Source::Ratio { window: parts, .. } => batch_means::ratio(&windows.map(parts).collect::<Vec<_>>()),
+            // Shares have their own rule; windows hold no times to the first byte.
+            Source::Success | Source::Ttfb(_) => None,
+        }
+    }
+
+    /// Returns which direction is better.
+    #[must_use]
+    pub fn improves(self) -> Improves {
+        match self.source() {
+            Source::Success => Improves::Upwards,
+            Source::Ttfb(_) | Source::Response(_) => Improves::Downwards,
+            Source::Ratio { .. } if self == Self::CpuPerOp => Improves::Downwards,
+            Source::Ratio { .. } => Improves::Upwards,
+        }
+    }
+
+    /// Returns the scale of its difference between sets of runs.
+    #[must_use]
+    pub fn scale(self) -> Scale {
+        if self == Self::Success { Scale::Absolute } else { Scale::Relative }
+    }
+
+    /// Returns the scale of its difference between two cells of a study.
+    #[must_use]
+    pub fn scale_of_pairs(self) -> Scale {
+        match self.source() {
+            Source::Success | Source::Ttfb(_) | Source::Response(_) => Scale::Absolute,
+            Source::Ratio { .. } => Scale::Relative,
+        }
+    }
+
+    /// Returns the margin of this metric if `requested` was requested for all.
+    #[must_use]
+    pub fn margin(self, requested: f64) -> f64 {
+        if self == Self::Success { requested.min(SUCCESS_MARGIN_MAX) } else { requested }
+    }
+
+    /// Returns the title in tables.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Rate => "rate",
+            Self::Goodput => "goodput",
+            Self::GoodputSent => "goodput sent",
+            Self::TtfbP50 => "TTFB p50",
+            Self::TtfbP90 => "TTFB p90",
+            Self::TtfbP95 => "TTFB p95",
+            Self::TtfbP99 => "TTFB p99",
+            Self::TtfbP999 => "TTFB p99.9",
+            Self::ResponseP50 => "response p50",
+            Self::ResponseP90 => "response p90",
+            Self::ResponseP95 => "response p95",
+            Self::ResponseP99 => "response p99",
+            Self::ResponseP999 => "response p99.9",
+            Self::Success => "success",
+            Self::CpuPerOp => "client CPU per op",
+        }
+    }
+
+    /// Formats a value for people.
+    #[must_use]
+    pub fn show(self, value: f64) -> String {
+        match self.source() {
+            _ if value.is_infinite() => "failed".to_owned(),
+            Source::Success => share(value),
+            Source::Ttfb(_) | Source::Response(_) => time(value),
+            Source::Ratio { .. } => match self {
+                Self::Rate => rate(value),
+                Self::CpuPerOp => time(value),
+                _ => byte_rate(value),
+            },
+        }
+    }
+
+    /// Formats a difference for people, with its sign: `+1.20 %`, `-0.12 ms`, `-16.67 pp` (percentage points).
+    #[must_use]
+    pub fn show_difference(self, value: f64, scale: Scale) -> String {
+        let sign = if value > 0.0 { "+" } else { "" };
+        match (scale, self) {
+            _ if value.is_infinite() => if value > 0.0 { "+∞" } else { "-∞" }.to_owned(),
+            (Scale::Relative, _) => format!("{sign}{} %", decimal(value * 100.0, 2)),
+            (Scale::Absolute, Self::Success) => format!("{sign}{} pp", decimal(value * 100.0, 2)),
+            (Scale::Absolute, _) if value < 0.0 => format!("-{}", self.show(-value)),
+            (Scale::Absolute, _) => format!("{sign}{}", self.show(value)),
+        }
+    }
+}
+
+/// Returns the operations of a run that succeeded, of those that are judged.
+#[must_use]
+pub fn counts(run: &SavedRun) -> Share {
+    let tally = &run.summary().stats.measured;
+    let judged = tally.completed().saturating_add(tally.dropped).saturating_add(run.summary().all.hanging());
+    Share { ok: tally.ok as f64, of: judged as f64 }
+}
+
+/// Returns a percentile of all operations. A run in which nothing succeeded failed at each, however few operations it has.
+fn beyond_failures(run: &SavedRun, q: f64, of: fn(&KindStats, u64, f64) -> Percentile) -> Option<f64> {
+    let tally = &run.summary().stats.measured;
+    let Share { ok, of: judged } = counts(run);
+    if ok == 0.0 && judged > 0.0 {
+        return Some(f64::INFINITY);
+    }
+    match of(&run.summary().all, tally.dropped, q) {
+        Percentile::Value(nanos) | Percentile::Between(_, nanos) => Some(nanos as f64),
+        Percentile::Failed | Percentile::LongerThan(_) => Some(f64::INFINITY),
+        Percentile::TooFew { .. } | Percentile::Empty => None,
+    }
+}
+
+/// Returns nanoseconds per operation that ended.
+fn cpu_per_op(summary: &Summary) -> Option<f64> {
+    let done = summary.stats.measured.completed();
+    (done > 0).then(|| summary.measured.cpu_nanos as f64 / done as f64)
+}

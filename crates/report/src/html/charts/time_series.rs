@@ -1,0 +1,310 @@
+//! The charts of a run over time, in as many columns as a screen can show.
+//!
+//! A day has 86,400 intervals, and a screen a thousand columns. Neighboring intervals become one column that keeps their lowest and
+//! highest value, so that one bad second of a day is still visible. Rates are those of the whole column; percentiles cannot be
+//! added, so a column shows the range of those of its intervals.
+
+use crate::html::model::{Chart, Line, Plot, Role, Times, Unit};
+use crate::number::count;
+use measure::Stage;
+use store::{Point, SavedRun};
+
+/// Columns at most.
+pub const COLUMNS_MAX: usize = 1200;
+/// Intervals shorter than this mean little: one operation in the last millisecond of a drain is not 1,000/s. They are left out,
+/// unless a run has no others.
+const SECONDS_MIN: f64 = 0.1;
+
+/// Returns the columns, and the charts on them; none without an interval.
+pub fn of(run: &SavedRun) -> (Times, Vec<Chart>) {
+    let merged = run.points.len().div_ceil(COLUMNS_MAX).max(1);
+    let columns: Vec<&[Point]> = run.points.chunks(merged).collect();
+    let any_long = run.points.iter().any(|point| seconds_of(point) >= SECONDS_MIN);
+    let shortest = if any_long { SECONDS_MIN } else { 0.0 };
+    if columns.is_empty() {
+        return (Times::default(), Vec::new());
+    }
+    let build = Build { columns: &columns, merged, shortest };
+    (times(run, &columns, merged), charts(run, &build))
+}
+
+fn times(run: &SavedRun, columns: &[&[Point]], merged: usize) -> Times {
+    let mut starts: Vec<f64> = Vec::with_capacity(columns.len());
+    for column in columns {
+        let start = column.first().map_or(0.0, |point| point.start.as_secs_f64());
+        // Times of damaged records may decrease; an axis cannot.
+        starts.push(short(starts.last().copied().unwrap_or(0.0).max(start)));
+    }
+    let last = starts.last().copied().unwrap_or(0.0);
+    let end = columns.last().and_then(|column| column.last()).map_or(0.0, |point| point.end.as_secs_f64());
+    let window = run.summary().window.map(|(start, end)| (short(start.as_secs_f64()), short(end.as_secs_f64())));
+    Times { starts, end: short(end.max(last)), merged, window }
+}
+
+/// The value of a column, with the lowest and the highest of its intervals.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Range {
+    low: f64,
+    value: f64,
+    high: f64,
+}
+
+struct Build<'a> {
+    columns: &'a [&'a [Point]],
+    merged: usize,
+    /// Seconds from which on an interval is shown.
+    shortest: f64,
+}
+
+impl Build<'_> {
+    fn line(&self, label: &str, role: Role, of: impl Fn(&[Point]) -> Option<Range>) -> Line {
+        let ranges: Vec<Option<Range>> = self.columns.iter().map(|column| of(column)).collect();
+        let each = |pick: fn(Range) -> f64| -> Vec<Option<f64>> {
+            ranges.iter().map(|range| range.map(|range| short(pick(range)))).collect()
+        };
+        let bounds = |pick: fn(Range) -> f64| if self.merged > 1 { each(pick) } else { Vec::new() };
+        Line {
+            label: label.into(),
+            role,
+            values: each(|range| range.value),
+            low: bounds(|range| range.low),
+            high: bounds(|range| range.high),
+        }
+    }
+
+    /// Returns the line of a count per second, over the intervals for which `counts` is true.
+    fn rate(&self, label: &str, role: Role, counts: fn(&Point) -> bool, of: fn(&Point) -> u64) -> Line {
+        let shown = |point: &&Point| counts(point) && self.is_shown(point);
+        self.line(label, role, |column| rate_of(column.iter().filter(shown), of))
+    }
+
+    fn is_shown(&self, point: &Point) -> bool {
+        seconds_of(point) >= self.shortest
+    }
+
+    /// Returns the line of the highest values, with a band down to the lowest.
+    fn highest(&self, label: &str, role: Role, of: impl Fn(&Point) -> Option<f64>) -> Line {
+        self.line(label, role, |column| {
+            let range = bounds(column.iter().filter(|point| self.is_shown(point)).filter_map(&of))?;
+            Some(Range { value: range.high, ..range })
+        })
+    }
+
+    fn chart(&self, id: &str, title: &str, caption: &str, unit: Unit, lines: Vec<Line>) -> Chart {
+        let log = unit == Unit::Time;
+        let mut caption = caption.to_owned();
+        if self.merged > 1 {
+            let line = if matches!(unit, Unit::Rate | Unit::Bytes) { "their mean" } else { "the highest of them" };
+            let intervals = count(self.merged as u64);
+            caption.push_str(&format!(
+                " Each point stands for {intervals} intervals: the line shows {line}, the band reaches from the lowest to the \
+                 highest."
+            ));
+        }
+        Chart { id: id.into(), title: title.into(), caption, plot: Plot::Series { unit, log, lines } }
+    }
+}
+
+fn charts(run: &SavedRun, build: &Build) -> Vec<Chart> {
+    let any = |of: fn(&Point) -> u64| run.points.iter().any(|point| of(point) > 0);
+    let (always, measured) = (|_: &Point| true, |point: &Point| point.stage != Stage::Warmup);
+    let ok = build.rate("succeeded", Role::Main, measured, |point| point.ok);
+    let mut charts = vec![build.chart(
+        "rate",
+        "Operations",
+        "Successful operations of the window, by the second in which they ended.",
+        Unit::Rate,
+        vec![ok],
+    )];
+    let mut bytes = Vec::new();
+    let uploads = any(|point| point.sent_body_bytes);
+    if !uploads || any(|point| point.body_bytes) {
+        bytes.push(build.rate("received", Role::Main, always, |point| point.body_bytes));
+    }
+    if uploads {
+        bytes.push(build.rate("sent", Role::Secondary, always, |point| point.sent_body_bytes));
+    }
+    charts.push(build.chart(
+        "bytes",
+        "Throughput",
+        "Body bytes, by the second in which they arrived or were sent.",
+        Unit::Bytes,
+        bytes,
+    ));
+    let mut failures = Vec::new();
+    for (label, role, of) in [
+        ("failed", Role::Failed, (|point: &Point| point.failed) as fn(&Point) -> u64),
+        ("dropped", Role::Third, |point: &Point| point.dropped),
+    ] {
+        if any(of) {
+            failures.push(build.rate(label, role, measured, of));
+        }
+    }
+    if !failures.is_empty() {
+        let about = "Failed and dropped operations of the window, by the second in which they failed or were dropped.";
+        charts.push(build.chart("failures", "Failures", about, Unit::Rate, failures));
+    }
+    let in_flight = build.highest("in flight", Role::Main, |point| Some(point.in_flight as f64));
+    charts.push(build.chart(
+        "in-flight",
+        "In flight",
+        "Operations in flight at the end of each interval.",
+        Unit::Count,
+        vec![in_flight],
+    ));
+    let busy = build.highest("busiest thread", Role::Main, |point| Some(point.client.busy));
+    charts.push(build.chart(
+        "client",
+        "Client",
+        "Busy share of this client's busiest thread. Near 100 %, the client is the limit.",
+        Unit::Share,
+        vec![busy],
+    ));
+    charts.extend(response(build));
+    charts
+}
+
+/// Returns the percentiles of response time by interval; `None` if no operation succeeded.
+fn response(build: &Build) -> Option<Chart> {
+    let at = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64);
+    let p50 = build.highest("p50", Role::Main, |point| at(point.response_p50_nanos));
+    let p99 = build.highest("p99", Role::Secondary, |point| at(point.response_p99_nanos));
+    let about = "Response time of successful operations in each interval. With few samples, p99 is their largest.";
+    let any = p50.values.iter().any(Option::is_some);
+    any.then(|| build.chart("response", "Response time, p50 and p99", about, Unit::Time, vec![p99, p50]))
+}
+
+fn seconds_of(point: &Point) -> f64 {
+    point.end.nanos_since(point.start) as f64 / 1e9
+}
+
+/// Returns the rate of several intervals together, with the lowest and the highest of one interval.
+fn rate_of<'a>(points: impl Iterator<Item = &'a Point>, of: fn(&Point) -> u64) -> Option<Range> {
+    let mut rates = Vec::new();
+    let (mut sum, mut length) = (0.0, 0.0);
+    for point in points {
+        let seconds = seconds_of(point);
+        // An interval without length has no rate.
+        if seconds > 0.0 {
+            rates.push(of(point) as f64 / seconds);
+        }
+        sum += of(point) as f64;
+        length += seconds;
+    }
+    let range = bounds(rates.into_iter())?;
+    Some(Range { value: (sum / length).clamp(range.low, range.high), ..range })
+}
+
+fn bounds(values: impl Iterator<Item = f64>) -> Option<Range> {
+    values.fold(None, |range, value| match range {
+        None => Some(Range { low: value, value, high: value }),
+        Some(Range { low, high, .. }) => Some(Range { low: low.min(value), value, high: high.max(value) }),
+    })
+}
+
+/// Rounds to six significant digits: more than a screen shows, at half the file size.
+fn short(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    let scale = 10_f64.powi(5 - value.abs().log10().floor() as i32);
+    let short = (value * scale).round() / scale;
+    if short.is_finite() { short } else { value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::run::tests::begin;
+    use measure::{ClientLoad, Instant};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn point(index: u64) -> Point {
+        Point {
+            last: measure::stats::LastEnds::default(),
+            stage: Stage::Measured,
+            start: Instant::from_nanos(index * SECOND),
+            end: Instant::from_nanos((index + 1) * SECOND),
+            ok: 100,
+            failed_by_client: 0,
+            failed_max_nanos: 0,
+            failed: 0,
+            dropped: 0,
+            body_bytes: 1_000_000,
+            sent_body_bytes: 0,
+            response_p50_nanos: Some(1_000_000),
+            response_p99_nanos: Some(2_000_000),
+            in_flight: 8,
+            client: ClientLoad::default(),
+        }
+    }
+
+    fn run(points: Vec<Point>) -> SavedRun {
+        let mut run = SavedRun::of(begin(), &[], None);
+        run.points = points;
+        run
+    }
+
+    fn line<'a>(charts: &'a [Chart], id: &str, label: &str) -> &'a Line {
+        let chart = charts.iter().find(|chart| chart.id == id).unwrap();
+        let Plot::Series { lines, .. } = &chart.plot else { panic!("{id} is no series") };
+        lines.iter().find(|line| line.label == label).unwrap()
+    }
+
+    fn most(values: &[Option<f64>]) -> f64 {
+        values.iter().flatten().copied().fold(f64::MIN, f64::max)
+    }
+
+    #[test]
+    fn one_bad_second_of_a_day_is_still_visible() {
+        let mut points: Vec<Point> = (0..86_400).map(point).collect();
+        points[54_321] = Point { ok: 0, failed: 7, response_p99_nanos: Some(9 * SECOND), ..point(54_321) };
+        let run = run(points);
+        let (times, charts) = of(&run);
+        assert!(times.starts.len() <= COLUMNS_MAX && times.merged == 72 && times.starts.is_sorted());
+        assert_eq!(times.end, 86_400.0);
+        let rate = line(&charts, "rate", "succeeded");
+        let column = 54_321 / times.merged;
+        assert_eq!((rate.low[column], rate.high[column]), (Some(0.0), Some(100.0)));
+        // 71 good seconds of 72.
+        assert_eq!(rate.values[column], Some(short(7_100.0 / 72.0)));
+        assert_eq!(most(&line(&charts, "failures", "failed").high), 7.0);
+        assert_eq!(most(&line(&charts, "response", "p99").values), 9e9);
+        assert_eq!(line(&charts, "response", "p99").low[column], Some(2e6));
+        let size = crate::html(&run).len();
+        assert!(size < 1_000_000, "{size} bytes");
+    }
+
+    #[test]
+    fn single_intervals_have_no_band() {
+        let (times, charts) = of(&run((0..10).map(point).collect()));
+        assert_eq!((times.merged, times.starts.len()), (1, 10));
+        let rate = line(&charts, "rate", "succeeded");
+        assert_eq!((rate.values.as_slice(), rate.low.len(), rate.high.len()), (&[Some(100.0); 10][..], 0, 0));
+        assert!(!charts.iter().any(|chart| chart.id == "failures"), "nothing failed");
+    }
+
+    #[test]
+    fn a_short_interval_is_left_out_unless_there_are_no_others() {
+        let drain = Point { stage: Stage::Drain, end: Instant::from_nanos(SECOND + 2_000_000), ok: 2, ..point(1) };
+        let (_, charts) = of(&run(vec![drain]));
+        assert_eq!(line(&charts, "rate", "succeeded").values, [Some(1000.0)]);
+        let warmup = Point { stage: Stage::Warmup, ok: 0, ..point(0) };
+        let (_, charts) = of(&run(vec![warmup, drain]));
+        assert_eq!(line(&charts, "rate", "succeeded").values, [None, None]);
+        assert_eq!(line(&charts, "bytes", "received").values, [Some(1e6), None]);
+        assert_eq!(line(&charts, "response", "p99").values, [Some(2e6), None]);
+    }
+
+    #[test]
+    fn decreasing_times_do_not_decrease_on_the_axis() {
+        let (times, _) = of(&run(vec![point(7), point(3), point(9)]));
+        assert_eq!(times.starts, [7.0, 7.0, 9.0]);
+    }
+
+    #[test]
+    fn six_digits_are_kept() {
+        assert_eq!([0.0, 123_456_789.0, 0.001_234_567_8, f64::NAN].map(short), [0.0, 123_457_000.0, 0.001_234_57, 0.0]);
+    }
+}

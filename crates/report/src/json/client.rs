@@ -1,0 +1,74 @@
+//! Load and cost of the client, in a [`JsonReport`](super::JsonReport).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use store::SavedRun;
+
+/// Load and cost of the client.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Client {
+    /// Seconds of the window in which the client was observed.
+    pub observed_seconds: f64,
+    /// Seconds in which a thread was busy while responses waited unread.
+    pub cpu_limited_seconds: f64,
+    /// Seconds in which operations started too late.
+    pub late_seconds: f64,
+    /// Seconds in which a network card was full.
+    pub nic_limited_seconds: f64,
+    /// Seconds in which others took the host's cores.
+    pub shared_host_seconds: f64,
+    /// Largest busy share of a thread.
+    pub busy_max_share: f64,
+    /// Largest share of time that a thread waited for a core.
+    pub run_delay_max_share: f64,
+    /// Largest share of a network card's speed.
+    pub nic_max_share: f64,
+    /// Share of service time for which responses waited unread in the client; null if it was not measured.
+    pub unread_share: Option<f64>,
+    /// Whether that is a lower bound, because some of the sampled responses did not fit one segment.
+    pub unread_is_lower_bound: bool,
+    /// Responses on which it was measured.
+    pub unread_samples: u64,
+    /// CPU time of the client in the window.
+    pub cpu_nanos: u64,
+    /// CPU time per completed operation.
+    pub cpu_nanos_per_operation: Option<f64>,
+    /// CPU seconds per decimal GB of bodies received or sent in the window.
+    pub cpu_seconds_per_gigabyte: Option<f64>,
+    /// Largest resident memory.
+    pub peak_memory_bytes: Option<u64>,
+    /// Whether client and target shared one host.
+    pub loopback: bool,
+    /// Whether certificates were not checked.
+    pub insecure: bool,
+}
+
+impl Client {
+    pub(super) fn of(run: &SavedRun) -> Self {
+        let summary = run.summary();
+        let limits = &summary.limits;
+        let (nanos, done) = (summary.measured.cpu_nanos, summary.stats.measured.completed());
+        let body = summary.measured.traffic.moved();
+        let unread = summary.client_share();
+        Self {
+            observed_seconds: limits.seconds,
+            cpu_limited_seconds: limits.cpu,
+            late_seconds: limits.late,
+            nic_limited_seconds: limits.nic,
+            shared_host_seconds: limits.host,
+            busy_max_share: limits.busy_max,
+            run_delay_max_share: limits.run_delay_max,
+            nic_max_share: limits.nic_max,
+            unread_share: unread.map(|unread| unread.share),
+            unread_is_lower_bound: unread.is_some_and(|unread| unread.at_least),
+            unread_samples: unread.map_or(0, |unread| unread.samples),
+            cpu_nanos: nanos,
+            cpu_nanos_per_operation: (done > 0).then(|| nanos as f64 / done as f64),
+            // Nanoseconds per byte are seconds per GB.
+            cpu_seconds_per_gigabyte: (body > 0).then(|| nanos as f64 / body as f64),
+            peak_memory_bytes: run.end.as_ref().map(|end| end.peak_memory_bytes),
+            loopback: run.begin.loopback,
+            insecure: run.begin.insecure,
+        }
+    }
+}

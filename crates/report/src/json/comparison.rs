@@ -1,0 +1,150 @@
+//! A comparison of two sets of runs as JSON.
+
+use super::FORMAT;
+use crate::compare::{
+    ComparedRun, Comparison, ConclusionName, Row, SEED, Scope, Sides, cut_off, finite, is_usable, nothing_succeeded,
+};
+use crate::text::{comparison_notes, noise_floor};
+use measure::Enumerated;
+use measure::statistics::CONFIDENCE;
+use measure::statistics::difference::Conclusion;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A comparison of two sets of runs, metric by metric.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct JsonComparison {
+    /// Version of this format, the same as that of a report.
+    pub format: u32,
+    /// Conclusion of all metrics together: worse if any is worse; better if any is better, none is worse, and success has not
+    /// dropped; equivalent if all are.
+    #[serde(with = "ConclusionName")]
+    pub conclusion: Conclusion,
+    /// Observations: the seconds of one run per side, several runs, or pairs of runs.
+    pub scope: ScopeName,
+    /// Whether the sets are two halves of the runs of one target, which shows the noise.
+    pub halves: bool,
+    /// Differences up to this share do not matter.
+    pub margin_share: f64,
+    /// Confidence of the intervals: how often one holds the true value.
+    pub confidence_share: f64,
+    /// Seed of the bootstrap.
+    pub seed: u64,
+    /// Directories of the base, escaped.
+    pub base: Vec<String>,
+    /// Directories of the new runs, escaped.
+    pub new: Vec<String>,
+    /// Runs of both sides in which nothing succeeded.
+    pub without_success: Vec<String>,
+    /// Runs of both sides that ended early.
+    pub cut_off: Vec<String>,
+    /// Runs of both sides that are compared although their result is UNUSABLE.
+    pub unusable: Vec<String>,
+    /// Differences between the runs other than their target, if those were allowed.
+    pub differences: Vec<String>,
+    /// Metrics that the runs have.
+    pub metrics: Vec<MetricComparison>,
+    /// What must be known next to the metrics.
+    pub notes: Vec<String>,
+}
+
+/// One metric of both sets.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct MetricComparison {
+    /// Name: `success`, `rate`, `goodput`, `goodput_sent`, `response_p50`, `response_p90`, `response_p99`, `response_p99_9` or
+    /// `cpu_per_op`. Rates are per second, times in nanoseconds, success a share.
+    pub metric: String,
+    /// Median over the runs of the base, for success the share of all operations; null if no run has it, and for a time that lies
+    /// among failed operations.
+    pub base: Option<f64>,
+    /// The same of the new runs.
+    pub new: Option<f64>,
+    /// Runs of the base whose time lies among failed operations. They count as slower than any other.
+    pub base_failed_runs: u64,
+    /// The same of the new runs.
+    pub new_failed_runs: u64,
+    /// new / base − 1, for success new − base; null if it cannot be computed, and if it is infinite because of failures.
+    pub change_share: Option<f64>,
+    /// Lower end of its 95 % interval; null without one, and if it is infinite.
+    pub low_share: Option<f64>,
+    /// Upper end of its 95 % interval; null without one, and if it is infinite.
+    pub high_share: Option<f64>,
+    /// p-value after Holm's correction; null if nothing was tested.
+    pub p_value: Option<f64>,
+    /// Margin of this metric.
+    pub margin_share: f64,
+    /// Largest change inside the interval, for two halves; otherwise null.
+    pub noise_floor_share: Option<f64>,
+    /// Conclusion.
+    #[serde(with = "ConclusionName")]
+    pub conclusion: Conclusion,
+}
+
+/// What was compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ScopeName {
+    /// The seconds of one run per side. The conclusion holds within these runs only.
+    WithinRuns,
+    /// Several runs, each one observation.
+    AcrossRuns,
+    /// Pairs of runs made in turn, each one observation.
+    AcrossPairs,
+}
+
+/// The comparison as a document.
+#[must_use]
+pub fn json_comparison(comparison: &Comparison<'_>) -> JsonComparison {
+    let names = |runs: &[ComparedRun]| runs.iter().map(|run| run.name.clone()).collect();
+    JsonComparison {
+        format: FORMAT,
+        conclusion: comparison.conclusion(),
+        scope: match comparison.scope {
+            Scope::WithinRuns => ScopeName::WithinRuns,
+            Scope::AcrossRuns => ScopeName::AcrossRuns,
+            Scope::AcrossPairs => ScopeName::AcrossPairs,
+        },
+        halves: comparison.sides == Sides::Halves,
+        margin_share: comparison.margin,
+        confidence_share: CONFIDENCE,
+        seed: SEED,
+        base: names(comparison.base),
+        new: names(comparison.new),
+        without_success: runs_that(comparison, |run| nothing_succeeded(&run.run)),
+        cut_off: runs_that(comparison, |run| cut_off(&run.run).is_some()),
+        unusable: runs_that(comparison, |run| is_usable(&run.run).is_err()),
+        differences: comparison.differences.clone(),
+        metrics: comparison.rows.iter().map(|row| metric(row, comparison.sides)).collect(),
+        notes: comparison_notes(comparison),
+    }
+}
+
+/// Returns the names of the runs of both sides that match.
+fn runs_that(comparison: &Comparison<'_>, matches: impl Fn(&ComparedRun) -> bool) -> Vec<String> {
+    let runs = comparison.base.iter().chain(comparison.new);
+    runs.filter(|run| matches(run)).map(|run| run.name.clone()).collect()
+}
+
+fn metric(row: &Row, sides: Sides) -> MetricComparison {
+    let interval = row.difference.and_then(|difference| difference.interval);
+    MetricComparison {
+        metric: row.metric.name().to_owned(),
+        base: finite(row.base),
+        new: finite(row.new),
+        base_failed_runs: row.failed[0],
+        new_failed_runs: row.failed[1],
+        change_share: finite(row.difference.map(|difference| difference.change)),
+        low_share: finite(interval.map(|(low, _)| low)),
+        high_share: finite(interval.map(|(_, high)| high)),
+        p_value: row.p,
+        margin_share: row.margin,
+        noise_floor_share: if sides == Sides::Halves { finite(noise_floor(row)) } else { None },
+        conclusion: row.conclusion,
+    }
+}
+
+/// Returns the JSON Schema of [`JsonComparison`].
+#[must_use]
+pub fn comparison_schema() -> serde_json::Value {
+    schemars::schema_for!(JsonComparison).to_value()
+}

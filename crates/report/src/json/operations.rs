@@ -1,0 +1,161 @@
+//! Operations of the measured window, in all and by kind and label, in a [`JsonReport`](super::JsonReport).
+
+use super::Spread;
+use crate::escape::escape;
+use measure::objective::Timed;
+use measure::stats::{Group, KindStats};
+use measure::{Enumerated, Label, OpKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use store::SavedRun;
+
+/// Operations and attempts of the measured window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Operations {
+    /// Length of the window.
+    pub window_seconds: f64,
+    /// Operations that the load model offered.
+    pub offered: u64,
+    /// Operations that the client started.
+    pub started: u64,
+    /// Operations that ended, successful or not.
+    pub completed: u64,
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// Operations that were offered and never started.
+    pub dropped: u64,
+    /// Operations in flight at the end of the drain.
+    pub unfinished: u64,
+    /// Requests.
+    pub attempts: u64,
+    /// Attempts that followed a redirect.
+    pub hops: u64,
+    /// Attempts that repeated an operation after a stale kept connection.
+    pub resends: u64,
+    /// Offered rate; null without a window.
+    pub offered_per_second: Option<f64>,
+    /// Started rate.
+    pub started_per_second: Option<f64>,
+    /// Completed rate.
+    pub completed_per_second: Option<f64>,
+    /// Rate of successful operations.
+    pub ok_per_second: Option<f64>,
+    /// Share of successes among operations that completed, were dropped, or hung.
+    pub success_share: Option<f64>,
+    /// Mean number of operations in flight over the window.
+    pub in_flight_mean: Option<f64>,
+    /// Most operations in flight at one instant of the window; an upper bound with several threads.
+    pub in_flight_peak: u64,
+}
+
+/// Operations of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KindMetrics {
+    /// Kind: `get`, `put` and so on.
+    pub kind: String,
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// Operations in flight at the end of the drain.
+    pub unfinished: u64,
+    /// Body bytes of successes: of responses, or of the requests of uploads.
+    pub ok_body_bytes: u64,
+    /// End − intended start, of successes.
+    pub response: Spread,
+    /// End − sent, of successes.
+    pub service: Spread,
+}
+
+/// Operations that share a label.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupMetrics {
+    /// Dimension of the label: `host`, `size` or `header`.
+    pub dimension: String,
+    /// The label: a value, `(absent)` or `other`. A value may read like the last two; `kind` tells them apart.
+    pub label: String,
+    /// Whether the label is a value.
+    pub kind: LabelKind,
+    /// Operations that succeeded.
+    pub ok: u64,
+    /// Operations that failed or did not finish.
+    pub not_ok: u64,
+    /// Body bytes of successes.
+    pub ok_body_bytes: u64,
+    /// Response time of successes.
+    pub response: Spread,
+}
+
+/// The kind of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LabelKind {
+    /// A value.
+    Value,
+    /// There was no value.
+    Absent,
+    /// All values beyond the limit of separate ones.
+    Other,
+}
+
+impl Operations {
+    pub(super) fn of(run: &SavedRun) -> Self {
+        let summary = run.summary();
+        let tally = &summary.stats.measured;
+        Self {
+            window_seconds: summary.measured.seconds,
+            offered: tally.scheduled,
+            started: tally.started,
+            completed: tally.completed(),
+            ok: tally.ok,
+            failed: tally.failed,
+            dropped: tally.dropped,
+            unfinished: tally.unfinished,
+            attempts: tally.attempts,
+            hops: tally.hops,
+            resends: tally.resends,
+            offered_per_second: summary.offered_rate(),
+            started_per_second: summary.started_rate(),
+            completed_per_second: summary.completed_rate(),
+            ok_per_second: summary.ok_rate(),
+            success_share: summary.success(),
+            in_flight_mean: summary.mean_in_flight(),
+            in_flight_peak: summary.in_flight_peak,
+        }
+    }
+}
+
+impl KindMetrics {
+    pub(super) fn of((kind, stats): &(OpKind, KindStats)) -> Self {
+        Self {
+            kind: kind.name().into(),
+            ok: stats.ok,
+            failed: stats.failed,
+            unfinished: stats.unfinished,
+            ok_body_bytes: stats.ok_bytes,
+            response: Spread::timed(stats, Timed::Response),
+            service: Spread::timed(stats, Timed::Service),
+        }
+    }
+}
+
+impl GroupMetrics {
+    pub(super) fn of(group: &Group) -> Self {
+        let (kind, label) = match &group.label {
+            Label::Value(value) => (LabelKind::Value, escape(value)),
+            Label::Absent => (LabelKind::Absent, "(absent)".into()),
+            Label::Other => (LabelKind::Other, "other".into()),
+        };
+        Self {
+            dimension: group.dimension.name().into(),
+            label,
+            kind,
+            ok: group.stats.ok,
+            not_ok: group.stats.failed,
+            ok_body_bytes: group.stats.ok_bytes,
+            response: Spread::of(&group.stats.response),
+        }
+    }
+}

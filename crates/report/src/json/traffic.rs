@@ -1,0 +1,115 @@
+//! Connections and bytes, in a [`JsonReport`](super::JsonReport).
+
+use super::{Spread, host_name};
+use measure::summary::StageTotals;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use store::SavedRun;
+
+/// Connections of the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectionCounts {
+    /// Connections that were opened.
+    pub opened: u64,
+    /// Connections that could not be opened.
+    pub failed: u64,
+    /// Time to open one, without the TLS handshake.
+    pub connect: Spread,
+    /// TLS handshakes in which certificates were exchanged.
+    pub handshakes_full: u64,
+    /// TLS handshakes that resumed an earlier session.
+    pub handshakes_resumed: u64,
+    /// Time of TLS handshakes.
+    pub handshake: Spread,
+    /// Opened connections by host; empty for runs of versions that did not save it.
+    pub hosts: Vec<HostConnections>,
+}
+
+/// Connections to one host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostConnections {
+    /// The host.
+    pub host: String,
+    /// Connections that were opened.
+    pub opened: u64,
+}
+
+/// Bytes by the stage in which they arrived or were sent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bytes {
+    /// Bytes of the warm-up.
+    pub warmup: StageBytes,
+    /// Bytes of the measured window.
+    pub measured: StageBytes,
+    /// Bytes of the drain.
+    pub drain: StageBytes,
+    /// Body bytes received per second of the window.
+    pub throughput_bytes_per_second: Option<f64>,
+    /// Throughput without the bytes of attempts that failed or were redirects.
+    pub goodput_bytes_per_second: Option<f64>,
+    /// Body bytes of requests sent per second of the window.
+    pub sending_bytes_per_second: Option<f64>,
+    /// The same without the bytes of attempts that failed or were redirects.
+    pub good_sending_bytes_per_second: Option<f64>,
+}
+
+/// Bytes of one stage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageBytes {
+    /// Length of the stage.
+    pub length_seconds: f64,
+    /// Received bodies.
+    pub body_bytes: u64,
+    /// Received headers, framing and trailers.
+    pub overhead_bytes: u64,
+    /// Sent bytes.
+    pub sent_bytes: u64,
+    /// Bodies of requests among the sent bytes.
+    pub sent_body_bytes: u64,
+}
+
+impl ConnectionCounts {
+    pub(super) fn of(run: &SavedRun) -> Self {
+        let connections = &run.summary().stats.connections;
+        let host = |host: &measure::stats::HostConnections| HostConnections {
+            host: host_name(&host.host),
+            opened: host.opened,
+        };
+        Self {
+            opened: connections.opened,
+            failed: connections.failed,
+            connect: Spread::of(&connections.connect),
+            handshakes_full: connections.handshakes_full,
+            handshakes_resumed: connections.handshakes_resumed,
+            handshake: Spread::of(&connections.handshake),
+            hosts: connections.hosts.iter().map(host).collect(),
+        }
+    }
+}
+
+impl Bytes {
+    pub(super) fn of(run: &SavedRun) -> Self {
+        let summary = run.summary();
+        Self {
+            warmup: StageBytes::of(&summary.warmup),
+            measured: StageBytes::of(&summary.measured),
+            drain: StageBytes::of(&summary.drain),
+            throughput_bytes_per_second: summary.throughput(),
+            goodput_bytes_per_second: summary.goodput(),
+            sending_bytes_per_second: summary.sending(),
+            good_sending_bytes_per_second: summary.good_sending(),
+        }
+    }
+}
+
+impl StageBytes {
+    fn of(totals: &StageTotals) -> Self {
+        Self {
+            length_seconds: totals.seconds,
+            body_bytes: totals.traffic.body,
+            overhead_bytes: totals.traffic.overhead,
+            sent_bytes: totals.traffic.sent,
+            sent_body_bytes: totals.traffic.sent_body,
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! The load line: the levels that a search tried, and where the line lies.
+
+mod text;
+
+pub(crate) use text::ESTIMATED;
+pub use text::text;
+
+use crate::escape::escape;
+use crate::result::{NamedText, ResultRecord};
+use crate::run_metrics::RunMetrics;
+use measure::result::load_line::{Found, LoadUnit, Outcome};
+use measure::{ExitStatus, ResultWord};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+use store::{EndReason, SavedRun};
+
+/// A level that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Level {
+    /// Operations in flight, or per second.
+    #[serde(serialize_with = "whole")]
+    pub level: f64,
+    /// Whether it passed: all objectives were met, and on a rate the backlog did not grow.
+    pub passed: bool,
+    /// Its outcome.
+    pub outcome: LevelOutcome,
+    /// Why it did not pass: the objective that was missed, or another cause in words.
+    pub reason: Option<String>,
+    /// Whether the client's side set the limit.
+    pub limited_by_client: bool,
+    /// Length of its measured window, in seconds.
+    pub seconds: f64,
+    /// Whether its outcome is certain at the confidence asked for; if not, it was judged on the data at its end.
+    pub certain: bool,
+    /// Metrics of its run.
+    #[serde(flatten)]
+    pub metrics: RunMetrics,
+}
+
+/// Outcome of a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LevelOutcome {
+    /// It passed.
+    Passed,
+    /// An objective was missed, or the backlog grew.
+    Failed,
+    /// Its time did not suffice to decide it.
+    NotDecided,
+    /// It did not pass, because of the client or its host.
+    ClientLimited,
+}
+
+impl LevelOutcome {
+    fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Passed => Self::Passed,
+            Outcome::Failed { .. } => Self::Failed,
+            Outcome::NotDecided { .. } => Self::NotDecided,
+            Outcome::ClientLimited { .. } => Self::ClientLimited,
+        }
+    }
+
+    /// Returns the outcome in words.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "FAILED",
+            Self::NotDecided => "not decided",
+            Self::ClientLimited => "client limited",
+        }
+    }
+}
+
+/// Unit of a load line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LineUnit {
+    /// Operations in flight.
+    Concurrency,
+    /// Operations per second.
+    Rate,
+}
+
+/// Outcome of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchOutcome {
+    /// The line lies between `passed` and `failed`.
+    Found,
+    /// No level failed.
+    AtLeast,
+    /// The lowest level failed.
+    NonePassed,
+    /// Levels that had passed failed when they were repeated.
+    Unsteady,
+    /// After the level that failed, the target did not become as fast again as it was.
+    NotRecovered,
+    /// After the level that failed, the target stopped serving.
+    TargetGone,
+    /// The user ended the search.
+    Interrupted,
+    /// The search is going on, or was killed.
+    Unfinished,
+}
+
+impl SearchOutcome {
+    /// Returns the name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Found => "found",
+            Self::AtLeast => "at_least",
+            Self::NonePassed => "none_passed",
+            Self::Unsteady => "unsteady",
+            Self::NotRecovered => "not_recovered",
+            Self::TargetGone => "target_gone",
+            Self::Interrupted => "interrupted",
+            Self::Unfinished => "unfinished",
+        }
+    }
+
+    /// Returns the result of a search with this outcome.
+    fn result(self, limited_by_client: bool) -> ResultWord {
+        match self {
+            // Every level passed, whatever limited the highest one.
+            Self::AtLeast => ResultWord::Pass,
+            Self::Interrupted | Self::Unfinished => ResultWord::Partial,
+            _ if limited_by_client => ResultWord::Unusable,
+            Self::Found => ResultWord::Pass,
+            Self::NonePassed | Self::Unsteady | Self::NotRecovered | Self::TargetGone => ResultWord::Fail,
+        }
+    }
+}
+
+/// A search for the load line.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LoadLine {
+    /// Result of the search.
+    pub result: ResultRecord,
+    /// Unit of the levels.
+    pub unit: LineUnit,
+    /// The target, without secrets.
+    pub target: String,
+    /// Objectives that every level must meet.
+    pub objectives: Vec<String>,
+    /// Outcome of the search.
+    pub outcome: SearchOutcome,
+    /// Highest level that passed, and passed again at the end.
+    #[serde(serialize_with = "whole_or_none")]
+    pub passed: Option<f64>,
+    /// Lowest level above it that failed.
+    #[serde(serialize_with = "whole_or_none")]
+    pub failed: Option<f64>,
+    /// First objective missed at that level, or another cause in words.
+    pub first_missed: Option<String>,
+    /// Whether the client's side limited the highest level, so that the target may sustain more.
+    pub limited_by_client: bool,
+    /// All levels in the order in which they were tried.
+    pub levels: Vec<Level>,
+    /// Exit status of the result.
+    #[serde(skip)]
+    pub exit: ExitStatus,
+}
+
+/// Converts a level that is counted in steps, of which `steps` make one, to operations in flight or per second.
+#[must_use]
+pub fn load(level: u64, steps: u64) -> f64 {
+    level as f64 / steps.max(1) as f64
+}
+
+/// Writes whole numbers without a decimal point.
+fn whole<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if value.fract() == 0.0 { serializer.serialize_u64(*value as u64) } else { serializer.serialize_f64(*value) }
+}
+
+fn whole_or_none<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => whole(value, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+impl Level {
+    /// Returns the level of a saved run. Without an outcome, as in logs of older versions, its objectives decide.
+    #[must_use]
+    pub fn of(level: f64, directory: &str, run: &SavedRun, outcome: Option<Outcome>, certain: bool) -> Self {
+        let metrics = RunMetrics::of(directory, run);
+        let outcome = outcome.unwrap_or_else(|| match &metrics.first_missed {
+            None => Outcome::Passed,
+            Some(missed) => Outcome::Failed { why: missed.clone() },
+        });
+        let limited_by_client = match outcome {
+            Outcome::Passed => run.summary().limited_by(&run.begin.model).is_client(),
+            Outcome::ClientLimited { .. } => true,
+            Outcome::Failed { .. } | Outcome::NotDecided { .. } => false,
+        };
+        // A level that fails for certain stops early; one that passes rarely can.
+        let stopped = matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::Decided { broke: Some(_) }));
+        Self {
+            level,
+            passed: outcome.is_passed(),
+            outcome: LevelOutcome::of(&outcome),
+            reason: outcome.why().map(escape),
+            limited_by_client,
+            seconds: run.summary().measured.seconds,
+            certain: certain || stopped,
+            metrics,
+        }
+    }
+}
+
+impl LoadLine {
+    /// Returns the line that a search found. `found` is `None` while the search goes on, or if it was killed; its levels are
+    /// counted in steps, of which `steps` make one unit.
+    #[must_use]
+    pub fn of(
+        (unit, steps): (LoadUnit, u64),
+        begin: Option<&store::Begin>,
+        found: Option<Found>,
+        levels: Vec<Level>,
+    ) -> Self {
+        let (outcome, passed, failed) = match found {
+            Some(Found::Line { passed, failed }) => (SearchOutcome::Found, Some(passed), Some(failed)),
+            Some(Found::AtLeast { passed }) => (SearchOutcome::AtLeast, Some(passed), None),
+            Some(Found::Below { failed }) => (SearchOutcome::NonePassed, None, Some(failed)),
+            Some(Found::Unsteady { failed }) => (SearchOutcome::Unsteady, None, Some(failed)),
+            Some(Found::NotRecovered { passed, failed }) => (SearchOutcome::NotRecovered, passed, Some(failed)),
+            Some(Found::Gone { passed, failed }) => (SearchOutcome::TargetGone, passed, Some(failed)),
+            Some(Found::Interrupted { passed, .. }) => (SearchOutcome::Interrupted, passed, None),
+            None => (SearchOutcome::Unfinished, None, None),
+        };
+        let load = |level: u64| load(level, steps);
+        let (passed, failed) = (passed.map(load), failed.map(load));
+        let last = |level: Option<f64>| levels.iter().rev().find(|known| Some(known.level) == level);
+        let first_missed = last(failed).and_then(|level| level.reason.clone());
+        let highest = last(failed).or_else(|| last(passed));
+        let objectives = |begin: &store::Begin| begin.objectives.iter().map(ToString::to_string).collect();
+        let mut line = Self {
+            result: ResultRecord { word: ResultWord::Pass, exit_code: 0, reasons: Vec::new() },
+            unit: match unit {
+                LoadUnit::Concurrency => LineUnit::Concurrency,
+                LoadUnit::Rate => LineUnit::Rate,
+            },
+            target: begin.and_then(|begin| begin.targets.first()).cloned().unwrap_or_default(),
+            objectives: begin.map(objectives).unwrap_or_default(),
+            outcome,
+            passed,
+            failed,
+            first_missed,
+            limited_by_client: highest.is_some_and(|level| level.limited_by_client),
+            levels,
+            exit: ExitStatus::Good,
+        };
+        line.set_result(found.and_then(Found::signal));
+        line
+    }
+
+    /// Derives result and exit status from the outcome; `signal` is that which ended the search.
+    fn set_result(&mut self, signal: Option<i32>) {
+        let word = self.outcome.result(self.limited_by_client);
+        let reason = || NamedText { name: self.outcome.name().into(), text: self.sentence() };
+        let reasons = (word != ResultWord::Pass).then(reason).into_iter().collect();
+        let exit = match (signal, word) {
+            (Some(signal), _) => ExitStatus::Interrupted(signal),
+            (None, ResultWord::Pass | ResultWord::Partial) => ExitStatus::Good,
+            (None, ResultWord::Unusable) => ExitStatus::Unusable,
+            (None, ResultWord::Fail) => ExitStatus::Failed,
+        };
+        self.result = ResultRecord { word, exit_code: exit.code(), reasons };
+        self.exit = exit;
+    }
+}
+
+/// Returns the JSON Schema of [`LoadLine`].
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(LoadLine).to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_outcome_decides_the_result_of_a_search() {
+        let found = |found: Option<Found>, by_client: bool| {
+            let mut line = LoadLine::of((LoadUnit::Rate, 1), None, found, Vec::new());
+            line.limited_by_client = by_client;
+            line.set_result(found.and_then(Found::signal));
+            let result = line.result;
+            (result.word, result.exit_code, result.reasons.first().map(|reason| reason.name.clone()))
+        };
+        let (line, named) = (Found::Line { passed: 400, failed: 800 }, |name: &str| Some(name.to_owned()));
+        assert_eq!(found(Some(line), false), (ResultWord::Pass, 0, None));
+        assert_eq!(found(Some(line), true), (ResultWord::Unusable, 3, named("found")));
+        assert_eq!(found(Some(Found::AtLeast { passed: 800 }), true), (ResultWord::Pass, 0, None));
+        assert_eq!(found(Some(Found::Below { failed: 1 }), false), (ResultWord::Fail, 1, named("none_passed")));
+        assert_eq!(found(Some(Found::Below { failed: 1 }), true), (ResultWord::Unusable, 3, named("none_passed")));
+        let interrupted = |signal| Found::Interrupted { passed: None, signal };
+        assert_eq!(found(Some(interrupted(2)), false), (ResultWord::Partial, 130, named("interrupted")));
+        assert_eq!(found(Some(interrupted(15)), false), (ResultWord::Partial, 143, named("interrupted")));
+        assert_eq!(found(None, false), (ResultWord::Partial, 0, named("unfinished")));
+    }
+}

@@ -1,0 +1,255 @@
+//! Notes: what a reader must know next to the numbers of a run.
+
+use crate::limit;
+use crate::number::{count, plural, seconds, share};
+use crate::result::{is_whole, whole_seconds};
+use measure::statistics::steadiness::{self, Steadiness};
+use measure::stats::Dimension;
+use measure::stats::label::VALUES_OF_A_THREAD;
+use measure::{Label, LimitedBy, Stage};
+use store::{Point, SavedRun};
+
+/// Label of the row for values that have no row of their own.
+pub const OTHER: &str = "(other)";
+
+/// Median response time up to which every second should see responses, in nanoseconds: a tenth of a second.
+const QUICK_NANOS_MAX: u64 = 100_000_000;
+/// Share of the slots' time spent on failures from which on a note says so.
+const FAILING_SHARE_MIN: f64 = 0.05;
+/// Seconds of a stopped client from which on a note says so.
+const STOPPED_SECONDS_MIN: f64 = 1.0;
+
+/// A series whose steadiness is judged, one value a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Series {
+    /// Successful operations.
+    Rate,
+    /// Median of their response times.
+    Response,
+}
+
+impl Series {
+    fn about(self) -> &'static str {
+        match self {
+            Self::Rate => "operations per second",
+            Self::Response => "the median response time",
+        }
+    }
+}
+
+/// A condition that changes how the numbers of a run are to be read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Note {
+    /// Client and target share one host.
+    Loopback,
+    /// A breakdown has a row for values that have no row of their own.
+    OtherLabels {
+        /// Breakdown.
+        dimension: Dimension,
+    },
+    /// Certificates were not checked.
+    Insecure,
+    /// The program was built without optimization.
+    DebugBuild,
+    /// The window is too short to tell whether the run was steady.
+    ShortWindow {
+        /// Length of the window.
+        seconds: f64,
+    },
+    /// The first seconds of the window were unlike the rest (MSER-5).
+    Settling {
+        /// Series that settled late.
+        series: Series,
+        /// Seconds until it settled.
+        seconds: u64,
+    },
+    /// A series rose or fell over the whole window (Mann-Kendall, Sen's slope).
+    Drifting {
+        /// Series.
+        series: Series,
+        /// Change from begin to end, relative to the median; below 0 if it fell.
+        change: f64,
+    },
+    /// A series did not settle within half of the window.
+    Unsettled {
+        /// Series.
+        series: Series,
+    },
+    /// Nothing came from the target for a time, though most operations take far less.
+    Silent {
+        /// Seconds of silence.
+        seconds: u64,
+    },
+    /// Slots of a closed run spent much of their time on failures.
+    Failing {
+        /// Share of their time, in 0..=1.
+        share: f64,
+    },
+    /// This client was stopped for a time that is too short to have limited the run.
+    ClientStopped {
+        /// Seconds for which it was stopped.
+        seconds: f64,
+    },
+    /// The run ended before the measured window began.
+    NoWindow,
+    /// The last record was still being written.
+    IncompleteRecord {
+        /// Bytes of it that are there.
+        bytes: u64,
+    },
+    /// Records cannot be read from some byte on.
+    Damaged(store::Damage),
+}
+
+impl Note {
+    /// Returns the name in JSON.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Loopback => "loopback",
+            Self::OtherLabels { .. } => "other_labels",
+            Self::Insecure => "insecure",
+            Self::DebugBuild => "debug_build",
+            Self::ShortWindow { .. } => "short_window",
+            Self::Settling { .. } => "settling",
+            Self::Drifting { .. } => "drifting",
+            Self::Unsettled { .. } => "unsettled",
+            Self::Silent { .. } => "silent",
+            Self::Failing { .. } => "failing",
+            Self::ClientStopped { .. } => "client_stopped",
+            Self::NoWindow => "no_window",
+            Self::IncompleteRecord { .. } => "incomplete_record",
+            Self::Damaged(_) => "damaged",
+        }
+    }
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Loopback => f.write_str(
+                "client and target share one host and compete for its cores; there is no network between them",
+            ),
+            Self::OtherLabels { dimension } => write!(
+                f,
+                "by {}: a thread keeps {VALUES_OF_A_THREAD} different values apart and counts further ones as {OTHER}, even if \
+                 another thread has a row for them",
+                dimension.about()
+            ),
+            Self::Insecure => f.write_str("the server's certificate was not checked"),
+            Self::DebugBuild => f.write_str("debug build: the client needs several times the CPU of a release build"),
+            Self::ShortWindow { seconds: length } => {
+                write!(f, "a window of {} is too short to tell whether the run was steady (60 s)", seconds(*length))
+            }
+            Self::Settling { series, seconds: length } => write!(
+                f,
+                "not steady: {} settled after {}; --warmup leaves that time out",
+                series.about(),
+                seconds(*length as f64)
+            ),
+            Self::Drifting { series, change } => {
+                let went = if *change < 0.0 { "fell" } else { "rose" };
+                write!(f, "not steady: {} {went} by {} over the window", series.about(), share(change.abs()))
+            }
+            Self::Unsettled { series } => {
+                write!(f, "not steady: {} had not settled by the middle of the window", series.about())
+            }
+            Self::Silent { seconds: length } => write!(
+                f,
+                "nothing came from the target for {} while operations were in flight; the maximum shows it, percentiles and \
+                 rates may not",
+                seconds(*length as f64)
+            ),
+            Self::Failing { share: part } => write!(
+                f,
+                "slots spent {} of their time on operations that failed or were overdue, and on the pauses after them",
+                share(*part)
+            ),
+            Self::ClientStopped { seconds: length } => write!(
+                f,
+                "this client (its process, or the machine below it) was stopped for {}; operations in that time look slower \
+                 than the target was",
+                seconds(*length)
+            ),
+            Self::NoWindow => f.write_str("the run ended before its measured window began"),
+            Self::IncompleteRecord { bytes } => {
+                write!(f, "the last record was still being written: its {} are left out", plural(*bytes, "byte"))
+            }
+            Self::Damaged(damage) => write!(
+                f,
+                "records are damaged at byte {} ({}); {} from there on are not used",
+                count(damage.at_byte),
+                damage.kind.about(),
+                plural(damage.unread_bytes, "byte")
+            ),
+        }
+    }
+}
+
+/// Returns all notes that apply to a run, the most important first.
+#[must_use]
+pub fn of(run: &SavedRun) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let window = run.summary().measured.seconds;
+    let when = |applies: bool, note: Note| applies.then_some(note);
+    notes.extend(run.damage.map(Note::Damaged));
+    let silent = silent_seconds(run);
+    notes.extend(when(silent > 0, Note::Silent { seconds: silent }));
+    notes.extend(failing(run));
+    let stopped = limit::stopped_seconds(&run.summary().limits);
+    let is_limit = limit::limited_by(run) == LimitedBy::SharedHost;
+    notes.extend(when(stopped >= STOPPED_SECONDS_MIN && !is_limit, Note::ClientStopped { seconds: stopped }));
+    notes.extend(when(run.torn_bytes > 0, Note::IncompleteRecord { bytes: run.torn_bytes }));
+    notes.extend([Dimension::Host, Dimension::Header].into_iter().filter_map(|dimension| other_labels(run, dimension)));
+    notes.extend(when(run.begin.debug_build, Note::DebugBuild));
+    notes.extend(when(run.begin.insecure, Note::Insecure));
+    notes.extend(when(run.begin.loopback, Note::Loopback));
+    notes.extend(when(window <= 0.0, Note::NoWindow));
+    notes.extend(when(window > 0.0 && window < steadiness::SECONDS_MIN, Note::ShortWindow { seconds: window }));
+    notes.extend(unsteady(run));
+    notes
+}
+
+/// Returns the whole seconds in which operations were in flight, this client ran, and nothing came from the target. A target
+/// with long response times has such seconds by nature: 0 then.
+fn silent_seconds(run: &SavedRun) -> u64 {
+    let median = run.summary().all.response.quantile(0.5);
+    let is_silent = |point: &&Point| {
+        let came = [point.ok, point.failed, point.body_bytes, point.sent_body_bytes];
+        came == [0; 4] && point.in_flight > 0 && point.client.frozen == 0.0
+    };
+    let quick = median.is_some_and(|nanos| nanos <= QUICK_NANOS_MAX);
+    // The drain counts as well: operations of the window end in it.
+    let seconds = || run.points.iter().filter(|point| point.stage != Stage::Warmup && is_whole(point));
+    if quick { seconds().filter(is_silent).count() as u64 } else { 0 }
+}
+
+fn failing(run: &SavedRun) -> Option<Note> {
+    let tally = &run.summary().stats.measured;
+    let share = if tally.failed > 0 && tally.ok > 0 { run.summary().failing_share(&run.begin.model) } else { 0.0 };
+    (share >= FAILING_SHARE_MIN).then_some(Note::Failing { share })
+}
+
+/// Returns how the run was not steady: in its rate, and in its median response time.
+fn unsteady(run: &SavedRun) -> Vec<Note> {
+    let seconds: Vec<&Point> = whole_seconds(run).collect();
+    let ended: Vec<f64> = seconds.iter().map(|point| point.ok as f64).collect();
+    let times: Option<Vec<f64>> =
+        seconds.iter().map(|point| point.response_p50_nanos.map(|nanos| nanos as f64)).collect();
+    let all = [(Series::Rate, Some(ended)), (Series::Response, times)];
+    let judged = all.into_iter().filter_map(|(series, values)| Some((series, steadiness::judge(&values?)?)));
+    judged
+        .filter_map(|(series, steadiness)| match steadiness {
+            Steadiness::Steady { from: 0 } => None,
+            Steadiness::Steady { from } => Some(Note::Settling { series, seconds: from as u64 }),
+            Steadiness::Drifting { change, .. } => Some(Note::Drifting { series, change }),
+            Steadiness::Unsettled => Some(Note::Unsettled { series }),
+        })
+        .collect()
+}
+
+fn other_labels(run: &SavedRun, dimension: Dimension) -> Option<Note> {
+    let mut groups = run.summary().stats.groups.iter();
+    let other = groups.any(|group| group.dimension == dimension && group.label == Label::Other);
+    other.then_some(Note::OtherLabels { dimension })
+}

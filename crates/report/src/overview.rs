@@ -1,0 +1,123 @@
+//! The overview of a run, as every form of a report begins: result, main rates, limit, accounting, and notes.
+
+use crate::limit::{self, Limit};
+use crate::notes::{self, Note};
+use crate::number::{byte_rate, count, plural, rate, seconds, share};
+use crate::result;
+use measure::result::{CutOff, Reason};
+use measure::{ResultWord, RunResult};
+use store::{EndReason, SavedRun};
+
+/// What a reader must know before any other number of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Overview {
+    /// Result.
+    pub result: ResultWord,
+    /// Most important reason for the result; `None` for PASS.
+    pub reason: Option<String>,
+    /// Rates and the share of failures; empty if the counters disagree.
+    pub rates: Vec<String>,
+    /// Further reasons for the result.
+    pub further_reasons: Vec<String>,
+    /// What limited the run.
+    pub limit: Limit,
+    /// Whether the counters agree.
+    pub accounting: String,
+    /// Whether the run stopped early because its objectives were certain.
+    pub stopped_early: bool,
+    /// Notes, the most important first.
+    pub notes: Vec<Note>,
+}
+
+impl Overview {
+    /// Returns the overview of a saved run.
+    pub fn of(run: &SavedRun) -> Self {
+        let result = result::of(run);
+        let limit = limit::of(run);
+        let mut reasons = result.reasons.iter().map(|reason| described(reason, run));
+        let rates = if result.accounting.violations.is_empty() { rates(run, &limit) } else { Vec::new() };
+        Self {
+            result: result.word,
+            reason: reasons.next(),
+            rates,
+            further_reasons: reasons.collect(),
+            accounting: accounting(&result),
+            stopped_early: matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::Decided { .. })),
+            notes: notes::of(run),
+            limit,
+        }
+    }
+
+    /// Returns what follows the word of the result: its reason, and the rates.
+    pub fn pieces(&self) -> Vec<String> {
+        self.reason.iter().chain(&self.rates).cloned().collect()
+    }
+
+    /// Returns the sentences between the first line and the notes.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut sentences: Vec<String> = self.further_reasons.iter().map(|reason| format!("also: {reason}")).collect();
+        sentences.extend([self.limit.to_string(), self.accounting.clone()]);
+        if self.stopped_early {
+            sentences.push("stopped early: the results of its objectives were certain".into());
+        }
+        sentences
+    }
+}
+
+/// Returns a reason in words; that of a run that was cut off with how much of it was measured.
+fn described(reason: &Reason, run: &SavedRun) -> String {
+    let text = result::text(reason);
+    match reason {
+        Reason::CutOff(CutOff::Merged { .. }) => text,
+        Reason::CutOff(_) => format!("{text}, {}", measured_time(run)),
+        _ => text,
+    }
+}
+
+/// Returns whether the counters agree. The reasons name those that do not.
+fn accounting(result: &RunResult) -> String {
+    let (checks, violations) = (u64::from(result.accounting.checks), result.accounting.violations.len() as u64);
+    match violations {
+        0 => format!("accounting: {} agree", plural(checks, "check")),
+        _ => format!(
+            "accounting: {} of {} disagree, because of a bug in the program or a damaged record",
+            count(violations),
+            plural(checks, "check")
+        ),
+    }
+}
+
+fn measured_time(run: &SavedRun) -> String {
+    let measured = seconds(run.summary().measured.seconds);
+    match run.begin.duration_ms {
+        Some(asked) => format!("{measured} of {} measured", seconds(asked as f64 / 1000.0)),
+        None => format!("{measured} measured"),
+    }
+}
+
+/// Returns successful operations and their bytes per second, and the share of operations without success.
+fn rates(run: &SavedRun, limit: &Limit) -> Vec<String> {
+    let summary = run.summary();
+    let at_least = if limit.rates_are_lower_bounds { "at least " } else { "" };
+    let mut pieces = Vec::new();
+    if let (Some(requests), Some(goodput), Some(sending)) =
+        (summary.ok_rate(), summary.goodput(), summary.good_sending())
+    {
+        pieces.push(format!("{at_least}{}", rate(requests).replace("/s", " requests/s")));
+        let uploads = summary.stats.traffic.sent_body > 0;
+        if !uploads || summary.stats.traffic.body > 0 {
+            pieces.push(byte_rate(goodput));
+        }
+        if uploads {
+            pieces.push(format!("{} sent", byte_rate(sending)));
+        }
+    }
+    match summary.success() {
+        Some(success) if success < 1.0 => {
+            pieces.push(format!("{} failed, dropped or unanswered", share(1.0 - success)));
+        }
+        Some(_) => {}
+        None => pieces.push("no operation ended".into()),
+    }
+    pieces
+}

@@ -1,0 +1,162 @@
+//! The cost of redirects: the same objects read through one server and from their owners, compared pair by pair of runs.
+
+use crate::compared_metrics::median;
+use crate::number::{byte_rate, count, plural, rate, share};
+use crate::text::table;
+use measure::statistics::difference::{Difference, Scale, range_of_pairs};
+use store::SavedRun;
+
+/// Two runs in turn: one through one server, one at the owners.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunPair {
+    /// Goodput through one server, in bytes per second; operations per second if the objects are empty.
+    entry: f64,
+    /// The same at the owners.
+    owners: f64,
+    /// Successful operations per second of both.
+    rates: [f64; 2],
+    /// Share of the response time of redirected operations that their redirects took.
+    redirects: Option<f64>,
+    /// How many of the two runs the client's side limited.
+    client_limited: u64,
+}
+
+/// All pairs of runs of a list of objects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairedList {
+    /// Name of the list; escaped.
+    pub name: String,
+    /// Share of its objects that are redirected, in 0..=1.
+    pub share: f64,
+    /// The pairs.
+    pub pairs: Vec<RunPair>,
+}
+
+impl RunPair {
+    /// Returns the pair of two saved runs.
+    #[must_use]
+    pub fn of(entry: &SavedRun, owners: &SavedRun) -> Self {
+        let goodput = |run: &SavedRun| run.summary().goodput().unwrap_or(0.0);
+        let rate = |run: &SavedRun| run.summary().ok_rate().unwrap_or(0.0);
+        let rates = [rate(entry), rate(owners)];
+        let bodies = goodput(entry) > 0.0 && goodput(owners) > 0.0;
+        let limited = |run: &&&SavedRun| run.summary().limited_by(&run.begin.model).is_client();
+        let chains = entry.summary().stats.redirect_chains.as_deref();
+        Self {
+            entry: if bodies { goodput(entry) } else { rates[0] },
+            owners: if bodies { goodput(owners) } else { rates[1] },
+            rates,
+            client_limited: [entry, owners].iter().filter(limited).count() as u64,
+            redirects: chains
+                .and_then(|chains| chains.share(u128::from(chains.redirect_nanos) + u128::from(chains.reach_nanos))),
+        }
+    }
+}
+
+/// The share of the owners' goodput that is missing through one server; below 0 if nothing is missing. The rule is that of all
+/// pairs ([`measure::statistics::difference`]), so a pair in which nothing succeeded counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cost {
+    /// Median of the pairs (Hodges-Lehmann).
+    value: f64,
+    /// Lower end of its 95 % interval from 6 pairs on, of the range of the pairs below.
+    from: f64,
+    /// Upper end.
+    to: f64,
+    /// Whether the ends are those of a 95 % interval.
+    is_interval: bool,
+}
+
+impl Cost {
+    fn of(pairs: &[RunPair]) -> Option<Self> {
+        let owners: Vec<f64> = pairs.iter().map(|pair| pair.owners).collect();
+        let entry: Vec<f64> = pairs.iter().map(|pair| pair.entry).collect();
+        let difference = Difference::of_pairs(&owners, &entry, Scale::Relative)?;
+        let (low, high) = difference.interval.or_else(|| range_of_pairs(&owners, &entry, Scale::Relative))?;
+        Some(Self { value: -difference.change, from: -high, to: -low, is_interval: difference.interval.is_some() })
+    }
+}
+
+/// Returns the comparison as a table.
+#[must_use]
+pub fn text(lists: &[PairedList]) -> String {
+    let head = ["", "redirected", "through one", "at the owners", "cost", "interval", "in redirects"];
+    let rows = lists.iter().flat_map(|list| {
+        let of = |metric: fn(&RunPair) -> f64| median(list.pairs.iter().map(metric).collect());
+        let shown = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "–".to_owned(), show);
+        let cost = Cost::of(&list.pairs);
+        let range = cost.map_or_else(
+            || "–".to_owned(),
+            |cost| {
+                let ends = format!("{} to {}", share_of(cost.from), share_of(cost.to));
+                if cost.is_interval { ends } else { format!("({ends})") }
+            },
+        );
+        let redirects = median(list.pairs.iter().filter_map(|pair| pair.redirects).collect());
+        [
+            [
+                list.name.clone(),
+                share(list.share),
+                shown(of(|pair| pair.entry), byte_rate),
+                shown(of(|pair| pair.owners), byte_rate),
+                shown(cost.map(|cost| cost.value), share_of),
+                range,
+                shown(redirects, share),
+            ],
+            [
+                format!("  {} pairs", count(list.pairs.len() as u64)),
+                String::new(),
+                shown(of(|pair| pair.rates[0]), rate),
+                shown(of(|pair| pair.rates[1]), rate),
+                String::new(),
+                String::new(),
+                String::new(),
+            ],
+        ]
+    });
+    let rows: Vec<[String; 7]> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
+    let about = "cost: share of goodput missing through one server, with its 95 % interval (below 6 pairs: their range)\n\
+                 in redirects: share of the response time of redirected operations before their last request was sent\n";
+    let limited: u64 = lists.iter().flat_map(|list| &list.pairs).map(|pair| pair.client_limited).sum();
+    let runs = 2 * lists.iter().map(|list| list.pairs.len()).sum::<usize>() as u64;
+    let noise = format!(
+        "the client's side limited {} of {runs}: it may cost more than the redirects\n",
+        plural(limited, "run")
+    );
+    table(&rows) + about + if limited > 0 { &noise } else { "" }
+}
+
+/// Formats a share that may be below 0.
+fn share_of(value: f64) -> String {
+    if value.is_infinite() { "-∞".to_owned() } else { format!("{:.1} %", value * 100.0 + 0.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cost_is_the_missing_goodput() {
+        let pair = |entry, owners| {
+            let rates = [entry / 1e5, owners / 1e5];
+            RunPair { entry, owners, rates, redirects: Some(0.5), client_limited: 1 }
+        };
+        let cost = |pairs: &[RunPair]| Cost::of(pairs).map(|cost| (cost.value * 1e6).round() / 1e6);
+        assert_eq!(cost(&[pair(5e8, 1e9)]), Some(0.5));
+        assert_eq!(cost(&[pair(1e9, 1e9)]), Some(0.0));
+        assert_eq!(cost(&[pair(0.0, 1e9); 3]), Some(1.0));
+        assert_eq!((cost(&[pair(1.0, 0.0)]), cost(&[])), (Some(f64::NEG_INFINITY), None));
+        let six = Cost::of(&[pair(5e8, 1e9); 6]);
+        assert!(six.is_some_and(|cost| cost.is_interval && (cost.to - 0.5).abs() < 1e-9), "{six:?}");
+        let pairs = vec![pair(5e8, 1e9), pair(6e8, 1e9), pair(5.5e8, 1e9)];
+        let shown = text(&[
+            PairedList { name: "small.txt".into(), share: 0.75, pairs },
+            PairedList { name: "none.txt".into(), share: 0.0, pairs: Vec::new() },
+        ]);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(shown.contains("the client's side limited 3 runs of 6"), "{shown}");
+        assert!(lines[1].contains("75.00 %") && lines[1].contains("550.00 MB/s"), "{shown}");
+        assert!(lines[1].contains("45.1 %") && lines[1].contains("(40.0 % to 50.0 %)"), "{shown}");
+        assert!(lines[3].contains('–') && lines.iter().all(|line| line.chars().count() <= 110), "{shown}");
+    }
+}

@@ -1,0 +1,54 @@
+//! The result of a saved run: PASS, FAIL, UNUSABLE or PARTIAL, and why.
+//!
+//! The rules are those of [`measure::RunResult`]. Every form of a report calls [`of`] and shows what it returns.
+
+pub(crate) mod joint;
+mod outage;
+mod record;
+mod text;
+
+pub(crate) use outage::{is_whole, whole_seconds};
+pub use record::{NamedText, ResultName, ResultRecord};
+pub use text::{first_missed, judgement_text, measured, text, value_text};
+
+use measure::result::{CutOff, Ending, RunFacts};
+use measure::{ResultWord, RunResult};
+use store::{EndReason, SavedRun};
+
+/// Returns the result of a saved run.
+#[must_use]
+pub fn of(run: &SavedRun) -> RunResult {
+    RunResult::of(&RunFacts {
+        summary: run.summary(),
+        model: run.begin.model,
+        objectives: &run.begin.objectives,
+        ending: &ending(run),
+        outage: outage::length(run),
+        accept_not_enough_data: run.begin.accept_not_enough_data,
+    })
+}
+
+fn ending(run: &SavedRun) -> Ending {
+    let Some(end) = &run.end else { return Ending::CutOff(CutOff::NoEnd) };
+    match &end.reason {
+        EndReason::Unreachable { detail } => Ending::Unreachable { detail: detail.clone() },
+        EndReason::DiskFull => Ending::CutOff(CutOff::DiskFull),
+        EndReason::Failed { detail } => Ending::CutOff(CutOff::Failed { detail: detail.clone() }),
+        EndReason::Interrupted { .. } if run.damage.is_some() => Ending::CutOff(CutOff::Damaged),
+        EndReason::Interrupted { signal } => Ending::CutOff(CutOff::Interrupted { signal: *signal }),
+        EndReason::Merged { runs } => Ending::CutOff(CutOff::Merged { runs: *runs }),
+        _ if run.damage.is_some() => Ending::CutOff(CutOff::Damaged),
+        EndReason::Aborted { condition } => Ending::Aborted { condition: condition.clone() },
+        EndReason::Completed | EndReason::Decided { .. } => Ending::Completed,
+    }
+}
+
+/// Returns whether the numbers of a run may be used.
+///
+/// # Errors
+/// The first reason why they may not, as a phrase.
+pub fn usable(run: &SavedRun) -> Result<(), String> {
+    let result = of(run);
+    let unusable = result.reasons.iter().find(|reason| reason.word() == ResultWord::Unusable);
+    unusable.map_or(Ok(()), |reason| Err(text(reason)))
+}

@@ -1,0 +1,40 @@
+//! A result as JSON documents hold it.
+
+use measure::ResultWord;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The result. The words of [`measure::ResultWord`] in this format; the compiler keeps the two alike.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "ResultWord", rename_all = "snake_case")]
+pub enum ResultName {
+    /// The numbers are usable, and all objectives are met.
+    Pass,
+    /// The run is incomplete; its numbers are sound as far as they go.
+    Partial,
+    /// The numbers must not be used.
+    Unusable,
+    /// An objective is missed, there was an outage, nothing succeeded, or content was wrong.
+    Fail,
+}
+
+/// The result of a run, of several runs together, or of a search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResultRecord {
+    /// PASS, FAIL, UNUSABLE or PARTIAL, in lower case.
+    #[serde(with = "ResultName")]
+    pub word: ResultWord,
+    /// Exit code of the program, and of `plimsoll report`.
+    pub exit_code: u8,
+    /// Why the result is not `pass`, the most important reason first; empty for `pass`.
+    pub reasons: Vec<NamedText>,
+}
+
+/// A sentence for people with a name for programs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NamedText {
+    /// Stable name.
+    pub name: String,
+    /// Sentence with the numbers of this run; its wording may change.
+    pub text: String,
+}

@@ -1,0 +1,156 @@
+//! Results and judged objectives in words.
+
+use crate::escape::escape;
+use crate::number::{byte_rate, count, plural, rate, seconds, share, time};
+use measure::objective::{Judged, Judgement, Metric};
+use measure::result::{CutOff, MostFailures, Reason};
+use measure::sample::outcome::Cause;
+use measure::{Objective, RunResult};
+
+/// Returns a reason as a phrase, without a full stop.
+#[must_use]
+pub fn text(reason: &Reason) -> String {
+    match reason {
+        Reason::WrongContent { responses } => {
+            format!("{} had wrong or missing content", plural(*responses, "response"))
+        }
+        Reason::CountersDisagree(violation) => format!(
+            "the counters disagree: {} is not true ({} and {}), so a number of this run is wrong",
+            violation.identity.about(),
+            count(violation.left),
+            count(violation.right)
+        ),
+        Reason::Unreachable { detail } => format!("the target could not be reached: {}", escape(detail)),
+        Reason::Aborted { condition } => format!("ended early because {}", escape(condition)),
+        Reason::NothingSucceeded { failed, dropped, hanging, mostly } => {
+            nothing_succeeded((*failed, *mostly), *dropped, *hanging)
+        }
+        Reason::Outage { length } => {
+            format!("outage: for {} operations failed or hung, and none succeeded", seconds(length.as_secs_f64()))
+        }
+        Reason::Missed(judged) => format!("{} missed: {}", judged.objective, measured(judged)),
+        Reason::NotEnoughData(judged) => not_enough_data(judged),
+        Reason::ClientMissed { operations, of, lacks_resources } => format!(
+            "this client did not start {} of {} in time ({}): {}",
+            count(*operations),
+            plural(*of, "operation"),
+            share(*operations as f64 / (*of).max(1) as f64),
+            if *lacks_resources {
+                "raise its limit of descriptors (`plimsoll doctor` shows how)"
+            } else {
+                "use more cores or a lower rate"
+            }
+        ),
+        Reason::ClientResources { attempts, of } => format!(
+            "this client lacked descriptors or local ports for {} of {}: `plimsoll doctor` shows how to raise the limits",
+            count(*attempts),
+            plural(*of, "attempt")
+        ),
+        Reason::ClientDecides(judged) => format!(
+            "{} cannot be judged: whether it is met ({}) depends on delays of this client",
+            judged.objective,
+            measured(judged)
+        ),
+        Reason::CutOff(cut_off) => cut_off_text(cut_off),
+    }
+}
+
+fn nothing_succeeded((failed, mostly): (u64, Option<MostFailures>), dropped: u64, hanging: u64) -> String {
+    let why = mostly.map(|mostly| format!("failed ({})", most_failures(mostly))).unwrap_or_else(|| "failed".to_owned());
+    let parts = [(failed, why.as_str()), (dropped, "never started"), (hanging, "got no response")];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!("{} {what}", count(*number)))
+        .collect();
+    format!("no operation succeeded: {}", parts.join(", "))
+}
+
+fn most_failures(mostly: MostFailures) -> String {
+    match mostly {
+        MostFailures { cause: Cause::Status, status: Some(status) } => format!("mostly with status {status}"),
+        MostFailures { cause, status: Some(status) } => format!("mostly with status {status}: {}", cause.about()),
+        MostFailures { cause, status: None } => format!("mostly: {}", cause.about()),
+    }
+}
+
+fn not_enough_data(judged: &Judged) -> String {
+    let (objective, operations) = (judged.objective, plural(judged.operations, "operation"));
+    if judged.operations < judged.needed {
+        format!(
+            "not enough data for {objective}: {operations} ended, {} needed; run longer, or --accept-not-enough-data",
+            count(judged.needed)
+        )
+    } else {
+        format!("not enough data for {objective}: too many operations were still in flight at the end")
+    }
+}
+
+fn cut_off_text(cut_off: &CutOff) -> String {
+    match cut_off {
+        CutOff::Interrupted { signal: 2 } => "interrupted by the user (SIGINT)".into(),
+        CutOff::Interrupted { signal: 1 } => "interrupted by SIGHUP: the terminal was closed".into(),
+        CutOff::Interrupted { signal: 15 } => "interrupted by SIGTERM".into(),
+        CutOff::Interrupted { signal } => format!("interrupted by signal {signal}"),
+        CutOff::NoEnd => "there is no end record: the run is still going, or was killed".into(),
+        CutOff::Damaged => "its records are damaged: only those before the damage are used".into(),
+        CutOff::Merged { runs } => format!(
+            "merged from {}: the time that all of them measured; operations across its edges are not checked",
+            plural(*runs, "run")
+        ),
+        CutOff::DiskFull => "the disk that holds the run was full".into(),
+        CutOff::Failed { detail } => format!("could not go on: {}", escape(detail)),
+    }
+}
+
+/// Returns what was measured for an objective, like `measured 900 ms`.
+#[must_use]
+pub fn measured(judged: &Judged) -> String {
+    let metric = judged.objective.metric();
+    match judged.value {
+        Some(value) => format!("measured {}", value_text(metric, value)),
+        None if matches!(metric, Metric::Time(..)) => "it falls among operations that failed or did not end".into(),
+        None => "nothing was measured".into(),
+    }
+}
+
+/// Formats a value in the unit of its metric.
+#[must_use]
+pub fn value_text(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::Success => share(value),
+        Metric::Time(..) => time(value),
+        Metric::Rate => rate(value),
+        Metric::Goodput | Metric::Speed(_) => byte_rate(value),
+    }
+}
+
+/// Returns an objective's outcome in words.
+#[must_use]
+pub fn judgement_text(judged: &Judged) -> String {
+    match judged.judgement {
+        Judgement::Met => format!("met: {}", measured(judged)),
+        Judgement::Missed => format!("MISSED: {}", measured(judged)),
+        Judgement::NotEnoughData => not_enough_data(judged).replacen(&format!(" for {}", judged.objective), "", 1),
+        Judgement::ClientLimited => format!("cannot be judged: {}, and delays of this client decide", measured(judged)),
+    }
+}
+
+/// Returns the first objective missed, or the condition that failed instead, in a few words; `None` if the run passed or was cut
+/// off.
+#[must_use]
+pub fn first_missed(result: &RunResult) -> Option<String> {
+    result.reasons.iter().find_map(|reason| match reason {
+        Reason::Missed(judged) | Reason::NotEnoughData(judged) | Reason::ClientDecides(judged) => {
+            Some(Objective::to_string(&judged.objective))
+        }
+        Reason::CutOff(_) => None,
+        Reason::WrongContent { .. } => Some("content is correct".into()),
+        Reason::Outage { .. } => Some("no outage".into()),
+        Reason::NothingSucceeded { .. } => Some("operations succeed".into()),
+        Reason::Aborted { condition } => Some(escape(condition)),
+        Reason::Unreachable { .. } => Some("the target can be reached".into()),
+        Reason::CountersDisagree(_) => Some("the counters agree".into()),
+        Reason::ClientMissed { .. } | Reason::ClientResources { .. } => Some("the client keeps up".into()),
+    })
+}

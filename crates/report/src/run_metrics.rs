@@ -1,0 +1,138 @@
+//! The metrics of a run among others, few enough for one row of a table.
+
+use crate::escape::escape;
+use crate::percentile;
+use crate::result;
+use measure::objective::{Judged, Judgement, Metric, Timed};
+use measure::{KindStats, Objective, Summary};
+use schemars::JsonSchema;
+use serde::Serialize;
+use store::{EndReason, SavedRun};
+
+/// Metrics of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RunMetrics {
+    /// Successful operations per second.
+    pub ok_per_second: Option<f64>,
+    /// Goodput; that of the bytes sent if nothing was received.
+    pub goodput_bytes_per_second: Option<f64>,
+    /// Share of operations that succeeded, in 0..=1.
+    pub success_share: Option<f64>,
+    /// Median response time of successes.
+    pub response_p50_nanos: Option<u64>,
+    /// Lower end of the range of the median; the same as the median if client stalls made no difference.
+    pub response_p50_low_nanos: Option<u64>,
+    /// 99th percentile of the response time of successes; null if too few operations ended.
+    pub response_p99_nanos: Option<u64>,
+    /// Lower end of the range of the 99th percentile; the same as the percentile if client stalls made no difference.
+    pub response_p99_low_nanos: Option<u64>,
+    /// Objectives of the run with what was measured.
+    pub objectives: Vec<MeasuredObjective>,
+    /// First objective missed, or another reason why the run did not pass, in words.
+    pub first_missed: Option<String>,
+    /// What limited the run, in words.
+    pub limited_by: String,
+    /// Name of the run's directory.
+    pub directory: String,
+}
+
+/// An objective with what was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MeasuredObjective {
+    /// Objective, as written.
+    #[schemars(with = "String")]
+    pub objective: Objective,
+    /// Measured value: a share of 1, nanoseconds, operations per second or bytes per second; null if it lies among operations
+    /// that failed or never ended.
+    pub value: Option<f64>,
+    /// Lower end of the range of a time's percentile, in nanoseconds; the same as the value if client stalls made no
+    /// difference, and for other metrics.
+    pub low: Option<f64>,
+    /// Whether the objective was met.
+    pub met: bool,
+}
+
+impl MeasuredObjective {
+    fn of(judged: &Judged, summary: &Summary) -> Self {
+        let objective = judged.objective;
+        let low = match objective.metric() {
+            Metric::Time(timed, q) => lower_end(judged, summary, timed, q),
+            Metric::Success | Metric::Rate | Metric::Goodput | Metric::Speed(_) => judged.value,
+        };
+        Self { objective, value: judged.value, low, met: judged.judgement == Judgement::Met }
+    }
+
+    /// Returns whether the value is a range.
+    pub(crate) fn is_range(&self) -> bool {
+        self.low < self.value
+    }
+}
+
+/// Returns the lower end of the range of an objective's percentile. That percentile counts all operations, failed ones last, so
+/// it has the same rank among the successes, but another quantile.
+fn lower_end(judged: &Judged, summary: &Summary, timed: Timed, q: f64) -> Option<f64> {
+    let value = judged.value?;
+    let of_kind = |kind| summary.stats.kinds.iter().find(|(known, _)| *known == kind).map(|(_, stats)| stats);
+    let stats = judged.objective.kind().map_or(Some(&summary.all), of_kind);
+    let low = |stats: &KindStats| {
+        let successes = stats.timed(timed).0.count().max(1);
+        let q = (q * judged.operations as f64 / successes as f64).min(1.0);
+        percentile::ends(stats, timed, q).map(|(low, _)| low as f64)
+    };
+    Some(stats.and_then(low).map_or(value, |low| low.min(value)))
+}
+
+impl RunMetrics {
+    /// Returns the metrics of a saved run.
+    #[must_use]
+    pub fn of(directory: &str, run: &SavedRun) -> Self {
+        let summary = run.summary();
+        let stopped_for = match run.end.as_ref().map(|end| &end.reason) {
+            Some(EndReason::Decided { broke }) => broke.as_deref().map(escape),
+            Some(EndReason::Aborted { condition }) => Some(escape(condition)),
+            _ => None,
+        };
+        let result = result::of(run);
+        let response = |q| percentile::ends(&summary.all, Timed::Response, q);
+        let median = summary.all.response.quantile(0.5);
+        Self {
+            ok_per_second: summary.ok_rate(),
+            goodput_bytes_per_second: summary.goodput().filter(|received| *received > 0.0).or(summary.good_sending()),
+            success_share: summary.success(),
+            response_p50_nanos: median,
+            response_p50_low_nanos: response(0.5).map(|(low, _)| low).or(median),
+            response_p99_nanos: response(0.99).map(|(_, high)| high),
+            response_p99_low_nanos: response(0.99).map(|(low, _)| low),
+            first_missed: stopped_for.or_else(|| result::first_missed(&result)),
+            objectives: result.objectives.iter().map(|judged| MeasuredObjective::of(judged, summary)).collect(),
+            limited_by: summary.limited_by(&run.begin.model).to_string(),
+            directory: directory.to_owned(),
+        }
+    }
+
+    /// Returns the median response time for people.
+    pub(crate) fn p50(&self) -> String {
+        shown(self.response_p50_low_nanos, self.response_p50_nanos)
+    }
+
+    /// Returns the 99th percentile of the response time for people.
+    pub(crate) fn p99(&self) -> String {
+        shown(self.response_p99_low_nanos, self.response_p99_nanos)
+    }
+
+    /// Returns whether the median is a range.
+    pub(crate) fn p50_is_range(&self) -> bool {
+        self.response_p50_low_nanos < self.response_p50_nanos
+    }
+
+    /// Returns whether the 99th percentile is a range.
+    pub(crate) fn p99_is_range(&self) -> bool {
+        self.response_p99_low_nanos < self.response_p99_nanos
+    }
+}
+
+/// Returns a time with its range; a dash without a time.
+pub(crate) fn shown(low: Option<u64>, nanos: Option<u64>) -> String {
+    let low = low.map(|low| low as f64);
+    nanos.map_or_else(|| "–".to_owned(), |nanos| percentile::between(low, nanos as f64))
+}

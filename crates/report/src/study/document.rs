@@ -1,0 +1,131 @@
+//! All trials of a study with their joint result.
+
+use super::Trial;
+use super::discrepancy::Discrepancy;
+use super::load_lines::LineTrial;
+use super::subtraction::Subtraction;
+use crate::number::{count, plural};
+use crate::result::joint::{OneResult, exit_of, of_all};
+use crate::result::{NamedText, ResultRecord};
+use measure::{ExitStatus, ResultWord};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
+/// All trials of a study. In JSON, the joint result comes first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Study {
+    /// Number of trials that were to be run.
+    pub planned: u64,
+    /// Trials that measured one load.
+    pub trials: Vec<Trial>,
+    /// Trials that searched for the load line.
+    pub load_lines: Vec<LineTrial>,
+    /// Differences of cells, pair by pair of trials.
+    pub differences: Vec<Subtraction>,
+    /// Objects that succeed on one target and fail on another.
+    pub discrepancies: Vec<Discrepancy>,
+    /// What ended the command before all trials were run; `None` for a saved study.
+    pub broken_off: Option<ExitStatus>,
+}
+
+/// All trials of a study.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Study")]
+struct Document<'s> {
+    /// Joint result of all trials: that of the worst, and `partial` if some are missing.
+    result: ResultRecord,
+    /// Number of trials that were to be run.
+    planned: u64,
+    /// Trials that measured one load.
+    trials: &'s [Trial],
+    /// Trials that searched for the load line.
+    load_lines: &'s [LineTrial],
+    /// Differences of cells, pair by pair of trials: each target minus the first one of its cell, or those asked for.
+    differences: &'s [Subtraction],
+    /// Objects that succeed on one target and fail on another, if operations were logged.
+    discrepancies: &'s [Discrepancy],
+}
+
+impl Serialize for Study {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let document = Document {
+            result: self.record(),
+            planned: self.planned,
+            trials: &self.trials,
+            load_lines: &self.load_lines,
+            differences: &self.differences,
+            discrepancies: &self.discrepancies,
+        };
+        document.serialize(serializer)
+    }
+}
+
+impl Study {
+    /// Returns the number of trials that were run.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        (self.trials.len() + self.load_lines.len()) as u64
+    }
+
+    /// Returns the number of missing trials: the study goes on, or was stopped.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        self.planned.saturating_sub(self.count())
+    }
+
+    /// Returns its result: that of all trials together, and PARTIAL if some are missing.
+    #[must_use]
+    pub fn result(&self) -> ResultWord {
+        self.record().word
+    }
+
+    fn record(&self) -> ResultRecord {
+        let trials = self.trials.iter().map(|trial| OneResult { word: trial.result, exit: trial.exit, reason: None });
+        let load_lines = self.load_lines.iter().map(|trial| OneResult {
+            word: trial.load_line.result.word,
+            exit: trial.load_line.exit,
+            reason: None,
+        });
+        let all: Vec<OneResult> = trials.chain(load_lines).collect();
+        let mut joint = of_all(&all, "trial");
+        joint.exit_code = exit_of(self.broken_off.into_iter().chain(all.iter().map(|one| one.exit))).code();
+        if self.count() == 0 || self.missing() > 0 {
+            joint.word = ResultWord::of_all([joint.word, ResultWord::Partial]);
+            let text = match self.missing() {
+                0 => "there is no trial".to_owned(),
+                missing => format!("{} of {} missing", count(missing), plural(self.planned, "trial")),
+            };
+            joint.reasons.push(NamedText { name: "missing".into(), text });
+        }
+        joint
+    }
+
+    /// Returns how many trials met their objectives, and how many load lines were searched, in phrases.
+    #[must_use]
+    pub fn progress(&self) -> Vec<String> {
+        let (trials, searches) = (self.trials.len() as u64, self.load_lines.len() as u64);
+        let met = self.trials.iter().filter(|trial| trial.metrics.first_missed.is_none()).count() as u64;
+        let objectives = || format!("objectives met in {} of {}", count(met), plural(trials, "trial"));
+        let searched = || format!("{} searched", plural(searches, "load line"));
+        let phrases = [(trials > 0).then(objectives), (searches > 0).then(searched)];
+        phrases.into_iter().flatten().collect()
+    }
+
+    /// Returns its first line: the result, how many trials met their objectives, and how many are missing.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        let mut pieces = vec![self.result().text().to_owned()];
+        pieces.extend(self.progress());
+        if self.missing() > 0 {
+            let (missing, planned) = (count(self.missing()), count(self.planned));
+            pieces.push(format!("{missing} of {planned} missing: `plimsoll run --resume` runs them"));
+        }
+        pieces.join(" · ") + "\n\n"
+    }
+}
+
+/// Returns the JSON Schema of [`Study`].
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Document<'_>).to_value()
+}

@@ -1,0 +1,25 @@
+//! A study: trials of several cells on several targets, compared with the first target of each cell.
+
+pub mod discrepancy;
+mod document;
+pub mod load_lines;
+mod rows;
+mod saved;
+mod selection;
+mod subtracted_metrics;
+pub mod subtraction;
+mod table;
+mod trial;
+
+pub use document::{Study, schema};
+pub use load_lines::LineTrial;
+pub use rows::Order;
+pub(crate) use rows::{Row, Spread, rows};
+pub use saved::{SavedStudy, StudyCell};
+pub use subtracted_metrics::{SUBTRACTED, TrialValues};
+pub use table::text;
+pub(crate) use table::{COLUMNS, about_ranges, cells, table_rows, times};
+pub use trial::{FailedAttempts, Trial};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! The rows of a study: the trials of a cell on a target, in the order of the scenario.
+
+use super::Trial;
+use measure::statistics::median;
+use std::collections::{HashMap, HashSet};
+
+/// The trials of a cell on a target, in the order in which they were run.
+pub(crate) struct Row<'t> {
+    /// Name of the cell.
+    pub cell: &'t str,
+    /// Name of the target.
+    pub target: &'t str,
+    /// The trials.
+    pub trials: Vec<&'t Trial>,
+    /// Index of the row of the cell's first target; `None` in that row itself.
+    pub first: Option<usize>,
+}
+
+/// The values of several trials.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spread {
+    /// Median.
+    pub median: f64,
+    /// Smallest value.
+    pub least: f64,
+    /// Largest value.
+    pub most: f64,
+    /// Number of values.
+    pub count: usize,
+}
+
+impl Spread {
+    fn of(values: Vec<f64>) -> Option<Self> {
+        let (least, most) = values
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(*value), most.max(*value)));
+        let count = values.len();
+        median(values).map(|median| Self { median, least, most, count })
+    }
+}
+
+impl Row<'_> {
+    /// Returns the values of its trials; `None` if no trial has one.
+    pub fn spread(&self, of: impl Fn(&Trial) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.trials.iter().filter_map(|trial| of(trial)).collect())
+    }
+
+    /// Returns its throughput as a multiple of that of `first`, repeat by repeat. A pair is infinite if nothing succeeded in
+    /// `first` alone; it has no ratio if nothing succeeded in either.
+    pub fn ratio_to(&self, first: &Row<'_>) -> Option<Spread> {
+        let pair = |trial: &&Trial| {
+            let other = first.trials.iter().find(|other| other.repeat == trial.repeat)?;
+            Some(trial.throughput()? / other.throughput()?).filter(|ratio| !ratio.is_nan())
+        };
+        Spread::of(self.trials.iter().filter_map(pair).collect())
+    }
+}
+
+/// The order of cells and targets in tables: that of the scenario. Those that it does not name follow as they were first
+/// measured.
+#[derive(Clone, Debug, Default)]
+pub struct Order<'s> {
+    /// Names of cells.
+    pub cells: Vec<&'s str>,
+    /// Names of targets. The others are compared with the first one of a cell.
+    pub targets: Vec<&'s str>,
+}
+
+impl<'s> Order<'s> {
+    /// Returns the order with the names that were measured as well.
+    pub(super) fn with(&self, measured: impl Iterator<Item = (&'s str, &'s str)>) -> Self {
+        let mut order = self.clone();
+        let mut known: [HashSet<&str>; 2] =
+            [order.cells.iter().copied().collect(), order.targets.iter().copied().collect()];
+        for (cell, target) in measured {
+            if known[0].insert(cell) {
+                order.cells.push(cell);
+            }
+            if known[1].insert(target) {
+                order.targets.push(target);
+            }
+        }
+        order
+    }
+}
+
+/// Returns the trials by cell and target.
+pub(crate) fn rows<'t>(trials: &'t [Trial], order: &Order<'t>) -> Vec<Row<'t>> {
+    let order = order.with(trials.iter().map(|trial| (trial.cell.as_str(), trial.target.as_str())));
+    let mut by_key: HashMap<(&str, &str), Vec<&Trial>> = HashMap::new();
+    trials.iter().for_each(|trial| by_key.entry((&trial.cell, &trial.target)).or_default().push(trial));
+    let mut rows = Vec::new();
+    for cell in order.cells {
+        let begun = rows.len();
+        for target in &order.targets {
+            let Some(trials) = by_key.remove(&(cell, *target)) else { continue };
+            let first = (rows.len() > begun).then_some(begun);
+            rows.push(Row { cell, target, trials, first });
+        }
+    }
+    rows
+}

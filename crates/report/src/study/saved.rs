@@ -1,0 +1,54 @@
+//! A saved study with its scenario.
+
+use super::Study;
+use super::rows::{Order, Row, rows};
+use store::SavedRun;
+
+/// A study as it was saved. Names are escaped.
+#[derive(Debug, Default)]
+pub struct SavedStudy {
+    /// Its name; empty if its scenario cannot be read any more.
+    pub name: String,
+    /// The notes of its author.
+    pub notes: Option<String>,
+    /// Version of the program that began it.
+    pub version: String,
+    /// Text of its scenario, without secrets.
+    pub text: String,
+    /// The variables that were set for it, without secrets.
+    pub set: Vec<(String, String)>,
+    /// Its targets in the order of the scenario.
+    pub targets: Vec<String>,
+    /// Its cells in the order of the scenario.
+    pub cells: Vec<StudyCell>,
+    /// How often each cell was to be measured.
+    pub repeats: u32,
+    /// Its trials in the order in which they were run.
+    pub study: Study,
+    /// The run that was made last.
+    pub last: Option<SavedRun>,
+}
+
+/// A cell with its place in the matrix.
+#[derive(Debug)]
+pub struct StudyCell {
+    /// Its name.
+    pub label: String,
+    /// Part of the scenario it belongs to; empty if there is only one.
+    pub part: String,
+    /// Value of each axis.
+    pub values: Vec<(String, String)>,
+}
+
+impl SavedStudy {
+    /// Returns the order of cells and targets in tables.
+    #[must_use]
+    pub fn order(&self) -> Order<'_> {
+        let cells = self.cells.iter().map(|cell| cell.label.as_str()).collect();
+        Order { cells, targets: self.targets.iter().map(String::as_str).collect() }
+    }
+
+    pub(crate) fn rows(&self) -> Vec<Row<'_>> {
+        rows(&self.study.trials, &self.order())
+    }
+}

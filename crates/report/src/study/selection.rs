@@ -1,0 +1,152 @@
+//! The choice of cells that are subtracted: the first target of a cell from each other one, or those that the user names.
+
+use super::rows::{Row, rows};
+use super::subtraction::Subtraction;
+use super::{SavedStudy, StudyCell};
+
+/// Cells as the user names them.
+enum Selector<'a> {
+    /// By the name of the cell, on any target.
+    Cell(&'a str),
+    /// By values of axes, or of `target` and `part`.
+    Values(Vec<(&'a str, &'a str)>),
+}
+
+/// The position of a row in the matrix: values of `target`, `part` and all axes.
+type Position<'s> = Vec<(&'s str, &'s str)>;
+
+const TARGET: &str = "target";
+const PART: &str = "part";
+/// Cells that a message lists.
+const LISTED_MAX: usize = 10;
+
+impl SavedStudy {
+    /// Returns each target minus the first one of its cell, repeat by repeat.
+    #[must_use]
+    pub fn compared_with_first(&self) -> Vec<Subtraction> {
+        let rows = rows(&self.study.trials, &self.order());
+        rows.iter().filter_map(|row| Subtraction::between(row, rows.get(row.first?)?)).collect()
+    }
+
+    /// Returns the cells that `of` names minus those that `minus` names. Both are the name of a cell, or values like
+    /// `connection=sftp` or `target=mine,concurrency=8`. If they name several cells, those are subtracted that agree in everything
+    /// that is not named by both.
+    ///
+    /// # Errors
+    /// If a name is unknown, or no two cells agree.
+    pub fn subtract(&self, of: &str, minus: &str) -> Result<Vec<Subtraction>, String> {
+        let rows = rows(&self.study.trials, &self.order());
+        let positions: Vec<Position> = rows.iter().map(|row| self.position(row)).collect();
+        let (one, other) = (self.selector(of, &rows, &positions)?, self.selector(minus, &rows, &positions)?);
+        let matching = |selector: &Selector| -> Vec<usize> {
+            (0..rows.len()).filter(|index| selector.matches(&rows[*index], &positions[*index])).collect()
+        };
+        let (of_rows, minus_rows) = (matching(&one), matching(&other));
+        let mut found = Vec::new();
+        for index in of_rows {
+            let agrees = |candidate: &&usize| {
+                **candidate != index && agree(&positions[index], &positions[**candidate], [&one, &other])
+            };
+            let partners: Vec<&usize> = minus_rows.iter().filter(agrees).collect();
+            match partners.as_slice() {
+                [] => {}
+                [partner] => found.extend(Subtraction::between(&rows[index], &rows[**partner])),
+                [first, second, ..] => {
+                    let named = |row: &Row| format!("`{}, {}`", row.cell, row.target);
+                    return Err(format!(
+                        "`{minus}` names several cells for {}: {} and {}; name values of more axes",
+                        named(&rows[index]),
+                        named(&rows[**first]),
+                        named(&rows[**second])
+                    ));
+                }
+            }
+        }
+        if found.is_empty() {
+            return Err(format!(
+                "no cell of `{of}` has a counterpart in `{minus}` that agrees in everything else; known are {}",
+                self.selectable(&rows, &positions)
+            ));
+        }
+        Ok(found)
+    }
+
+    fn position<'s>(&'s self, row: &Row<'s>) -> Position<'s> {
+        let known = |cell: &&StudyCell| cell.label == row.cell;
+        let mut position = vec![(TARGET, row.target)];
+        if let Some(cell) = self.cells.iter().find(known) {
+            position.push((PART, cell.part.as_str()));
+            position.extend(cell.values.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        }
+        position
+    }
+
+    fn selector<'a>(
+        &self,
+        text: &'a str,
+        rows: &[Row<'_>],
+        positions: &[Position<'_>],
+    ) -> Result<Selector<'a>, String> {
+        if rows.iter().any(|row| row.cell == text) {
+            return Ok(Selector::Cell(text));
+        }
+        // A value may hold commas itself.
+        let whole = text.split_once('=').filter(|pair| positions.iter().any(|position| position.contains(pair)));
+        let pairs = match whole {
+            Some(pair) => Some(vec![pair]),
+            None => text.split(',').map(|one| one.trim().split_once('=')).collect(),
+        };
+        let selector = pairs.map(Selector::Values);
+        selector
+            .filter(|one| rows.iter().zip(positions).any(|(row, position)| one.matches(row, position)))
+            .ok_or_else(|| format!("`{text}` names no measured cell; known are {}", self.selectable(rows, positions)))
+    }
+
+    /// Returns the names that can be used.
+    fn selectable(&self, rows: &[Row<'_>], positions: &[Position<'_>]) -> String {
+        let mut names: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (name, value) in positions.iter().flatten().filter(|(name, value)| *name != PART || !value.is_empty()) {
+            match names.iter_mut().find(|(known, _)| known == name) {
+                Some((_, values)) if values.contains(value) => {}
+                Some((_, values)) => values.push(*value),
+                None => names.push((*name, vec![*value])),
+            }
+        }
+        let mut cells: Vec<&str> = Vec::new();
+        rows.iter().for_each(|row| {
+            if !cells.contains(&row.cell) {
+                cells.push(row.cell);
+            }
+        });
+        cells.truncate(LISTED_MAX);
+        let cells: Vec<String> = cells.into_iter().map(|cell| format!("`{cell}`")).collect();
+        let names: Vec<String> = names.iter().map(|(name, values)| format!("{name} ({})", values.join(", "))).collect();
+        format!("{}; cells {}", names.join(", "), cells.join(", "))
+    }
+}
+
+impl Selector<'_> {
+    fn matches(&self, row: &Row<'_>, position: &Position<'_>) -> bool {
+        match self {
+            Self::Cell(name) => row.cell == *name,
+            Self::Values(values) => values.iter().all(|value| position.contains(value)),
+        }
+    }
+
+    fn names(&self, axis: &str) -> bool {
+        match self {
+            Self::Cell(_) => axis != TARGET,
+            Self::Values(values) => values.iter().any(|(name, _)| *name == axis),
+        }
+    }
+}
+
+/// Returns whether two rows agree in everything that is not named by both selectors.
+fn agree(one: &Position<'_>, other: &Position<'_>, selectors: [&Selector<'_>; 2]) -> bool {
+    let value = |position: &Position<'_>, axis: &str| {
+        position.iter().find(|(name, _)| *name == axis).map(|(_, value)| (*value).to_owned())
+    };
+    let axes = one.iter().chain(other).map(|(name, _)| *name);
+    let mut free = axes.filter(|axis| !selectors.iter().all(|selector| selector.names(axis)));
+    free.all(|axis| value(one, axis) == value(other, axis))
+}

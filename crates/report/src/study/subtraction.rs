@@ -1,0 +1,371 @@
+//! The difference of two cells of a study, pair by pair of trials: the cost of one target or setting over another. A pair is the
+//! same repeat of both, measured in turn. The rule is that of `compare` ([`measure::statistics::difference::conclude_all`]).
+
+use super::Trial;
+use super::rows::Row;
+use super::subtracted_metrics::SUBTRACTED;
+use crate::compare::{ConclusionName, Metric, finite};
+use crate::number::{count, plural};
+use crate::text::table;
+use measure::Enumerated;
+use measure::statistics::difference::{
+    Compared, Concluded, Conclusion, Difference, Scale, conclude_all, conclude_together, range_of_pairs,
+};
+use measure::statistics::shares::{self, Share, Units};
+use measure::statistics::{median, pairs_needed};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Differences up to this share of the subtracted value do not matter.
+const MARGIN: f64 = 0.02;
+/// Trials without a pair that are named; further ones are counted.
+const NAMED_MAX: usize = 5;
+
+/// A cell on a target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Side {
+    /// Name of the cell.
+    pub cell: String,
+    /// Name of the target.
+    pub target: String,
+}
+
+/// One cell minus another.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Subtraction {
+    /// The cell.
+    pub of: Side,
+    /// The cell that is subtracted from it.
+    pub minus: Side,
+    /// Pairs of trials.
+    pub pairs: u64,
+    /// Pairs in which nothing succeeded on at least one side. They count: their times are beyond any other.
+    pub pairs_without_success: u64,
+    /// Conclusion of all metrics together: worse if any is worse; better if any is better, none is worse, and success has not
+    /// dropped; equivalent if all are.
+    #[serde(with = "ConclusionName")]
+    pub conclusion: Conclusion,
+    /// The metrics that the trials have.
+    pub metrics: Vec<Subtracted>,
+    /// Trials that are not in a pair, and why.
+    pub left_out: Vec<String>,
+}
+
+/// Unit of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DifferenceUnit {
+    /// Nanoseconds.
+    Nanoseconds,
+    /// A share of all operations: 0.01 is one percentage point.
+    Share,
+    /// Relative to the subtracted value: 0.01 is one percent more.
+    Relative,
+}
+
+/// One metric of both cells.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Subtracted {
+    /// Name, as in a comparison. TTFB and response times are those of all operations; failed ones count as beyond any time.
+    #[schemars(with = "String")]
+    pub metric: Metric,
+    /// Unit of the difference.
+    pub unit: DifferenceUnit,
+    /// Median over the trials of the cell, for success the share of all operations; null if it lies among failures.
+    pub of: Option<f64>,
+    /// The same of the subtracted cell.
+    pub minus: Option<f64>,
+    /// The median difference of pairs (Hodges-Lehmann); null if it cannot be computed or lies among failures.
+    pub difference: Option<f64>,
+    /// Lower end of its 95 % interval; null below 6 pairs, and if it is infinite.
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    pub high: Option<f64>,
+    /// Smallest difference of a pair; null if it is infinite, and for success.
+    pub least: Option<f64>,
+    /// Largest difference of a pair; null if it is infinite, and for success.
+    pub most: Option<f64>,
+    /// p-value after Holm's correction; null if nothing was tested.
+    pub p: Option<f64>,
+    /// Conclusion.
+    #[serde(with = "ConclusionName")]
+    pub conclusion: Conclusion,
+    /// The values for people.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) shown: Shown,
+}
+
+impl Subtracted {
+    /// Returns the conclusion; empty if there were too few pairs for one.
+    pub(crate) fn conclusion(&self) -> &'static str {
+        let not_tested = self.metric != Metric::Success && self.low.is_none() && self.high.is_none();
+        if not_tested && self.conclusion == Conclusion::Inconclusive { "" } else { self.conclusion.name() }
+    }
+}
+
+/// A metric for people.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Shown {
+    /// Value of the subtracted cell.
+    pub minus: String,
+    /// Value of the cell.
+    pub of: String,
+    /// The difference.
+    pub difference: String,
+    /// Its interval, or the range of the pairs in parentheses.
+    pub interval: String,
+}
+
+/// A trial, and the one that is subtracted from it.
+type Pair<'t> = (&'t Trial, &'t Trial);
+
+impl Subtraction {
+    /// Returns `of` minus `minus`; `None` if they have no repeat in common.
+    pub(crate) fn between(of: &Row<'_>, minus: &Row<'_>) -> Option<Self> {
+        let (pairs, left_out) = pairs(of, minus);
+        let failed = |(one, other): &&Pair<'_>| one.values.nothing_succeeded() || other.values.nothing_succeeded();
+        let pairs_without_success = pairs.iter().filter(failed).count() as u64;
+        let rows: Vec<PairedMetric> =
+            (0..SUBTRACTED.len()).filter_map(|index| PairedMetric::of(index, &pairs)).collect();
+        let compared: Vec<Compared> = rows.iter().map(PairedMetric::compared).collect();
+        let concluded = conclude_all(&compared);
+        let metric = |(row, (_, conclusion)): (&PairedMetric, &(_, Conclusion))| row.concluded(*conclusion);
+        let all: Vec<Concluded> = rows.iter().zip(&concluded).map(metric).collect();
+        let metrics: Vec<Subtracted> =
+            rows.into_iter().zip(concluded).map(|(row, (p, conclusion))| row.subtracted(p, conclusion)).collect();
+        let side = |row: &Row| Side { cell: row.cell.to_owned(), target: row.target.to_owned() };
+        (!pairs.is_empty()).then(|| Self {
+            of: side(of),
+            minus: side(minus),
+            pairs: pairs.len() as u64,
+            pairs_without_success,
+            conclusion: conclude_together(&all),
+            metrics,
+            left_out,
+        })
+    }
+
+    /// Returns the names of both cells.
+    pub(crate) fn title(&self) -> String {
+        let (of, minus) = (&self.of, &self.minus);
+        if of.cell == minus.cell {
+            format!("{}: {} − {}", of.cell, of.target, minus.target)
+        } else if of.target == minus.target {
+            format!("{}: ({}) − ({})", of.target, of.cell, minus.cell)
+        } else {
+            format!("({}, {}) − ({}, {})", of.cell, of.target, minus.cell, minus.target)
+        }
+    }
+
+    /// Returns what a reader must know about it, as phrases.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let mut remarks = vec![plural(self.pairs, "pair")];
+        if self.pairs_without_success > 0 {
+            remarks.push(format!("nothing succeeded on a side of {}", plural(self.pairs_without_success, "pair")));
+        }
+        remarks.extend(self.left_out.iter().take(NAMED_MAX).cloned());
+        if self.left_out.len() > NAMED_MAX {
+            remarks.push(format!("{} more left out", count((self.left_out.len() - NAMED_MAX) as u64)));
+        }
+        remarks
+    }
+}
+
+/// Returns the pairs of two rows, and the trials without a pair.
+fn pairs<'t>(of: &Row<'t>, minus: &Row<'t>) -> (Vec<Pair<'t>>, Vec<String>) {
+    let (mut pairs, mut left_out) = (Vec::new(), Vec::new());
+    let mut leave_out = |trial: &Trial, why: &str| {
+        left_out.push(format!("left out: {}, {}, run {}: {why}", trial.cell, trial.target, trial.repeat));
+    };
+    for trial in &of.trials {
+        let other = minus.trials.iter().find(|other| other.repeat == trial.repeat);
+        match (other, other.and_then(|other| other.values.unusable.as_ref()), &trial.values.unusable) {
+            (None, ..) => leave_out(trial, "no counterpart"),
+            (Some(_), _, Some(why)) => leave_out(trial, &format!("UNUSABLE: {why}")),
+            (Some(other), Some(why), _) => leave_out(other, &format!("UNUSABLE: {why}")),
+            (Some(other), None, None) => pairs.push((*trial, *other)),
+        }
+    }
+    for other in &minus.trials {
+        if of.trials.iter().all(|trial| trial.repeat != other.repeat) {
+            leave_out(other, "no counterpart");
+        }
+    }
+    (pairs, left_out)
+}
+
+/// A metric of all pairs.
+struct PairedMetric {
+    metric: Metric,
+    of: Option<f64>,
+    minus: Option<f64>,
+    difference: Option<Difference>,
+    range: Option<(f64, f64)>,
+    margin: f64,
+}
+
+impl PairedMetric {
+    /// Returns the metric with that index; `None` if no trial has it, or nothing succeeded in any.
+    fn of(index: usize, pairs: &[Pair<'_>]) -> Option<Self> {
+        let metric = *SUBTRACTED.get(index)?;
+        let value = |trial: &Trial| trial.values.metrics.get(index).copied().flatten();
+        let all: Vec<f64> = pairs.iter().filter_map(|(of, _)| value(of)).collect();
+        let others: Vec<f64> = pairs.iter().filter_map(|(_, minus)| value(minus)).collect();
+        if metric == Metric::Success {
+            return Self::success(pairs);
+        }
+        let is_nothing = |value: &f64| *value == 0.0 || value.is_infinite();
+        if all.iter().chain(&others).all(is_nothing) {
+            return None;
+        }
+        let scale = metric.scale_of_pairs();
+        // A trial without the metric must not be left out: it may have been too slow to have it.
+        let whole = all.len() == pairs.len() && others.len() == pairs.len();
+        let difference = if whole { Difference::of_pairs(&others, &all, scale) } else { None };
+        let range = if whole { range_of_pairs(&others, &all, scale) } else { None };
+        let (of, minus) = (median(all), median(others));
+        let margin = match scale {
+            Scale::Relative => MARGIN,
+            Scale::Absolute => finite(minus).unwrap_or(0.0) * MARGIN,
+        };
+        Some(Self { metric, of, minus, difference, range, margin })
+    }
+
+    /// Returns the metric of success. Shares are pooled, so that fewer pairs decide than with ranks.
+    fn success(pairs: &[Pair<'_>]) -> Option<Self> {
+        let of: Vec<Share> = pairs.iter().map(|pair| pair.0.values.share).collect();
+        let minus: Vec<Share> = pairs.iter().map(|pair| pair.1.values.share).collect();
+        let difference = shares::difference(&minus, &of, Units::Independent);
+        let (of, minus) = (shares::share(&of), shares::share(&minus));
+        let metric = Metric::Success;
+        Some(Self { metric, of, minus, difference, range: None, margin: metric.margin(MARGIN) })
+    }
+
+    fn compared(&self) -> Compared {
+        Compared { difference: self.difference, margin: self.margin, improves: self.metric.improves() }
+    }
+
+    fn concluded(&self, conclusion: Conclusion) -> Concluded {
+        Concluded { compared: self.compared(), conclusion, is_success: self.metric == Metric::Success }
+    }
+
+    fn subtracted(self, p: Option<f64>, conclusion: Conclusion) -> Subtracted {
+        let (metric, scale) = (self.metric, self.metric.scale_of_pairs());
+        let interval = self.difference.and_then(|difference| difference.interval);
+        let value = |value: Option<f64>| value.map_or_else(|| "n/a".to_owned(), |value| metric.show(value));
+        let change = |value: f64| metric.show_difference(value, scale);
+        let shown = Shown {
+            minus: value(self.minus),
+            of: value(self.of),
+            difference: self.difference.map_or_else(|| "n/a".to_owned(), |difference| change(difference.change)),
+            interval: match (interval, self.range) {
+                (Some((low, high)), _) => format!("{} to {}", change(low), change(high)),
+                (None, Some((least, most))) => format!("({} … {})", change(least), change(most)),
+                (None, None) => "n/a".to_owned(),
+            },
+        };
+        Subtracted {
+            metric: metric,
+            unit: match (scale, metric) {
+                (Scale::Relative, _) => DifferenceUnit::Relative,
+                (Scale::Absolute, Metric::Success) => DifferenceUnit::Share,
+                (Scale::Absolute, _) => DifferenceUnit::Nanoseconds,
+            },
+            of: finite(self.of),
+            minus: finite(self.minus),
+            difference: finite(self.difference.map(|difference| difference.change)),
+            low: finite(interval.map(|(low, _)| low)),
+            high: finite(interval.map(|(_, high)| high)),
+            least: finite(self.range.map(|(least, _)| least)),
+            most: finite(self.range.map(|(_, most)| most)),
+            p,
+            conclusion,
+            shown,
+        }
+    }
+}
+
+/// Returns how to read the tables of all differences.
+pub(crate) fn about(list: &[Subtraction]) -> String {
+    let few = list.iter().any(|one| one.pairs < pairs_needed(1));
+    let range = if few {
+        format!("; below {} pairs there is no interval but the range of the pairs, in parentheses", pairs_needed(1))
+    } else {
+        String::new()
+    };
+    format!(
+        "difference: median of the pairs (Hodges-Lehmann); for success, of all operations together (pp: percentage points); with \
+         its 95 % interval{range}; conclusions by Wilcoxon's signed ranks, corrected for all metrics (Holm), margin {} %; times \
+         count failed operations as beyond any time",
+        count((MARGIN * 100.0) as u64)
+    )
+}
+
+/// Returns the differences for people; empty if there are none.
+#[must_use]
+pub fn text(list: &[Subtraction]) -> String {
+    let mut text = String::new();
+    for one in list {
+        text.push_str(&format!("\n{} · {}\n", one.title(), one.remarks().join(" · ")));
+        let [minus, of] = if one.of.cell == one.minus.cell {
+            [one.minus.target.as_str(), one.of.target.as_str()]
+        } else {
+            ["subtracted", "from"]
+        };
+        let head = ["", minus, of, "difference", "interval", ""].map(str::to_owned);
+        let row = |metric: &Subtracted| {
+            let shown = &metric.shown;
+            [
+                metric.metric.title().to_owned(),
+                shown.minus.clone(),
+                shown.of.clone(),
+                shown.difference.clone(),
+                shown.interval.clone(),
+                metric.conclusion().to_owned(),
+            ]
+        };
+        let rows: Vec<[String; 6]> = std::iter::once(head).chain(one.metrics.iter().map(row)).collect();
+        text.push_str(&table(&rows));
+    }
+    if !text.is_empty() {
+        text.push_str(&crate::text::paragraph(&about(list)));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::tests::trial;
+    use crate::study::{Order, TrialValues, rows};
+
+    /// Returns the difference of nine pairs: the second target is faster by half, and one of its trials has that success only.
+    fn faster(success: f64) -> Subtraction {
+        let values = |rate: f64, ok: f64| {
+            let metrics = SUBTRACTED.iter().map(|metric| (*metric == Metric::Rate).then_some(rate));
+            TrialValues { metrics: metrics.collect(), share: Share { ok, of: 1000.0 }, unusable: None }
+        };
+        let pair = |repeat: u32| {
+            let (base, ok) = (100.0 + f64::from(repeat), if repeat == 5 { 1000.0 * success } else { 1000.0 });
+            let new = Trial { values: values(1.5 * base, ok), ..trial("new", repeat, 1.0) };
+            [Trial { values: values(base, 1000.0), ..trial("base", repeat, 1.0) }, new]
+        };
+        let trials: Vec<Trial> = (1..=9).flat_map(pair).collect();
+        let order = Order { cells: Vec::new(), targets: vec!["base", "new"] };
+        let rows = rows(&trials, &order);
+        Subtraction::between(&rows[1], &rows[0]).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_better_while_success_may_have_dropped() {
+        let conclusions = |found: &Subtraction| {
+            let of = |wanted| found.metrics.iter().find(|metric| metric.metric == wanted).unwrap().conclusion;
+            [of(Metric::Success), of(Metric::Rate), found.conclusion]
+        };
+        let (same, dropped) = (faster(1.0), faster(0.4));
+        assert_eq!(conclusions(&same), [Conclusion::Equivalent, Conclusion::Better, Conclusion::Better], "{same:?}");
+        let wanted = [Conclusion::Inconclusive, Conclusion::Better, Conclusion::Inconclusive];
+        assert_eq!(conclusions(&dropped), wanted, "{dropped:?}");
+    }
+}

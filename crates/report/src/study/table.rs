@@ -1,0 +1,93 @@
+//! The trials of a study as a table: a row for each cell and target.
+
+use super::Trial;
+use super::rows::{Order, Row, Spread, rows};
+use crate::number::{byte_rate, rate, share};
+use crate::percentile;
+use crate::text::{paragraph, table};
+
+/// Titles of the columns of [`cells`].
+pub(crate) const COLUMNS: [&str; 10] =
+    ["cell", "target", "ok", "goodput", "vs. first", "TTFB p95", "p50", "p99", "success", "limited by"];
+
+/// Returns the table for people.
+#[must_use]
+pub fn text<'t>(trials: &'t [Trial], order: &Order<'t>) -> String {
+    table(&table_rows(trials, order)) + &about_ranges(trials).map(paragraph).unwrap_or_default()
+}
+
+/// Returns what the ranges of trials mean; `None` if there are none.
+pub(crate) fn about_ranges(trials: &[Trial]) -> Option<&'static str> {
+    trials.iter().any(Trial::has_ranges).then_some(percentile::ABOUT_RANGES)
+}
+
+/// Returns a row of titles, and one for each cell and target.
+pub(crate) fn table_rows<'t>(trials: &'t [Trial], order: &Order<'t>) -> Vec<[String; 10]> {
+    let rows = rows(trials, order);
+    let row = |row: &Row<'_>| {
+        let first = row.first.and_then(|first| rows.get(first));
+        let mut cells = cells(row, first);
+        if first.is_some() {
+            cells[0].clear();
+        }
+        cells
+    };
+    std::iter::once(COLUMNS.map(str::to_owned)).chain(rows.iter().map(row)).collect()
+}
+
+/// Returns the cells of a row, under [`COLUMNS`]: medians of the repeats, and the throughput compared with the first target.
+pub(crate) fn cells(row: &Row<'_>, first: Option<&Row<'_>>) -> [String; 10] {
+    [
+        row.cell.to_owned(),
+        row.target.to_owned(),
+        median(row, |trial| trial.metrics.ok_per_second, rate),
+        median(row, |trial| trial.metrics.goodput_bytes_per_second, byte_rate),
+        first.map_or_else(String::new, |first| ratio(row.ratio_to(first))),
+        time(row, [|trial| trial.ttfb_p95_low_nanos, |trial| trial.ttfb_p95_nanos]),
+        time(row, [|trial| trial.metrics.response_p50_low_nanos, |trial| trial.metrics.response_p50_nanos]),
+        time(row, [|trial| trial.metrics.response_p99_low_nanos, |trial| trial.metrics.response_p99_nanos]),
+        median(row, |trial| trial.metrics.success_share, share),
+        limit_and_missed(row),
+    ]
+}
+
+fn median(row: &Row<'_>, of: impl Fn(&Trial) -> Option<f64>, form: impl Fn(f64) -> String) -> String {
+    row.spread(of).map_or_else(|| "–".to_owned(), |spread| form(spread.median))
+}
+
+/// Returns the median of a time. Its range reaches from the median of the lower ends to that of the upper ends.
+fn time(row: &Row<'_>, [low, high]: [fn(&Trial) -> Option<u64>; 2]) -> String {
+    let median = |of: fn(&Trial) -> Option<u64>| {
+        row.spread(|trial| of(trial).map(|nanos| nanos as f64)).map(|spread| spread.median)
+    };
+    median(high).map_or_else(|| "–".to_owned(), |nanos| percentile::between(median(low), nanos))
+}
+
+/// Returns what limited the first trial, and which objective was missed in how many.
+fn limit_and_missed(row: &Row<'_>) -> String {
+    let missed: Vec<&String> = row.trials.iter().filter_map(|trial| trial.metrics.first_missed.as_ref()).collect();
+    let limited = row.trials.first().map(|trial| trial.metrics.limited_by.clone()).unwrap_or_default();
+    match missed.as_slice() {
+        [] => limited,
+        [first, ..] if missed.len() < row.trials.len() => {
+            format!("{limited} · {} of {}: {first}", missed.len(), row.trials.len())
+        }
+        [first, ..] => format!("{limited} · {first}"),
+    }
+}
+
+/// Returns the median of the pairs, and their range if there are several.
+fn ratio(ratio: Option<Spread>) -> String {
+    match ratio {
+        Some(Spread { median, count: 1, .. }) => format!("{} ×", times(median)),
+        Some(Spread { median, least, most, .. }) => {
+            format!("{} × ({} … {})", times(median), times(least), times(most))
+        }
+        None => "–".to_owned(),
+    }
+}
+
+/// Formats a ratio with two decimals.
+pub(crate) fn times(ratio: f64) -> String {
+    if ratio.is_infinite() { "∞".to_owned() } else { format!("{ratio:.2}") }
+}

@@ -1,0 +1,96 @@
+//! A trial of a study: one run of a cell on a target.
+
+use super::subtracted_metrics::TrialValues;
+use crate::notes;
+use crate::percentile;
+use crate::result::{self, ResultName};
+use crate::run_metrics::RunMetrics;
+use crate::text::failures;
+use measure::objective::Timed;
+use measure::{AttemptClass, ExitStatus, ResultWord};
+use schemars::JsonSchema;
+use serde::Serialize;
+use store::SavedRun;
+
+/// A trial that measured one load.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Trial {
+    /// Name of its cell.
+    pub cell: String,
+    /// Name of its target.
+    pub target: String,
+    /// Number of the repeat of this cell on this target, from 1.
+    pub repeat: u32,
+    /// 95th percentile of the time to the first byte of successes.
+    pub ttfb_p95_nanos: Option<u64>,
+    /// Lower end of its range; the same if client stalls made no difference.
+    pub ttfb_p95_low_nanos: Option<u64>,
+    /// Metrics of its run.
+    #[serde(flatten)]
+    pub metrics: RunMetrics,
+    /// Its result.
+    #[serde(with = "ResultName")]
+    pub result: ResultWord,
+    /// Exit status of the result.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub exit: ExitStatus,
+    /// Attempts of its measured window.
+    pub attempts: u64,
+    /// Those that failed, by class.
+    pub failures: Vec<FailedAttempts>,
+    /// What must be known next to the numbers.
+    pub notes: Vec<String>,
+    /// Values by which cells are subtracted.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub values: TrialValues,
+}
+
+/// Attempts that failed in one class.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FailedAttempts {
+    /// The class.
+    #[schemars(with = "String")]
+    pub class: AttemptClass,
+    /// How many.
+    pub attempts: u64,
+}
+
+impl Trial {
+    /// Returns the trial of a saved run.
+    #[must_use]
+    pub fn of((cell, target, repeat): (&str, &str, u32), directory: &str, run: &SavedRun) -> Self {
+        let tally = &run.summary().stats.measured;
+        let failed = |(class, attempts): (AttemptClass, u64)| FailedAttempts { class, attempts };
+        let result = result::of(run);
+        let all = &run.summary().all;
+        let ttfb_p95 = all.ttfb.quantile(0.95);
+        Self {
+            cell: cell.to_owned(),
+            target: target.to_owned(),
+            repeat,
+            ttfb_p95_nanos: ttfb_p95,
+            ttfb_p95_low_nanos: percentile::ends(all, Timed::Ttfb, 0.95).map(|(low, _)| low).or(ttfb_p95),
+            metrics: RunMetrics::of(directory, run),
+            result: result.word,
+            exit: result.exit,
+            attempts: tally.attempts,
+            failures: failures::failed(&tally.classes).map(failed).collect(),
+            notes: notes::of(run).iter().map(ToString::to_string).collect(),
+            values: TrialValues::of(run),
+        }
+    }
+
+    /// Returns whether one of its times is a range.
+    pub(super) fn has_ranges(&self) -> bool {
+        let metrics = &self.metrics;
+        self.ttfb_p95_low_nanos < self.ttfb_p95_nanos || metrics.p50_is_range() || metrics.p99_is_range()
+    }
+
+    /// Returns the throughput by which targets are compared: goodput, or operations per second if objects have no bodies. It is
+    /// 0 if nothing succeeded.
+    pub(super) fn throughput(&self) -> Option<f64> {
+        self.metrics.goodput_bytes_per_second.filter(|goodput| *goodput > 0.0).or(self.metrics.ok_per_second)
+    }
+}

@@ -1,0 +1,188 @@
+//! A comparison of two sets of runs as text, metric by metric.
+
+use super::Style;
+use super::page::{Page, Paint, Table};
+use crate::compare::{
+    ComparedRun, Comparison, Metric, Row, Scope, Sides, cut_off, no_success, nothing_succeeded, shared_caveats,
+    unusable_each,
+};
+use crate::number::{count, decimal, plural};
+use measure::statistics::batch_means::BATCHES_MIN;
+use measure::statistics::difference::Conclusion;
+
+/// Returns a comparison for people. It ends with a line end.
+#[must_use]
+pub fn comparison(comparison: &Comparison<'_>, style: &Style) -> String {
+    let mut page = Page::new(*style);
+    headline(&mut page, comparison);
+    notes(&mut page, comparison);
+    page.gap();
+    page.table(table(comparison));
+    page.gap();
+    page.line(&format!(
+        "interval: 95 % interval of the change; p: probability of such a difference by chance, corrected for all metrics (Holm); \
+         margin ±{}; pp: percentage points; response times count failed operations as beyond any time",
+        percent(comparison.margin)
+    ));
+    page.finish()
+}
+
+fn headline(page: &mut Page, comparison: &Comparison<'_>) {
+    let conclusion = comparison.conclusion();
+    let runs = [comparison.base.len(), comparison.new.len()].map(|runs| runs as u64);
+    let mut pieces: Vec<String> = match comparison.sides {
+        Sides::BaseAndNew | Sides::Pairs => vec![conclusion.to_string().to_uppercase()],
+        Sides::Halves => vec!["NOISE".to_owned()],
+    };
+    let named = [Conclusion::Worse, Conclusion::Better, Conclusion::Equivalent, Conclusion::Inconclusive];
+    let counted = named.map(|named| (comparison.count(named) as u64, named));
+    pieces
+        .extend(counted.iter().filter(|(metrics, _)| *metrics > 0).map(|(n, named)| format!("{} {named}", count(*n))));
+    pieces.push(match comparison.scope {
+        Scope::AcrossPairs => plural(runs[0], "pair"),
+        Scope::WithinRuns | Scope::AcrossRuns => format!("{} vs. {}", plural(runs[0], "run"), count(runs[1])),
+    });
+    let failed = |runs: &[ComparedRun]| runs.iter().filter(|run| nothing_succeeded(&run.run)).count() as u64;
+    for (runs, side) in [(comparison.base, "base"), (comparison.new, "new")] {
+        let (failed, of) = (failed(runs), runs.len());
+        if failed == 0 {
+            continue;
+        }
+        let runs = plural(of as u64, &format!("{side} run"));
+        pieces.push(format!("nothing succeeded in {} of {runs}", count(failed)));
+    }
+    let paint = match conclusion {
+        Conclusion::Worse => Paint::Red,
+        Conclusion::Better | Conclusion::Equivalent => Paint::Green,
+        Conclusion::Inconclusive => Paint::Yellow,
+    };
+    page.first_line(paint, pieces);
+}
+
+fn notes(page: &mut Page, comparison: &Comparison<'_>) {
+    for note in comparison_notes(comparison) {
+        page.line(&format!("note: {note}"));
+    }
+}
+
+/// Runs that are named for one reason; further ones are counted.
+const NAMED_MAX: usize = 10;
+
+/// Returns what a reader must know about a comparison, as sentences.
+pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    notes.extend(about_runs(comparison, |run| {
+        no_success(run).map(|why| format!("{why}; it counts as slower than any other"))
+    }));
+    notes.extend(about_runs(comparison, cut_off));
+    notes.extend(bounded(unusable_each(comparison.base).into_iter().chain(unusable_each(comparison.new)).collect()));
+    if comparison.sides == Sides::Halves {
+        notes
+            .push("the same runs in two halves: with so many runs, a change below the noise floor is noise".to_owned());
+        if comparison.count(Conclusion::Worse) + comparison.count(Conclusion::Better) > 0 {
+            notes.push("the halves differ: something changed between these runs that should not have".to_owned());
+        }
+    }
+    notes.extend(scope_notes(comparison));
+    let caveats = shared_caveats(comparison.base, comparison.new);
+    if !caveats.is_empty() {
+        notes.push(format!("both sides alike: {}", caveats.join("; ")));
+    }
+    notes.extend(bounded(
+        comparison.differences.iter().map(|difference| format!("the runs differ: {difference}")).collect(),
+    ));
+    let versions = |run: &ComparedRun| run.run.begin.version.clone();
+    let mut known: Vec<String> = comparison.base.iter().chain(comparison.new).map(versions).collect();
+    known.sort();
+    known.dedup();
+    if known.len() > 1 {
+        let known: Vec<String> = known.iter().map(|version| crate::escape::escape(version)).collect();
+        notes.push(format!("made by different versions: {}", known.join(", ")));
+    }
+    notes
+}
+
+/// Returns the notes on the number of runs.
+fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if comparison.scope == Scope::WithinRuns {
+        notes.push(
+            "one run per side: the conclusion holds within these runs only, further runs may differ by more; `--repeat 6` makes several"
+                .to_owned(),
+        );
+        if comparison.rows.iter().any(|row| row.difference.is_none()) {
+            notes.push(format!(
+                "n/a: an interval needs a window of at least {BATCHES_MIN} s, and more if neighboring seconds are alike"
+            ));
+        }
+    }
+    if let Some(needed) = comparison.runs_missing() {
+        let what = if comparison.scope == Scope::AcrossPairs { "pairs" } else { "runs" };
+        let needed = match what {
+            "pairs" => format!("{} are needed", count(needed)),
+            _ => format!("{} per side are needed", count(needed)),
+        };
+        notes.push(format!("too few {what} to find a difference in so many metrics (except success): {needed}"));
+    }
+    notes
+}
+
+/// Returns a sentence for each run about which `remark` returns something.
+fn about_runs(comparison: &Comparison<'_>, remark: impl Fn(&store::SavedRun) -> Option<String>) -> Vec<String> {
+    let runs = comparison.base.iter().chain(comparison.new);
+    bounded(runs.filter_map(|run| Some(format!("{}: {}", run.name, remark(&run.run)?))).collect())
+}
+
+fn bounded(mut sentences: Vec<String>) -> Vec<String> {
+    if sentences.len() > NAMED_MAX {
+        let more = sentences.len() - NAMED_MAX;
+        sentences.truncate(NAMED_MAX);
+        sentences.push(format!("and {} more like these", count(more as u64)));
+    }
+    sentences
+}
+
+fn table(comparison: &Comparison<'_>) -> Table {
+    let halves = comparison.sides == Sides::Halves;
+    let mut table = Table::with_text_from(6);
+    let names = if halves { ["half 1", "half 2"] } else { ["base", "new"] };
+    let last = if halves { "noise floor" } else { "" };
+    table.head(["", names[0], names[1], "change", "interval", "p", last]);
+    for row in &comparison.rows {
+        let shown = |value: Option<f64>| value.map_or_else(|| "n/a".to_owned(), |value| row.metric.show(value));
+        let signed = |change: f64| row.metric.show_difference(change, row.metric.scale());
+        let interval = row.difference.and_then(|difference| difference.interval);
+        table.row([
+            row.metric.title().to_owned(),
+            shown(row.base),
+            shown(row.new),
+            row.difference.map_or_else(|| "n/a".to_owned(), |difference| signed(difference.change)),
+            interval.map_or_else(|| "n/a".to_owned(), |(low, high)| format!("{} to {}", signed(low), signed(high))),
+            row.p.map_or_else(|| "–".to_owned(), p_value),
+            if halves {
+                noise_floor(row).map_or_else(|| "n/a".to_owned(), |floor| format!("±{}", unsigned(row.metric, floor)))
+            } else {
+                row.conclusion.to_string()
+            },
+        ]);
+    }
+    table
+}
+
+/// Returns the largest change inside the interval of two halves.
+pub fn noise_floor(row: &Row) -> Option<f64> {
+    let (low, high) = row.difference?.interval?;
+    Some(low.abs().max(high.abs()))
+}
+
+fn p_value(p: f64) -> String {
+    if p < 0.0001 { "< 0.0001".to_owned() } else { decimal(p, 4) }
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", decimal(share * 100.0, 2))
+}
+
+fn unsigned(metric: Metric, change: f64) -> String {
+    metric.show_difference(change, metric.scale()).trim_start_matches('+').to_owned()
+}

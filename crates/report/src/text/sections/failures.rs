@@ -1,0 +1,83 @@
+//! The failures section: failed attempts by class and cause, with examples, and anomalies of other attempts.
+
+use crate::escape::escape;
+use crate::number::{count, share, time};
+use crate::text::page::{Page, Table};
+use measure::values::sum;
+use measure::{AttemptClass, Cause, Counts, Enumerated, Example, Flag};
+use store::SavedRun;
+
+pub fn write(page: &mut Page, run: &SavedRun) {
+    failures(page, run);
+    anomalies(page, run);
+}
+
+fn failures(page: &mut Page, run: &SavedRun) {
+    let tally = &run.summary().stats.measured;
+    let outside = &run.summary().stats.outside;
+    let (failed, before): (Vec<_>, Vec<_>) = (failed(&tally.classes).collect(), failed(&outside.classes).collect());
+    if failed.is_empty() && before.is_empty() {
+        return;
+    }
+    page.heading("Failed attempts");
+    if !before.is_empty() {
+        let before = sum(before.iter().map(|(_, number)| *number));
+        page.item("warm-up", &format!("{} failed outside the measured window and do not count here", count(before)));
+    }
+    let part = |count: u64| share(count as f64 / tally.attempts.max(1) as f64);
+    if !failed.is_empty() {
+        let mut table = Table::with_text_from(3);
+        table.head(["class", "attempts", "share", ""]);
+        for (class, number) in failed {
+            table.row([class.name(), &count(number), &part(number), class.about()]);
+        }
+        page.table(table);
+    }
+    for (cause, number) in tally.causes.nonzero().filter(|(cause, _)| !matches!(cause, Cause::None | Cause::RunEnded)) {
+        page.item(cause.name(), &format!("{} × {} ({})", count(number), cause.about(), part(number)));
+        if let Some(example) = run.summary().stats.examples.iter().find(|example| example.cause() == cause) {
+            page.item("", &example_line(example));
+        }
+    }
+}
+
+/// Returns the classes that are failures, with the number of attempts in each.
+pub fn failed(classes: &Counts<AttemptClass>) -> impl Iterator<Item = (AttemptClass, u64)> {
+    classes.nonzero().filter(|(class, _)| is_failure(*class))
+}
+
+/// Returns whether a class is a failure. Attempts in flight at the end of the drain count as unfinished instead.
+fn is_failure(class: AttemptClass) -> bool {
+    !matches!(class, AttemptClass::Ok | AttemptClass::InflightAtEnd)
+}
+
+fn example_line(example: &Example) -> String {
+    let mut pieces = vec![format!("e.g. {}", escape(&example.url))];
+    pieces.extend(example.address.as_deref().map(|address| format!("at {}", escape(address))));
+    pieces.extend(example.status.map(|status| format!("status {status}")));
+    pieces.push(format!("{} after the start", time(example.at.as_nanos() as f64)));
+    if !example.detail.is_empty() {
+        pieces.push(escape(&example.detail));
+    }
+    pieces.join(" · ")
+}
+
+/// Returns whether a flag marks an anomaly.
+fn is_anomaly(flag: Flag) -> bool {
+    !matches!(flag, Flag::KeptAlive | Flag::Persistent)
+}
+
+fn anomalies(page: &mut Page, run: &SavedRun) {
+    let tally = &run.summary().stats.measured;
+    let mut table = Table::with_text_from(3);
+    let mut any = false;
+    for (flag, number) in tally.flags.nonzero().filter(|(flag, _)| is_anomaly(*flag)) {
+        let part = share(number as f64 / tally.attempts.max(1) as f64);
+        table.row([flag.name(), &count(number), &part, flag.about()]);
+        any = true;
+    }
+    if any {
+        page.heading("Anomalies of attempts");
+        page.table(table);
+    }
+}

@@ -1,0 +1,67 @@
+//! The breakdown sections: metrics by host, by size of the body, and by value of a response header.
+
+use crate::escape::escape;
+use crate::notes;
+use crate::number::{bytes, count, time};
+use crate::percentile::{self, Percentile};
+use crate::text::page::{Page, Table, columns};
+use measure::Label;
+use measure::stats::{Dimension, Group};
+use store::SavedRun;
+
+/// Rows of one breakdown.
+const ROWS_MAX: usize = 20;
+/// Columns that the numbers next to a label take at most.
+const NUMBERS_WIDTH: usize = 62;
+
+pub fn write(page: &mut Page, run: &SavedRun) {
+    let groups = &run.summary().stats.groups;
+    let of = |dimension| groups.iter().filter(|group| group.dimension == dimension).collect::<Vec<&Group>>();
+    let (mut hosts, mut sizes, mut values) = (of(Dimension::Host), of(Dimension::Size), of(Dimension::Header));
+    let most_first = |group: &&Group| std::cmp::Reverse(group.stats.ok.saturating_add(group.stats.failed));
+    hosts.sort_by_key(most_first);
+    values.sort_by_key(most_first);
+    sizes.sort_by_key(|group| group.stats.ok_bytes / group.stats.ok.max(1));
+    if hosts.len() > 1 {
+        breakdown(page, "By host of the URL", &hosts);
+    }
+    if sizes.len() > 1 {
+        breakdown(page, "By size of the body", &sizes);
+    }
+    if !values.is_empty() {
+        let name = run.begin.header.as_deref().map_or_else(|| "a response header".into(), escape);
+        breakdown(page, &format!("By {name}"), &values);
+    }
+}
+
+fn breakdown(page: &mut Page, title: &str, groups: &[&Group]) {
+    page.heading(title);
+    let mut table = Table::new();
+    table.head(["", "ok", "not ok", "body", "response p50", "p99"]);
+    for group in groups.iter().take(ROWS_MAX) {
+        let stats = &group.stats;
+        let at = |q: f64| match percentile::of(&stats.response, q) {
+            Percentile::Value(nanos) => time(nanos as f64),
+            Percentile::TooFew { needed } => format!("n/a (needs {})", count(needed)),
+            _ => "–".into(),
+        };
+        let (ok, failed, body) = (count(stats.ok), count(stats.failed), bytes(stats.ok_bytes));
+        table.row([label(&group.label, page.width()), ok, failed, body, at(0.5), at(0.99)]);
+    }
+    page.table(table);
+    if groups.len() > ROWS_MAX {
+        page.line(&format!("and {} more", groups.len() - ROWS_MAX));
+    }
+}
+
+/// Returns the label of a row. `(absent)` and `(other)` are not values; a value that begins with a parenthesis or quote is quoted.
+fn label(label: &Label, width: usize) -> String {
+    let limit = width.saturating_sub(NUMBERS_WIDTH).max(16);
+    let shown = match label {
+        Label::Value(value) if value.starts_with(['(', '"']) => format!("\"{}\"", escape(value)),
+        Label::Value(value) => escape(value),
+        Label::Absent => "(absent)".into(),
+        Label::Other => notes::OTHER.into(),
+    };
+    if columns(&shown) > limit { shown.chars().take(limit - 1).chain(['…']).collect() } else { shown }
+}

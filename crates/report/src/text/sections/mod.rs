@@ -1,0 +1,13 @@
+//! The sections of a text report. Each is a function that writes to a page; some write nothing if they do not apply.
+
+pub(super) mod as_ab;
+pub(super) mod bytes;
+pub(super) mod client;
+pub(crate) mod failures;
+pub(super) mod groups;
+pub(super) mod kinds;
+pub(super) mod leftovers;
+pub(super) mod operations;
+pub(super) mod redirects;
+pub(super) mod setup;
+pub(super) mod times;

@@ -1,0 +1,81 @@
+//! A cluster of servers in one process. Each object has one owner, and a client may ask any server.
+//!
+//! A request for an object that another server owns gets 307 with the object's URL at its owner in `Location`
+//! ([`Handoff::Redirect`]), or the server fetches the object from its owner ([`Handoff::Proxy`]). Ownership is a pure
+//! function of the path ([`owner()`](crate::owner())), so servers need not agree on it. Every server has its own
+//! ledger. A redirected operation appears in two of them: as a 307, and as the owner's response.
+//!
+//! Every server responds to paths that end with `/` (listings), and the stand-in of Alluxio to buckets.
+
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use crate::config::Config;
+use crate::config::faults::Faults;
+use crate::lean_front::server::Server;
+use crate::ledger::Ledger;
+use crate::listeners::Listeners;
+use crate::ownership::member::{Handoff, Member};
+
+/// The configuration of a cluster, apart from that of its servers.
+#[derive(Debug, Clone)]
+pub struct ClusterConfig {
+    /// One address for each server; port 0 is any free one.
+    pub listen: Vec<SocketAddr>,
+    /// What a server does with a request for another server's object.
+    pub handoff: Handoff,
+    /// The number of the only server with the faults of the [`Config`], counted from 0; `None` if all servers have
+    /// them.
+    pub faults_on: Option<usize>,
+}
+
+/// A running cluster. Dropping it stops its servers, as [`Cluster::stop`] does.
+#[derive(Debug)]
+pub struct Cluster {
+    servers: Vec<Server>,
+}
+
+impl Cluster {
+    /// Opens all sockets, then starts all servers, each with one thread unless [`Config::threads`] is set. Ignores
+    /// [`Config::listen`] and [`Config::unix`].
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start(config: &Config, cluster: &ClusterConfig) -> io::Result<Self> {
+        let threads = Some(config.threads.unwrap_or(NonZeroUsize::MIN));
+        let config = Config { unix: Vec::new(), threads, ..config.clone() };
+        let opened: Vec<Listeners> = (cluster.listen.iter())
+            .map(|address| Listeners::open(&Config { listen: vec![*address], ..config.clone() }))
+            .collect::<io::Result<_>>()?;
+        let addresses: Arc<[SocketAddr]> =
+            opened.iter().flat_map(|listeners| listeners.addresses.iter().copied()).collect();
+        let mut servers = Vec::new();
+        for (index, listeners) in opened.into_iter().enumerate() {
+            let spared = cluster.faults_on.is_some_and(|only| only != index);
+            let faults = if spared { Faults::default() } else { config.faults.clone() };
+            let member = Member { index, servers: Arc::clone(&addresses), handoff: cluster.handoff };
+            servers.push(Server::start_on(&Config { faults, ..config.clone() }, listeners, Some(member))?);
+        }
+        Ok(Self { servers })
+    }
+
+    /// Returns the servers' addresses, in the order of ownership.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.servers.iter().flat_map(Server::addresses).copied().collect()
+    }
+
+    /// Returns the ledger of each server so far; see [`Server::ledger`].
+    #[must_use]
+    pub fn ledgers(&self) -> Vec<Ledger> {
+        self.servers.iter().map(Server::ledger).collect()
+    }
+
+    /// Stops all servers and returns the final ledger of each; [`Ledger::joint`] adds them up.
+    #[must_use = "the final ledgers; drop the cluster if they are not needed"]
+    pub fn stop(self) -> Vec<Ledger> {
+        self.servers.into_iter().map(Server::stop).collect()
+    }
+}

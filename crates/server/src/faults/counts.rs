@@ -1,0 +1,65 @@
+//! Counts of the faults that took place.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts of the faults that took place, configured or requested by a query: those that clients may have seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FaultCounts {
+    /// Requests that got an injected error.
+    pub errors: u64,
+    /// Requests that were refused because too many were in service.
+    pub refused: u64,
+    /// Requests that got the slow one of two delays.
+    pub slow: u64,
+    /// Bodies that broke off.
+    pub broken_off: u64,
+    /// Bodies whose wrong byte was handed over.
+    pub wrong_bytes: u64,
+    /// Objects that were acknowledged and not stored.
+    pub lost: u64,
+}
+
+impl FaultCounts {
+    pub(crate) fn add(&mut self, other: &Self) {
+        let Self { errors, refused, slow, broken_off, wrong_bytes, lost } = other;
+        self.errors += errors;
+        self.refused += refused;
+        self.slow += slow;
+        self.broken_off += broken_off;
+        self.wrong_bytes += wrong_bytes;
+        self.lost += lost;
+    }
+}
+
+/// [`FaultCounts`] of all threads.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) errors: AtomicU64,
+    pub(super) refused: AtomicU64,
+    pub(super) slow: AtomicU64,
+    pub(super) broken_off: AtomicU64,
+    pub(super) wrong_bytes: AtomicU64,
+    pub(super) lost: AtomicU64,
+}
+
+impl Counts {
+    /// Returns the present counts.
+    pub(super) fn read(&self) -> FaultCounts {
+        let Self { errors, refused, slow, broken_off, wrong_bytes, lost } = self;
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        FaultCounts {
+            errors: read(errors),
+            refused: read(refused),
+            slow: read(slow),
+            broken_off: read(broken_off),
+            wrong_bytes: read(wrong_bytes),
+            lost: read(lost),
+        }
+    }
+}
+
+pub(super) fn count_if(happened: bool, count: &AtomicU64) {
+    if happened {
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}

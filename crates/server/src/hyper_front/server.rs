@@ -1,0 +1,247 @@
+//! The hyper server: opens its sockets, runs its threads, adds up their counters, stops.
+
+use std::convert::Infallible;
+use std::io;
+use std::mem;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use sys::Socket;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{mpsc, watch};
+
+use super::activity::Duplex;
+use super::connection::serve;
+use super::content_service::ContentService;
+use super::context::ThreadContext;
+use super::service::Service;
+use super::tls::{PreparedTls, Tls};
+use crate::config::Config;
+use crate::ledger::Ledger;
+use crate::ledger::counters::Counters;
+use crate::listeners::{Listeners, remove_sockets};
+use crate::shared::Shared;
+
+/// The pause in accepting after descriptors ran out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// The interval of checks for the first request, if a stall counts from it.
+const FIRST_REQUEST_CHECK: Duration = Duration::from_millis(1);
+
+/// A running server on the hyper front. Dropping it stops it, as [`HyperServer::stop`] does.
+pub struct HyperServer {
+    addresses: Vec<SocketAddr>,
+    unix: Vec<PathBuf>,
+    ca_pem: Option<String>,
+    shared: Arc<Shared>,
+    stop: watch::Sender<bool>,
+    threads: Vec<Running>,
+}
+
+struct Running {
+    counters: Arc<Counters>,
+    /// `None` once it was joined.
+    handle: Option<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for HyperServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HyperServer").field("addresses", &self.addresses).finish_non_exhaustive()
+    }
+}
+
+impl HyperServer {
+    /// Serves the same as [`crate::Server`], over TLS if `tls` is given, in HTTP/1.1 or HTTP/2 as the client chooses
+    /// (without TLS: by prior knowledge). When this returns, connections are accepted.
+    ///
+    /// # Errors
+    /// An address or path cannot be listened on, the directory does not exist, the files of `tls` cannot be used, or
+    /// the system lacks resources.
+    pub fn start(config: &Config, tls: Option<&Tls>) -> io::Result<Self> {
+        Self::start_with(config, tls, |shared| Ok(Arc::new(ContentService::new(Arc::clone(shared)))))
+    }
+
+    /// Starts a server of the service that `make` returns.
+    pub(crate) fn start_with(
+        config: &Config,
+        tls: Option<&Tls>,
+        make: impl FnOnce(&Arc<Shared>) -> io::Result<Arc<dyn Service>>,
+    ) -> io::Result<Self> {
+        let shared = Arc::new(Shared::new(config, None)?);
+        let service = make(&shared)?;
+        let mut listeners = Listeners::open(config)?;
+        let prepared = tls.map(|tls| tls.prepare(&listeners.addresses)).transpose()?;
+        let (acceptor, ca_pem) = match prepared {
+            Some(PreparedTls { acceptor, ca_pem }) => (Some(acceptor), ca_pem),
+            None => (None, None),
+        };
+        let (stop, stops) = watch::channel(false);
+        let mut front = Self {
+            addresses: mem::take(&mut listeners.addresses),
+            unix: mem::take(&mut listeners.paths),
+            ca_pem,
+            shared,
+            stop,
+            threads: Vec::new(),
+        };
+        for (index, sockets) in mem::take(&mut listeners.by_thread).into_iter().enumerate() {
+            let counters = Arc::new(Counters::default());
+            let context = ThreadContext {
+                shared: Arc::clone(&front.shared),
+                counters: Arc::clone(&counters),
+                service: Arc::clone(&service),
+                tls: acceptor.clone(),
+                stop: stops.clone(),
+            };
+            let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+            let accepting = open_all(&runtime, &sockets)?;
+            let handle = thread::Builder::new().name(format!("front-{index}"));
+            let handle = handle.spawn(move || run(&runtime, context, accepting))?;
+            front.threads.push(Running { counters, handle: Some(handle) });
+        }
+        Ok(front)
+    }
+
+    /// Returns the TCP addresses in the order of [`Config::listen`], with their actual ports.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Returns the paths of the Unix sockets.
+    #[must_use]
+    pub fn unix_paths(&self) -> &[PathBuf] {
+        &self.unix
+    }
+
+    /// Returns the CA certificate (PEM) that clients must trust, if it was generated at the start.
+    #[must_use]
+    pub fn ca_pem(&self) -> Option<&str> {
+        self.ca_pem.as_deref()
+    }
+
+    /// Returns the counts so far. Everything that a client has received completely before this call is counted.
+    #[must_use]
+    pub fn ledger(&self) -> Ledger {
+        let mut ledger = Ledger { faults: self.shared.faults.counts(), ..Ledger::default() };
+        for thread in &self.threads {
+            thread.counters.add_to(&mut ledger);
+        }
+        ledger
+    }
+
+    /// Stops accepting, closes idle connections, lets responses in flight finish within [`Config::drain`], and returns
+    /// the final ledger, in which nothing is in service.
+    #[must_use = "the final ledger; drop the server if it is not needed"]
+    pub fn stop(mut self) -> Ledger {
+        self.end();
+        self.ledger()
+    }
+
+    fn end(&mut self) {
+        self.shared.stop();
+        self.stop.send_replace(true);
+        for thread in &mut self.threads {
+            if let Some(handle) = thread.handle.take() {
+                // A thread that panicked has reported it.
+                let _ = handle.join();
+            }
+        }
+        remove_sockets(&mut self.unix);
+    }
+}
+
+impl Drop for HyperServer {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A listening socket.
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+fn open_all(runtime: &Runtime, sockets: &[Arc<Socket>]) -> io::Result<Vec<Listener>> {
+    let _guard = runtime.enter();
+    let open = |socket: &Arc<Socket>| {
+        let descriptor = socket.as_fd().try_clone_to_owned()?;
+        Ok(if socket.is_tcp() {
+            Listener::Tcp(TcpListener::from_std(descriptor.into())?)
+        } else {
+            Listener::Unix(UnixListener::from_std(descriptor.into())?)
+        })
+    };
+    sockets.iter().map(open).collect()
+}
+
+/// Runs one thread: accepts until the server stops, then lets connections finish until the drain is over.
+fn run(runtime: &Runtime, context: ThreadContext, accepting: Vec<Listener>) {
+    let drain = context.shared.limits.drain;
+    runtime.block_on(async {
+        let mut stop = context.stop.clone();
+        // Each connection holds a sender. The channel closes with the last of them.
+        let (open, mut all_closed) = mpsc::channel::<Infallible>(1);
+        let stalling = tokio::spawn(stall(Arc::clone(&context.shared)));
+        let accepting: Vec<_> =
+            accepting.into_iter().map(|socket| tokio::spawn(accept(socket, context.clone(), open.clone()))).collect();
+        drop((context, open));
+        // An error means that the server is gone, which also ends the wait.
+        let _ = stop.wait_for(|stops| *stops).await;
+        accepting.iter().for_each(tokio::task::JoinHandle::abort);
+        stalling.abort();
+        let _ = tokio::time::timeout(drain, all_closed.recv()).await;
+    });
+}
+
+async fn accept(socket: Listener, context: ThreadContext, open: mpsc::Sender<Infallible>) {
+    loop {
+        let accepted = match &socket {
+            Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| admit(stream, &context, &open)),
+            Listener::Unix(listener) => listener.accept().await.map(|(stream, _)| admit(stream, &context, &open)),
+        };
+        match accepted {
+            // The client left before we accepted.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            Ok(()) => {}
+        }
+    }
+}
+
+fn admit(stream: impl Duplex + 'static, context: &ThreadContext, open: &mpsc::Sender<Infallible>) {
+    if !context.shared.enter() {
+        context.counters.connections_refused.add(1);
+        return;
+    }
+    context.counters.connections_accepted.add(1);
+    let (context, open) = (context.clone(), open.clone());
+    tokio::spawn(async move {
+        serve(context, stream).await;
+        drop(open);
+    });
+}
+
+/// Stalls this thread when it is time.
+async fn stall(shared: Arc<Shared>) {
+    if shared.faults.config.stall.is_none() {
+        return;
+    }
+    loop {
+        let wait = match shared.faults.stall() {
+            None => FIRST_REQUEST_CHECK,
+            Some((begin, _)) => begin.saturating_sub(sys::clock::monotonic()),
+        };
+        if wait.is_zero() {
+            // This is the fault: everything on this thread waits.
+            shared.sleep_through_stall();
+            return;
+        }
+        tokio::time::sleep(wait).await;
+    }
+}

@@ -1,0 +1,61 @@
+//! The interface between the hyper front and a service behind it.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use hyper::body::{Body, Bytes};
+use hyper::{Request, Response};
+use wire::ByteRange;
+
+use super::request_body::{Broken, RequestBody};
+use crate::faults::body::BodyFaults;
+
+/// The body of a service's response. Its size hint is exact, unless nobody knows the length.
+pub(crate) type ServiceBody = Pin<Box<dyn Body<Data = Bytes, Error = io::Error> + Send>>;
+
+/// A response that a service is making.
+pub(crate) type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<ServiceResponse, Broken>> + Send + 'a>>;
+
+/// A service that responds to requests. The front handles everything between it and the client, faults and accounting
+/// included.
+pub(crate) trait Service: Send + Sync + 'static {
+    /// Returns the response to a request. A request that is not admitted is not carried out; its response is the one
+    /// that the service gives when it cannot carry out a request.
+    fn respond(&self, request: Request<RequestBody>, admission: Admission) -> ResponseFuture<'_>;
+}
+
+/// Whether a request is carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    Admitted,
+    /// Refused by an injected error.
+    InjectedError,
+    /// Refused because too many requests are in service.
+    Overloaded,
+}
+
+/// A response that a service decided on, before it is sent.
+pub(crate) struct ServiceResponse {
+    pub(crate) response: Response<ServiceBody>,
+    /// The delay that the request asks for.
+    pub(crate) delay: Duration,
+    pub(crate) body_faults: BodyFaults,
+    /// Whether the length of the body is kept from the protocol, so that HTTP/1.1 sends chunks.
+    pub(crate) chunked: bool,
+    /// Whether the connection is closed afterwards.
+    pub(crate) close: bool,
+    /// The range of a 206.
+    pub(crate) range: Option<ByteRange>,
+    /// The name of the operation, if requests are calls of an API.
+    pub(crate) operation: Option<Box<str>>,
+}
+
+impl ServiceResponse {
+    /// Wraps a response without delay and faults.
+    pub(crate) fn new(response: Response<ServiceBody>) -> Self {
+        let (delay, body_faults) = (Duration::ZERO, BodyFaults::default());
+        Self { response, delay, body_faults, chunked: false, close: false, range: None, operation: None }
+    }
+}

@@ -1,0 +1,138 @@
+//! TLS of a server: its certificate, and the clients it admits.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+
+/// The protocols offered to clients, best first.
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// The TLS settings of a server: versions 1.2 and 1.3, with HTTP/2 and HTTP/1.1 offered.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    /// The server's certificate.
+    pub identity: Identity,
+    /// A file of CA certificates (PEM). If given, clients must present a certificate signed by one of them.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// The origin of a server's certificate.
+#[derive(Debug, Clone)]
+pub enum Identity {
+    /// Generated at the start for `localhost`, the loopback addresses and the listening ones, signed by a CA generated
+    /// for it.
+    SelfSigned,
+    /// Files in PEM format.
+    Files {
+        /// The certificate chain, the server's own certificate first.
+        certificate: PathBuf,
+        /// The private key of the server's certificate.
+        key: PathBuf,
+    },
+}
+
+/// TLS settings, ready for use.
+pub(super) struct PreparedTls {
+    pub(super) acceptor: TlsAcceptor,
+    /// The CA certificate that was generated for this server, in PEM.
+    pub(super) ca_pem: Option<String>,
+}
+
+impl Tls {
+    pub(super) fn prepare(&self, addresses: &[SocketAddr]) -> io::Result<PreparedTls> {
+        let (chain, key, ca_pem) = match &self.identity {
+            Identity::SelfSigned => {
+                let made = GeneratedCertificate::new(addresses).map_err(io::Error::other)?;
+                (vec![made.certificate], made.key, Some(made.ca_pem))
+            }
+            Identity::Files { certificate, key } => (read_certificates(certificate)?, read_key(key)?, None),
+        };
+        // Named explicitly, because another crate may enable a second provider.
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+        let builder = builder.map_err(io::Error::other)?;
+        let builder = match &self.client_ca {
+            None => builder.with_no_client_auth(),
+            Some(path) => {
+                let mut roots = RootCertStore::empty();
+                for certificate in read_certificates(path)? {
+                    roots.add(certificate).map_err(|error| unusable(path, &error))?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+                builder.with_client_cert_verifier(verifier.map_err(|error| unusable(path, &error))?)
+            }
+        };
+        let mut config = builder.with_single_cert(chain, key).map_err(|error| match &self.identity {
+            Identity::SelfSigned => io::Error::other(error),
+            Identity::Files { certificate, .. } => unusable(certificate, &error),
+        })?;
+        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+        Ok(PreparedTls { acceptor: TlsAcceptor::from(Arc::new(config)), ca_pem })
+    }
+}
+
+/// A certificate generated for one run of the server.
+struct GeneratedCertificate {
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+    ca_pem: String,
+}
+
+impl GeneratedCertificate {
+    fn new(addresses: &[SocketAddr]) -> Result<Self, rcgen::Error> {
+        let mut authority = CertificateParams::new(Vec::new())?;
+        authority.distinguished_name = named("Plimsoll embedded server: CA of this run");
+        authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let authority_key = KeyPair::generate()?;
+        let ca_pem = authority.self_signed(&authority_key)?.pem();
+
+        let fixed = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+        let mut names: Vec<String> = addresses.iter().map(|address| address.ip().to_string()).chain(fixed).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut server = CertificateParams::new(names)?;
+        server.distinguished_name = named("Plimsoll embedded server");
+        server.use_authority_key_identifier_extension = true;
+        server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let key = KeyPair::generate()?;
+        let certificate = server.signed_by(&key, &Issuer::new(authority, authority_key))?;
+        Ok(Self { certificate: certificate.der().clone(), key: key.into(), ca_pem })
+    }
+}
+
+fn named(name: &str) -> DistinguishedName {
+    let mut distinguished = DistinguishedName::new();
+    distinguished.push(DnType::CommonName, name);
+    distinguished
+}
+
+fn read_certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let certificates = read.map_err(|error| unusable(path, &error))?;
+    if certificates.is_empty() {
+        return Err(unusable(path, &"it contains no certificate"));
+    }
+    Ok(certificates)
+}
+
+fn read_key(path: &Path) -> io::Result<PrivateKeyDer<'static>> {
+    PrivateKeyDer::from_pem_file(path).map_err(|error| unusable(path, &error))
+}
+
+fn unusable(path: &Path, error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, format!("{}: {error}; use a PEM file", path.display()))
+}

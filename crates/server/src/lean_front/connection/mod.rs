@@ -1,0 +1,155 @@
+//! The state machine of one connection: request, response, request, response. The thread calls it when the socket is
+//! ready or an instant has come, and it returns what to wait for next.
+//!
+//! * [`input`]: bytes from the client, up to a complete request;
+//! * [`output`]: the response, from the decision to the ledger.
+
+mod input;
+mod output;
+
+use std::mem;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use sys::{Interest, Socket};
+use wire::RequestReader;
+
+use super::context::ThreadContext;
+use super::owner_fetch::OwnerFetch;
+use super::sender::ResponseSender;
+use crate::faults::InService;
+use crate::request::fields::RequestFields;
+use crate::response::Response;
+use crate::shared::Shared;
+
+/// The most bytes of further requests that are buffered while a response is being sent. The rest stays in the kernel.
+const PENDING_MAX: usize = 64 * 1024;
+
+/// What a connection waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Bytes from the client.
+    Read,
+    /// Space in the socket's send buffer.
+    Write,
+    /// An instant. Meanwhile bytes from the client are read, unless the buffer is full or the client has finished.
+    Later(Duration),
+    /// Readiness of [`Connection::upstream`]. Meanwhile bytes from the client are read as with `Later`.
+    Upstream(Interest),
+    /// The same as before.
+    Same,
+    /// Nothing: the connection is to be closed.
+    Close,
+}
+
+#[derive(Debug)]
+enum ConnectionState {
+    Reading,
+    /// The response begins at an instant.
+    Delayed(AfterDelay),
+    /// The head of another server's response is being fetched.
+    Fetching(Box<OwnerFetch>),
+    Sending(ResponseSender),
+    /// The server has closed its side, the client not yet.
+    Lingering,
+}
+
+/// What begins after a delay.
+#[derive(Debug)]
+enum AfterDelay {
+    Respond(Response),
+    Fetch(SocketAddr),
+}
+
+/// A connection of a client.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) socket: Socket,
+    reader: RequestReader,
+    state: ConnectionState,
+    /// Bytes received after the request in service.
+    pending: Vec<u8>,
+    /// Whether the client has finished sending.
+    ended: bool,
+    requests: u64,
+    in_service: Option<InService>,
+    fields: RequestFields,
+    /// Bytes of `100 Continue` sent for the present request.
+    interim: u64,
+    /// When the first byte of the present head arrived.
+    head_began: Option<Duration>,
+    /// When a byte last moved.
+    active: Duration,
+}
+
+impl Connection {
+    pub(super) fn new(socket: Socket, now: Duration) -> Self {
+        Self {
+            socket,
+            reader: RequestReader::new(),
+            state: ConnectionState::Reading,
+            pending: Vec::new(),
+            ended: false,
+            requests: 0,
+            in_service: None,
+            fields: RequestFields::default(),
+            interim: 0,
+            head_began: None,
+            active: now,
+        }
+    }
+
+    /// Returns whether to read bytes from the client while the connection waits for something else.
+    pub(super) fn has_room(&self) -> bool {
+        !self.ended && self.pending.len() < PENDING_MAX
+    }
+
+    /// Returns whether there is no request, not even a part of one.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.state, ConnectionState::Reading) && self.reader.head_bytes() == 0
+    }
+
+    /// Returns whether a time limit has passed.
+    pub(super) fn is_overdue(&self, shared: &Shared, now: Duration) -> bool {
+        let head_late = self.head_began.is_some_and(|began| now.saturating_sub(began) > shared.limits.head_timeout);
+        let idle = now.saturating_sub(self.active) > shared.limits.idle_timeout;
+        match self.state {
+            ConnectionState::Reading => head_late || idle,
+            ConnectionState::Sending(_) | ConnectionState::Fetching(_) => idle,
+            ConnectionState::Delayed(_) | ConnectionState::Lingering => false,
+        }
+    }
+
+    /// Returns the connection to another server that [`Next::Upstream`] refers to.
+    pub(super) fn upstream(&self) -> Option<&Socket> {
+        match &self.state {
+            ConnectionState::Fetching(fetch) => Some(fetch.socket()),
+            ConnectionState::Sending(sender) => sender.upstream(),
+            ConnectionState::Reading | ConnectionState::Delayed(_) | ConnectionState::Lingering => None,
+        }
+    }
+
+    /// Continues after the socket became readable.
+    pub(super) fn readable(&mut self, context: &mut ThreadContext) -> Next {
+        match self.state {
+            ConnectionState::Reading => self.read(context),
+            ConnectionState::Delayed(_) | ConnectionState::Fetching(_) | ConnectionState::Sending(_) => {
+                self.buffer_input(context)
+            }
+            ConnectionState::Lingering => self.drop_input(context),
+        }
+    }
+
+    /// Continues after the socket became writable, the upstream socket became ready, or the instant came.
+    pub(super) fn proceed(&mut self, context: &mut ThreadContext) -> Next {
+        let next = match mem::replace(&mut self.state, ConnectionState::Reading) {
+            ConnectionState::Delayed(AfterDelay::Respond(response)) => self.start_response(response, context),
+            ConnectionState::Delayed(AfterDelay::Fetch(owner)) => self.fetch(owner, context),
+            ConnectionState::Fetching(fetch) => self.continue_fetch(fetch, context),
+            ConnectionState::Sending(sender) => self.send(sender, context),
+            ConnectionState::Lingering => return Next::Close,
+            ConnectionState::Reading => return Next::Read,
+        };
+        next.unwrap_or_else(|| self.read_pending(context))
+    }
+}

@@ -1,0 +1,144 @@
+//! The lean server: opens its sockets, runs its threads, adds up their counters, stops.
+
+use std::io;
+use std::mem;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use sys::Waker;
+
+use super::thread::Thread;
+use crate::config::Config;
+use crate::ledger::Ledger;
+use crate::ledger::counters::Counters;
+use crate::listeners::{Listeners, remove_sockets};
+use crate::ownership::member::Member;
+use crate::shared::Shared;
+
+/// The longest that [`Server::ledger`] waits for a thread to finish its current event.
+const SETTLE_MAX: Duration = Duration::from_secs(1);
+
+/// A running server on the lean front: plain HTTP/1. Dropping it stops it, as [`Server::stop`] does.
+#[derive(Debug)]
+pub struct Server {
+    addresses: Vec<SocketAddr>,
+    unix: Vec<PathBuf>,
+    shared: SharedState,
+    threads: Vec<Running>,
+}
+
+struct SharedState(Arc<Shared>);
+
+impl std::fmt::Debug for SharedState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Shared")
+    }
+}
+
+#[derive(Debug)]
+struct Running {
+    counters: Arc<Counters>,
+    waker: Arc<Waker>,
+    /// `None` once it was joined.
+    handle: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Opens the sockets and starts the threads. When this returns, connections are accepted.
+    ///
+    /// # Errors
+    /// An address or path cannot be listened on, the directory does not exist, or the system lacks resources.
+    pub fn start(config: &Config) -> io::Result<Self> {
+        Self::start_on(config, Listeners::open(config)?, None)
+    }
+
+    /// Starts a server on open sockets, as a member of a cluster or alone.
+    pub(crate) fn start_on(config: &Config, mut listeners: Listeners, member: Option<Member>) -> io::Result<Self> {
+        let shared = Arc::new(Shared::new(config, member)?);
+        let mut server = Self {
+            addresses: mem::take(&mut listeners.addresses),
+            unix: mem::take(&mut listeners.paths),
+            shared: SharedState(shared),
+            threads: Vec::new(),
+        };
+        for (index, sockets) in mem::take(&mut listeners.by_thread).into_iter().enumerate() {
+            let counters = Arc::new(Counters::default());
+            let waker = Arc::new(Waker::new()?);
+            let thread = Thread::new(Arc::clone(&server.shared.0), Arc::clone(&counters), Arc::clone(&waker), sockets)?;
+            let handle = thread::Builder::new().name(format!("serve-{index}")).spawn(move || thread.run())?;
+            server.threads.push(Running { counters, waker, handle: Some(handle) });
+        }
+        Ok(server)
+    }
+
+    /// Returns the TCP addresses in the order of [`Config::listen`], with their actual ports.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Returns the paths of the Unix sockets.
+    #[must_use]
+    pub fn unix_paths(&self) -> &[PathBuf] {
+        &self.unix
+    }
+
+    /// Returns the counts so far. Waits until each thread has finished its current event (at most a second, in a
+    /// stall), so that everything a client has received before this call is counted.
+    #[must_use]
+    pub fn ledger(&self) -> Ledger {
+        let deadline = Instant::now() + SETTLE_MAX;
+        let before: Vec<u64> = self.threads.iter().map(|thread| thread.counters.rounds()).collect();
+        for thread in &self.threads {
+            // If a thread cannot be woken, the wait times out and its counts are those of its last event.
+            let _ = thread.waker.wake();
+        }
+        for (thread, before) in self.threads.iter().zip(before) {
+            let runs = || thread.handle.as_ref().is_some_and(|handle| !handle.is_finished());
+            while thread.counters.rounds() == before && runs() && Instant::now() < deadline {
+                thread::sleep(Duration::from_micros(50));
+            }
+        }
+        self.sum()
+    }
+
+    /// Stops accepting, closes idle connections, lets responses in flight finish within [`Config::drain`], and returns
+    /// the final ledger, in which nothing is in service.
+    #[must_use = "the final ledger; drop the server if it is not needed"]
+    pub fn stop(mut self) -> Ledger {
+        self.end();
+        self.sum()
+    }
+
+    fn sum(&self) -> Ledger {
+        let mut ledger = Ledger { faults: self.shared.0.faults.counts(), ..Ledger::default() };
+        for thread in &self.threads {
+            thread.counters.add_to(&mut ledger);
+        }
+        ledger
+    }
+
+    fn end(&mut self) {
+        self.shared.0.stop();
+        for thread in &self.threads {
+            // A thread that cannot be woken stops at its next event.
+            let _ = thread.waker.wake();
+        }
+        for thread in &mut self.threads {
+            if let Some(handle) = thread.handle.take() {
+                // A thread that panicked has reported it.
+                let _ = handle.join();
+            }
+        }
+        remove_sockets(&mut self.unix);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,198 @@
+//! Responses, decided on and not sent yet.
+
+pub(crate) mod range;
+
+use std::borrow::Cow;
+
+use wire::{BadRequest, ByteRange, ContentRange, Header, Method, RequestHead, Version};
+
+use crate::content::Content;
+use crate::faults::FaultInjector;
+use crate::faults::body::BodyFaults;
+
+/// The value of the `Server` header.
+pub(crate) const SERVER: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
+
+/// A response that is decided on and not sent yet.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) content: Content,
+    /// Offset in the content where the body begins.
+    pub(crate) first: u64,
+    /// Length of the body, sent or not; `None` if nobody knows it before the end.
+    pub(crate) length: Option<u64>,
+    pub(crate) content_range: Option<ContentRange>,
+    pub(crate) framing: Framing,
+    pub(crate) media: Media,
+    pub(crate) accept_ranges: AcceptRanges,
+    /// Whether the connection is closed afterwards.
+    pub(crate) close: bool,
+    /// Whether the client may have sent more on this connection. The kernel answers a plain close with a reset then.
+    pub(crate) linger: bool,
+    /// The value of `Allow`, for a 405.
+    pub(crate) allow: Option<&'static str>,
+    pub(crate) headers: Vec<Header>,
+    pub(crate) location: Option<Box<str>>,
+    pub(crate) body_faults: BodyFaults,
+    /// Bytes sent in place of the proper end when the body breaks off; only on the lean front.
+    pub(crate) cut_tail: &'static [u8],
+}
+
+/// The way in which a response marks the end of its body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// Neither body nor length (204, 304).
+    NoBody,
+    /// A length and no body (HEAD).
+    LengthOnly,
+    Length,
+    Chunked,
+    UntilClose,
+}
+
+/// The value of `Content-Type`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Media {
+    /// The default of the content: text or bytes.
+    FromContent,
+    Named(Box<str>),
+    /// No header.
+    Omitted,
+}
+
+/// The value of `Accept-Ranges`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AcceptRanges {
+    Bytes,
+    None,
+    /// No header.
+    Omitted,
+}
+
+impl AcceptRanges {
+    /// Returns the value of the header, unless it is omitted.
+    pub(crate) fn header_value(self) -> Option<&'static str> {
+        match self {
+            Self::Bytes => Some("bytes"),
+            Self::None => Some("none"),
+            Self::Omitted => None,
+        }
+    }
+}
+
+/// The way in which HTTP/1.0 requests get responses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Http10Style {
+    /// With HTTP/1.1 and `Connection: close`.
+    #[default]
+    Http11,
+    /// Like Go's `net/http`: with HTTP/1.0, and without a `Connection` field unless the connection is kept.
+    LikeGo,
+}
+
+impl Response {
+    /// Makes a response with the whole of `content`. Without a length, it is sent in chunks.
+    pub(crate) fn new(status: u16, content: Content, length: Option<u64>) -> Self {
+        Self {
+            status,
+            content,
+            first: 0,
+            length,
+            content_range: None,
+            framing: Framing::Length,
+            media: Media::FromContent,
+            accept_ranges: AcceptRanges::Bytes,
+            close: false,
+            linger: false,
+            allow: None,
+            headers: Vec::new(),
+            location: None,
+            body_faults: BodyFaults::default(),
+            cut_tail: b"",
+        }
+    }
+
+    /// Makes a response with exactly this text.
+    pub(crate) fn text(status: u16, text: impl Into<Cow<'static, [u8]>>) -> Self {
+        let text = text.into();
+        let length = text.len() as u64;
+        Self::new(status, Content::Text(text), Some(length))
+    }
+
+    /// Makes a response with a line of text.
+    pub(crate) fn line(status: u16, line: &str) -> Self {
+        Self::text(status, format!("{line}\n").into_bytes())
+    }
+
+    /// Makes the response to a request that could not be parsed.
+    pub(crate) fn to_malformed(bad: BadRequest) -> Self {
+        Self { close: true, linger: true, ..Self::line(bad.status(), &bad.to_string()) }
+    }
+
+    /// Makes the response of an injected error.
+    pub(crate) fn injected_error() -> Self {
+        Self::text(500, &b"injected error\n"[..])
+    }
+
+    /// Returns `other`, framed and closed as this response would be: a HEAD still gets no body.
+    pub(crate) fn replaced_by(self, other: Self) -> Self {
+        let framing = if self.framing == Framing::LengthOnly { Framing::LengthOnly } else { Framing::Length };
+        Self { close: self.close || other.close, linger: self.linger || other.linger, framing, ..other }
+    }
+
+    /// Adds a header line, `Name: value`. Leaves it out if it is not a valid one, as with a client's path in its value.
+    pub(crate) fn add_header(&mut self, line: &str) {
+        self.headers.extend(Header::parse(line));
+    }
+
+    /// Returns the length of the body that is sent; `None` if nobody knows it before the end.
+    pub(crate) fn body_length(&self) -> Option<u64> {
+        match self.framing {
+            Framing::Length | Framing::Chunked | Framing::UntilClose => self.length,
+            Framing::NoBody | Framing::LengthOnly => Some(0),
+        }
+    }
+
+    /// Adds the injector's next body faults to a body with content. Faults that the body already has stay.
+    pub(crate) fn inject_body_faults(&mut self, injector: &FaultInjector) {
+        if matches!(self.status, 200..300) && self.body_length() != Some(0) {
+            self.body_faults = self.body_faults.or(injector.next_body());
+        }
+    }
+
+    /// Returns the value of `Content-Type`, unless the header is omitted.
+    pub(crate) fn media_type(&self) -> Option<&str> {
+        match &self.media {
+            Media::Omitted => None,
+            Media::Named(name) => Some(name),
+            Media::FromContent if self.framing == Framing::NoBody => None,
+            Media::FromContent => Some(self.content.media_type()),
+        }
+    }
+
+    /// Returns the range of a 206.
+    pub(crate) fn range(&self) -> Option<ByteRange> {
+        self.content_range.filter(|_| self.status == 206)?.range
+    }
+}
+
+/// Makes the response of a server that could not fetch one from the owner.
+pub(crate) fn bad_gateway() -> Response {
+    Response::line(502, "the owner of this object did not respond")
+}
+
+/// Sets how the body ends, and whether the connection closes.
+pub(crate) fn set_framing(mut response: Response, head: &RequestHead, chunked: bool) -> Response {
+    let chunked = chunked || response.length.is_none();
+    response.framing = match head.version {
+        _ if matches!(response.status, 204 | 304) => Framing::NoBody,
+        _ if head.method == Method::Head && response.length.is_none() => Framing::NoBody,
+        _ if head.method == Method::Head => Framing::LengthOnly,
+        Version::Http11 | Version::Http2 if chunked => Framing::Chunked,
+        Version::Http10 if chunked => Framing::UntilClose,
+        _ => Framing::Length,
+    };
+    response.close |= !head.keep_alive || response.framing == Framing::UntilClose;
+    response
+}

@@ -1,0 +1,49 @@
+//! Range requests: the part of an object that a response holds.
+
+use wire::{ByteRange, ContentRange, Method, RangeRequest, RequestHead, Resolved};
+
+use super::Response;
+use crate::request::RequestFacts;
+
+/// Narrows a 200 to the requested range. Several ranges get the whole object, and so does a range with a condition,
+/// which cannot hold because no validators are sent (RFC 9110 §14.2, §13.1.5).
+pub(crate) fn narrow_to_range(response: Response, head: &RequestHead, facts: &RequestFacts<'_>) -> Response {
+    let range = head.range.as_ref().filter(|_| head.method == Method::Get && response.status == 200);
+    let (Some(range), Some(complete)) = (range, response.length) else { return response };
+    match resolve(range, complete) {
+        _ if facts.fields.if_range.is_some() => response,
+        RangeOutcome::Whole => response,
+        RangeOutcome::Unsatisfiable => {
+            let content_range = Some(ContentRange::unsatisfied(complete));
+            Response { content_range, ..Response::line(416, "the range lies outside the object") }
+        }
+        RangeOutcome::Range(range) => slice(response, range, complete),
+    }
+}
+
+/// The outcome of a `Range` on this server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RangeOutcome {
+    /// Several ranges get the whole object, which RFC 9110 §14.2 allows.
+    Whole,
+    Range(ByteRange),
+    /// 416.
+    Unsatisfiable,
+}
+
+/// Resolves a range request against an object of `complete` bytes.
+pub(crate) fn resolve(request: &RangeRequest, complete: u64) -> RangeOutcome {
+    match request.resolve(complete) {
+        _ if request.specs().len() != 1 => RangeOutcome::Whole,
+        Resolved::Unsatisfiable => RangeOutcome::Unsatisfiable,
+        Resolved::Satisfiable(ranges) => {
+            ranges.first().map_or(RangeOutcome::Whole, |range| RangeOutcome::Range(*range))
+        }
+    }
+}
+
+/// Turns a whole response into a 206 with one range of an object of `complete` bytes.
+pub(crate) fn slice(response: Response, range: ByteRange, complete: u64) -> Response {
+    let content_range = ContentRange::of(range, Some(complete));
+    Response { status: 206, first: range.first(), length: Some(range.len()), content_range, ..response }
+}

@@ -1,0 +1,36 @@
+//! Configuration of an S3 server.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// The store of an S3 server and the credentials that it accepts.
+#[derive(Clone)]
+pub struct S3Config {
+    /// Where objects are kept.
+    pub store: StoreIn,
+    /// The most bytes of objects and parts in the store; `None` for no limit.
+    pub store_max: Option<u64>,
+    /// The only access key that is accepted.
+    pub access_key: String,
+    /// The secret of the access key.
+    pub secret_key: String,
+}
+
+/// Leaves the secret out, so that it is in no log.
+impl fmt::Debug for S3Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("S3Config");
+        shown.field("store", &self.store).field("store_max", &self.store_max);
+        shown.field("access_key", &self.access_key).finish_non_exhaustive()
+    }
+}
+
+/// The place where objects are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreIn {
+    /// In memory, until the server stops.
+    Memory,
+    /// In a directory that is empty or that an earlier server has used. The store chooses the names of files: no text
+    /// of a client becomes part of a path.
+    Directory(PathBuf),
+}

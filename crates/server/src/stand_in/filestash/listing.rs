@@ -1,0 +1,84 @@
+//! Directory listings, written like Filestash's.
+
+use base64::Engine;
+
+use super::json::{I1, I2, I3, I4, json};
+use super::packets::Entry;
+use crate::content::Content;
+use crate::request::RequestFacts;
+use crate::response::Response;
+
+/// Bytes of an entry in a listing of an SFTP server, including the comma and the line end that follow it.
+const SFTP_ENTRY_BYTES: usize = 480;
+
+/// The metadata of a file in a listing, apart from name, type, size and time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Metadata {
+    None,
+    /// What SFTP reports about files. Only its length is imitated.
+    Sftp,
+}
+
+/// Makes the listing of a directory; 304 if the client has this one.
+pub(super) fn listing(path: &str, entries: &[Entry], metadata: Metadata, facts: &RequestFacts<'_>) -> Response {
+    let etag = etag(path, entries.len());
+    if facts.fields.if_none_match.as_deref() == Some(etag.as_bytes()) {
+        let mut response = Response::new(304, Content::Empty, Some(0));
+        response.add_header(&format!("Etag: {etag}"));
+        return response;
+    }
+    let entries: Vec<String> = entries.iter().map(|entry| entry_text(entry, metadata)).collect();
+    let results = if entries.is_empty() { "[]".to_owned() } else { format!("[\n{}\n{I1}]", entries.join(",\n")) };
+    let text = format!("{{\n{I1}\"status\": \"ok\",\n{I1}\"results\": {results},\n{I1}\"permissions\": {{}}\n}}");
+    let mut response = json(200, &text);
+    response.add_header(&format!("Etag: {etag}"));
+    response
+}
+
+fn entry_text(entry: &Entry, metadata: Metadata) -> String {
+    let name = serde_json::Value::from(entry.name.as_str());
+    let kind = if entry.is_directory { "directory" } else { "file" };
+    let (size, time) = (entry.size, entry.changed * 1000);
+    let fields =
+        format!("{I3}\"name\": {name},\n{I3}\"type\": \"{kind}\",\n{I3}\"size\": {size},\n{I3}\"time\": {time}");
+    match metadata {
+        Metadata::None => format!("{I2}{{\n{fields}\n{I2}}}"),
+        Metadata::Sftp => {
+            let framed = |text: &str| {
+                format!("{I2}{{\n{fields},\n{I3}\"metadata\": {{\n{I4}\"stand_in\": \"{text}\"\n{I3}}}\n{I2}}}")
+            };
+            let room = SFTP_ENTRY_BYTES.saturating_sub(framed("").len() + ",\n".len());
+            framed(&"-".repeat(room))
+        }
+    }
+}
+
+/// Returns the ETag of a listing, without quotes, as Filestash sends it. It is not a valid one.
+fn etag(path: &str, entries: usize) -> String {
+    // FNV-1, 32 bits, over path and number of entries.
+    let hash = format!("{path}{entries}")
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| hash.wrapping_mul(0x0100_0193) ^ u32::from(byte));
+    base64::engine::general_purpose::STANDARD.encode(hash.to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::fields::RequestFields;
+
+    #[test]
+    fn sftp_listing_exceeds_the_buffer_with_its_fifth_entry() {
+        let entry = |index| Entry { name: format!("file-{index}"), is_directory: false, size: 1, changed: 1 };
+        let fields = RequestFields::default();
+        let facts = RequestFacts { received: 0, fields: &fields };
+        let length = |count, metadata| {
+            let entries: Vec<Entry> = (0..count).map(entry).collect();
+            listing("/", &entries, metadata, &facts).length
+        };
+        // Without a length, an HTTP/1.0 connection is not kept.
+        assert_eq!(length(4, Metadata::Sftp), Some(71 - 2 + 4 * 480));
+        assert_eq!(length(5, Metadata::Sftp), None);
+        assert!(length(5, Metadata::None).is_some());
+    }
+}

@@ -1,0 +1,218 @@
+//! A level of a search: its duration and its outcome.
+
+use crate::objective_monitor::{LevelEvidence, LevelRules, Missed, OfferedLoad, operations_needed};
+use measure::Objective;
+use measure::result::load_line::Outcome;
+use measure::objective::Judgement;
+use measure::statistics::drift::Drift;
+use std::time::Duration;
+
+/// Operations of a schedule after which the drift of a backlog is decided, except within a percent or two of the target's capacity.
+/// With exponential service times, a level at 95 % of the capacity needs 5,000 operations, and one at 102 % needs 30,000.
+const OPS_MAX: f64 = 60_000.0;
+/// Smallest maximum duration of a level on a rate, since pauses of client and host do not become shorter as the rate grows.
+const MAX_AT_LEAST: Duration = Duration::from_secs(30);
+
+/// Duration of a level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LevelDuration {
+    /// Minimum, unless the level fails earlier.
+    pub min: Duration,
+    /// Maximum. A level that is not decided by then counts as not decided.
+    pub max: Duration,
+}
+
+/// Returns the duration of a level that normally takes `usual` and at most `limit`. At a low rate it takes longer until enough
+/// operations have ended for a percentile. `rate` is in operations per second, `None` in the closed model.
+#[must_use]
+pub fn level_duration(objectives: &[Objective], rate: Option<f64>, usual: Duration, limit: Duration) -> LevelDuration {
+    let limit = limit.max(usual);
+    let Some(rate) = rate else { return LevelDuration { min: usual, max: limit } };
+    let of_ops = |ops: f64| Duration::try_from_secs_f64(ops / rate.max(f64::MIN_POSITIVE)).unwrap_or(limit).min(limit);
+    let samples = objectives.iter().filter_map(operations_needed).max().unwrap_or(0);
+    let min = usual.max(of_ops(samples as f64));
+    LevelDuration { min, max: of_ops(OPS_MAX).max(MAX_AT_LEAST.min(limit)).max(min) }
+}
+
+impl LevelDuration {
+    /// Returns the rules for a level of this duration. `in_full` forbids it to pass early.
+    #[must_use]
+    pub fn rules(self, offered: Option<OfferedLoad>, in_full: bool) -> LevelRules {
+        LevelRules { min_duration: self.min, may_pass_early: !in_full, offered }
+    }
+}
+
+/// Why the numbers of a level must not be used, as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unusable<'a> {
+    /// Counters disagree.
+    CountersDisagree(&'a str),
+    /// This client did not offer the load.
+    Client(&'a str),
+}
+
+/// A level whose run is over.
+#[derive(Clone, Debug)]
+pub struct FinishedLevel<'a> {
+    /// State of the monitor at the end.
+    pub evidence: LevelEvidence,
+    /// All objectives, judged by the whole run.
+    pub judged: &'a [(Objective, Judgement)],
+    /// What was missed, if that stopped the run early.
+    pub stopped_for: Option<&'a str>,
+    /// A fault of the target that no objective allows, such as wrong content.
+    pub target_fault: Option<&'a str>,
+    /// Limit of this client or its host, if that limited the run.
+    pub client_limit: Option<&'a str>,
+    /// Why its numbers must not be used, whatever the target did.
+    pub unusable: Option<Unusable<'a>>,
+    /// Whether the client itself makes a backlog grow: responses wait for it to read them for most of the service time, it does not run
+    /// for most of the level, or its descriptors allow too few slots.
+    pub client_delays: bool,
+    /// Whether any operation ended.
+    pub any_ended: bool,
+}
+
+/// Decides the outcome of a level. No other code decides it.
+#[must_use]
+pub fn outcome(level: &FinishedLevel) -> Outcome {
+    let missed = level.judged.iter().find(|(_, judgement)| *judgement == Judgement::Missed);
+    let open = level.judged.iter().find(|(_, judgement)| *judgement == Judgement::NotEnoughData);
+    let failed = |why: String| Outcome::Failed { why };
+    if let Some(fault) = level.target_fault {
+        return failed(fault.to_owned());
+    }
+    if let Some(Unusable::CountersDisagree(why)) = level.unusable {
+        return Outcome::NotDecided { why: why.to_owned() };
+    }
+    if level.evidence.drift == Some(Drift::Growing) {
+        let why = Missed::Backlog.to_string();
+        let by_client = level.evidence.client_behind || level.client_delays;
+        return if by_client { Outcome::ClientLimited { why } } else { failed(why) };
+    }
+    let by_client = level.judged.iter().find(|(_, judgement)| *judgement == Judgement::ClientLimited);
+    // The running level counts operations with the delays that the client added. The whole run may show that the client added all of
+    // the excess.
+    let stopped_for = level.stopped_for.filter(|_| missed.is_some() || by_client.is_none());
+    let missed = stopped_for.map(str::to_owned).or_else(|| missed.map(|(objective, _)| objective.to_string()));
+    match (missed, level.client_limit) {
+        (Some(missed), Some(client)) => {
+            return Outcome::ClientLimited { why: format!("{missed}; limited by {client}") };
+        }
+        (Some(missed), None) => return failed(missed),
+        (None, _) if !level.any_ended => return failed("no operation ended".to_owned()),
+        (None, _) => {}
+    }
+    if let Some(Unusable::Client(why)) = level.unusable {
+        return Outcome::ClientLimited { why: why.to_owned() };
+    }
+    if let Some((objective, _)) = by_client {
+        return Outcome::ClientLimited { why: format!("{objective} depends on delays of this client") };
+    }
+    if let Some((objective, have, needed)) = level.evidence.too_few {
+        return Outcome::NotDecided { why: format!("{objective}: {have} of the {needed} operations it needs") };
+    }
+    if let Some((objective, _)) = open {
+        return Outcome::NotDecided { why: objective.to_string() };
+    }
+    if level.evidence.drift == Some(Drift::Undecided) {
+        return Outcome::NotDecided { why: "whether the backlog grows".to_owned() };
+    }
+    Outcome::Passed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEADY: LevelEvidence =
+        LevelEvidence { drift: Some(Drift::Steady), client_behind: false, too_few: None, certain: false };
+
+    fn result(evidence: LevelEvidence, judgement: Judgement, client: Option<&str>) -> Outcome {
+        let judged = [("response p99 <= 50ms".parse().unwrap(), judgement)];
+        outcome(&finished(evidence, &judged, client))
+    }
+
+    fn finished<'a>(
+        evidence: LevelEvidence,
+        judged: &'a [(Objective, Judgement)],
+        client_limit: Option<&'a str>,
+    ) -> FinishedLevel<'a> {
+        FinishedLevel {
+            evidence,
+            judged,
+            stopped_for: None,
+            target_fault: None,
+            client_limit,
+            unusable: None,
+            client_delays: false,
+            any_ended: true,
+        }
+    }
+
+    #[test]
+    fn an_unusable_level_does_not_pass() {
+        let is_limited = |outcome: &Outcome| matches!(outcome, Outcome::ClientLimited { .. });
+        let missed = FinishedLevel { unusable: Some(Unusable::Client("it missed 3 %")), ..finished(STEADY, &[], None) };
+        assert!(is_limited(&outcome(&missed)));
+        let wrong =
+            FinishedLevel { unusable: Some(Unusable::CountersDisagree("counters")), ..finished(STEADY, &[], None) };
+        assert!(matches!(outcome(&wrong), Outcome::NotDecided { .. }));
+        // Responses that this client has not read look like a backlog of the target.
+        let growing = LevelEvidence { drift: Some(Drift::Growing), ..STEADY };
+        assert!(is_limited(&outcome(&FinishedLevel { client_delays: true, ..finished(growing, &[], None) })));
+        assert!(!is_limited(&outcome(&finished(growing, &[], None))));
+    }
+
+    #[test]
+    fn a_level_that_stopped_early_because_of_client_delays_has_not_failed() {
+        let objective: Objective = "response p99 <= 50ms".parse().unwrap();
+        let early = |judgement| {
+            let judged = [(objective, judgement)];
+            outcome(&FinishedLevel { stopped_for: Some("response p99 <= 50ms"), ..finished(STEADY, &judged, None) })
+        };
+        assert!(matches!(early(Judgement::ClientLimited), Outcome::ClientLimited { .. }));
+        assert!(matches!(early(Judgement::Missed), Outcome::Failed { .. }));
+        // The operations in flight at the stop may turn a narrow miss into a narrow pass.
+        assert!(matches!(early(Judgement::Met), Outcome::Failed { .. }));
+    }
+
+    #[test]
+    fn a_level_has_one_of_four_outcomes() {
+        let growing = LevelEvidence { drift: Some(Drift::Growing), ..STEADY };
+        let undecided = LevelEvidence { drift: Some(Drift::Undecided), ..STEADY };
+        let objective: Objective = "response p99 <= 50ms".parse().unwrap();
+        let few = LevelEvidence { too_few: Some((objective, 5, 299)), ..STEADY };
+        assert_eq!(result(STEADY, Judgement::Met, None), Outcome::Passed);
+        assert_eq!(
+            result(STEADY, Judgement::Met, Some("client CPU")),
+            Outcome::Passed,
+            "a limit of the client does not matter to a level that passes"
+        );
+        let why = || "response p99 <= 50ms".to_owned();
+        assert_eq!(result(STEADY, Judgement::Missed, None), Outcome::Failed { why: why() });
+        assert!(matches!(result(STEADY, Judgement::Missed, Some("client CPU")), Outcome::ClientLimited { .. }));
+        assert!(matches!(result(growing, Judgement::Met, Some("shared host")), Outcome::Failed { .. }));
+        let behind = LevelEvidence { client_behind: true, ..growing };
+        assert!(matches!(result(behind, Judgement::Met, None), Outcome::ClientLimited { .. }));
+        assert!(matches!(result(undecided, Judgement::Met, None), Outcome::NotDecided { .. }));
+        let few = result(few, Judgement::Met, None);
+        assert_eq!(few.why(), Some("response p99 <= 50ms: 5 of the 299 operations it needs"));
+        assert_eq!(result(STEADY, Judgement::NotEnoughData, None), Outcome::NotDecided { why: why() });
+        assert!(matches!(result(STEADY, Judgement::ClientLimited, None), Outcome::ClientLimited { .. }));
+    }
+
+    #[test]
+    fn the_duration_grows_as_the_rate_falls() {
+        let objectives = ["success >= 99%".parse().unwrap(), "response p99 <= 50ms".parse().unwrap()];
+        let seconds = |rate| {
+            let duration = level_duration(&objectives, rate, Duration::from_secs(5), Duration::from_secs(300));
+            (duration.min.as_secs_f64().round(), duration.max.as_secs_f64().round())
+        };
+        assert_eq!(seconds(Some(5000.0)), (5.0, 30.0));
+        assert_eq!(seconds(Some(800.0)), (5.0, 75.0));
+        assert_eq!(seconds(Some(50.0)), (6.0, 300.0));
+        assert_eq!(seconds(Some(5.0)), (60.0, 300.0));
+        assert_eq!(seconds(None), (5.0, 300.0), "the number of operations of a closed level is not known");
+    }
+}

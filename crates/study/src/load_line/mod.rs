@@ -1,0 +1,4 @@
+//! The load line: the search for the highest load that meets all objectives, and the result of each level that it tries.
+
+pub mod level;
+pub mod search;

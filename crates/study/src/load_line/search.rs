@@ -1,0 +1,287 @@
+//! The search for the load line: which level to try next.
+//!
+//! The level doubles until it fails. Then the search halves the bracket between the last level that passed and the first that failed,
+//! until it is narrow enough. A level has to fail twice in a row, so that a single disturbance does not hide the line. The line is run
+//! again at the end, because a target that was pushed over it may not recover. The search runs nothing itself: it returns the next
+//! level and takes its outcome.
+
+use measure::result::load_line::{Found, Outcome};
+use std::num::NonZeroU64;
+
+/// Failures in a row after which a level has failed.
+const FAILURES: u32 = 2;
+/// How often the search lowers a line that fails when it is run again, before it gives up.
+const LOWERED_MAX: u32 = 3;
+
+/// Range and precision of a search. Levels are in the steps of its unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// Lowest level.
+    pub least: NonZeroU64,
+    /// First level.
+    pub from: NonZeroU64,
+    /// Highest level.
+    pub to: NonZeroU64,
+    /// Largest width of the final bracket, as a share of its lower end.
+    pub precision: f64,
+}
+
+impl Bounds {
+    /// Estimates how many levels pass and fail: for a line near the first level, and for one at the far end of the range.
+    #[must_use]
+    pub fn levels_expected(&self) -> ((f64, f64), (f64, f64)) {
+        let doublings = (self.to.get() as f64 / self.from.get() as f64).max(1.0).log2().ceil() + 1.0;
+        let halvings = (1.0 / self.precision).log2().ceil().max(1.0);
+        let failures = f64::from(FAILURES);
+        // About half of the halvings pass. The line is run again.
+        let few = (2.0 + halvings / 2.0, (1.0 + halvings / 2.0) * failures);
+        (few, (doublings + halvings / 2.0 + 1.0, few.1))
+    }
+}
+
+/// The next step of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchStep {
+    /// Run this level.
+    Try(u64),
+    /// The search is over.
+    Done(Found),
+}
+
+/// State of a search.
+#[derive(Clone, Debug)]
+pub struct Search {
+    bounds: Bounds,
+    /// Bracket: the highest level that passed, and the lowest above it that failed.
+    passed: Option<u64>,
+    failed: Option<u64>,
+    /// Level to try next.
+    level: u64,
+    /// How often in a row that level has failed.
+    failures: u32,
+    /// All levels that passed, in the order in which they ran.
+    passes: Vec<u64>,
+    /// Whether the line is known and is being run again.
+    confirming: bool,
+    /// How often the line failed when it was run again.
+    lowered: u32,
+    result: Option<Found>,
+}
+
+impl Search {
+    /// Starts a search. A first level above the highest is lowered to it.
+    #[must_use]
+    pub fn new(bounds: Bounds) -> Self {
+        let level = bounds.from.min(bounds.to).get();
+        let (passed, failed, passes) = (None, None, Vec::new());
+        Self { bounds, passed, failed, level, failures: 0, passes, confirming: false, lowered: 0, result: None }
+    }
+
+    /// Returns the next step.
+    #[must_use]
+    pub fn next(&self) -> SearchStep {
+        self.result.map_or(SearchStep::Try(self.level), SearchStep::Done)
+    }
+
+    /// Returns the highest level that passed and has not failed since.
+    #[must_use]
+    pub fn passed(&self) -> Option<u64> {
+        self.passed
+    }
+
+    /// Returns whether the line is known, and the next level runs its lower end again.
+    #[must_use]
+    pub fn is_confirming(&self) -> bool {
+        self.confirming
+    }
+
+    /// Returns how often the line was lowered because a level that had passed failed when it was run again.
+    #[must_use]
+    pub fn lowered(&self) -> u32 {
+        self.lowered
+    }
+
+    /// Records the outcome of the level that [`Self::next`] returned. A level that was not decided took all the time it may take, so it
+    /// is not tried again, and the search goes on below it.
+    pub fn record(&mut self, outcome: &Outcome) {
+        match outcome {
+            _ if self.result.is_some() => {}
+            Outcome::Passed => self.pass(),
+            Outcome::NotDecided { .. } => self.fail(),
+            Outcome::Failed { .. } | Outcome::ClientLimited { .. } => {
+                self.failures += 1;
+                if self.failures >= FAILURES {
+                    self.fail();
+                }
+            }
+        }
+    }
+
+    fn pass(&mut self) {
+        self.failures = 0;
+        self.passed = Some(self.level);
+        self.passes.push(self.level);
+        match (self.confirming, self.failed) {
+            (true, Some(failed)) => self.result = Some(Found::Line { passed: self.level, failed }),
+            (true, None) => self.result = Some(Found::AtLeast { passed: self.level }),
+            (false, None) if self.level >= self.bounds.to.get() => self.confirming = true,
+            (false, None) => self.level = self.level.saturating_mul(2).min(self.bounds.to.get()),
+            (false, Some(_)) => self.narrow(),
+        }
+    }
+
+    fn fail(&mut self) {
+        self.failures = 0;
+        self.failed = Some(self.level);
+        if self.confirming {
+            self.confirming = false;
+            self.lowered += 1;
+            // The first time, the next lower level that passed is close. After that the target sustains less than before, and earlier
+            // passes mean nothing.
+            let below = self.passes.iter().copied().filter(|passed| *passed < self.level).max();
+            self.passed = below.filter(|_| self.lowered == 1);
+            if self.lowered > LOWERED_MAX {
+                self.result = Some(Found::Unsteady { failed: self.level });
+                return;
+            }
+        }
+        match self.passed {
+            Some(_) => self.narrow(),
+            None if self.level <= self.bounds.least.get() => self.result = Some(Found::Below { failed: self.level }),
+            None => self.level = (self.level / 2).max(self.bounds.least.get()),
+        }
+    }
+
+    /// Halves the bracket, or starts to run its lower end again if the bracket is narrow enough.
+    fn narrow(&mut self) {
+        let (Some(passed), Some(failed)) = (self.passed, self.failed) else {
+            debug_assert!(false, "only a bracket with both ends can be narrowed");
+            return;
+        };
+        let width = ((passed as f64 * self.bounds.precision) as u64).max(1);
+        if failed.saturating_sub(passed) <= width {
+            self.confirming = true;
+            self.level = passed;
+        } else {
+            self.level = passed + (failed - passed) / 2;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bounds(from: u64, to: u64, precision: f64) -> Bounds {
+        Bounds {
+            least: NonZeroU64::MIN,
+            from: NonZeroU64::new(from).unwrap(),
+            to: NonZeroU64::new(to).unwrap(),
+            precision,
+        }
+    }
+
+    fn outcome(passes: bool) -> Outcome {
+        if passes { Outcome::Passed } else { Outcome::Failed { why: "slow".into() } }
+    }
+
+    /// Runs a search against a target. Returns its result and every level that it tried.
+    fn search(bounds: Bounds, mut passes: impl FnMut(u64) -> bool) -> (Found, Vec<u64>) {
+        let (mut search, mut levels) = (Search::new(bounds), Vec::new());
+        loop {
+            match search.next() {
+                SearchStep::Done(found) => return (found, levels),
+                SearchStep::Try(level) => {
+                    levels.push(level);
+                    assert!(levels.len() < 200, "{levels:?}");
+                    search.record(&outcome(passes(level)));
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_line_is_found(line in 1_u64..100_000, from in 1_u64..2_000, precision in 0.001_f64..0.2) {
+            let (found, levels) = search(bounds(from, 1 << 20, precision), |level| level <= line);
+            let Found::Line { passed, failed } = found else { panic!("{found:?}") };
+            prop_assert!(passed <= line && line < failed);
+            prop_assert!(failed - passed <= ((passed as f64 * precision) as u64).max(1));
+            prop_assert_eq!(levels.last(), Some(&passed), "the line is run again");
+        }
+
+        /// One level in ten is disturbed: it fails though the target sustains it.
+        #[test]
+        fn single_disturbances_do_not_move_the_line(line in 10_u64..10_000, noise in prop::collection::vec(0_u32..10, 200)) {
+            let mut noise = noise.into_iter().scan(false, |before, draw| {
+                // Never twice in a row: the level would fail.
+                *before = draw == 0 && !*before;
+                Some(*before)
+            });
+            let (found, _) = search(bounds(1, 1 << 20, 0.05), |level| level <= line && !noise.next().unwrap_or(false));
+            let Found::Line { passed, failed } = found else { panic!("{found:?}") };
+            prop_assert!(passed <= line && line < failed);
+        }
+    }
+
+    #[test]
+    fn a_line_outside_the_bounds_is_reported_as_such() {
+        assert_eq!(search(bounds(10, 1000, 0.05), |_| true).0, Found::AtLeast { passed: 1000 });
+        assert_eq!(search(bounds(10, 1000, 0.05), |_| false).0, Found::Below { failed: 1 });
+        assert_eq!(search(bounds(50, 20, 0.05), |_| true), (Found::AtLeast { passed: 20 }, vec![20, 20]));
+    }
+
+    /// Once pushed over 300, the target sustains only 100.
+    #[test]
+    fn the_line_is_lowered_for_a_target_that_does_not_recover() {
+        let mut broken = false;
+        let (found, levels) = search(bounds(1, 4096, 0.05), |level| {
+            broken |= level > 300;
+            level <= if broken { 100 } else { 300 }
+        });
+        let Found::Line { passed, failed } = found else { panic!("{found:?} {levels:?}") };
+        assert!(passed <= 100 && failed > 100, "{found:?}");
+    }
+
+    #[test]
+    fn a_target_that_fails_after_some_load_is_unsteady() {
+        let mut runs = 0;
+        let (found, _) = search(bounds(1, 4096, 0.05), |level| {
+            runs += 1;
+            runs <= 6 && level <= 40
+        });
+        assert!(matches!(found, Found::Below { .. } | Found::Unsteady { .. }), "{found:?}");
+    }
+
+    /// No level above 100 is decided in its time.
+    #[test]
+    fn an_undecided_level_bounds_the_line_and_is_not_tried_again() {
+        let (mut search, mut levels) = (Search::new(bounds(50, 1000, 0.05)), Vec::new());
+        let found = loop {
+            match search.next() {
+                SearchStep::Done(found) => break found,
+                SearchStep::Try(level) => {
+                    levels.push(level);
+                    let undecided = Outcome::NotDecided { why: "its backlog".into() };
+                    search.record(&if level > 100 { undecided } else { Outcome::Passed });
+                }
+            }
+        };
+        let Found::Line { passed, failed } = found else { panic!("{found:?}") };
+        assert!(passed <= 100 && failed > 100 && failed - passed <= 5, "{found:?}");
+        assert_eq!(levels.iter().filter(|level| **level == 200).count(), 1, "{levels:?}");
+    }
+
+    /// The line is disturbed when it is run again. The level below that passed is run again, without a new search.
+    #[test]
+    fn one_disturbed_confirmation_costs_little() {
+        let mut at_line = 0;
+        let (found, levels) = search(bounds(1, 4096, 0.05), |level| {
+            at_line += u32::from(level == 296);
+            level <= 300 && !(2..=3).contains(&at_line) || level < 290
+        });
+        let Found::Line { passed, .. } = found else { panic!("{found:?} {levels:?}") };
+        assert!((280..=300).contains(&passed), "{found:?} {levels:?}");
+    }
+}

@@ -1,0 +1,67 @@
+//! The command line of a trial.
+
+use crate::scenario::{CACHE_STATE, Hooks, Position, Setting};
+
+/// Command of a trial without a `command` setting.
+const DEFAULT_COMMAND: &str = "get";
+/// Command that searches the load line.
+const SEARCH_COMMAND: &str = "line";
+/// Value of a load setting that a search has to find.
+const SEARCHED: &str = "line";
+/// Settings that a search can find.
+const LOAD_SETTINGS: [&str; 2] = ["concurrency", "rate"];
+
+/// The command line of a trial, with the hooks around it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrialCommand {
+    /// Name of the command: `get`, `put`, `mix`, or `line` if the trial searches the load line.
+    pub name: String,
+    /// Arguments: the searched command unless it is `get`, then flags with their values, then URLs.
+    pub arguments: Vec<String>,
+    /// Positions of the settings in the scenario, for messages.
+    pub positions: Vec<(String, Position)>,
+    /// Commands around the trial.
+    pub hooks: Hooks,
+}
+
+impl TrialCommand {
+    /// Builds the command line from the settings of a cell.
+    pub(super) fn new(settings: &[Setting], hooks: Hooks) -> Self {
+        let name = DEFAULT_COMMAND.to_owned();
+        let mut command = Self { name, arguments: Vec::new(), positions: Vec::new(), hooks };
+        let (mut urls, mut searched) = (Vec::new(), None);
+        for setting in settings {
+            for (value, at) in &setting.values {
+                command.positions.push((setting.name.clone(), *at));
+                match (setting.name.as_str(), value.as_str()) {
+                    ("command", name) => command.name = name.to_owned(),
+                    (load, SEARCHED) if LOAD_SETTINGS.contains(&load) => searched = Some(load),
+                    (CACHE_STATE, _) => {}
+                    ("url", url) => urls.push(url.to_owned()),
+                    (_, "false") => {}
+                    (name, "true") => command.arguments.push(format!("--{name}")),
+                    (name, value) => command.arguments.push(format!("--{name}={value}")),
+                }
+            }
+        }
+        if let Some(load) = searched {
+            command.search(load);
+        }
+        command.arguments.extend(urls);
+        command
+    }
+
+    /// Turns the command into a search on a load setting.
+    fn search(&mut self, load: &str) {
+        let command = std::mem::replace(&mut self.name, SEARCH_COMMAND.to_owned());
+        if ![DEFAULT_COMMAND, SEARCH_COMMAND].contains(&command.as_str()) {
+            self.arguments.insert(0, command);
+        }
+        self.arguments.push(format!("--on={load}"));
+    }
+}
+
+/// Returns whether a value of an axis asks for a search.
+pub(super) fn is_searched(value: &str) -> bool {
+    value == SEARCHED
+}

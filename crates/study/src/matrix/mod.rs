@@ -1,0 +1,9 @@
+//! The matrix of a study: its cells, the command that measures each, and the environment of its hooks.
+
+mod cell;
+mod command;
+mod hook_environment;
+
+pub use cell::{CELLS_MAX, Cell, cells, directory_name};
+pub use command::TrialCommand;
+pub use hook_environment::hook_environment;

@@ -1,0 +1,275 @@
+//! The monitor that stops a run early once its objectives are decided.
+//!
+//! A failing level stops as soon as the failure is certain. This saves time, and does not push an overloaded target further. A level on
+//! a rate goes on until its backlog is known to grow or to be steady, because the backlog grows slowly if the rate is only a little too
+//! high.
+
+mod outstanding;
+
+use measure::objective::{Metric, Objective};
+use measure::statistics::drift::{Backlog, Drift};
+use measure::statistics::samples_needed;
+use measure::statistics::sequential::{self, Sequential};
+use measure::{Interval, Stage};
+use outstanding::Outstanding;
+use std::fmt;
+use std::time::Duration;
+
+/// Length of the slices that a monitor takes.
+pub const SLICE: Duration = sequential::SLICE;
+/// Factor by which the pace of a closed level may grow. Its number of operations is not known in advance.
+const PACE_MAX: f64 = 2.0;
+/// Time before the pace of a closed level is known.
+const PACE_AFTER: Duration = Duration::from_millis(500);
+/// Share of a backlog that waits in this client, despite free slots, above which the client is what falls behind.
+const CLIENT_SHARE: f64 = 0.5;
+/// Share of the slots in use below which slots count as free.
+const SLOTS_USED_MAX: f64 = 0.9;
+
+/// Operations needed to judge a share of successes.
+const SUCCESS_MIN: u64 = 10;
+
+/// Why a run can stop early.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Decision {
+    /// All objectives are met, or can be judged by what was measured.
+    Met,
+    /// Something is certainly missed.
+    Missed(Missed),
+}
+
+/// What a run missed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Missed {
+    /// An objective.
+    Objective(Objective),
+    /// The target did not keep up with the offered operations.
+    Backlog,
+}
+
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Objective(objective) => objective.fmt(f),
+            Self::Backlog => f.write_str("the backlog grows"),
+        }
+    }
+}
+
+/// When a level may stop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LevelRules {
+    /// Minimum duration, unless the level fails earlier.
+    pub min_duration: Duration,
+    /// Whether it may pass after half of that, if all objectives are certainly met.
+    pub may_pass_early: bool,
+    /// Load of a level on a rate; `None` in the closed model.
+    pub offered: Option<OfferedLoad>,
+}
+
+/// The load that a schedule offers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OfferedLoad {
+    /// Operations per second.
+    pub rate: f64,
+    /// Whether they start at equal intervals, so that their number is known.
+    pub regular: bool,
+    /// Most operations in flight.
+    pub in_flight_max: u64,
+}
+
+/// Objectives under test while a run goes on.
+#[derive(Clone, Debug)]
+pub struct ObjectiveMonitor {
+    tests: Vec<Test>,
+    rules: Option<LevelRules>,
+    /// Measured time so far.
+    elapsed: Duration,
+    outstanding: Outstanding,
+    backlog: Backlog,
+    /// Scheduled operations that have not started.
+    waiting: u64,
+    /// Those of them that wait despite free slots, at the end of the last slice.
+    waiting_despite_free_slots: u64,
+}
+
+/// An objective under test.
+#[derive(Clone, Debug)]
+struct Test {
+    objective: Objective,
+    /// `None` for rates, which bound no operation.
+    sequential: Option<Sequential>,
+    /// Operations beyond the bound.
+    beyond: u64,
+    /// All operations.
+    all: u64,
+}
+
+/// State of the monitor at the end of a level, which the summary of the run does not have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LevelEvidence {
+    /// Drift of the backlog; `None` in the closed model.
+    pub drift: Option<Drift>,
+    /// Whether more than half of the backlog waited in this client although it had free slots.
+    pub client_behind: bool,
+    /// An objective with too few operations for its percentile, the number that ended, and the number needed.
+    pub too_few: Option<(Objective, u64, u64)>,
+    /// Whether all objectives are met, or one is missed, at the requested confidence.
+    pub certain: bool,
+}
+
+impl ObjectiveMonitor {
+    /// Creates a monitor that stops a run once an objective is missed. For each objective, the probability of a wrong stop is at most
+    /// `alpha`. Rates bound no operation, so they never stop a run: they are judged at its end.
+    #[must_use]
+    pub fn new(objectives: &[Objective], alpha: f64) -> Self {
+        let test = |objective: &Objective| Test {
+            objective: *objective,
+            sequential: objective.tolerated().map(|tolerated| Sequential::new(tolerated, alpha)),
+            beyond: 0,
+            all: 0,
+        };
+        let tests: Vec<Test> = objectives.iter().map(test).collect();
+        let age_max = objectives.iter().filter_map(Objective::overdue_after).max();
+        Self {
+            tests,
+            rules: None,
+            elapsed: Duration::ZERO,
+            outstanding: Outstanding::new(age_max.unwrap_or_default()),
+            backlog: Backlog::default(),
+            waiting: 0,
+            waiting_despite_free_slots: 0,
+        }
+    }
+
+    /// Adds the rules of a level. It then also stops once it has lasted long enough, has the samples that its objectives need, and has
+    /// a backlog that is known to be steady or to grow.
+    #[must_use]
+    pub fn for_level(mut self, rules: LevelRules) -> Self {
+        for test in &mut self.tests {
+            test.sequential = test.sequential.take().map(|sequential| sequential.over(rules.min_duration));
+        }
+        Self { rules: Some(rules), ..self }
+    }
+
+    /// Adds the next slice. Returns a decision if the run can stop now.
+    pub fn add_slice(&mut self, slice: &Interval) -> Option<Decision> {
+        if slice.stage != Stage::Measured {
+            return None;
+        }
+        self.elapsed += slice.end.since(slice.start);
+        self.outstanding.add(slice);
+        self.follow_backlog(slice);
+        for test in &mut self.tests {
+            let (beyond, all) = test.objective.beyond(&slice.stats);
+            test.beyond = test.beyond.saturating_add(beyond);
+            test.all = test.all.saturating_add(all);
+            if let Some(sequential) = &mut test.sequential {
+                sequential.add(beyond, all);
+            }
+        }
+        if let Some(test) = self.tests.iter().find(|test| test.is_beyond() || self.is_lost(test)) {
+            return Some(Decision::Missed(Missed::Objective(test.objective)));
+        }
+        if self.drift() == Some(Drift::Growing) || self.is_hanging() {
+            return Some(Decision::Missed(Missed::Backlog));
+        }
+        self.is_met().then_some(Decision::Met)
+    }
+
+    /// Returns the state at the end of the run.
+    #[must_use]
+    pub fn evidence(&self) -> LevelEvidence {
+        let drift = if self.is_hanging() { Some(Drift::Growing) } else { self.drift() };
+        let missed = self.tests.iter().any(Test::is_beyond) || drift == Some(Drift::Growing);
+        LevelEvidence {
+            drift,
+            client_behind: self.waiting_despite_free_slots as f64 > CLIENT_SHARE * self.backlog.current(),
+            too_few: self.tests.iter().find_map(Test::too_few),
+            certain: missed || self.tests.iter().all(Test::is_within),
+        }
+    }
+
+    fn follow_backlog(&mut self, slice: &Interval) {
+        let Some(offered) = self.offered() else { return };
+        let tally = &slice.stats.measured;
+        self.backlog.add(tally.scheduled, tally.ok.saturating_add(tally.failed));
+        self.waiting = self.waiting.saturating_add(tally.scheduled).saturating_sub(tally.started);
+        let has_free_slots = (slice.in_flight as f64) < SLOTS_USED_MAX * offered.in_flight_max as f64;
+        self.waiting_despite_free_slots = if has_free_slots { self.waiting } else { 0 };
+    }
+
+    fn offered(&self) -> Option<OfferedLoad> {
+        self.rules.and_then(|rules| rules.offered)
+    }
+
+    /// Returns the drift of the backlog; `None` in the closed model.
+    fn drift(&self) -> Option<Drift> {
+        self.offered().map(|_| self.backlog.drift())
+    }
+
+    /// Returns whether no operation has ended within the minimum duration of a level on a rate.
+    fn is_hanging(&self) -> bool {
+        let rules = self.rules.filter(|rules| rules.offered.is_some());
+        let is_over = rules.is_some_and(|rules| self.elapsed >= rules.min_duration);
+        is_over && self.outstanding.ended() == 0 && self.backlog.current() > 0.0
+    }
+
+    /// Returns whether more operations are beyond the bound or overdue than tolerated of all operations that the level can have.
+    fn is_lost(&self, test: &Test) -> bool {
+        let (Some(rules), Some(tolerated)) = (self.rules, test.objective.tolerated()) else { return false };
+        let seconds = rules.min_duration.as_secs_f64();
+        let most = match rules.offered {
+            Some(offered) if offered.regular => offered.rate * seconds,
+            // The number of random arrivals is not known.
+            Some(offered) => PACE_MAX * offered.rate * seconds,
+            None if self.elapsed < PACE_AFTER => return false,
+            None => PACE_MAX * test.all as f64 * seconds / self.elapsed.as_secs_f64(),
+        };
+        let overdue = match rules.offered {
+            Some(_) => test.objective.overdue_after().map_or(0, |after| self.outstanding.overdue(after)),
+            None => 0,
+        };
+        test.beyond.saturating_add(overdue) as f64 > tolerated * most.max(test.all as f64)
+    }
+
+    fn is_met(&self) -> bool {
+        let Some(rules) = self.rules else { return false };
+        let decided = matches!(self.drift(), None | Some(Drift::Steady));
+        let enough = self.tests.iter().all(|test| test.too_few().is_none());
+        let certain =
+            rules.may_pass_early && self.elapsed >= rules.min_duration / 2 && self.tests.iter().all(Test::is_within);
+        decided && enough && (certain || self.elapsed >= rules.min_duration)
+    }
+}
+
+impl Test {
+    fn is_beyond(&self) -> bool {
+        self.sequential.as_ref().and_then(Sequential::decision) == Some(sequential::Decision::Beyond)
+    }
+
+    fn is_within(&self) -> bool {
+        self.sequential.as_ref().and_then(Sequential::decision) == Some(sequential::Decision::Within)
+    }
+
+    /// Returns the objective, its operations and the operations it needs, if these are too few.
+    fn too_few(&self) -> Option<(Objective, u64, u64)> {
+        let needed = operations_needed(&self.objective)?;
+        (self.all < needed).then_some((self.objective, self.all, needed))
+    }
+}
+
+/// Returns the number of operations that an objective needs before it can be judged; `None` for rates. A percentile needs so many that
+/// the largest lies beyond it with a probability of 95 %.
+#[must_use]
+pub fn operations_needed(objective: &Objective) -> Option<u64> {
+    match objective.metric() {
+        Metric::Time(_, q) => Some(samples_needed(q)),
+        Metric::Speed(q) => Some(samples_needed(1.0 - q)),
+        Metric::Success => Some(SUCCESS_MIN),
+        Metric::Rate | Metric::Goodput => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

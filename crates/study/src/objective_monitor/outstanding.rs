@@ -1,0 +1,48 @@
+//! Operations that are scheduled and have not ended.
+
+use measure::{Instant, Interval};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Counts of scheduled operations that have not ended, with their ages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outstanding {
+    count: u64,
+    ended: u64,
+    /// Ends of the last slices, with the number of operations scheduled in each.
+    recent: VecDeque<(Instant, u64)>,
+    /// Longest age that [`Self::overdue`] is asked for.
+    age_max: Duration,
+    now: Instant,
+}
+
+impl Outstanding {
+    /// Starts with no operation. `age_max` is the longest age that [`Self::overdue`] is asked for.
+    pub(super) fn new(age_max: Duration) -> Self {
+        Self { age_max, ..Self::default() }
+    }
+
+    /// Adds the next slice.
+    pub(super) fn add(&mut self, slice: &Interval) {
+        let tally = &slice.stats.measured;
+        let ended = tally.completed().saturating_add(tally.dropped);
+        self.count = self.count.saturating_add(tally.scheduled).saturating_sub(ended);
+        self.ended = self.ended.saturating_add(ended);
+        self.now = slice.end;
+        self.recent.push_back((slice.end, tally.scheduled));
+        while self.recent.front().is_some_and(|(end, _)| self.now.since(*end) >= self.age_max) {
+            self.recent.pop_front();
+        }
+    }
+
+    /// Returns the number of operations that have ended, dropped ones included.
+    pub(super) fn ended(&self) -> u64 {
+        self.ended
+    }
+
+    /// Returns a lower bound on the outstanding operations that were scheduled at least `age` ago: all but those scheduled since.
+    pub(super) fn overdue(&self, age: Duration) -> u64 {
+        let since = self.recent.iter().rev().take_while(|(end, _)| self.now.since(*end) < age);
+        self.count.saturating_sub(since.map(|(_, scheduled)| scheduled).sum())
+    }
+}

@@ -1,0 +1,145 @@
+//! Tests of the monitor on hand-made slices of 100 ms.
+
+use super::*;
+use measure::{OpKind, Stats};
+
+const OFFERED: OfferedLoad = OfferedLoad { rate: 200.0, regular: true, in_flight_max: 10_000 };
+
+/// Returns a slice in which `slow` of 20 operations took 30 ms, and the others 5 ms.
+fn slice(number: u64, slow: u64) -> Interval {
+    let at = |number: u64| Instant::from_nanos(number * 100_000_000);
+    let mut slice = Interval::new(Stage::Measured, at(number), at(number + 1));
+    let kind = slice.stats.kind_mut(OpKind::Get);
+    (0..20).for_each(|op| kind.response.record(if op < slow { 30_000_000 } else { 5_000_000 }));
+    slice.stats.measured.ok = 20;
+    slice
+}
+
+/// Returns a slice in which `scheduled` operations were offered and started, and `ended` ended after 5 ms each.
+fn offered(number: u64, scheduled: u64, ended: u64) -> Interval {
+    let mut slice = slice(number, 0);
+    slice.stats = Stats::default();
+    let tally = &mut slice.stats.measured;
+    (tally.scheduled, tally.started, tally.ok) = (scheduled, scheduled, ended);
+    (0..ended).for_each(|_| slice.stats.kind_mut(OpKind::Get).response.record(5_000_000));
+    slice
+}
+
+fn objectives(texts: &[&str]) -> Vec<Objective> {
+    texts.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+/// Returns the decision about a run in the closed model, and the number of slices until then. `level` is the minimum number of slices of
+/// a level.
+fn decision(texts: &[&str], level: Option<u32>, slow: u64) -> Option<(Decision, u64)> {
+    let mut monitor = ObjectiveMonitor::new(&objectives(texts), 0.05);
+    if let Some(slices) = level {
+        monitor = monitor.for_level(LevelRules { min_duration: SLICE * slices, may_pass_early: true, offered: None });
+    }
+    (0..2000).find_map(|number| Some((monitor.add_slice(&slice(number, slow))?, number + 1)))
+}
+
+#[test]
+fn a_missed_objective_stops_a_level_soon() {
+    let (decision, after) = decision(&["success >= 99%", "response p95 <= 20ms"], Some(50), 10).unwrap();
+    assert_eq!(what, Decision::Missed(Missed::Objective("response p95 <= 20ms".parse().unwrap())));
+    // Half are slow. At this pace, 10 % of the time contains all that may be slow in the whole; at twice the pace, 20 %.
+    assert!((6..=11).contains(&after), "{after}");
+    let (_, after) = decision(&["response p95 <= 20ms"], None, 10).unwrap();
+    assert!((120..=140).contains(&after), "without a level, slow operations have to fill three spells of 2 s: {after}");
+    assert!(
+        decision(&["response p50 <= 20ms"], None, 2).is_none(),
+        "without a level, objectives that are met do not stop the run"
+    );
+}
+
+#[test]
+fn a_level_lasts_its_time_or_half_of_it_when_certain() {
+    let level = |texts: &[&str], slices| super::tests::decision(texts, Some(slices), 0).unwrap();
+    assert_eq!(level(&["success >= 90%", "response p90 <= 20ms"], 40), (Decision::Met, 40));
+    assert_eq!(level(&["success >= 90%", "rate >= 1"], 40), (Decision::Met, 40));
+    // Two spells of 2 s take 40 s at a tolerated share of 10 %.
+    assert_eq!(level(&["response p90 <= 20ms"], 1000), (Decision::Met, 500));
+    let (met, after) = level(&["response p90 <= 20ms"], 600);
+    assert!(met == Decision::Met && (400..=401).contains(&after), "{after}");
+}
+
+#[test]
+fn a_level_lasts_until_its_objectives_have_enough_samples() {
+    // 299 for p99, 2995 for p99.9; there are 20 in each slice.
+    assert_eq!(decision(&["response p99 <= 20ms"], Some(5), 0), Some((Decision::Met, 15)));
+    assert_eq!(decision(&["response p99.9 <= 20ms"], Some(5), 0), Some((Decision::Met, 150)));
+    let mut monitor = ObjectiveMonitor::new(&objectives(&["response p99.9 <= 20ms"]), 0.05);
+    monitor.add_slice(&slice(0, 0));
+    assert_eq!(monitor.evidence().too_few.map(|(_, all, needed)| (all, needed)), Some((20, 2995)));
+}
+
+/// Runs a level at a rate of 200/s, in which `ended` operations end in each slice. Returns the decision, the number of slices until
+/// then, and the evidence.
+fn on_a_rate(texts: &[&str], level: u32, ended: impl Fn(u64) -> u64) -> (Option<Decision>, u64, LevelEvidence) {
+    let rules = LevelRules { min_duration: SLICE * level, may_pass_early: true, offered: Some(OFFERED) };
+    let mut monitor = ObjectiveMonitor::new(&objectives(texts), 0.05).for_level(rules);
+    for number in 0..400 {
+        if let Some(decided) = monitor.add_slice(&offered(number, 20, ended(number))) {
+            return (Some(decided), number + 1, monitor.evidence());
+        }
+    }
+    (None, 400, monitor.evidence())
+}
+
+/// Whatever the objective, a level fails if the target does not keep up.
+#[test]
+fn a_growing_backlog_fails_a_level() {
+    for texts in [&["success >= 99%"][..], &["response p99 <= 10s"], &["rate >= 10"], &["goodput >= 1B/s"]] {
+        let (decided, after, evidence) = on_a_rate(texts, 50, |_| 10);
+        assert_eq!(decided, Some(Decision::Missed(Missed::Backlog)), "{texts:?}");
+        assert!(after <= 15 && evidence.drift == Some(Drift::Growing), "{texts:?}: {after}");
+        assert!(!evidence.client_behind, "the client has started all operations");
+    }
+    let (decided, _, evidence) = on_a_rate(&["success >= 99%"], 50, |_| 20);
+    assert_eq!((decided, evidence.drift), (Some(Decision::Met), Some(Drift::Steady)));
+}
+
+/// The number of ends varies so much that it could hide a drift.
+#[test]
+fn a_level_lasts_until_its_drift_is_decided() {
+    let (decided, after, evidence) = on_a_rate(&["success >= 99%"], 20, |number| 10 + 20 * ((number / 2) % 2));
+    assert!(after > 20 && evidence.drift != Some(Drift::Growing), "{decided:?} after {after}, {evidence:?}");
+}
+
+#[test]
+fn a_backlog_that_waits_in_the_client_is_the_clients() {
+    let rules = LevelRules { min_duration: SLICE * 50, may_pass_early: true, offered: Some(OFFERED) };
+    let mut monitor = ObjectiveMonitor::new(&objectives(&["success >= 99%"]), 0.05).for_level(rules);
+    let decided = (0..50).find_map(|number| {
+        let mut slice = offered(number, 20, 10);
+        slice.stats.measured.started = 10;
+        monitor.add_slice(&slice)
+    });
+    assert_eq!(decided, Some(Decision::Missed(Missed::Backlog)));
+    assert!(monitor.evidence().client_behind);
+}
+
+/// 200 operations are scheduled in each slice, and from the fifth slice on none ends. Soon more are overdue than may be slow of all.
+#[test]
+fn a_level_stops_when_the_server_hangs() {
+    let hangs = |seconds: u64| {
+        let schedule = OfferedLoad { rate: 2000.0, ..OFFERED };
+        let rules =
+            LevelRules { min_duration: Duration::from_secs(seconds), may_pass_early: true, offered: Some(schedule) };
+        let mut monitor = ObjectiveMonitor::new(&objectives(&["response p99 <= 200ms"]), 0.05).for_level(rules);
+        (0..50_u64)
+            .find(|number| monitor.add_slice(&offered(*number, 200, if *number < 5 { 200 } else { 0 })).is_some())
+    };
+    // 1 % of 10,000 is 100. At the end of slice 7, the operations of slices 5 to 7 have not ended, and those of slice 5 are overdue.
+    assert_eq!(hangs(5), Some(7));
+    assert_eq!(hangs(15), Some(8));
+}
+
+#[test]
+fn the_warmup_decides_nothing() {
+    let mut monitor = ObjectiveMonitor::new(&objectives(&["response max <= 1ms"]), 0.05);
+    let warmup = Interval { stage: Stage::Warmup, ..slice(0, 20) };
+    assert_eq!(monitor.add_slice(&warmup), None);
+    assert!(matches!(monitor.add_slice(&slice(1, 20)), Some(Decision::Missed(_))));
+}

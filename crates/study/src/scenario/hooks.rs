@@ -1,0 +1,38 @@
+//! Commands around a trial.
+
+/// The setting that names the state of a cache. It is not a flag of any command: only hooks and reports use it.
+pub const CACHE_STATE: &str = "cache";
+
+/// Shell commands around a trial. They bring a cache (or something else) into the state to be measured, check it, and clean up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hooks {
+    /// Creates the state; runs before the trial.
+    pub before: Option<String>,
+    /// Succeeds if the state is as required; runs right before the trial, which is measured only then.
+    pub check: Option<String>,
+    /// Runs after the trial.
+    pub after: Option<String>,
+}
+
+impl Hooks {
+    /// Names of the hooks, in the order in which they run.
+    pub const KEYS: [&str; 3] = ["before", "check", "after"];
+
+    /// Returns all hooks with their names, in the order in which they run.
+    #[must_use]
+    pub fn named(&self) -> [(&'static str, Option<&str>); 3] {
+        let [before, check, after] = Self::KEYS;
+        [(before, self.before.as_deref()), (check, self.check.as_deref()), (after, self.after.as_deref())]
+    }
+
+    /// Returns these hooks, with those of `wider` where one is missing.
+    #[must_use]
+    pub fn or(self, wider: &Self) -> Self {
+        let Self { before, check, after } = wider;
+        Self {
+            before: self.before.or_else(|| before.clone()),
+            check: self.check.or_else(|| check.clone()),
+            after: self.after.or_else(|| after.clone()),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The contents of a scenario.
+
+use super::hooks::Hooks;
+use super::yaml::Position;
+use std::num::NonZeroU32;
+
+/// A study as its file describes it.
+///
+/// Settings are kept as text: they are flags of the command that each trial runs, and the program checks them once the matrix is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// Name of the study: up to 64 letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// Free text about the study.
+    pub notes: Option<String>,
+    /// Targets in the order of the file; at least one.
+    pub targets: Vec<Target>,
+    /// Settings of all trials.
+    pub settings: Vec<Setting>,
+    /// Parts, each with its own matrix; at least one.
+    pub parts: Vec<Part>,
+    /// How often each cell is measured on each target, 1 to 1000.
+    pub repeats: NonZeroU32,
+    /// Order of the trials.
+    pub order: Order,
+    /// Seed of [`Order::Random`].
+    pub seed: u64,
+    /// Commands around each trial.
+    pub hooks: Hooks,
+    /// Descriptions of the machines, by name.
+    pub environment: Vec<(String, String)>,
+    /// Variables of the file and the command line, which hooks find in their environment.
+    pub variables: Vec<(String, String)>,
+}
+
+/// A system under test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Name in reports.
+    pub name: String,
+    /// Settings of its trials, `url` among them.
+    pub settings: Vec<Setting>,
+    /// Commands around each of its trials.
+    pub hooks: Hooks,
+}
+
+/// A part of a study: a matrix with its own settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Name in reports; empty if the study has no named parts.
+    pub name: String,
+    /// Settings of its trials.
+    pub settings: Vec<Setting>,
+    /// Axes of the matrix; none for a single cell.
+    pub axes: Vec<Axis>,
+    /// Commands around each of its trials.
+    pub hooks: Hooks,
+}
+
+/// A setting that takes several values in turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Name of the setting.
+    pub name: String,
+    /// Position of the name in the file.
+    pub at: Position,
+    /// Values; at least one.
+    pub values: Vec<AxisValue>,
+}
+
+/// A value of an axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AxisValue {
+    /// Name in reports: the value itself, unless the axis names its values.
+    pub label: String,
+    /// Value of the setting.
+    pub value: String,
+    /// Position of the value in the file.
+    pub at: Position,
+}
+
+/// A setting: a flag of the command without its dashes, or `url`, `command` or `cache`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Name of the setting.
+    pub name: String,
+    /// Position of the name in the file.
+    pub at: Position,
+    /// Values with their positions; several for a flag that may be repeated.
+    pub values: Vec<(String, Position)>,
+}
+
+/// Order of the trials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// All targets of a cell, then the same targets in reverse (ABBA), then the next cell.
+    Interleaved,
+    /// All cells of one target, then all cells of the next.
+    Sequential,
+    /// Random, drawn from the seed; each repeat of all cells before the next repeat.
+    Random,
+}
+
+impl Order {
+    /// All orders with their names in a scenario.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("interleaved", Self::Interleaved), ("sequential", Self::Sequential), ("random", Self::Random)];
+}

@@ -1,0 +1,113 @@
+//! Redaction of a scenario's text before it is saved or shown.
+//!
+//! The program decides which values are secret; this module finds the values in the text. A replaced value is quoted, so that the text
+//! remains a scenario with the same cells.
+
+use super::yaml::{self, Node, Value};
+
+/// Returns the text with some of its values replaced.
+///
+/// `replacement` receives the name of a setting or variable, one of its values, and whether it is a variable. It returns the new value,
+/// or `None` to keep the old one. Text that is not YAML is dropped entirely.
+pub fn replace_values(text: &str, replacement: &mut dyn FnMut(&str, &str, bool) -> Option<String>) -> String {
+    let Ok(root) = yaml::parse(text) else { return String::new() };
+    let mut found = Vec::new();
+    collect_values(&root, Owner { name: "", is_variable: false, is_axis: false }, &mut found);
+    let mut replaced: Vec<(&Node, String)> = Vec::new();
+    for (name, is_variable, node) in found {
+        let Value::Text(value) = &node.value else { continue };
+        replaced.extend(replacement(name, value, is_variable).map(|new| (node, new)));
+    }
+    let letters: Vec<char> = text.chars().collect();
+    let (mut written, mut from) = (String::new(), 0);
+    for (node, new) in replaced {
+        let mut end = node.chars.end.min(letters.len());
+        let start = node.chars.start.min(end).max(from);
+        // The range of a block scalar includes the line break before the next key.
+        while end > start && letters[end - 1].is_whitespace() {
+            end -= 1;
+        }
+        written.extend(&letters[from..start]);
+        written.push_str(&format!("'{}'", new.replace('\'', "''")));
+        from = end;
+    }
+    written.extend(&letters[from..]);
+    written
+}
+
+/// The setting or variable that a value belongs to.
+#[derive(Clone, Copy)]
+struct Owner<'n> {
+    name: &'n str,
+    is_variable: bool,
+    /// Whether it is an axis, whose values may be named.
+    is_axis: bool,
+}
+
+/// Collects all scalar values in the order of the file: the owner's name, whether it is a variable, and the node.
+fn collect_values<'n>(node: &'n Node, owner: Owner<'n>, found: &mut Vec<(&'n str, bool, &'n Node)>) {
+    match &node.value {
+        Value::Text(_) => found.push((owner.name, owner.is_variable, node)),
+        Value::List(items) => items.iter().for_each(|item| collect_values(item, owner, found)),
+        Value::Map(entries) => {
+            for entry in entries {
+                let is_variable = owner.is_variable || (owner.name.is_empty() && entry.key == "vars");
+                let name = if owner.is_axis { owner.name } else { entry.key.as_str() };
+                let is_axis = owner.is_axis || owner.name == "matrix";
+                collect_values(&entry.node, Owner { name, is_variable, is_axis }, found);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn only_the_chosen_values_are_replaced() {
+        let text = "\
+# é: a comment: secret
+name: t   # of é
+vars: {host: secret, other: x}
+settings:
+  header: ['A: secret', \"B: \\x73ecret\", plain]
+  user: secret
+  cookie: |
+    a=secret
+    b=secret
+  body: >-
+    secret
+targets:
+  a: {url: 'http://é/''x', user: secret}
+";
+        let shown = replace_values(text, &mut |name, value, is_variable| {
+            assert_eq!(is_variable, ["host", "other"].contains(&name), "{name}");
+            value.contains("secret").then(|| format!("{name} it's"))
+        });
+        let wanted = "\
+# é: a comment: secret
+name: t   # of é
+vars: {host: 'host it''s', other: x}
+settings:
+  header: ['header it''s', 'header it''s', plain]
+  user: 'user it''s'
+";
+        assert!(shown.starts_with(wanted), "{shown}");
+        assert_eq!(shown.matches("secret").count(), 1, "{shown}");
+        let Value::Map(entries) = yaml::parse(&shown).unwrap().value else { panic!() };
+        assert_eq!(
+            entries.iter().map(|entry| entry.key.as_str()).collect::<Vec<_>>(),
+            ["name", "vars", "settings", "targets"]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn text_without_replacements_is_unchanged(text in "[ -~\né]{0,200}") {
+            let shown = replace_values(&text, &mut |_, _, _| None);
+            prop_assert!(shown == text || yaml::parse(&text).is_err());
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Variables of a scenario: `${NAME}` in its values.
+//!
+//! A variable comes from the command line, from the file, or from the environment. In settings that may hold a secret, references to
+//! the environment stay as they are: the program resolves them when it sends the value, so that no plan or report contains it.
+
+use super::yaml::{self, Diagnostic, Node, Value};
+
+/// Settings whose references to the environment the program resolves when it sends the value.
+const RESOLVED_LATER: [&str; 4] = ["header", "cookie", "user", "connection"];
+
+/// Variables by name. Those of the command line override those of the file, which override the environment.
+pub struct Variables<'a> {
+    command_line: &'a [(String, String)],
+    file: Vec<(String, String)>,
+    environment: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl<'a> Variables<'a> {
+    /// Creates the variables of the command line and the environment.
+    pub fn new(command_line: &'a [(String, String)], environment: &'a dyn Fn(&str) -> Option<String>) -> Self {
+        Self { command_line, file: Vec::new(), environment }
+    }
+
+    /// Adds a variable of the file.
+    pub fn add(&mut self, name: &str, value: String) {
+        self.file.push((name.to_owned(), value));
+    }
+
+    /// Returns the variables of the command line and the file, each name once.
+    pub fn all(&self) -> Vec<(String, String)> {
+        let mut all = self.file.clone();
+        for (name, value) in self.command_line {
+            all.retain(|(known, _)| known != name);
+            all.push((name.clone(), value.clone()));
+        }
+        all
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        let named = |(known, _): &&(String, String)| known == name;
+        let found = self.command_line.iter().find(named).or_else(|| self.file.iter().find(named));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Replaces the references in a value of the setting `key`. `$${` is an escaped `${`.
+    ///
+    /// # Errors
+    /// Returns the name of the first variable that is not defined.
+    pub fn fill(&self, text: &str, key: &str) -> Result<String, String> {
+        let mut filled = String::new();
+        for piece in pieces(text) {
+            match piece {
+                Piece::Text(text) => filled.push_str(text),
+                Piece::Name(name) => match self.get(name) {
+                    Some(value) => filled.push_str(value),
+                    None if RESOLVED_LATER.contains(&key) => filled.push_str(&format!("${{{name}}}")),
+                    None => filled.push_str(&(self.environment)(name).ok_or_else(|| name.to_owned())?),
+                },
+            }
+        }
+        Ok(filled)
+    }
+}
+
+/// A piece of a value.
+enum Piece<'t> {
+    /// Literal text.
+    Text(&'t str),
+    /// Name of a variable.
+    Name(&'t str),
+}
+
+/// Splits a value into text and references, in order.
+fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let (mut pieces, mut rest) = (Vec::new(), text);
+    while let Some(at) = rest.find("${") {
+        let (before, after) = (&rest[..at], &rest[at + 2..]);
+        let Some(end) = after.find('}') else { break };
+        if let Some(escaped) = before.strip_suffix('$') {
+            pieces.extend([Piece::Text(escaped), Piece::Text("${")]);
+            rest = after;
+            continue;
+        }
+        pieces.extend([Piece::Text(before), Piece::Name(&after[..end])]);
+        rest = &after[end + 1..];
+    }
+    pieces.push(Piece::Text(rest));
+    pieces
+}
+
+/// Returns the names of all variables that a scenario declares or refers to, hooks included, sorted and without duplicates.
+///
+/// # Errors
+/// Returns the first syntax error in the text.
+pub fn variable_names(text: &str) -> Result<Vec<String>, Diagnostic> {
+    let root = yaml::parse(text)?;
+    let mut names = Vec::new();
+    if let Value::Map(entries) = &root.value
+        && let Some(Value::Map(declared)) =
+            entries.iter().find(|entry| entry.key == "vars").map(|entry| &entry.node.value)
+    {
+        names.extend(declared.iter().map(|entry| entry.key.clone()));
+    }
+    collect_references(&root, false, &mut names);
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// Collects the names that the values of a node refer to.
+fn collect_references(node: &Node, is_hook: bool, names: &mut Vec<String>) {
+    match &node.value {
+        Value::Text(text) if is_hook => names.extend(shell_references(text)),
+        Value::Text(text) => {
+            names.extend(pieces(text).into_iter().filter_map(|piece| match piece {
+                Piece::Name(name) => Some(name.to_owned()),
+                Piece::Text(_) => None,
+            }));
+        }
+        Value::List(items) => items.iter().for_each(|item| collect_references(item, is_hook, names)),
+        Value::Map(entries) => {
+            entries.iter().for_each(|entry| collect_references(&entry.node, is_hook || entry.key == "hooks", names));
+        }
+    }
+}
+
+/// Returns the names that a shell command refers to: `$name`, `${name}`, `${name:-default}`.
+fn shell_references(text: &str) -> impl Iterator<Item = String> {
+    text.split('$').skip(1).filter_map(|after| {
+        let after = after.strip_prefix('{').unwrap_or(after);
+        let other = |letter: char| !(letter.is_ascii_alphanumeric() || letter == '_');
+        let name = after.split(other).next().unwrap_or_default();
+        (!name.is_empty()).then(|| name.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_replaced_except_to_secrets() {
+        let environment = |name: &str| (name == "HOME").then(|| "/home/me".to_owned());
+        let set = [("host".to_owned(), "set".to_owned())];
+        let mut variables = Variables::new(&set, &environment);
+        variables.add("host", "file".to_owned());
+        variables.add("size", "1MiB".to_owned());
+        let fill = |text: &str, key: &str| variables.fill(text, key);
+        assert_eq!(fill("http://${host}/${size}${HOME}", "url").unwrap(), "http://set/1MiB/home/me");
+        assert_eq!(fill("X: ${HOME} ${size}", "header").unwrap(), "X: ${HOME} 1MiB");
+        assert_eq!(fill("$${host} ${", "url").unwrap(), "${host} ${");
+        assert_eq!(fill("${nobody}", "url").unwrap_err(), "nobody");
+    }
+
+    #[test]
+    fn declared_and_referenced_names_are_listed() {
+        let text = "\
+name: t   # ${comment}
+vars: {declared: '${inner}', other: x}
+targets: {a: {url: 'http://${host}:${port}/$${escaped}', hooks: {check: 'test -e $file'}}}
+settings: {header: ['X: ${token}', '$plain']}
+hooks: {before: 'drop ${cache:-all} \"$host\" $(date) $?', after: 'exit $$'}
+";
+        assert_eq!(
+            variable_names(text).unwrap(),
+            ["cache", "declared", "file", "host", "inner", "other", "port", "token"]
+        );
+        assert!(variable_names("a: [").is_err());
+    }
+}

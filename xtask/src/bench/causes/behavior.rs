@@ -1,0 +1,29 @@
+//! The behavior of the target, and the amount of load.
+
+use std::time::Duration;
+
+/// Behavior of the target.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Behavior {
+    /// Requests served at the same time; 0 for no limit.
+    pub servers: u32,
+    /// Service time of a request, or its mean.
+    pub service: Duration,
+    /// Whether service times are exponentially distributed.
+    pub exponential: bool,
+    /// Bytes per second, shared by all requests; 0 for no limit.
+    pub rate: u64,
+    /// Size of a body in bytes.
+    pub size: u64,
+    /// Pause of the target: its start after the first request, and its duration.
+    pub stall: Option<(Duration, Duration)>,
+}
+
+/// Amount of load in each model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amount {
+    /// Requests per second of the open model.
+    pub rate: u32,
+    /// Slots of the closed model.
+    pub slots: u32,
+}

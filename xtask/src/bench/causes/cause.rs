@@ -1,0 +1,274 @@
+//! The planted causes: their variants, and the limits that are right for them.
+
+use super::behavior::{Amount, Behavior};
+use super::limit::Limit;
+use super::variant::{Direction, Model, Protocol, Variant};
+use clap::ValueEnum;
+use std::time::Duration;
+
+/// A planted cause: a row of the confusion matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Cause {
+    /// The target needs the same time for each request at any load.
+    TargetDelay,
+    /// As target-delay, with exponential service times.
+    TargetExponential,
+    /// The target pauses once.
+    TargetStall,
+    /// The target serves few requests at a time and is overloaded.
+    TargetQueue,
+    /// As target-queue, with exponential service times.
+    TargetQueueExponential,
+    /// The target sends a fixed number of bytes per second.
+    TargetRateCap,
+    /// The client's control group has a small CPU quota.
+    ClientQuota,
+    /// The client is stopped and continued periodically.
+    ClientDutyCycle,
+    /// Signed uploads while another process spins on the client's only core.
+    ClientNeighbor,
+    /// The client is stopped for a second.
+    ClientStopped,
+    /// One thread of the client is stopped for a second.
+    ClientThreadStopped,
+    /// The client is stopped for 50 ms again and again, each followed by a burst at a nearly saturated target.
+    ClientBursts,
+    /// Uploads as fast as possible, with a hash over each byte.
+    ClientSignedUpload,
+    /// Signed uploads while two processes spin on the cores of client and target.
+    SharedHost,
+    /// Two spinning processes and a low rate for 10 s; the result must not contradict itself.
+    SharedHostLowRate,
+    /// A link of 40 Mbit/s.
+    LinkFull,
+    /// More slots than descriptors.
+    Descriptors,
+    /// More connections than local ports.
+    Ports,
+    /// Few slots at a target with spare capacity.
+    Concurrency,
+    /// Few slots at nginx.
+    ConcurrencyNginx,
+    /// A low rate at a target with spare capacity.
+    Rate,
+    /// A low rate at nginx.
+    RateNginx,
+    /// Few slots at a target with spare capacity, without probes of other numbers of slots.
+    OneLevel,
+}
+
+const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// Duration of the warm-up.
+const WARMUP: Duration = ms(1_000);
+
+/// A target that responds at once.
+const FAST: Behavior =
+    Behavior { servers: 0, service: Duration::ZERO, exponential: false, rate: 0, size: 1024, stall: None };
+
+impl Cause {
+    /// Returns the variant of a repeat. Twelve repeats cover all variants of a cause that has all of them.
+    pub fn variant(self, repeat: u32) -> Variant {
+        use Direction::{Get, Put};
+        use Model::{Closed, Open};
+        let all = Variant {
+            model: [Open, Closed][repeat as usize % 2],
+            direction: [Get, Put][repeat as usize / 2 % 2],
+            protocol: [Protocol::Http1, Protocol::Tls, Protocol::Http2][repeat as usize % 3],
+        };
+        match self {
+            Self::ClientBursts | Self::SharedHostLowRate | Self::Rate => Variant { model: Open, ..all },
+            Self::RateNginx => Variant { model: Open, direction: Get, ..all },
+            Self::Concurrency | Self::OneLevel => Variant { model: Closed, ..all },
+            Self::ConcurrencyNginx => Variant { model: Closed, direction: Get, ..all },
+            _ if self.is_signed() => Variant { model: Closed, direction: Put, protocol: Protocol::Http1 },
+            Self::Descriptors | Self::Ports => Variant { model: Closed, direction: Get, protocol: Protocol::Http1 },
+            _ => all,
+        }
+    }
+
+    /// Returns the behavior of the target.
+    pub fn behavior(self) -> Behavior {
+        let queue = Behavior { servers: 4, service: ms(20), ..FAST };
+        match self {
+            Self::TargetDelay => Behavior { service: ms(20), ..FAST },
+            Self::TargetExponential => Behavior { service: ms(20), exponential: true, ..FAST },
+            // 14 % of 5 s and 17.5 % of 4 s. At a share that is a printed percentile, a single operation would decide its value.
+            // The pause begins after the warm-up.
+            Self::TargetStall => Behavior { service: ms(5), stall: Some((WARMUP + ms(1500), ms(700))), ..FAST },
+            Self::TargetQueue => queue,
+            Self::TargetQueueExponential => Behavior { exponential: true, ..queue },
+            Self::TargetRateCap => Behavior { servers: 1, rate: 10_000_000, size: 50_000, ..FAST },
+            Self::ClientBursts => Behavior { servers: 1, service: Duration::from_micros(800), ..FAST },
+            Self::ClientStopped | Self::ClientThreadStopped | Self::ClientDutyCycle => {
+                Behavior { service: ms(5), ..FAST }
+            }
+            _ if self.is_signed() => Behavior { size: 1 << 20, ..FAST },
+            Self::LinkFull => Behavior { size: 100_000, ..FAST },
+            Self::Concurrency | Self::OneLevel => Behavior { service: ms(5), ..FAST },
+            Self::Rate | Self::SharedHostLowRate => Behavior { service: ms(2), ..FAST },
+            _ => FAST,
+        }
+    }
+
+    /// Returns the amount of load.
+    pub fn amount(self) -> Amount {
+        let of = |rate, slots| Amount { rate, slots };
+        match self {
+            Self::TargetDelay | Self::TargetExponential | Self::TargetStall => of(300, 8),
+            Self::Rate | Self::RateNginx | Self::Concurrency | Self::OneLevel => of(300, 8),
+            // These targets sustain 200/s.
+            Self::TargetQueue | Self::TargetQueueExponential | Self::TargetRateCap => of(380, 16),
+            // More than a quota of a few percent of a core allows.
+            Self::ClientQuota => of(8_000, 64),
+            Self::ClientDutyCycle | Self::ClientStopped | Self::ClientThreadStopped => of(500, 16),
+            Self::ClientBursts => of(600, 16),
+            Self::LinkFull => of(100, 16),
+            Self::SharedHostLowRate => of(500, 16),
+            Self::ClientSignedUpload | Self::ClientNeighbor | Self::SharedHost => of(0, 8),
+            Self::Descriptors => of(0, 400),
+            Self::ConcurrencyNginx => of(0, 1),
+            Self::Ports => of(0, 64),
+        }
+    }
+
+    /// Returns the limits that are right to report.
+    pub fn right(self, variant: Variant) -> &'static [Limit] {
+        use Limit::{
+            ClientCpu, ClientNic, ClientResources, Concurrency, Link, NotDetermined, Rate, SharedHost, Target,
+        };
+        let open = variant.model == Model::Open;
+        match self {
+            // The target would serve more requests in the same time, so the number of requests is the limit.
+            Self::TargetDelay | Self::TargetExponential if open => &[Rate],
+            Self::TargetDelay | Self::TargetExponential | Self::Concurrency | Self::ConcurrencyNginx => &[Concurrency],
+            // One number of slots does not always tell slots and target apart.
+            Self::OneLevel => &[Concurrency, NotDetermined],
+            // Open: all requests are served, some of them late. Closed: the slots idle during the pause.
+            Self::TargetStall if open => &[Rate],
+            Self::TargetStall => &[Target, Concurrency],
+            Self::TargetQueue | Self::TargetQueueExponential | Self::TargetRateCap => &[Target],
+            Self::ClientQuota | Self::ClientSignedUpload => &[ClientCpu],
+            Self::ClientNeighbor | Self::SharedHost => &[SharedHost],
+            // A process cannot see who stopped it.
+            Self::ClientDutyCycle | Self::ClientStopped | Self::ClientThreadStopped | Self::ClientBursts => {
+                &[ClientCpu, SharedHost]
+            }
+            // At such a low load the spinning processes may not matter.
+            Self::SharedHostLowRate => &[Rate, SharedHost],
+            Self::LinkFull => &[Link, ClientNic],
+            // With too few descriptors the program may refuse to start.
+            Self::Descriptors => &[ClientResources, NotDetermined],
+            Self::Ports => &[ClientResources],
+            Self::Rate | Self::RateNginx => &[Rate],
+        }
+    }
+
+    /// Returns its name on the command line.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::TargetDelay => "target-delay",
+            Self::TargetExponential => "target-exponential",
+            Self::TargetStall => "target-stall",
+            Self::TargetQueue => "target-queue",
+            Self::TargetQueueExponential => "target-queue-exponential",
+            Self::TargetRateCap => "target-rate-cap",
+            Self::ClientQuota => "client-quota",
+            Self::ClientDutyCycle => "client-duty-cycle",
+            Self::ClientNeighbor => "client-neighbor",
+            Self::ClientStopped => "client-stopped",
+            Self::ClientThreadStopped => "client-thread-stopped",
+            Self::ClientBursts => "client-bursts",
+            Self::ClientSignedUpload => "client-signed-upload",
+            Self::SharedHost => "shared-host",
+            Self::SharedHostLowRate => "shared-host-low-rate",
+            Self::LinkFull => "link-full",
+            Self::Descriptors => "descriptors",
+            Self::Ports => "ports",
+            Self::Concurrency => "concurrency",
+            Self::ConcurrencyNginx => "concurrency-nginx",
+            Self::Rate => "rate",
+            Self::RateNginx => "rate-nginx",
+            Self::OneLevel => "one-level",
+        }
+    }
+
+    /// Returns whether nginx is the target. Its log is too coarse to compute the true response times.
+    pub fn is_nginx(self) -> bool {
+        matches!(self, Self::ConcurrencyNginx | Self::RateNginx)
+    }
+
+    /// Returns whether it uploads to S3 with a hash over every byte. The client then needs far more CPU time than the target, so that a
+    /// lack of CPU time at the client limits the run.
+    pub fn is_signed(self) -> bool {
+        matches!(self, Self::ClientSignedUpload | Self::ClientNeighbor | Self::SharedHost)
+    }
+
+    /// Returns the duration of the warm-up, which covers the handshakes that the target's log does not show. Causes that concern the
+    /// connections themselves have none.
+    pub fn warmup(self) -> Duration {
+        if matches!(self, Self::Ports | Self::Descriptors) { Duration::ZERO } else { WARMUP }
+    }
+
+    /// Returns whether the program probes other numbers of slots, since a single one does not always tell target and slots apart.
+    pub fn is_probed(self, variant: Variant) -> bool {
+        let asks = matches!(
+            self,
+            Self::TargetDelay
+                | Self::TargetExponential
+                | Self::TargetStall
+                | Self::TargetQueue
+                | Self::TargetQueueExponential
+                | Self::TargetRateCap
+                | Self::Concurrency
+                | Self::ConcurrencyNginx
+        );
+        asks && variant.model == Model::Closed
+    }
+
+    /// Returns the duration of its runs in seconds, if it is fixed.
+    pub fn seconds(self) -> Option<u64> {
+        (self == Self::SharedHostLowRate).then_some(10)
+    }
+
+    /// Returns whether the true response times can be computed. The target's log does not show the effects of a link, or of full cores
+    /// on closed loops at a fast target.
+    pub fn has_truth(self, variant: Variant) -> bool {
+        let fast = self.behavior().service.is_zero() && self.behavior().rate == 0;
+        let outside = matches!(self, Self::LinkFull | Self::Descriptors | Self::Ports);
+        !(self.is_nginx() || outside || fast && variant.model == Model::Closed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn twelve_repeats_cover_all_variants() {
+        let seen: HashSet<String> = (0..12).map(|repeat| Cause::TargetQueue.variant(repeat).text()).collect();
+        assert_eq!(seen.len(), 12);
+    }
+
+    #[test]
+    fn only_targets_that_should_limit_are_overloaded() {
+        for &cause in Cause::value_variants() {
+            let (target, amount) = (cause.behavior(), cause.amount());
+            let work = target.service.as_secs_f64()
+                + if target.rate > 0 { target.size as f64 / target.rate as f64 } else { 0.0 };
+            let capacity = if target.servers == 0 { f64::INFINITY } else { f64::from(target.servers) / work };
+            let is_target = cause.right(cause.variant(0)) == [Limit::Target];
+            assert_eq!(f64::from(amount.rate) > 1.5 * capacity, is_target, "{cause:?}");
+            assert!(is_target || f64::from(amount.rate) < 0.8 * capacity, "{cause:?}");
+            for repeat in 0..12 {
+                let variant = cause.variant(repeat);
+                assert_eq!(cause.to_possible_value().unwrap().get_name(), cause.label());
+                let load = if variant.model == Model::Open { amount.rate } else { amount.slots };
+                assert!(load > 0 && !cause.right(variant).is_empty(), "{cause:?} {}", variant.text());
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Variants of a cause: load model, direction and protocol.
+
+/// Load model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// Requests start on a schedule.
+    Open,
+    /// Each slot sends its next request after the response to the last.
+    Closed,
+}
+
+impl Model {
+    /// Returns its name.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+/// Direction of the bodies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From target to client.
+    Get,
+    /// From client to target.
+    Put,
+}
+
+/// Protocol of the connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/1.1 over TLS.
+    Tls,
+    /// HTTP/2 over TLS.
+    Http2,
+}
+
+/// A variant of a cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Load model.
+    pub model: Model,
+    /// Direction of the bodies.
+    pub direction: Direction,
+    /// Protocol of the connections.
+    pub protocol: Protocol,
+}
+
+impl Variant {
+    /// Returns its name.
+    pub fn text(self) -> String {
+        let model = self.model.text();
+        let direction = if self.direction == Direction::Get { "get" } else { "put" };
+        let protocol = match self.protocol {
+            Protocol::Http1 => "HTTP/1.1",
+            Protocol::Tls => "TLS",
+            Protocol::Http2 => "HTTP/2",
+        };
+        format!("{model} {direction} {protocol}")
+    }
+}

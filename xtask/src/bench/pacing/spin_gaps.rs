@@ -1,0 +1,159 @@
+//! The control for lateness: the gaps of a thread that does nothing but read the clock.
+//!
+//! A machine pauses its threads now and then: for interrupts, for other threads, or for milliseconds while a hypervisor uses the core. No
+//! program on that core can be punctual meanwhile, so this is a lower bound on the lateness of any program there.
+
+use crate::failure::{Context, Failure, Result, failure};
+use crate::process::{Affinity, CLIENT_CORE, SERVER_CORE};
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Shortest gap that counts; shorter ones are the time to read the clock.
+const GAP_MIN: Duration = Duration::from_micros(5);
+
+/// Gaps in which a spinning thread did not run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpinGaps {
+    /// Duration, in seconds.
+    seconds: f64,
+    /// Gaps in that time, in seconds, longest first.
+    gaps: Vec<f64>,
+}
+
+impl SpinGaps {
+    /// Spins on the client's core for that time, while another thread spins on the server's core.
+    pub fn measure(length: Duration) -> Result<Self> {
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let companion = scope.spawn(|| {
+                pin(SERVER_CORE)?;
+                while !over.load(Ordering::Relaxed) {
+                    spin_loop();
+                }
+                Ok(())
+            });
+            let spinner = scope.spawn(|| pin(CLIENT_CORE).map(|()| Self::spin(length)));
+            let gaps = spinner.join().unwrap_or_else(|_| Err(panicked()));
+            over.store(true, Ordering::Relaxed);
+            companion.join().unwrap_or_else(|_| Err(panicked()))?;
+            gaps
+        })
+    }
+
+    fn spin(length: Duration) -> Self {
+        let start = Instant::now();
+        let (mut last, mut gaps) = (start, Vec::new());
+        while last - start < length {
+            let now = Instant::now();
+            if now - last >= GAP_MIN {
+                gaps.push((now - last).as_secs_f64());
+            }
+            last = now;
+        }
+        Self::new((last - start).as_secs_f64(), gaps)
+    }
+
+    fn new(seconds: f64, mut gaps: Vec<f64>) -> Self {
+        gaps.sort_unstable_by(|a, b| b.total_cmp(a));
+        Self { seconds, gaps }
+    }
+
+    /// Returns the longest gap, in seconds.
+    pub fn longest(&self) -> f64 {
+        self.gaps.first().copied().unwrap_or(0.0)
+    }
+
+    /// Returns the lateness, in seconds, that a share `q` of arrivals at uniform times would not exceed.
+    ///
+    /// An arrival falls into a gap g with a probability of g / T and waits until its end, for a time uniform in 0..g. The share that
+    /// waits longer than x is Σ max(0, g − x) / T. If the k longest gaps are longer than x, that share is 1 − q at
+    /// x = (Σ g − (1 − q)·T) / k.
+    pub fn lateness(&self, q: f64) -> f64 {
+        let allowed = (1.0 - q) * self.seconds;
+        let mut sum = 0.0;
+        for (index, gap) in self.gaps.iter().enumerate() {
+            sum += gap;
+            let x = (sum - allowed) / (index + 1) as f64;
+            let next = self.gaps.get(index + 1).copied().unwrap_or(0.0);
+            if x >= next {
+                return x;
+            }
+        }
+        0.0
+    }
+}
+
+fn pin(place: Affinity) -> Result<()> {
+    match place {
+        Affinity::Core(core) => sys::limits::pin_current_thread(core).cannot(format_args!("use core {core}")),
+        Affinity::AllCores => Ok(()),
+    }
+}
+
+fn panicked() -> Failure {
+    failure("a spinning thread panicked")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shuffle::Shuffler;
+
+    /// Computes the same with many evenly spaced arrivals and the gaps laid out one after the other.
+    fn brute_force(seconds: f64, gaps: &[f64], q: f64) -> f64 {
+        const ARRIVALS: usize = 200_000;
+        let mut ends = Vec::new();
+        let mut at = 0.0;
+        for gap in gaps {
+            ends.push((at, at + gap));
+            at += gap;
+        }
+        let mut waits: Vec<f64> = (0..ARRIVALS)
+            .map(|number| {
+                let arrival = (number as f64 + 0.5) / ARRIVALS as f64 * seconds;
+                let inside = |(from, to): &&(f64, f64)| (*from..*to).contains(&arrival);
+                ends.iter().find(inside).map_or(0.0, |(_, to)| to - arrival)
+            })
+            .collect();
+        waits.sort_unstable_by(f64::total_cmp);
+        waits[(ARRIVALS as f64 * q) as usize]
+    }
+
+    #[test]
+    fn lateness_agrees_with_simulated_arrivals() {
+        const SEED: u64 = 5;
+        let mut shuffler = Shuffler::new(SEED);
+        for round in 0..40 {
+            // From few gaps to nothing but gaps, of very different lengths.
+            let gaps: Vec<f64> = (0..1 + round % 7).map(|_| 10_f64.powf(-4.0 + 3.0 * shuffler.unit())).collect();
+            let seconds = gaps.iter().sum::<f64>() * (1.0 + 40.0 * shuffler.unit() * f64::from(round % 3));
+            let spinning = SpinGaps::new(seconds, gaps.clone());
+            for q in [0.5, 0.9, 0.99] {
+                let (formula, counted) = (spinning.lateness(q), brute_force(seconds, &gaps, q));
+                // The distance of two arrivals.
+                let step = seconds / 200_000.0;
+                assert!(
+                    (formula - counted).abs() <= 2.0 * step,
+                    "{formula} {counted}, q {q}, {spinning:?}, seed {SEED}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn known_gaps_have_known_lateness() {
+        // One gap of 40 ms in a second: 3 % of the arrivals wait for 10 ms and more, 1 % for 30 ms and more.
+        let one = SpinGaps::new(1.0, vec![0.04]);
+        assert!((one.lateness(0.99) - 0.03).abs() < 1e-12 && (one.lateness(0.97) - 0.01).abs() < 1e-12);
+        assert_eq!(one.lateness(0.95), 0.0);
+        assert_eq!((one.longest(), SpinGaps::new(1.0, Vec::new()).lateness(0.99)), (0.04, 0.0));
+    }
+
+    #[test]
+    fn gaps_of_a_spinning_thread_are_measured() {
+        let gaps = SpinGaps::measure(Duration::from_millis(50)).unwrap();
+        assert!(gaps.seconds >= 0.05 && gaps.gaps.iter().sum::<f64>() <= gaps.seconds, "{gaps:?}");
+        assert!(gaps.lateness(0.99) <= gaps.longest());
+    }
+}

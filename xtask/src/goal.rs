@@ -1,0 +1,33 @@
+//! Goals of the benchmarks.
+
+use std::fmt;
+
+/// Whether a goal is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GoalResult {
+    /// The goal is met.
+    Met,
+    /// The goal is not met.
+    NotMet,
+    /// The goal is not met, and no program could meet it on this machine: it pauses even a spinning thread for longer.
+    NotPossible,
+    /// There is not enough data.
+    NotJudged,
+}
+
+impl From<bool> for GoalResult {
+    fn from(met: bool) -> Self {
+        if met { Self::Met } else { Self::NotMet }
+    }
+}
+
+impl fmt::Display for GoalResult {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.pad(match self {
+            Self::Met => "met",
+            Self::NotMet => "NOT MET",
+            Self::NotPossible => "not possible here: this machine pauses a spinning thread for longer",
+            Self::NotJudged => "n/a",
+        })
+    }
+}
