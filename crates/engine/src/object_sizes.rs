@@ -1,7 +1,7 @@
-//! Finds out how large the objects are before random ranges of them are asked for.
+//! The sizes of objects, which random ranges need before a run.
 //!
-//! A size is never assumed: it comes from HEAD, or where a server does not tell there, from the `Content-Range` of the
-//! first byte. Both are runs of the one loop, over the same list.
+//! A size is never assumed: it comes from HEAD or, where a server does not return it, from the `Content-Range` of the first byte. Both
+//! are runs of the same loop, over the same list.
 
 use crate::control::Control;
 use crate::plan::{Checks, Plan, RangeChoice, RangeStatus, RequestPlan, Subject};
@@ -13,27 +13,27 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use wire::range::ByteRange;
 
-/// Requests in flight while sizes are asked for.
+/// Requests in flight while sizes are requested.
 const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
 
-/// Why the sizes are not known.
+/// The reason for which sizes are not known.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoverError {
     /// The requests could not be made.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// An object's size is told neither by HEAD nor by `Content-Range`.
-    #[error("the size of {url} is not known: HEAD and a range of one byte both told none ({outcome})", outcome = describe(*status, outcome))]
+    /// Neither HEAD nor `Content-Range` return an object's size.
+    #[error("cannot find the size of {url}: neither HEAD nor a range of one byte returned it ({outcome})", outcome = describe(*status, outcome))]
     Unknown {
         /// The object.
         url: String,
-        /// Status of the last answer.
+        /// Status of the last response.
         status: Option<u16>,
         /// How the last request ended.
         outcome: AttemptOutcome,
     },
     /// The user interrupted.
-    #[error("interrupted while object sizes were asked for")]
+    #[error("interrupted while object sizes were requested")]
     Interrupted,
 }
 
@@ -44,7 +44,7 @@ fn describe(status: Option<u16>, outcome: &AttemptOutcome) -> String {
     }
 }
 
-/// Collects what the answers tell of sizes.
+/// Collects the sizes in responses.
 struct Sizes<'a> {
     found: Vec<Option<u64>>,
     last: Option<(Option<u16>, AttemptOutcome)>,
@@ -75,11 +75,11 @@ impl Observer for Sizes<'_> {
     }
 }
 
-/// Fills in the sizes of all objects of a plan that are not known yet. `tick` is called about every 50 ms with the
-/// number of answers so far.
+/// Sets the sizes of all objects of a plan that are not known yet. `tick` is called about every 50 ms with the number of responses so
+/// far.
 ///
 /// # Errors
-/// When a size can not be found.
+/// When a size cannot be found.
 pub fn discover_sizes(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instant)) -> Result<(), DiscoverError> {
     let first_byte = ByteRange::new(0, 0);
     let headers = plan.mix.requests().first().map(|request| request.headers.clone()).unwrap_or_default();
@@ -139,7 +139,7 @@ fn ask(
     Ok((sizes.found, sizes.last))
 }
 
-/// A plan that asks for each of some items of another one once, and reports every operation.
+/// Returns a plan that requests each of some items of another plan once, and logs every operation.
 pub(crate) fn once_each(plan: &Plan, request: RequestPlan, items: &[usize], concurrency: NonZeroU64) -> Plan {
     let count = NonZeroU64::new(items.len() as u64).unwrap_or(NonZeroU64::MIN);
     let plan = Plan { targets: Arc::new(plan.targets.only(items)), ..plan.clone() };

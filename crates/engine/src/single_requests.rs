@@ -1,4 +1,4 @@
-//! Requests before or after a run: one with its answer, or one for each object. Both are runs of the one loop.
+//! Requests before or after a run: a single one, or one for each object. Both are runs of the same loop.
 
 use crate::control::{Control, StopReason};
 use crate::plan::{Answers, BatchSize, Choice, LoadModel, Mix, Pick, Plan, RequestPlan, StopAfter, Subject, Targets};
@@ -24,11 +24,11 @@ impl Observer for Last {
     fn tick(&mut self, _: &Control, _: Instant) {}
 }
 
-/// Sends `request` once, as `plan` reaches its servers and says who asks, and gives what came back with the body of a good
-/// answer. `None` when the run ended before.
+/// Sends `request` once, with the connections and the authentication of `plan`. Returns the operation with the body of its response;
+/// `None` when the run ended before.
 ///
 /// # Errors
-/// When a request can not be made at all.
+/// When no request can be sent at all.
 pub fn exchange(plan: &Plan, request: RequestPlan) -> Result<Option<OpEntry>, RunError> {
     let request = RequestPlan { answers: Answers::Kept, ..request };
     let mut last = Last::default();
@@ -36,23 +36,23 @@ pub fn exchange(plan: &Plan, request: RequestPlan) -> Result<Option<OpEntry>, Ru
     Ok(last.0)
 }
 
-/// How the requests for all objects ended, in objects.
+/// The results of the requests for all objects, in objects.
 #[derive(Clone, Debug, Default)]
 pub struct Ended {
-    /// With a success.
+    /// Objects whose request succeeded.
     pub good: u64,
-    /// With 404: the object is not there. A batch does not tell it.
+    /// Objects that do not exist (404). A batch does not report that.
     pub missing: u64,
-    /// Otherwise.
+    /// Objects whose request failed otherwise.
     pub failed: u64,
-    /// A request in which one of those was.
+    /// The last request that failed.
     pub example: Option<OpEntry>,
     /// The user has interrupted.
     pub interrupted: bool,
 }
 
 impl Ended {
-    /// How many objects it is known of how they ended.
+    /// Returns the number of objects with a result.
     fn objects(&self) -> u64 {
         self.good + self.missing + self.failed
     }
@@ -65,7 +65,7 @@ impl Ended {
         }
     }
 
-    /// Notes a request that was to delete so many objects.
+    /// Notes a request that deleted `objects` objects.
     fn note_batch(&mut self, op: &OpEntry, objects: u64) {
         let message = || DeleteResult::parse(op.message.as_deref()?).ok();
         let (missing, failed) = match op.outcome {
@@ -76,7 +76,7 @@ impl Ended {
             }),
             _ => (0, objects),
         };
-        // A server may tell of more than it was asked.
+        // A server may report more objects than were requested.
         let failed = failed.min(objects);
         let missing = missing.min(objects - failed);
         self.good += objects - failed - missing;
@@ -94,7 +94,7 @@ impl Ended {
 
 struct Counting<'a> {
     ended: Ended,
-    /// How many objects there are, and how many each request is about.
+    /// Number of objects, and of objects per request.
     count: u64,
     batch: Option<BatchSize>,
     tick: &'a mut dyn FnMut(u64, &Control, Instant),
@@ -120,11 +120,11 @@ impl Observer for Counting<'_> {
     }
 }
 
-/// Sends `request` once for each object of the plan, or for each batch of them. `tick` is called about every 50 ms with the
-/// number of objects that were answered for.
+/// Sends `request` once for each object of the plan, or for each batch of them. `tick` is called about every 50 ms with the number of
+/// objects that have a result.
 ///
 /// # Errors
-/// When requests can not be made at all.
+/// When no request can be sent at all.
 pub fn each(
     plan: &Plan,
     request: RequestPlan,
@@ -145,7 +145,7 @@ pub fn each(
     Ok(Ended { interrupted, ..counting.ended })
 }
 
-/// How the request for one object ended.
+/// The result of the request for one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answered {
     /// How its last attempt ended.
@@ -154,10 +154,10 @@ pub struct Answered {
     pub status: Option<u16>,
 }
 
-/// How the requests for all objects of a plan ended, one by one.
+/// The results of the requests for all objects of a plan, one by one.
 #[derive(Clone, Debug, Default)]
 pub struct Tried {
-    /// By the index of the target; `None` for one whose request did not end.
+    /// By the index of the target; `None` when the request did not end.
     pub outcomes: Vec<Option<Answered>>,
     /// The last request that failed.
     pub example: Option<OpEntry>,
@@ -192,11 +192,11 @@ impl Observer for Trying<'_> {
     }
 }
 
-/// Sends `request` once for each object of the plan, as [`each`] does, and keeps how each of them ended. For so few objects
-/// that a list of them is small.
+/// Sends `request` once for each object of the plan, like [`each`], and keeps the result of each. For few objects, whose list is
+/// small.
 ///
 /// # Errors
-/// When requests can not be made at all.
+/// When no request can be sent at all.
 pub fn try_each(
     plan: &Plan,
     request: RequestPlan,
@@ -213,8 +213,8 @@ pub fn try_each(
     Ok(Tried { interrupted, ..trying.tried })
 }
 
-/// A plan that aborts multipart uploads, each named by the index of its origin, the path of its object as it is sent, and its
-/// ID. To be carried out by [`each`] with a request whose method is DELETE; 404 means that there is no such upload any more.
+/// Returns a plan that aborts multipart uploads, each given by the index of its origin, the encoded path of its object, and its ID. It
+/// is carried out by [`each`] with a DELETE request. A 404 means that the upload does not exist any more.
 #[must_use]
 pub fn aborting<'u>(plan: &Plan, uploads: impl IntoIterator<Item = (usize, String, &'u str)>) -> Plan {
     let path = |(origin, path, id): (usize, String, &str)| {
@@ -224,7 +224,7 @@ pub fn aborting<'u>(plan: &Plan, uploads: impl IntoIterator<Item = (usize, Strin
     Plan { targets: Arc::new(targets), ..plan.clone() }
 }
 
-/// So many operations of one kind, in the order of the objects.
+/// Returns a plan of `count` operations of one kind, in the order of the objects.
 pub(crate) fn counted(plan: &Plan, request: RequestPlan, count: NonZeroU64, concurrency: NonZeroU64) -> Plan {
     Plan {
         choice: Choice::RoundRobin,

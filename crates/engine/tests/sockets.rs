@@ -1,12 +1,12 @@
-//! The engine over real sockets against the embedded server, whose own ledger is the other side of the books.
+//! The engine over real sockets against the embedded server, whose ledger counts the same requests independently.
 
 #[path = "support/cores.rs"]
 mod cores;
 mod support;
 
 use engine::plan::*;
-use measure::result::accounting::audit;
 use measure::Quantile;
+use measure::result::accounting::audit;
 use server::{Config, Faults, Server, Stall, StallFrom};
 use std::num::NonZeroU64;
 use std::time::Duration;

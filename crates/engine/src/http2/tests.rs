@@ -179,7 +179,7 @@ fn ends(events: &[Event]) -> usize {
 }
 
 #[test]
-fn an_answer_is_told_as_head_body_and_end() {
+fn a_response_is_reported_as_head_body_and_end() {
     let (mut session, mut server) = (session(), Server::new());
     let key = session.open(OWNER, get("/a"), false).expect("the first stream");
     let events = server.talk(&mut session, 300_000, &h2::server::Builder::new());
@@ -194,7 +194,7 @@ fn an_answer_is_told_as_head_body_and_end() {
 }
 
 #[test]
-fn one_stream_is_open_until_the_peer_says_how_many_it_takes() {
+fn one_stream_is_open_until_the_peer_sends_its_settings() {
     let (mut session, mut server) = (session(), Server::new());
     assert_eq!(session.streams_allowed(), 1);
     session.open(OWNER, get("/"), false).expect("the first stream");
@@ -278,7 +278,7 @@ fn no_server_has_to_queue_more_than_it_can() {
 }
 
 #[test]
-fn what_is_read_in_place_is_what_would_have_been_copied() {
+fn bytes_read_in_place_are_the_same_as_copied_ones() {
     let bytes = [head(1, 0), data(1, 0, &[7; 9000]), data(1, 1, b"end"), head(3, 1)].concat();
     for cut in [1, 8, 9, 10, 500, bytes.len() - 1, bytes.len()] {
         let (mut session, _) = with_streams(2);
@@ -294,7 +294,7 @@ fn what_is_read_in_place_is_what_would_have_been_copied() {
 }
 
 #[test]
-fn refused_streams_are_told_apart_from_reset_ones() {
+fn refused_streams_are_distinguished_from_reset_ones() {
     let (mut session, _) = with_streams(2);
     let refused = fed(&mut session, &frame(3, 0, 1, &7_u32.to_be_bytes()));
     assert_eq!(failures(&refused), [Failure::Refused]);
@@ -339,7 +339,7 @@ fn a_connection_that_ends_ends_its_streams() {
 }
 
 #[test]
-fn what_is_no_http2_ends_the_connection() {
+fn invalid_http2_ends_the_connection() {
     let mut session = session();
     session.open(OWNER, get("/"), false).expect("the first stream");
     let events = fed(&mut session, b"HTTP/1.1 400 Bad Request\r\n\r\n");
@@ -374,7 +374,7 @@ fn interim_heads_are_counted_and_limited() {
 }
 
 #[test]
-fn a_cancelled_stream_is_reset_and_says_no_more() {
+fn a_canceled_stream_is_reset_and_has_no_more_events() {
     let (mut session, keys) = with_streams(1);
     let out = session.with_output(<[u8]>::len);
     session.output_taken(out);
@@ -387,7 +387,7 @@ fn a_cancelled_stream_is_reset_and_says_no_more() {
 }
 
 #[test]
-fn a_flood_that_wants_answers_is_not_read_on() {
+fn a_flood_that_needs_replies_is_not_read() {
     let (mut session, _) = with_streams(1);
     let flood: Vec<u8> = (0..1000).flat_map(|_| frame(6, 0, 0, &[0; 8])).collect();
     let mut events = Vec::new();

@@ -1,10 +1,11 @@
 //! The fields of each request that differ from those of its template: target, range, session, body and signature.
 
+use super::body_fields::{BodyFacts, push_body_fields, push_framing};
 use super::fields::Fields;
 use super::sign::{Signing, sign};
 use super::template::RequestTemplate;
 use super::upload::{CONTINUE_WAIT, Frame, Upload, digest};
-use crate::plan::{Auth, BodyPlan, Framing, Plan};
+use crate::plan::{Auth, Plan};
 use crate::run_loop::operation::op::Op;
 use measure::Instant;
 use std::io;
@@ -24,16 +25,6 @@ pub(in crate::run_loop) struct RequestWriter {
     fields: Fields,
     /// Memory for the key of an object.
     pub key: String,
-}
-
-/// The body of a request, as far as its head depends on it.
-pub(super) struct BodyFacts<'a> {
-    pub plan: &'a BodyPlan,
-    pub bytes: u64,
-    /// Whether the server is asked before the body is sent.
-    pub expect_continue: bool,
-    /// The value of `Content-MD5`, where it is sent.
-    pub md5: Option<&'a str>,
 }
 
 impl RequestWriter {
@@ -158,28 +149,4 @@ fn session_fields(line: &str) -> Fields {
         fields.push(name, value.as_bytes());
     }
     fields
-}
-
-/// Adds the field that tells where the body ends.
-pub(super) fn push_framing(body: &BodyFacts<'_>, fields: &mut Fields) -> Frame {
-    match body.plan.framing {
-        Framing::Length => {
-            fields.push_number("Content-Length", body.bytes);
-            Frame::Length
-        }
-        Framing::Chunked => {
-            fields.push("Transfer-Encoding", b"chunked");
-            Frame::Chunked
-        }
-    }
-}
-
-/// Adds the other fields that a body needs.
-pub(super) fn push_body_fields(body: &BodyFacts<'_>, fields: &mut Fields) {
-    if body.expect_continue {
-        fields.push("Expect", b"100-continue");
-    }
-    if let Some(md5) = body.md5 {
-        fields.push("Content-MD5", md5.as_bytes());
-    }
 }

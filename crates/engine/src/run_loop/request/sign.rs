@@ -1,6 +1,6 @@
 //! Signatures of S3: which fields they cover, and where they are put.
 
-use super::compose::{BodyFacts, push_body_fields, push_framing};
+use super::body_fields::{BodyFacts, push_body_fields, push_framing};
 use super::fields::Fields;
 use super::template::SignedFields;
 use super::upload::{Frame, PIECE_BYTES};

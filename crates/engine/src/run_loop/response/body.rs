@@ -1,10 +1,12 @@
 //! What happens to the body of a response while it comes.
 
 use super::digest::BodyDigest;
-use super::refusal::ERROR_BYTES_MAX;
 use crate::plan::MESSAGE_BYTES_MAX;
 use content::{Mismatch, Verifier};
 use wire::gateway;
+
+/// Bytes that are kept of an error message.
+const ERROR_BYTES_MAX: usize = 64 << 10;
 
 /// The consumer of a response's body.
 #[derive(Debug, Default)]

@@ -9,8 +9,6 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 use wire::date::http_seconds;
 use wire::s3::{ErrorBody, ErrorCode};
 
-/// Bytes that are kept of an error message.
-pub(in crate::run_loop) const ERROR_BYTES_MAX: usize = 64 << 10;
 /// Characters of a server's message that an example shows.
 const SHOWN_CHARACTERS_MAX: usize = 200;
 /// The longest `Retry-After` that is noted: a day.

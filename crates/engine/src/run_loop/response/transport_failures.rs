@@ -72,7 +72,9 @@ pub(in crate::run_loop) fn of_stream(
         Failure::BadConnection(_) if begins(|bytes| bytes.starts_with(b"HTTP/")) => {
             (AttemptClass::Protocol, Cause::NotHttp2)
         }
-        Failure::BadConnection(_) if begins(crate::tls::outcome::is_tls) => (AttemptClass::Protocol, Cause::TlsResponse),
+        Failure::BadConnection(_) if begins(crate::tls::outcome::is_tls) => {
+            (AttemptClass::Protocol, Cause::TlsResponse)
+        }
         Failure::BadConnection(_) => (AttemptClass::Protocol, Cause::BadHttp2),
         Failure::TooManyInterim => (AttemptClass::Protocol, Cause::TooManyInterim),
         Failure::Defect => (AttemptClass::Internal, Cause::Defect),

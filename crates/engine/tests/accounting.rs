@@ -1,12 +1,12 @@
-//! Whatever the load and however the server misbehaves, the books balance.
+//! The counters agree for any load and any misbehavior of the server.
 
 mod support;
 
 use engine::plan::*;
 use engine::schedule::{Profile, Spacing, StagePlan};
 use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
-use measure::result::accounting::audit;
 use measure::Instant;
+use measure::result::accounting::audit;
 use proptest::prelude::*;
 use std::num::NonZeroU64;
 use std::time::Duration;
