@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::gateway::{Asked, Check, Depth};
+use wire::gateway::{GatewayRequest, Check, Depth};
 
 /// Targets whose roots are in the seeds: a directory, a path below it, a file.
 const TARGETS: [&str; 4] = [
@@ -15,7 +15,7 @@ const TARGETS: [&str; 4] = [
 fuzz_target!(|data: &[u8]| {
     let [target, piece, body @ ..] = data else { return };
     let text = TARGETS[usize::from(*target) % TARGETS.len()];
-    let asked = Asked::of_target(text).expect("the targets are valid");
+    let asked = GatewayRequest::from_target(text).expect("the targets are valid");
     let judge = |size: usize, depth| {
         let mut check = Check::new(asked.clone(), depth)?.expect("CARs are checked");
         for piece in body.chunks(size) {
@@ -27,5 +27,5 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(judge(usize::from(*piece) + 1, depth), judge(usize::MAX, depth));
     }
     // A target is a peer's redirect or a user's line.
-    let _ = std::str::from_utf8(body).map(Asked::of_target);
+    let _ = std::str::from_utf8(body).map(GatewayRequest::from_target);
 });

@@ -40,12 +40,12 @@ fn build() -> Result<PathBuf> {
     console::note("building plimsoll");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "--release", "--locked", "--package", "plimsoll", "--target-dir"]).arg(target);
+    command.args(["build", "--quiet", "--profile=dist", "--locked", "--package", "plimsoll", "--target-dir"]).arg(target);
     let status = command.current_dir(env!("CARGO_MANIFEST_DIR")).status().cannot("start cargo")?;
     if !status.success() {
         return Err(failure("cannot build plimsoll; the messages of cargo are above"));
     }
-    Ok(target.join("release").join("plimsoll"))
+    Ok(target.join("dist").join("plimsoll"))
 }
 
 /// Runs `plimsoll get --json` in a directory. Returns its cost and its report.

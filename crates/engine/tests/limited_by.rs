@@ -6,6 +6,7 @@ use engine::network::Address;
 use engine::plan::*;
 use engine::schedule::Profile;
 use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
+use measure::limits;
 use measure::values::random::Random;
 use measure::{Instant, LimitedBy, OpKind, Summary};
 use std::cmp::Reverse;
@@ -75,9 +76,9 @@ fn run_of<S: SimServer>(plan: &Plan, server: S) -> Summary {
 
 fn named<S: SimServer>(plan: &Plan, server: S) -> LimitedBy {
     let summary = run_of(plan, server);
-    let named = summary.limited_by(&plan.load.model());
-    let (tally, odds) = (&summary.stats.measured, summary.queueing_odds());
-    println!("{named}: {} of {} ok, {odds:?}, {:?}", tally.ok, tally.scheduled, summary.growth());
+    let named = limits::limited_by(&summary, &plan.load.model());
+    let (tally, odds) = (&summary.stats.measured, limits::queueing_odds(&summary));
+    println!("{named}: {} of {} ok, {odds:?}, {:?}", tally.ok, tally.scheduled, limits::growth(&summary));
     named
 }
 
@@ -123,7 +124,7 @@ fn a_host_without_a_free_core_sustains_no_more_with_more_slots() {
         let network = |_| SimNetwork::new(target(0, Work::Constant(20 * MS), 1));
         let (mut intervals, _) = simulate(&plan, network);
         intervals.iter_mut().for_each(|interval| interval.client.host_busy = host_busy);
-        summary(&plan, &intervals).limited_by(&plan.load.model())
+        limits::limited_by(&summary(&plan, &intervals), &plan.load.model())
     };
     assert_eq!((limit(0.9), limit(0.99)), (LimitedBy::Concurrency, LimitedBy::NotDetermined));
 }
@@ -201,7 +202,7 @@ fn an_open_run_beyond_the_target_is_limited_by_it() {
             }
             let counted = of_operations(1_600, open(1600.0, 10_000));
             let summary = run_of(&counted, target(1, work, seed));
-            assert_eq!(summary.limited_by(&counted.load.model()), LimitedBy::Target, "-n, seed {seed}");
+            assert_eq!(limits::limited_by(&summary, &counted.load.model()), LimitedBy::Target, "-n, seed {seed}");
             assert_eq!(summary.offered_rate().map(f64::round), Some(1600.0), "the tail is no time of the schedule");
             let ok = summary.ok_rate().unwrap();
             assert!((700.0..900.0).contains(&ok), "{ok}");
@@ -245,7 +246,11 @@ fn uploads_that_fill_a_thread_are_limited_by_its_cpu() {
         let summary = summary(&plan, &intervals);
         assert!(summary.stats.measured.ok > 100, "{:?}", summary.stats.measured);
         let (busy, unread) = (summary.limits.mean_busy(), intervals[0].client.unread);
-        assert_eq!(summary.limited_by(&plan.load.model()), LimitedBy::ClientCpu, "{slots} slots: {busy}, {unread}");
+        assert_eq!(
+            limits::limited_by(&summary, &plan.load.model()),
+            LimitedBy::ClientCpu,
+            "{slots} slots: {busy}, {unread}"
+        );
     }
 }
 

@@ -5,6 +5,7 @@ mod support;
 use engine::plan::*;
 use engine::schedule::{Profile, Spacing, StagePlan};
 use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
+use measure::limits;
 use measure::result::accounting::audit;
 use measure::{AttemptClass, Cause, Flag, Instant};
 use std::num::NonZeroU64;
@@ -86,7 +87,7 @@ fn slots_that_are_full_do_not_hide_the_stall() {
     near(&summary.all.service, 0.99, ms(0), ms(1));
     assert!(summary.all.slot_wait.count() >= 930, "{}", summary.all.slot_wait.count());
     near(&summary.all.lateness, 1.0, ms(0), FINE);
-    assert_eq!(summary.limited_by(&plan.load.model()), measure::LimitedBy::Rate);
+    assert_eq!(limits::limited_by(&summary, &plan.load.model()), measure::LimitedBy::Rate);
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn operations_that_never_start_are_dropped_and_infinite() {
     assert_eq!((tally.scheduled, tally.ok, tally.unfinished, tally.dropped), (1000, 500, 10, 490));
     assert_eq!(tally.classes.get(AttemptClass::InflightAtEnd), 10);
     assert_eq!(summary.all.response.quantile_of_all(0.52, 10, 490), measure::Quantile::Failed);
-    assert_eq!(summary.limited_by(&plan.load.model()), measure::LimitedBy::Target);
+    assert_eq!(limits::limited_by(&summary, &plan.load.model()), measure::LimitedBy::Target);
     assert_eq!(summary.success(), Some(0.5), "what is dropped or never answered is no success");
 }
 
@@ -114,7 +115,7 @@ fn closed_slots_start_when_they_are_free() {
     assert_eq!(summary.stats.measured.ok, 4000);
     assert!((summary.mean_in_flight().unwrap() - 4.0).abs() < 1e-6);
     assert_eq!(summary.stats.connections.opened, 4);
-    assert_eq!(summary.limited_by(&plan.load.model()), measure::LimitedBy::Concurrency);
+    assert_eq!(limits::limited_by(&summary, &plan.load.model()), measure::LimitedBy::Concurrency);
 }
 
 #[test]
@@ -248,11 +249,11 @@ fn a_client_that_cannot_keep_up_is_reported() {
     let (intervals, _) = simulate(&asked_twice, network);
     let twice = summary(&asked_twice, &intervals);
     assert_eq!(audit(&twice, true).violations, []);
-    assert_eq!(twice.limited_by(&asked_twice.load.model()), measure::LimitedBy::ClientCpu);
+    assert_eq!(limits::limited_by(&twice, &asked_twice.load.model()), measure::LimitedBy::ClientCpu);
     let asked_half = Plan { load: open(2_500.0, 1000), ..plan() };
     let (intervals, _) = simulate(&asked_half, network);
     let half = summary(&asked_half, &intervals);
-    assert_eq!(half.limited_by(&asked_half.load.model()), measure::LimitedBy::Rate);
+    assert_eq!(limits::limited_by(&half, &asked_half.load.model()), measure::LimitedBy::Rate);
     assert_eq!(half.stats.measured.ok, 25_000);
 }
 
@@ -391,7 +392,7 @@ fn a_backlog_that_ends_in_the_drain_was_not_sustained() {
     let summary = summary(&plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((summary.stats.measured.ok, summary.stats.measured.unfinished), (1200, 0));
-    assert_eq!(summary.limited_by(&plan.load.model()), measure::LimitedBy::Target);
+    assert_eq!(limits::limited_by(&summary, &plan.load.model()), measure::LimitedBy::Target);
 }
 
 #[test]
@@ -478,7 +479,7 @@ fn free_connections_make_room_for_new_ones() {
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(hop).with_descriptors(8));
     let starved = self::summary(&plan, &intervals);
     assert!(starved.stats.measured.classes.get(AttemptClass::ClientResource) > 0, "the limit is there");
-    assert_eq!(starved.limited_by(&plan.load.model()), measure::LimitedBy::ClientResources);
+    assert_eq!(limits::limited_by(&starved, &plan.load.model()), measure::LimitedBy::ClientResources);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod support;
 
 use engine::plan::*;
 use engine::sim::{Reply, SimNetwork, SimServer, simulate};
+use measure::limits;
 use measure::result::accounting::audit;
 use measure::{Instant, QuantileRange, Summary, Timed};
 use std::cmp::Reverse;
@@ -191,7 +192,7 @@ fn the_target_causes_waits_for_a_slot_except_for_client_stalls() {
     assert!(found.all.affected.ok > 0, "{:?}", found.all.affected.ok);
     let range = found.quantile_range(Timed::Response, 0.99).unwrap();
     assert!(!range.is_wide() && range.low > 850_000_000, "{range:?}");
-    assert_eq!(found.limited_by(&plan.load.model()), measure::LimitedBy::Rate);
+    assert_eq!(limits::limited_by(&found, &plan.load.model()), measure::LimitedBy::Rate);
 }
 
 #[test]

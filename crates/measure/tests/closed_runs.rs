@@ -1,31 +1,30 @@
-//! What is concluded about simulated closed runs against targets that pause: whether operations waited for each other.
+//! Conclusions about simulated closed runs against targets that pause: whether operations waited for each other.
 
-use measure::Model;
-use measure::OpOutcome;
-use measure::evidence::queueing::{Odds, Queueing};
+use measure::limits::queueing::{Odds, Queueing, queueing_odds};
 use measure::recorder::{Pacing, Recorder};
 use measure::sample::{Moved, OpKind, OpSample};
 use measure::values::random::Random;
-use measure::{Instant, Interval, Summary, Timeline};
+use measure::{Instant, Interval, Model, OpOutcome, Summary, Timeline};
 use std::time::Duration;
 
-/// A target that works on so many operations at a time, and not at all during its pauses. Times are in seconds.
+/// Target that serves a number of operations at a time, and none during its pauses. Times are in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Target {
-    /// Time for one operation: at least so much, and exponentially distributed with that mean above it.
+    /// Time of one operation: exponentially distributed with mean `spread` above `least`.
     least: f64,
     spread: f64,
-    /// Operations worked on at a time.
+    /// Operations served at a time.
     workers: usize,
-    /// It pauses for so long of each period.
+    /// Length of a pause, and time from one to the next.
     pause: f64,
     period: f64,
-    /// Work goes on where it stopped after a pause; otherwise a timer runs meanwhile, and what is due ends when the pause does.
+    /// Whether work resumes after a pause where it stopped. Otherwise a timer runs meanwhile, and operations that are
+    /// due end with the pause.
     suspended: bool,
 }
 
 impl Target {
-    /// When work that begins at `from` and takes `work` ends, given that the first pause begins at `phase`.
+    /// Returns when work that starts at `from` and takes `work` ends, if the first pause starts at `phase`.
     fn end(&self, from: f64, work: f64, phase: f64) -> f64 {
         if self.pause == 0.0 {
             return from + work;
@@ -55,7 +54,7 @@ fn at(seconds: f64) -> Instant {
     Instant::from_nanos((seconds * 1e9) as u64)
 }
 
-/// The odds of a closed run of so many slots and seconds.
+/// Returns the odds of a closed run of `slots` slots and `seconds` seconds.
 fn odds(target: Target, slots: usize, seconds: f64, seed: u64) -> Odds {
     let mut random = Random::new(measure::values::random::mix(seed));
     let phase = random.unit() * target.period;
@@ -69,19 +68,18 @@ fn odds(target: Target, slots: usize, seconds: f64, seed: u64) -> Odds {
         *worker = target.end(worker.max(sent), work, phase) + noise;
         *worker + 50e-6 * random.unit()
     };
-    // Of each slot: when its operation was sent, and when it ends.
+    // For each slot, when its operation was sent and when it ends.
     let mut ops: Vec<(f64, f64)> = Vec::new();
     for slot in 0..slots {
         let sent = slot as f64 * 5e-6;
         recorders[slot % THREADS].started(at(sent), at(sent));
         ops.push((sent, serve(sent)));
     }
-    loop {
-        let Some((slot, (sent, end))) =
-            ops.iter().copied().enumerate().filter(|(_, op)| op.1 < f64::MAX).min_by(|a, b| a.1.1.total_cmp(&b.1.1))
-        else {
-            break;
-        };
+    let next_end = |ops: &[(f64, f64)]| {
+        let in_flight = ops.iter().copied().enumerate().filter(|(_, op)| op.1 < f64::MAX);
+        in_flight.min_by(|a, b| a.1.1.total_cmp(&b.1.1))
+    };
+    while let Some((slot, (sent, end))) = next_end(&ops) {
         let recorder = &mut recorders[slot % THREADS];
         let host = recorder.host_label("a:80");
         recorder.advance(at(end));
@@ -125,10 +123,10 @@ fn odds(target: Target, slots: usize, seconds: f64, seed: u64) -> Odds {
     }
     intervals.sort_by_key(|interval| interval.start);
     let model = Model::Closed { concurrency: slots as u64 };
-    Summary::of(&model, &intervals).queueing_odds()
+    queueing_odds(&Summary::of(&model, &intervals))
 }
 
-/// What was concluded of runs against one target.
+/// Conclusions about runs against one target.
 #[derive(Clone, Copy, Debug, Default)]
 struct Conclusions {
     right: u32,
@@ -136,7 +134,7 @@ struct Conclusions {
     unknown: u32,
 }
 
-/// Runs of 3 s of so many slots, of different seeds.
+/// Simulates runs of 3 s with different seeds.
 fn conclusions(target: Target, slots: usize) -> Conclusions {
     let truth = if target.workers < slots { Queueing::Queued } else { Queueing::Independent };
     let mut conclusions = Conclusions::default();
@@ -151,10 +149,10 @@ fn conclusions(target: Target, slots: usize) -> Conclusions {
 }
 
 const RUNS: u64 = 10;
-/// Times of one operation in seconds: at least so much, and exponentially distributed above it.
+/// Times of one operation in seconds: the least, and the mean of the exponentially distributed rest.
 const TIMES: [(f64, f64); 5] = [(0.005, 0.0), (0.02, 0.0), (0.1, 0.0), (0.0, 0.02), (0.002, 0.005)];
 
-/// Conclusions about targets with these pauses, in all and of each target.
+/// Returns the conclusions about targets with these pauses, in total and by target.
 fn against_pauses(pause: f64, period: f64) -> (Conclusions, Vec<(Target, usize, Conclusions)>) {
     let mut each = Vec::new();
     for suspended in [false, true] {
@@ -173,11 +171,12 @@ fn against_pauses(pause: f64, period: f64) -> (Conclusions, Vec<(Target, usize, 
     (all, each)
 }
 
-/// At most `wrong_max` of 10 runs against one target, and one of a hundred in all, may be judged wrong; `right_min` of all must be judged.
+/// Asserts that at most `wrong_max` of 10 runs against one target and 1 % of all runs have a wrong conclusion, and at
+/// least `right_min` of all have the right one.
 fn check(pause: f64, period: f64, wrong_max: u32, right_min: f64) {
     let (all, each) = against_pauses(pause, period);
     let runs = f64::from(all.right + all.wrong + all.unknown);
-    println!("pauses of {pause} s each {period} s: {all:?}");
+    println!("pauses of {pause} s every {period} s: {all:?}");
     for (target, slots, of) in each {
         assert!(of.wrong <= wrong_max, "{target:?}, {slots} slots: {of:?}");
     }
@@ -186,16 +185,16 @@ fn check(pause: f64, period: f64, wrong_max: u32, right_min: f64) {
 }
 
 #[test]
-fn steady_targets_are_told_apart() {
+fn conclusions_about_steady_targets_are_right() {
     check(0.0, 1.0, 1, 0.9);
 }
 
 #[test]
-fn long_pauses_are_no_queue() {
+fn long_pauses_are_not_a_queue() {
     check(0.2, 1.0, 1, 0.6);
 }
 
 #[test]
-fn short_pauses_are_no_queue() {
+fn short_pauses_are_not_a_queue() {
     check(0.03, 0.3, 2, 0.8);
 }

@@ -1,8 +1,12 @@
 //! Standard output and standard error. A reader that has gone away is neither a failure nor a panic.
 
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use std::io::{self, Write};
+use std::process::ExitCode;
 use sys::signals::Signal;
+
+/// Maximum length of a message, in characters. Paths and URLs in it can be long.
+const MESSAGE_MAX: usize = 4096;
 
 /// Writes to standard output. Fails if the output cannot be written, for example to a file on a full disk.
 pub fn print(text: &str) -> Result<(), Failure> {
@@ -36,4 +40,28 @@ pub fn is_reader_gone(error: &io::Error) -> bool {
 pub fn eprintln(text: &str) {
     let mut stream = io::stderr().lock();
     let _ = stream.write_all(format!("{text}\n").as_bytes()).and_then(|()| stream.flush());
+}
+
+/// Prints a failure and returns its exit code.
+pub fn report(failure: Failure) -> ExitCode {
+    print_failure(failure).into()
+}
+
+/// Prints a failure and exits at once, without waiting for other threads.
+pub fn report_and_exit(failure: Failure) -> ! {
+    std::process::exit(i32::from(print_failure(failure).code()))
+}
+
+fn print_failure(failure: Failure) -> Exit {
+    match failure {
+        Failure::Message(exit, message) => {
+            eprintln(&format!("plimsoll: {}", ::report::escape::bounded(&message, MESSAGE_MAX)));
+            exit
+        }
+        Failure::NoCommand(help) => {
+            eprintln(&format!("plimsoll: {help}"));
+            Exit::Usage
+        }
+        Failure::Shown(text) => print(&text).map_or_else(print_failure, |()| Exit::Good),
+    }
 }

@@ -1,12 +1,8 @@
 //! Failures that end the program: a one-line message that says what failed, why and what to do, and an exit code.
 
-use crate::console;
 use measure::ExitStatus;
 use std::fmt::Display;
 use std::process::ExitCode;
-
-/// Maximum length of a message, in characters. Paths and URLs in it can be long.
-const MESSAGE_MAX: usize = 4096;
 
 /// Exit codes (docs/measurement.md). When several apply, the order of precedence is 4, interrupted, 3, 1, 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +22,8 @@ pub enum Exit {
 }
 
 impl Exit {
-    fn code(self) -> u8 {
+    /// Returns the number of the exit code.
+    pub fn code(self) -> u8 {
         match self {
             Self::Good => 0,
             Self::Objectives => 1,
@@ -112,30 +109,6 @@ impl Failure {
     pub fn into_message(self) -> String {
         match self {
             Self::Message(_, text) | Self::NoCommand(text) | Self::Shown(text) => text,
-        }
-    }
-
-    /// Prints the message and returns the exit code.
-    pub fn report(self) -> ExitCode {
-        self.print().into()
-    }
-
-    /// Prints the message and exits at once, without waiting for other threads.
-    pub fn exit(self) -> ! {
-        std::process::exit(i32::from(self.print().code()))
-    }
-
-    fn print(self) -> Exit {
-        match self {
-            Self::Message(exit, message) => {
-                console::eprintln(&format!("plimsoll: {}", report::escape::bounded(&message, MESSAGE_MAX)));
-                exit
-            }
-            Self::NoCommand(help) => {
-                console::eprintln(&format!("plimsoll: {help}"));
-                Exit::Usage
-            }
-            Self::Shown(text) => console::print(&text).map_or_else(Self::print, |()| Exit::Good),
         }
     }
 }

@@ -18,7 +18,6 @@ mod saved;
 mod secret_reference;
 mod usage_errors;
 
-use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -28,7 +27,7 @@ fn main() -> ExitCode {
     }));
     let _ = sys::signals::refuse_files_too_large();
     match cli::parse(std::env::args_os()) {
-        Ok(command) => command.run().unwrap_or_else(Failure::report),
-        Err(failure) => Failure::report(failure),
+        Ok(command) => command.run().unwrap_or_else(console::report),
+        Err(failure) => console::report(failure),
     }
 }

@@ -14,6 +14,7 @@ pub mod escape;
 pub mod export;
 mod html;
 pub mod json;
+mod label;
 pub mod limit;
 pub mod load_line;
 pub mod notes;

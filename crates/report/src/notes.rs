@@ -1,16 +1,15 @@
 //! Notes: what a reader must know next to the numbers of a run.
 
+use crate::label::OTHER;
 use crate::limit;
 use crate::number::{count, plural, seconds, share};
 use crate::result::{is_whole, whole_seconds};
+use measure::limits;
 use measure::statistics::steadiness::{self, Steadiness};
 use measure::stats::Dimension;
 use measure::stats::label::VALUES_OF_A_THREAD;
 use measure::{Label, LimitedBy, Stage};
 use store::{Point, SavedRun};
-
-/// Label of the row for values that have no row of their own.
-pub const OTHER: &str = "(other)";
 
 /// Median response time up to which every second should see responses, in nanoseconds: a tenth of a second.
 const QUICK_NANOS_MAX: u64 = 100_000_000;
@@ -139,7 +138,12 @@ impl std::fmt::Display for Note {
             Self::Insecure => f.write_str("the server's certificate was not checked"),
             Self::DebugBuild => f.write_str("debug build: the client needs several times the CPU of a release build"),
             Self::ShortWindow { seconds: length } => {
-                write!(f, "a window of {} is too short to tell whether the run was steady (60 s)", seconds(*length))
+                write!(
+                    f,
+                    "a window of {} is too short to tell whether the run was steady (needs {})",
+                    seconds(*length),
+                    seconds(steadiness::SECONDS_MIN)
+                )
             }
             Self::Settling { series, seconds: length } => write!(
                 f,
@@ -196,7 +200,7 @@ pub fn of(run: &SavedRun) -> Vec<Note> {
     let silent = silent_seconds(run);
     notes.extend(when(silent > 0, Note::Silent { seconds: silent }));
     notes.extend(failing(run));
-    let stopped = limit::stopped_seconds(&run.summary().limits);
+    let stopped = run.summary().limits.stopped();
     let is_limit = limit::limited_by(run) == LimitedBy::SharedHost;
     notes.extend(when(stopped >= STOPPED_SECONDS_MIN && !is_limit, Note::ClientStopped { seconds: stopped }));
     notes.extend(when(run.torn_bytes > 0, Note::IncompleteRecord { bytes: run.torn_bytes }));
@@ -226,7 +230,8 @@ fn silent_seconds(run: &SavedRun) -> u64 {
 
 fn failing(run: &SavedRun) -> Option<Note> {
     let tally = &run.summary().stats.measured;
-    let share = if tally.failed > 0 && tally.ok > 0 { run.summary().failing_share(&run.begin.model) } else { 0.0 };
+    let share =
+        if tally.failed > 0 && tally.ok > 0 { limits::failing_share(run.summary(), &run.begin.model) } else { 0.0 };
     (share >= FAILING_SHARE_MIN).then_some(Note::Failing { share })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::limit::{self, Limit};
 use crate::notes::{self, Note};
-use crate::number::{byte_rate, count, plural, rate, seconds, share};
+use crate::number::{byte_rate, count, four_digits, plural, seconds, share};
 use crate::result;
 use measure::result::{CutOff, Reason};
 use measure::{ResultWord, RunResult};
@@ -56,7 +56,7 @@ impl Overview {
     /// Returns the sentences between the first line and the notes.
     pub fn sentences(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self.further_reasons.iter().map(|reason| format!("also: {reason}")).collect();
-        sentences.extend([self.limit.to_string(), self.accounting.clone()]);
+        sentences.extend([limit::text(&self.limit), self.accounting.clone()]);
         if self.stopped_early {
             sentences.push("stopped early: the results of its objectives were certain".into());
         }
@@ -103,7 +103,7 @@ fn rates(run: &SavedRun, limit: &Limit) -> Vec<String> {
     if let (Some(requests), Some(goodput), Some(sending)) =
         (summary.ok_rate(), summary.goodput(), summary.good_sending())
     {
-        pieces.push(format!("{at_least}{}", rate(requests).replace("/s", " requests/s")));
+        pieces.push(format!("{at_least}{} requests/s", four_digits(requests)));
         let uploads = summary.stats.traffic.sent_body > 0;
         if !uploads || summary.stats.traffic.body > 0 {
             pieces.push(byte_rate(goodput));

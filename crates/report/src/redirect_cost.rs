@@ -3,6 +3,7 @@
 use crate::compared_metrics::median;
 use crate::number::{byte_rate, count, plural, rate, share};
 use crate::text::table;
+use measure::limits;
 use measure::statistics::difference::{Difference, Scale, range_of_pairs};
 use store::SavedRun;
 
@@ -40,7 +41,7 @@ impl RunPair {
         let rate = |run: &SavedRun| run.summary().ok_rate().unwrap_or(0.0);
         let rates = [rate(entry), rate(owners)];
         let bodies = goodput(entry) > 0.0 && goodput(owners) > 0.0;
-        let limited = |run: &&&SavedRun| run.summary().limited_by(&run.begin.model).is_client();
+        let limited = |run: &&&SavedRun| limits::limited_by(run.summary(), &run.begin.model).is_client();
         let chains = entry.summary().stats.redirect_chains.as_deref();
         Self {
             entry: if bodies { goodput(entry) } else { rates[0] },

@@ -3,6 +3,7 @@
 use crate::escape::escape;
 use crate::percentile;
 use crate::result;
+use measure::limits;
 use measure::objective::{Judged, Judgement, Metric, Timed};
 use measure::{KindStats, Objective, Summary};
 use schemars::JsonSchema;
@@ -105,7 +106,7 @@ impl RunMetrics {
             response_p99_low_nanos: response(0.99).map(|(low, _)| low),
             first_missed: stopped_for.or_else(|| result::first_missed(&result)),
             objectives: result.objectives.iter().map(|judged| MeasuredObjective::of(judged, summary)).collect(),
-            limited_by: summary.limited_by(&run.begin.model).to_string(),
+            limited_by: limits::limited_by(summary, &run.begin.model).to_string(),
             directory: directory.to_owned(),
         }
     }

@@ -1,5 +1,5 @@
-//! Damaged and hostile runs: whatever numbers stand in the records, they are refused or shown, in every form, without a
-//! panic and without a number that is none.
+//! Damaged and hostile runs. Every form of a report refuses absurd numbers in records or shows them, without a panic and without
+//! NaN or infinity.
 
 #[expect(dead_code, reason = "the cases are the golden files' own")]
 mod common;
@@ -33,7 +33,7 @@ fn has_no_odd_number(shown: &str) {
     assert_eq!(odd, None, "{shown}");
 }
 
-/// Shows a run beside itself and beside others like it.
+/// Compares a run with itself.
 fn show_compared(run: &SavedRun, windows: &Windows) {
     let one = ComparedRun { name: "a".into(), run: run.clone(), windows: windows.clone() };
     let all = vec![one; 5];
@@ -46,7 +46,7 @@ fn show_compared(run: &SavedRun, windows: &Windows) {
     }
 }
 
-/// Shows a run in every form. Infinite numbers are null in JSON, where the schema wants a number.
+/// Shows a run in every form. The schema rejects infinite numbers, which are null in JSON.
 fn show(run: &SavedRun) {
     let style = |width| Style { width, color: false };
     let texts = [
@@ -72,7 +72,7 @@ fn show(run: &SavedRun) {
     serde_json::from_value::<JsonReport>(report).expect("a report is read again");
 }
 
-/// A begin, two intervals with something of everything, and an end.
+/// Returns a begin, two intervals with all kinds of data, and an end.
 fn records() -> Vec<Value> {
     let mut begin = begin(Model::Open { in_flight_max: 4 }, "open, 4/s, 2s", Some(2 * SECOND));
     begin.levels =
@@ -106,7 +106,7 @@ fn records() -> Vec<Value> {
         .collect()
 }
 
-/// All numbers of a record. Those of a distribution but its sums must fit its histogram, and are left.
+/// Collects all numbers of a record, except those of a distribution that must fit its histogram.
 fn numbers<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
     match value {
         Value::Array(list) => list.iter_mut().for_each(|value| numbers(value, found)),
@@ -166,7 +166,7 @@ fn absurd_numbers_in_records_are_refused_or_shown() {
     assert!(shown.get() > 50 && whole.get() > 10, "{} shown, {} of them whole", shown.get(), whole.get());
 }
 
-/// Distributions of values that no run has.
+/// Returns distributions of values that no run has.
 fn distributions() -> impl Strategy<Value = Distribution> {
     let values = prop::sample::select(vec![0, 1, 63, 64, 1 << 40, u64::MAX - 1, u64::MAX]);
     let zeros = prop::sample::select(vec![0, 1, 1 << 20, (1 << 36) - 8]);
@@ -178,7 +178,7 @@ fn distributions() -> impl Strategy<Value = Distribution> {
     })
 }
 
-/// Counts that need not fit each other: nothing, a little, or all that a number holds.
+/// Returns counts that may contradict each other: 0, small, or the largest number.
 fn tallies() -> impl Strategy<Value = Tally> {
     prop::collection::vec(prop::sample::select(vec![0, 0, 1, 30, 1 << 53, u64::MAX]), 8).prop_map(|counts| Tally {
         scheduled: counts[0],
@@ -218,16 +218,16 @@ fn intervals() -> impl Strategy<Value = Interval> {
 }
 
 proptest! {
-    /// No operation, only failures, a window of no length: every division has an answer or is not shown.
+    /// Without operations, with failures only, or in a window without length, no division by zero is shown.
     #[test]
-    fn nothing_is_shown_that_is_no_number(
+    fn no_report_shows_nan_or_infinity(
         intervals in prop::collection::vec(intervals(), 0..4), open in any::<bool>(), most in prop::sample::select(vec![0, 1, u64::MAX]),
     ) {
         let model = if open { Model::Open { in_flight_max: most } } else { Model::Closed { concurrency: most } };
         let end = ended(EndReason::Completed, SECOND);
         let run = SavedRun::of(begin(model, "some", None), &intervals, Some(end));
         show(&run);
-        // Often enough for intervals.
+        // Enough repeats for intervals.
         let mut windows = Windows::default();
         (0..24).flat_map(|_| &intervals).for_each(|interval| windows.add(interval));
         show_compared(&run, &windows);

@@ -1,5 +1,4 @@
-//! Comparisons of simulated runs, of which the truth is known, against files that were read by a person. `UPDATE_GOLDEN=1` writes
-//! them anew.
+//! Comparisons of simulated runs with a known truth, against golden files that a person has read. `UPDATE_GOLDEN=1` rewrites them.
 
 #[expect(dead_code, reason = "the cases are the golden files' own")]
 mod common;
@@ -11,14 +10,16 @@ use measure::statistics::normal;
 use measure::summary::Windows;
 use measure::values::random::Random;
 use measure::{AttemptClass, Cause, Instant, Model, Phase, Timeline};
-use report::compare::{ComparedRun, Comparison, Metric, Scope, Sides, all_differences, is_usable, run_differences};
+use report::compare::{
+    ComparedRun, Comparison, ComparisonMetric, Scope, Sides, all_differences, is_usable, run_differences,
+};
 use report::{JsonComparison, Style, comparison, comparison_schema, json_comparison};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 use store::{EndReason, SavedRun};
 
-/// A closed run of 4 slots: answers take about 20 ms, times `slower`, with noise from answer to answer and from second to second.
+/// Returns a closed run of 4 slots. Responses take about 20 ms times `slower`, with noise per response and per second.
 fn run(name: &str, seed: u64, seconds: u64, slower: f64) -> ComparedRun {
     let mut random = Random::new(seed);
     let levels: Vec<f64> = (0..=seconds).map(|_| 0.01 * normal::quantile(random.unit())).collect();
@@ -35,7 +36,7 @@ fn run(name: &str, seed: u64, seconds: u64, slower: f64) -> ComparedRun {
     made(name, seconds, &ops)
 }
 
-/// A closed run of these operations.
+/// Returns a closed run of these operations.
 fn made(name: &str, seconds: u64, ops: &[Op]) -> ComparedRun {
     let mut random = Random::new(ops.len() as u64);
     let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(seconds)));
@@ -68,10 +69,10 @@ fn check(name: &str, found: &str) {
         return;
     }
     let wanted = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert_eq!(wanted, found, "{}: UPDATE_GOLDEN=1 writes it anew", path.display());
+    assert_eq!(wanted, found, "{}: UPDATE_GOLDEN=1 rewrites it", path.display());
 }
 
-fn conclusion(compared: &Comparison<'_>, metric: Metric) -> Conclusion {
+fn conclusion(compared: &Comparison<'_>, metric: ComparisonMetric) -> Conclusion {
     let row = compared.rows.iter().find(|row| row.metric == metric);
     row.unwrap_or_else(|| panic!("no {metric}")).conclusion
 }
@@ -89,28 +90,36 @@ fn shown(compared: &Comparison<'_>) -> String {
 }
 
 #[test]
-fn one_run_a_side_is_judged_by_its_seconds() {
+fn one_run_per_side_is_judged_by_its_seconds() {
     let (base, slower, same) = ([run("base", 1, 60, 1.0)], [run("slower", 2, 60, 1.05)], [run("same", 3, 60, 1.0)]);
     let compared = Comparison::of(&base, &slower, Sides::BaseAndNew, 0.02);
     assert_eq!((compared.scope, compared.conclusion()), (Scope::WithinRuns, Conclusion::Worse), "{:?}", compared.rows);
-    for metric in [Metric::Rate, Metric::Goodput, Metric::ResponseP50, Metric::ResponseP90] {
+    for metric in [
+        ComparisonMetric::Rate,
+        ComparisonMetric::Goodput,
+        ComparisonMetric::ResponseP50,
+        ComparisonMetric::ResponseP90,
+    ] {
         assert_eq!(conclusion(&compared, metric), Conclusion::Worse, "{metric}");
     }
-    assert_eq!(conclusion(&compared, Metric::Success), Conclusion::Equivalent);
+    assert_eq!(conclusion(&compared, ComparisonMetric::Success), Conclusion::Equivalent);
     check("compare_within.txt", &shown(&compared));
     let compared = Comparison::of(&slower, &base, Sides::BaseAndNew, 0.02);
     assert_eq!(compared.conclusion(), Conclusion::Better);
     let compared = Comparison::of(&base, &same, Sides::BaseAndNew, 0.02);
     assert_eq!(compared.count(Conclusion::Worse) + compared.count(Conclusion::Better), 0, "{:?}", compared.rows);
-    assert_eq!(conclusion(&compared, Metric::ResponseP50), Conclusion::Equivalent);
+    assert_eq!(conclusion(&compared, ComparisonMetric::ResponseP50), Conclusion::Equivalent);
 }
 
 #[test]
-fn several_runs_a_side_count_once_each() {
+fn several_runs_per_side_count_once_each() {
     let (base, slower) = (runs("base", 11, 6, 1.0), runs("slower", 12, 6, 1.05));
     let compared = Comparison::of(&base, &slower, Sides::BaseAndNew, 0.02);
     assert_eq!((compared.scope, compared.conclusion()), (Scope::AcrossRuns, Conclusion::Worse), "{:?}", compared.rows);
-    assert_eq!((conclusion(&compared, Metric::ResponseP50), compared.runs_missing()), (Conclusion::Worse, None));
+    assert_eq!(
+        (conclusion(&compared, ComparisonMetric::ResponseP50), compared.runs_missing()),
+        (Conclusion::Worse, None)
+    );
     check("compare_across.txt", &shown(&compared));
     let few = Comparison::of(&base[..4], &slower[..4], Sides::BaseAndNew, 0.02);
     assert_eq!((few.conclusion(), few.runs_missing().is_some()), (Conclusion::Inconclusive, true), "{:?}", few.rows);
@@ -128,7 +137,7 @@ fn short_runs_have_no_interval() {
 }
 
 #[test]
-fn unlike_and_unusable_runs_are_named() {
+fn differing_and_unusable_runs_are_named() {
     let one = run("one", 31, 1, 1.0).run;
     assert_eq!((run_differences(&one, &one), is_usable(&one)), (Vec::new(), Ok(())));
     let differs = |change: fn(&mut store::Begin)| {
@@ -156,32 +165,36 @@ fn unlike_and_unusable_runs_are_named() {
     assert_eq!(named(|begin| begin.loopback = !begin.loopback), "target on: `this host` and `another host`");
     assert_eq!(named(|begin| begin.insecure = true), "certificates: `checked` and `not checked`");
     assert_eq!(named(|begin| begin.settings.push(("url_list".into(), "x".into()))), "url_list: none and `x`");
-    assert!(is_usable(&common::invalid()).unwrap_err().contains("the counters disagree"));
+    assert!(is_usable(&common::counters_disagree()).unwrap_err().contains("the counters disagree"));
     assert!(is_usable(&common::begin_only()).unwrap_err().contains("before its measured window began"));
     assert_eq!(is_usable(&common::open_late()), Ok(()), "its percentiles are ranges");
     assert_eq!(is_usable(&common::client_limited()), Ok(()), "a closed run that its client limits is a finding");
 }
 
-/// A closed run of `seconds` in which every operation failed.
-fn dead(name: &str, seconds: u64) -> ComparedRun {
+/// Returns a closed run of `seconds` in which every operation failed.
+fn without_success(name: &str, seconds: u64) -> ComparedRun {
     let fail = |op: Op| op.failed(AttemptClass::Http5xx, Cause::Status, Phase::Head, Some(503));
     let ops: Vec<Op> = (0..seconds * 100).map(|at| fail(Op::ok(at * 10 * MS, at * 10 * MS + MS, 0))).collect();
     made(name, seconds, &ops)
 }
 
 #[test]
-fn all_well_before_and_nothing_after_is_worse_with_any_number_of_runs() {
+fn all_success_before_and_none_after_is_worse_with_any_number_of_runs() {
     for (count, seconds) in [(1, 3), (1, 30), (2, 3), (6, 3)] {
         let base: Vec<ComparedRun> = (0..count).map(|number| run("base", 40 + number, seconds, 1.0)).collect();
-        let new: Vec<ComparedRun> = (0..count).map(|number| dead(&format!("new/{number}"), seconds)).collect();
+        let new: Vec<ComparedRun> =
+            (0..count).map(|number| without_success(&format!("new/{number}"), seconds)).collect();
         let compared = Comparison::of(&base, &new, Sides::BaseAndNew, 0.02);
         assert_eq!(compared.conclusion(), Conclusion::Worse, "{count} of {seconds} s: {:?}", compared.rows);
-        assert_eq!((compared.rows[0].metric, compared.rows[0].conclusion), (Metric::Success, Conclusion::Worse));
+        assert_eq!(
+            (compared.rows[0].metric, compared.rows[0].conclusion),
+            (ComparisonMetric::Success, Conclusion::Worse)
+        );
         let text = shown(&compared);
         assert!(text.contains("nothing succeeded in") && text.contains("new/0: nothing succeeded (0 of"), "{text}");
         if seconds == 30 || count == 6 {
-            assert_eq!(conclusion(&compared, Metric::ResponseP99), Conclusion::Worse, "{text}");
-            assert_eq!(conclusion(&compared, Metric::Rate), Conclusion::Worse, "{text}");
+            assert_eq!(conclusion(&compared, ComparisonMetric::ResponseP99), Conclusion::Worse, "{text}");
+            assert_eq!(conclusion(&compared, ComparisonMetric::Rate), Conclusion::Worse, "{text}");
         }
         let back = Comparison::of(&new, &base, Sides::BaseAndNew, 0.02);
         assert_eq!(back.conclusion(), Conclusion::Better, "{count} of {seconds} s: {:?}", back.rows);
@@ -192,28 +205,29 @@ fn all_well_before_and_nothing_after_is_worse_with_any_number_of_runs() {
 }
 
 #[test]
-fn one_dead_run_in_six_is_named_and_counted() {
+fn a_run_without_success_is_named_and_counted() {
     let (base, mut new) = (runs("base", 51, 6, 1.0), runs("new", 52, 6, 1.0));
     let same = Comparison::of(&base, &new, Sides::BaseAndNew, 0.02);
     assert_eq!((same.rows[0].conclusion, same.count(Conclusion::Worse)), (Conclusion::Equivalent, 0));
-    new[3] = dead("new/4", 3);
+    new[3] = without_success("new/4", 3);
     let compared = Comparison::of(&base, &new, Sides::BaseAndNew, 0.02);
     assert_eq!(compared.conclusion(), Conclusion::Inconclusive, "{:?}", compared.rows);
     let success = &compared.rows[0];
     assert!(success.new.is_some_and(|share| (0.8..0.95).contains(&share)), "{success:?}");
-    let p99 = compared.rows.iter().find(|row| row.metric == Metric::ResponseP99).unwrap();
+    let p99 = compared.rows.iter().find(|row| row.metric == ComparisonMetric::ResponseP99).unwrap();
     assert_eq!((p99.failed, p99.difference.unwrap().interval.unwrap().1), ([0, 1], f64::INFINITY), "{p99:?}");
     let text = shown(&compared);
     assert!(text.contains("nothing succeeded in 1 of 6 new runs"), "{text}");
     assert!(text.contains("new/4: nothing succeeded (0 of 300 operations)"), "{text}");
-    check("compare_dead.txt", &text);
-    // Faster by a fifth, but one of many runs is dead: nothing to call better.
+    check("compare_without_success.txt", &text);
+    // Faster by a fifth, but nothing succeeded in one run: the conclusion is not "better".
     let mut faster = runs("new", 53, 12, 0.8);
     assert_eq!(Comparison::of(&base, &faster, Sides::BaseAndNew, 0.02).conclusion(), Conclusion::Better);
-    faster[3] = dead("new/4", 3);
+    faster[3] = without_success("new/4", 3);
     let compared = Comparison::of(&base, &faster, Sides::BaseAndNew, 0.02);
     assert_eq!(compared.conclusion(), Conclusion::Inconclusive, "{:?}", compared.rows);
-    let five: Vec<ComparedRun> = (0..6).map(|n| if n < 5 { dead("new", 3) } else { run("new", n, 3, 1.0) }).collect();
+    let five: Vec<ComparedRun> =
+        (0..6).map(|n| if n < 5 { without_success("new", 3) } else { run("new", n, 3, 1.0) }).collect();
     let compared = Comparison::of(&base, &five, Sides::BaseAndNew, 0.02);
     assert_eq!(compared.conclusion(), Conclusion::Worse, "{:?}", compared.rows);
 }
@@ -226,16 +240,19 @@ fn pairs_find_what_sets_of_runs_cannot() {
     };
     let (base, new) = (side("base", 60, 1.0), side("new", 80, 1.05));
     let apart = Comparison::of(&base, &new, Sides::BaseAndNew, 0.02);
-    assert_eq!(conclusion(&apart, Metric::ResponseP50), Conclusion::Inconclusive, "{:?}", apart.rows);
+    assert_eq!(conclusion(&apart, ComparisonMetric::ResponseP50), Conclusion::Inconclusive, "{:?}", apart.rows);
     let pairs = Comparison::of(&base, &new, Sides::Pairs, 0.02);
-    assert_eq!((pairs.scope, conclusion(&pairs, Metric::ResponseP50)), (Scope::AcrossPairs, Conclusion::Worse));
+    assert_eq!(
+        (pairs.scope, conclusion(&pairs, ComparisonMetric::ResponseP50)),
+        (Scope::AcrossPairs, Conclusion::Worse)
+    );
     assert!(shown(&pairs).starts_with("WORSE · ") && shown(&pairs).contains(" · 9 pairs"), "{}", shown(&pairs));
     let few = Comparison::of(&base[..4], &new[..4], Sides::Pairs, 0.02);
     assert!(shown(&few).contains("too few pairs"), "{}", shown(&few));
 }
 
 #[test]
-fn the_same_target_is_told_apart_at_most_once_in_twenty() {
+fn the_same_target_differs_from_itself_at_most_once_in_twenty() {
     // Runs of equal targets in which single operations fail at random, a few more in some runs than in others.
     let mut random = Random::new(91);
     let mut side = |name: &str| -> Vec<ComparedRun> {
@@ -252,17 +269,17 @@ fn the_same_target_is_told_apart_at_most_once_in_twenty() {
         };
         (0..6).map(one).collect()
     };
-    let told = (0..100).filter(|_| {
+    let different = (0..100).filter(|_| {
         let (base, new) = (side("base"), side("new"));
         let compared = Comparison::of(&base, &new, Sides::BaseAndNew, 0.0);
         compared.count(Conclusion::Worse) + compared.count(Conclusion::Better) > 0
     });
-    let told = told.count();
-    assert!(told <= 9, "{told} of 100, seed 91");
+    let different = different.count();
+    assert!(different <= 9, "{different} of 100, seed 91");
 }
 
 #[test]
-fn runs_that_were_cut_off_and_marks_are_named() {
+fn runs_that_were_cut_off_and_caveats_are_named() {
     let cut = |name: &str, reason: Option<EndReason>| {
         let mut one = run(name, 33, 2, 1.0);
         one.run.begin.duration_ms = Some(10_000);
@@ -277,7 +294,7 @@ fn runs_that_were_cut_off_and_marks_are_named() {
     assert!(text.contains("new/2: it was interrupted after 2 s of 10 s") && !text.contains("base/1:"), "{text}");
     let caveats = text.contains("both sides alike: client and target share one host");
     assert!(caveats, "{text}");
-    // A client's limit is a mark as well: most runs of both sides, or of neither.
+    // A limit of the client is a caveat as well if it is that of most runs of both sides or of neither.
     let limited =
         |name: &str| ComparedRun { name: name.into(), run: common::client_limited(), windows: Windows::default() };
     let (one, other) = (vec![limited("a")], vec![limited("b")]);
@@ -285,5 +302,9 @@ fn runs_that_were_cut_off_and_marks_are_named() {
     let text = shown(&Comparison::of(&one, &other, Sides::BaseAndNew, 0.02)).replace("\n    ", " ");
     assert!(text.contains("the client limited 1 of 1 and 1 of 1 runs, whose rates are lower bounds"), "{text}");
     let unlimited = vec![run("c", 34, 3, 1.0)];
-    assert!(all_differences(&one, &unlimited).iter().any(|unlike| unlike.starts_with("runs that the client limited")));
+    assert!(
+        all_differences(&one, &unlimited)
+            .iter()
+            .any(|difference| difference.starts_with("runs that the client limited"))
+    );
 }

@@ -1,5 +1,5 @@
-//! Exports against what they were made of: tables are read again by a reader of their own and add up to the counts of the report,
-//! HdrHistogram's files by that crate's reader to the summary's histograms. A small run stands in files that were read by a person.
+//! Exports against their source. Tables are parsed again and add up to the counts of the report. HdrHistogram's crate reads its files
+//! back to the histograms of the summary. The exports of a small run are golden files that a person has read.
 
 mod common;
 
@@ -9,16 +9,18 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use measure::recorder::Pacing;
 use measure::{AttemptClass, Cause, Distribution, Instant, Interval, Model, OpKind, OpOutcome, Phase, Timeline};
-use report::export::table::{Column, TableForm};
+use report::export::column::Column;
+use report::export::table::TableForm;
 use report::export::{hdr, intervals, markdown, operations, runs, table};
-use report::other_tools::{ab_files, retrieval};
 use report::json;
+use report::other_tools::{ab_files, retrieval};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 use store::{EndReason, HopRecord, OpRecord, SavedRun, Slice};
 
-/// A second of warm-up, three measured ones and a drain: 4 slots, each answer 2 ms to 400 ms; some are refused, some redirected.
+/// Returns the operations of a second of warm-up, three measured seconds and a drain: 4 slots, responses of 2 ms to 400 ms, some
+/// refused, some redirected.
 fn ops() -> Vec<Op> {
     let mut ops = Vec::new();
     for slot in 0..4_u64 {
@@ -100,7 +102,7 @@ fn operations(form: TableForm, count: usize) -> Vec<u8> {
     written(form, operations::COLUMNS, rows)
 }
 
-/// RFC 4180 as a reader knows it.
+/// Parses CSV by RFC 4180.
 fn parse(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut cell, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
     let mut rest = text.chars().peekable();
@@ -120,7 +122,7 @@ fn parse(text: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// A column of a table, without its empty cells.
+/// Returns a column of a table without its empty cells.
 fn column<'t>(rows: &'t [Vec<String>], name: &str) -> Vec<&'t str> {
     let index = rows[0].iter().position(|title| title == name).unwrap_or_else(|| panic!("no column {name}"));
     rows[1..].iter().map(|row| row[index].as_str()).filter(|cell| !cell.is_empty()).collect()
@@ -138,7 +140,7 @@ fn check(name: &str, found: &str) {
         return;
     }
     let wanted = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert!(wanted == found, "{} is kept otherwise; UPDATE_GOLDEN=1 writes it anew:\n{found}", path.display());
+    assert!(wanted == found, "{} differs; UPDATE_GOLDEN=1 rewrites it:\n{found}", path.display());
 }
 
 fn text(bytes: Vec<u8>) -> String {
@@ -179,10 +181,10 @@ fn seconds_add_up_to_the_report() {
     let (report, stages) = (json(&run), column(&rows, "stage"));
     assert_eq!(stages, ["warmup", "measured", "measured", "measured", "drain"]);
     let counts = &report.operations;
-    let told = ["offered", "started", "ok", "failed", "dropped", "unfinished", "attempts"].map(|name| sum(&rows, name));
+    let sums = ["offered", "started", "ok", "failed", "dropped", "unfinished", "attempts"].map(|name| sum(&rows, name));
     let truth =
         [counts.offered, counts.started, counts.ok, counts.failed, counts.dropped, counts.unfinished, counts.attempts];
-    assert_eq!(told, truth);
+    assert_eq!(sums, truth);
     assert!(counts.ok > 900 && counts.failed > 20 && counts.unfinished == 1);
     let bytes = &report.bytes;
     assert_eq!(sum(&rows, "body_bytes"), bytes.warmup.body_bytes + bytes.measured.body_bytes + bytes.drain.body_bytes);
@@ -217,7 +219,7 @@ fn the_plotter_reads_the_percentiles_and_the_total_is_the_count() {
     let mut out = Vec::new();
     hdr::percentiles(response, &mut out).unwrap();
     let text = text(out);
-    // As plotFiles.html of HdrHistogram reads it.
+    // Parse the file as plotFiles.html of HdrHistogram does.
     let rows = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     let rows: Vec<Vec<f64>> = rows
         .map(|line| line.split_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<f64>>())
@@ -353,7 +355,8 @@ fn every_kind_of_run_can_be_exported() {
             [runs::Row { position: position.clone(), run: run.clone() }],
         )));
         assert_eq!((column(&rows, "directory"), sum(&rows, "ok")), (vec![name], json(&run).operations.ok));
-        let rows = parse(&text(written(TableForm::Csv, retrieval::COLUMNS, [runs::Row { position, run: run.clone() }])));
+        let rows =
+            parse(&text(written(TableForm::Csv, retrieval::COLUMNS, [runs::Row { position, run: run.clone() }])));
         assert_eq!(rows[0].len(), 19);
         let (mut hgrm, mut ab) = (Vec::new(), Vec::new());
         hdr::percentiles(&run.summary().all.response, &mut hgrm).unwrap();

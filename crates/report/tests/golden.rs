@@ -1,4 +1,4 @@
-//! Every kind of run, shown in every way, against files that were read by a person. `UPDATE_GOLDEN=1` writes them anew.
+//! Every kind of run in every form, against golden files that a person has read. `UPDATE_GOLDEN=1` rewrites them.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn check(path: &Path, found: &str) {
     let at = |text: &str| text.lines().nth(line).unwrap_or("(end)").to_owned();
     assert!(
         wanted == found,
-        "{} line {}:\n  kept:  {}\n  found: {}\nUPDATE_GOLDEN=1 writes it anew",
+        "{} line {}:\n  kept:  {}\n  found: {}\nUPDATE_GOLDEN=1 rewrites it",
         path.display(),
         line + 1,
         at(&wanted),
@@ -40,14 +40,14 @@ fn check(path: &Path, found: &str) {
 }
 
 #[test]
-fn texts_are_as_they_were_read() {
+fn texts_match_the_golden_files() {
     for (name, run) in cases() {
         check(&golden(&format!("{name}.txt")), &text(&run, &Style::default()));
     }
 }
 
 #[test]
-fn other_tools_output_is_as_they_print_it() {
+fn output_of_other_tools_matches_the_golden_files() {
     for (name, run) in cases() {
         check(&golden(&format!("{name}.ab.txt")), &other_tools::ab(&run));
         check(&golden(&format!("{name}.httpbench.txt")), &other_tools::httpbench(&run));
@@ -87,7 +87,7 @@ fn runs_of_the_same_load_make_one_document() {
 }
 
 #[test]
-fn every_report_keeps_to_the_schema_and_comes_back() {
+fn every_report_fits_the_schema_and_can_be_read_back() {
     let validator = jsonschema::validator_for(&schema()).unwrap();
     for (name, run) in cases() {
         let report = serde_json::to_value(json(&run)).unwrap();
@@ -112,7 +112,7 @@ fn no_line_is_wider_than_asked() {
             let wide: Vec<_> =
                 shown.lines().filter(|line| line.chars().count() > width && !line.contains("://")).collect();
             assert!(wide.is_empty(), "{name} at {width}: {wide:#?}");
-            assert!(shown.lines().all(|line| line.trim_end() == line), "{name}: blanks at a line's end");
+            assert!(shown.lines().all(|line| line.trim_end() == line), "{name}: trailing spaces");
         }
     }
 }
@@ -148,7 +148,7 @@ fn results_are_those_of_the_cases() {
     let mut wrong = Vec::new();
     for (name, run) in cases() {
         let wanted = match name {
-            "invalid" => "UNUSABLE",
+            "counters_disagree" => "UNUSABLE",
             "partial" | "begin_only" | "interrupted" => "PARTIAL",
             "all_failed" | "open_stall" | "nothing_ended" | "hostile" => "FAIL",
             _ => "PASS",
@@ -163,7 +163,7 @@ fn results_are_those_of_the_cases() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// Whatever was counted, all forms of the report and the exit code show one result.
+/// All forms of the report and the exit code show the same result.
 #[test]
 fn every_form_shows_the_same_result() {
     for (name, run) in cases() {
@@ -181,7 +181,7 @@ fn every_form_shows_the_same_result() {
 }
 
 #[test]
-fn every_limit_is_shown_and_says_why() {
+fn every_limit_is_shown_with_its_reason() {
     let wanted = [
         ("closed", LimitedBy::NotDetermined),
         ("not_determined", LimitedBy::NotDetermined),
@@ -202,7 +202,7 @@ fn every_limit_is_shown_and_says_why() {
         assert_eq!(report::limit::limited_by(run), limit, "{name}");
         let report = json(run);
         assert_eq!(report.limited_by, limit, "{name}");
-        // Lines are broken at spaces: compare the words.
+        // Lines are wrapped, so compare words.
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let shown = words(&text(run, &Style::default()));
         assert!(shown.contains("limited by: ") && shown.contains(&words(&report.limit_reason)), "{name}: {shown}");
@@ -222,7 +222,7 @@ fn the_limit_of_operations_in_flight_is_named() {
 }
 
 #[test]
-fn the_load_line_tells_stages_and_warm_up_once() {
+fn the_line_of_the_load_shows_stages_and_warm_up_once() {
     let shown = text(&common::rate(), &Style::default());
     let line = "  stages          from 100/s: 4s:100 → 0s:200 → 6s:200 (time:level at its end)\n";
     assert!(shown.contains(line), "{shown}");
@@ -236,7 +236,7 @@ fn the_load_line_tells_stages_and_warm_up_once() {
 }
 
 #[test]
-fn labels_that_have_no_row_of_their_own_are_told() {
+fn labels_without_a_row_are_noted() {
     let names = |run: &store::SavedRun| json(run).notes.into_iter().map(|note| note.name).collect::<Vec<_>>();
     let mut run = common::many_labels();
     assert!(names(&run).contains(&"other_labels".to_owned()));
@@ -246,12 +246,12 @@ fn labels_that_have_no_row_of_their_own_are_told() {
 }
 
 #[test]
-fn what_a_server_says_is_told_apart_from_what_it_does_not_say() {
+fn values_of_a_server_differ_from_absent_values() {
     let mut run = common::many_labels();
     let groups = &mut run.summary.stats.groups;
     groups.retain(|group| group.dimension == Dimension::Header);
-    let said = ["(absent)", "other", "(other)", "\"(absent)\""].map(|text| Label::Value(text.into()));
-    let labels: Vec<Label> = said.into_iter().chain([Label::Absent, Label::Other]).collect();
+    let values = ["(absent)", "other", "(other)", "\"(absent)\""].map(|text| Label::Value(text.into()));
+    let labels: Vec<Label> = values.into_iter().chain([Label::Absent, Label::Other]).collect();
     groups.truncate(labels.len());
     groups.iter_mut().zip(&labels).for_each(|(group, label)| group.label = label.clone());
     let shown = text(&run, &Style::default());
@@ -281,18 +281,18 @@ fn a_limited_client_makes_a_closed_rate_a_lower_bound() {
 }
 
 #[test]
-fn what_failed_or_never_ended_stays_in_the_percentiles_of_all() {
+fn failed_and_unfinished_operations_stay_in_the_percentiles_with_failures() {
     let report = json(&common::open_stall());
     let states: Vec<_> =
         report.times.response_with_failures.iter().map(|quantile| (quantile.q, quantile.state)).collect();
     let state = |q: f64| states.iter().find(|(at, _)| *at == q).unwrap().1;
-    // 9,500 ended, 400 were unfinished, 100 dropped.
+    // 9,500 ended, 400 were unfinished, 100 were dropped.
     assert_eq!(state(0.95), QuantileState::Value);
     assert_eq!(state(0.98), QuantileState::LongerThan);
     assert_eq!(state(0.999), QuantileState::Failed);
     assert_eq!((report.operations.dropped, report.operations.unfinished), (100, 400));
     assert_eq!(json(&common::all_failed()).times.response_with_failures[0].state, QuantileState::Failed);
-    assert_eq!(json(&common::invalid()).result.word, ResultWord::Unusable);
+    assert_eq!(json(&common::counters_disagree()).result.word, ResultWord::Unusable);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Two clients' runs merged, against all their operations pooled by brute force.
+//! Merged runs of several clients, compared with all their operations pooled by brute force.
 
 #[expect(dead_code, reason = "the cases are the golden files' own")]
 mod common;
@@ -15,7 +15,7 @@ use store::{EndReason, SavedRun};
 
 const START: u64 = 1_795_228_200_000;
 
-/// Operations of so many slots that take pseudorandom times.
+/// Returns operations of a number of slots with pseudorandom times.
 fn ops(seed: u64, slots: u64, until: u64, slowest_ms: u64) -> Vec<Op> {
     let mut state = seed;
     let mut ops = Vec::new();
@@ -31,7 +31,7 @@ fn ops(seed: u64, slots: u64, until: u64, slowest_ms: u64) -> Vec<Op> {
     ops
 }
 
-/// A client: when it began, and what it did.
+/// A client: its start, and its operations.
 struct Client {
     started_unix_ms: u64,
     ops: Vec<Op>,
@@ -76,7 +76,7 @@ proptest! {
         let begin = begin(Model::Closed { concurrency: 3 * clients.len() as u64 }, "closed", None);
         let end = ended(EndReason::Merged { runs: clients.len() as u64 }, 10 * SECOND);
         let run = SavedRun::of(begin, &intervals, Some(end));
-        // By brute force: what ended in a second that counts, or in a drain that does.
+        // By brute force: operations that ended in a second or a drain that counts.
         let (mut pooled, mut bytes, mut in_window) = (Vec::new(), 0, 0);
         for (index, client) in clients.iter().enumerate() {
             for op in client.ops.iter().filter(|op| (client.window.0..client.window.1).contains(&op.intended)) {
@@ -106,7 +106,7 @@ proptest! {
         prop_assert!((rate - (in_window + warm) as f64).abs() < 1e-6, "{} {} {}", rate, in_window, warm);
         prop_assert_eq!(run.summary().stats.traffic.body, bytes);
         prop_assert_eq!(report::result::of(&run).word, ResultWord::Partial, "no counters among finished things disagree");
-        // Three slots of each, without a pause.
+        // Each client has three slots without pauses.
         let in_flight = run.summary().mean_in_flight().unwrap();
         prop_assert!((in_flight - 3.0 * clients.len() as f64).abs() < 0.1, "concurrency adds up: {in_flight}");
     }

@@ -1,4 +1,4 @@
-//! One result in every form: random runs, shown as text, HTML, JSON, JUnit, annotations and Markdown.
+//! The same result in every form: random runs as text, HTML, JSON, JUnit, annotations and Markdown.
 
 #[expect(dead_code, reason = "the cases are the golden files' own")]
 mod common;
@@ -30,7 +30,7 @@ const OBJECTIVES: [&str; 9] = [
     "goodput >= 1MB/s",
 ];
 
-/// How many operations, how many of a hundred fail, hang, have wrong content, and are late by how much.
+/// A random run: number of operations, how many of a hundred fail, hang or have wrong content, and how late they start.
 #[derive(Clone, Debug)]
 struct Planted {
     operations: u64,
@@ -172,13 +172,13 @@ fn begun(run: SavedRun, objectives: &[&str], accept: bool) -> SavedRun {
     run
 }
 
-/// A search of one level.
+/// Returns a search of one level.
 fn search(found: Option<Found>, run: &SavedRun, outcome: Outcome) -> LoadLine {
     let level = Level::of(64.0, "levels/01-64", run, Some(outcome), true);
     LoadLine::of((LoadUnit::Concurrency, 1), Some(&run.begin), found, vec![level])
 }
 
-/// What an HTML report holds, of which the script is no part.
+/// Returns the data of an HTML report.
 fn data(html: &str) -> serde_json::Value {
     let data = html.split_once("id=\"data\">").and_then(|(_, rest)| rest.split_once("</script>")).unwrap().0;
     serde_json::from_str(data).unwrap()
@@ -226,9 +226,9 @@ fn a_search_has_one_result_in_all_forms() {
     }
 }
 
-/// Nothing is said of the target where a level ended for another reason.
+/// The sentence does not blame the target if a level ended for another reason.
 #[test]
-fn the_sentence_of_a_search_says_why_it_ends_there() {
+fn the_sentence_of_a_search_has_the_reason_for_its_upper_end() {
     let run = common::client_limited();
     let of = |outcome| search(Some(Found::Line { passed: 32, failed: 64 }), &run, outcome).sentence();
     let client = of(Outcome::ClientLimited { why: "the backlog grows".into() });
@@ -243,7 +243,7 @@ fn the_sentence_of_a_search_says_why_it_ends_there() {
 }
 
 #[test]
-fn a_level_that_failed_since_its_backlog_grew_missed_no_objective_first() {
+fn a_level_that_failed_by_its_backlog_has_no_first_missed_objective() {
     let run = begun(common::closed(), &["response p99.99 <= 1s", "response p50 <= 1us"], false);
     let why = |why: &str| {
         let line = search(Some(Found::Below { failed: 64 }), &run, Outcome::Failed { why: why.into() });
@@ -257,7 +257,7 @@ fn a_level_that_failed_since_its_backlog_grew_missed_no_objective_first() {
 }
 
 #[test]
-fn data_that_need_not_be_there_are_no_failure_whatever_else_is_missed() {
+fn an_accepted_lack_of_data_is_no_failure_even_if_an_objective_is_missed() {
     let objectives = ["response p50 <= 1us", "response p99.99 <= 1s"];
     let cases = |accept: bool| {
         let run = begun(common::concurrency(), &objectives, accept);
@@ -272,7 +272,7 @@ fn data_that_need_not_be_there_are_no_failure_whatever_else_is_missed() {
 }
 
 #[test]
-fn percentiles_that_stalls_lengthened_are_ranges_among_other_runs_too() {
+fn percentiles_that_stalls_lengthened_are_ranges_in_tables_of_runs() {
     let run = begun(common::open_late(), &["response p99 <= 1s", "success >= 1%"], true);
     let (low, high) = report::percentile::ends(&run.summary().all, measure::objective::Timed::Response, 0.99).unwrap();
     assert!(low < high, "nothing is tested");
@@ -298,12 +298,12 @@ fn percentiles_that_stalls_lengthened_are_ranges_among_other_runs_too() {
 }
 
 #[test]
-fn a_probe_that_showed_nothing_is_not_asked_for_again() {
+fn a_probe_without_result_is_not_suggested_again() {
     let because = |higher: Option<Probe>, lower: Option<Probe>| {
         let mut run = common::not_determined();
         run.summary.probes = Some(Probes { lower, higher });
         assert_eq!(report::limit::limited_by(&run), LimitedBy::NotDetermined);
-        report::limit::of(&run).reason.to_string()
+        report::limit::reason_text(&report::limit::of(&run).reason)
     };
     let probe =
         |slots, operations, client_limited| Some(Probe { slots, operations, per_second: 100.0, client_limited });
@@ -315,5 +315,7 @@ fn a_probe_that_showed_nothing_is_not_asked_for_again() {
     for because in [limited, few] {
         assert!(!because.contains("run again"), "{because}");
     }
-    assert!(report::limit::of(&common::not_determined()).reason.to_string().contains("or with `--probe`"));
+    assert!(
+        report::limit::reason_text(&report::limit::of(&common::not_determined()).reason).contains("or with `--probe`")
+    );
 }

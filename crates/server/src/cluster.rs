@@ -24,7 +24,7 @@ use crate::ownership::member::{Handoff, Member};
 pub struct ClusterConfig {
     /// One address for each server; port 0 is any free one.
     pub listen: Vec<SocketAddr>,
-    /// What a server does with a request for another server's object.
+    /// The treatment of a request for another server's object.
     pub handoff: Handoff,
     /// The number of the only server with the faults of the [`Config`], counted from 0; `None` if all servers have
     /// them.

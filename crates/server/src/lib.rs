@@ -76,7 +76,7 @@ pub use hyper_front::tls::{Identity, Tls};
 pub use lean_front::server::Server;
 pub use ledger::{Ledger, MethodCounts, OperationCount, RequestRecord, ResponseCounts, StatusCount};
 pub use liar::Liar;
-pub use liar::case::{Case, CaseError, Client, End, Expected, Upload, UploadContent};
+pub use liar::case::{AttemptEnd, Case, CaseError, ClientSetup, Expected, Upload, UploadContent};
 pub use ownership::member::Handoff;
 pub use ownership::owner::owner;
 pub use request::target::object_name;

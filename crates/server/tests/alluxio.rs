@@ -58,7 +58,7 @@ fn curl_follows_redirects_to_the_owner_of_each_object() {
 }
 
 #[test]
-fn any_server_lists_a_bucket_in_pages() {
+fn every_server_lists_buckets_in_pages() {
     let cluster = cluster(2, &alluxio(Faults::default()));
     for address in cluster.addresses() {
         let mut client = Client::connect(address);
@@ -84,7 +84,7 @@ fn any_server_lists_a_bucket_in_pages() {
 }
 
 #[test]
-fn objects_are_told_by_their_names_and_errors_in_xml() {
+fn names_state_sizes_and_errors_are_xml() {
     let cluster = cluster(1, &alluxio(Faults::default()));
     let mut client = Client::connect(cluster.addresses()[0]);
     assert_eq!(client.get("/b/dir/64KiB-x", "Authorization: AWS4-HMAC-SHA256 nonsense\r\n").body.len(), 65_536);
@@ -98,7 +98,7 @@ fn objects_are_told_by_their_names_and_errors_in_xml() {
 }
 
 #[test]
-fn without_keep_alive_each_answer_closes_and_a_full_queue_says_slow_down() {
+fn keep_alive_can_be_off_and_a_full_queue_gets_slow_down() {
     let capacity = Capacity {
         concurrency: 1,
         slowdown: Duration::ZERO,

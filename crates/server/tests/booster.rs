@@ -23,7 +23,7 @@ fn booster() -> Config {
     Config { stand_in: StandIn::BoosterHttp(booster), ..config() }
 }
 
-/// The CIDs of the file below `/ipfs/` and of its directory.
+/// Returns the CIDs of the file below `/ipfs/` and of its directory.
 fn files() -> (String, String) {
     file_cids(&Booster { car_size: ByteSize(CAR_BYTES), ..Booster::default() })
 }
@@ -43,7 +43,7 @@ fn gunzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_piece_has_the_headers_of_booster_http() {
+fn pieces_have_the_headers_of_booster_http() {
     let (server, address) = start(&booster());
     let mut client = Client::connect(address);
     let response = client.get(&piece(), "");
@@ -62,14 +62,18 @@ fn a_piece_has_the_headers_of_booster_http() {
     }
     client.send(&format!("HEAD {} HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n", piece()));
     let head = client.response_to(true);
-    assert_eq!((head.status, head.header("content-length")), (200, Some("5000000")), "not what a GET would send");
+    assert_eq!(
+        (head.status, head.header("content-length")),
+        (200, Some("5000000")),
+        "the header states the length without compression"
+    );
     assert_eq!((head.header("last-modified"), head.header("content-encoding")), (None, None));
     assert_eq!(head.header("etag"), Some(format!("\"{}.gz\"", piece_cid(0)).as_str()));
     balanced(&server.stop());
 }
 
 #[test]
-fn ranges_conditions_and_several_ranges() {
+fn ranges_conditions_and_several_ranges_follow_go() {
     let (server, address) = start(&booster());
     let mut client = Client::connect(address);
     let etag = format!("\"{}\"", piece_cid(0));
@@ -124,12 +128,16 @@ fn ranges_conditions_and_several_ranges() {
 }
 
 #[test]
-fn a_range_is_compressed_after_it_was_cut_out() {
+fn range_is_compressed_after_it_was_cut_out() {
     let (server, address) = start(&booster());
     let mut client = Client::connect(address);
     let response = client.get(&piece(), "Accept-Encoding: gzip\r\nRange: bytes=1000-300999\r\n");
     assert_eq!((response.status, response.header("content-encoding")), (206, Some("gzip")));
-    assert_eq!(response.header("content-range"), Some("bytes 1000-300999/5000000"), "of bytes that are not these");
+    assert_eq!(
+        response.header("content-range"),
+        Some("bytes 1000-300999/5000000"),
+        "the header must describe uncompressed bytes"
+    );
     assert_eq!((response.header("content-length"), response.header("transfer-encoding")), (None, Some("chunked")));
     assert!(response.body.len() < 30_000, "{}", response.body.len());
     assert!(gunzip(&response.body) == pattern(1000, 300_000));
@@ -137,7 +145,7 @@ fn a_range_is_compressed_after_it_was_cut_out() {
 
     let small = client.get(&piece(), "Accept-Encoding: gzip\r\nRange: bytes=0-1398\r\n");
     assert_eq!((small.header("content-encoding"), small.body.len()), (None, 1399));
-    assert!(small.header("etag").unwrap().ends_with(".gz\""), "its tag says so all the same");
+    assert!(small.header("etag").unwrap().ends_with(".gz\""), "the tag must claim compression");
     for refused in ["", "Accept-Encoding: identity\r\n", "Accept-Encoding: gzip;q=0, br\r\n"] {
         let plain = client.get(&piece(), refused);
         assert_eq!((plain.header("content-encoding"), plain.body.len() as u64), (None, PIECE), "{refused}");
@@ -150,7 +158,7 @@ fn a_range_is_compressed_after_it_was_cut_out() {
 }
 
 #[test]
-fn what_is_not_there_is_told_by_status() {
+fn missing_pieces_and_blocks_get_the_status_of_the_original() {
     let (server, address) = start(&booster());
     let mut client = Client::connect(address);
     let accept = "Accept: */*\r\n";
@@ -184,7 +192,7 @@ fn what_is_not_there_is_told_by_status() {
     balanced(&server.stop());
 }
 
-/// Reads a CAR as its specification has it, and checks that each block's CID is that of its bytes. The blocks, each
+/// Parses a CAR by its specification, and checks that each block's CID is that of its bytes. Returns the blocks, each
 /// with its codec.
 fn blocks(mut car: &[u8], root: &str) -> Vec<(u8, Vec<u8>)> {
     fn varint(bytes: &mut &[u8]) -> usize {
@@ -218,21 +226,21 @@ fn blocks(mut car: &[u8], root: &str) -> Vec<(u8, Vec<u8>)> {
     blocks
 }
 
-/// The bytes of the leaves.
+/// Returns the bytes of the leaves.
 fn content(blocks: &[(u8, Vec<u8>)]) -> Vec<u8> {
     blocks.iter().filter(|(codec, _)| *codec == 0x55).flat_map(|(_, data)| data.clone()).collect()
 }
 
-/// Holds a CAR against the client's own check.
+/// Checks a CAR with the client's own check.
 fn is_complete(target: &str, car: &[u8]) -> Result<(), wire::gateway::Fault> {
-    use wire::gateway::{Asked, Check, Depth};
-    let mut check = Check::new(Asked::of_target(target).unwrap(), Depth::Blocks)?.unwrap();
+    use wire::gateway::{GatewayRequest, Check, Depth};
+    let mut check = Check::new(GatewayRequest::from_target(target).unwrap(), Depth::Blocks)?.unwrap();
     check.take(car)?;
     check.end()
 }
 
 #[test]
-fn a_car_holds_the_file_whatever_way_it_is_asked_for() {
+fn car_holds_the_file_for_every_form_of_request() {
     let (server, address) = start(&booster());
     let mut client = Client::connect(address);
     let (file, directory) = files();
@@ -279,14 +287,14 @@ fn a_car_holds_the_file_whatever_way_it_is_asked_for() {
     client.send(&format!("HEAD {path}?format=car HTTP/1.1\r\nHost: x\r\n\r\n"));
     let head: Response = client.response_to(true);
     assert_eq!((head.status, head.header("content-length"), head.header("transfer-encoding")), (200, None, None));
-    assert_eq!(client.get("/info", "").status, 200, "nothing came after the head");
+    assert_eq!(client.get("/info", "").status, 200, "nothing may follow the head");
     let ledger = server.stop();
     balanced(&ledger);
     assert_eq!(ledger.complete.head_bytes + ledger.complete.body_bytes, client.received);
 }
 
 #[test]
-fn a_car_that_fails_ends_in_an_unterminated_chunk_with_status_200() {
+fn failing_car_ends_in_an_unterminated_chunk_with_status_200() {
     let truncate = Some(Truncate { every: NonZeroU64::MIN, after: 1000 });
     let faults = Faults { truncate, ..Faults::default() };
     let (server, address) = start(&Config { faults, ..booster() });
@@ -304,13 +312,13 @@ fn a_car_that_fails_ends_in_an_unterminated_chunk_with_status_200() {
 }
 
 #[test]
-fn above_its_capacity_ranges_come_late_and_some_fail() {
+fn ranges_above_the_capacity_are_late_and_some_fail() {
     let slowdown = Duration::from_millis(20);
     let capacity =
         Capacity { concurrency: 4, slowdown, counted: CountedRequests::Ranges, refused: RefusedRequests::Share };
     let (server, address) =
         start(&Config { faults: Faults { capacity: Some(capacity), ..Faults::default() }, ..booster() });
-    // A large range each, which nobody reads, stays in service.
+    // Large ranges that nobody reads stay in service.
     let mut clients: Vec<Client> = (0..4).map(|_| Client::connect(address)).collect();
     for client in &mut clients {
         client.send(&format!("GET {} HTTP/1.1\r\nHost: x\r\nRange: bytes=0-4999999\r\n\r\n", piece()));

@@ -1,5 +1,5 @@
-//! A cluster through real sockets: every object is answered by one server, the others send clients there or fetch it,
-//! and the books of all servers agree with what the clients saw.
+//! Clusters on real sockets: one server serves each object, the others redirect clients or fetch it, and the ledgers of
+//! all servers agree with what clients saw.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn owner_of(path: &str, servers: usize) -> usize {
     owner(path, NonZeroUsize::new(servers).unwrap())
 }
 
-/// The address and the rest of an absolute URL.
+/// Returns the address and the rest of an absolute URL.
 fn split(url: &str) -> (SocketAddr, &str) {
     let (address, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     (address.parse().unwrap(), &url[url.len() - path.len() - 1..])
@@ -41,7 +41,7 @@ fn pattern(first: u64, length: u64) -> Vec<u8> {
 }
 
 #[test]
-fn each_object_is_at_its_owner_and_all_others_say_where() {
+fn owners_serve_objects_and_all_others_redirect_to_them() {
     let (cluster, addresses) = cluster(4, REDIRECT, &config());
     let mut clients: Vec<Client> = addresses.iter().map(|address| Client::connect(*address)).collect();
     let mut owned = vec![0; 4];
@@ -71,7 +71,7 @@ fn each_object_is_at_its_owner_and_all_others_say_where() {
 }
 
 #[test]
-fn the_method_the_query_and_listings_keep_their_way() {
+fn redirects_keep_the_query_and_every_server_lists() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("a file"), "hello").unwrap();
     let (cluster, addresses) =
@@ -85,13 +85,13 @@ fn the_method_the_query_and_listings_keep_their_way() {
     other.send("PUT /a%20file HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
     assert_eq!(other.response().status, 307);
     for address in &addresses {
-        assert_eq!(Client::connect(*address).get("/", "").body, b"a%20file\n", "every server lists");
+        assert_eq!(Client::connect(*address).get("/", "").body, b"a%20file\n", "every server must list");
     }
     drop(cluster);
 }
 
 #[test]
-fn the_marker_is_added_and_ends_a_loop_and_the_check_takes_its_time() {
+fn marker_ends_loops_and_the_check_delays_redirects() {
     let check = Duration::from_millis(60);
     let (cluster, addresses) = cluster(2, Handoff::Redirect { marker: true, check }, &config());
     let path = &paths(1)[0];
@@ -102,14 +102,14 @@ fn the_marker_is_added_and_ends_a_loop_and_the_check_takes_its_time() {
     assert!(began.elapsed() >= check);
     assert_eq!(split(sent.header("location").unwrap()), (addresses[home], format!("{path}?a=b&redirect").as_str()));
     let began = Instant::now();
-    assert_eq!(other.get(&format!("{path}?redirect"), "").status, 200, "who was sent here is answered here");
-    assert!(began.elapsed() < check, "no check without a redirect");
+    assert_eq!(other.get(&format!("{path}?redirect"), "").status, 200, "a redirected client must be served here");
+    assert!(began.elapsed() < check, "only redirects must be delayed");
     assert_eq!(Client::connect(addresses[home]).get(&format!("{path}?redirect"), "").body.len(), 1024);
     drop(cluster);
 }
 
 #[test]
-fn a_proxy_passes_on_what_the_owner_answers() {
+fn proxy_passes_on_the_owners_response() {
     let (cluster, addresses) = cluster(3, Handoff::Proxy, &config());
     let mut client = Client::connect(addresses[0]);
     let mut foreign = 0;
@@ -130,8 +130,8 @@ fn a_proxy_passes_on_what_the_owner_answers() {
         client.send(&format!("HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
         assert_eq!(client.response_to(true).header("content-length"), Some(size.to_string().as_str()));
     }
-    assert!(foreign > 20, "{foreign} of 60 are handoff");
-    // Before the servers go down one after the other.
+    assert!(foreign > 20, "{foreign} of 60 belong to other servers");
+    // The final ledgers include the ends of kept connections, so these come first.
     let before: Vec<Ledger> = cluster.ledgers();
     let ledgers = cluster.stop();
     for ledger in &ledgers {
@@ -142,12 +142,12 @@ fn a_proxy_passes_on_what_the_owner_answers() {
     assert_eq!(entry.complete.head_bytes + entry.complete.body_bytes, client.received);
     let fetched = ledgers[1].complete.body_bytes + ledgers[2].complete.body_bytes;
     assert!(fetched > 0 && fetched < entry.complete.body_bytes);
-    // A connection or two, not one for each request.
+    // A connection or two, not one per request.
     assert!(before[1].connections_accepted + before[2].connections_accepted <= 4, "{before:?}");
 }
 
 #[test]
-fn a_client_that_leaves_a_proxied_download_aborts_both_answers() {
+fn client_that_leaves_a_proxied_download_aborts_both_responses() {
     let (cluster, addresses) = cluster(2, Handoff::Proxy, &config());
     let path = (0..).map(|index| format!("/blackhole/10GiB-{index}")).find(|path| owner_of(path, 2) == 1).unwrap();
     let mut client = Client::connect(addresses[0]);
@@ -164,7 +164,7 @@ fn a_client_that_leaves_a_proxied_download_aborts_both_answers() {
 }
 
 #[test]
-fn faults_can_be_those_of_one_server() {
+fn faults_can_be_limited_to_one_server() {
     let delay = Duration::from_millis(250);
     let faults = Faults { delay: Delay::Constant(delay), error_every: NonZeroU64::new(2), ..Faults::default() };
     let listen = vec![(Ipv4Addr::LOCALHOST, 0).into(); 2];
@@ -179,14 +179,14 @@ fn faults_can_be_those_of_one_server() {
     };
     let (statuses, took) = ask(0);
     assert_eq!(statuses, [200; 4]);
-    assert!(took < delay, "none was held up: {took:?}");
+    assert!(took < delay, "no response may be delayed: {took:?}");
     let (statuses, took) = ask(1);
     assert_eq!(statuses, [200, 500, 200, 500]);
     assert!(took >= delay * 4, "{took:?}");
 }
 
 #[test]
-fn a_body_that_is_to_break_off_does_so_where_it_is_told_to() {
+fn truncated_bodies_break_off_at_the_configured_byte() {
     let truncate = NonZeroU64::new(2).map(|every| Truncate { every, after: 50_000 });
     let faults = Faults { truncate, ..Faults::default() };
     for handoff in [REDIRECT, Handoff::Proxy] {

@@ -1,4 +1,4 @@
-//! Planted faults: they take place when they should, and only then.
+//! Injected faults take place when they should, and only then.
 
 mod common;
 
@@ -14,7 +14,7 @@ fn with(faults: Faults) -> Config {
     Config { faults, ..config() }
 }
 
-/// How long a GET takes.
+/// Returns the time that a GET takes.
 fn time(client: &mut Client, target: &str) -> Duration {
     let begun = Instant::now();
     assert_eq!(client.get(target, "").status, 200);
@@ -30,7 +30,7 @@ fn faults_by_query() {
     let failed = client.get("/blackhole/1?status=503&header=Retry-After:1", "");
     assert_eq!((failed.status, failed.header("retry-after")), (503, Some("1")));
     let partial = client.get("/blackhole/9?status=200", "Range: bytes=0-1\r\n");
-    assert_eq!((partial.status, partial.body.len()), (200, 9), "status=200 ignores the range");
+    assert_eq!((partial.status, partial.body.len()), (200, 9), "status=200 must ignore the range");
     let bare = client.get("/blackhole/9?status=204", "");
     assert_eq!((bare.header("content-length"), bare.body.len()), (None, 0));
     let redirect = client.get("/blackhole/1?redirect=http://h:1/%3Fx%26y&code=302", "");
@@ -49,7 +49,11 @@ fn faults_by_query() {
     assert!(client.is_closed());
     let ledger = server.ledger();
     balanced(&ledger);
-    assert_eq!(ledger.complete.head_bytes + ledger.complete.body_bytes, client.received, "chunk framing included");
+    assert_eq!(
+        ledger.complete.head_bytes + ledger.complete.body_bytes,
+        client.received,
+        "head bytes must include chunk framing"
+    );
 
     let mut old = Client::connect(address);
     old.send("GET /blackhole/100000?chunked HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
@@ -59,7 +63,7 @@ fn faults_by_query() {
 }
 
 #[test]
-fn delays_hold_no_thread() {
+fn delays_block_no_thread() {
     let config = Config { threads: NonZeroUsize::new(1), ..config() };
     let (server, address) = start(&config);
     let mut slow: Vec<Client> = (0..20).map(|_| Client::connect(address)).collect();
@@ -78,7 +82,7 @@ fn delays_hold_no_thread() {
 }
 
 #[test]
-fn a_client_that_leaves_during_a_delay_is_aborted_before_its_first_byte() {
+fn client_that_leaves_during_a_delay_counts_as_aborted() {
     let (server, address) = start(&with(Faults { delay: Delay::Constant(100 * MS), ..Faults::default() }));
     let (socket, _) = sys::Socket::connect_tcp(address, None).unwrap();
     socket.set_blocking(true).unwrap();
@@ -97,7 +101,7 @@ fn a_client_that_leaves_during_a_delay_is_aborted_before_its_first_byte() {
 }
 
 #[test]
-fn every_nth_is_slow_or_fails() {
+fn every_nth_request_is_slow_or_fails() {
     let delay = Delay::Bimodal { fast: Duration::ZERO, slow: 80 * MS, every: NonZeroU64::new(3).unwrap() };
     let (_server, address) = start(&with(Faults { delay, ..Faults::default() }));
     let mut client = Client::connect(address);
@@ -112,10 +116,10 @@ fn every_nth_is_slow_or_fails() {
 }
 
 #[test]
-fn connections_end_after_their_requests() {
+fn connections_close_after_their_last_request() {
     let (server, address) = start(&with(Faults { close_after: NonZeroU64::new(3), ..Faults::default() }));
     let mut client = Client::connect(address);
-    // Two more than are answered: they must not turn the last response into a reset.
+    // Two more requests than get responses. They must not turn the last response into a reset.
     client.send(&"GET /blackhole/10kB HTTP/1.1\r\nHost: x\r\n\r\n".repeat(5));
     let closes: Vec<bool> = (0..3).map(|_| client.response().header("connection") == Some("close")).collect();
     assert_eq!(closes, [false, false, true]);
@@ -124,7 +128,7 @@ fn connections_end_after_their_requests() {
 }
 
 #[test]
-fn a_rate_is_kept_per_connection() {
+fn rate_limits_each_connection() {
     let (_server, address) = start(&with(Faults { rate: NonZeroU64::new(1_000_000), ..Faults::default() }));
     for target in ["/blackhole/300kB", "/blackhole/300kB?chunked"] {
         let taken = time(&mut Client::connect(address), target);
@@ -135,7 +139,7 @@ fn a_rate_is_kept_per_connection() {
 }
 
 #[test]
-fn beyond_its_capacity_the_server_becomes_slow() {
+fn requests_beyond_the_capacity_are_slow() {
     let capacity = Capacity::slowing(2, 100 * MS);
     let delay = Delay::Constant(50 * MS);
     let (server, address) = start(&with(Faults { capacity: Some(capacity), delay, ..Faults::default() }));
@@ -143,7 +147,7 @@ fn beyond_its_capacity_the_server_becomes_slow() {
     let begun = Instant::now();
     for (client, before) in clients.iter_mut().zip(0..) {
         client.send("GET /blackhole/1 HTTP/1.1\r\nHost: x\r\n\r\n");
-        // One after the other, so that it is known who finds how many before it.
+        // One after the other, so that it is certain how many each request finds before it.
         while server.ledger().in_service() == before {
             std::thread::yield_now();
         }
@@ -161,7 +165,7 @@ fn beyond_its_capacity_the_server_becomes_slow() {
 }
 
 #[test]
-fn a_stall_stops_everything_for_its_length() {
+fn stall_stops_everything_for_its_length() {
     let stall = Stall { from: StallFrom::FirstRequest, at: 50 * MS, length: 300 * MS };
     let (server, address) = start(&with(Faults { stall: Some(stall), ..Faults::default() }));
     let mut clients: Vec<Client> = (0..4).map(|_| Client::connect(address)).collect();
@@ -179,7 +183,7 @@ fn a_stall_stops_everything_for_its_length() {
     assert!(server.ledger().requests() > 100);
 }
 
-/// The longest time that an response took, and when it began.
+/// Returns the longest time of a response, and when it began.
 fn longest_gap(client: &mut Client, origin: Instant) -> (Duration, Duration) {
     let mut longest = (Duration::ZERO, Duration::ZERO);
     while origin.elapsed() < 450 * MS {
@@ -194,7 +198,7 @@ fn longest_gap(client: &mut Client, origin: Instant) -> (Duration, Duration) {
 }
 
 #[test]
-fn a_thousand_idle_connections_cost_nothing_but_their_place() {
+fn a_thousand_idle_connections_do_not_slow_down_others() {
     let (server, address) = start(&config());
     let idle: Vec<TcpStream> = (0..1000).map(|_| TcpStream::connect(address).unwrap()).collect();
     while server.ledger().connections_accepted < 1000 {
@@ -230,7 +234,7 @@ fn connections_beyond_the_limit_are_refused_and_counted() {
 }
 
 #[test]
-fn idle_and_dawdling_connections_are_closed() {
+fn idle_and_slow_connections_are_closed() {
     let config = Config { head_timeout: 200 * MS, idle_timeout: 400 * MS, ..config() };
     let (_server, address) = start(&config);
     let begun = Instant::now();
@@ -243,7 +247,7 @@ fn idle_and_dawdling_connections_are_closed() {
             std::thread::sleep(20 * MS);
         }
     });
-    // The rest of the head comes too late, so that the close may be a reset.
+    // The rest of the head comes too late, so the close may be a reset.
     let mut buffer = [0; 16];
     let end = std::io::Read::read(&mut dawdling.stream, &mut buffer);
     let taken = begun.elapsed();
@@ -255,7 +259,7 @@ fn idle_and_dawdling_connections_are_closed() {
 }
 
 #[test]
-fn stopping_lets_answers_end_within_bounds() {
+fn stopping_lets_responses_finish_within_the_drain() {
     let (server, address) = start(&Config { drain: 500 * MS, ..config() });
     let mut idle = Client::connect(address);
     idle.get("/blackhole/1", "");

@@ -18,7 +18,7 @@ fn post(client: &mut Client, target: &str, lines: &str, body: &str) -> Response 
     client.response()
 }
 
-/// The line that sends a session's cookies back.
+/// Returns the header line that sends a session's cookies back.
 fn cookies(response: &Response) -> String {
     let pairs: Vec<&str> = (response.head.lines())
         .filter_map(|line| line.strip_prefix("Set-Cookie: "))
@@ -38,14 +38,14 @@ fn text(response: &Response) -> &str {
 }
 
 #[test]
-fn a_session_is_opened_shown_and_needed() {
+fn sessions_can_be_opened_and_shown_and_are_required() {
     let (server, address) = start(&filestash());
     let mut client = Client::connect(address);
     let ls = "/api/files/ls?path=%2F";
     assert_eq!(client.get(ls, "").status, 401, "programs need no X-Requested-With");
     let usual = "Cookie: lang=en\r\nX-Requested-With: XMLHttpRequest\r\n";
-    assert_eq!(client.get(ls, usual).status, 403, "with cookies they do, and the usual spelling is the wrong one");
-    assert_eq!(client.get(ls, AJAX).status, 401, "no session");
+    assert_eq!(client.get(ls, usual).status, 403, "with cookies they need it, in Filestash's own spelling");
+    assert_eq!(client.get(ls, AJAX).status, 401, "there is no session");
     assert_eq!(client.get(ls, &format!("{AJAX}Cookie: auth=bm9uc2Vuc2U\r\n")).status, 401);
     for (body, status) in [(r#"{"type":"sftp"}"#, 403), ("{}", 403), ("nonsense", 405)] {
         assert_eq!(post(&mut client, "/api/session", AJAX, body).status, status, "{body}");
@@ -63,7 +63,7 @@ fn a_session_is_opened_shown_and_needed() {
 }
 
 #[test]
-fn a_long_session_is_split_over_cookies() {
+fn long_sessions_are_split_over_cookies() {
     let (_server, address) = start(&filestash());
     let mut client = Client::connect(address);
     let body = format!(r#"{{"type":"blackhole","key":"{}"}}"#, "k".repeat(6000));
@@ -78,11 +78,15 @@ fn a_long_session_is_split_over_cookies() {
     assert_eq!(lengths[..2], [3800, 3800]);
     assert_eq!(client.get("/api/files/ls?path=/", &format!("{AJAX}{cookies}")).status, 200);
     let first = cookies.split("; auth1").next().unwrap();
-    assert_eq!(client.get("/api/files/ls?path=/", &format!("{AJAX}{first}\r\n")).status, 401, "a part is none");
+    assert_eq!(
+        client.get("/api/files/ls?path=/", &format!("{AJAX}{first}\r\n")).status,
+        401,
+        "a part of a session must not count"
+    );
 }
 
 #[test]
-fn lists_are_short_and_kept_alive_pages_are_long_and_are_not() {
+fn listings_keep_http_1_0_connections_and_pages_do_not() {
     let (server, address) = start(&filestash());
     let mut client = Client::connect(address);
     let cookies = log_in(&mut client);
@@ -110,13 +114,17 @@ fn lists_are_short_and_kept_alive_pages_are_long_and_are_not() {
 }
 
 #[test]
-fn cat_has_ways_of_its_own_with_ranges() {
+fn cat_reads_ranges_in_its_own_way() {
     let (server, address) = start(&filestash());
     let mut client = Client::connect(address);
     let cookies = log_in(&mut client);
     let pattern = |first: u64, length: u64| (first..first + length).map(pattern_byte).collect::<Vec<u8>>();
     let whole = client.get("/api/files/cat?path=/64K.bin", &cookies);
-    assert_eq!((whole.status, whole.header("content-length")), (200, Some("65536")), "and no X-Requested-With");
+    assert_eq!(
+        (whole.status, whole.header("content-length")),
+        (200, Some("65536")),
+        "cat must need no X-Requested-With"
+    );
     assert_eq!(whole.body, pattern(0, 65536));
     for (range, told, first, length) in [
         ("bytes=10-19", "bytes 10-19/32768", 10, 10),
@@ -131,7 +139,7 @@ fn cat_has_ways_of_its_own_with_ranges() {
     client.send(&format!("HEAD /api/files/cat?path=/3K.bin HTTP/1.1\r\nHost: x\r\n{cookies}\r\n"));
     assert_eq!(client.response_to(true).header("content-length"), Some("3072"));
     assert_eq!(client.get("/api/files/cat?path=/other", &cookies).status, 501);
-    // What lies beyond the end is promised and does not come.
+    // Bytes beyond the end of the file are promised and not sent.
     client.send(&format!(
         "GET /api/files/cat?path=/3K.bin HTTP/1.1\r\nHost: x\r\n{cookies}Range: bytes=32000-33000\r\n\r\n"
     ));
@@ -145,7 +153,7 @@ fn cat_has_ways_of_its_own_with_ranges() {
 }
 
 #[test]
-fn uploads_close_their_connection_and_only_some_changes_are_there() {
+fn uploads_announce_a_close_and_only_some_changes_are_implemented() {
     let (server, address) = start(&filestash());
     let mut client = Client::connect(address);
     let lines = format!("{AJAX}{}", log_in(&mut client));
@@ -164,7 +172,7 @@ fn uploads_close_their_connection_and_only_some_changes_are_there() {
         (response.status, text(&response), response.header("connection")),
         (200, "{\n    \"status\": \"ok\"\n}\n", Some("Close"))
     );
-    assert_eq!(client.get("/healthz", "").status, 200, "the server keeps its end open");
+    assert_eq!(client.get("/healthz", "").status, 200, "the server must keep its end open");
     let ledger = server.stop();
     balanced(&ledger);
     assert!(ledger.request_body_bytes >= 300_000);

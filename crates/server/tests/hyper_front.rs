@@ -1,5 +1,5 @@
-//! The second front, without TLS: the same answers, faults and books as on the lean one. TLS and HTTP/2 are seen by
-//! curl in the tests of the program.
+//! The hyper front without TLS: the same responses, faults and ledger as on the lean front. The program's tests check
+//! TLS and HTTP/2 with curl.
 
 mod common;
 
@@ -35,7 +35,7 @@ fn pattern(first: u64, length: u64) -> Vec<u8> {
 }
 
 #[test]
-fn both_fronts_answer_alike() {
+fn both_fronts_respond_alike() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("a b"), "hello").unwrap();
     let config = Config { directory: Some(directory.path().to_owned()), ..config() };
@@ -61,11 +61,11 @@ fn both_fronts_answer_alike() {
         ("GET /blackhole/100000?chunked", ""),
         ("GET /blackhole/100?flip=50", ""),
     ];
-    answer_alike(&config, &requests);
+    compare_fronts(&config, &requests);
 }
 
 #[test]
-fn stand_ins_are_the_same_on_both_fronts() {
+fn stand_ins_respond_alike_on_both_fronts() {
     let booster = Booster { piece_size: ByteSize(100_000), car_size: ByteSize(50_000), ..Booster::default() };
     let piece = format!("GET /piece/{}", piece_cid(0));
     let car = "/ipfs/bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi?format=car";
@@ -80,16 +80,16 @@ fn stand_ins_are_the_same_on_both_fronts() {
         (&format!("HEAD {car}"), ""),
         (&format!("DELETE {car}"), ""),
     ];
-    answer_alike(&Config { stand_in: StandIn::BoosterHttp(booster), ..config() }, &requests);
+    compare_fronts(&Config { stand_in: StandIn::BoosterHttp(booster), ..config() }, &requests);
     let alluxio = Alluxio { listed: 3, object_size: ByteSize(3000) };
     let requests =
         [("GET /bucket/3000B-000000", ""), ("GET /bucket/3000B-000000", "Range: bytes=5-9\r\n"), ("GET /", "")];
-    answer_alike(&Config { stand_in: StandIn::Alluxio(alluxio), ..config() }, &requests);
+    compare_fronts(&Config { stand_in: StandIn::Alluxio(alluxio), ..config() }, &requests);
     let ajax = "X-Requested-With: XmlHttpRequest\r\n";
     let requests =
         [("GET /api/session", ajax), ("GET /api/files/ls?path=%2F", ajax), ("GET /api/files/ls?path=%2F", "")];
-    answer_alike(&Config { stand_in: StandIn::Filestash(Filestash::default()), ..config() }, &requests);
-    // Its answers hold a moment, but a body that was not read would be refused.
+    compare_fronts(&Config { stand_in: StandIn::Filestash(Filestash::default()), ..config() }, &requests);
+    // Responses may be delayed, but a body that was not read would be refused.
     let (_front, address) = start(&Config { stand_in: StandIn::Filestash(Filestash::default()), ..config() });
     let mut client = Client::connect(address);
     for (body, status) in [(r#"{"type":"blackhole"}"#, 200), (r#"{"type":"sftp"}"#, 403), ("nonsense", 405)] {
@@ -99,8 +99,8 @@ fn stand_ins_are_the_same_on_both_fronts() {
     }
 }
 
-/// Asks both fronts, and compares their answers and their books.
-fn answer_alike(config: &Config, requests: &[(&str, &str)]) {
+/// Sends requests to both fronts, and compares their responses and their ledgers.
+fn compare_fronts(config: &Config, requests: &[(&str, &str)]) {
     let (front, address) = start(config);
     let lean = Server::start(config).unwrap();
     let mut clients = [Client::connect(address), Client::connect(lean.addresses()[0])];
@@ -133,7 +133,7 @@ fn answer_alike(config: &Config, requests: &[(&str, &str)]) {
 }
 
 #[test]
-fn uploads_are_counted_and_those_that_break_off_are_cut() {
+fn uploads_are_counted_and_broken_ones_are_cut() {
     let (front, address) = start(&config());
     let mut client = Client::connect(address);
     let body = "x".repeat(3_000_000);
@@ -153,19 +153,19 @@ fn uploads_are_counted_and_those_that_break_off_are_cut() {
     assert_eq!((ledger.methods.of(&Method::Put), ledger.requests_cut, ledger.complete.count), (2, 1, 1));
 }
 
-/// The body of an response that breaks off.
+/// Returns the body of a response that breaks off.
 fn broken_body(address: SocketAddr, target: &str) -> Vec<u8> {
     let mut client = Client::connect(address);
     client.send(&format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n"));
     let mut all = Vec::new();
-    // The end may be a reset: what came before it counts.
+    // The stream may end with a reset. What came before counts.
     let _ = std::io::Read::read_to_end(&mut client.stream, &mut all);
     let head = all.windows(4).position(|window| window == b"\r\n\r\n").expect("a head") + 4;
     all.split_off(head)
 }
 
 #[test]
-fn bodies_are_spoiled_alike_on_both_fronts() {
+fn body_faults_are_alike_on_both_fronts() {
     let faults = Faults {
         truncate: Some(Truncate { every: every(3), after: 100_000 }),
         flip: Some(Flip { every: every(2), at: 70_000 }),
@@ -176,7 +176,7 @@ fn bodies_are_spoiled_alike_on_both_fronts() {
     let lean = Server::start(&config).unwrap();
     for address in [address, lean.addresses()[0]] {
         let mut client = Client::connect(address);
-        assert_eq!(client.get("/absent", "").status, 404, "counts as no body with content");
+        assert_eq!(client.get("/absent", "").status, 404, "a failure must not count as a body with content");
         assert_eq!(client.get("/blackhole/150000", "").body, pattern(0, 150_000));
         let mut flipped = pattern(0, 150_000);
         flipped[70_000] = !flipped[70_000];
@@ -186,7 +186,11 @@ fn bodies_are_spoiled_alike_on_both_fronts() {
         ranged[9] = !ranged[9];
         assert_eq!(client.get("/blackhole/150000", "Range: bytes=1000-1009\r\n").body, ranged);
         assert_eq!(client.get("/blackhole/150000", "").body, pattern(0, 150_000));
-        assert_eq!(client.get("/blackhole/100000", "").body.len(), 100_000, "not longer than what is sent");
+        assert_eq!(
+            client.get("/blackhole/100000", "").body.len(),
+            100_000,
+            "a body that is no longer than the cut must stay whole"
+        );
         assert!(broken_body(address, "/blackhole/100KiB?chunked&truncate=10").ends_with(b"\r\n"));
     }
     for ledger in [front.stop(), lean.stop()] {
@@ -197,7 +201,7 @@ fn bodies_are_spoiled_alike_on_both_fronts() {
 }
 
 #[test]
-fn delays_errors_and_rates_are_met() {
+fn delays_errors_and_rates_apply() {
     let delay = Delay::Bimodal { fast: Duration::ZERO, slow: 80 * MS, every: every(3) };
     let (_front, address) = start(&with(Faults { delay, error_every: Some(every(4)), ..Faults::default() }));
     let mut client = Client::connect(address);
@@ -216,7 +220,7 @@ fn delays_errors_and_rates_are_met() {
 }
 
 #[test]
-fn a_stall_stops_every_thread_for_its_length() {
+fn stall_stops_every_thread_for_its_length() {
     let stall = Stall { from: StallFrom::FirstRequest, at: 50 * MS, length: 300 * MS };
     let (front, address) = start(&with(Faults { stall: Some(stall), ..Faults::default() }));
     let mut client = Client::connect(address);
@@ -257,7 +261,7 @@ fn connections_have_their_limits() {
 }
 
 #[test]
-fn a_head_that_cannot_be_read_is_malformed() {
+fn head_that_cannot_be_parsed_counts_as_malformed() {
     let (front, address) = start(&config());
     let mut client = Client::connect(address);
     client.send("GET / HTTP/1.1\r\nno colon\r\n\r\n");
@@ -269,7 +273,7 @@ fn a_head_that_cannot_be_read_is_malformed() {
 }
 
 #[test]
-fn stopping_lets_replies_end_within_bounds() {
+fn stopping_lets_responses_finish_within_the_drain() {
     let (front, address) = start(&Config { drain: 500 * MS, ..config() });
     let mut quick = Client::connect(address);
     quick.send("GET /blackhole/1?delay=100ms HTTP/1.1\r\nHost: x\r\n\r\n");

@@ -1,4 +1,4 @@
-//! The liar plays what its cases say, byte by byte, and the cases are complete.
+//! The liar plays its cases byte by byte, and the cases are complete.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const MS: Duration = Duration::from_millis(1);
 const GET: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-/// The misbehaviours that plain connections can show.
+/// The rows of misbehaviors that plain connections can show.
 const ROWS: [u16; 50] = [
     14, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
     44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 59, 60, 61, 62, 64, 65, 66,
@@ -21,7 +21,7 @@ fn play(name: &str) -> Liar {
     Liar::start(Case::named(name).unwrap()).unwrap()
 }
 
-/// Sends a request, and reads until the end: what came, and how it ended.
+/// Sends a request and reads to the end. Returns what arrived and how it ended.
 fn exchange(liar: &Liar) -> (Vec<u8>, std::io::Result<usize>) {
     let mut client = Client::connect(liar.address());
     client.send(GET);
@@ -31,7 +31,7 @@ fn exchange(liar: &Liar) -> (Vec<u8>, std::io::Result<usize>) {
 }
 
 #[test]
-fn every_file_is_a_case_and_every_row_has_one() {
+fn every_file_is_a_case_and_every_row_has_a_case() {
     let mut files: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/cases"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap().replace(".toml", ""))
@@ -39,7 +39,7 @@ fn every_file_is_a_case_and_every_row_has_one() {
     files.sort_unstable();
     assert_eq!(files, Case::names().collect::<Vec<_>>());
     let cases = Case::all();
-    assert_eq!(cases.len(), files.len(), "every case can be read");
+    assert_eq!(cases.len(), files.len(), "every case parses");
     let rows: BTreeSet<u16> = cases.iter().map(|case| case.row).collect();
     assert_eq!(rows, BTreeSet::from(ROWS));
     for case in &cases {
@@ -48,6 +48,17 @@ fn every_file_is_a_case_and_every_row_has_one() {
         assert!(!case.about.is_empty() && !case.about.ends_with('.'), "{}", case.name);
         assert!(!case.expected.reused || !case.expected.flags.iter().any(|flag| &**flag == "excess_bytes"));
     }
+}
+
+#[test]
+fn documentation_lists_every_case() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/liar.md")).unwrap();
+    for case in Case::all() {
+        let row = format!("| `{}` | {} |", case.name, case.about);
+        assert_eq!(text.matches(&row).count(), 1, "{row}");
+    }
+    let rows = text.lines().filter(|line| line.starts_with("| `")).count();
+    assert_eq!(rows, Case::names().count(), "every row must be a case");
 }
 
 #[test]
@@ -63,7 +74,7 @@ fn bytes_are_sent_as_written_and_the_close_is_orderly() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_sent_as_they_are() {
+fn bytes_that_are_not_text_are_sent_unchanged() {
     let liar = play("22-garbage");
     let mut client = Client::connect(liar.address());
     client.send(GET);
@@ -79,14 +90,14 @@ fn bytes_that_are_no_text_are_sent_as_they_are() {
 }
 
 #[test]
-fn a_reset_is_a_reset_and_comes_after_what_was_sent() {
+fn reset_follows_the_sent_bytes() {
     let (received, end) = exchange(&play("42-reset-in-body"));
     assert_eq!(received, b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello");
     assert_eq!(end.unwrap_err().kind(), ErrorKind::ConnectionReset);
 }
 
 #[test]
-fn the_first_connection_and_later_ones_have_their_own_scripts() {
+fn each_connection_plays_its_own_script() {
     let liar = play("18-stale-closed");
     let mut first = Client::connect(liar.address());
     assert_eq!(first.get("/", "").body, b"hello");
@@ -99,7 +110,7 @@ fn the_first_connection_and_later_ones_have_their_own_scripts() {
 }
 
 #[test]
-fn a_repetition_keeps_its_pace_and_ends_with_the_client() {
+fn repetition_keeps_its_pace_and_ends_with_the_client() {
     let liar = play("16-head-byte-by-byte");
     let mut client = Client::connect(liar.address());
     let begun = Instant::now();
@@ -119,15 +130,15 @@ fn a_repetition_keeps_its_pace_and_ends_with_the_client() {
     drop(client);
     let begun = Instant::now();
     drop(liar);
-    assert!(begun.elapsed() < 5000 * MS, "its threads end with their clients");
+    assert!(begun.elapsed() < 5000 * MS, "its threads must end with their clients");
 }
 
 #[test]
-fn streams_are_read_to_their_end_and_nothing_else_is() {
+fn http2_streams_are_read_to_their_end() {
     let liar = play("65-refused-stream");
     let mut client = Client::connect(liar.address());
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    // Its end comes with the content: a head alone is no request. The pieces are cut where no frame begins.
+    // The stream ends with the content, since a head alone is no complete request. The pieces do not end at frames.
     let head = [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x82];
     let end = [0, 0, 0, 0, 1, 0, 0, 0, 1];
     client.stream.write_all(&preface[..10]).unwrap();
@@ -136,7 +147,7 @@ fn streams_are_read_to_their_end_and_nothing_else_is() {
     client.stream.set_read_timeout(Some(100 * MS)).unwrap();
     let mut received = [0; 31];
     let early = client.stream.read(&mut received).map_err(|error| error.kind());
-    assert_eq!(early, Err(ErrorKind::WouldBlock), "it is answered at its end");
+    assert_eq!(early, Err(ErrorKind::WouldBlock), "the response must wait for the end of the stream");
     client.stream.set_read_timeout(None).unwrap();
     client.stream.write_all(&end).unwrap();
     client.stream.read_exact(&mut received).unwrap();
@@ -144,11 +155,11 @@ fn streams_are_read_to_their_end_and_nothing_else_is() {
     assert_eq!(liar.requests(), 1);
     let mut other = Client::connect(liar.address());
     other.send(GET);
-    assert_eq!(other.stream.read(&mut received).unwrap_or(0), 0, "what is no HTTP/2 is not answered");
+    assert_eq!(other.stream.read(&mut received).unwrap_or(0), 0, "HTTP/1 must get no response");
 }
 
 #[test]
-fn silence_is_silence_until_the_client_leaves() {
+fn silent_case_sends_nothing_until_the_client_leaves() {
     let liar = play("16-silence");
     let mut client = Client::connect(liar.address());
     client.send(GET);
@@ -159,7 +170,7 @@ fn silence_is_silence_until_the_client_leaves() {
 }
 
 #[test]
-fn a_liar_stops_by_itself_and_when_dropped() {
+fn liar_stops_after_its_lifetime() {
     let case = Case::named("16-silence").unwrap();
     let begun = Instant::now();
     let liar = Liar::start_on(case, ([127, 0, 0, 1], 0).into(), 100 * MS).unwrap();
@@ -175,16 +186,16 @@ const BASE: &str =
     "about = \"x\"\nrow = 5\n[expect]\nclass = \"ok\"\ncause = \"none\"\nok = true\nattempts = 1\nreused = true\n";
 
 #[test]
-fn a_listener_can_be_closed_by_a_script() {
+fn script_can_close_the_listener() {
     let text = format!("{BASE}[[connection]]\nscript = [\"close_listener\", \"half_close\"]\n");
     let liar = Liar::start(Case::parse("x", &text).unwrap()).unwrap();
     let mut client = Client::connect(liar.address());
-    assert!(client.is_closed(), "the half close comes after the listener is gone");
+    assert!(client.is_closed(), "the half close follows the end of the listener");
     assert_eq!(TcpStream::connect(liar.address()).unwrap_err().kind(), ErrorKind::ConnectionRefused);
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn errors_in_cases_name_their_place() {
     let parse = |steps: &str, more: &str| {
         let text = format!("{BASE}{more}\n[[connection]]\nscript = [\"expect_request\", {steps}]\n");
         Case::parse("x", &text).unwrap_err()
@@ -215,10 +226,10 @@ fn mistakes_are_told_with_their_place() {
         ("[client]\nmethod = \"get\"", "client.method"),
         ("[client]\nrequests = 0", "client.requests"),
         ("[client]\nretries = 0", "unknown field"),
-        ("[client]\nchunked = true", "give one"),
-        ("[client]\nbody = \"x\"\nbody_size = \"1\"", "either a text or a size"),
+        ("[client]\nchunked = true", "they need a `body`"),
+        ("[client]\nbody = \"x\"\nbody_size = \"1\"", "give either `body` or"),
         ("[client]\nbody_size = \"65MiB\"", "at most 64 MiB"),
-        ("flags = [\"Not a name\"]", "no name"),
+        ("flags = [\"Not a name\"]", "not a name"),
         ("earlier = [{ class = \"a\", cause = \"b\" }]", "expect.attempts"),
     ] {
         let error = parse("\"close\"", more);

@@ -1,4 +1,4 @@
-//! What a client sees of the embedded server, byte by byte, and that the ledger agrees.
+//! What clients receive from the embedded server, byte by byte, and that the ledger agrees.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn pattern(first: u64, length: u64) -> Vec<u8> {
 }
 
 #[test]
-fn objects_of_any_size_are_whole() {
+fn objects_of_any_size_are_complete() {
     let (server, address) = start(&config());
     let mut client = Client::connect(address);
     let mut bytes = 0;
@@ -37,20 +37,20 @@ fn objects_of_any_size_are_whole() {
 }
 
 #[test]
-fn head_tells_the_length_of_what_it_does_not_send() {
+fn head_states_the_length_of_the_body_it_omits() {
     let (server, address) = start(&config());
     let mut client = Client::connect(address);
     client.send("HEAD /blackhole/16383PiB HTTP/1.1\r\nHost: x\r\n\r\n");
     let response = client.response_to(true);
     assert_eq!(response.header("content-length"), Some("18445618173802708992"));
-    assert_eq!(client.get("/blackhole/3", "").body, [0, 1, 2], "nothing came after the head");
+    assert_eq!(client.get("/blackhole/3", "").body, [0, 1, 2], "nothing may follow the head");
     let ledger = server.stop();
     assert_eq!((ledger.methods.of(&Method::Head), ledger.methods.of(&Method::Get)), (1, 1));
     assert_eq!(ledger.complete.body_bytes, 3);
 }
 
 #[test]
-fn ranges_are_answered_by_the_book() {
+fn ranges_follow_rfc_9110() {
     let (server, address) = start(&config());
     let mut client = Client::connect(address);
     let mut ask = |range: &str, lines: &str| client.get("/blackhole/1000", &format!("Range: {range}\r\n{lines}"));
@@ -115,7 +115,7 @@ fn uploads_are_read_and_counted() {
 }
 
 #[test]
-fn an_upload_that_breaks_off_is_cut() {
+fn upload_that_breaks_off_counts_as_cut() {
     let (server, address) = start(&config());
     let mut client = Client::connect(address);
     client.send("PUT /any HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
@@ -129,7 +129,7 @@ fn an_upload_that_breaks_off_is_cut() {
 }
 
 #[test]
-fn requests_in_one_piece_and_in_single_bytes_are_answered_in_order() {
+fn pipelined_and_bytewise_requests_get_responses_in_order() {
     let (server, address) = start(&config());
     let mut client = Client::connect(address);
     let requests: String = (1..=200).map(|n| format!("GET /blackhole/{n} HTTP/1.1\r\nHost: x\r\n\r\n")).collect();
@@ -137,7 +137,7 @@ fn requests_in_one_piece_and_in_single_bytes_are_answered_in_order() {
     for n in 1..=200 {
         assert_eq!(client.response().body.len(), n);
     }
-    // A large response holds the following requests back, which must not be lost.
+    // A large response delays the following requests. None may be lost.
     client.send(&format!("GET /blackhole/20MB HTTP/1.1\r\nHost: x\r\n\r\n{requests}"));
     assert_eq!(client.response().body.len(), 20_000_000);
     for n in 1..=200 {
@@ -154,10 +154,10 @@ fn requests_in_one_piece_and_in_single_bytes_are_answered_in_order() {
 }
 
 #[test]
-fn a_slow_client_with_full_buffers_gets_everything() {
+fn slow_client_with_full_buffers_gets_everything() {
     let (server, address) = start(&config());
     let mut client = Client::connect(address);
-    // More requests than are kept, while the first response waits for its reader.
+    // More requests than are buffered, while the first response waits for its reader.
     let more = "GET /blackhole/1 HTTP/1.1\r\nHost: x\r\n\r\n".repeat(4000);
     client.send("GET /blackhole/30MB HTTP/1.1\r\nHost: x\r\n\r\n");
     let mut sender = client.stream.try_clone().unwrap();
@@ -172,7 +172,7 @@ fn a_slow_client_with_full_buffers_gets_everything() {
 }
 
 #[test]
-fn a_client_that_hangs_up_leaves_an_aborted_answer() {
+fn client_that_disconnects_leaves_an_aborted_response() {
     let (server, address) = start(&config());
     let mut client = Client::connect(address);
     client.send("GET /blackhole/1GiB HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -193,7 +193,7 @@ fn a_client_that_hangs_up_leaves_an_aborted_answer() {
 }
 
 #[test]
-fn a_half_closed_client_still_gets_its_answers() {
+fn half_closed_client_still_gets_its_responses() {
     let (_server, address) = start(&config());
     for query in ["", "?delay=30ms"] {
         let mut client = Client::connect(address);
@@ -205,7 +205,7 @@ fn a_half_closed_client_still_gets_its_answers() {
 }
 
 #[test]
-fn connections_are_kept_by_version_and_wish() {
+fn connections_are_kept_by_version_and_request() {
     let (server, address) = start(&config());
     let mut client = Client::connect(address);
     client.send("GET /blackhole/1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
@@ -222,7 +222,7 @@ fn connections_are_kept_by_version_and_wish() {
 }
 
 #[test]
-fn what_is_not_http_is_refused_with_its_status() {
+fn invalid_requests_are_rejected_with_their_status() {
     let (server, address) = start(&config());
     for (bytes, status) in [
         ("GET /x HTTP/1.1\r\n\r\n", 400),
@@ -248,7 +248,7 @@ fn what_is_not_http_is_refused_with_its_status() {
 }
 
 #[test]
-fn files_are_served_and_nothing_else() {
+fn only_files_below_the_directory_are_served() {
     let outside = tempfile::tempdir().unwrap();
     let inside = outside.path().join("inside");
     fs::create_dir(&inside).unwrap();
@@ -275,7 +275,7 @@ fn files_are_served_and_nothing_else() {
         assert_eq!(response.status, status, "{path}");
         assert!(!response.body.windows(6).any(|window| window == b"secret"));
     }
-    assert_eq!(client.get("/blackhole/5", "").body.len(), 5, "objects of any size are still there");
+    assert_eq!(client.get("/blackhole/5", "").body.len(), 5, "objects of any size must still exist");
     drop(server);
 }
 
@@ -288,14 +288,14 @@ fn without_a_directory_there_are_no_files() {
     {
         let response = client.get(path, "");
         assert_eq!(response.status, status, "{path}");
-        assert!(response.body.ends_with(b"\n") && response.body.len() > 10, "a sentence");
+        assert!(response.body.ends_with(b"\n") && response.body.len() > 10, "the body must explain the status");
     }
     client.send("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_eq!(client.response().status, 400);
 }
 
 #[test]
-fn unix_sockets_speak_the_same() {
+fn unix_sockets_serve_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("socket");
     let server = Server::start(&Config { listen: Vec::new(), unix: vec![path.clone()], ..config() }).unwrap();
@@ -313,14 +313,14 @@ fn unix_sockets_speak_the_same() {
 }
 
 #[test]
-fn a_port_in_use_is_refused_even_by_another_server() {
+fn port_of_another_server_is_rejected() {
     let (_server, address) = start(&config());
     let error = Server::start(&Config { listen: vec![address], ..config() }).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
     assert!(error.to_string().contains(&address.to_string()), "{error}");
 }
 
-/// Requests and how their bytes are cut, with what the response's body must be.
+/// Returns requests, and the body that the response to each must have.
 fn requests() -> impl Strategy<Value = Vec<(String, Vec<u8>)>> {
     let request = (0_u64..40_000, 0_u64..40_000, 0_u64..40_000, any::<bool>(), any::<bool>()).prop_map(
         |(size, first, length, ranged, chunked)| {

@@ -5,8 +5,8 @@ mod support;
 
 use engine::plan::StopAfter;
 use engine::sim::{Reply, SimNetwork, simulate};
-use measure::result::load_line::{Found, Outcome};
 use measure::objective::Judgement;
+use measure::result::load_line::{Found, Outcome};
 use measure::{Instant, Objective};
 use std::cell::RefCell;
 use std::num::NonZeroU64;

@@ -1,19 +1,19 @@
-//! Reads a body of any framing, of a request or a response: counts it, and finds its end.
+//! Reader of request and response bodies in any framing. It counts the bytes and finds the end.
 
 use crate::chunked::{ChunkError, ChunkReader, Observer, Step};
 use crate::message::{Event, Framing, Progress, Reading, Truncated};
 
-/// Where a reader stands in a body.
+/// The state of reading a body.
 #[derive(Debug)]
-pub(crate) enum Body {
-    /// More than 0 bytes are still to come.
+pub(crate) enum BodyReader {
+    /// Remaining bytes, at least 1.
     Length(u64),
     Chunks(ChunkReader),
     UntilClose,
     Complete,
 }
 
-impl Body {
+impl BodyReader {
     pub(crate) fn new(framing: Framing) -> Self {
         match framing {
             Framing::None | Framing::Length(0) => Self::Complete,
@@ -37,13 +37,14 @@ impl Body {
             },
             Self::Length(_) | Self::UntilClose if input.is_empty() => Ok(Progress::new(0, Event::NeedMore)),
             Self::Length(_) | Self::UntilClose => {
-                // What is skipped is at most what the input holds.
+                // `skip` returns at most the length of the input.
                 let taken = self.skip(input.len() as u64) as usize;
                 Ok(Progress::new(taken, Event::Body(0..taken)))
             }
         }
     }
 
+    /// Returns how many of the next bytes are body data for certain. Callers may skip them without reading them.
     #[inline]
     pub(crate) fn opaque_bytes(&self) -> u64 {
         match self {
@@ -54,7 +55,7 @@ impl Body {
         }
     }
 
-    /// Passes over at most `bytes` opaque bytes; answers how many.
+    /// Skips at most `bytes` opaque bytes and returns how many were skipped.
     #[inline]
     pub(crate) fn skip(&mut self, bytes: u64) -> u64 {
         let bytes = bytes.min(self.opaque_bytes());
@@ -72,7 +73,7 @@ impl Body {
         matches!(self, Self::Complete)
     }
 
-    /// The peer has closed its side.
+    /// Handles the end of the stream: the peer closed its side of the connection.
     pub(crate) fn end_of_stream(&mut self) -> Result<(), Truncated> {
         match self {
             Self::Length(_) => Err(Truncated::InBody),
@@ -93,15 +94,16 @@ impl Body {
     }
 }
 
-/// How many bytes of a message have come, by what they were.
+/// Received bytes of one message.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Counts {
+pub(crate) struct ByteCounts {
+    /// Heads, chunk framing and trailers.
     pub(crate) head: u64,
     pub(crate) body: u64,
 }
 
-impl Counts {
-    /// Adds what one [`Body::read`] consumed.
+impl ByteCounts {
+    /// Adds the bytes that one [`BodyReader::read`] consumed.
     #[inline]
     pub(crate) fn add(&mut self, progress: &Progress) {
         let body = if let Event::Body(range) = &progress.event { range.len() as u64 } else { 0 };

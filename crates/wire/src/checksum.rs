@@ -1,5 +1,4 @@
-//! Checksums of contents: those that S3 knows, and MD5, which is the ETag of an object sent in one piece. One way to
-//! compute them piece by piece, and to read and write them.
+//! Checksums of content: those of S3, and MD5, which is the ETag of an object uploaded in one request.
 
 use crate::hex;
 use base64::Engine;
@@ -11,10 +10,10 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::str::FromStr;
 
-/// The most bytes a checksum has.
+/// Size of the longest checksum.
 const MAX_BYTES: usize = 32;
 
-/// How a checksum is made.
+/// A checksum algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// MD5 (RFC 1321).
@@ -32,10 +31,10 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 6] = [Self::Md5, Self::Sha1, Self::Sha256, Self::Crc32, Self::Crc32c, Self::Crc64Nvme];
 
-    /// The name in texts: `sha256`.
+    /// Returns the name, for example `sha256`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Md5 => "md5",
@@ -47,12 +46,12 @@ impl Algorithm {
         }
     }
 
-    /// The one with that name, in any case.
+    /// Returns the algorithm with this name, ignoring case.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|algorithm| algorithm.name().eq_ignore_ascii_case(name))
     }
 
-    /// The header in which S3 takes and gives it, in base64; MD5 has `Content-MD5` instead.
+    /// Returns the S3 header for the checksum in base64. `None` for MD5, which uses `Content-MD5`.
     pub fn header(self) -> Option<&'static str> {
         match self {
             Self::Md5 => None,
@@ -64,7 +63,7 @@ impl Algorithm {
         }
     }
 
-    /// The one that a field of S3, or `Content-MD5`, holds.
+    /// Returns the algorithm of an S3 checksum field or of `Content-MD5`.
     pub fn of_field(name: &[u8]) -> Option<Self> {
         if name.eq_ignore_ascii_case(b"content-md5") {
             return Some(Self::Md5);
@@ -73,7 +72,7 @@ impl Algorithm {
         Self::ALL.into_iter().find(has)
     }
 
-    /// How many bytes it has.
+    /// Returns the size of the checksum in bytes.
     pub fn bytes(self) -> usize {
         match self {
             Self::Crc32 | Self::Crc32c => 4,
@@ -84,12 +83,12 @@ impl Algorithm {
         }
     }
 
-    /// How many characters its base64 form has.
+    /// Returns the length of the base64 form.
     pub fn base64_bytes(self) -> u64 {
         self.bytes().div_ceil(3) as u64 * 4
     }
 
-    /// The checksum of all of `data`.
+    /// Computes the checksum of `data`.
     pub fn of(self, data: &[u8]) -> Checksum {
         let mut hasher = Hasher::new(self);
         hasher.update(data);
@@ -103,9 +102,9 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// The checksum of a body that a header or trailer field tells: `Content-MD5` (RFC 1864), `x-amz-checksum-*`, `Digest`
-/// (RFC 3230), `Repr-Digest` and `Content-Digest` (RFC 9530). `None` for other fields, and for what is not the checksum of
-/// a whole, as S3's of the checksums of parts.
+/// Parses the checksum of a body from a header or trailer field: `Content-MD5` (RFC 1864), `x-amz-checksum-*`, `Digest`
+/// (RFC 3230), `Repr-Digest` or `Content-Digest` (RFC 9530). `None` for other fields, and for values that do not cover
+/// the whole body, such as S3's checksum of the checksums of parts.
 pub fn of_field(name: &[u8], value: &[u8]) -> Option<Checksum> {
     let text = || std::str::from_utf8(value).ok().map(str::trim);
     if let Some(algorithm) = Algorithm::of_field(name) {
@@ -125,12 +124,12 @@ pub fn of_field(name: &[u8], value: &[u8]) -> Option<Checksum> {
     })
 }
 
-/// A checksum in the making.
+/// The incremental computation of a checksum.
 #[derive(Clone)]
-pub struct Hasher(State);
+pub struct Hasher(HasherState);
 
 #[derive(Clone)]
-enum State {
+enum HasherState {
     Md5(Md5),
     Sha1(Sha1),
     Sha256(Sha256),
@@ -138,36 +137,36 @@ enum State {
 }
 
 impl Hasher {
-    /// Begins.
+    /// Creates a hasher without input.
     pub fn new(algorithm: Algorithm) -> Self {
-        let crc = |kind| State::Crc(algorithm, crc_fast::Digest::new(kind));
+        let crc = |kind| HasherState::Crc(algorithm, crc_fast::Digest::new(kind));
         Self(match algorithm {
-            Algorithm::Md5 => State::Md5(Md5::new()),
-            Algorithm::Sha1 => State::Sha1(Sha1::new()),
-            Algorithm::Sha256 => State::Sha256(Sha256::new()),
+            Algorithm::Md5 => HasherState::Md5(Md5::new()),
+            Algorithm::Sha1 => HasherState::Sha1(Sha1::new()),
+            Algorithm::Sha256 => HasherState::Sha256(Sha256::new()),
             Algorithm::Crc32 => crc(CrcAlgorithm::Crc32IsoHdlc),
             Algorithm::Crc32c => crc(CrcAlgorithm::Crc32Iscsi),
             Algorithm::Crc64Nvme => crc(CrcAlgorithm::Crc64Nvme),
         })
     }
 
-    /// Takes the next piece.
+    /// Adds the next piece of input.
     pub fn update(&mut self, piece: &[u8]) {
         match &mut self.0 {
-            State::Md5(hash) => hash.update(piece),
-            State::Sha1(hash) => hash.update(piece),
-            State::Sha256(hash) => hash.update(piece),
-            State::Crc(_, hash) => hash.update(piece),
+            HasherState::Md5(hash) => hash.update(piece),
+            HasherState::Sha1(hash) => hash.update(piece),
+            HasherState::Sha256(hash) => hash.update(piece),
+            HasherState::Crc(_, hash) => hash.update(piece),
         }
     }
 
-    /// The checksum of all pieces.
+    /// Returns the checksum of all pieces.
     pub fn finish(self) -> Checksum {
         match self.0 {
-            State::Md5(hash) => Checksum::new(Algorithm::Md5, &hash.finalize()),
-            State::Sha1(hash) => Checksum::new(Algorithm::Sha1, &hash.finalize()),
-            State::Sha256(hash) => Checksum::new(Algorithm::Sha256, &hash.finalize()),
-            State::Crc(algorithm, hash) => {
+            HasherState::Md5(hash) => Checksum::new(Algorithm::Md5, &hash.finalize()),
+            HasherState::Sha1(hash) => Checksum::new(Algorithm::Sha1, &hash.finalize()),
+            HasherState::Sha256(hash) => Checksum::new(Algorithm::Sha256, &hash.finalize()),
+            HasherState::Crc(algorithm, hash) => {
                 let bytes = hash.finalize().to_be_bytes();
                 Checksum::new(algorithm, &bytes[bytes.len() - algorithm.bytes()..])
             }
@@ -181,22 +180,22 @@ impl fmt::Debug for Hasher {
     }
 }
 
-/// A finished checksum. Displayed as `sha256:` and hexadecimal digits.
+/// A checksum. Displayed as `sha256:` and hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Checksum {
     algorithm: Algorithm,
-    /// The first [`Algorithm::bytes`] count, the others are 0.
+    /// Only the first [`Algorithm::bytes`] are used; the others are 0.
     bytes: [u8; MAX_BYTES],
 }
 
-/// What is wrong with a typed checksum, and how to mend it.
+/// An invalid checksum from the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChecksumError {
-    /// There is no colon.
-    #[error("the checksum has no kind: write it like sha256:HEX, md5:HEX or crc32c:BASE64")]
+    /// No colon.
+    #[error("the checksum has no algorithm: write sha256:HEX, md5:HEX or crc32c:BASE64")]
     NoAlgorithm,
-    /// Before the colon stands something else.
-    #[error("this kind of checksum is not known: write md5, sha1, sha256, crc32, crc32c or crc64nvme before the colon")]
+    /// Another algorithm before the colon.
+    #[error("unknown checksum algorithm: write md5, sha1, sha256, crc32, crc32c or crc64nvme before the colon")]
     UnknownAlgorithm,
     /// Neither hexadecimal nor base64 of the right length.
     #[error("the {0} checksum is not valid: write {hex} hexadecimal digits or {base64} characters of base64",
@@ -205,54 +204,55 @@ pub enum ChecksumError {
 }
 
 impl Checksum {
-    /// `bytes` are as many as the algorithm has.
+    /// Creates a checksum from as many bytes as the algorithm has.
     fn new(algorithm: Algorithm, bytes: &[u8]) -> Self {
-        let mut room = [0; MAX_BYTES];
-        room.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-        Self { algorithm, bytes: room }
+        debug_assert_eq!(bytes.len(), algorithm.bytes());
+        let mut padded = [0; MAX_BYTES];
+        padded.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        Self { algorithm, bytes: padded }
     }
 
-    /// How it was made.
+    /// Returns the algorithm.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the checksum.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.algorithm.bytes()]
     }
 
-    /// As in `x-amz-checksum-*` and `Content-MD5`.
+    /// Returns the base64 form, as in `x-amz-checksum-*` and `Content-MD5`.
     pub fn base64(&self) -> String {
         BASE64.encode(self.as_bytes())
     }
 
-    /// As in an ETag, in lower case.
+    /// Returns the lower-case hexadecimal form, as in an ETag.
     pub fn hex(&self) -> String {
         hex::text(self.as_bytes())
     }
 
-    /// Reads the base64 form, as in `x-amz-checksum-*` and `Content-MD5`.
+    /// Parses the base64 form, as in `x-amz-checksum-*` and `Content-MD5`.
     pub fn from_base64(algorithm: Algorithm, text: &str) -> Option<Self> {
-        let mut room = [0; MAX_BYTES + 1];
+        let mut decoded = [0; MAX_BYTES + 1];
         if text.len() as u64 != algorithm.base64_bytes() {
             return None;
         }
-        let count = BASE64.decode_slice(text, &mut room).ok()?;
-        (count == algorithm.bytes()).then(|| Self::new(algorithm, &room[..count]))
+        let count = BASE64.decode_slice(text, &mut decoded).ok()?;
+        (count == algorithm.bytes()).then(|| Self::new(algorithm, &decoded[..count]))
     }
 
-    /// Reads hexadecimal digits of any case.
+    /// Parses hexadecimal digits of any case.
     pub fn from_hex(algorithm: Algorithm, text: &str) -> Option<Self> {
-        let mut room = [0; MAX_BYTES];
-        hex::parse(text.as_bytes(), &mut room[..algorithm.bytes()]).then_some(Self { algorithm, bytes: room })
+        let mut bytes = [0; MAX_BYTES];
+        hex::parse(text.as_bytes(), &mut bytes[..algorithm.bytes()]).then_some(Self { algorithm, bytes })
     }
 }
 
 impl FromStr for Checksum {
     type Err = ChecksumError;
 
-    /// Reads `sha256:HEX` or `crc32c:BASE64`; every kind takes both forms, which differ in length or by `=`.
+    /// Parses `sha256:HEX` or `crc32c:BASE64`. Every algorithm accepts both forms, which differ in length or by `=`.
     fn from_str(text: &str) -> Result<Self, ChecksumError> {
         let (name, value) = text.split_once(':').ok_or(ChecksumError::NoAlgorithm)?;
         let algorithm = Algorithm::from_name(name.trim()).ok_or(ChecksumError::UnknownAlgorithm)?;
@@ -282,9 +282,9 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn checksums_are_the_published_ones() {
-        // The check values of "123456789": CRCs from the catalogue of parametrised CRC algorithms (reveng), the others
-        // as md5sum, sha1sum and sha256sum print them.
+    fn checksums_equal_the_published_ones() {
+        // Checksums of "123456789". CRCs are the check values in the catalogue of parametrised CRC algorithms (reveng),
+        // the others the output of md5sum, sha1sum and sha256sum.
         let expected = [
             "md5:25f9e794323b453885f5181f1b624d0b",
             "sha1:f7c3bc1d808e04732adf679965ccc34ca7ae3441",
@@ -300,23 +300,23 @@ mod tests {
     }
 
     #[test]
-    fn the_published_base64_of_a_trailer() {
+    fn the_base64_form_equals_the_published_trailer() {
         // 65 KiB of "a", as in Amazon's example of a chunked upload with a trailer.
         assert_eq!(Algorithm::Crc32c.of(&[b'a'; 65 * 1024]).base64(), "sOO8/Q==");
         assert_eq!("crc32c:sOO8/Q==".parse(), Ok(Algorithm::Crc32c.of(&[b'a'; 65 * 1024])));
     }
 
     #[test]
-    fn fields_tell_checksums_of_wholes() {
-        let told = |name: &str, value: &str| of_field(name.as_bytes(), value.as_bytes());
+    fn fields_with_checksums_of_whole_bodies_are_parsed() {
+        let parsed = |name: &str, value: &str| of_field(name.as_bytes(), value.as_bytes());
         let md5 = Some(Algorithm::Md5.of(b"123456789"));
-        assert_eq!(told("Content-MD5", "JfnnlDI7RTiF9RgfG2JNCw=="), md5);
-        assert_eq!(told("Digest", "unixsum=1, md5=JfnnlDI7RTiF9RgfG2JNCw=="), md5);
+        assert_eq!(parsed("Content-MD5", "JfnnlDI7RTiF9RgfG2JNCw=="), md5);
+        assert_eq!(parsed("Digest", "unixsum=1, md5=JfnnlDI7RTiF9RgfG2JNCw=="), md5);
         let sha256 = Algorithm::Sha256.of(b"123456789");
-        assert_eq!(told("repr-digest", &format!("sha-256=:{}:", sha256.base64())), Some(sha256));
-        assert_eq!(told("X-Amz-Checksum-Sha256", &sha256.base64()), Some(sha256));
-        assert_eq!(told("x-amz-checksum-sha256", &format!("{}-3", sha256.base64())), None);
-        assert_eq!((told("etag", "x"), told("digest", "x"), told("content-md5", "")), (None, None, None));
+        assert_eq!(parsed("repr-digest", &format!("sha-256=:{}:", sha256.base64())), Some(sha256));
+        assert_eq!(parsed("X-Amz-Checksum-Sha256", &sha256.base64()), Some(sha256));
+        assert_eq!(parsed("x-amz-checksum-sha256", &format!("{}-3", sha256.base64())), None);
+        assert_eq!((parsed("etag", "x"), parsed("digest", "x"), parsed("content-md5", "")), (None, None, None));
     }
 
     #[test]
@@ -327,13 +327,13 @@ mod tests {
         for bad in ["", "00", "sOO8/Q=", "sOO8/Q", "sOO8/Q==x", "g0000000", "sOO8/R==", "\u{e9}\u{e9}\u{e9}\u{e9}"] {
             assert_eq!(error(&format!("crc32c:{bad}")), ChecksumError::BadValue(Algorithm::Crc32c), "{bad}");
         }
-        let told = ChecksumError::BadValue(Algorithm::Sha256).to_string();
-        assert!(told.contains("64 hexadecimal") && told.contains("44 characters"), "{told}");
+        let message = ChecksumError::BadValue(Algorithm::Sha256).to_string();
+        assert!(message.contains("64 hexadecimal") && message.contains("44 characters"), "{message}");
     }
 
     proptest! {
         #[test]
-        fn pieces_make_no_difference_and_forms_come_back(pieces in vec(vec(any::<u8>(), 0..300), 0..6)) {
+        fn pieces_make_no_difference_and_forms_round_trip(pieces in vec(vec(any::<u8>(), 0..300), 0..6)) {
             for algorithm in Algorithm::ALL {
                 let mut hasher = Hasher::new(algorithm);
                 pieces.iter().for_each(|piece| hasher.update(piece));

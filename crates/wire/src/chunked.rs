@@ -1,21 +1,21 @@
-//! The chunked transfer coding (RFC 9112 §7.1), byte by byte in its framing and by whole pieces in its data.
+//! The chunked transfer coding (RFC 9112 §7.1). The reader handles framing byte by byte and data in whole pieces.
 //!
-//! Strict where leniency has let requests be smuggled: a line ends in CR LF and in nothing else. Extensions and trailers
-//! are counted, shown to an observer if there is one, and dropped.
+//! The reader is strict, since leniency enables request smuggling: lines end in CR LF only. It counts the bytes of
+//! extensions and trailers, passes them to an observer, and drops them.
 
 use std::ops::Range;
 
-/// The most bytes that all chunk extensions of one body may have together.
+/// Maximum total size of the chunk extensions of a body.
 pub(crate) const MAX_EXTENSION_BYTES: u32 = 16 * 1024;
-/// The most bytes that the trailer fields may have, with their line ends.
+/// Maximum total size of the trailer fields, including line endings.
 pub(crate) const MAX_TRAILER_BYTES: u32 = 16 * 1024;
-/// As many hexadecimal digits as 64 bits hold; more cannot be meant well, even when they are zeros.
+/// Maximum number of hexadecimal digits of a size. Sixteen digits fill 64 bits; no honest peer sends more, not even zeros.
 const MAX_SIZE_DIGITS: u8 = 16;
 
-/// Where a reader stands in a chunked body.
+/// The reader of a chunked body.
 #[derive(Debug)]
 pub(crate) struct ChunkReader {
-    /// Data bytes that the current chunk still has; while its size is read, the size so far.
+    /// Remaining data bytes of the current chunk. While the size is being read, the size so far.
     size: u64,
     extension_bytes: u32,
     trailer_bytes: u32,
@@ -26,8 +26,8 @@ pub(crate) struct ChunkReader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Size,
-    /// Blanks between the size and its extension or line end.
-    Blank,
+    /// Whitespace between the size and its extension or line ending.
+    Whitespace,
     Extension,
     SizeLf,
     Data,
@@ -39,14 +39,14 @@ enum State {
     EndLf,
 }
 
-/// What a reader found.
+/// The result of one call of the reader.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// All input was taken and the body goes on.
+    /// The reader consumed all input and the body continues.
     NeedMore,
-    /// Data at this range of the input, which is taken up to its end.
+    /// Data at this range of the input. The reader consumed the input up to its end.
     Data(Range<usize>),
-    /// The body and its trailers are complete after so many bytes of the input.
+    /// The body and its trailers end after this many bytes of the input.
     End(usize),
 }
 
@@ -57,13 +57,13 @@ pub(crate) enum ChunkError {
     TrailersTooLarge,
 }
 
-/// Who wants to know of the framing. Nobody (`()`) usually does.
+/// A receiver of the framing. Most callers need none and pass `()`.
 pub(crate) trait Observer {
-    /// A byte of a chunk's extensions, with the semicolon before them.
+    /// Receives a byte of the chunk extensions, including the semicolon before them.
     fn extension(&mut self, byte: u8);
-    /// A chunk's size line is complete. A size of 0 is the last one.
+    /// Receives the size of a chunk at the end of its size line. The last chunk has size 0.
     fn size_line(&mut self, size: u64);
-    /// A byte of the trailer fields, with the carriage return that ends a line and without its line feed.
+    /// Receives a byte of the trailer fields, including the carriage return but not the line feed that ends a line.
     fn trailer(&mut self, byte: u8);
 }
 
@@ -78,21 +78,22 @@ impl ChunkReader {
         Self { size: 0, extension_bytes: 0, trailer_bytes: 0, digits: 0, state: State::Size }
     }
 
-    /// Data bytes that come next, before any framing.
+    /// Returns the number of data bytes before the next framing.
     pub(crate) fn opaque_bytes(&self) -> u64 {
         if self.state == State::Data { self.size } else { 0 }
     }
 
-    /// Passes over data bytes that were not shown to this reader; at most [`Self::opaque_bytes`].
+    /// Skips data bytes that this reader has not seen, at most [`Self::opaque_bytes`].
     pub(crate) fn skip(&mut self, bytes: u64) {
+        debug_assert!(bytes <= self.opaque_bytes(), "only data bytes can be skipped");
         self.size -= bytes;
         if self.size == 0 {
             self.state = State::DataCr;
         }
     }
 
-    /// Extensions so far do not count towards their limit: who observes them has found sense in them.
-    pub(crate) fn forgive_extensions(&mut self) {
+    /// Resets the count of extension bytes, because the observer has accepted the extensions so far.
+    pub(crate) fn reset_extension_count(&mut self) {
         self.extension_bytes = 0;
     }
 
@@ -100,14 +101,14 @@ impl ChunkReader {
         matches!(self.state, State::TrailerStart | State::Trailer | State::TrailerLf | State::EndLf)
     }
 
-    /// Reads what comes next, and tells of the framing. Of what comes between two steps, at most one size line is told.
+    /// Reads up to the next step and passes the framing to `observer`, which gets at most one size line per step.
     pub(crate) fn read_observed(&mut self, input: &[u8], observer: &mut impl Observer) -> Result<Step, ChunkError> {
         for (at, byte) in input.iter().enumerate() {
             if self.state == State::Data {
-                let there = (input.len() - at) as u64;
-                let taken = there.min(self.size);
+                let available = (input.len() - at) as u64;
+                let taken = available.min(self.size);
                 self.skip(taken);
-                // `taken` is at most what is left of `input`.
+                // `taken` is at most the rest of `input`.
                 return Ok(Step::Data(at..at + taken as usize));
             }
             if self.state == State::EndLf {
@@ -118,11 +119,11 @@ impl ChunkReader {
         Ok(Step::NeedMore)
     }
 
-    /// The state after one byte of framing.
+    /// Returns the state after one byte of framing.
     fn after(&mut self, byte: u8, observer: &mut impl Observer) -> Result<State, ChunkError> {
         match self.state {
             State::Size => self.after_size_byte(byte, observer),
-            State::Blank => self.after_size(byte, observer),
+            State::Whitespace => self.after_size(byte, observer),
             State::Extension => match byte {
                 b'\r' => Ok(State::SizeLf),
                 _ => self.count_extension_byte(byte, observer),
@@ -157,12 +158,12 @@ impl ChunkReader {
         if self.digits == 0 { Err(ChunkError::Syntax) } else { self.after_size(byte, observer) }
     }
 
-    /// Once the size's digits are over.
+    /// Returns the state after the first byte behind the digits of a size.
     fn after_size(&mut self, byte: u8, observer: &mut impl Observer) -> Result<State, ChunkError> {
         match byte {
             b'\r' => Ok(State::SizeLf),
             b';' => self.count_extension_byte(byte, observer),
-            b' ' | b'\t' => self.count_extension_byte(byte, &mut ()).map(|_| State::Blank),
+            b' ' | b'\t' => self.count_extension_byte(byte, &mut ()).map(|_| State::Whitespace),
             _ => Err(ChunkError::Syntax),
         }
     }
@@ -192,7 +193,7 @@ impl ChunkReader {
     }
 }
 
-/// What a field value may hold: no control characters but the tab.
+/// Returns whether a field value may contain the byte: no control characters except the tab.
 fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
@@ -201,7 +202,7 @@ fn is_text(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// The data and the bytes taken until the end, or the error.
+    /// Returns the data and the number of bytes consumed up to the end, or the error.
     fn read_all(input: &[u8]) -> Result<(Vec<u8>, usize), ChunkError> {
         let (mut reader, mut data, mut at) = (ChunkReader::new(), Vec::new(), 0);
         loop {
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn floods_are_cut_at_the_limits_exactly() {
+    fn extensions_and_trailers_are_limited_exactly() {
         let limit = MAX_EXTENSION_BYTES as usize;
         let extension = |bytes: usize| format!("1;{}\r\nx\r\n0;\r\n\r\n", "e".repeat(bytes - 2));
         assert!(read_all(extension(limit).as_bytes()).is_ok());

@@ -1,18 +1,18 @@
-//! The civil calendar: which day a number of days since 1970 is, and the dates of HTTP. Other formats stand where they are used.
+//! Calendar dates as days since 1970, and the date format of HTTP. Modules with other date formats define their own.
 
 /// A day of the Gregorian calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Date {
-    /// From 1970.
+    /// 1970 or later.
     pub year: u64,
-    /// From 1 to 12.
+    /// 1 to 12.
     pub month: u8,
-    /// From 1 to 31.
+    /// 1 to 31.
     pub day: u8,
 }
 
 impl Date {
-    /// The day so many days after 1970-01-01, by counting years of 400 years' cycles that begin in March
+    /// Returns the date `days` days after 1970-01-01. The algorithm counts in cycles of 400 years that begin in March
     /// (`civil_from_days`, <https://howardhinnant.github.io/date_algorithms.html>).
     pub fn from_days(days: u64) -> Self {
         let shifted = days + 719_468;
@@ -26,7 +26,7 @@ impl Date {
         Self { year, month: month as u8, day: day as u8 }
     }
 
-    /// Days from 1970-01-01 to this day (`days_from_civil`, same source); `None` when there is no such day.
+    /// Returns the days since 1970-01-01 (`days_from_civil`, same source). `None` if the date does not exist.
     pub fn days(self) -> Option<u64> {
         if !(1..=12).contains(&self.month) || !(1..=31).contains(&self.day) || self.year > 9999 {
             return None;
@@ -37,17 +37,17 @@ impl Date {
         let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + u64::from(self.day) - 1;
         let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
         let days = (era * 146_097 + day_of_era).checked_sub(719_468)?;
-        // The 31st of a month with 30 days comes back as another day.
+        // The 31st of a month with 30 days converts back to another date.
         (Self::from_days(days) == self).then_some(days)
     }
 }
 
-/// Seconds from 1970 to a date of HTTP in the form that everybody sends, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7);
-/// `None` for anything else. The name of the day is not looked at.
+/// Parses an HTTP date in the preferred format, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7), to Unix seconds.
+/// `None` for other formats. The name of the weekday is not checked.
 pub fn http_seconds(text: &[u8]) -> Option<u64> {
     const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
     let text: &[u8; 29] = text.trim_ascii().try_into().ok()?;
-    let number = |from: usize, to: usize| crate::fields::parse_u64(&text[from..to]);
+    let number = |from: usize, to: usize| crate::decimal::parse_u64(&text[from..to]);
     let form = [(3, b','), (4, b' '), (7, b' '), (11, b' '), (16, b' '), (19, b':'), (22, b':')];
     if form.iter().any(|(at, wanted)| text[*at] != *wanted) || &text[25..] != b" GMT" {
         return None;
@@ -55,7 +55,7 @@ pub fn http_seconds(text: &[u8]) -> Option<u64> {
     let month = MONTHS.chunks_exact(3).position(|name| name == &text[8..11])? as u8 + 1;
     let days = Date { year: number(12, 16)?, month, day: u8::try_from(number(5, 7)?).ok()? }.days()?;
     let (hour, minute, second) = (number(17, 19)?, number(20, 22)?, number(23, 25)?);
-    // A leap second is the first of the next minute.
+    // A leap second counts as the first second of the next minute.
     (hour < 24 && minute < 60 && second <= 60).then_some(days * 86_400 + hour * 3600 + minute * 60 + second)
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_day_follows_the_one_before_and_comes_back() {
+    fn consecutive_days_are_consecutive_dates_and_round_trip() {
         let mut before = Date::from_days(0);
         assert_eq!(before, Date { year: 1970, month: 1, day: 1 });
         for days in 1..2_932_897 {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_of_http_are_read() {
+    fn http_dates_are_parsed() {
         assert_eq!(http_seconds(b"Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
         assert_eq!(http_seconds(b" Thu, 01 Jan 1970 00:00:00 GMT "), Some(0));
         for text in [
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn days_that_do_not_exist_are_none() {
+    fn dates_that_do_not_exist_are_rejected() {
         for (year, month, day) in [
             (2023, 2, 29),
             (2024, 2, 30),

@@ -1,43 +1,41 @@
-//! Header lines that a user types: checked once at the edge, so that no later part can be tricked into writing two lines
-//! for one; and which of them are secrets.
+//! Request headers from the user. They are validated once on input, so no header can smuggle in a second line. The
+//! module also decides which headers are secrets.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The most bytes a typed header line may have.
+/// Maximum size of a header line from the user.
 pub const MAX_HEADER_LINE_BYTES: usize = 16 * 1024;
 
-/// What is wrong with a header line, and how to mend it. Never repeats the line, which may hold a secret.
+/// An invalid header line. Messages never repeat the line, which may contain a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum HeaderError {
-    /// There is no colon.
+    /// No colon.
     #[error("the header has no colon: write \"Name: value\"")]
     NoColon,
     /// The name is empty or not a token.
-    #[error(
-        "the header's name is not valid: it takes letters, digits and !#$%&'*+-.^_`|~, and no blank before the colon"
-    )]
+    #[error("the header's name is not valid: use letters, digits and !#$%&'*+-.^_`|~, and no space before the colon")]
     BadName,
-    /// The value has a control character other than the tab.
-    #[error("the header's value has a line end or another control character in it: write it on one line")]
+    /// The value contains a control character other than the tab.
+    #[error("the header's value contains a line break or another control character: write it on one line")]
     BadValue,
     /// Longer than [`MAX_HEADER_LINE_BYTES`].
     #[error("the header is longer than 16 KiB")]
     TooLong,
 }
 
-/// A header's name: a token (RFC 9110 §5.6.2), kept as typed, compared without regard to case.
+/// A header's name: a token (RFC 9110 §5.6.2). Keeps its case but compares without regard to case.
 #[derive(Debug, Clone)]
 pub struct HeaderName(Box<str>);
 
-/// Parts of names, in lower case, by which a header, a cookie or a query parameter is taken for a secret. Many a harmless
-/// name has one of them too: to hide too much does less harm than to show a secret.
+/// Lower-case parts of names that mark a header, a cookie or a query parameter as a secret. Some harmless names contain
+/// them too, but hiding too much does less harm than showing a secret.
 const SECRET_PARTS: [&str; 10] =
     ["auth", "cookie", "credential", "key", "passphrase", "passw", "secret", "session", "signature", "token"];
-/// Whole names that are secrets and too short to be looked for in others.
+/// Names of secrets that are too short to search for inside other names.
 const SECRET_NAMES: [&str; 4] = ["jwt", "pwd", "sid", "sig"];
 
-/// Whether what goes by this name, in a header or a query, must not be shown or stored.
+/// Returns whether the value of a header or query parameter with this name must not be shown or stored.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
@@ -45,7 +43,7 @@ pub fn is_secret_name(name: &str) -> bool {
 }
 
 impl HeaderName {
-    /// Checks a name.
+    /// Parses a name.
     pub fn parse(text: &str) -> Result<Self, HeaderError> {
         if text.len() > MAX_HEADER_LINE_BYTES {
             Err(HeaderError::TooLong)
@@ -56,17 +54,17 @@ impl HeaderName {
         }
     }
 
-    /// The name as typed.
+    /// Returns the name in its original case.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether this is `name`, in any case.
+    /// Returns whether this is `name`, ignoring case.
     pub fn is(&self, name: &str) -> bool {
         self.0.eq_ignore_ascii_case(name)
     }
 
-    /// Whether the value of such a header must not be shown or stored.
+    /// Returns whether the value of a header with this name must not be shown or stored.
     pub fn is_secret(&self) -> bool {
         is_secret_name(&self.0)
     }
@@ -86,8 +84,8 @@ impl fmt::Display for HeaderName {
     }
 }
 
-/// A header's value: any text without control characters (but tabs), and without blanks around it. Possibly a secret,
-/// so that `Debug` shows only its length.
+/// A header's value: text without control characters other than tabs, trimmed. It may be a secret, so `Debug` shows
+/// only its length.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeaderValue {
     text: Box<str>,
@@ -95,7 +93,7 @@ pub struct HeaderValue {
 }
 
 impl HeaderValue {
-    /// Checks a value; blanks around it are cut off.
+    /// Parses a value and trims it.
     pub fn parse(text: &str) -> Result<Self, HeaderError> {
         let text = text.trim_matches([' ', '\t']);
         if text.len() > MAX_HEADER_LINE_BYTES {
@@ -107,13 +105,13 @@ impl HeaderValue {
         }
     }
 
-    /// The same as a secret, whatever its name: it came from where secrets are kept.
+    /// Marks the value as a secret regardless of its name, for values from files or the environment.
     #[must_use]
     pub fn into_secret(self) -> Self {
         Self { secret: true, ..self }
     }
 
-    /// The value. Ask [`Header::is_secret`] before showing it.
+    /// Returns the value. Check [`Header::is_secret`] before you show it.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -128,14 +126,14 @@ impl fmt::Debug for HeaderValue {
 /// A header to send. Displayed as `Name: value`, or `Name: (hidden)` when it is a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// Its name.
+    /// The name.
     pub name: HeaderName,
-    /// Its value.
+    /// The value.
     pub value: HeaderValue,
 }
 
 impl Header {
-    /// Reads `Name: value`. The value may be empty.
+    /// Parses `Name: value`. The value may be empty.
     pub fn parse(line: &str) -> Result<Self, HeaderError> {
         if line.len() > MAX_HEADER_LINE_BYTES {
             return Err(HeaderError::TooLong);
@@ -144,12 +142,12 @@ impl Header {
         Ok(Self { name: HeaderName::parse(name)?, value: HeaderValue::parse(value)? })
     }
 
-    /// Whether this header's value must not be shown or stored.
+    /// Returns whether the value must not be shown or stored.
     pub fn is_secret(&self) -> bool {
         self.name.is_secret() || self.value.secret
     }
 
-    /// Appends the line as it is sent, with its end.
+    /// Appends the line as it is sent, including the line ending.
     pub fn write_to(&self, out: &mut Vec<u8>) {
         for part in [self.name.as_str(), ": ", self.value.as_str(), "\r\n"] {
             out.extend_from_slice(part.as_bytes());
@@ -193,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_can_become_a_second_line() {
+    fn no_input_becomes_a_second_line() {
         let error = |line: &str| Header::parse(line).unwrap_err();
         assert_eq!(error("no colon"), HeaderError::NoColon);
         for line in [": x", "Na me: x", "Name : x", "N\u{e4}me: x", "Name\r\n: x", "\"Name\": x"] {
@@ -206,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_known_and_hidden() {
+    fn secrets_are_recognized_and_hidden() {
         for name in
             ["AUTHORIZATION", "Proxy-Authorization", "Cookie", "X-Amz-Security-Token", "X-Api-Key", "Private-Token"]
         {
@@ -222,13 +220,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_header_that_passes_is_one_line_for_the_other_side(line in "[!-~]{1,12}:[ -~\\t\u{80}-\u{2ff}]{0,40}") {
+        fn the_receiver_parses_an_accepted_header_as_one_line(line in "[!-~]{1,12}:[ -~\\t\u{80}-\u{2ff}]{0,40}") {
             if let Ok(header) = Header::parse(&line) {
                 let mut sent = Vec::new();
                 header.write_to(&mut sent);
                 sent.extend_from_slice(b"\r\n");
-                let mut room = [httparse::EMPTY_HEADER; 2];
-                let parsed = httparse::parse_headers(&sent, &mut room);
+                let mut buffer = [httparse::EMPTY_HEADER; 2];
+                let parsed = httparse::parse_headers(&sent, &mut buffer);
                 let Ok(httparse::Status::Complete((length, headers))) = parsed else {
                     return Err(TestCaseError::fail(format!("{line:?} is not one header: {parsed:?}")));
                 };
@@ -239,7 +237,7 @@ mod tests {
         }
 
         #[test]
-        fn arbitrary_lines_never_panic_nor_keep_line_ends(line in any::<String>()) {
+        fn arbitrary_lines_never_panic_nor_keep_line_breaks(line in any::<String>()) {
             if let Ok(header) = Header::parse(&line) {
                 prop_assert!(!header.value.as_str().contains(['\r', '\n', '\0']));
             }

@@ -1,8 +1,8 @@
-//! Bytes as hexadecimal text.
+//! Hexadecimal encoding of bytes.
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Appends two lower-case digits for each byte.
+/// Appends the bytes as lower-case digits.
 pub(crate) fn push(bytes: &[u8], out: &mut Vec<u8>) {
     for byte in bytes {
         out.push(DIGITS[usize::from(byte >> 4)]);
@@ -10,19 +10,20 @@ pub(crate) fn push(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Two lower-case digits for each byte.
+/// Returns the bytes as lower-case digits.
 pub(crate) fn text(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
-/// Fills `into` from exactly twice as many digits of any case; answers whether that was possible.
+/// Fills `into` from exactly twice as many digits of any case. Returns false if the digits are invalid or their number
+/// is wrong.
 pub(crate) fn parse(digits: &[u8], into: &mut [u8]) -> bool {
     let value = |digit: u8| char::from(digit).to_digit(16);
     let (pairs, rest) = digits.as_chunks::<2>();
     rest.is_empty()
         && pairs.len() == into.len()
         && pairs.iter().zip(into).all(|([high, low], byte)| match (value(*high), value(*low)) {
-            // Two digits of four bits make a byte.
+            // Two digits of 4 bits each fit a byte.
             (Some(high), Some(low)) => {
                 *byte = (high << 4 | low) as u8;
                 true
@@ -36,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_come_back_and_nothing_else_is_read() {
+    fn bytes_round_trip_and_invalid_digits_are_rejected() {
         let bytes: Vec<u8> = (0..=255).collect();
         let mut digits = Vec::new();
         push(&bytes, &mut digits);

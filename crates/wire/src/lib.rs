@@ -1,17 +1,17 @@
-//! HTTP/1 syntax, and what S3 adds to it, as pure functions: bytes in, meaning out. The leaf that both sides of a
-//! connection use.
+//! HTTP/1 syntax and S3's additions to it, as pure functions. The client and the embedded server share this crate.
 //!
-//! Nothing here opens a socket, reads a clock or knows what a measurement is. Everything that is read comes from a peer
-//! that may lie: every reader has limits, never panics, and never takes more bytes than belong to its message, so that
-//! its caller can see what a peer sent in excess.
+//! Nothing here opens a socket, reads a clock or knows about measurements. All input comes from a peer that may
+//! misbehave. Every reader has limits, never panics, and never consumes bytes beyond its message, so its caller can
+//! detect excess bytes.
 
 mod body;
 pub mod checksum;
 mod chunked;
-mod collector;
 pub mod date;
-mod fields;
+mod decimal;
+mod framing_fields;
 pub mod gateway;
+mod head_buffer;
 pub mod header;
 mod hex;
 pub mod message;

@@ -1,57 +1,57 @@
-//! What requests and responses have in common: how they are framed, and how reading one goes on.
+//! Types shared by requests and responses: version, framing, and the progress of a reader.
 
 use std::ops::Range;
 
 /// The protocol version of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Version {
-    /// HTTP/1.0: a connection carries one message unless it says otherwise.
+    /// HTTP/1.0. The connection closes after the response unless `Connection: keep-alive` says otherwise.
     Http10,
-    /// HTTP/1.1: a connection carries many messages unless it says otherwise.
+    /// HTTP/1.1. The connection stays open unless `Connection: close` says otherwise.
     Http11,
-    /// HTTP/2: messages are streams of frames, many at a time on one connection. Its frames are not read here.
+    /// HTTP/2. This crate does not read its frames.
     Http2,
 }
 
 impl Version {
-    /// From the minor version that `httparse` reads, which is 0 or 1.
+    /// Converts the minor version from `httparse`, which is 0 or 1.
     pub(crate) fn from_minor(minor: u8) -> Self {
         if minor == 0 { Self::Http10 } else { Self::Http11 }
     }
 }
 
-/// How the end of a body is found (RFC 9112 §6.3).
+/// The rule that determines the end of a body (RFC 9112 §6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// There is no body.
+    /// No body.
     None,
-    /// So many bytes (possibly none).
+    /// A fixed number of bytes, possibly 0.
     Length(u64),
-    /// Chunks that tell their sizes, up to one of size 0.
+    /// The chunked transfer coding, up to a chunk of size 0.
     Chunked,
-    /// All bytes until the peer closes. Responses only.
+    /// All bytes until the peer closes the connection. Responses only.
     UntilClose,
 }
 
 /// The part of a message that is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// The head, or nothing yet.
+    /// The head. It may not have begun yet.
     Head,
-    /// The body, with its framing.
+    /// The body and its chunk framing.
     Body,
     /// The trailer fields after a chunked body.
     Trailers,
-    /// Nothing: the message is complete.
+    /// None, since the message is complete.
     Complete,
 }
 
-/// What one call of a reader came to.
+/// The result of one call of a reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// How many bytes of the input now belong to the past.
+    /// Number of input bytes consumed.
     pub consumed: usize,
-    /// What they held.
+    /// What the reader found at their end.
     pub event: Event,
 }
 
@@ -61,32 +61,32 @@ impl Progress {
     }
 }
 
-/// Something that a reader found.
+/// A step in reading a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// All input was consumed and the message goes on.
+    /// The reader consumed all input and the message continues.
     NeedMore,
     /// The head is complete.
     Head,
-    /// Body bytes, without their framing, at this range of the input; never empty.
+    /// Body bytes without chunk framing, at this range of the input. Never empty.
     Body(Range<usize>),
-    /// The message is complete. Input that was not consumed does not belong to it.
+    /// The message is complete. Unconsumed input does not belong to it.
     End,
 }
 
-/// Where a message broke off.
+/// The part of a message in which the stream ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Truncated {
-    /// Not one byte came.
-    #[error("the peer closed before the first byte")]
+    /// Before the first byte.
+    #[error("the peer closed the connection before the first byte")]
     BeforeHead,
-    /// Within a head, or after an interim (1xx) head.
-    #[error("the peer closed within the head")]
+    /// In a head, or after an interim (1xx) head.
+    #[error("the peer closed the connection within the head")]
     InHead,
-    /// Within a body of known length.
-    #[error("the peer closed before the whole body had come")]
+    /// In a body of known length.
+    #[error("the peer closed the connection before the end of the body")]
     InBody,
-    /// Within a chunked body or its trailers.
-    #[error("the peer closed before the last chunk")]
+    /// In a chunked body or its trailers.
+    #[error("the peer closed the connection before the last chunk")]
     InChunks,
 }

@@ -1,61 +1,61 @@
-//! Percent-encoding as S3 and its signatures want it: everything but unreserved characters (RFC 3986 §2.3), with
-//! upper-case digits. That is stricter than what URLs need, so a text may be encoded already and yet not in this form.
+//! Percent-encoding in the canonical form of S3 signatures: all but unreserved characters (RFC 3986 §2.3), with
+//! upper-case digits. URLs need less encoding, so a valid URL is often not in this form.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
 
-/// All but letters, digits, `-`, `.`, `_` and `~`.
+/// All characters except letters, digits, `-`, `.`, `_` and `~`.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// As [`RESERVED`], without the slash.
+/// [`RESERVED`] without the slash.
 const RESERVED_IN_PATH: &AsciiSet = &RESERVED.remove(b'/');
 
-/// What stands for a blank.
+/// The encodings of a space that the decoder accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Blank {
-    /// `%20` alone: in paths.
-    Escape,
-    /// `+` as well: in queries, as forms write them.
-    Plus,
+pub(crate) enum Space {
+    /// `%20` only, as in paths.
+    Percent,
+    /// `+` and `%20`, as in queries.
+    PlusOrPercent,
 }
 
-/// Appends an object's key, or another plain text, as a path: slashes stay.
+/// Appends unencoded text, such as an object key, as a path. Slashes stay as they are.
 pub fn push_path(text: &str, out: &mut String) {
     out.extend(percent_encode(text.as_bytes(), RESERVED_IN_PATH));
 }
 
-/// Appends a plain text as a query parameter's name or value.
+/// Appends unencoded text as the name or value of a query parameter.
 pub(crate) fn push_parameter(text: &[u8], out: &mut Vec<u8>) {
     percent_encode(text, RESERVED).for_each(|piece| out.extend_from_slice(piece.as_bytes()));
 }
 
-/// A plain text as a query parameter's name or value.
+/// Encodes text as the name or value of a query parameter.
 pub fn parameter(text: &str) -> String {
     percent_encode(text.as_bytes(), RESERVED).collect()
 }
 
-/// Appends a text that is encoded in some way, in the form that is signed: it means the same.
-pub(crate) fn push_normal(piece: &str, blank: Blank, out: &mut Vec<u8>) {
-    if is_normal(piece.as_bytes()) {
+/// Appends percent-encoded text in canonical form, which decodes to the same bytes.
+pub(crate) fn push_canonical(piece: &str, space: Space, out: &mut Vec<u8>) {
+    if is_canonical(piece.as_bytes()) {
         out.extend_from_slice(piece.as_bytes());
     } else {
-        push_parameter(&decoded(piece, blank), out);
+        push_parameter(&decoded(piece, space), out);
     }
 }
 
-/// What an encoded text means. An escape that is none stands for itself.
-pub(crate) fn decoded(piece: &str, blank: Blank) -> Vec<u8> {
-    match blank {
-        Blank::Escape => percent_decode(piece.as_bytes()).collect(),
-        Blank::Plus => percent_decode(piece.replace('+', " ").as_bytes()).collect(),
+/// Decodes percent-encoded text. Invalid escapes stay as they are.
+pub(crate) fn decoded(piece: &str, space: Space) -> Vec<u8> {
+    match space {
+        Space::Percent => percent_decode(piece.as_bytes()).collect(),
+        Space::PlusOrPercent => percent_decode(piece.replace('+', " ").as_bytes()).collect(),
     }
 }
 
-/// As [`decoded`], where the result has to be text.
-pub(crate) fn decoded_text(piece: &str, blank: Blank) -> Option<String> {
-    String::from_utf8(decoded(piece, blank)).ok()
+/// Decodes percent-encoded text. `None` if the result is not UTF-8.
+pub(crate) fn decoded_text(piece: &str, space: Space) -> Option<String> {
+    String::from_utf8(decoded(piece, space)).ok()
 }
 
-/// Whether a text is in the form that is signed, as what this program sends always is.
-fn is_normal(piece: &[u8]) -> bool {
+/// Returns whether the text is canonical already. Everything that this program sends is.
+fn is_canonical(piece: &[u8]) -> bool {
     let mut rest = piece;
     while let [byte, tail @ ..] = rest {
         rest = match (byte, tail) {
@@ -82,14 +82,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn normal(piece: &str, blank: Blank) -> String {
+    fn canonical(piece: &str, space: Space) -> String {
         let mut out = Vec::new();
-        push_normal(piece, blank, &mut out);
+        push_canonical(piece, space, &mut out);
         String::from_utf8(out).unwrap()
     }
 
     #[test]
-    fn texts_get_their_one_form() {
+    fn texts_get_one_canonical_form() {
         for (given, expected) in [
             ("a-b._~Z9", "a-b._~Z9"),
             ("a!b$", "a%21b%24"),
@@ -101,9 +101,9 @@ mod tests {
             ("a+b", "a%2Bb"),
             ("", ""),
         ] {
-            assert_eq!(normal(given, Blank::Escape), expected, "{given}");
+            assert_eq!(canonical(given, Space::Percent), expected, "{given}");
         }
-        assert_eq!(normal("a+b%2B", Blank::Plus), "a%20b%2B");
+        assert_eq!(canonical("a+b%2B", Space::PlusOrPercent), "a%20b%2B");
         let mut path = String::new();
         push_path("a b/c+d/\u{e9}?", &mut path);
         assert_eq!(path, "a%20b/c%2Bd/%C3%A9%3F");
@@ -111,12 +111,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn normal_forms_mean_the_same_and_stay(piece in "[ -~\u{e9}]{0,20}") {
-            for blank in [Blank::Escape, Blank::Plus] {
-                let once = normal(&piece, blank);
-                prop_assert!(is_normal(once.as_bytes()));
-                prop_assert_eq!(decoded(&once, blank), decoded(&piece, blank));
-                prop_assert_eq!(normal(&once, blank), once);
+        fn canonical_forms_are_equivalent_and_stable(piece in "[ -~\u{e9}]{0,20}") {
+            for space in [Space::Percent, Space::PlusOrPercent] {
+                let once = canonical(&piece, space);
+                prop_assert!(is_canonical(once.as_bytes()));
+                prop_assert_eq!(decoded(&once, space), decoded(&piece, space));
+                prop_assert_eq!(canonical(&once, space), once);
             }
         }
     }

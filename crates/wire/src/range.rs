@@ -1,11 +1,11 @@
-//! Byte ranges (RFC 9110 §14): what a client asks for, what a server says it sends, and what a server is asked for.
+//! Byte ranges (RFC 9110 §14): the `Range` header of requests and the `Content-Range` header of responses.
 
 use std::fmt;
 
-use crate::fields::{elements, parse_u64};
+use crate::decimal::{parse_u64, write_u64};
+use crate::framing_fields::elements;
 
-/// A slice of an object: one byte or more, from `first` to `last`, both included. `last` is below 2⁶⁴−1, so that the
-/// length fits as well.
+/// A non-empty slice of an object from `first` to `last`, both included. `last` is below 2⁶⁴−1, so the length fits too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteRange {
     first: u64,
@@ -13,39 +13,39 @@ pub struct ByteRange {
 }
 
 impl ByteRange {
-    /// The bytes from `first` to `last`, both included; `None` when that is no byte, or `last` is 2⁶⁴−1.
+    /// Returns the range from `first` to `last`, both included. `None` if it is empty or `last` is 2⁶⁴−1.
     pub fn new(first: u64, last: u64) -> Option<Self> {
         (first <= last && last < u64::MAX).then_some(Self { first, last })
     }
 
-    /// `length` bytes from `first` on; `None` when that is no byte, or too far out.
+    /// Returns the range of `length` bytes from `first` on. `None` if it is empty or too far out.
     pub fn of_length(first: u64, length: u64) -> Option<Self> {
         Self::new(first, first.checked_add(length.checked_sub(1)?)?)
     }
 
-    /// The offset of the first byte.
+    /// Returns the offset of the first byte.
     pub fn first(self) -> u64 {
         self.first
     }
 
-    /// The offset of the last byte (which belongs to the range).
+    /// Returns the offset of the last byte, which belongs to the range.
     pub fn last(self) -> u64 {
         self.last
     }
 
-    /// How many bytes: at least 1.
+    /// Returns the length, at least 1.
     #[expect(clippy::len_without_is_empty, reason = "a range is never empty")]
     pub fn len(self) -> u64 {
         self.last - self.first + 1
     }
 
-    /// The part of this range that lies in an object of `size` bytes; `None` when no byte does.
+    /// Returns the part of this range within an object of `size` bytes. `None` if there is none.
     pub fn within(self, size: u64) -> Option<Self> {
         Self::new(self.first, self.last.min(size.checked_sub(1)?))
     }
 
-    /// Appends the value of a `Range` header that asks for this range, `bytes=first-last`. Allocates nothing when `out`
-    /// has room for 47 more bytes.
+    /// Appends the value of a `Range` header for this range, `bytes=first-last`. Does not allocate if `out` has capacity
+    /// for 47 more bytes.
     pub fn write_to(self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"bytes=");
         write_u64(self.first, out);
@@ -53,43 +53,44 @@ impl ByteRange {
         write_u64(self.last, out);
     }
 
-    /// Reads `first-last`.
+    /// Parses `first-last`.
     fn parse(text: &[u8]) -> Option<Self> {
         let (first, last) = split_once(text, b'-')?;
         Self::new(parse_u64(first)?, parse_u64(last)?)
     }
 }
 
-/// The value of a `Range` header that asks for this range: `bytes=first-last`.
+/// Displays the value of a `Range` header: `bytes=first-last`.
 impl fmt::Display for ByteRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "bytes={}-{}", self.first, self.last)
     }
 }
 
-/// The value of a `Content-Range` header. At least one of its parts is there (see the constructors).
+/// The value of a `Content-Range` header. At least one field is present (see the constructors).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContentRange {
-    /// What the body holds; `None` in an answer that no range could be satisfied (`bytes */100`).
+    /// The range in the body. `None` if no range could be satisfied (`bytes */100`).
     pub range: Option<ByteRange>,
-    /// The size of the whole object; `None` when the server does not say it (`bytes 0-9/*`). Beyond `range`.
+    /// The size of the whole object, larger than the last offset in `range`. `None` if unknown (`bytes 0-9/*`).
     pub complete: Option<u64>,
 }
 
 impl ContentRange {
-    /// The body holds `range` of an object of `complete` bytes; `None` when it reaches beyond the object.
+    /// Creates the value for a body with `range` of an object of `complete` bytes. `None` if the range ends beyond the
+    /// object.
     pub fn of(range: ByteRange, complete: Option<u64>) -> Option<Self> {
         let fits = complete.is_none_or(|complete| range.last < complete);
         fits.then_some(Self { range: Some(range), complete })
     }
 
-    /// No range could be satisfied; the object has `complete` bytes.
+    /// Creates the value for an unsatisfiable range of an object of `complete` bytes.
     pub fn unsatisfied(complete: u64) -> Self {
         Self { range: None, complete: Some(complete) }
     }
 
-    /// Reads a header value: `bytes 0-9/100`, `bytes 0-9/*` or `bytes */100`. `None` for anything else.
+    /// Parses `bytes 0-9/100`, `bytes 0-9/*` or `bytes */100`. `None` for anything else.
     pub fn parse(value: &[u8]) -> Option<Self> {
         let (unit, rest) = split_once(value.trim_ascii(), b' ')?;
         if !unit.eq_ignore_ascii_case(b"bytes") {
@@ -115,17 +116,17 @@ impl fmt::Display for ContentRange {
     }
 }
 
-/// The most ranges that one request may ask for.
+/// Maximum number of ranges in a request.
 pub const MAX_RANGES: usize = 64;
 
-/// One range as a client asks for it, before the object's size is known.
+/// One requested range, before the size of the object is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RangeSpec {
-    /// `first-last`, both included; a `last` beyond the object is cut to its end.
+    /// `first-last`, both included. A `last` beyond the object means its end.
     Between(ByteRange),
-    /// `first-`: from there to the end.
+    /// `first-`: from this offset to the end.
     From(u64),
-    /// `-length`: the last so many bytes.
+    /// `-length`: the last `length` bytes.
     Suffix(u64),
 }
 
@@ -151,24 +152,24 @@ impl RangeSpec {
     }
 }
 
-/// What a `Range` header asks for: one range or more, at most [`MAX_RANGES`].
+/// The value of a `Range` header: 1 to [`MAX_RANGES`] ranges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeRequest {
     specs: Box<[RangeSpec]>,
 }
 
-/// What a [`RangeRequest`] comes to for an object of known size.
+/// A [`RangeRequest`] applied to an object of known size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolved {
-    /// The ranges that lie in the object, in the order asked; at least one. They may overlap.
+    /// The ranges within the object in the requested order, at least one. They may overlap.
     Satisfiable(Vec<ByteRange>),
-    /// None of them does: the answer is 416.
+    /// No range lies within the object. The server responds with 416.
     Unsatisfiable,
 }
 
 impl RangeRequest {
-    /// Reads a header value: `bytes=` and a list of `first-last`, `first-` and `-length`. `None` for anything else, and
-    /// for more than [`MAX_RANGES`]; a server then ignores the header (RFC 9110 §14.2).
+    /// Parses `bytes=` and a list of `first-last`, `first-` and `-length`. `None` for anything else and for more than
+    /// [`MAX_RANGES`]. A server then ignores the header (RFC 9110 §14.2).
     pub fn parse(value: &[u8]) -> Option<Self> {
         let (unit, list) = split_once(value.trim_ascii(), b'=')?;
         if !unit.eq_ignore_ascii_case(b"bytes") {
@@ -179,12 +180,12 @@ impl RangeRequest {
         (!specs.is_empty() && specs.len() <= MAX_RANGES).then(|| Self { specs: specs.into() })
     }
 
-    /// The ranges as asked; at least one.
+    /// Returns the requested ranges, at least one.
     pub fn specs(&self) -> &[RangeSpec] {
         &self.specs
     }
 
-    /// What is asked of an object of `total` bytes.
+    /// Applies the request to an object of `total` bytes.
     pub fn resolve(&self, total: u64) -> Resolved {
         let ranges: Vec<ByteRange> = self.specs.iter().filter_map(|spec| spec.resolve(total)).collect();
         if ranges.is_empty() { Resolved::Unsatisfiable } else { Resolved::Satisfiable(ranges) }
@@ -194,21 +195,6 @@ impl RangeRequest {
 fn split_once(text: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
     let at = text.iter().position(|byte| *byte == separator)?;
     Some((&text[..at], &text[at + 1..]))
-}
-
-/// Appends a number in decimal, without a detour over a string.
-pub(crate) fn write_u64(mut number: u64, out: &mut Vec<u8>) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
 }
 
 #[cfg(test)]
@@ -231,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn content_range_takes_the_three_forms_and_no_other() {
+    fn content_range_accepts_three_forms_only() {
         let parse = |text: &str| ContentRange::parse(text.as_bytes());
         assert_eq!(parse("bytes 0-9/100"), ContentRange::of(range(0, 9), Some(100)));
         assert_eq!(parse("BYTES  0-9/*"), ContentRange::of(range(0, 9), None));
@@ -271,7 +257,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn content_range_reads_what_it_writes(range in any_range(), rest in any::<Option<u64>>()) {
+        fn content_range_round_trips(range in any_range(), rest in any::<Option<u64>>()) {
             let complete = rest.map(|rest| range.last().saturating_add(1).saturating_add(rest));
             let written = ContentRange::of(range, complete).unwrap();
             prop_assert_eq!(ContentRange::parse(written.to_string().as_bytes()), Some(written));
@@ -280,7 +266,7 @@ mod tests {
         }
 
         #[test]
-        fn a_server_reads_the_range_that_a_client_writes(range in any_range()) {
+        fn a_server_parses_the_range_that_a_client_writes(range in any_range()) {
             let mut written = Vec::with_capacity(47);
             range.write_to(&mut written);
             prop_assert_eq!(written.capacity(), 47);

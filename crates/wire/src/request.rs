@@ -1,19 +1,19 @@
-//! Reads one request at a time from the bytes of a connection: the server's side.
+//! The server-side reader of requests.
 //!
-//! Works as [`crate::ResponseReader`] does, and is stricter about framing: a server that guesses can be made to see a
-//! request that its client never sent.
+//! It works like [`crate::ResponseReader`] but is stricter about framing. A server that guesses can be tricked into
+//! seeing a request that its client never sent.
 
 use std::mem::MaybeUninit;
 
-use crate::body::{Body, Counts};
+use crate::body::{BodyReader, ByteCounts};
 use crate::chunked::ChunkError;
-use crate::collector::{Collector, Fed, Unfed};
-use crate::fields::{FieldError, Fields};
+use crate::framing_fields::{FramingError, FramingFields};
+use crate::head_buffer::{Feed, FeedError, HeadBuffer};
 use crate::message::{Event, Framing, Progress, Reading, Truncated, Version};
 use crate::range::RangeRequest;
 use crate::response::MAX_HEADERS;
 
-/// The most bytes a request line may have.
+/// Maximum size of a request line.
 pub const MAX_REQUEST_LINE_BYTES: usize = 16 * 1024;
 
 /// A request method.
@@ -38,7 +38,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// From a method token, which is case-sensitive. The caller vouches that it is a token.
+    /// Converts a method token, which is case-sensitive. The caller guarantees that it is a token.
     pub fn from_token(token: &str) -> Self {
         match token {
             "GET" => Self::Get,
@@ -52,7 +52,7 @@ impl Method {
         }
     }
 
-    /// The method as it is written in a request line.
+    /// Returns the method as written in a request line.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Get => "GET",
@@ -70,25 +70,25 @@ impl Method {
 /// The head of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestHead {
-    /// What is to be done.
+    /// The method.
     pub method: Method,
-    /// To what: path and query, an absolute URL or `*`, as sent.
+    /// The request target as sent: path and query, an absolute URL, or `*`.
     pub target: Box<str>,
-    /// The version the client speaks.
+    /// The protocol version of the request.
     pub version: Version,
-    /// How the body ends; never [`Framing::UntilClose`].
+    /// The framing of the body. Never [`Framing::UntilClose`].
     pub framing: Framing,
-    /// Whether the client wants to send another request on this connection.
+    /// Whether the client may send another request on this connection.
     pub keep_alive: bool,
-    /// `Host`; there with HTTP/1.1.
+    /// The value of `Host`. Always present in HTTP/1.1.
     pub host: Option<Box<str>>,
-    /// `Range`; none also when it is not to be understood or comes twice, for then it is to be ignored.
+    /// The value of `Range`. `None` also if the header is invalid or occurs twice, since a server then ignores it.
     pub range: Option<RangeRequest>,
-    /// The client waits for `100 Continue` before it sends its body.
+    /// Whether the client waits for `100 Continue` before it sends the body.
     pub expect_continue: bool,
 }
 
-/// Why a request cannot be read. The connection is lost with it, after an answer with [`BadRequest::status`].
+/// The reason why a request cannot be read. The server responds with [`BadRequest::status`] and closes the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum BadRequest {
     /// The head has more than [`crate::MAX_HEAD_BYTES`].
@@ -106,28 +106,28 @@ pub enum BadRequest {
     /// Not HTTP/1.0 or HTTP/1.1.
     #[error("the request is not HTTP/1.0 or HTTP/1.1")]
     NotHttp,
-    /// `Host` is missing with HTTP/1.1, comes twice, or is not UTF-8.
-    #[error("Host is missing or not one value")]
+    /// `Host` is missing in HTTP/1.1, occurs twice, or is not UTF-8.
+    #[error("Host is missing, repeated or not UTF-8")]
     BadHost,
-    /// `Content-Length` is not a number, or two different ones.
-    #[error("Content-Length is not one number")]
+    /// `Content-Length` is not a number, or two different numbers.
+    #[error("Content-Length is not a single number")]
     BadContentLength,
-    /// `Transfer-Encoding` with HTTP/1.0, or beside `Content-Length`: where the request ends is not certain.
-    #[error("Transfer-Encoding with HTTP/1.0 or beside Content-Length")]
+    /// `Transfer-Encoding` with HTTP/1.0 or together with `Content-Length`, which makes the end of the request ambiguous.
+    #[error("Transfer-Encoding with HTTP/1.0 or together with Content-Length")]
     AmbiguousFraming,
-    /// A `Transfer-Encoding` other than one single "chunked".
+    /// A `Transfer-Encoding` other than a single "chunked".
     #[error("Transfer-Encoding is not \"chunked\"")]
     UnknownTransferEncoding,
-    /// A chunk's size or line end is not valid.
+    /// The size line or the line ending of a chunk is not valid.
     #[error("a chunk is not valid")]
     BadChunk,
-    /// More chunk extensions or trailers than their limits.
+    /// Chunk extensions or trailers above their limits.
     #[error("chunk extensions or trailers are larger than 16 KiB")]
     ChunkFieldsTooLarge,
 }
 
 impl BadRequest {
-    /// The status code that says so to the client.
+    /// Returns the status code for the response.
     pub fn status(self) -> u16 {
         match self {
             Self::HeadTooLarge | Self::TooManyHeaders | Self::ChunkFieldsTooLarge => 431,
@@ -139,11 +139,11 @@ impl BadRequest {
     }
 }
 
-impl From<FieldError> for BadRequest {
-    fn from(error: FieldError) -> Self {
+impl From<FramingError> for BadRequest {
+    fn from(error: FramingError) -> Self {
         match error {
-            FieldError::ContentLength => Self::BadContentLength,
-            FieldError::TransferEncoding => Self::UnknownTransferEncoding,
+            FramingError::ContentLength => Self::BadContentLength,
+            FramingError::TransferEncoding => Self::UnknownTransferEncoding,
         }
     }
 }
@@ -167,30 +167,30 @@ impl From<httparse::Error> for BadRequest {
     }
 }
 
-/// Reads the requests of one connection, one after the other.
+/// The reader of the requests of one connection, one after the other.
 #[derive(Debug, Default)]
 pub struct RequestReader {
     failed: Option<BadRequest>,
-    counts: Counts,
-    collector: Collector,
-    /// The head with its body; none while the head is read.
-    message: Option<(RequestHead, Body)>,
+    counts: ByteCounts,
+    head_buffer: HeadBuffer,
+    /// The head and the state of its body. `None` while the head is being read.
+    message: Option<(RequestHead, BodyReader)>,
 }
 
 impl RequestReader {
-    /// A reader at the beginning of a request.
+    /// Creates a reader at the beginning of a request.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begins anew: the next bytes are another request.
+    /// Resets the reader. The next bytes are another request.
     pub fn start(&mut self) {
         *self = Self::new();
     }
 
-    /// Reads from `input`. Call again with the rest until [`Event::NeedMore`] (everything was consumed) or
-    /// [`Event::End`] (what was not consumed belongs to the next request). `visit` gets name and value of each header.
-    /// After an error every further call gives the same error.
+    /// Reads from `input`. Call again with the rest until [`Event::NeedMore`] (all input was consumed) or
+    /// [`Event::End`] (unconsumed input belongs to the next request). `visit` gets name and value of each header.
+    /// After an error every further call returns the same error.
     pub fn read(&mut self, input: &[u8], visit: &mut impl FnMut(&[u8], &[u8])) -> Result<Progress, BadRequest> {
         if let Some(failed) = self.failed {
             return Err(failed);
@@ -209,26 +209,26 @@ impl RequestReader {
         if input.is_empty() {
             return Ok(Progress::new(0, Event::NeedMore));
         }
-        let progress = match self.collector.feed(input, |bytes| parse_head(bytes, visit)) {
-            Ok(Fed::Whole { consumed, head }) => {
-                let body = Body::new(head.framing);
+        let progress = match self.head_buffer.feed(input, |bytes| parse_head(bytes, visit)) {
+            Ok(Feed::Complete { consumed, head }) => {
+                let body = BodyReader::new(head.framing);
                 self.message = Some((head, body));
                 Progress::new(consumed, Event::Head)
             }
-            Ok(Fed::Partial) => Progress::new(input.len(), Event::NeedMore),
-            Err(Unfed::TooLarge) => return Err(BadRequest::HeadTooLarge),
-            Err(Unfed::Refused(bad)) => return Err(bad),
+            Ok(Feed::Partial) => Progress::new(input.len(), Event::NeedMore),
+            Err(FeedError::TooLarge) => return Err(BadRequest::HeadTooLarge),
+            Err(FeedError::Invalid(bad)) => return Err(bad),
         };
         self.counts.head += progress.consumed as u64;
         Ok(progress)
     }
 
-    /// Body bytes that come next and need no look: the rest of the body, or of the current chunk.
+    /// Returns how many of the next bytes are body data for certain: the rest of the body or of the current chunk.
     pub fn opaque_bytes(&self) -> u64 {
         self.message.as_ref().map_or(0, |(_, body)| body.opaque_bytes())
     }
 
-    /// Passes over body bytes that the caller has dropped unseen; at most [`Self::opaque_bytes`].
+    /// Skips body bytes that the caller has discarded unread, at most [`Self::opaque_bytes`].
     pub fn skip(&mut self, bytes: u64) {
         debug_assert!(bytes <= self.opaque_bytes(), "only opaque bytes can be skipped");
         if let Some((_, body)) = &mut self.message {
@@ -236,12 +236,12 @@ impl RequestReader {
         }
     }
 
-    /// Whether the last byte of this request has come.
+    /// Returns whether the whole request has been received.
     pub fn is_complete(&self) -> bool {
         self.message.as_ref().is_some_and(|(_, body)| body.is_complete())
     }
 
-    /// The peer has closed its side. [`Truncated::BeforeHead`] is how a client ends a connection in good order.
+    /// Handles the end of the stream: the client closed its side. [`Truncated::BeforeHead`] is an orderly close.
     pub fn end_of_stream(&mut self) -> Result<(), Truncated> {
         match &mut self.message {
             None if self.counts.head == 0 => Err(Truncated::BeforeHead),
@@ -250,41 +250,41 @@ impl RequestReader {
         }
     }
 
-    /// The head, once it has been read.
+    /// Returns the head once it has been read.
     pub fn head(&self) -> Option<&RequestHead> {
         self.message.as_ref().map(|(head, _)| head)
     }
 
-    /// The part that is being read.
+    /// Returns the part that is being read.
     pub fn phase(&self) -> Reading {
         self.message.as_ref().map_or(Reading::Head, |(_, body)| body.reading())
     }
 
-    /// Bytes received so far that are not body: the head, chunk framing, trailers.
+    /// Returns the bytes received so far other than body data: the head, chunk framing, trailers.
     pub fn head_bytes(&self) -> u64 {
         self.counts.head
     }
 
-    /// Body bytes received so far, without their framing, read or skipped.
+    /// Returns the body bytes received so far, read or skipped, without chunk framing.
     pub fn body_bytes(&self) -> u64 {
         self.counts.body
     }
 
-    /// Whether another request may follow: this one is complete and its client wants to go on.
+    /// Returns whether another request may follow: this one is complete and the client keeps the connection open.
     pub fn reusable(&self) -> bool {
-        let wanted = self.message.as_ref().is_some_and(|(head, body)| head.keep_alive && body.is_complete());
-        wanted && self.failed.is_none()
+        let kept = self.message.as_ref().is_some_and(|(head, body)| head.keep_alive && body.is_complete());
+        kept && self.failed.is_none()
     }
 }
 
-/// Parses one head; `None` when it is not complete.
+/// Parses a head. `None` if it is incomplete.
 fn parse_head(bytes: &[u8], visit: &mut impl FnMut(&[u8], &[u8])) -> Result<Option<(usize, RequestHead)>, BadRequest> {
-    let mut room = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut raw = httparse::Request::new(&mut []);
     let parser = httparse::ParserConfig::default();
-    let status = parser.parse_request_with_uninit_headers(&mut raw, bytes, &mut room)?;
+    let status = parser.parse_request_with_uninit_headers(&mut raw, bytes, &mut headers)?;
     let (Some(method), Some(target), Some(minor)) = (raw.method, raw.path, raw.version) else {
-        // The request line is not complete, so that all bytes belong to it.
+        // The request line is incomplete, so all bytes belong to it.
         let too_large = bytes.len() > MAX_REQUEST_LINE_BYTES;
         return if too_large { Err(BadRequest::RequestLineTooLarge) } else { Ok(None) };
     };
@@ -292,26 +292,26 @@ fn parse_head(bytes: &[u8], visit: &mut impl FnMut(&[u8], &[u8])) -> Result<Opti
         return Err(BadRequest::RequestLineTooLarge);
     }
     let httparse::Status::Complete(length) = status else { return Ok(None) };
-    let mut draft = Draft::default();
+    let mut builder = HeadBuilder::default();
     for header in raw.headers.iter() {
-        draft.observe(header.name, header.value)?;
+        builder.observe(header.name, header.value)?;
         visit(header.name.as_bytes(), header.value);
     }
-    let head = draft.finish(Method::from_token(method), target.into(), Version::from_minor(minor))?;
+    let head = builder.finish(Method::from_token(method), target.into(), Version::from_minor(minor))?;
     Ok(Some((length, head)))
 }
 
-/// A head while its headers are looked at.
+/// The values collected from the headers of a head.
 #[derive(Default)]
-struct Draft {
-    fields: Fields,
+struct HeadBuilder {
+    fields: FramingFields,
     host: Option<Box<str>>,
     ranges_seen: u32,
     range: Option<RangeRequest>,
     expect_continue: bool,
 }
 
-impl Draft {
+impl HeadBuilder {
     fn observe(&mut self, name: &str, value: &[u8]) -> Result<(), BadRequest> {
         if self.fields.observe(name, value)? {
             return Ok(());
@@ -356,7 +356,7 @@ impl Draft {
             keep_alive: fields.persistent(version),
             host: self.host,
             range: self.range,
-            // HTTP/1.0 does not know it (RFC 9110 §10.1.1).
+            // Servers ignore it in HTTP/1.0 (RFC 9110 §10.1.1).
             expect_continue: self.expect_continue && version == Version::Http11,
         })
     }

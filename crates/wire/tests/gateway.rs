@@ -1,10 +1,10 @@
-//! CARs and blocks of gateways: made by hand, observed on kubo, cut, changed and split.
+//! Checks of CARs and blocks: made by hand, recorded from kubo, truncated, changed and split.
 
 use cid::Cid;
 use cid::multihash::Multihash;
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
-use wire::gateway::{Asked, Check, Depth, Fault, Unsupported};
+use wire::gateway::{Check, Depth, Fault, GatewayRequest, Unsupported};
 
 const RAW: u64 = 0x55;
 const DAG_PB: u64 = 0x70;
@@ -24,19 +24,19 @@ fn varint(mut number: usize) -> Vec<u8> {
     out
 }
 
-/// A block with its CID.
+/// Returns a raw block and its CID.
 type Block = (Cid, Vec<u8>);
 
 fn raw(data: &[u8]) -> Block {
     (cid(RAW, data), data.to_vec())
 }
 
-/// A field of protobuf with bytes.
+/// Returns a protobuf field of bytes.
 fn bytes(number: u8, data: &[u8]) -> Vec<u8> {
     [vec![number << 3 | 2], varint(data.len()), data.to_vec()].concat()
 }
 
-/// A UnixFS node of a type, with named links.
+/// Returns a UnixFS node with named links.
 fn node(kind: u8, links: &[(&str, Cid)]) -> Block {
     let mut data = Vec::new();
     for (name, cid) in links {
@@ -73,12 +73,12 @@ fn car(root: &Block, blocks: &[&Block]) -> Vec<u8> {
     std::iter::once(header(&root.0)).chain(blocks.iter().map(|block| section(block))).flatten().collect()
 }
 
-fn asked(root: &Cid, rest: &str) -> Asked {
-    Asked::of_target(&format!("/ipfs/{root}{rest}")).unwrap()
+fn asked(root: &Cid, rest: &str) -> GatewayRequest {
+    GatewayRequest::from_target(&format!("/ipfs/{root}{rest}")).unwrap()
 }
 
-/// What comes of a body that arrives in pieces of that size.
-fn judge_in(pieces: usize, asked: &Asked, depth: Depth, body: &[u8]) -> Result<(), Fault> {
+/// Checks a body that arrives in pieces of this size.
+fn judge_in(pieces: usize, asked: &GatewayRequest, depth: Depth, body: &[u8]) -> Result<(), Fault> {
     let mut check = Check::new(asked.clone(), depth)?.expect("there is something to check");
     for piece in body.chunks(pieces) {
         check.take(piece)?;
@@ -91,7 +91,7 @@ fn judge(root: &Block, rest: &str, depth: Depth, body: &[u8]) -> Result<(), Faul
 }
 
 #[test]
-fn a_whole_file_is_complete_in_any_order_and_once_or_twice() {
+fn a_file_is_complete_in_any_block_order_and_with_duplicates() {
     let leaves = [raw(b"one"), raw(b"two"), raw(&[7; 5000])];
     let part = file(&[&leaves[0], &leaves[1]]);
     let root = file(&[&part, &leaves[2], &leaves[0]]);
@@ -109,7 +109,7 @@ fn a_whole_file_is_complete_in_any_order_and_once_or_twice() {
 }
 
 #[test]
-fn what_is_missing_is_found() {
+fn missing_blocks_are_found() {
     let leaves = [raw(b"one"), raw(b"two")];
     let root = file(&[&leaves[0], &leaves[1]]);
     let without_leaf = car(&root, &[&root, &leaves[0]]);
@@ -134,7 +134,7 @@ fn what_is_missing_is_found() {
 }
 
 #[test]
-fn a_scope_bounds_what_is_needed() {
+fn the_scope_limits_the_required_blocks() {
     let leaves = [raw(b"one"), raw(b"two")];
     let part = file(&[&leaves[0], &leaves[1]]);
     let root = directory(&[("a", &part), ("b", &leaves[0])]);
@@ -148,7 +148,7 @@ fn a_scope_bounds_what_is_needed() {
     assert!(matches!(of(&root, "entity", &[&root, &part]), Err(Fault::Unrelated { .. })));
     assert_eq!(of(&part, "entity", &[&part, &leaves[0], &leaves[1]]), Ok(()));
     assert!(matches!(of(&part, "entity", &[&part, &leaves[0]]), Err(Fault::BlockMissing { .. })));
-    // A large directory in parts: the parts belong to it, its entries do not.
+    // The shards of a large directory belong to it, its entries do not.
     let deep = shard(&[("0Bb", &leaves[1])]);
     let large = shard(&[("A1", &deep), ("B2a", &leaves[0])]);
     assert_eq!(of(&large, "entity", &[&large, &deep]), Ok(()));
@@ -157,13 +157,13 @@ fn a_scope_bounds_what_is_needed() {
 }
 
 #[test]
-fn paths_are_followed_to_their_end() {
+fn paths_are_followed() {
     let leaves = [raw(b"one"), raw(b"two")];
     let inner = file(&[&leaves[0], &leaves[1]]);
     let middle = directory(&[("x y", &inner)]);
     let root = directory(&[("a", &middle), ("b", &leaves[0])]);
     let of = |rest: &str, blocks: &[&Block]| {
-        // Gateways name the root, the end of the path, or what stands for nothing.
+        // Gateways list the root, the end of the path, or a CID that represents nothing.
         let found: Vec<_> = [&root, &inner, &raw(b"")]
             .iter()
             .map(|named| judge(&root, rest, Depth::Blocks, &car(named, blocks)))
@@ -180,7 +180,7 @@ fn paths_are_followed_to_their_end() {
     assert_eq!(of("/nope", &[&root]), Err(Fault::PathMissing("nope".into())));
     assert_eq!(of("/b/c", &[&root, &leaves[0]]), Err(Fault::PathMissing("c".into())));
     assert_eq!(judge(&root, "/nope", Depth::Structure, &car(&root, &[&root])), Ok(()), "paths need the blocks");
-    // In a large directory, only the part on the way is there.
+    // Of a large directory, the CAR contains only the shard on the path.
     let deep = shard(&[("0Bname", &leaves[1])]);
     let other = shard(&[("0Cname2", &leaves[0])]);
     let large = shard(&[("A1", &deep), ("A2", &other), ("B2n", &leaves[0])]);
@@ -206,7 +206,7 @@ fn links_of_dag_cbor_are_followed() {
 }
 
 #[test]
-fn hashes_and_codecs_that_are_not_known_are_no_success() {
+fn unknown_hashes_and_codecs_are_unsupported() {
     let of = |codec, function, digest: &[u8], data: &[u8]| {
         let cid = Cid::new_v1(codec, Multihash::wrap(function, digest).unwrap());
         judge(&(cid, data.to_vec()), "", Depth::Blocks, &car(&(cid, data.to_vec()), &[&(cid, data.to_vec())]))
@@ -225,7 +225,7 @@ fn hashes_and_codecs_that_are_not_known_are_no_success() {
 }
 
 #[test]
-fn a_block_alone_is_hashed() {
+fn a_single_block_is_hashed() {
     let leaf = raw(b"one");
     let of = |body: &[u8]| judge(&leaf, "?format=raw", Depth::Blocks, body);
     assert_eq!(of(b"one"), Ok(()));
@@ -236,7 +236,7 @@ fn a_block_alone_is_hashed() {
 }
 
 #[test]
-fn absurd_lengths_are_refused_before_they_are_held() {
+fn absurd_lengths_are_rejected_before_buffering() {
     let root = raw(b"one");
     let head = header(&root.0);
     for (tail, what) in [
@@ -255,23 +255,23 @@ fn absurd_lengths_are_refused_before_they_are_held() {
     assert!(matches!(found, Err(Fault::Unsupported { what: Unsupported::NodeSize, .. })), "{found:?}");
 }
 
-/// What kubo 0.42.0 sent on 2026-11-22 (`Gateway.NoFetch`).
+/// Responses of kubo 0.42.0, recorded on 2026-11-22 with `Gateway.NoFetch`.
 #[test]
-fn cars_of_kubo_are_judged_as_they_are() {
+fn recorded_cars_of_kubo_are_checked() {
     // An absent CID: status 200, Content-Length 59.
     let absent = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy";
     let header_alone = header(&Cid::try_from(absent).unwrap());
     assert_eq!(header_alone.len(), 59);
-    // A path that is not there: a root that stands for nothing, and the directory.
+    // A missing path: a root that represents nothing, and the directory.
     let directory = "bafybeiebg3duo6yo32wpuoqlnnr74vexgcscppadpswyt63vkbui7cn6li";
-    let asked = Asked::of_target(&format!("/ipfs/{directory}/nope?format=car")).unwrap();
+    let asked = GatewayRequest::from_target(&format!("/ipfs/{directory}/nope?format=car")).unwrap();
     let body = hex(PATH_NOT_THERE);
     assert_eq!(body.len(), 162);
     assert_eq!(judge_in(7, &asked, Depth::Structure, &body), Ok(()));
     assert_eq!(judge_in(7, &asked, Depth::Blocks, &body), Err(Fault::PathMissing("nope".into())));
     // A small file.
     let small = "bafkreiacgqvox2b47pugujb2zol35lrl7dtefxadvcg2yepulnacpzxbpa";
-    let asked = Asked::of_target(&format!("/ipfs/{small}?format=car")).unwrap();
+    let asked = GatewayRequest::from_target(&format!("/ipfs/{small}?format=car")).unwrap();
     let root = (Cid::try_from(small).unwrap(), b"hello gateway".to_vec());
     let body = car(&root, &[&root]);
     assert_eq!(body.len(), 109);
@@ -284,7 +284,7 @@ fn hex(text: &str) -> Vec<u8> {
     (0..text.len() / 2).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap()).collect()
 }
 
-/// A file of some leaves, with intermediate nodes of three links.
+/// Returns a file with these leaves and intermediate nodes of three links.
 fn tree(leaves: &[Vec<u8>]) -> (Block, Vec<Block>) {
     let mut level: Vec<Block> = leaves.iter().map(|data| raw(data)).collect();
     let mut all = level.clone();
@@ -298,7 +298,7 @@ fn tree(leaves: &[Vec<u8>]) -> (Block, Vec<Block>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn whatever_is_cut_changed_or_left_out_is_found(
+    fn truncation_changes_and_missing_blocks_are_found(
         leaves in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..12),
         pieces in 1_usize..400,
         at in any::<prop::sample::Index>(),
@@ -326,7 +326,7 @@ proptest! {
     }
 
     #[test]
-    fn pieces_of_any_size_give_the_same(body in prop::collection::vec(any::<u8>(), 0..300), pieces in 1_usize..50) {
+    fn the_result_does_not_depend_on_the_piece_size(body in prop::collection::vec(any::<u8>(), 0..300), pieces in 1_usize..50) {
         let root = raw(b"one");
         let asked = asked(&root.0, "");
         let body = [header(&root.0), body].concat();

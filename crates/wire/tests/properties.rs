@@ -1,4 +1,4 @@
-//! What holds for every response and request, however it is cut and whatever it holds.
+//! Properties of every response and request, for any content and any split into pieces.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,12 +6,12 @@ use wire::{
     Event, Framing, Head, Malformed, Progress, RequestHead, RequestKind, RequestReader, ResponseReader, Truncated,
 };
 
-/// All that a reader told of one response, with body pieces put together.
+/// The results of reading one response, with the body in one piece.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct ReadResponse {
     head: Option<Head>,
     headers: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Without what was skipped.
+    /// The body without skipped bytes.
     body_read: Vec<u8>,
     body_bytes: u64,
     head_bytes: u64,
@@ -21,20 +21,20 @@ struct Told {
     end: Result<(), Truncated>,
 }
 
-/// Reads `input` cut into pieces of the given sizes (over and over), then ends the stream. Where `skips` says so, the
-/// next opaque bytes of the piece are skipped instead of read.
-fn tell(kind: RequestKind, input: &[u8], sizes: &[usize], skips: &[bool]) -> Result<Told, Malformed> {
-    tell_next(&mut ResponseReader::new(), kind, input, sizes, skips)
+/// Reads `input` in pieces of the given sizes (repeated), then ends the stream. Where `skips` is true, skips the next
+/// opaque bytes of the piece instead of reading them.
+fn read_all(kind: RequestKind, input: &[u8], sizes: &[usize], skips: &[bool]) -> Result<ReadResponse, Malformed> {
+    read_all_with(&mut ResponseReader::new(), kind, input, sizes, skips)
 }
 
-/// The same with a reader that may have read other responses before.
-fn tell_next(
+/// Does the same as [`read_all`] with a reader that may have read other responses before.
+fn read_all_with(
     reader: &mut ResponseReader,
     kind: RequestKind,
     input: &[u8],
     sizes: &[usize],
     skips: &[bool],
-) -> Result<Told, Malformed> {
+) -> Result<ReadResponse, Malformed> {
     reader.start(kind);
     let (mut headers, mut body_read, mut consumed) = (Vec::new(), Vec::new(), 0);
     let mut skips = skips.iter().cycle();
@@ -76,10 +76,10 @@ fn tell_next(
     let (body_bytes, head_bytes) = (reader.body_bytes(), reader.head_bytes());
     let end = reader.end_of_stream();
     assert_eq!(end.is_ok(), reader.is_complete());
-    Ok(Told { head, headers, body_read, body_bytes, head_bytes, consumed, interim, reusable, end })
+    Ok(ReadResponse { head, headers, body_read, body_bytes, head_bytes, consumed, interim, reusable, end })
 }
 
-/// A response that was framed by the book: its bytes, and what they hold.
+/// A correctly framed response: its bytes and their meaning.
 #[derive(Debug, Clone)]
 struct Framed {
     bytes: Vec<u8>,
@@ -101,7 +101,7 @@ fn framed() -> impl Strategy<Value = Framed> {
     framed_as(0..3)
 }
 
-/// As [`framed`], with an end of its own.
+/// Like [`framed`], but without bodies that end with the connection.
 fn framed_with_end() -> impl Strategy<Value = Framed> {
     framed_as(0..2)
 }
@@ -145,70 +145,70 @@ fn framed_as(kinds: std::ops::Range<u8>) -> impl Strategy<Value = Framed> {
 
 proptest! {
     #[test]
-    fn a_well_framed_response_is_read_as_framed(framed in framed()) {
-        let told = tell(RequestKind::Other, &framed.bytes, &[usize::MAX], &[false]).unwrap();
-        prop_assert_eq!(told.head.as_ref().unwrap().framing, framed.framing);
-        prop_assert_eq!(told.body_bytes, framed.body.len() as u64);
-        prop_assert_eq!(told.body_read, framed.body);
-        prop_assert_eq!(told.consumed, framed.bytes.len());
-        prop_assert_eq!(told.interim, framed.interim);
-        prop_assert_eq!(told.end, Ok(()));
-        prop_assert_eq!(told.reusable, framed.framing != Framing::UntilClose);
+    fn a_well_framed_response_is_read_completely(framed in framed()) {
+        let read = read_all(RequestKind::Other, &framed.bytes, &[usize::MAX], &[false]).unwrap();
+        prop_assert_eq!(read.head.as_ref().unwrap().framing, framed.framing);
+        prop_assert_eq!(read.body_bytes, framed.body.len() as u64);
+        prop_assert_eq!(read.body_read, framed.body);
+        prop_assert_eq!(read.consumed, framed.bytes.len());
+        prop_assert_eq!(read.interim, framed.interim);
+        prop_assert_eq!(read.end, Ok(()));
+        prop_assert_eq!(read.reusable, framed.framing != Framing::UntilClose);
     }
 
     #[test]
-    fn cutting_and_skipping_change_nothing(
+    fn splitting_and_skipping_do_not_change_the_result(
         framed in framed(),
         sizes in vec(1..40_usize, 1..8),
         skips in vec(any::<bool>(), 1..8),
         cut_at in any::<prop::sample::Index>(),
     ) {
-        let whole = tell(RequestKind::Other, &framed.bytes, &[usize::MAX], &[false]).unwrap();
-        prop_assert_eq!(&tell(RequestKind::Other, &framed.bytes, &[1], &[false]).unwrap(), &whole);
-        prop_assert_eq!(&tell(RequestKind::Other, &framed.bytes, &sizes, &[false]).unwrap(), &whole);
-        let skipped = tell(RequestKind::Other, &framed.bytes, &sizes, &skips).unwrap();
+        let whole = read_all(RequestKind::Other, &framed.bytes, &[usize::MAX], &[false]).unwrap();
+        prop_assert_eq!(&read_all(RequestKind::Other, &framed.bytes, &[1], &[false]).unwrap(), &whole);
+        prop_assert_eq!(&read_all(RequestKind::Other, &framed.bytes, &sizes, &[false]).unwrap(), &whole);
+        let skipped = read_all(RequestKind::Other, &framed.bytes, &sizes, &skips).unwrap();
         prop_assert!(skipped.body_read.len() <= whole.body_read.len());
-        prop_assert_eq!(&Told { body_read: whole.body_read.clone(), ..skipped }, &whole);
+        prop_assert_eq!(&ReadResponse { body_read: whole.body_read.clone(), ..skipped }, &whole);
 
-        // A stream that breaks off anywhere: the same truth, in one piece and in many.
+        // A stream that ends anywhere gives the same result in one piece and in many.
         let cut = &framed.bytes[..cut_at.index(framed.bytes.len() + 1)];
-        let once = tell(RequestKind::Other, cut, &[usize::MAX], &[false]).unwrap();
-        prop_assert_eq!(&tell(RequestKind::Other, cut, &sizes, &[false]).unwrap(), &once);
+        let once = read_all(RequestKind::Other, cut, &[usize::MAX], &[false]).unwrap();
+        prop_assert_eq!(&read_all(RequestKind::Other, cut, &sizes, &[false]).unwrap(), &once);
         if cut.len() < framed.bytes.len() && framed.framing != Framing::UntilClose {
             prop_assert!(once.end.is_err());
         }
     }
 
     #[test]
-    fn bytes_after_the_end_are_untouched(
+    fn bytes_after_the_end_are_not_consumed(
         framed in framed_with_end(),
         excess in vec(any::<u8>(), 1..50),
         sizes in vec(1..200_usize, 1..5),
         skips in vec(any::<bool>(), 1..5),
     ) {
         let input = [framed.bytes.as_slice(), &excess].concat();
-        let told = tell(RequestKind::Other, &input, &sizes, &skips).unwrap();
-        prop_assert_eq!(told.consumed, framed.bytes.len());
-        prop_assert_eq!(told.body_bytes, framed.body.len() as u64);
+        let read = read_all(RequestKind::Other, &input, &sizes, &skips).unwrap();
+        prop_assert_eq!(read.consumed, framed.bytes.len());
+        prop_assert_eq!(read.body_bytes, framed.body.len() as u64);
     }
 
     #[test]
-    fn an_answer_to_head_has_no_body(framed in framed(), sizes in vec(1..40_usize, 1..8)) {
-        let told = tell(RequestKind::Head, &framed.bytes, &sizes, &[false]).unwrap();
-        prop_assert_eq!((told.body_bytes, told.end, told.reusable), (0, Ok(()), true));
-        let body_and_framing = framed.bytes.len() - told.consumed;
+    fn a_response_to_head_has_no_body(framed in framed(), sizes in vec(1..40_usize, 1..8)) {
+        let read = read_all(RequestKind::Head, &framed.bytes, &sizes, &[false]).unwrap();
+        prop_assert_eq!((read.body_bytes, read.end, read.reusable), (0, Ok(()), true));
+        let body_and_framing = framed.bytes.len() - read.consumed;
         prop_assert!(body_and_framing >= framed.body.len());
     }
 
     #[test]
     fn arbitrary_bytes_never_panic(bytes in vec(any::<u8>(), 0..300), sizes in vec(1..50_usize, 1..8), skip in any::<bool>()) {
-        let _ = tell(RequestKind::Other, &bytes, &sizes, &[skip]);
-        let _ = tell_request(&bytes, &sizes);
+        let _ = read_all(RequestKind::Other, &bytes, &sizes, &[skip]);
+        let _ = read_request(&bytes, &sizes);
     }
 
-    /// Nearly good responses get deeper into the reader than arbitrary bytes do.
+    /// Almost valid responses reach more states of the reader than arbitrary bytes.
     #[test]
-    fn damaged_responses_never_panic_and_fail_alike_however_cut(
+    fn damaged_responses_never_panic_and_fail_alike_in_any_split(
         framed in framed(),
         damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         sizes in vec(1..60_usize, 1..8),
@@ -218,18 +218,18 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        let whole = tell(RequestKind::Other, &bytes, &[usize::MAX], &[false]);
-        let pieces = tell(RequestKind::Other, &bytes, &sizes, &[false]);
+        let whole = read_all(RequestKind::Other, &bytes, &[usize::MAX], &[false]);
+        let pieces = read_all(RequestKind::Other, &bytes, &sizes, &[false]);
         match (whole, pieces) {
-            // An error within a head that breaks off may go unseen when it came in pieces: it is truncated either way.
-            (Err(_), Ok(told)) => prop_assert!(matches!(told.end, Err(Truncated::InHead | Truncated::BeforeHead))),
+            // An error in a truncated head may go unnoticed if the head came in pieces. It is rejected either way.
+            (Err(_), Ok(read)) => prop_assert!(matches!(read.end, Err(Truncated::InHead | Truncated::BeforeHead))),
             (whole, pieces) => prop_assert_eq!(pieces, whole),
         }
     }
 
-    /// Whatever came before on a connection: the same head, a damaged one, or one that was refused.
+    /// The earlier response has the same head, a damaged head, or a rejected one.
     #[test]
-    fn earlier_responses_change_nothing(
+    fn earlier_responses_do_not_matter(
         framed in framed(),
         deeds in vec((any::<bool>(), any::<bool>(), prop::option::of((0..60_usize, any::<u8>())), 1..400_usize), 1..6),
     ) {
@@ -242,13 +242,13 @@ proptest! {
                 bytes[at] = byte;
             }
             let sizes = [if in_one_piece { usize::MAX } else { size }];
-            let told = tell_next(&mut reader, kind, &bytes, &sizes, &[false]);
-            prop_assert_eq!(told, tell(kind, &bytes, &sizes, &[false]));
+            let read = read_all_with(&mut reader, kind, &bytes, &sizes, &[false]);
+            prop_assert_eq!(read, read_all(kind, &bytes, &sizes, &[false]));
         }
     }
 
     #[test]
-    fn requests_are_read_alike_however_cut(
+    fn requests_are_read_alike_in_any_split(
         (path, headers) in ("/[!-~]{0,20}", header_lines()),
         body in vec(any::<u8>(), 0..80),
         chunked in any::<bool>(),
@@ -272,16 +272,16 @@ proptest! {
         };
         let length = bytes.len();
         bytes.extend_from_slice(&excess);
-        let whole = tell_request(&bytes, &[usize::MAX]).unwrap();
+        let whole = read_request(&bytes, &[usize::MAX]).unwrap();
         prop_assert_eq!(&*whole.0.target, path.as_str());
         prop_assert_eq!(&whole.1, &body);
         prop_assert_eq!(whole.2, length);
-        prop_assert_eq!(tell_request(&bytes, &sizes), Some(whole));
+        prop_assert_eq!(read_request(&bytes, &sizes), Some(whole));
     }
 }
 
-/// Head, body and length of a request; `None` when it is not a whole, good one.
-fn tell_request(input: &[u8], sizes: &[usize]) -> Option<(RequestHead, Vec<u8>, usize)> {
+/// Returns head, body and length of a request. `None` if it is incomplete or invalid.
+fn read_request(input: &[u8], sizes: &[usize]) -> Option<(RequestHead, Vec<u8>, usize)> {
     let mut reader = RequestReader::new();
     let (mut body, mut consumed) = (Vec::new(), 0);
     for size in sizes.iter().cycle() {

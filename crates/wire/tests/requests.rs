@@ -1,4 +1,4 @@
-//! How a request reader takes what good and bad clients send.
+//! The request reader with input from valid and invalid clients.
 
 use wire::request::MAX_REQUEST_LINE_BYTES;
 use wire::{
@@ -21,12 +21,12 @@ fn head(input: &str) -> RequestHead {
     read(input).unwrap().head().expect("a whole head").clone()
 }
 
-fn refusal(input: &str) -> Option<BadRequest> {
+fn rejection(input: &str) -> Option<BadRequest> {
     read(input).err()
 }
 
 #[test]
-fn a_request_tells_what_is_asked() {
+fn request_heads_are_parsed() {
     let found = head("GET /a?b HTTP/1.1\r\nHost: h:80\r\nRange: bytes=0-9\r\nX: y\r\n\r\n");
     let expected = RequestHead {
         method: Method::Get,
@@ -47,7 +47,7 @@ fn a_request_tells_what_is_asked() {
 }
 
 #[test]
-fn connections_are_kept_by_version_and_wish() {
+fn keep_alive_depends_on_version_and_connection_header() {
     let kept = |version: &str, connection: &str| {
         read(&format!("GET / HTTP/{version}\r\nHost: h\r\n{connection}\r\n")).unwrap().reusable()
     };
@@ -57,7 +57,7 @@ fn connections_are_kept_by_version_and_wish() {
 }
 
 #[test]
-fn expectations_belong_to_1_1() {
+fn expectations_need_http_1_1() {
     let expects = |version: &str, value: &str| {
         head(&format!("PUT / HTTP/{version}\r\nHost: h\r\nExpect: {value}\r\nContent-Length: 5\r\n\r\n"))
             .expect_continue
@@ -67,7 +67,7 @@ fn expectations_belong_to_1_1() {
 }
 
 #[test]
-fn ranges_that_are_not_understood_are_ignored() {
+fn invalid_ranges_are_ignored() {
     let range = |headers: &str| head(&format!("GET / HTTP/1.1\r\nHost: h\r\n{headers}\r\n")).range;
     assert!(range("Range: bytes=-5\r\n").is_some());
     for headers in ["", "Range: lines=1-2\r\n", "Range: bytes=5-1\r\n", "Range: bytes=0-1\r\nRange: bytes=0-1\r\n"] {
@@ -76,9 +76,10 @@ fn ranges_that_are_not_understood_are_ignored() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_with_the_right_status() {
-    let with =
-        |headers: &str| refusal(&format!("PUT / HTTP/1.1\r\nHost: h\r\n{headers}\r\n")).map(|bad| (bad, bad.status()));
+fn invalid_requests_get_the_right_status() {
+    let with = |headers: &str| {
+        rejection(&format!("PUT / HTTP/1.1\r\nHost: h\r\n{headers}\r\n")).map(|bad| (bad, bad.status()))
+    };
     assert_eq!(with("Content-Length: x\r\n"), Some((BadRequest::BadContentLength, 400)));
     assert_eq!(with("Transfer-Encoding: gzip\r\n"), Some((BadRequest::UnknownTransferEncoding, 501)));
     let both = "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n";
@@ -87,28 +88,28 @@ fn what_is_wrong_is_refused_with_the_right_status() {
     assert_eq!(with("no colon\r\n"), Some((BadRequest::BadHead, 400)));
     assert_eq!(with(&"a: b\r\n".repeat(100)), Some((BadRequest::TooManyHeaders, 431)));
     assert_eq!(with(&format!("a: {}\r\n", "x".repeat(MAX_HEAD_BYTES))), Some((BadRequest::HeadTooLarge, 431)));
-    assert_eq!(refusal("GET / HTTP/1.1\r\n\r\n"), Some(BadRequest::BadHost));
-    assert_eq!(refusal("GET / HTTP/2.0\r\n\r\n").map(BadRequest::status), Some(505));
-    assert_eq!(refusal("GET /a b HTTP/1.1\r\n\r\n").map(BadRequest::status), Some(505));
-    assert_eq!(refusal("PUT / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), Some(BadRequest::AmbiguousFraming));
+    assert_eq!(rejection("GET / HTTP/1.1\r\n\r\n"), Some(BadRequest::BadHost));
+    assert_eq!(rejection("GET / HTTP/2.0\r\n\r\n").map(BadRequest::status), Some(505));
+    assert_eq!(rejection("GET /a b HTTP/1.1\r\n\r\n").map(BadRequest::status), Some(505));
+    assert_eq!(rejection("PUT / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), Some(BadRequest::AmbiguousFraming));
     let chunks = "PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
-    assert_eq!(refusal(&format!("{chunks}x\r\n")), Some(BadRequest::BadChunk));
+    assert_eq!(rejection(&format!("{chunks}x\r\n")), Some(BadRequest::BadChunk));
     let flood = format!("{chunks}1;{}", "x".repeat(20_000));
-    assert_eq!(refusal(&flood).map(|bad| (bad, bad.status())), Some((BadRequest::ChunkFieldsTooLarge, 431)));
+    assert_eq!(rejection(&flood).map(|bad| (bad, bad.status())), Some((BadRequest::ChunkFieldsTooLarge, 431)));
 }
 
 #[test]
-fn request_lines_are_bounded_exactly() {
+fn request_lines_are_limited_exactly() {
     let line = |bytes: usize| format!("GET /{} HTTP/1.0\r\n", "x".repeat(bytes - "GET / HTTP/1.0\r\n".len()));
-    assert_eq!(refusal(&format!("{}\r\n", line(MAX_REQUEST_LINE_BYTES))), None);
-    let too_large = refusal(&format!("{}\r\n", line(MAX_REQUEST_LINE_BYTES + 1)));
+    assert_eq!(rejection(&format!("{}\r\n", line(MAX_REQUEST_LINE_BYTES))), None);
+    let too_large = rejection(&format!("{}\r\n", line(MAX_REQUEST_LINE_BYTES + 1)));
     assert_eq!(too_large.map(|bad| (bad, bad.status())), Some((BadRequest::RequestLineTooLarge, 414)));
     let unfinished = "GET /".to_owned() + &"x".repeat(MAX_REQUEST_LINE_BYTES);
-    assert_eq!(refusal(&unfinished), Some(BadRequest::RequestLineTooLarge));
+    assert_eq!(rejection(&unfinished), Some(BadRequest::RequestLineTooLarge));
 }
 
 #[test]
-fn where_a_client_leaves_is_told() {
+fn the_part_in_which_a_client_closes_is_reported() {
     let left = |input: &str| read(input).unwrap().end_of_stream();
     assert_eq!(left(""), Err(Truncated::BeforeHead));
     assert_eq!(left("GET / HT"), Err(Truncated::InHead));
@@ -118,7 +119,7 @@ fn where_a_client_leaves_is_told() {
 }
 
 #[test]
-fn requests_follow_each_other_on_a_connection() {
+fn a_connection_carries_several_requests() {
     let mut reader = RequestReader::new();
     let mut rest =
         &b"PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n"[..];

@@ -1,4 +1,4 @@
-//! How a response reader takes what good and bad servers send, one example for each known misbehaviour.
+//! The response reader with input from valid and invalid servers: one example for each known misbehavior.
 
 use wire::response::{MAX_HEAD_BYTES, MAX_HEADERS, MAX_INTERIM_BYTES, MAX_INTERIM_HEADS};
 use wire::{
@@ -6,7 +6,7 @@ use wire::{
     ResponseReader, Truncated, Version,
 };
 
-/// A response as read to where it went.
+/// The results of reading a response.
 struct Read {
     reader: ResponseReader,
     headers: Vec<(String, Vec<u8>)>,
@@ -36,12 +36,12 @@ fn read(input: impl AsRef<[u8]>) -> Result<Read, Malformed> {
     read_as(RequestKind::Other, input.as_ref())
 }
 
-fn refusal(input: impl AsRef<[u8]>) -> Option<Malformed> {
+fn rejection(input: impl AsRef<[u8]>) -> Option<Malformed> {
     read(input).err()
 }
 
 #[test]
-fn a_plain_answer_is_read_whole() {
+fn a_plain_response_is_read() {
     let input = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A:  b \r\n\r\nhello";
     let read = read(input).unwrap();
     assert_eq!(read.body, b"hello");
@@ -55,7 +55,7 @@ fn a_plain_answer_is_read_whole() {
 }
 
 #[test]
-fn events_come_one_by_one() {
+fn events_are_returned_one_by_one() {
     let mut reader = ResponseReader::new();
     let mut step = |input: &[u8]| (reader.read(input, &mut |_, _| {}).unwrap(), reader.phase(), reader.opaque_bytes());
     let progress = |consumed, event| Progress { consumed, event };
@@ -74,7 +74,7 @@ fn events_come_one_by_one() {
 
 /// Row 20: the head ends at the end of the stream.
 #[test]
-fn a_head_that_breaks_off_is_truncated() {
+fn an_incomplete_head_is_truncated() {
     let mut reader = ResponseReader::new();
     assert_eq!(reader.end_of_stream(), Err(Truncated::BeforeHead));
     let mut reader = read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n").unwrap().reader;
@@ -86,7 +86,7 @@ fn a_head_that_breaks_off_is_truncated() {
 
 /// Row 21: endless or huge heads.
 #[test]
-fn heads_are_bounded_exactly_and_however_they_come() {
+fn heads_are_limited_exactly_in_any_split() {
     let start = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: ";
     let sized = |bytes: usize| format!("{start}{}\r\n\r\n", "x".repeat(bytes - start.len() - 4)).into_bytes();
     let headers = |count: usize| format!("HTTP/1.1 204 No\r\n{}\r\n", "a: b\r\n".repeat(count)).into_bytes();
@@ -101,7 +101,7 @@ fn heads_are_bounded_exactly_and_however_they_come() {
         (headers(MAX_HEADERS + 1), Some(Malformed::TooManyHeaders)),
     ];
     for (input, expected) in cases {
-        assert_eq!(refusal(&input), expected);
+        assert_eq!(rejection(&input), expected);
         let mut reader = ResponseReader::new();
         let mut refused = None;
         for piece in input.chunks(1000) {
@@ -114,16 +114,16 @@ fn heads_are_bounded_exactly_and_however_they_come() {
     }
 }
 
-/// Row 22: rubbish, NUL in a header, a header without colon.
+/// Row 22: garbage, NUL in a header, a header without colon.
 #[test]
-fn rubbish_is_refused() {
+fn invalid_heads_are_rejected() {
     let with = |header: &str| format!("HTTP/1.1 200 OK\r\n{header}\r\n\r\n");
     for header in
         ["no colon", "A\0: b", "A: b\0c", "A : b", ": b", " folded: x", "A: b\r\n folded", "A: b\rc", "A\u{e4}: b"]
     {
-        assert_eq!(refusal(with(header)), Some(Malformed::BadHead), "{header:?}");
+        assert_eq!(rejection(with(header)), Some(Malformed::BadHead), "{header:?}");
     }
-    assert_eq!(refusal("HTTP/1.1 200 \0\r\n\r\n"), Some(Malformed::BadStatus));
+    assert_eq!(rejection("HTTP/1.1 200 \0\r\n\r\n"), Some(Malformed::BadStatus));
     let mut reader = ResponseReader::new();
     let refused = reader.read(b"rubbish", &mut |_, _| {});
     assert_eq!(refused, Err(Malformed::NotHttp));
@@ -131,24 +131,24 @@ fn rubbish_is_refused() {
     assert!(!reader.reusable() && !reader.is_complete());
 }
 
-/// Row 23: HTTP/0.9, and other protocols. Row 28: an HTTP/2 preface, an unasked 101.
+/// Row 23: HTTP/0.9, and other protocols. Row 28: an HTTP/2 preface, an unrequested 101.
 #[test]
-fn other_protocols_are_known_by_their_first_bytes() {
+fn other_protocols_are_detected_by_their_first_bytes() {
     for input in ["<html>", "SSH-2.0-OpenSSH_9.2\r\n", "HTTP/2.0 200 OK\r\n\r\n", "HTTP/0.9 200\r\n\r\n", "ICY 200 OK"]
     {
-        assert_eq!(refusal(input), Some(Malformed::NotHttp), "{input}");
+        assert_eq!(rejection(input), Some(Malformed::NotHttp), "{input}");
     }
-    assert_eq!(refusal(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Some(Malformed::NotHttp));
-    assert_eq!(refusal(b"\0\0\x12\x04\0\0\0\0\0"), Some(Malformed::NotHttp), "an HTTP/2 SETTINGS frame");
-    assert_eq!(refusal("HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n"), Some(Malformed::UnexpectedSwitch));
-    // Byte by byte it shows as early.
+    assert_eq!(rejection(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Some(Malformed::NotHttp));
+    assert_eq!(rejection(b"\0\0\x12\x04\0\0\0\0\0"), Some(Malformed::NotHttp), "an HTTP/2 SETTINGS frame");
+    assert_eq!(rejection("HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n"), Some(Malformed::UnexpectedSwitch));
+    // Byte by byte, the reader detects it equally early.
     let mut reader = ResponseReader::new();
     assert!(reader.read(b"S", &mut |_, _| {}).is_err());
     let mut reader = ResponseReader::new();
     reader.read(b"H", &mut |_, _| {}).unwrap();
     assert_eq!(reader.read(b"e", &mut |_, _| {}), Err(Malformed::NotHttp));
 
-    // A good answer, then HTTP/0.9.
+    // A valid response, then HTTP/0.9.
     let read = read("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n<html>").unwrap();
     let mut reader = read.reader;
     reader.start(RequestKind::Other);
@@ -157,7 +157,7 @@ fn other_protocols_are_known_by_their_first_bytes() {
 
 /// Row 24: HTTP/1.0.
 #[test]
-fn http_1_0_closes_unless_it_says_otherwise() {
+fn http_1_0_closes_without_keep_alive() {
     let read = whole("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(read.reader.head().unwrap().version, Version::Http10);
     assert!(read.reader.is_complete() && !read.reader.reusable());
@@ -166,21 +166,21 @@ fn http_1_0_closes_unless_it_says_otherwise() {
     let closed = whole("HTTP/1.1 200 OK\r\nConnection: x, close\r\nContent-Length: 0\r\n\r\n");
     assert!(!closed.reader.reusable());
     let chunked = "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
-    assert_eq!(refusal(chunked), Some(Malformed::TransferEncodingInHttp10));
+    assert_eq!(rejection(chunked), Some(Malformed::TransferEncodingInHttp10));
 }
 
 fn whole(input: &str) -> Read {
     read(input).unwrap()
 }
 
-/// Row 25: Content-Length negative, text, or two different.
+/// Row 25: a Content-Length that is negative, text, or two different numbers.
 #[test]
-fn content_length_is_one_number() {
+fn content_length_is_a_single_number() {
     let with = |headers: &str| format!("HTTP/1.1 200 OK\r\n{headers}\r\n\r\n");
     for bad in ["-1", "five", "", "1 2", "+1", "0x1", "18446744073709551616", "1;", "1,2", "1,", "1.0"] {
-        assert_eq!(refusal(with(&format!("Content-Length: {bad}"))), Some(Malformed::BadContentLength), "{bad}");
+        assert_eq!(rejection(with(&format!("Content-Length: {bad}"))), Some(Malformed::BadContentLength), "{bad}");
     }
-    let two = refusal(with("Content-Length: 1\r\nContent-Length: 2"));
+    let two = rejection(with("Content-Length: 1\r\nContent-Length: 2"));
     assert_eq!(two, Some(Malformed::BadContentLength));
     for equal in ["Content-Length: 3\r\ncontent-length: 03", "Content-Length: 3, 3"] {
         let read = read(with(equal) + "abc").unwrap();
@@ -192,7 +192,7 @@ fn content_length_is_one_number() {
 
 /// Row 26: Transfer-Encoding and Content-Length.
 #[test]
-fn chunks_win_over_length_and_the_connection_is_not_used_again() {
+fn chunks_override_length_and_prevent_reuse() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\nTransfer-Encoding: Chunked\r\n\r\n";
     let read = read(format!("{head}3\r\nabc\r\n0\r\n\r\n")).unwrap();
     assert_eq!(read.body, b"abc");
@@ -203,13 +203,13 @@ fn chunks_win_over_length_and_the_connection_is_not_used_again() {
     for other in ["gzip", "gzip, chunked", "chunked, chunked", "chunked\r\nTransfer-Encoding: chunked", "", "identity"]
     {
         let input = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {other}\r\n\r\n");
-        assert_eq!(refusal(input), Some(Malformed::UnknownTransferEncoding), "{other}");
+        assert_eq!(rejection(input), Some(Malformed::UnknownTransferEncoding), "{other}");
     }
 }
 
-/// Row 27: many interim answers.
+/// Row 27: many interim responses.
 #[test]
-fn interim_answers_are_passed_over_up_to_a_limit() {
+fn interim_responses_are_skipped_up_to_a_limit() {
     let interim = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n";
     let end = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let limit = MAX_INTERIM_HEADS as usize;
@@ -218,16 +218,16 @@ fn interim_answers_are_passed_over_up_to_a_limit() {
     assert_eq!((read.reader.interim(), read.body.as_slice()), (MAX_INTERIM_HEADS, &b"ok"[..]));
     assert_eq!(read.headers.len(), 1, "only headers of the final head are visited");
     assert_eq!(read.reader.head_bytes(), input.len() as u64 - 2);
-    assert_eq!(refusal(interim.repeat(limit + 1) + end), Some(Malformed::TooManyInterim));
+    assert_eq!(rejection(interim.repeat(limit + 1) + end), Some(Malformed::TooManyInterim));
     let big = format!("HTTP/1.1 102 Processing\r\nX: {}\r\n\r\n", "x".repeat(MAX_INTERIM_BYTES as usize / 2));
-    assert_eq!(refusal(big.repeat(2)), Some(Malformed::TooManyInterim));
+    assert_eq!(rejection(big.repeat(2)), Some(Malformed::TooManyInterim));
 }
 
-/// Row 32: status codes that are none.
+/// Row 32: invalid status codes.
 #[test]
 fn status_codes_are_100_to_599() {
     for status in ["99", "099", "600", "999", "1000", "000", "-20", "2x0", ""] {
-        let refused = refusal(format!("HTTP/1.1 {status} What\r\nContent-Length: 0\r\n\r\n"));
+        let refused = rejection(format!("HTTP/1.1 {status} What\r\nContent-Length: 0\r\n\r\n"));
         assert_eq!(refused, Some(Malformed::BadStatus), "{status}");
     }
     for status in [200, 299, 599] {
@@ -238,7 +238,7 @@ fn status_codes_are_100_to_599() {
 
 /// Row 33: Content-Length larger than the body. Row 35: chunked without its end.
 #[test]
-fn bodies_that_break_off_are_truncated() {
+fn incomplete_bodies_are_truncated() {
     let mut read = whole("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello");
     assert_eq!((read.reader.opaque_bytes(), read.reader.body_bytes()), (5, 5));
     assert_eq!(read.reader.end_of_stream(), Err(Truncated::InBody));
@@ -258,7 +258,7 @@ fn bodies_that_break_off_are_truncated() {
 
 /// Row 34: more bytes than Content-Length. Row 44: a body after HEAD, 204, 304. Row 46: a legitimate empty body.
 #[test]
-fn bytes_in_excess_are_left_to_the_caller() {
+fn excess_bytes_are_left_to_the_caller() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n";
     let excess = "HTTP/1.1 200 OK\r\n\r\n";
     let read = whole(&format!("{head}abc{excess}"));
@@ -283,7 +283,7 @@ fn bytes_in_excess_are_left_to_the_caller() {
 }
 
 #[test]
-fn a_head_without_body_is_told_before_the_end() {
+fn a_head_without_body_is_returned_before_the_end() {
     let head = b"HTTP/1.1 304 Not Modified\r\n\r\n";
     let mut reader = ResponseReader::new();
     let first = reader.read(head, &mut |_, _| {}).unwrap();
@@ -291,15 +291,15 @@ fn a_head_without_body_is_told_before_the_end() {
     assert_eq!(reader.read(b"", &mut |_, _| {}).unwrap(), Progress { consumed: 0, event: Event::End });
 }
 
-/// Row 36: chunk sizes that are none or overflow. Row 37: floods of extensions and trailers.
+/// Row 36: chunk sizes that are invalid or overflow. Row 37: floods of extensions and trailers.
 #[test]
-fn bad_chunks_are_refused() {
+fn invalid_chunks_are_rejected() {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let chunks = |text: &str| refusal(format!("{head}{text}"));
+    let chunks = |text: &str| rejection(format!("{head}{text}"));
     for bad in ["x\r\n", "-5\r\n", "10000000000000000\r\n", "5\n", "1\r\nab\r\n", "\r\n", "5 5\r\n", "5 x\r\n"] {
         assert_eq!(chunks(bad), Some(Malformed::BadChunk), "{bad:?}");
     }
-    // A flood over many small chunks is a flood as well.
+    // Extensions of many small chunks count together.
     let one = format!("1;{}\r\nx\r\n", "e".repeat(1000));
     assert_eq!(chunks(&one.repeat(17)), Some(Malformed::ChunkExtensionsTooLarge));
     assert_eq!(chunks(&one.repeat(16)), None);
@@ -307,7 +307,7 @@ fn bad_chunks_are_refused() {
 }
 
 #[test]
-fn heads_tell_ranges_types_and_encodings() {
+fn ranges_types_and_encodings_are_parsed() {
     let head = |headers: &str| {
         let read = whole(&format!("HTTP/1.1 206 Partial\r\nContent-Length: 0\r\n{headers}\r\n"));
         read.reader.head().unwrap().clone()
@@ -326,7 +326,7 @@ fn heads_tell_ranges_types_and_encodings() {
 }
 
 #[test]
-fn locations_are_one_and_only_of_redirects() {
+fn locations_are_unique_and_read_from_redirects_only() {
     let location = |status: u16, headers: &[u8]| {
         let mut input = format!("HTTP/1.1 {status} Found\r\nContent-Length: 0\r\n").into_bytes();
         input.extend_from_slice(headers);

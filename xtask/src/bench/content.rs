@@ -14,7 +14,7 @@ use sys::clock::thread_cpu_time;
 const FILL_MIN: f64 = 6.0;
 /// Goal for verifying, in GB per second of CPU time.
 const VERIFY_MIN: f64 = 4.0;
-/// Bytes of a buffer, what has this size, and whether the goals apply.
+/// Size of a buffer in bytes, a typical use of that size, and whether the goals apply.
 const BUFFERS: [(usize, &str, bool); 5] = [
     (64, "a very small object", false),
     (1 << 10, "a small object", false),

@@ -34,6 +34,7 @@ pub enum Bench {
     /// Early stops of a search, on simulated time: how often are they wrong under bursts?
     Sequential(sequential::Args),
     /// Planted causes compared with the results and limits that Plimsoll reports.
+    #[command(visible_alias = "verdict")]
     Causes(causes::Args),
 }
 

@@ -1,8 +1,8 @@
 //! When the kernel dates what comes.
 //!
 //! Reading the clock for each segment costs some 2 % of the CPU time of a client that does nothing but small requests. So
-//! where there are many reads, the kernel dates by turns: for one turn of four, which one is random. What came in such a turn
-//! stands for four times as many, whenever it is read. As soon as this thread stood still, everything is dated for a while: a
+//! where there are many reads, the kernel dates by turns: for one turn of eight, which one is random. What came in such a turn
+//! stands for eight times as many, whenever it is read. As soon as this thread stood still, everything is dated for a while: a
 //! client that stops does so again and again, and few reads show it.
 
 use measure::Instant;
@@ -15,9 +15,9 @@ const EVERY_MIN: u32 = 16;
 /// Short next to an interval, and long next to what switching costs.
 const TURN: Duration = Duration::from_millis(50);
 /// One turn of so many is dated.
-const TURNS: u32 = 4;
+const TURNS: u32 = 8;
 /// Between two looks at the clock there are some 0.5 ms where there are so many reads. On a busy host gaps of 2 ms are usual: what
-/// happens so often shows in a quarter of the turns as well.
+/// happens so often shows in an eighth of the turns as well.
 const STILL: Duration = Duration::from_millis(5);
 /// After standing still, everything is dated for so long: what stops a client (a quota, a pause of its machine) comes back sooner.
 const WATCH: Duration = Duration::from_secs(2);
@@ -137,9 +137,9 @@ mod tests {
 
     #[test]
     fn many_reads_are_dated_by_turns_and_stand_for_all() {
-        let (dated, stand_for, waits) = found(64, (0..20_000).map(|look| (look * 500, 100)));
-        assert!((5_200..=5_700).contains(&dated), "{dated}: the first 250 ms and a quarter of the others");
-        assert!((1_240_000..=1_300_000).contains(&stand_for), "{stand_for} of 1,280,000");
+        let (dated, stand_for, waits) = found(64, (0..80_000).map(|look| (look * 500, 100)));
+        assert!((10_000..=10_900).contains(&dated), "{dated}: the first 250 ms and an eighth of the others");
+        assert!((4_980_000..=5_260_000).contains(&stand_for), "{stand_for} of 5,120,000");
         assert_eq!(waits, stand_for * 100);
     }
 
@@ -169,9 +169,9 @@ mod tests {
     #[test]
     fn no_turn_is_left_out() {
         let places: Vec<u64> = (0..400).filter(|turn| is_in_turn(at(turn * 50_000))).collect();
-        assert_eq!(places.len(), 100, "one of each four");
-        for place in 0..4 {
-            assert!(places.iter().filter(|turn| *turn % 4 == place).count() > 10, "{places:?}");
+        assert_eq!(places.len(), 50, "one of each eight");
+        for place in 0..8 {
+            assert!(places.iter().filter(|turn| *turn % 8 == place).count() > 1, "{places:?}");
         }
     }
 

@@ -5,7 +5,7 @@
 
 use super::{Ask, BadName, Dialect, Form};
 use measure::OpKind;
-use wire::gateway::{Asked, Depth, Scope};
+use wire::gateway::{Depth, GatewayRequest, Scope};
 
 /// Blocks and CARs, named by their CIDs; a path and a query may follow.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ pub enum Format {
 }
 
 /// Checks whether the response to a request can be verified block by block.
-fn can_be_verified(asked: &Asked) -> Result<(), BadName> {
+fn can_be_verified(asked: &GatewayRequest) -> Result<(), BadName> {
     use wire::gateway::Format;
     match asked.format {
         Format::Raw if !asked.path.is_empty() => Err(BadName::PathOfBlock),
@@ -64,7 +64,7 @@ impl Dialect for Gateway {
         let parts: Vec<&str> = [query, format].into_iter().filter(|part| !part.is_empty()).collect();
         target.push('?');
         target.push_str(&parts.join("&"));
-        let asked = Asked::of_target(&target).ok_or(BadName::NotCid)?;
+        let asked = GatewayRequest::from_target(&target).ok_or(BadName::NotCid)?;
         if self.depth == Depth::Blocks {
             can_be_verified(&asked)?;
         }

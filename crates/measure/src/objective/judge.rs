@@ -6,11 +6,11 @@
 //! (docs/measurement.md).
 
 use super::{Judgement, Metric, Objective, Timed};
+use crate::limits::{limited_by, missed_by_client};
 use crate::sample::outcome::AttemptClass;
 use crate::statistics::{ALPHA, binomial, samples_needed};
 use crate::stats::KindStats;
-use crate::summary::Model;
-use crate::summary::Summary;
+use crate::summary::{Model, Summary};
 use crate::values::sum;
 
 /// An objective, judged after a run.
@@ -126,7 +126,7 @@ impl Objective {
             && missed_by_client as f64 > MISSED_SHARE_MAX * bounded.tolerated * all.all as f64
             && missed_by_client > 0;
         let client_sets_speed =
-            || matches!(self.metric, Metric::Speed(_)) && !model.is_open() && summary.limited_by(model).is_client();
+            || matches!(self.metric, Metric::Speed(_)) && !model.is_open() && limited_by(summary, model).is_client();
         if bounded.is_missed(undisturbed) && !client_sets_speed() {
             Judgement::Missed
         } else if bounded.is_met(all) && !too_many {
@@ -144,7 +144,7 @@ impl Objective {
         let by_client = match model {
             Model::Open { .. } if summary.client_stood_still() => f64::INFINITY,
             Model::Open { .. } => self.missed_by_client(summary, model) as f64 / summary.measured.seconds,
-            Model::Closed { .. } if summary.limited_by(model).is_client() => f64::INFINITY,
+            Model::Closed { .. } if limited_by(summary, model).is_client() => f64::INFINITY,
             Model::Closed { .. } => 0.0,
         };
         match self.metric {
@@ -206,7 +206,7 @@ impl Objective {
 
     /// Returns the number of due operations that the client did not start. They have no kind.
     fn missed_by_client(&self, summary: &Summary, model: &Model) -> u64 {
-        if self.kind.is_none() { summary.missed_by_client(model) } else { 0 }
+        if self.kind.is_none() { missed_by_client(summary, model) } else { 0 }
     }
 }
 
@@ -241,7 +241,7 @@ impl Timed {
     fn unfinished(self, own: &KindStats, bound: f64) -> Around {
         let ended = if self == Self::Ttfb { own.unfinished_ttfb.count() } else { 0 };
         let all = own.unfinished.saturating_sub(ended);
-        // The wait stands in for service time and TTFB, which start later. An operation that waited less is undecided.
+        // The wait is used in place of service time and TTFB, which start later. An operation that waited less is undecided.
         let waits = if self == Self::Ttfb { &own.unanswered_wait } else { &own.unfinished_wait };
         let beyond = waits.beyond(bound).0.min(all);
         Around { all, beyond, undecided: all - beyond }

@@ -9,11 +9,10 @@ mod reason;
 
 pub use reason::{CutOff, MostFailures, Reason};
 
-use crate::limits::LimitedBy;
+use crate::limits::{LimitedBy, limited_by, missed_by_client};
 use crate::objective::{Judged, Judgement, Metric, Objective};
 use crate::sample::outcome::{AttemptClass, Cause};
-use crate::summary::Model;
-use crate::summary::Summary;
+use crate::summary::{Model, Summary};
 use crate::values::sum;
 use accounting::{Accounting, audit};
 use serde::{Deserialize, Serialize};
@@ -267,15 +266,15 @@ fn client_lost(facts: &RunFacts) -> u64 {
     let refused = summary.stats.measured.classes.get(AttemptClass::ClientResource);
     let unseen = summary.all.hanging().saturating_add(summary.all.affected.failed);
     let unseen = if summary.client_stood_still() { unseen } else { 0 };
-    sum([summary.missed_by_client(&facts.model), refused, unseen])
+    sum([missed_by_client(summary, &facts.model), refused, unseen])
 }
 
 fn client_reasons(facts: &RunFacts, objectives: &[Judged]) -> Vec<Reason> {
     let tally = &facts.summary.stats.measured;
     let mut reasons = Vec::new();
-    let (missed, of) = (facts.summary.missed_by_client(&facts.model), tally.scheduled);
+    let (missed, of) = (missed_by_client(facts.summary, &facts.model), tally.scheduled);
     if missed as f64 > MISSED_SHARE_MAX * of as f64 {
-        let lacks_resources = facts.summary.limited_by(&facts.model) == LimitedBy::ClientResources;
+        let lacks_resources = limited_by(facts.summary, &facts.model) == LimitedBy::ClientResources;
         reasons.push(Reason::ClientMissed { operations: missed, of, lacks_resources });
     }
     let without = tally.classes.get(AttemptClass::ClientResource);

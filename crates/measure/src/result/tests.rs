@@ -118,7 +118,7 @@ fn timeouts_of_a_client_that_hardly_ran_do_not_fail_the_target() {
         let result = result(&summary, &Ending::Completed, 0);
         let blamed = result.reasons.iter().any(|reason| matches!(reason, Reason::NothingSucceeded { .. }));
         assert_eq!((result.word, blamed), (word, word == ResultWord::Fail), "{:?}", result.reasons);
-        let client = summary.limited_by(&OPEN).is_client();
+        let client = limited_by(&summary, &OPEN).is_client();
         assert_eq!(client, word == ResultWord::Unusable, "the limit agrees with the result");
     }
 }

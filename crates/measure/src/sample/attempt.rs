@@ -25,7 +25,7 @@ pub struct AttemptSample {
     pub op_intended: Instant,
     /// Reason for which it was made.
     pub kind: AttemptKind,
-    /// How it ended.
+    /// Outcome of the attempt.
     pub outcome: AttemptOutcome,
     /// Peculiarities that do not change the outcome.
     pub flags: Flags,
@@ -48,7 +48,7 @@ const TEXT_BYTES: usize = 256 << 10;
 /// One example of a failure, kept so that a report can show what its class looked like.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
-    /// How the attempt ended.
+    /// Outcome of the attempt.
     pub outcome: AttemptOutcome,
     /// Instant at which it ended.
     pub at: Instant,

@@ -48,7 +48,7 @@ pub struct OpSample {
     pub connect_nanos: Option<u64>,
     /// Time that the TLS handshakes of its connections took, in nanoseconds; `None` without handshakes.
     pub handshake_nanos: Option<u64>,
-    /// How it ended.
+    /// Outcome of the operation.
     pub outcome: OpOutcome,
     /// Bytes of the object that it moved: the body of its final response, or of an upload's request.
     pub body_bytes: u64,
@@ -63,7 +63,7 @@ pub struct OpSample {
     /// Time from its start until the kernel accepted its request, in nanoseconds, if the client waited for nothing else in
     /// between; 0 where that is not known.
     pub handing_nanos: u64,
-    /// How long the end of its response waited unread; `None` where that was not sampled.
+    /// Wait of the end of its response in the socket; `None` if it was not sampled.
     pub unread: Option<ReadSample>,
 }
 

@@ -1,4 +1,4 @@
-//! How long the end of a response waited in the socket before the client read it.
+//! Wait of the end of a response in the socket until the client read it.
 
 /// Wait of one response, taken at the read that ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

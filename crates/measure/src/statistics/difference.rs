@@ -445,11 +445,11 @@ mod tests {
         let mut side = |levels: &[f64]| {
             levels.iter().map(|level| level * (0.02 * normal::quantile(random.unit())).exp()).collect::<Vec<f64>>()
         };
-        let told = (0..1000_u64).filter(|round| {
+        let differing = (0..1000_u64).filter(|round| {
             let levels: Vec<f64> = (0..10_u64).map(|pair| (1 + (round * 7 + pair * 13) % 10) as f64).collect();
             Difference::of_pairs(&side(&levels), &side(&levels), Scale::Relative).unwrap().p.unwrap() <= ALPHA
         });
-        let told = told.count();
-        assert!((10..=60).contains(&told), "{told} of 1,000, seed 55");
+        let differing = differing.count();
+        assert!((10..=60).contains(&differing), "{differing} of 1,000, seed 55");
     }
 }

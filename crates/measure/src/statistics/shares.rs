@@ -225,12 +225,12 @@ mod tests {
                     };
                     (0..runs).map(&mut run).collect()
                 };
-                let told = (0..1000).filter(|_| {
+                let differing = (0..1000).filter(|_| {
                     let (base, new) = (side(&mut random), side(&mut random));
                     difference(&base, &new, Units::Independent).unwrap().p.is_some_and(|p| p <= ALPHA)
                 });
-                let told = told.count();
-                assert!(told <= 65, "{told} of 1,000: process {number}, {runs} runs per side, seed 71");
+                let differing = differing.count();
+                assert!(differing <= 65, "{differing} of 1,000: process {number}, {runs} runs per side, seed 71");
             }
         }
     }
@@ -244,10 +244,10 @@ mod tests {
                 let share = |level: f64| (0.95 + 0.02 * level).clamp(0.0, 1.0);
                 levels.into_iter().map(|level| Share { ok: share(level) * 200.0, of: 200.0 }).collect()
             };
-            let told = (0..1000)
+            let differing = (0..1000)
                 .filter(|_| difference(&run(), &run(), Units::Consecutive).unwrap().p.is_some_and(|p| p <= ALPHA))
                 .count();
-            assert!(told <= 80, "{told} of 1,000: correlation {rho}, {windows} windows, seed {seed}");
+            assert!(differing <= 80, "{differing} of 1,000: correlation {rho}, {windows} windows, seed {seed}");
         }
     }
 

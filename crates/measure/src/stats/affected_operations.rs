@@ -35,7 +35,7 @@ pub struct AffectedOperations {
 /// Shortest idle time after which a server closes a connection, in nanoseconds.
 const CLOSED_AFTER: u64 = 1_000_000_000;
 
-/// Returns whether an operation to which stalls added so many nanoseconds may have failed for that reason.
+/// Returns whether an operation to which stalls added `added` nanoseconds may have failed for that reason.
 fn may_be_from_delay(how: AttemptOutcome, added: u64) -> bool {
     use AttemptClass::{ClosedEarly, Incomplete, Indeterminate, Reset, StaleReuse};
     use AttemptClass::{ConnectTimeout, TimeoutHead, TimeoutIdle, TimeoutTotal};

@@ -2,6 +2,8 @@
 
 use super::affected_operations::AffectedOperations;
 use super::unread_responses::TimestampedTimes;
+use crate::sample::OpSample;
+use crate::sample::outcome::OpOutcome;
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -126,6 +128,61 @@ impl KindStats {
         self.unfinished_ttfb.merge(unfinished_ttfb);
         self.affected.merge(affected);
         self.timestamped.merge(timestamped);
+    }
+
+    /// Records an operation that ended. `paced` tells whether its lateness is meaningful.
+    pub(crate) fn record(&mut self, sample: &OpSample, paced: bool) {
+        if paced {
+            self.lateness.record(sample.lateness_nanos());
+        }
+        if sample.slot_wait_nanos > 0 {
+            self.slot_wait.record(sample.slot_wait_nanos);
+        }
+        if let Some(added) = sample.affected_by {
+            self.affected.add(sample, added);
+        }
+        match sample.outcome {
+            OpOutcome::Ok => self.record_success(sample),
+            OpOutcome::Failed(_) => {
+                self.failed += 1;
+                self.failed_response.record(sample.response_nanos());
+                sample.ttfb_nanos().into_iter().for_each(|nanos| self.failed_ttfb.record(nanos));
+            }
+            OpOutcome::Unfinished | OpOutcome::CutOff => {
+                self.unfinished += 1;
+                self.unfinished_wait.record(sample.response_nanos());
+                match sample.first_byte {
+                    Some(_) => sample.ttfb_nanos().into_iter().for_each(|nanos| self.unfinished_ttfb.record(nanos)),
+                    // Operations that this client cut off show nothing about the target.
+                    None if sample.outcome == OpOutcome::CutOff => {}
+                    None => self.unanswered_wait.record(sample.response_nanos()),
+                }
+            }
+        }
+    }
+
+    fn record_success(&mut self, sample: &OpSample) {
+        self.ok += 1;
+        self.ok_bytes += sample.body_bytes;
+        self.response.record(sample.response_nanos());
+        self.timestamped.add(sample);
+        let timed = [
+            (&mut self.service, sample.service_nanos()),
+            (&mut self.ttfb, sample.ttfb_nanos()),
+            (&mut self.transfer, sample.transfer_nanos()),
+            (&mut self.sending, sample.sending_nanos()),
+            (&mut self.agreement, sample.agreement_nanos),
+            (&mut self.waiting, sample.waiting_nanos()),
+            (&mut self.connect, sample.connect_nanos),
+            (&mut self.handshake, sample.handshake_nanos),
+            (&mut self.secured, sample.secured_nanos()),
+            (&mut self.speed, sample.speed()),
+        ];
+        for (distribution, value) in timed {
+            if let Some(value) = value {
+                distribution.record(value);
+            }
+        }
     }
 
     /// Returns the number of unfinished operations that count as failures of the target. They had not received a byte when the

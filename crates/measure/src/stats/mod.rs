@@ -69,7 +69,7 @@ pub struct Stats {
     /// Measured operations that were redirected; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_chains: Option<Box<RedirectChains>>,
-    /// How long responses waited unread in this client, on a sample.
+    /// Waits of unread responses in this client, on a sample.
     #[serde(default, skip_serializing_if = "UnreadResponses::is_empty")]
     pub unread_responses: UnreadResponses,
 }

@@ -1,4 +1,4 @@
-//! How long responses waited unread in the receive queues of this client.
+//! Waits of unread responses in the receive queues of this client.
 //!
 //! The kernel timestamps what it receives. On a sample of the reads that end a response, the client compares that timestamp
 //! with the instant of the read. The difference is part of the service time, but the target did not cause it

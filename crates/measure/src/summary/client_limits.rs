@@ -1,4 +1,4 @@
-//! How much of the measured window the client was at one of its limits.
+//! Time of the measured window for which the client was at its limits.
 //!
 //! The client watches itself in every interval ([`crate::ClientLoad`]). The rules of docs/measurement.md decide for each
 //! interval which limits it reached, and [`ClientLimits`] adds up the time. [`crate::limits`] draws the conclusion.
@@ -131,6 +131,12 @@ impl ClientLimits {
     #[must_use]
     pub fn share(&self, seconds: f64) -> f64 {
         if self.seconds > 0.0 { seconds / self.seconds } else { 0.0 }
+    }
+
+    /// Returns the seconds for which this client was stopped by something other than its CPU quota.
+    #[must_use]
+    pub fn stopped(&self) -> f64 {
+        (self.frozen - self.throttled).max(0.0)
     }
 }
 

@@ -41,7 +41,7 @@ impl HeatMap {
         while self.columns.len() <= column {
             self.columns.push([0; ROWS]);
         }
-        let Some(counts) = self.columns.get_mut(column) else { return };
+        let counts = &mut self.columns[column];
         for (value, count) in values.recorded() {
             let cell = &mut counts[row_of(value)];
             *cell = cell.saturating_add(count);

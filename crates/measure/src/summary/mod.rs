@@ -13,13 +13,16 @@ pub use client_limits::ClientLimits;
 pub use load_model::Model;
 pub use windows::{Window, Windows};
 
-use crate::evidence::{Evidence, Probes, order};
+use crate::evidence::{Evidence, Overtaking, Probes, overtaking};
 use crate::interval::Interval;
 use crate::stats::quantile_range::{QuantileRange, Timed};
 use crate::stats::unread_responses::ClientShare;
 use crate::stats::{KindStats, Stats, Traffic};
 use crate::time::{Instant, Stage};
 use crate::values::{Distribution, add};
+
+/// Share of the time for which a client that stood still was kept from running.
+const STOOD_STILL_MIN: f64 = 0.5;
 
 /// Time and traffic of one stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -59,7 +62,7 @@ pub struct Summary {
     pub limits: ClientLimits,
     /// Evidence of what limits the run.
     pub evidence: Evidence,
-    /// Number of operations that marked ones would have overtaken had they been independent ([`crate::evidence::order`]).
+    /// Number of operations that marked ones would have overtaken had they been independent ([`crate::evidence::overtaking`]).
     pub overtaking_expected: f64,
     /// Whether client and target ran on the same host.
     pub shares_host: bool,
@@ -106,14 +109,14 @@ impl Summary {
     }
 
     fn add_evidence(&mut self, interval: &Interval) {
-        // The expected order follows from service times, which exist only for measured operations.
-        let order = interval.evidence.order;
+        // Expected overtaking follows from service times, which exist only for measured operations.
+        let observed = interval.evidence.overtaking;
         let times = || interval.stats.all_kinds().service.without(&interval.evidence.paused);
-        let spread = if order.ahead > 0 { order::spread(&times()) } else { None };
-        self.overtaking_expected += spread.map_or(0.0, |spread| spread * order.ahead as f64);
+        let spread = if observed.ahead > 0 { overtaking::spread(&times()) } else { None };
+        self.overtaking_expected += spread.map_or(0.0, |spread| spread * observed.ahead as f64);
         let mut evidence = interval.evidence.clone();
         if spread.is_none() {
-            evidence.order = order::Order::default();
+            evidence.overtaking = Overtaking::default();
         }
         self.evidence.merge(&evidence);
     }
@@ -208,6 +211,12 @@ impl Summary {
     #[must_use]
     pub fn client_share(&self) -> Option<ClientShare> {
         self.stats.unread_responses.share()
+    }
+
+    /// Returns whether this client was kept from running for most of the time, so that it could not observe the target.
+    #[must_use]
+    pub fn client_stood_still(&self) -> bool {
+        self.limits.share(self.limits.frozen.max(self.limits.throttled)) > STOOD_STILL_MIN
     }
 
     /// Returns the mean number of operations in flight over the window.

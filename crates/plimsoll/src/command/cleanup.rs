@@ -40,9 +40,9 @@ pub struct Args {
     pub s3: s3::Args,
 }
 
-const AFTER: &str =
-    "Deletes the objects of the dataset that was prepared there, those that `mix` wrote next to them, and the dataset's
-description. In S3, it also aborts open multipart uploads of these objects. --help-all prints every flag.";
+const AFTER: &str = "Deletes the objects of the dataset that was prepared there, those that `mix` wrote next to them, and the \
+    dataset's description. In S3, it also aborts open multipart uploads of these objects. --help-all prints every \
+    flag.";
 
 const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
 /// Number of objects to name at a time if they cannot be listed.
@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mixed = delete.mixed(&stored, &place, &dataset)?;
     cleaned.mix_objects = mixed.deleted();
     stored.delete_dataset_record()?;
-    let told = format!("{}; {}{aborted}", objects.told(), mixed.told());
+    let message = format!("{}; {}{aborted}", objects.description(), mixed.description());
     let json = serde_json::to_string_pretty(&cleaned);
     if let Mixed::InPart(_) = mixed {
         // The message below has the same content as text.
@@ -79,10 +79,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
         let all = fresh_prefix(dataset.description().seed.0);
         return Err(Failure::could_not_run(format!(
-            "{told}: a run of `mix` did not complete, and plain HTTP cannot list what it wrote: delete {all}* on the server"
+            "{message}: a run of `mix` did not complete, and plain HTTP cannot list what it wrote: delete {all}* on the server"
         )));
     }
-    show(&args.common, &told, json)
+    show(&args.common, &message, json)
 }
 
 /// The result of deleting what runs of `mix` wrote next to the dataset.
@@ -96,7 +96,7 @@ enum Mixed {
 }
 
 impl Mixed {
-    fn told(&self) -> String {
+    fn description(&self) -> String {
         match *self {
             Self::Deleted(count) => format!("and {} that runs wrote", plural(count, "object")),
             Self::NoneKnown => "no run of `mix` is known to have written more".to_owned(),
@@ -132,7 +132,7 @@ enum Gone {
 }
 
 impl Gone {
-    fn told(&self) -> String {
+    fn description(&self) -> String {
         match *self {
             Self::OneByOne { deleted, missing: 0 } => format!("deleted {}", plural(deleted, "object")),
             Self::OneByOne { deleted, missing } => {
@@ -172,13 +172,13 @@ impl Delete {
         let plan = Plan { targets: Arc::new(targets), ..plan.clone() };
         if let Some(batch) = &self.batch {
             let ended = self.each(&plan, batch)?;
-            if !knows_no_batches(&ended) {
-                return judged(&ended).map(|()| Gone::InBatches(ended.good + ended.missing));
+            if !refuses_batches(&ended) {
+                return check_success(&ended).map(|()| Gone::InBatches(ended.good + ended.missing));
             }
             self.batch = None;
         }
         let ended = self.each(&plan, &self.one)?;
-        judged(&ended).map(|()| Gone::OneByOne { deleted: ended.good, missing: ended.missing })
+        check_success(&ended).map(|()| Gone::OneByOne { deleted: ended.good, missing: ended.missing })
     }
 
     fn each(&self, plan: &Plan, request: &RequestPlan) -> Result<Ended, Failure> {
@@ -272,31 +272,31 @@ impl Delete {
         let others = (open.len() - ours.len()) as u64;
         let plan = aborting(stored.plan(), ours.iter().map(|upload| (0, place.path(&upload.key), &*upload.id)));
         let ended = self.each(&plan, &RequestPlan { checks: Checks::default(), ..self.one.clone() })?;
-        judged(&ended).map_err(|failure| failure.and("open multipart uploads are left"))?;
+        check_success(&ended).map_err(|failure| failure.and("open multipart uploads are left"))?;
         let aborted = ended.good + ended.missing;
-        let mut told = String::new();
+        let mut message = String::new();
         if aborted > 0 {
-            told = format!("; aborted {}", plural(aborted, "open multipart upload"));
+            message = format!("; aborted {}", plural(aborted, "open multipart upload"));
         }
         if others > 0 {
-            told += &format!("; {} of other objects left alone", plural(others, "open multipart upload"));
+            message += &format!("; {} of other objects left alone", plural(others, "open multipart upload"));
         }
-        Ok((told, Some(JsonAborted { aborted, others })))
+        Ok((message, Some(JsonAborted { aborted, others })))
     }
 }
 
 /// Returns whether a server does not support batches, rather than refusing the content of one.
-fn knows_no_batches(ended: &Ended) -> bool {
+fn refuses_batches(ended: &Ended) -> bool {
     let refused = ended.example.as_ref().is_some_and(|example| matches!(example.status, Some(405 | 501)));
     refused && ended.good + ended.missing == 0
 }
 
-fn judged(ended: &Ended) -> Result<(), Failure> {
+fn check_success(ended: &Ended) -> Result<(), Failure> {
     let Some(example) = &ended.example else { return Ok(()) };
     let status = example.status.map_or(String::new(), |status| format!(", status {status}"));
     let message = example.message.as_deref().unwrap_or_default();
-    let said = DeleteResult::parse(message).ok();
-    let code = said.as_ref().and_then(|said| said.errors.first()).map(|error| format!(", {}", error.code));
+    let result = DeleteResult::parse(message).ok();
+    let code = result.as_ref().and_then(|result| result.errors.first()).map(|error| format!(", {}", error.code));
     Err(Failure::could_not_run(format!(
         "cannot delete {} ({}{status}{}); the same command tries again",
         plural(ended.failed, "object"),

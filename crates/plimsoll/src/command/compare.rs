@@ -6,7 +6,7 @@ use crate::saved::{self, repeats};
 use measure::statistics::difference::Conclusion;
 use measure::statistics::ranks::RUNS_MAX;
 use measure::summary::Windows;
-use report::compare::{ComparedRun, Comparison, Sides, is_usable, all_differences};
+use report::compare::{ComparedRun, Comparison, Sides, all_differences, is_usable};
 use report::escape::escape;
 use report::number::{count, plural};
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use crate::console;
 use crate::failure::Failure;
-use crate::saved::export_file::Trouble;
+use crate::saved::export_file::ExportFailure;
 use crate::saved::run_sets::{RunSet, SetKind};
 use crate::saved::{self, export_file, load_line, study};
 use clap::ValueEnum;
@@ -31,11 +31,10 @@ pub struct Args {
     pub to: Option<PathBuf>,
 }
 
-const AFTER: &str =
-    "For several runs (--repeat, a study, a search), csv, parquet and markdown are a table with a row per run. The other
-formats take the directory of a single run. docs/export.md describes the columns.
-
-  plimsoll export runs/20261121-023000-localhost_8080 --as csv --to seconds.csv";
+const AFTER: &str = "For several runs (--repeat, a study, a search), csv, parquet and markdown are a table with a row per run. The \
+    other formats take the directory of a single run. docs/export.md describes the columns.\n\
+    \n\
+    \x20 plimsoll export runs/20261121-023000-localhost_8080 --as csv --to seconds.csv";
 
 /// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -106,13 +105,13 @@ fn name(form: Form) -> String {
     form.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-type Written = Result<(), Trouble>;
+type Written = Result<(), ExportFailure>;
 type Out<'a> = &'a mut (dyn Write + Send);
 
 /// Exports one run in any format.
 fn one(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     let run = match set.positions.first() {
-        Some(place) => set.read(place)?,
+        Some(position) => set.read(position)?,
         None => return Ok(()),
     };
     let word = report::result::of(&run).word;
@@ -211,8 +210,8 @@ fn gnuplot(base: &Path, run: &SavedRun, out: Out<'_>) -> Written {
 fn table_of_runs(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     let columns = if form == Form::RetrievalCsv { retrieval::COLUMNS } else { runs::COLUMNS };
     let mut table = table::begin(form.table().unwrap_or(TableForm::Csv), columns, out)?;
-    for place in &set.positions {
-        table.row(&runs::Row { place: place.clone(), run: set.read(place)? })?;
+    for position in &set.positions {
+        table.row(&runs::Row { position: position.clone(), run: set.read(position)? })?;
     }
     Ok(table.finish()?)
 }
@@ -227,7 +226,7 @@ fn read_study(set: &RunSet) -> Result<Study, Failure> {
 }
 
 fn read_all(set: &RunSet) -> Result<Vec<(String, SavedRun)>, Failure> {
-    set.positions.iter().map(|place| Ok((place.directory.clone(), set.read(place)?))).collect()
+    set.positions.iter().map(|position| Ok((position.directory.clone(), set.read(position)?))).collect()
 }
 
 fn json(set: &RunSet) -> Result<serde_json::Result<String>, Failure> {

@@ -1,7 +1,7 @@
 //! `plimsoll merge`: merges runs of the same load that several machines made at the same time.
 //!
-//! Only the time in which all of them measured counts ([`measure::summary::common_time`]). The runs are read in parallel, one second of each at a
-//! time, so that days of many machines need no more memory than a minute.
+//! Only the time in which all of them measured counts ([`measure::summary::common_time`]). The runs are read in parallel, one second
+//! of each at a time, so that days of many machines need no more memory than a minute.
 
 use crate::console;
 use crate::execute;
@@ -33,11 +33,12 @@ pub struct Args {
     pub partial: bool,
 }
 
-const AFTER: &str = "Histograms, counts, concurrency and rates are added up. The merged run contains only the time in which all runs measured;
-what this leaves out is reported. The clocks of the machines must agree to well below a second (NTP, chrony).
-
-  plimsoll merge from-a from-b --out both
-  plimsoll report both";
+const AFTER: &str = "Histograms, counts, concurrency and rates are added up. The merged run contains only the time in which all \
+    runs measured; what this leaves out is reported. The clocks of the machines must agree to well below a second \
+    (NTP, chrony).\n\
+    \n\
+    \x20 plimsoll merge from-a from-b --out both\n\
+    \x20 plimsoll report both";
 
 /// Maximum number of runs. Each needs a thread and an open file.
 const RUNS_MAX: usize = 256;
@@ -46,7 +47,7 @@ const RUNS_MAX: usize = 256;
 const TARGETS_MAX: usize = 10;
 
 /// A run to merge.
-struct Part {
+struct SourceRun {
     directory: PathBuf,
     run: SavedRun,
     times: RunTimes,
@@ -68,15 +69,15 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let overlap = CommonTime::of(&times).ok_or_else(|| {
         Failure::usage(format!(
             "the runs do not overlap by a full second: {}; merge runs that measured at the same time",
-            parts.iter().map(when).collect::<Vec<_>>().join(", ")
+            parts.iter().map(when_measured).collect::<Vec<_>>().join(", ")
         ))
     })?;
     let Some(first) = parts.first() else { return Err(Failure::usage("name the directories of two runs or more")) };
     let mut begin = describe_all(&first.run.begin, &parts, &overlap);
     for (index, part) in parts.iter().enumerate() {
-        let told = told(part, &left_out(index, part, &overlap), &overlap);
-        console::eprintln(&told);
-        begin.settings.push(("merged".to_owned(), told));
+        let description = describe_part(part, &left_out(index, part, &overlap), &overlap);
+        console::eprintln(&description);
+        begin.settings.push(("merged".to_owned(), description));
     }
     write(&parts, &overlap, &begin, &args.out)?;
     let merged = SavedRun::read(&args.out).map_err(|error| saved::cannot_read_back(&error))?;
@@ -85,7 +86,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(saved::conclude(&merged).into())
 }
 
-fn read(directories: &[PathBuf]) -> Result<Vec<Part>, Failure> {
+fn read(directories: &[PathBuf]) -> Result<Vec<SourceRun>, Failure> {
     if directories.len() > RUNS_MAX {
         return Err(Failure::usage(format!("{} runs are too many: the maximum is {RUNS_MAX}", directories.len())));
     }
@@ -101,13 +102,13 @@ fn read(directories: &[PathBuf]) -> Result<Vec<Part>, Failure> {
         let run = SavedRun::read(directory).map_err(|error| saved::cannot_read(&error))?;
         let spans = run.points.iter().map(|point| Span { stage: point.stage, start: point.start, end: point.end });
         let times = RunTimes { started_unix_ms: run.begin.started_unix_ms, spans: spans.collect() };
-        Ok(Part { directory: directory.clone(), run, times })
+        Ok(SourceRun { directory: directory.clone(), run, times })
     };
     directories.iter().map(one).collect()
 }
 
 /// Checks that the runs are of the same load, and that each is complete and named once.
-fn check(parts: &[Part], partial: bool) -> Result<(), Failure> {
+fn check(parts: &[SourceRun], partial: bool) -> Result<(), Failure> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     for (index, part) in parts.iter().enumerate() {
         let name = part.directory.display();
@@ -135,10 +136,10 @@ fn check(parts: &[Part], partial: bool) -> Result<(), Failure> {
 }
 
 /// Returns when a run measured.
-fn when(part: &Part) -> String {
+fn when_measured(part: &SourceRun) -> String {
     let start = part.run.begin.started_unix_ms;
     let wall = |at: Instant| {
-        let utc = store::runs::Utc::from_unix_ms(start.saturating_add(at.as_nanos() / 1_000_000));
+        let utc = store::Utc::from_unix_ms(start.saturating_add(at.as_nanos() / 1_000_000));
         format!("{:02}:{:02}:{:02}", utc.hour, utc.minute, utc.second)
     };
     match part.run.summary().window {
@@ -147,7 +148,7 @@ fn when(part: &Part) -> String {
     }
 }
 
-fn left_out(index: usize, part: &Part, overlap: &CommonTime) -> LeftOut {
+fn left_out(index: usize, part: &SourceRun, overlap: &CommonTime) -> LeftOut {
     let mut left = LeftOut::default();
     for (point, span) in part.run.points.iter().zip(&part.times.spans) {
         if overlap.place(index, *span).is_none() && span.stage != Stage::Warmup {
@@ -162,7 +163,7 @@ fn left_out(index: usize, part: &Part, overlap: &CommonTime) -> LeftOut {
 }
 
 /// Returns a message with the part of a run that counts and the part that does not.
-fn told(part: &Part, left: &LeftOut, overlap: &CommonTime) -> String {
+fn describe_part(part: &SourceRun, left: &LeftOut, overlap: &CommonTime) -> String {
     let mut text = format!(
         "{} on {}: {} of {} count",
         part.directory.display(),
@@ -182,7 +183,7 @@ fn told(part: &Part, left: &LeftOut, overlap: &CommonTime) -> String {
 }
 
 /// Returns the record of the merged run.
-fn describe_all(first: &Begin, parts: &[Part], overlap: &CommonTime) -> Begin {
+fn describe_all(first: &Begin, parts: &[SourceRun], overlap: &CommonTime) -> Begin {
     let begins: Vec<&Begin> = parts.iter().map(|part| &part.run.begin).collect();
     let distinct = |of: fn(&Begin) -> &str, joint: &str| {
         let mut texts: Vec<&str> = Vec::new();
@@ -195,7 +196,7 @@ fn describe_all(first: &Begin, parts: &[Part], overlap: &CommonTime) -> Begin {
     };
     let mut merged = first.clone();
     for (index, begin) in begins.iter().enumerate().skip(1) {
-        merged.model = together(merged.model, begin.model);
+        merged.model = sum_of_models(merged.model, begin.model);
         merged.threads = merged.threads.saturating_add(begin.threads);
         // Several runs of one machine share its cores.
         if !begins.iter().take(index).any(|other| other.host.name == begin.host.name) {
@@ -223,7 +224,7 @@ fn describe_all(first: &Begin, parts: &[Part], overlap: &CommonTime) -> Begin {
 }
 
 /// Returns the sum of two load models.
-fn together(a: Model, b: Model) -> Model {
+fn sum_of_models(a: Model, b: Model) -> Model {
     match (a, b) {
         (Model::Closed { concurrency: a }, Model::Closed { concurrency: b }) => {
             Model::Closed { concurrency: a.saturating_add(b) }
@@ -260,7 +261,7 @@ fn intervals<'s>(
     receiver
 }
 
-fn write(parts: &[Part], overlap: &CommonTime, begin: &Begin, out: &Path) -> Result<(), Failure> {
+fn write(parts: &[SourceRun], overlap: &CommonTime, begin: &Begin, out: &Path) -> Result<(), Failure> {
     let mut writer = RunWriter::create(out, begin).map_err(|error| saved::cannot_save("the merged run", &error))?;
     let mut over = Instant::ZERO;
     let written = thread::scope(|scope| {

@@ -42,7 +42,7 @@ pub struct Args {
     /// Weight of listings (S3). Each reads pages of 1000 keys below the prefix.
     #[arg(long, value_name = "N")]
     pub list: Option<u32>,
-    /// Size of ranges, for example 1MiB.
+    /// Size of ranges, e.g. 1MiB.
     #[arg(long, value_name = "SIZE")]
     pub range: Option<ByteSize>,
     /// Maximum number of pages of a listing.
@@ -65,8 +65,8 @@ pub struct Args {
     pub s3: s3::Args,
 }
 
-const AFTER: &str = "Default weights: --get 45 --head 30 --put 15 --delete 10. `plimsoll prepare` writes the dataset. `plimsoll cleanup`
-deletes it, and the objects that runs wrote. --help-all prints every flag.";
+const AFTER: &str = "Default weights: --get 45 --head 30 --put 15 --delete 10. `plimsoll prepare` writes the dataset. `plimsoll \
+    cleanup` deletes it, and the objects that runs wrote. --help-all prints every flag.";
 
 /// Default weights, as in warp.
 const USUAL: [(OpKind, u32); 4] = [(OpKind::Get, 45), (OpKind::Head, 30), (OpKind::Put, 15), (OpKind::Delete, 10)];
@@ -140,7 +140,7 @@ fn weights(args: &Args) -> Result<Vec<(OpKind, u32)>, Failure> {
         (OpKind::List, args.list),
     ];
     let given: Vec<_> = named.into_iter().filter_map(|(kind, weight)| Some((kind, weight?))).collect();
-    let in_s3 = args.urls.first().is_some_and(|text| wire::s3::S3Location::is_meant(text));
+    let in_s3 = args.urls.first().is_some_and(|text| wire::s3::S3Location::has_scheme(text));
     if !in_s3 && given.iter().any(|(kind, weight)| *kind == OpKind::List && *weight > 0) {
         return Err(Failure::usage("--list requires an s3:// location: plain HTTP has no listing"));
     }

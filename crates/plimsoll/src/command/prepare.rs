@@ -47,9 +47,9 @@ pub struct Args {
     pub s3: s3::Args,
 }
 
-const AFTER: &str = "The dataset's description is stored in .plimsoll-dataset.json next to its objects, where `mix`, `cleanup` and another
-`prepare` find it. Nothing is measured: transient failures (500, 503, SlowDown, connections) are retried with pauses. Use
-`put` to measure writes. --help-all prints every flag.";
+const AFTER: &str = "The dataset's description is stored in .plimsoll-dataset.json next to its objects, where `mix`, `cleanup` and \
+    another `prepare` find it. Nothing is measured: transient failures (500, 503, SlowDown, connections) are \
+    retried with pauses. Use `put` to measure writes. --help-all prints every flag.";
 
 const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
 /// Number of objects to write before the next ones start. This bounds the memory for their results.
@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let bytes = u64::try_from(dataset.total_bytes()).unwrap_or(u64::MAX);
     let objects = format!("{}, {}", plural(dataset.count(), "object"), ByteSize(bytes).human());
     let mut made = JsonPrepared::new(dataset.count(), bytes);
-    let told = match stored.dataset()? {
+    let message = match stored.dataset()? {
         Some(there) if there == dataset => format!("{objects} exist already: nothing was written"),
         Some(_) => {
             return Err(Failure::could_not_run(
@@ -82,20 +82,20 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
             stored.write_dataset(&dataset)?;
             made.written = writing.written;
             made.seconds = begun.elapsed().as_secs_f64();
-            let repeated = writing.retries.by_cause().iter();
-            made.retried = repeated.map(|(cause, number)| ((*cause).to_owned(), *number)).collect();
+            let retried = writing.retries.by_cause().iter();
+            made.retried = retried.map(|(cause, number)| ((*cause).to_owned(), *number)).collect();
             format!("prepared {objects} in {}{}", time(made.seconds * 1e9), writing.retries.description())
         }
     };
-    show(&args.common, &told, serde_json::to_string_pretty(&made))
+    show(&args.common, &message, serde_json::to_string_pretty(&made))
 }
 
 /// Prints what was done, in the selected format.
-pub fn show(args: &load::Args, told: &str, json: serde_json::Result<String>) -> Result<ExitCode, Failure> {
+pub fn show(args: &load::Args, message: &str, json: serde_json::Result<String>) -> Result<ExitCode, Failure> {
     match load::run_options(args).format {
         OutputFormat::Json => saved::print_json(json)?,
         OutputFormat::None => {}
-        OutputFormat::Text | OutputFormat::Ab | OutputFormat::Httpbench => console::print(&format!("{told}\n"))?,
+        OutputFormat::Text | OutputFormat::Ab | OutputFormat::Httpbench => console::print(&format!("{message}\n"))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -173,14 +173,14 @@ impl<'a> Writing<'a> {
             let written = tried.outcomes.iter().filter(|answered| good(answered)).count() as u64;
             self.written += written;
             if tried.interrupted {
-                return Err(requests_interrupted(format!("interrupted: {}", self.stand())));
+                return Err(requests_interrupted(format!("interrupted: {}", self.progress())));
             }
             for Answered { outcome, status } in tried.outcomes.iter().flatten().copied() {
                 if outcome == AttemptOutcome::OK {
                     continue;
                 }
                 if !is_transient(outcome, status) {
-                    return Err(self.refused(tried.example.as_ref(), &plan));
+                    return Err(self.failure(tried.example.as_ref(), &plan));
                 }
                 self.retries.count(outcome.cause);
             }
@@ -191,8 +191,8 @@ impl<'a> Writing<'a> {
             }
             if !missing.is_empty() && !self.retries.pause() {
                 return Err(match sys::signals::interrupts().count {
-                    0 => self.refused(tried.example.as_ref(), &plan),
-                    _ => requests_interrupted(format!("interrupted: {}", self.stand())),
+                    0 => self.failure(tried.example.as_ref(), &plan),
+                    _ => requests_interrupted(format!("interrupted: {}", self.progress())),
                 });
             }
         }
@@ -200,7 +200,7 @@ impl<'a> Writing<'a> {
     }
 
     /// Returns the failure that ends writing.
-    fn refused(&self, example: Option<&OpEntry>, plan: &Plan) -> Failure {
+    fn failure(&self, example: Option<&OpEntry>, plan: &Plan) -> Failure {
         let why = example.map_or_else(
             || "no request completed".to_owned(),
             |example| {
@@ -210,10 +210,10 @@ impl<'a> Writing<'a> {
                 format!("PUT of {url} failed: {}{status}{error}", example.outcome.cause.about())
             },
         );
-        Failure::could_not_run(format!("{why}; {}{}", self.stand(), self.retries.description()))
+        Failure::could_not_run(format!("{why}; {}{}", self.progress(), self.retries.description()))
     }
 
-    fn stand(&self) -> String {
+    fn progress(&self) -> String {
         let total = count(self.dataset.count());
         format!("{} of {total} objects are written; the same command writes all of them again", count(self.written))
     }

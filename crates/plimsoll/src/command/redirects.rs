@@ -9,6 +9,7 @@ use crate::load::{count, span};
 use crate::saved::{self, OutputFormat};
 use engine::plan::{Plan, StopAfter, Targets};
 use measure::LimitedBy;
+use measure::limits;
 use report::escape::escape;
 use report::redirect_cost::{PairedList, RunPair};
 use std::num::NonZeroU64;
@@ -22,7 +23,7 @@ use store::SavedRun;
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// Location of the objects on any server of the cluster, for example http://host:29998/bucket.
+    /// Location of the objects on any server of the cluster, e.g. http://host:29998/bucket.
     #[arg(value_name = "URL")]
     pub url: String,
     /// File with names of objects, one per line; give one file per object size to compare.
@@ -45,9 +46,9 @@ pub struct Args {
     pub reach: ClusterFlags,
 }
 
-const AFTER: &str =
-    "The cost of a pair is 1 - goodput through one server / goodput from the owners. The table shows the median with its
-95 % interval, or the range if there are fewer than 6 pairs. `plimsoll report DIR/…` shows each run, with the time of every hop.";
+const AFTER: &str = "The cost of a pair is 1 - goodput through one server / goodput from the owners. The table shows the median \
+    with its 95 % interval, or the range if there are fewer than 6 pairs. `plimsoll report DIR/…` shows each run, \
+    with the time of every hop.";
 
 /// The two ways to read the objects.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,13 +72,14 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.duration.is_zero() {
         return Err(Failure::usage("-d 0: the duration must be above 0"));
     }
-    let lists = args.names.iter().map(|path| Ok((path, whole(args, path)?))).collect::<Result<Vec<_>, Failure>>()?;
+    let lists =
+        args.names.iter().map(|path| Ok((path, all_owners(args, path)?))).collect::<Result<Vec<_>, Failure>>()?;
     let directory = match &args.out {
         Some(directory) => directory.clone(),
         None => saved::default_directory(lists.first().map_or("", |(_, owners)| owners.entry())),
     };
     let mut rows = Vec::new();
-    let mut worst = Worst { exit: Exit::Good, why: None };
+    let mut worst = WorstExit { exit: Exit::Good, why: None };
     for (index, (path, owners)) in lists.iter().enumerate() {
         let pairs = compare(args, path, owners, &directory.join(format!("{index:02}")), &mut worst)?;
         rows.push(PairedList { name: escape(&path.display().to_string()), share: elsewhere(owners), pairs });
@@ -94,12 +96,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// The exit code so far, and the reason of the run that set it.
-struct Worst {
+struct WorstExit {
     exit: Exit,
     why: Option<String>,
 }
 
-impl Worst {
+impl WorstExit {
     /// Adds the result of the run called `name`.
     fn add(&mut self, name: &str, saved: &SavedRun) {
         let exit = self.exit.or_worse(saved::conclude(saved));
@@ -119,7 +121,7 @@ impl Worst {
 }
 
 /// Returns the owners of the objects in a list. Fails if the owner of any object is unknown.
-fn whole(args: &Args, path: &Path) -> Result<ObjectOwners, Failure> {
+fn all_owners(args: &Args, path: &Path) -> Result<ObjectOwners, Failure> {
     let owners = find_object_owners(&args.url, path, &args.reach)?;
     let failed = owners.failures().count();
     let Some((name, _, cause)) = owners.failures().next() else { return Ok(owners) };
@@ -143,7 +145,7 @@ fn compare(
     path: &Path,
     owners: &ObjectOwners,
     directory: &Path,
-    worst: &mut Worst,
+    worst: &mut WorstExit,
 ) -> Result<Vec<RunPair>, Failure> {
     let shared = Plan {
         stop: StopAfter { time: Some(args.duration), ..StopAfter::default() },
@@ -161,7 +163,7 @@ fn compare(
             let name = format!("{}, pair {pair} of {}: {}", path.display(), args.pairs, way.name());
             console::eprintln(&name);
             let plan = if way == Way::Entry { &shared } else { &direct };
-            let saved = measured(plan, &directory.join(format!("{pair}-{}", way.name())))?;
+            let saved = run_one(plan, &directory.join(format!("{pair}-{}", way.name())))?;
             worst.add(&name, &saved);
             if worst.ends_all() {
                 return Ok(pairs);
@@ -189,7 +191,7 @@ fn at_owners(owners: &ObjectOwners) -> Result<Targets, Failure> {
     Ok(targets)
 }
 
-fn measured(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
+fn run_one(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
     let output = RunOptions {
         directory: Some(directory.to_owned()),
         format: OutputFormat::Text,
@@ -207,7 +209,7 @@ fn measured(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
 
 /// Prints a limit other than the target, which would distort the comparison.
 fn remark(saved: &SavedRun, way: Way) {
-    let limited_by = saved.summary.limited_by(&saved.begin.model);
+    let limited_by = limits::limited_by(&saved.summary, &saved.begin.model);
     if limited_by.is_client() || matches!(limited_by, LimitedBy::Unknown | LimitedBy::NotDetermined) {
         console::eprintln(&format!("  {}: limited by: {limited_by}", way.name()));
     }

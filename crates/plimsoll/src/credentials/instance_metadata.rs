@@ -15,7 +15,7 @@ const ROLES: &str = "/latest/meta-data/iam/security-credentials/";
 /// Timeout for connecting, and for each whole response. The service is nearby or does not exist.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum bytes of a response. Keys with their token have about 2 KiB.
-const MAX_ANSWER_BYTES: usize = 64 * 1024;
+const RESPONSE_BYTES_MAX: usize = 64 * 1024;
 
 /// Requests the keys of this machine's role.
 pub fn request_credentials(around: &Surroundings) -> Result<Credentials, Failure> {
@@ -40,10 +40,10 @@ pub fn request_credentials(around: &Surroundings) -> Result<Credentials, Failure
 }
 
 /// Parses the keys in a response.
-fn keys_of(role: &str, answer: &str) -> Result<Credentials, Failure> {
-    let answer: serde_json::Value =
-        serde_json::from_str(answer).map_err(|_| failed("sent something other than keys"))?;
-    let text = |name: &str| answer.get(name).and_then(|value| value.as_str());
+fn keys_of(role: &str, response: &str) -> Result<Credentials, Failure> {
+    let response: serde_json::Value =
+        serde_json::from_str(response).map_err(|_| failed("sent something other than keys"))?;
+    let text = |name: &str| response.get(name).and_then(|value| value.as_str());
     let (Some(access_key), Some(secret)) = (text("AccessKeyId"), text("SecretAccessKey")) else {
         return Err(failed("sent no keys for this machine's role"));
     };
@@ -84,7 +84,7 @@ impl Service {
         );
         stream.set_write_timeout(Some(TIMEOUT)).map_err(|error| unreachable(&error))?;
         stream.write_all(head.as_bytes()).map_err(|error| unreachable(&error))?;
-        let (status, body) = answer(&mut stream, deadline).map_err(|error| unreachable(&error))?;
+        let (status, body) = response(&mut stream, deadline).map_err(|error| unreachable(&error))?;
         if status != 200 {
             return Err(failed(&format!("sent status {status} for {method} {path}")));
         }
@@ -93,28 +93,28 @@ impl Service {
 }
 
 /// Reads status and body of a response, which must be complete before the deadline.
-fn answer(stream: &mut TcpStream, deadline: Instant) -> std::io::Result<(u16, Vec<u8>)> {
+fn response(stream: &mut TcpStream, deadline: Instant) -> std::io::Result<(u16, Vec<u8>)> {
     let bad = |what: &str| std::io::Error::other(what.to_owned());
     let mut reader = ResponseReader::new();
     reader.start(RequestKind::Other);
-    let (mut body, mut room) = (Vec::new(), vec![0; 8 * 1024]);
+    let (mut body, mut buffer) = (Vec::new(), vec![0; 8 * 1024]);
     while !reader.is_complete() {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(std::io::ErrorKind::TimedOut.into());
         }
         stream.set_read_timeout(Some(left))?;
-        let count = stream.read(&mut room)?;
+        let count = stream.read(&mut buffer)?;
         if count == 0 {
             reader.end_of_stream().map_err(|_| bad("it closed too early"))?;
             break;
         }
-        let mut piece = &room[..count];
+        let mut piece = &buffer[..count];
         loop {
             let progress = reader.read(piece, &mut |_, _| {}).map_err(|_| bad("it does not speak HTTP"))?;
             if let Event::Body(range) = &progress.event {
                 body.extend_from_slice(&piece[range.clone()]);
-                if body.len() > MAX_ANSWER_BYTES {
+                if body.len() > RESPONSE_BYTES_MAX {
                     return Err(bad("its response is larger than 64 KiB"));
                 }
             }

@@ -96,18 +96,24 @@ fn errors_name_the_fix_and_contain_no_secret() {
     let error = |place: &TestEnvironment, args: &Args| place.find(args).expect_err("finding keys fails");
     let half = TestEnvironment::new(&ENVIRONMENT[1..]).with(".aws/credentials", FILE);
     assert!(error(&half, &Args::default()).contains("AWS_ACCESS_KEY_ID is not"));
-    let told = error(&half, &profile("missing"));
-    assert!(told.contains("`missing`") && told.contains(".aws/credentials") && told.contains(".aws/config"), "{told}");
+    let message = error(&half, &profile("missing"));
+    assert!(
+        message.contains("`missing`") && message.contains(".aws/credentials") && message.contains(".aws/config"),
+        "{message}"
+    );
     for setting in ["source_profile", "role_arn", "credential_process", "sso_session"] {
         let place = TestEnvironment::new(&[]).with(".aws/config", &format!("[profile other]\n{setting} = CANARY\n"));
-        let told = error(&place, &profile("other"));
-        assert!(told.contains(setting) && told.contains("not supported") && !told.contains("CANARY"), "{told}");
+        let message = error(&place, &profile("other"));
+        assert!(
+            message.contains(setting) && message.contains("not supported") && !message.contains("CANARY"),
+            "{message}"
+        );
     }
     let place = TestEnvironment::new(&[]).with(".aws/credentials", "[default]\naws_access_key_id = DEF\n");
     assert!(error(&place, &Args::default()).contains("no aws_secret_access_key"));
     let place = TestEnvironment::new(&[("AWS_ACCESS_KEY_ID", "A"), ("AWS_SECRET_ACCESS_KEY", "CANARY with blanks")]);
-    let told = error(&place, &Args::default());
-    assert!(told.contains("environment") && !told.contains("CANARY"), "{told}");
+    let message = error(&place, &Args::default());
+    assert!(message.contains("environment") && !message.contains("CANARY"), "{message}");
     let place = TestEnvironment::new(&[]).with(".aws/credentials", &"#".repeat((1 << 20) + 1));
     assert!(error(&place, &Args::default()).contains("1 MiB"));
     let place = TestEnvironment::new(&[]).with(".aws/credentials/a", "");
@@ -165,22 +171,22 @@ fn a_missing_services_section_is_an_error() {
 }
 
 /// First line and token of each request.
-type Asked = Vec<(String, String)>;
+type Requests = Vec<(String, String)>;
 
 /// Starts a metadata service that sends these responses in turn and returns the requests' first lines and tokens.
-fn service(answers: Vec<String>) -> (String, thread::JoinHandle<Asked>) {
+fn service(responses: Vec<String>) -> (String, thread::JoinHandle<Requests>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("can bind a port");
     let endpoint = format!("http://{}", listener.local_addr().expect("the listener has an address"));
     let serve = move || {
         let mut seen = Vec::new();
-        for answer in answers {
+        for response in responses {
             let (mut stream, _) = listener.accept().expect("a client connects");
             let lines = BufReader::new(stream.try_clone().expect("can clone the socket")).lines();
             let head: Vec<String> = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
             let token = head.iter().find_map(|line| line.strip_prefix("X-aws-ec2-metadata-token: "));
             seen.push((head[0].clone(), token.unwrap_or_default().to_owned()));
             // The client may have closed the connection.
-            let _ = stream.write_all(answer.as_bytes());
+            let _ = stream.write_all(response.as_bytes());
         }
         seen
     };
@@ -196,8 +202,8 @@ fn imds() -> Args {
 }
 
 /// Returns what was found, and the requests to the service.
-fn ask(answers: Vec<String>) -> (Result<Option<Credentials>, String>, Asked) {
-    let (endpoint, server) = service(answers);
+fn find_with_service(responses: Vec<String>) -> (Result<Option<Credentials>, String>, Requests) {
+    let (endpoint, server) = service(responses);
     let variables = [&ENVIRONMENT[..], &[("AWS_EC2_METADATA_SERVICE_ENDPOINT", endpoint.as_str())]].concat();
     let found = TestEnvironment::new(&variables).find(&imds());
     (found, server.join().expect("the service ends"))
@@ -207,7 +213,7 @@ fn ask(answers: Vec<String>) -> (Result<Option<Credentials>, String>, Asked) {
 fn the_metadata_service_returns_token_role_and_keys() {
     let keys = "{\"Code\":\"Success\",\"Type\":\"AWS-HMAC\",\"AccessKeyId\":\"ROLE\",\"SecretAccessKey\":\"role-secret\",\
                 \"Token\":\"role-token\",\"Expiration\":\"2013-05-24T00:00:00Z\"}";
-    let (found, seen) = ask(vec![good("TOKEN"), good("my-role\n"), good(keys)]);
+    let (found, seen) = find_with_service(vec![good("TOKEN"), good("my-role\n"), good(keys)]);
     let found = found.unwrap().unwrap();
     assert_eq!((pair(&found), &found.source), (("ROLE", "role-secret"), &Source::Imds("my-role".to_owned())));
     assert_eq!(found.keys.token().map(Secret::reveal), Some("role-token"));
@@ -223,19 +229,19 @@ fn the_metadata_service_returns_token_role_and_keys() {
 
 #[test]
 fn failures_of_the_metadata_service_are_distinct() {
-    let told = |answers: Vec<String>| ask(answers).0.expect_err("the service fails");
+    let error = |responses: Vec<String>| find_with_service(responses).0.expect_err("the service fails");
     let status = |line: &str| format!("HTTP/1.1 {line}\r\nContent-Length: 0\r\n\r\n");
-    assert!(told(vec![status("403 Forbidden")]).contains("sent status 403 for PUT"));
-    assert!(told(vec![good("T"), status("404 Not Found")]).contains("sent status 404 for GET"));
-    assert!(told(vec![good("T"), good("")]).contains("no role"));
-    assert!(told(vec![good("T"), good("../evil")]).contains("no role"));
-    assert!(told(vec![good("T"), good("r"), good("not json")]).contains("other than keys"));
-    assert!(told(vec![good("T"), good("r"), good("{\"Code\":\"Failed\"}")]).contains("no keys"));
-    assert!(told(vec![good("T\r\nX: evil")]).contains("not a valid header value"));
-    assert!(told(vec!["SSH-2.0-x\r\n".to_owned()]).contains("does not speak HTTP"));
-    assert!(told(vec!["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab".to_owned()]).contains("closed too early"));
+    assert!(error(vec![status("403 Forbidden")]).contains("sent status 403 for PUT"));
+    assert!(error(vec![good("T"), status("404 Not Found")]).contains("sent status 404 for GET"));
+    assert!(error(vec![good("T"), good("")]).contains("no role"));
+    assert!(error(vec![good("T"), good("../evil")]).contains("no role"));
+    assert!(error(vec![good("T"), good("r"), good("not json")]).contains("other than keys"));
+    assert!(error(vec![good("T"), good("r"), good("{\"Code\":\"Failed\"}")]).contains("no keys"));
+    assert!(error(vec![good("T\r\nX: evil")]).contains("not a valid header value"));
+    assert!(error(vec!["SSH-2.0-x\r\n".to_owned()]).contains("does not speak HTTP"));
+    assert!(error(vec!["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab".to_owned()]).contains("closed too early"));
     let large = good(&"x".repeat(100_000));
-    assert!(told(vec![large]).contains("64 KiB"));
+    assert!(error(vec![large]).contains("64 KiB"));
     let disabled = TestEnvironment::new(&[("AWS_EC2_METADATA_DISABLED", "true")]);
     assert!(disabled.find(&imds()).expect_err("the service is disabled").contains("AWS_EC2_METADATA_DISABLED"));
     let tls = TestEnvironment::new(&[("AWS_EC2_METADATA_SERVICE_ENDPOINT", "https://127.0.0.1:1")]);

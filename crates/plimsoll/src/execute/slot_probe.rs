@@ -9,6 +9,7 @@ use engine::run_loop::OpEntry;
 use engine::schedule::Profile;
 use engine::{Control, Left, Observer};
 use measure::evidence::{Probe, Probes};
+use measure::limits;
 use measure::{Instant, Interval, Summary};
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -83,6 +84,6 @@ fn run_one(plan: &Plan, slots: u64, time: Duration, left: &mut Left) -> Option<P
         slots,
         operations: summary.window_ok,
         per_second: summary.ok_rate()?,
-        client_limited: summary.limited_by(&model).is_client(),
+        client_limited: limits::limited_by(&summary, &model).is_client(),
     })
 }

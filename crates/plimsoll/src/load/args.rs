@@ -49,10 +49,10 @@ pub struct Load {
     /// Number of operations [default: no limit, the duration ends the run].
     #[arg(short = 'n', long, value_name = "N", value_parser = count::<NonZeroU64>, allow_negative_numbers = true)]
     pub requests: Option<NonZeroU64>,
-    /// How long to measure, for example 10s or 1m30s [default: 10s, without -n].
+    /// How long to measure, e.g. 10s or 1m30s [default: 10s without -n].
     #[arg(short = 'd', long, value_name = "TIME", value_parser = measured_time)]
     pub duration: Option<Duration>,
-    /// Open model: operations arrive at this rate per second, for example 1000 or 2.5k.
+    /// Open model: arrival rate of operations per second, e.g. 1000 or 2.5k.
     #[arg(short = 'R', long, value_name = "RATE", allow_negative_numbers = true)]
     pub rate: Option<Rate>,
     /// Make load for this long before measuring.
@@ -67,7 +67,7 @@ pub struct Load {
     /// Increase the load from 0 to its full level over this time.
     #[arg(long, value_name = "TIME", value_parser = span, conflicts_with = "stages", hide_short_help = true)]
     pub ramp: Option<Duration>,
-    /// Change the load linearly in stages, for example 10s:100,30s:100,10s:0 (time:level). With -R, levels are rates and
+    /// Change the load linearly in stages, e.g. 10s:100,30s:100,10s:0 (time:level). With -R, levels are rates and
     /// start at its value. Without -R, levels are operations in flight and start at the value of -c, or at 0. A stage of 0s is a step.
     #[arg(long, value_name = "STAGES", value_delimiter = ',', value_parser = stage, hide_short_help = true)]
     pub stages: Vec<(Duration, f64)>,
@@ -90,7 +90,7 @@ pub struct Load {
         hide_short_help = true
     )]
     pub probe: Option<Duration>,
-    /// Stop after this many body bytes, received and sent, for example 10GiB.
+    /// Stop after this many body bytes, received and sent, e.g. 10GiB.
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub bytes: Option<ByteSize>,
     /// How long operations in flight may take after the run's end.
@@ -108,10 +108,10 @@ pub struct Load {
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 pub struct Requests {
-    /// Header to send, for example 'Accept: text/html'; @FILE reads one per line.
+    /// Header to send, e.g. 'Accept: text/html'; @FILE reads one per line.
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub headers: Vec<String>,
-    /// Cookie to send, for example name=value or 'a=1; b=2'; @FILE reads it from a file.
+    /// Cookie to send, e.g. name=value or 'a=1; b=2'; or @FILE.
     #[arg(short = 'C', long = "cookie", value_name = "NAME=VALUE")]
     pub cookies: Vec<String>,
     /// Basic authentication; also from the URL, @FILE or ${ENV}.
@@ -164,7 +164,7 @@ pub struct Connections {
     /// Connect from these local addresses, in turn.
     #[arg(long, value_name = "IP", value_delimiter = ',', value_parser = address, help_heading = "Connections", hide_short_help = true)]
     pub local_address: Vec<IpAddr>,
-    /// Use an HTTP proxy, for example http://host:3128.
+    /// Use an HTTP proxy, e.g. http://host:3128.
     #[arg(
         long,
         value_name = "URL",
@@ -224,7 +224,7 @@ pub struct Timeouts {
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 pub struct Checks {
-    /// Count only these status codes as success, for example 200,206.
+    /// Count only these status codes as success, e.g. 200,206.
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = status)]
     pub expect_status: Vec<u16>,
     /// Also accept a range with status 200 instead of 206, if its Content-Range and length are correct.
@@ -233,19 +233,19 @@ pub struct Checks {
     /// Require this body size in every response.
     #[arg(long, value_name = "SIZE", help_heading = "Checks and results", hide_short_help = true)]
     pub expect_size: Option<ByteSize>,
-    /// Require this header in every response, for example 'X-Cache: HIT'.
+    /// Require this header in every response, e.g. 'X-Cache: HIT'.
     #[arg(long, value_name = "NAME: VALUE", help_heading = "Checks and results", hide_short_help = true)]
     pub expect_header: Vec<String>,
     /// Minimum share of successful operations for exit code 0.
     #[arg(long, value_name = "PERCENT", value_parser = success, help_heading = "Checks and results", hide_short_help = true)]
     pub success: Option<f64>,
-    /// Objective of the run, for example 'p99 <= 500ms' [default: success >= 99%].
+    /// Objective of the run, e.g. 'p99 <= 500ms' [default: success >= 99%].
     #[arg(long, value_name = "OBJECTIVE")]
     pub objective: Vec<Objective>,
-    /// Do not fail the run for objectives that have too few operations, for example p99.99 of 100 operations.
+    /// Do not fail the run for objectives that have too few operations, e.g. p99.99 of 100 operations.
     #[arg(long, help_heading = "Checks and results", hide_short_help = true)]
     pub accept_not_enough_data: bool,
-    /// Abort once this is statistically certain, for example 'success < 50%' or 'p99 > 5s'.
+    /// Abort once this is statistically certain, e.g. 'success < 50%' or 'p99 > 5s'.
     #[arg(long, value_name = "CONDITION", value_parser = Objective::missed_when, hide_short_help = true)]
     pub abort_when: Vec<Objective>,
 }
@@ -276,7 +276,7 @@ pub struct Output {
         hide_short_help = true
     )]
     pub html: Option<Option<PathBuf>>,
-    /// Group results by this response header, for example X-Cache.
+    /// Group results by this response header, e.g. X-Cache.
     #[arg(long, value_name = "NAME", help_heading = "Checks and results", hide_short_help = true)]
     pub group_by: Option<String>,
     /// Save a record of every operation.

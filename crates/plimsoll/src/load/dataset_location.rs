@@ -45,7 +45,7 @@ impl DatasetLocation {
             [] => Err(Failure::usage(
                 "no URL given: write http://host:port/path, or s3://BUCKET/PREFIX with --endpoint URL",
             )),
-            [one] if S3Location::is_meant(one) => Self::of_s3(one, s3),
+            [one] if S3Location::has_scheme(one) => Self::of_s3(one, s3),
             several => Self::of_urls(several, s3.spread()),
         }
     }
@@ -74,7 +74,7 @@ impl DatasetLocation {
     fn of_urls(typed: &[String], spread: Spread) -> Result<Self, Failure> {
         let (mut origins, mut container, mut credentials) = (Vec::new(), None, None);
         for text in typed {
-            if S3Location::is_meant(text) {
+            if S3Location::has_scheme(text) {
                 return Err(refused(
                     text,
                     &"only one s3:// location is allowed; for several servers use --endpoint URL,URL",

@@ -26,7 +26,7 @@ pub struct Args {
     /// gateway: format to request, car or raw [default: car].
     #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true, hide_short_help = true)]
     pub format: Option<FormatOf>,
-    /// filestash: log in to this backend, for example sftp,hostname=h,username=u,password=@FILE; also ${ENV} [default: blackhole].
+    /// filestash: log in to this backend, e.g. sftp,hostname=h,username=u,password=@FILE; also ${ENV} [default: blackhole].
     #[arg(long, value_name = "LOGIN", hide_short_help = true)]
     pub connection: Option<String>,
     /// filestash: one session for all slots, or one each: shared or per-slot [default: shared].
@@ -103,7 +103,7 @@ impl Args {
     ) -> Result<Option<SystemLocation>, Failure> {
         let Some(system) = self.system else { return Ok(None) };
         let name = system.name();
-        if let Some(s3_location) = servers.iter().find(|word| S3Location::is_meant(word)) {
+        if let Some(s3_location) = servers.iter().find(|word| S3Location::has_scheme(word)) {
             return Err(Failure::usage(format!(
                 "`{}`: --as {name} needs URLs of servers: write http://host:port, with the bucket as its path",
                 redact::url_text(s3_location)

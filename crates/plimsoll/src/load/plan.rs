@@ -130,10 +130,10 @@ pub fn run_options(args: &Args) -> RunOptions {
 
 /// Returns the objectives of the run. There is always one on the share of successful operations.
 fn objectives(checks: &Checks) -> Vec<Objective> {
-    let asked = &checks.objective;
+    let given = &checks.objective;
     let typed = checks.success.map(|percent| Objective::success_at_least(percent / 100.0));
-    let default = if asked.iter().any(Objective::is_on_success) { None } else { Some(Objective::DEFAULT) };
-    typed.or(default).into_iter().chain(asked.iter().copied()).collect()
+    let default = if given.iter().any(Objective::is_on_success) { None } else { Some(Objective::DEFAULT) };
+    typed.or(default).into_iter().chain(given.iter().copied()).collect()
 }
 
 fn follow(flags: &Requests) -> Follow {
@@ -201,8 +201,8 @@ fn stop(flags: &Load, load: &LoadModel, once: Option<NonZeroU64>) -> Result<Stop
         _ => None,
     };
     let ops = match (flags.requests, once) {
-        (Some(asked), Some(once)) => Some(asked.min(once)),
-        (asked, once) => asked.or(once),
+        (Some(given), Some(once)) => Some(given.min(once)),
+        (given, once) => given.or(once),
     };
     let bytes = match flags.bytes {
         Some(size) => {

@@ -17,14 +17,14 @@ use wire::{Origin, Url};
 #[group(skip)]
 #[command(next_help_heading = "S3")]
 pub struct Args {
-    /// Server of s3:// locations, for example http://host:9000, or several separated by commas; aws means Amazon S3 [default:
+    /// Server of s3:// locations, e.g. http://host:9000, or several separated by commas; aws means Amazon S3 [default:
     /// AWS_ENDPOINT_URL, or that of the AWS profile].
     #[arg(long, value_name = "URL", value_delimiter = ',', hide_short_help = true)]
     pub endpoint: Vec<String>,
     /// Region to sign for; without an endpoint, the Amazon S3 region to use [default: AWS_REGION, the profile's, or us-east-1].
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub region: Option<String>,
-    /// Where requests name the bucket: path, or host (bucket.server) [default: path; host for --endpoint aws].
+    /// Where requests name the bucket: path, or host (bucket.server) [default: path, or host for Amazon S3].
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true, hide_short_help = true)]
     pub bucket_in: Option<BucketIn>,
     /// How bodies are signed: unsigned, signed, chunks (each signed), chunks-trailer, unsigned-trailer (checksum only).

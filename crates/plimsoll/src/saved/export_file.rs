@@ -11,26 +11,26 @@ use store::{OPS_FILE, RECORDS_FILE, RESERVE_FILE, STUDY_FILE};
 
 /// Why an export failed.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum ExportFailure {
     /// It could not be written.
     Write(ExportError),
     /// Its source could not be read.
     Read(Failure),
 }
 
-impl From<ExportError> for Trouble {
+impl From<ExportError> for ExportFailure {
     fn from(error: ExportError) -> Self {
         Self::Write(error)
     }
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for ExportFailure {
     fn from(error: io::Error) -> Self {
         Self::Write(error.into())
     }
 }
 
-impl From<Failure> for Trouble {
+impl From<Failure> for ExportFailure {
     fn from(failure: Failure) -> Self {
         Self::Read(failure)
     }
@@ -43,28 +43,28 @@ impl From<Failure> for Trouble {
 pub fn write(
     to: Option<&Path>,
     flag: &str,
-    produce: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Trouble>,
+    produce: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), ExportFailure>,
 ) -> Result<(), Failure> {
     match to {
         Some(path) => to_file(path, flag, produce),
         None => match produce(&mut console::buffered_stdout()) {
             Ok(()) => Ok(()),
-            Err(Trouble::Write(ExportError::Io(error))) if console::is_reader_gone(&error) => {
+            Err(ExportFailure::Write(ExportError::Io(error))) if console::is_reader_gone(&error) => {
                 console::eprintln("standard output was closed early: the export is incomplete");
                 Ok(())
             }
-            Err(trouble) => Err(told(trouble, "standard output", flag)),
+            Err(trouble) => Err(failure(trouble, "standard output", flag)),
         },
     }
 }
 
-fn told(trouble: Trouble, place: &str, flag: &str) -> Failure {
+fn failure(trouble: ExportFailure, place: &str, flag: &str) -> Failure {
     match trouble {
-        Trouble::Read(failure) => failure,
-        Trouble::Write(ExportError::Io(error)) => {
+        ExportFailure::Read(failure) => failure,
+        ExportFailure::Write(ExportError::Io(error)) => {
             Failure::could_not_run(format!("cannot write {place}: {error}; name another file with {flag}"))
         }
-        Trouble::Write(ExportError::Form(why)) => Failure::could_not_run(format!("cannot export: {why}")),
+        ExportFailure::Write(ExportError::Form(why)) => Failure::could_not_run(format!("cannot export: {why}")),
     }
 }
 
@@ -74,7 +74,7 @@ const RECORDS: [&str; 4] = [RECORDS_FILE, OPS_FILE, STUDY_FILE, RESERVE_FILE];
 fn to_file(
     path: &Path,
     flag: &str,
-    produce: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Trouble>,
+    produce: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), ExportFailure>,
 ) -> Result<(), Failure> {
     let name = path.display().to_string();
     if path.file_name().is_some_and(|name| RECORDS.iter().any(|record| name == *record)) {
@@ -82,23 +82,23 @@ fn to_file(
     }
     // Devices and pipes are written directly. A file is renamed once it is complete.
     let special = fs::metadata(path).is_ok_and(|found| !found.is_file());
-    let written = if special { path.to_owned() } else { beside(path) };
+    let written = if special { path.to_owned() } else { temporary_path(path) };
     let all = || {
         let mut out = BufWriter::new(File::create(&written)?);
         produce(&mut out)?;
         out.flush()?;
-        if special { Ok(()) } else { fs::rename(&written, path).map_err(Trouble::from) }
+        if special { Ok(()) } else { fs::rename(&written, path).map_err(ExportFailure::from) }
     };
     all().map_err(|trouble| {
         if !special {
             let _ = fs::remove_file(&written);
         }
-        told(trouble, &name, flag)
+        failure(trouble, &name, flag)
     })
 }
 
 /// Returns the temporary path of a file that is not complete yet.
-fn beside(path: &Path) -> PathBuf {
+fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().map(OsString::from).unwrap_or_default();
     name.push(".part");
     path.with_file_name(name)

@@ -1,17 +1,17 @@
-//! Mistakes and refusals: one line that says what, where, and how to mend it, and the right exit code.
+//! Mistakes and refusals: a one-line message that says what failed, why and what to do, and the right exit code.
 
-use crate::support::{Ended, Nginx, Place, Running, Setup};
+use crate::support::{Ended, Nginx, Running, Setup, TestDir};
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A URL at which nothing listens: the port was free a moment ago, and stays bound without listening.
+/// Returns a URL at which nothing listens. Its port was free a moment ago, and stays bound without a listener.
 fn refused() -> String {
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-    format!("http://127.0.0.1:{}/", port.expect("a loopback port is free").port())
+    format!("http://127.0.0.1:{}/", port.expect("can bind a loopback port").port())
 }
 
-/// What is wrong with a refusal that should have been one line with all of `words`, and `code`.
+/// Returns what is wrong with a refusal. It should have one line with all of `words`, and exit with `code`.
 fn faults(what: &str, ended: &Ended, code: i32, words: &[&str]) -> Vec<String> {
     let Ended { code: found, stdout, stderr } = ended;
     let mut faults = Vec::new();
@@ -21,9 +21,9 @@ fn faults(what: &str, ended: &Ended, code: i32, words: &[&str]) -> Vec<String> {
         }
     };
     check(*found == Some(code), &format!("exit code {found:?}, not {code}"));
-    check(!stderr.contains("panicked") && !stderr.contains("a defect in this program"), "a panic");
+    check(!stderr.contains("panicked") && !stderr.contains("internal error"), "a panic");
     check(stderr.lines().count() == 1, "not one line");
-    check(stderr.starts_with("plimsoll: "), "does not say who speaks");
+    check(stderr.starts_with("plimsoll: "), "does not start with the program's name");
     check(stderr.trim_end().chars().count() < 300, "too long for a line");
     for word in words {
         check(stderr.contains(word), &format!("`{word}` is missing"));
@@ -39,19 +39,19 @@ fn expect_refusal(what: &str, ended: &Ended, code: i32, words: &[&str]) {
 
 #[track_caller]
 fn expect_none(faults: &[String]) {
-    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+    assert!(faults.is_empty(), "{} mistakes:\n{}", faults.len(), faults.join("\n"));
 }
 
 #[test]
-fn mistakes_in_the_command_line_are_told_in_one_line() {
-    let place = Place::new();
+fn mistakes_in_the_command_line_get_a_one_line_message() {
+    let place = TestDir::new();
     let url = "http://127.0.0.1:9/";
     let cases: &[(&[&str], &[&str])] = &[
         (&[], &["no URL", "plimsoll get http://"]),
         (&[url, "-c", "0"], &["--concurrency", "0", "above 0"]),
         (&[url, "-n", "0"], &["--requests", "0", "above 0"]),
         (&[url, "-c", "many"], &["-c", "many"]),
-        (&[url, "-c", "99999999"], &["-c", "99999999", "at most"]),
+        (&[url, "-c", "99999999"], &["-c", "99999999", "maximum"]),
         (&[url, "-n", "-5"], &["--requests", "-5", "above 0"]),
         (&[url, "-c", "-1"], &["--concurrency", "-1", "above 0"]),
         (&[url, "-c", "1\n2"], &["--concurrency", "above 0"]),
@@ -59,9 +59,9 @@ fn mistakes_in_the_command_line_are_told_in_one_line() {
         (&[url, "-R", "-3"], &["--rate", "-3", "above 0"]),
         (&[url, "-R", "0"], &["--rate", "above 0"]),
         (&[url, "-d", "0"], &["-d 0", "above 0"]),
-        (&[url, "-d", "-1s"], &["-d:", "`-1`", "below 0"]),
-        (&[url, "--warmup", "-500ms"], &["--warmup:", "`-5`", "below 0"]),
-        (&[url, "-5"], &["there is no flag `-5`"]),
+        (&[url, "-d", "-1s"], &["-d:", "`-1", "negative"]),
+        (&[url, "--warmup", "-500ms"], &["--warmup:", "`-5", "negative"]),
+        (&[url, "-5"], &["unknown flag `-5`"]),
         (&[url, "-d", r#"{"a":1}"#], &["--duration", r#"{"a":1}"#, "10s", "--body-file"]),
         (&["127.0.0.1:9/x"], &["127.0.0.1:9/x", "http://"]),
         (&["https://127.0.0.1:9/x", "--proxy", "http://127.0.0.1:9"], &["https://127.0.0.1:9", "--proxy", "CONNECT"]),
@@ -92,7 +92,7 @@ fn mistakes_in_the_command_line_are_told_in_one_line() {
         (&[url, "-C", ""], &["-C", "session=abc"]),
         (&[url, "-u", "@/dev/zero"], &["/dev/zero", "1MiB"]),
         (&[url, "-H", "@/dev/zero"], &["/dev/zero", "1MiB"]),
-        (&["--url-file", "/dev/zero"], &["/dev/zero, line 1", "65536", "one entry on each line"]),
+        (&["--url-file", "/dev/zero"], &["/dev/zero, line 1", "65536", "one entry per line"]),
         (&[url, "-u", "nobody"], &["-u", "user:password"]),
         (&[url, "-u", "@/no/such/file"], &["/no/such/file"]),
         (&["--url-file", "/no/such/file"], &["/no/such/file"]),
@@ -119,7 +119,7 @@ fn mistakes_in_the_command_line_are_told_in_one_line() {
         (&[url, "--poisson"], &["--rate"]),
         (&[url, "--as", "minio"], &["--as", "minio", "piece"]),
         (&["--as", "piece"], &["http://host:port"]),
-        (&[url, "--as", "piece"], &["which objects", "--url-file"]),
+        (&[url, "--as", "piece"], &["no objects", "--url-file"]),
         (&[url, "--as", "piece", "a/b"], &["`a/b`", "CID"]),
         (&[url, "--as", "http", "a/../b"], &["`a/../b`", "URL"]),
         (&[url, "--as", "piece", "--count", "5"], &["--as piece", "--url-file"]),
@@ -142,12 +142,12 @@ fn mistakes_in_the_command_line_are_told_in_one_line() {
         faults(&words.join(" "), &place.run(["get"].iter().chain(*words)), 2, wanted)
     };
     expect_none(&cases.iter().flat_map(told).collect::<Vec<_>>());
-    assert!(!place.path("runs").exists(), "nothing was begun");
+    assert!(!place.path("runs").exists(), "no run was started");
 }
 
 #[test]
-fn each_mistake_with_what_is_served_is_told_in_a_line() {
-    let place = Place::new();
+fn mistakes_in_the_flags_of_serve_get_a_one_line_message() {
+    let place = TestDir::new();
     let cases: Vec<(&[&str], &[&str])> = vec![
         (&["--as", "minio"], &["--as", "minio", "alluxio"]),
         (&["--cluster", "0"], &["--cluster", "0"]),
@@ -177,8 +177,8 @@ fn each_mistake_with_what_is_served_is_told_in_a_line() {
 }
 
 #[test]
-fn a_mistake_in_a_list_of_urls_is_told_with_its_line() {
-    let place = Place::new();
+fn a_mistake_in_a_list_of_urls_is_reported_with_its_line() {
+    let place = TestDir::new();
     place.write("urls", "http://127.0.0.1:9/a\n\nnonsense\n");
     place.write("empty", "# nothing\n");
     place.write("binary", [b'h', 0xff, 0xfe, b'\n']);
@@ -194,8 +194,8 @@ fn a_mistake_in_a_list_of_urls_is_told_with_its_line() {
 }
 
 #[test]
-fn other_tools_letters_are_refused_with_ours() {
-    let place = Place::new();
+fn flags_of_other_tools_are_refused_with_ours_in_the_message() {
+    let place = TestDir::new();
     let table = include_str!("../../../../docs/flags.md");
     let rows = table.lines().filter_map(|line| {
         let mut cells = line.trim_matches('|').split(" | ");
@@ -214,29 +214,29 @@ fn other_tools_letters_are_refused_with_ours() {
 }
 
 #[test]
-fn a_url_instead_of_a_command_is_told() {
-    let ended = Place::new().run(["http://me:secret@host/x"]);
+fn a_url_instead_of_a_command_is_reported() {
+    let ended = TestDir::new().run(["http://me:secret@host/x"]);
     expect_refusal("a URL", &ended, 2, &["plimsoll get http://host/x"]);
-    expect_refusal("a command", &Place::new().run(["nonsense"]), 2, &["`nonsense`", "plimsoll --help"]);
-    expect_refusal("no DIR", &Place::new().run(["report"]), 2, &["<DIR>", "plimsoll report --help"]);
-    let ended = Place::new().run(["serve", "--threads", "0"]);
+    expect_refusal("a command", &TestDir::new().run(["nonsense"]), 2, &["`nonsense`", "plimsoll --help"]);
+    expect_refusal("no DIR", &TestDir::new().run(["report"]), 2, &["<DIR>", "plimsoll report --help"]);
+    let ended = TestDir::new().run(["serve", "--threads", "0"]);
     expect_refusal("--threads", &ended, 2, &["--threads", "`0`", "above 0"]);
-    let ended = Place::new().run(["demo", "http://host/x"]);
-    expect_refusal("a word too many", &ended, 2, &["http://host/x", "plimsoll demo --help"]);
-    let ended = Place::new().run(["serve", "--listne", "127.0.0.1:0"]);
+    let ended = TestDir::new().run(["demo", "http://host/x"]);
+    expect_refusal("an unexpected argument", &ended, 2, &["http://host/x", "plimsoll demo --help"]);
+    let ended = TestDir::new().run(["serve", "--listne", "127.0.0.1:0"]);
     expect_refusal("a flag of serve", &ended, 2, &["--listne", "did you mean --listen?", "plimsoll serve --help"]);
 }
 
 #[test]
-fn numbers_and_places_that_can_not_be_are_told() {
-    let place = Place::new();
+fn invalid_numbers_and_locations_are_reported() {
+    let place = TestDir::new();
     place.write("file", "x");
     let cases: [(&[&str], &[&str]); 7] = [
         (&["line", "http://127.0.0.1/", "--from", "10", "--to", "5"], &["--from 10 is above --to 5"]),
-        (&["line", "http://127.0.0.1/", "--from", "5000"], &["--from 5000 is above --to 4096", "unless --to"]),
+        (&["line", "http://127.0.0.1/", "--from", "5000"], &["--from 5000 is above --to 4096 (the default)"]),
         (&["serve", "--cluster", "0"], &["--cluster", "whole number above 0"]),
         (&["serve", "--s3", "--store", "file", "--listen", "127.0.0.1:0"], &["--store file", "not a directory"]),
-        (&["get", "http://127.0.0.1/", "--repeat", "1001"], &["--repeat 1001", "at most 1000"]),
+        (&["get", "http://127.0.0.1/", "--repeat", "1001"], &["--repeat 1001", "the maximum is 1000"]),
         (&["get", "http://127.0.0.1/", "-c", "99999999999999999999"], &["--concurrency", "too large"]),
         (&["get", "http://127.0.0.1/", "--seed", "99999999999999999999"], &["--seed", "18446744073709551615"]),
     ];
@@ -246,8 +246,8 @@ fn numbers_and_places_that_can_not_be_are_told() {
 }
 
 #[test]
-fn what_can_not_be_served_is_told() {
-    let place = Place::new();
+fn a_directory_that_cannot_be_served_is_reported() {
+    let place = TestDir::new();
     place.write("file", "x");
     for directory in ["/no/such/directory", "file"] {
         let ended = place.run(["serve", directory, "--listen", "127.0.0.1:0", "--stop-after", "1s"]);
@@ -256,54 +256,54 @@ fn what_can_not_be_served_is_told() {
 }
 
 #[test]
-fn an_unknown_host_is_told() {
-    let place = Place::new();
+fn an_unknown_host_is_reported() {
+    let place = TestDir::new();
     let ended = place.run(["get", "http://no-such-host.invalid/x", "-n", "10"]);
     expect_refusal("unknown host", &ended, 4, &["no-such-host.invalid"]);
 }
 
 #[test]
-fn a_refused_port_is_told() {
-    let place = Place::new();
+fn a_refused_port_is_reported() {
+    let place = TestDir::new();
     let url = refused();
     for words in
         [vec!["-n", "10"], vec!["-d", "5s", "-c", "100"], vec!["-R", "100", "-d", "5s"], vec!["-n", "10", "--json"]]
     {
         let ended = place.run(["get", &url].into_iter().chain(words.iter().copied()));
-        expect_refusal(&words.join(" "), &ended, 4, &[&url, "refused", "is it running"]);
+        expect_refusal(&words.join(" "), &ended, 4, &[&url, "refused", "check that it is running"]);
     }
 }
 
 #[test]
-fn a_refused_port_is_not_waited_for() {
+fn a_refused_port_ends_the_run_soon() {
     let started = Instant::now();
-    let ended = Place::new().run(["get", &refused(), "-c", "1", "-n", "100"]);
-    expect_refusal("-c 1 -n 100", &ended, 4, &["refused", "is it running"]);
+    let ended = TestDir::new().run(["get", &refused(), "-c", "1", "-n", "100"]);
+    expect_refusal("-c 1 -n 100", &ended, 4, &["refused", "check that it is running"]);
     // The back-off of one slot makes ten attempts in about a second; a hundred would take fifteen.
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 
 #[test]
-fn a_socket_that_is_not_there_is_told() {
-    let place = Place::new();
+fn a_missing_unix_socket_is_reported() {
+    let place = TestDir::new();
     let ended = place.run(["get", "http://host/", "--unix-socket", "/no/such/socket", "-n", "10"]);
     expect_refusal("--unix-socket", &ended, 4, &["/no/such/socket"]);
-    assert!(!ended.stderr.contains("refused"), "nothing refused it: {}", ended.stderr);
+    assert!(!ended.stderr.contains("refused"), "the message must not claim a refusal: {}", ended.stderr);
 }
 
 #[test]
-fn an_address_that_is_not_this_hosts_is_told() {
-    let place = Place::new();
-    // 192.0.2.0/24 is for documentation (RFC 5737): nobody has it.
+fn a_local_address_of_another_host_is_reported() {
+    let place = TestDir::new();
+    // 192.0.2.0/24 is reserved for documentation (RFC 5737). No host has it.
     let ended = place.run(["get", &refused(), "--local-address", "192.0.2.1", "-n", "10"]);
     assert!(matches!(ended.code, Some(2 | 4)), "{:?}", ended.code);
     expect_refusal("--local-address", &ended, ended.code.unwrap_or(0), &["192.0.2.1"]);
 }
 
 #[test]
-fn a_directory_that_can_not_be_written_is_told() {
+fn a_directory_that_is_not_writable_is_reported() {
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     place.write("file", "not a directory");
     let ended = place.run(["get", &nginx.url("/f/1k"), "-n", "10", "--out", "file/run"]);
     expect_refusal("--out", &ended, 4, &["file/run", "--out"]);
@@ -311,28 +311,28 @@ fn a_directory_that_can_not_be_written_is_told() {
 }
 
 #[test]
-fn a_directory_that_holds_a_run_is_not_written_to() {
+fn a_directory_that_contains_a_run_is_not_overwritten() {
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     place.run(["get", &nginx.url("/f/1k"), "-n", "10", "--out", "out"]).expect(0);
     let before = std::fs::read(place.path("out/records.jsonl.zst")).expect("there is a run");
     let ended = place.run(["get", &nginx.url("/f/1k"), "-n", "10", "--out", "out"]);
     assert!(matches!(ended.code, Some(2 | 4)), "{:?}", ended.code);
-    expect_refusal("--out", &ended, ended.code.unwrap_or(0), &["out", "already holds a run", "another directory"]);
+    expect_refusal("--out", &ended, ended.code.unwrap_or(0), &["out", "already contains a run", "another directory"]);
     assert_eq!(std::fs::read(place.path("out/records.jsonl.zst")).ok(), Some(before));
     assert_eq!(nginx.quit().len(), 10, "the second run sent nothing");
 }
 
 #[test]
-fn too_few_descriptors_are_told_with_the_mend() {
-    let place = Place::new();
+fn too_few_descriptors_are_reported_with_the_fix() {
+    let place = TestDir::new();
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 100; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_plimsoll")]);
     command.args(["get", &refused(), "-c", "1000", "-n", "1000"]).current_dir(place.path(""));
     let ended = Running::of(command).end();
     expect_refusal("descriptors", &ended, 4, &["1,000", "100", "ulimit -n", "-c"]);
 
-    // Two uploads need eight connections each.
+    // Each of two uploads needs eight connections.
     let url = refused();
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 78; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_plimsoll")]);
@@ -355,19 +355,19 @@ fn too_few_descriptors_are_told_with_the_mend() {
 }
 
 #[test]
-fn more_expected_headers_than_a_head_can_have_are_refused() {
-    let (place, url) = (Place::new(), refused());
+fn too_many_expected_headers_are_refused() {
+    let (place, url) = (TestDir::new(), refused());
     let expected: Vec<String> = (0..=100).flat_map(|n| ["--expect-header".to_owned(), format!("X-{n}: a")]).collect();
     let words = ["get", &url].into_iter().chain(expected.iter().map(String::as_str));
     let ended = place.run(words);
-    expect_refusal("--expect-header", &ended, 2, &["101 times", "at most 100"]);
+    expect_refusal("--expect-header", &ended, 2, &["101 times", "the maximum is 100"]);
 }
 
 #[test]
 fn an_empty_object_has_no_random_range() {
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    std::fs::write(nginx.path("files/empty"), "").expect("a file can be written");
-    let place = Place::new();
+    std::fs::write(nginx.path("files/empty"), "").expect("can write a file");
+    let place = TestDir::new();
     let ended = place.run(["get", &nginx.url("/f/empty"), "--range", "1KiB", "-n", "10"]);
     expect_refusal("empty object", &ended, 4, &["/f/empty", "empty"]);
     let ended = place.run(["get", &nginx.url("/f/none"), "--range", "1KiB", "-n", "10"]);
@@ -375,10 +375,10 @@ fn an_empty_object_has_no_random_range() {
 }
 
 #[test]
-fn what_is_no_run_has_no_report() {
-    let place = Place::new();
+fn a_directory_without_a_run_has_no_report() {
+    let place = TestDir::new();
     place.write("file", "x");
-    std::fs::create_dir_all(place.path("garbage")).expect("a directory can be made");
+    std::fs::create_dir_all(place.path("garbage")).expect("can create a directory");
     place.write("garbage/records.jsonl.zst", "this is not zstd");
     for directory in ["file", "garbage", "."] {
         expect_refusal(directory, &place.run(["report", directory]), 2, &[directory]);
@@ -387,8 +387,8 @@ fn what_is_no_run_has_no_report() {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_is_told() {
-    let place = Place::new();
+fn a_limit_on_file_sizes_is_reported() {
+    let place = TestDir::new();
     let limited = |words: &[&str]| {
         let mut command = Command::new("sh");
         command.args(["-c", "ulimit -f 4; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_plimsoll")]);
@@ -399,34 +399,38 @@ fn a_limit_on_the_size_of_files_is_told() {
         .end()
     };
     expect_refusal("get", &limited(&["get", &refused(), "--out", "out"]), 4, &["out", "too large"]);
-    assert!(!place.path("out").exists(), "what is no run leaves nothing");
+    assert!(!place.path("out").exists(), "a refused run leaves no directory");
     expect_refusal(
         "generate",
         &limited(&["generate", "set", "--count", "1", "--size", "64KiB"]),
         4,
         &["set", "too large"],
     );
-    assert_eq!(std::fs::read_dir(place.path("set")).expect("it was made").count(), 0, "nothing unfinished is left");
+    assert_eq!(
+        std::fs::read_dir(place.path("set")).expect("the directory exists").count(),
+        0,
+        "no incomplete file is left"
+    );
 }
 
 #[test]
-fn an_argument_that_is_no_text_is_named() {
+fn an_argument_that_is_not_utf_8_is_reported() {
     use std::os::unix::ffi::OsStrExt;
-    let place = Place::new();
+    let place = TestDir::new();
     let words = [b"get".as_slice(), b"http://127.0.0.1/\xff", b"-n", b"1"].map(std::ffi::OsStr::from_bytes);
     expect_refusal("a URL", &place.run(words), 2, &["argument 2", "UTF-8", "%XX"]);
 }
 
 #[test]
-fn records_that_are_no_file_are_not_waited_for() {
-    let place = Place::new();
+fn a_pipe_instead_of_records_does_not_block() {
+    let place = TestDir::new();
     for directory in ["pipe", "device", "directory"] {
-        std::fs::create_dir(place.path(directory)).expect("a directory can be made");
+        std::fs::create_dir(place.path(directory)).expect("can create a directory");
     }
     let made = Command::new("mkfifo").arg(place.path("pipe/records.jsonl.zst")).status();
-    assert!(made.is_ok_and(|status| status.success()), "a pipe can be made");
-    std::os::unix::fs::symlink("/dev/zero", place.path("device/records.jsonl.zst")).expect("a link can be made");
-    std::fs::create_dir(place.path("directory/records.jsonl.zst")).expect("a directory can be made");
+    assert!(made.is_ok_and(|status| status.success()), "can create a pipe");
+    std::os::unix::fs::symlink("/dev/zero", place.path("device/records.jsonl.zst")).expect("can create a link");
+    std::fs::create_dir(place.path("directory/records.jsonl.zst")).expect("can create a directory");
     for directory in ["pipe", "device", "directory"] {
         let ended = place.start(["report", directory]).end_within(Duration::from_secs(10));
         expect_refusal(directory, &ended, 2, &[directory, "not a file of records"]);

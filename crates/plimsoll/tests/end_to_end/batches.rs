@@ -1,17 +1,17 @@
-//! Several objects of S3 deleted with one request: they are gone, and the server has counted what the client did.
+//! Batch deletions of S3: the objects are deleted, and the server's counts agree with the client's.
 
 use crate::support::versitygw::run;
-use crate::support::{Ended, Place, Report, Versitygw, shared_cores};
+use crate::support::{Ended, Report, TestDir, Versitygw, shared_cores};
 use crate::versitygw::{gone, good, kinds};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 #[test]
-fn batches_of_a_mix_are_counted_as_the_server_counts_them_and_their_objects_are_gone() {
+fn batches_of_a_mix_agree_with_the_servers_counts_and_delete_their_objects() {
     let _cores = shared_cores();
     let Some(server) = Versitygw::start() else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let prepare = |location: &str, count: &str| {
         let words = ["prepare", location, "--make-bucket", "--count", count, "--size", "100B", "--print", "none"];
         good(run(&place, &server.endpoint(), &words));
@@ -19,7 +19,7 @@ fn batches_of_a_mix_are_counted_as_the_server_counts_them_and_their_objects_are_
     let (mut puts, mut batches) = (0, 0);
     let ways = ["unsigned", "signed", "chunks", "chunks-trailer", "unsigned-trailer"].map(|how| ["--payload", how]);
     for how in ways.into_iter().chain([["--presign", "60s"]]) {
-        // A name that XML has to escape.
+        // The name contains a character that XML must escape.
         let location = format!("s3://bucket/{}&more", how[1]);
         prepare(&location, "5");
         let words = "--get 20 --put 40 --delete 10 --delete-batch 6 -c 4 -n 200 --json";
@@ -40,15 +40,15 @@ fn batches_of_a_mix_are_counted_as_the_server_counts_them_and_their_objects_are_
     assert_eq!(server.keys("bucket"), Vec::<String>::new());
     let log = server.stop();
     assert_eq!(log["DeleteObjects"].count(), batches + 2);
-    // The descriptions alone.
+    // Only the descriptions.
     assert_eq!((log["DeleteObject"].count(), log["PutObject"].count()), (7, puts + 1100 + 1));
 }
 
 #[test]
-fn cleaning_up_in_batches_leaves_what_others_wrote() {
+fn cleanup_in_batches_keeps_objects_of_others() {
     let _cores = shared_cores();
     let Some(server) = Versitygw::start() else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let dataset = ["--count", "20", "--size", "1KiB", "--print", "none"];
     good(run(&place, &server.endpoint(), &[&["prepare", "s3://bucket/one", "--make-bucket"][..], &dataset].concat()));
     good(run(&place, &server.endpoint(), &[&["put", "s3://bucket/one/deeper"][..], &dataset].concat()));
@@ -61,10 +61,10 @@ fn cleaning_up_in_batches_leaves_what_others_wrote() {
     assert_eq!(left.len(), 40);
 }
 
-/// A bucket without objects that answers batches so, and deletions of one object well.
+/// Starts a server with an empty bucket that responds like this to batches, and accepts deletions of single objects.
 fn bucket(batch: &'static str) -> (String, Arc<Mutex<Vec<String>>>) {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
-    let endpoint = format!("http://{}", listener.local_addr().expect("it has an address"));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a port");
+    let endpoint = format!("http://{}", listener.local_addr().expect("the listener has an address"));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let asked = Arc::clone(&seen);
     std::thread::spawn(move || {
@@ -102,9 +102,9 @@ fn serve(stream: &TcpStream, batch: &str, seen: &Mutex<Vec<String>>) -> Option<(
 
 fn clean_up(answer: &'static str) -> (Ended, Vec<String>) {
     let (endpoint, seen) = bucket(answer);
-    let place = Place::new();
+    let place = TestDir::new();
     let ended = run(&place, &endpoint, &["cleanup", "s3://bucket/x", "--count", "2500", "--size", "1KiB"]);
-    let seen = seen.lock().expect("nobody panics with it").clone();
+    let seen = seen.lock().expect("no thread panicked with the lock").clone();
     (ended, seen)
 }
 
@@ -113,7 +113,7 @@ fn count(seen: &[String], method: &str) -> usize {
 }
 
 #[test]
-fn a_server_without_batches_is_asked_for_one_object_at_a_time() {
+fn a_server_without_batches_gets_single_deletions() {
     for answer in ["501 Not Implemented\n<Error><Code>NotImplemented</Code></Error>", "405 Method Not Allowed\n"] {
         let (ended, seen) = clean_up(answer);
         ended.expect(0);
@@ -124,13 +124,13 @@ fn a_server_without_batches_is_asked_for_one_object_at_a_time() {
 }
 
 #[test]
-fn what_a_batch_could_not_delete_is_told_and_not_tried_otherwise() {
+fn a_failed_batch_is_reported_and_not_tried_in_another_way() {
     let error = "<Error><Key>x/k</Key><Code>AccessDenied</Code><Message>no</Message></Error>";
     let denied = format!("200 OK\n<DeleteResult>{error}{error}</DeleteResult>").leak();
     for (answer, words) in [
-        (&*denied, "6 objects could not be deleted"),
-        ("403 Forbidden\n<Error><Code>AccessDenied</Code></Error>", "2,500 objects could not be deleted"),
-        ("200 OK\nwhat?", "2,500 objects could not be deleted"),
+        (&*denied, "cannot delete 6 objects"),
+        ("403 Forbidden\n<Error><Code>AccessDenied</Code></Error>", "cannot delete 2,500 objects"),
+        ("200 OK\nwhat?", "cannot delete 2,500 objects"),
     ] {
         let (ended, seen) = clean_up(answer);
         ended.expect(4);
@@ -141,25 +141,25 @@ fn what_a_batch_could_not_delete_is_told_and_not_tried_otherwise() {
 }
 
 #[test]
-fn what_was_not_there_is_gone() {
+fn missing_objects_count_as_deleted() {
     let error = "<Error><Key>x/k</Key><Code>NoSuchKey</Code><Message>no</Message></Error>";
     let (ended, _) = clean_up(format!("200 OK\n<DeleteResult>{error}</DeleteResult>").leak());
     assert_eq!(gone(ended.expect(0)), (2500, 0));
 }
 
 #[test]
-fn batches_are_of_s3_and_have_a_size() {
-    let place = Place::new();
+fn batches_require_s3_and_a_valid_size() {
+    let place = TestDir::new();
     let refused = |words: &str, why: &str| {
         let ended = place.run(words.split(' '));
         ended.expect(2);
         assert!(ended.stderr.contains(why) && ended.stderr.lines().count() <= 3, "{words}: {}", ended.stderr);
     };
-    refused("mix s3://bucket/x --delete-batch 0", "is not a count");
-    refused("mix s3://bucket/x --delete-batch 1001", "one request deletes 1000 objects at most");
-    refused("mix http://127.0.0.1:9/x --delete-batch 2", "--delete-batch is for s3:// locations");
+    refused("mix s3://bucket/x --delete-batch 0", "is not a whole number above 0");
+    refused("mix s3://bucket/x --delete-batch 1001", "one request can delete at most 1000 objects");
+    refused("mix http://127.0.0.1:9/x --delete-batch 2", "--delete-batch requires an s3:// location");
     refused(
         "mix s3://bucket/x --endpoint http://127.0.0.1:9 --anonymous --put 1 --delete-batch 2",
-        "--delete-batch: nothing is deleted",
+        "--delete-batch: this mix deletes nothing",
     );
 }

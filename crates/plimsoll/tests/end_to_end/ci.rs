@@ -1,6 +1,6 @@
-//! What CI systems are told: JUnit files and annotations.
+//! Output for CI systems: JUnit files and annotations.
 
-use crate::support::{Place, shared_cores};
+use crate::support::{TestDir, shared_cores};
 use server::{Config, Faults, Server};
 use std::fs;
 use std::num::NonZeroU64;
@@ -10,16 +10,16 @@ fn serve() -> (Server, String) {
 }
 
 fn serve_with(faults: Faults) -> (Server, String) {
-    let server = Server::start(&Config { faults, ..Config::default() }).expect("a server starts");
+    let server = Server::start(&Config { faults, ..Config::default() }).expect("the server starts");
     let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
     (server, url)
 }
 
 #[test]
-fn objectives_are_test_cases_and_what_is_broken_is_annotated() {
+fn objectives_are_test_cases_and_missed_ones_are_annotated() {
     let _cores = shared_cores();
     let (_server, url) = serve_with(Faults { error_every: NonZeroU64::new(2), ..Faults::default() });
-    let place = Place::new();
+    let place = TestDir::new();
     let objectives = ["--objective", "success >= 10%", "--objective", "get success >= 99%"];
     let made = place.run(["get", &url, "-n", "100", "--print", "none", "--out", "out"].iter().chain(&objectives));
     made.expect(1);
@@ -31,7 +31,7 @@ fn objectives_are_test_cases_and_what_is_broken_is_annotated() {
     assert!(xml.contains("<failure message=\"MISSED: measured "), "{xml}");
     let told: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("::")).collect();
     assert_eq!(told.len(), 1, "{}", ended.stdout);
-    assert!(told[0].starts_with("::error title=plimsoll%3A objective not met%3A http%3A//127.0.0.1%3A"), "{}", told[0]);
+    assert!(told[0].starts_with("::error title=plimsoll%3A objective missed%3A http%3A//127.0.0.1%3A"), "{}", told[0]);
     assert!(told[0].contains("::get success >= 99%25: MISSED: measured 50"), "{}", told[0]);
     let refused = place.run(["report", "out", "--print", "none", "--junit", "/dev/full"]);
     refused.expect(4);
@@ -39,10 +39,10 @@ fn objectives_are_test_cases_and_what_is_broken_is_annotated() {
 }
 
 #[test]
-fn every_trial_of_a_study_is_told_and_a_search_is_one_case() {
+fn every_trial_of_a_study_is_a_test_case_and_a_search_is_one() {
     let _cores = shared_cores();
     let (_server, url) = serve();
-    let place = Place::new();
+    let place = TestDir::new();
     place.write(
         "pair.yaml",
         "name: pair\ntargets: {one: {url: '${url}'}, two: {url: '${url}'}}\nvars: {url: x}\nsettings: {duration: 100ms}\n\
@@ -51,7 +51,7 @@ fn every_trial_of_a_study_is_told_and_a_search_is_one_case() {
     place.run(["run", "pair.yaml", "--set", &format!("url={url}"), "--out", "study", "--json"]).expect(0);
     let ended = place.run(["report", "study", "--print", "none", "--junit", "junit.xml", "--annotations"]);
     ended.expect(0);
-    assert!(ended.stdout.is_empty(), "nothing is broken: {}", ended.stdout);
+    assert!(ended.stdout.is_empty(), "no objective is missed: {}", ended.stdout);
     let xml = fs::read_to_string(place.path("junit.xml")).unwrap();
     assert!(xml.contains("name=\"study\" tests=\"4\" failures=\"0\" errors=\"0\""), "{xml}");
     let case = "<testcase name=\"two, run 1: success &gt;= 99%\" classname=\"concurrency 2\" time=\"0.100\"/>";

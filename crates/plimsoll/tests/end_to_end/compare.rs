@@ -1,21 +1,21 @@
-//! Sets of runs compared: a server that is slower by a twentieth is told apart, one that is the same is not.
+//! Comparisons of sets of runs: a server that is 5 % slower is told apart, an identical one is not.
 
-use crate::support::{Ended, Place, Report, all_cores, shared_cores, skip};
+use crate::support::{Ended, Report, TestDir, all_cores, shared_cores, skip};
 use serde_json::Value;
 use server::{Config, Delay, Faults, Server};
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::time::Duration;
 
-/// A server that waits before each answer.
+/// Starts a server that delays each response.
 fn delayed(delay: Duration) -> Server {
     let faults = Faults { delay: Delay::Constant(delay), ..Faults::default() };
-    Server::start(&Config { faults, ..Config::default() }).expect("a server starts")
+    Server::start(&Config { faults, ..Config::default() }).expect("the server starts")
 }
 
-/// Runs of one second each in turn against all servers, so that what changes meanwhile meets them alike. Runs that the program
-/// disowns because others took the cores are made again. `None` when there were too many of them.
-fn in_turn(place: &Place, servers: &[(&str, &Server)], runs: usize) -> Option<()> {
+/// Makes runs of one second each against all servers in turn, so that changes over time affect all of them. Repeats runs whose
+/// result is UNUSABLE because other processes took the cores. Returns `None` if there were too many of them.
+fn in_turn(place: &TestDir, servers: &[(&str, &Server)], runs: usize) -> Option<()> {
     for number in 1..=runs {
         for (name, server) in servers {
             let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
@@ -41,16 +41,16 @@ fn json(ended: &Ended) -> Value {
 }
 
 fn figure<'a>(comparison: &'a Value, name: &str) -> &'a Value {
-    let figures = comparison["figures"].as_array().expect("there are figures");
-    figures.iter().find(|figure| figure["figure"] == name).unwrap_or_else(|| panic!("no {name} in {comparison}"))
+    let metrics = comparison["metrics"].as_array().expect("there are metrics");
+    metrics.iter().find(|metric| metric["metric"] == name).unwrap_or_else(|| panic!("no {name} in {comparison}"))
 }
 
 #[test]
-fn one_millisecond_in_twenty_is_told_apart() {
+fn one_millisecond_in_twenty_is_a_significant_difference() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     for name in ["a", "b", "again"] {
-        std::fs::create_dir(place.path(name)).expect("a directory can be made");
+        std::fs::create_dir(place.path(name)).expect("can create a directory");
     }
     let (fast, slow) = (delayed(Duration::from_millis(20)), delayed(Duration::from_millis(21)));
     let Some(()) = in_turn(&place, &[("a", &fast), ("b", &slow), ("again", &fast)], 6) else { return };
@@ -71,7 +71,7 @@ fn one_millisecond_in_twenty_is_told_apart() {
     }
     let text = place.run(["compare", "--base", "a", "--new", "b"]);
     text.expect(1);
-    assert!(text.stdout.starts_with("WORSE · ") && text.stdout.contains("6 runs against 6"), "{}", text.stdout);
+    assert!(text.stdout.starts_with("WORSE · ") && text.stdout.contains("6 runs vs. 6"), "{}", text.stdout);
 
     let back = place.run(["compare", "--base", "b", "--new", "a", "--json"]);
     back.expect(0);
@@ -88,10 +88,10 @@ fn one_millisecond_in_twenty_is_told_apart() {
 }
 
 #[test]
-fn what_can_not_be_compared_is_refused_in_one_line() {
+fn runs_that_cannot_be_compared_are_refused_with_a_one_line_message() {
     let _cores = shared_cores();
-    let place = Place::new();
-    let server = Server::start(&Config::default()).expect("a server starts");
+    let place = TestDir::new();
+    let server = Server::start(&Config::default()).expect("the server starts");
     let run = |path: &str, words: &[&str], out: &str| {
         let url = format!("http://{}/blackhole/{path}", server.addresses()[0]);
         let all: Vec<&str> = ["get", &url, "--out", out, "--print", "none"].iter().chain(words).copied().collect();
@@ -117,24 +117,28 @@ fn what_can_not_be_compared_is_refused_in_one_line() {
     refused(&["--base", "one", "--new", "two", "--margin", "much"], 2, &["--margin", "`much`"]);
     let within = place.run(["compare", "--base", "one", "--new", "larger", "--unlike"]);
     within.expect(0);
-    assert!(within.stdout.contains("INCONCLUSIVE") && within.stdout.contains("unlike: paths"), "{}", within.stdout);
+    assert!(
+        within.stdout.contains("INCONCLUSIVE") && within.stdout.contains("the runs differ: paths"),
+        "{}",
+        within.stdout
+    );
 
     invalid(&place.path("one"));
     refused(&["--base", "one", "--new", "two"], 3, &["one is UNUSABLE: the counters disagree", "--unusable"]);
-    // --unlike: others may take the cores of one of the runs.
+    // With --unlike, since other processes may take the cores of one of the runs.
     let forced = place.run(["compare", "--base", "one", "--new", "two", "--unusable", "--unlike"]);
     assert!(forced.code != Some(3) && forced.stdout.contains("one is UNUSABLE"), "{}{}", forced.stdout, forced.stderr);
 }
 
 #[test]
-fn a_target_that_fails_altogether_is_worse_and_a_single_dead_run_is_named() {
+fn a_target_that_always_fails_is_worse_and_a_single_failed_run_is_named() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let faults = Faults { error_every: NonZeroU64::new(1), ..Faults::default() };
-    let failing = Server::start(&Config { faults, ..Config::default() }).expect("a server starts");
-    let well = Server::start(&Config::default()).expect("a server starts");
+    let failing = Server::start(&Config { faults, ..Config::default() }).expect("the server starts");
+    let well = Server::start(&Config::default()).expect("the server starts");
     for side in ["before", "after", "mixed"] {
-        std::fs::create_dir(place.path(side)).expect("a directory can be made");
+        std::fs::create_dir(place.path(side)).expect("can create a directory");
     }
     let run = |server: &Server, code: i32, out: &str| {
         let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
@@ -146,7 +150,7 @@ fn a_target_that_fails_altogether_is_worse_and_a_single_dead_run_is_named() {
         run(server, code, &format!("mixed/{number}"));
         run(&failing, 1, &format!("after/{number}"));
     }
-    // Others may take the cores of some runs: --unlike, so that this is no reason to refuse them.
+    // Other processes may take the cores of some runs. With --unlike, this does not refuse them.
     for (base, new) in [("before", "after"), ("before/1", "after/1")] {
         let ended = place.run(["compare", "--base", base, "--new", new, "--unlike"]);
         ended.expect(1);
@@ -164,7 +168,7 @@ fn a_target_that_fails_altogether_is_worse_and_a_single_dead_run_is_named() {
     assert!(mixed.stdout.contains("nothing succeeded in 1 of 6 new runs"), "{}", mixed.stdout);
     assert!(mixed.stdout.contains("mixed/4: nothing succeeded"), "{}", mixed.stdout);
     let found = json(&place.run(["compare", "--base", "before", "--new", "mixed", "--unlike", "--json"]));
-    assert_eq!(found["dead"], serde_json::json!(["mixed/4"]), "{found}");
+    assert_eq!(found["without_success"], serde_json::json!(["mixed/4"]), "{found}");
     assert_eq!(figure(&found, "response_p50")["new_failed_runs"], 1, "{found}");
     let success = figure(&found, "success")["new"].as_f64().expect("there is a share");
     assert!((success - 5.0 / 6.0).abs() < 1e-9, "{found}");
@@ -175,10 +179,10 @@ fn a_target_that_fails_altogether_is_worse_and_a_single_dead_run_is_named() {
 }
 
 #[test]
-fn likeness_covers_every_url_of_a_list() {
+fn the_digest_of_a_list_covers_every_url() {
     let _cores = shared_cores();
-    let place = Place::new();
-    let server = Server::start(&Config::default()).expect("a server starts");
+    let place = TestDir::new();
+    let server = Server::start(&Config::default()).expect("the server starts");
     let run = |last: u64, out: &str| {
         let url = |number: u64| format!("http://{}/blackhole/1KiB?n={number}\n", server.addresses()[0]);
         place.write("list.txt", (0..14).chain([last]).map(url).collect::<String>());
@@ -194,14 +198,14 @@ fn likeness_covers_every_url_of_a_list() {
     assert!(refused.stderr.contains("url_list: `15 paths on 1 server, sha256 "), "{}", refused.stderr);
 }
 
-/// Makes a run's books wrong: one more operation was started than ended.
+/// Breaks the accounting of a run: one more operation started than ended.
 fn invalid(directory: &Path) {
     let path = directory.join("records.jsonl.zst");
-    let frames = std::fs::read(&path).expect("the run can be read");
-    let text = zstd::stream::decode_all(frames.as_slice()).expect("it is zstd");
-    let text = String::from_utf8(text).expect("it is text");
+    let frames = std::fs::read(&path).expect("can read the run");
+    let text = zstd::stream::decode_all(frames.as_slice()).expect("the file is zstd");
+    let text = String::from_utf8(text).expect("it is UTF-8");
     let changed = text.replacen("\"started\":5", "\"started\":6", 1);
-    assert_ne!(changed, text, "there is an interval with operations");
-    let frame = zstd::bulk::compress(changed.as_bytes(), 1).expect("it can be compressed");
-    std::fs::write(path, frame).expect("the run can be written");
+    assert_ne!(changed, text, "an interval has operations");
+    let frame = zstd::bulk::compress(changed.as_bytes(), 1).expect("can compress the file");
+    std::fs::write(path, frame).expect("can write the run");
 }

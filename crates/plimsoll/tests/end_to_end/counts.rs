@@ -1,15 +1,15 @@
-//! With nginx on the other side: requests and bytes equal its access log, whatever the size and the concurrency.
+//! Counts against nginx: requests and bytes equal its access log for all sizes and concurrencies.
 
-use crate::support::{GIB, KIB, MIB, Nginx, Place, Report, Request, Setup, all_cores, shared_cores};
+use crate::support::{GIB, KIB, MIB, Nginx, Report, Request, Setup, TestDir, all_cores, shared_cores};
 use std::collections::HashSet;
 
-/// Memory that the program may take at 1,000 slots.
+/// Maximum memory of the program with 1,000 slots, in bytes.
 const MEMORY_MAX: u64 = 40 * MIB;
 
-/// Loads `path` with `n` operations, `concurrency` at a time; the run must be clean and join with the log.
+/// Loads `path` with `n` operations at this concurrency. The run must be clean and agree with the server's log.
 fn load(setup: Setup, path: &str, size: u64, n: u64, concurrency: u64) -> Option<(Report, Vec<Request>)> {
     let nginx = Nginx::start(setup)?;
-    let place = Place::new();
+    let place = TestDir::new();
     let (ended, report) = place.get([&nginx.url(path), "-n", &n.to_string(), "-c", &concurrency.to_string()]);
     ended.expect(0);
     report.expect_clean(n);
@@ -21,16 +21,16 @@ fn load(setup: Setup, path: &str, size: u64, n: u64, concurrency: u64) -> Option
 }
 
 #[test]
-fn small_objects_at_64_slots_are_counted_as_the_server_counts_them() {
+fn counts_of_small_objects_at_64_slots_equal_the_servers() {
     let _cores = shared_cores();
     let Some((report, log)) = load(Setup::default(), "/f/1k", KIB, 20_000, 64) else { return };
     let connections: HashSet<u64> = log.iter().map(|request| request.connection).collect();
-    assert_eq!(connections.len(), 64, "kept connections are used again");
+    assert_eq!(connections.len(), 64, "connections are reused");
     assert_eq!(report.number("/connections/opened"), 64);
 }
 
 #[test]
-fn small_objects_at_1000_slots_are_counted_as_the_server_counts_them_in_40_mib() {
+fn counts_of_small_objects_at_1000_slots_equal_the_servers_and_need_40_mib() {
     let _cores = all_cores();
     let Some((report, _)) = load(Setup::default(), "/f/1k", KIB, 50_000, 1000) else { return };
     let memory = report.number("/client/peak_memory_bytes");
@@ -38,22 +38,22 @@ fn small_objects_at_1000_slots_are_counted_as_the_server_counts_them_in_40_mib()
 }
 
 #[test]
-fn small_objects_at_2100_slots_are_counted_as_the_server_counts_them() {
+fn counts_of_small_objects_at_2100_slots_equal_the_servers() {
     let _cores = all_cores();
     load(Setup::default(), "/f/1k", KIB, 50_000, 2100);
 }
 
 #[test]
-fn gibibytes_at_8_slots_are_counted_as_the_server_counts_them() {
+fn counts_of_gibibytes_at_8_slots_equal_the_servers() {
     let _cores = all_cores();
     load(Setup { gibibyte: true, ..Setup::default() }, "/f/1g", GIB, 16, 8);
 }
 
 #[test]
-fn random_ranges_at_1000_slots_are_distinct_inside_the_object_and_counted_as_the_server_counts_them() {
+fn random_ranges_at_1000_slots_are_distinct_within_the_object_and_equal_the_servers_counts() {
     let _cores = all_cores();
     let Some(nginx) = Nginx::start(Setup { gibibyte: true, ..Setup::default() }) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let n = 3000;
     let (ended, report) = place.get([&nginx.url("/f/1g"), "--range", "1MiB", "-n", "3000", "-c", "1000"]);
     ended.expect(0);
@@ -66,9 +66,9 @@ fn random_ranges_at_1000_slots_are_distinct_inside_the_object_and_counted_as_the
     let ranges: Vec<(u64, u64)> = log.iter().map(|request| request.range.expect("every request has a range")).collect();
     assert!(ranges.iter().all(|(first, last)| last - first + 1 == MIB && *last < GIB));
     assert!(log.iter().all(|request| request.status == 206 && request.body_bytes == MIB));
-    // 3,000 of a thousand million offsets: two that are the same would be a wonder.
+    // These are 3,000 of a billion offsets, so equal ones are very unlikely.
     assert!(ranges.iter().collect::<HashSet<_>>().len() >= 2998, "the ranges are not random");
-    // Spread over the object: in each sixteenth 187 are expected, with a standard deviation of 13.
+    // The ranges are spread over the object: each sixteenth has 187 on average, with a standard deviation of 13.
     for sixteenth in 0..16 {
         let inside = ranges.iter().filter(|(first, _)| first / (GIB / 16) == sixteenth).count();
         assert!((100..=280).contains(&inside), "{inside} of 3000 ranges in sixteenth {sixteenth}");
@@ -76,11 +76,11 @@ fn random_ranges_at_1000_slots_are_distinct_inside_the_object_and_counted_as_the
 }
 
 #[test]
-fn a_run_by_time_accounts_for_every_request_that_the_server_saw() {
+fn a_run_by_time_accounts_for_every_request_of_the_server() {
     let _cores = shared_cores();
     for (path, concurrency) in [("/f/1k", "64"), ("/f/1m", "8"), ("/f/64m", "4")] {
         let Some(nginx) = Nginx::start(Setup::default()) else { return };
-        let place = Place::new();
+        let place = TestDir::new();
         let (ended, report) = place.get([&nginx.url(path), "-d", "1500ms", "-c", concurrency]);
         ended.expect(0);
         let log = nginx.quit();
@@ -93,10 +93,10 @@ fn a_run_by_time_accounts_for_every_request_that_the_server_saw() {
 }
 
 #[test]
-fn a_run_at_a_rate_starts_what_the_schedule_offers() {
+fn a_run_at_a_rate_starts_the_operations_of_the_schedule() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (_, report) = place.get([&nginx.url("/f/1k"), "-R", "500", "-d", "2s"]);
     let log = nginx.quit();
     assert_eq!(report.number("/operations/offered"), 1000);
@@ -106,10 +106,10 @@ fn a_run_at_a_rate_starts_what_the_schedule_offers() {
 }
 
 #[test]
-fn repeats_are_saved_each_on_its_own_and_compared() {
+fn repeats_are_saved_separately_and_compared() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let ended = place.run(["get", &nginx.url("/f/1k"), "-n", "500", "--repeat", "2", "--out", "out"]);
     ended.expect(0);
     for number in ["1", "2"] {
@@ -118,45 +118,50 @@ fn repeats_are_saved_each_on_its_own_and_compared() {
         report.expect_clean(500);
     }
     assert_eq!(nginx.quit().len(), 1000);
-    assert_eq!(ended.stdout.matches("PASS · ").count(), 3, "of both together, and of each: {}", ended.stdout);
+    assert_eq!(
+        ended.stdout.matches("PASS · ").count(),
+        3,
+        "one for both runs together, and one for each: {}",
+        ended.stdout
+    );
     let comparison = ended.stdout.to_lowercase();
     assert!(comparison.contains("repeats") || comparison.contains("2 runs"), "no comparison in {}", ended.stdout);
 }
 
 #[test]
-fn no_operation_starts_once_as_many_bytes_have_come_as_were_asked_for() {
+fn no_operation_starts_after_the_requested_bytes_have_arrived() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let (ended, report) = Place::new().get([&nginx.url("/f/1m"), "--bytes", "10MiB", "-c", "4"]);
+    let (ended, report) = TestDir::new().get([&nginx.url("/f/1m"), "--bytes", "10MiB", "-c", "4"]);
     ended.expect(0);
     let started = report.number("/operations/started");
-    assert!((10..=13).contains(&started), "ten, and three that were in flight when the tenth had come: {started}");
+    assert!((10..=13).contains(&started), "ten, and up to three that were in flight when the tenth ended: {started}");
     report.expect_clean(started);
     report.expect_joins(&nginx.quit());
 }
 
 #[test]
-fn the_log_of_operations_holds_each_one_once() {
+fn the_log_contains_each_operation_once() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (ended, report) = place.get([&nginx.url("/f/1m"), "--range", "10KiB", "-n", "2000", "-c", "20", "--log-ops"]);
     ended.expect(0);
     let ops = store::OpLogReader::open(&place.path("out")).expect("there is a log");
-    let ops: Vec<_> = ops.map(|op| op.expect("every record can be read")).collect();
+    let ops: Vec<_> = ops.map(|op| op.expect("can read every record")).collect();
     let log = nginx.quit();
     assert_eq!(ops.len() as u64, report.number("/operations/started"));
     let numbers: HashSet<u64> = ops.iter().map(|op| op.op).collect();
-    assert_eq!(numbers, (0..2000).collect(), "every number once");
+    assert_eq!(numbers, (0..2000).collect(), "every number occurs once");
     let mut asked: Vec<_> = log.iter().filter_map(|request| request.range).collect();
     let mut logged: Vec<_> = ops.iter().filter_map(|op| op.range.map(|range| (range.first, range.last))).collect();
     asked.sort_unstable();
     logged.sort_unstable();
-    assert_eq!(asked, logged, "the ranges that the server was asked for");
+    assert_eq!(asked, logged, "the log has the ranges of the requests");
     assert_eq!(ops.iter().map(|op| op.body_bytes).sum::<u64>(), report.bytes("body_bytes"));
     for op in &ops {
         assert_eq!((op.status, op.attempts, op.body_bytes), (Some(206), 1, 10 * KIB));
-        let (sent, first_byte) = (op.sent.expect("was sent"), op.first_byte.expect("was answered"));
+        let (sent, first_byte) = (op.sent.expect("was sent"), op.first_byte.expect("has a first byte"));
         assert!(
             op.intended <= op.started && op.started <= sent && sent <= first_byte && first_byte <= op.end,
             "{op:?}"

@@ -1,10 +1,9 @@
-//! Systems asked as they are asked, against their stand-ins: what the client names, sends and checks, and what the server
-//! counts for itself.
+//! Dialects against their stand-ins: how the client names, requests and checks objects, compared with the server's ledger.
 
-use crate::support::{Ended, Nginx, Place, Report, Running, Setup, Sshd, shared_cores};
+use crate::support::{Ended, Nginx, Report, Running, Setup, Sshd, TestDir, shared_cores};
 
-/// Starts `plimsoll serve` on a free port. Answers it with the URL of its root.
-pub fn serve(place: &Place, words: &[&str]) -> (Running, String) {
+/// Starts `plimsoll serve` on a free port. Returns it with its root URL.
+pub fn serve(place: &TestDir, words: &[&str]) -> (Running, String) {
     let always = ["serve", "--listen", "127.0.0.1:0", "--stop-after", "60s"];
     let server = place.start(always.iter().chain(words));
     let line = server.wait_for_line("serving http://");
@@ -13,7 +12,7 @@ pub fn serve(place: &Place, words: &[&str]) -> (Running, String) {
     (server, root)
 }
 
-/// The line of the ledger that begins with `name`.
+/// Returns the line of the ledger that starts with `name`.
 fn line<'a>(stdout: &'a str, name: &str) -> &'a str {
     let found = stdout.lines().find_map(|line| line.strip_prefix(name));
     found.unwrap_or_else(|| panic!("no {name} in {stdout}")).trim()
@@ -24,7 +23,7 @@ fn body_bytes(stdout: &str) -> u64 {
     words.and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("no body bytes in {stdout}"))
 }
 
-fn put<'a>(place: &Place, words: impl IntoIterator<Item = &'a str>) -> (Ended, Report) {
+fn put<'a>(place: &TestDir, words: impl IntoIterator<Item = &'a str>) -> (Ended, Report) {
     let ended = place.run(["put", "--json", "--out", "out"].into_iter().chain(words));
     let report = Report::read(&ended);
     (ended, report)
@@ -33,7 +32,7 @@ fn put<'a>(place: &Place, words: impl IntoIterator<Item = &'a str>) -> (Ended, R
 #[test]
 fn pieces_are_named_by_their_cids() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let words = ["--as", "booster-http", "--piece-size", "1MiB", "--list", "5", "--names", "cids"];
     let (server, root) = serve(&place, &words);
     let (ended, report) = place.get(["--as", "piece", &root, "--url-file", "cids", "-n", "50", "-c", "4"]);
@@ -44,24 +43,24 @@ fn pieces_are_named_by_their_cids() {
     ended.expect(0);
     report.expect_clean(40);
     let stdout = server.stop();
-    // Five questions for sizes come before the ranges.
+    // Five requests for sizes precede the ranges.
     assert_eq!(line(&stdout, "status"), "200 × 55, 206 × 40");
     assert_eq!(body_bytes(&stdout), 50 * (1 << 20) + 40 * (64 << 10));
 }
 
 #[test]
-fn what_is_no_piece_is_no_success() {
+fn a_response_that_is_not_a_piece_fails() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, root) =
         serve(&place, &["--as", "booster-http", "--piece-size", "2KiB", "--list", "1", "--names", "cids"]);
-    // The index answers 200 to whatever else it is asked for.
+    // The index page responds with 200 to any other path.
     let wrong = format!("{root}/elsewhere");
     let (ended, report) = place.get(["--as", "piece", &wrong, "--url-file", "cids", "-n", "10"]);
     ended.expect(1);
     assert_eq!((report.number("/operations/failed"), report.cause("header_differs")), (10, 10));
     std::fs::remove_dir_all(place.path("out")).unwrap();
-    // Compressed, where that was asked for: the books tell.
+    // The ledger shows that the response was compressed on request.
     let (ended, report) =
         place.get(["--as", "piece", &root, "--url-file", "cids", "-n", "10", "-H", "Accept-Encoding: gzip"]);
     ended.expect(0);
@@ -70,11 +69,11 @@ fn what_is_no_piece_is_no_success() {
 }
 
 #[test]
-fn what_has_another_tag_is_another_piece() {
+fn a_piece_with_another_etag_fails() {
     let location = "location /piece/ { default_type application/piece; return 200 'x'; add_header ETag '\"a\"'; }";
     let Some(nginx) = Nginx::start(Setup { server: location, ..Setup::default() }) else { return };
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let root = nginx.url("");
     for (cid, code, failed) in [("a", 0, 0), ("b", 1, 10)] {
         let _ = std::fs::remove_dir_all(place.path("out"));
@@ -85,9 +84,9 @@ fn what_has_another_tag_is_another_piece() {
 }
 
 #[test]
-fn a_gateway_sends_cars_and_blocks_and_one_that_breaks_off_has_failed() {
+fn a_gateway_sends_cars_and_blocks_and_an_incomplete_one_fails() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, root) = serve(&place, &["--as", "booster-http", "--car-size", "256KiB", "--truncate", "10:1000"]);
     let cid = file_of(&server);
     let (_, report) = place.get(["--as", "gateway", &root, &cid, "-n", "50", "-c", "1"]);
@@ -95,7 +94,7 @@ fn a_gateway_sends_cars_and_blocks_and_one_that_breaks_off_has_failed() {
     let failed = report.number("/operations/failed");
     assert!((4..=6).contains(&failed), "{failed} of 50");
     assert_eq!(report.cause("chunks_cut_short"), failed);
-    assert!(line(&server.stop(), "answers").ends_with(&format!("{failed} aborted")));
+    assert!(line(&server.stop(), "responses").ends_with(&format!("{failed} aborted")));
     let (server, root) = serve(&place, &["--as", "booster-http"]);
     std::fs::remove_dir_all(place.path("out")).unwrap();
     let cid = file_of(&server);
@@ -106,18 +105,18 @@ fn a_gateway_sends_cars_and_blocks_and_one_that_breaks_off_has_failed() {
     assert_eq!(body_bytes(&server.stop()), report.bytes("body_bytes"));
 }
 
-/// The CID of the file that a stand-in of a gateway prints.
+/// Returns the CID of the file that a gateway's stand-in prints.
 fn file_of(server: &Running) -> String {
     let line = server.wait_for_line("as a CAR: /ipfs/");
     line.trim_start_matches("as a CAR: /ipfs/").split(',').next().unwrap_or_default().to_owned()
 }
 
-/// kubo ends its chunks properly whatever is missing.
+/// kubo ends its chunks properly even if blocks are missing.
 #[test]
-fn a_gateway_that_leaves_blocks_out_has_failed() {
+fn a_gateway_that_leaves_blocks_out_fails() {
     const ABSENT: &str = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy";
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     for (flags, name, always, verified) in [
         (&["--car-size", "1MiB"][..], None, "none", "none"),
         (&["--car-size", "1MiB"], Some(ABSENT), "root_missing", "root_missing"),
@@ -139,11 +138,11 @@ fn a_gateway_that_leaves_blocks_out_has_failed() {
 }
 
 #[test]
-fn queries_of_a_place_stay_behind_its_keys() {
+fn queries_of_a_location_follow_its_keys() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, root) = serve(&place, &[]);
-    // Only the query makes it 202, and only behind a path is it a query.
+    // Only the query selects status 202, and only after a path it is a query.
     let url = format!("{root}/worker/object/?status=202");
     let (ended, report) = put(&place, [&url, "--count", "20", "--size", "1000B", "-c", "2", "--expect-status", "202"]);
     ended.expect(0);
@@ -152,9 +151,9 @@ fn queries_of_a_place_stay_behind_its_keys() {
 }
 
 #[test]
-fn alluxio_leads_to_the_owner_of_an_object() {
+fn alluxio_redirects_to_the_owner_of_an_object() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let always = ["serve", "--listen", "127.0.0.1:0", "--stop-after", "60s", "--as", "alluxio", "--cluster", "4"];
     let list = ["--list", "40", "--list-size", "3000B", "--names", "names"];
     let server = place.start(always.iter().chain(&list));
@@ -166,7 +165,7 @@ fn alluxio_leads_to_the_owner_of_an_object() {
     ended.expect(0);
     assert_eq!((report.violations(), report.number("/operations/ok")), (0, 200));
     let hops = report.number("/operations/hops");
-    assert!((100..200).contains(&hops), "three of four objects are elsewhere: {hops}");
+    assert!((100..200).contains(&hops), "other servers own three of four objects: {hops}");
     let stdout = server.stop();
     let joint = stdout.split("all servers\n").last().unwrap();
     assert_eq!(line(joint, "status"), format!("200 × 200, 307 × {hops}"));
@@ -175,7 +174,7 @@ fn alluxio_leads_to_the_owner_of_an_object() {
 #[test]
 fn filestash_lists_and_reads_in_one_session() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, root) = serve(&place, &["--as", "filestash"]);
     let (ended, report) = place.get(["--as", "filestash", "--do", "ls", &root, "-n", "200", "-c", "8"]);
     ended.expect(0);
@@ -199,29 +198,29 @@ fn filestash_lists_and_reads_in_one_session() {
     ended.expect(0);
     report.expect_clean(60);
     let stdout = server.stop();
-    // A login for each run; then HEAD for the size of each file.
+    // A login per run, then a HEAD for the size of each file.
     assert_eq!(line(&stdout, "status"), "200 × 204, 206 × 60");
 }
 
 #[test]
-fn each_slot_has_a_session_of_its_own() {
+fn each_slot_has_its_own_session() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, root) = serve(&place, &["--as", "filestash"]);
     let per_slot = ["--as", "filestash", "--do", "ls", "--sessions", "per-slot", "-c", "30", "-n", "300"];
     let (ended, report) = place.get(per_slot.into_iter().chain([root.as_str()]));
     ended.expect(0);
     report.expect_clean(300);
     assert_eq!(line(&server.stop(), "status"), "200 × 330");
-    let settings = report.list("/asked/settings");
+    let settings = report.list("/setup/settings");
     let sessions = settings.iter().any(|pair| pair.to_string().contains("filestash, blackhole, one for each slot"));
     assert!(sessions, "{settings:?}");
 }
 
 #[test]
-fn uploads_to_filestash_cost_a_connection_each() {
+fn uploads_to_filestash_need_a_connection_each() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, root) = serve(&place, &["--as", "filestash"]);
     let (ended, report) = put(&place, ["--as", "filestash", &root, "--count", "20", "--size", "5000B", "-c", "2"]);
     ended.expect(0);
@@ -232,17 +231,17 @@ fn uploads_to_filestash_cost_a_connection_each() {
 }
 
 #[test]
-fn a_login_that_is_refused_ends_before_the_run() {
+fn a_refused_login_ends_before_the_run() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, root) = serve(&place, &["--as", "filestash"]);
     place.write("password", "c4nary\n");
     let login = "ftp,username=me,password=@password";
     let ended = place.run(["get", "--as", "filestash", "--do", "ls", "--connection", login, &root]);
     ended.expect(4);
     assert!(ended.stderr.contains("/api/session: status 403, `Not Allowed`"), "{}", ended.stderr);
-    assert!(!place.path("runs").exists(), "nothing was measured");
-    // A session that the user has is taken as it is, and one that is none is refused by the server.
+    assert!(!place.path("runs").exists(), "no run was made");
+    // A session of the user is used unchanged. The server refuses an invalid one.
     let (ended, report) = place.get(["--as", "filestash", "--do", "ls", "-C", "auth=bm9uc2Vuc2U", &root, "-n", "10"]);
     ended.expect(1);
     assert_eq!(report.class("auth"), 10);
@@ -250,8 +249,8 @@ fn a_login_that_is_refused_ends_before_the_run() {
     assert_eq!(line(&stdout, "status"), "401 × 10, 403 × 1");
 }
 
-/// Runs `get` as Filestash is asked, with the user's key of an sshd in its environment.
-fn get_by_sftp<'a>(place: &Place, key: &str, words: impl IntoIterator<Item = &'a str>) -> Ended {
+/// Runs `get` with the Filestash dialect, with the user key of an sshd in its environment.
+fn get_by_sftp<'a>(place: &TestDir, key: &str, words: impl IntoIterator<Item = &'a str>) -> Ended {
     let _ = std::fs::remove_dir_all(place.path("out"));
     let always = ["get", "--json", "--out", "out", "--as", "filestash"];
     let mut command = place.command(always.into_iter().chain(words));
@@ -260,18 +259,18 @@ fn get_by_sftp<'a>(place: &Place, key: &str, words: impl IntoIterator<Item = &'a
 }
 
 #[test]
-fn filestash_shows_the_files_of_an_sftp_server() {
+fn filestash_serves_the_files_of_an_sftp_server() {
     let Some(sshd) = Sshd::start() else { return };
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, root) = serve(&place, &["--as", "filestash", "--sftp"]);
     let (files, login, key) = (sshd.files(), sshd.login(), sshd.key());
     for (name, bytes) in [("one", 100_000), ("t\"wo", 7)] {
-        std::fs::write(files.join(name), vec![b'x'; bytes]).expect("a file can be written");
+        std::fs::write(files.join(name), vec![b'x'; bytes]).expect("can write a file");
     }
-    std::fs::create_dir(files.join("deeper")).expect("a directory can be made");
+    std::fs::create_dir(files.join("deeper")).expect("can create a directory");
     let (directory, one) = (files.to_str().unwrap(), files.join("one"));
-    // Three entries of 480 bytes each, but for the last comma, in what stands around them.
+    // Three entries of 480 bytes each without the last comma, and the text around them.
     let around = "{\n    \"status\": \"ok\",\n    \"results\": [\n\n    ],\n    \"permissions\": {}\n}\n";
     let size = format!("{}B", around.len() + 3 * 480 - ",\n".len());
     let connection = ["--connection", login.as_str(), root.as_str()];
@@ -295,7 +294,7 @@ fn filestash_shows_the_files_of_an_sftp_server() {
     let refused = get_by_sftp(&place, "secret", ["--do", "ls"].into_iter().chain(connection));
     refused.expect(4);
     assert!(refused.stderr.contains("status 400, `the stand-in logs in to sftp with"), "{}", refused.stderr);
-    // Four logins, HEAD for a size, and what was asked for.
+    // Four logins, a HEAD for a size, and the requests themselves.
     let stdout = server.stop();
     assert_eq!(line(&stdout, "status"), "200 × 75, 206 × 20, 400 × 1, 404 × 5", "{stdout}");
 }

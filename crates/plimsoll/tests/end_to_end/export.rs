@@ -1,6 +1,6 @@
-//! Saved runs in the forms of other programs, and what is said when one can not be written.
+//! Exports of saved runs in the formats of other programs, and their error messages.
 
-use crate::support::{Ended, Place, peer, shared_cores};
+use crate::support::{Ended, TestDir, peer, shared_cores};
 use serde_json::Value;
 use server::{Config, Server};
 use std::fs;
@@ -22,16 +22,16 @@ const FORMS: [&str; 12] = [
 ];
 
 fn serve() -> (Server, String) {
-    let server = Server::start(&Config::default()).expect("a server starts");
+    let server = Server::start(&Config::default()).expect("the server starts");
     let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
     (server, url)
 }
 
-fn export(place: &Place, directory: &str, form: &str, more: &[&str]) -> Ended {
+fn export(place: &TestDir, directory: &str, form: &str, more: &[&str]) -> Ended {
     place.run(["export", directory, "--as", form].iter().chain(more))
 }
 
-/// The sum of a column of a table whose cells hold no commas before it.
+/// Returns the sum of a column in a table whose cells before it contain no commas.
 fn sum(csv: &str, name: &str) -> u64 {
     let mut lines = csv.lines();
     let index = lines.next().unwrap().split(',').position(|title| title == name).unwrap();
@@ -39,10 +39,10 @@ fn sum(csv: &str, name: &str) -> u64 {
 }
 
 #[test]
-fn a_run_is_exported_in_every_form_and_its_counts_agree() {
+fn a_run_is_exported_in_every_format_and_the_counts_agree() {
     let _cores = shared_cores();
     let (server, url) = serve();
-    let place = Place::new();
+    let place = TestDir::new();
     place.run(["get", &url, "-n", "500", "--log-ops", "--out", "out"]).expect(0);
     for form in FORMS {
         let file = format!("{form}.out");
@@ -55,27 +55,27 @@ fn a_run_is_exported_in_every_form_and_its_counts_agree() {
             _ => assert_eq!(export(&place, "out", form, &[]).expect(0).stdout.as_bytes(), bytes, "{form}"),
         }
     }
-    assert_eq!(fs::read_dir(place.path("")).unwrap().count(), FORMS.len() + 1, "nothing else is left");
+    assert_eq!(fs::read_dir(place.path("")).unwrap().count(), FORMS.len() + 1, "no other file is left");
     let read = |form: &str| fs::read_to_string(place.path(&format!("{form}.out"))).unwrap();
     assert_eq!((sum(&read("csv"), "ok"), sum(&read("csv"), "body_bytes")), (500, 500 * 1024));
     assert_eq!((read("ops-csv").lines().count(), sum(&read("ops-csv"), "body_bytes")), (501, 500 * 1024));
     assert!(read("hgrm").contains("Total count    =          500]"), "{}", read("hgrm"));
     let report = place.run(["report", "out", "--json"]);
     assert_eq!(report.stdout, read("json"));
-    assert!(read("markdown").contains("| ended well | 500 |"), "{}", read("markdown"));
+    assert!(read("markdown").contains("| succeeded | 500 |"), "{}", read("markdown"));
     assert_eq!(server.stop().requests(), 500);
     let (ours, percentages) = (read("ab-g"), read("ab-e"));
     assert_eq!((ours.lines().count(), percentages.lines().count()), (501, 102));
 }
 
 #[test]
-fn the_files_of_ab_have_its_own_form() {
+fn the_files_of_ab_have_the_same_format() {
     let _cores = shared_cores();
     if peer("ab", Command::new("ab").arg("-V").output().ok()).is_none() {
         return;
     }
     let (_server, url) = serve();
-    let place = Place::new();
+    let place = TestDir::new();
     place.run(["get", &url, "-n", "200", "--log-ops", "--out", "out"]).expect(0);
     let made = Command::new("ab")
         .args(["-n", "200", "-e", "theirs.csv", "-g", "theirs.tsv", &url])
@@ -84,7 +84,7 @@ fn the_files_of_ab_have_its_own_form() {
         .stderr(Stdio::null())
         .status();
     assert!(made.is_ok_and(|status| status.success()));
-    // Every digit as a 9, so that forms can be compared.
+    // Every digit becomes a 9, so that formats can be compared.
     let shape = |text: &str, line: usize| {
         let line = text.lines().nth(line).unwrap().replace(|c: char| c.is_ascii_digit(), "9");
         let words: Vec<String> = line.split('\t').map(|cell| cell.trim_matches('9').to_owned()).collect();
@@ -107,10 +107,10 @@ fn the_files_of_ab_have_its_own_form() {
 }
 
 #[test]
-fn several_runs_are_a_table() {
+fn several_runs_are_exported_as_a_table() {
     let _cores = shared_cores();
     let (_server, url) = serve();
-    let place = Place::new();
+    let place = TestDir::new();
     place.run(["get", &url, "-n", "100", "--repeat", "3", "--out", "three"]).expect(0);
     let csv = export(&place, "three", "csv", &[]).expect(0).stdout.clone();
     assert_eq!((csv.lines().count(), csv.matches(",PASS,").count()), (4, 3), "{csv}");
@@ -121,7 +121,7 @@ fn several_runs_are_a_table() {
     let refused = export(&place, "three", "hgrm", &[]);
     refused.expect(2);
     assert!(
-        refused.stderr.contains("--as hgrm holds one run") && refused.stderr.contains("three/1"),
+        refused.stderr.contains("--as hgrm exports a single run") && refused.stderr.contains("three/1"),
         "{}",
         refused.stderr
     );
@@ -151,40 +151,40 @@ fn several_runs_are_a_table() {
 }
 
 #[test]
-fn what_can_not_be_written_is_told_in_one_line() {
+fn an_export_that_cannot_be_written_gets_a_one_line_message() {
     let _cores = shared_cores();
     let (_server, url) = serve();
-    let place = Place::new();
+    let place = TestDir::new();
     place.run(["get", &url, "-n", "50", "--out", "out"]).expect(0);
     for (form, more, code, told) in [
-        ("ops-csv", &[][..], 2, "out has no log of operations: make the run with --log-ops"),
+        ("ops-csv", &[][..], 2, "out has no operation log: make the run with --log-ops"),
         ("ab-g", &["--to", "x.tsv"], 2, "--log-ops"),
-        ("csv", &["--to", "/dev/full"], 4, "/dev/full can not be written: No space left on device"),
+        ("csv", &["--to", "/dev/full"], 4, "cannot write /dev/full: No space left on device"),
         ("parquet", &["--to", "/dev/full"], 4, "No space left on device"),
         ("hlog", &["--to", "/dev/full"], 4, "No space left on device"),
-        ("csv", &["--to", "none/x.csv"], 4, "none/x.csv can not be written"),
-        ("csv", &["--to", "out/records.jsonl.zst"], 2, "belongs to a saved run"),
+        ("csv", &["--to", "none/x.csv"], 4, "cannot write none/x.csv"),
+        ("csv", &["--to", "out/records.jsonl.zst"], 2, "saved runs use this file name"),
         ("xml", &[], 2, "csv"),
     ] {
         let ended = export(&place, "out", form, more);
         ended.expect(code);
         assert!(ended.stderr.contains(told) && ended.stderr.lines().count() == 1, "{form}: {}", ended.stderr);
     }
-    assert!(!place.path("x.tsv").exists() && !place.path("x.tsv.part").exists(), "nothing is left half done");
+    assert!(!place.path("x.tsv").exists() && !place.path("x.tsv.part").exists(), "no incomplete file is left");
     export(&place, "nowhere", "csv", &[]).expect(2);
     place.run(["report", "out"]).expect(0);
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn a_reader_that_goes_away_is_not_an_error() {
     let _cores = shared_cores();
     let (_server, url) = serve();
-    let place = Place::new();
+    let place = TestDir::new();
     place.run(["get", &url, "-n", "20000", "--log-ops", "--print", "none", "--out", "out"]).expect(0);
     let mut command = place.command(["export", "out", "--as", "ops-csv"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let ended = child.wait_with_output().unwrap();
     let said = String::from_utf8(ended.stderr).unwrap();
-    assert!(ended.status.success() && said.lines().count() == 1 && said.contains("closed before"), "{said}");
+    assert!(ended.status.success() && said.lines().count() == 1 && said.contains("closed early"), "{said}");
 }

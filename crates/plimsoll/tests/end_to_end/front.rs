@@ -1,6 +1,6 @@
-//! `plimsoll serve` with TLS and HTTP/2, seen by curl.
+//! `plimsoll serve` with TLS and HTTP/2, used by curl.
 
-use crate::support::{Ended, Place, Running, peer, shared_cores};
+use crate::support::{Ended, Running, TestDir, peer, shared_cores};
 use std::path::Path;
 use std::process::Command;
 
@@ -8,8 +8,8 @@ fn curl() -> Option<&'static str> {
     peer("curl", ["/usr/bin/curl", "/usr/local/bin/curl"].into_iter().find(|path| Path::new(path).exists()))
 }
 
-/// Starts a server, and answers where it is.
-fn serve(place: &Place, words: &[&str]) -> (Running, String) {
+/// Starts a server. Returns it with its URL.
+fn serve(place: &TestDir, words: &[&str]) -> (Running, String) {
     let fixed = ["serve", "--listen", "127.0.0.1:0", "--threads", "1", "--stop-after", "300s"];
     let server = place.start(fixed.iter().chain(words));
     let line = server.wait_for_line("serving http");
@@ -17,8 +17,8 @@ fn serve(place: &Place, words: &[&str]) -> (Running, String) {
     (server, origin)
 }
 
-/// What curl says of a request: protocol, status and body bytes; and how it ended.
-fn ask(place: &Place, curl: &str, words: &[&str], url: &str) -> (String, Ended) {
+/// Returns protocol, status and body bytes of a request by curl, and how curl ended.
+fn ask(place: &TestDir, curl: &str, words: &[&str], url: &str) -> (String, Ended) {
     let mut command = Command::new(curl);
     command.current_dir(place.path("")).args(["--silent", "--output", "body", "--max-time", "30"]);
     command.args(["--write-out", "%{http_version} %{http_code} %{size_download}"]).args(words).arg(url);
@@ -26,7 +26,7 @@ fn ask(place: &Place, curl: &str, words: &[&str], url: &str) -> (String, Ended) 
     (ended.stdout.clone(), ended)
 }
 
-fn body(place: &Place) -> Vec<u8> {
+fn body(place: &TestDir) -> Vec<u8> {
     std::fs::read(place.path("body")).unwrap()
 }
 
@@ -44,7 +44,7 @@ fn curl_gets_the_same_over_every_protocol() {
         (&["--tls", "--tls-ca-out", "ca.pem"], &["--http2", "--cacert", "ca.pem"], "2"),
         (&["--tls", "--tls-ca-out", "ca.pem"], &["--http1.1", "--cacert", "ca.pem"], "1.1"),
     ] {
-        let place = Place::new();
+        let place = TestDir::new();
         let (server, origin) = serve(&place, serving);
         let with = |more: &[&'static str]| [asking, more].concat();
         let told = |words: &[&'static str], path: &str| ask(&place, curl, &with(words), &format!("{origin}{path}")).0;
@@ -69,13 +69,13 @@ fn curl_gets_the_same_over_every_protocol() {
         assert_eq!(wrong, [7]);
         let (cut, ended) = ask(&place, curl, &with(&[]), &format!("{origin}/blackhole/1MiB?truncate=64KiB"));
         let arrived: u64 = cut.split(' ').nth(2).and_then(|bytes| bytes.parse().ok()).unwrap();
-        // A reset of a stream overtakes what has not left yet.
+        // A reset of a stream overtakes data that has not been sent yet.
         let bounds = if version == "2" { 1..=65_536 } else { 65_536..=65_536 };
         assert!(ended.code != Some(0) && bounds.contains(&arrived), "{cut} {ended:?}");
 
         let ledger = server.stop();
         for line in
-            ["requests     8 (0 malformed, 0 cut)", "answers      7 complete, 1 aborted", " 65536 in aborted ones"]
+            ["requests     8 (0 malformed, 0 cut off)", "responses    7 complete, 1 aborted", " 65536 in aborted ones"]
         {
             assert!(ledger.contains(line), "{line} is not in:\n{ledger}");
         }
@@ -83,16 +83,16 @@ fn curl_gets_the_same_over_every_protocol() {
 }
 
 #[test]
-fn clients_show_certificates_where_they_must() {
+fn clients_present_certificates_where_required() {
     let _cores = shared_cores();
     let Some(curl) = curl() else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let openssl = |words: &[&str]| {
         let mut command = Command::new("openssl");
         command.current_dir(place.path("")).args(words);
         command.output().is_ok_and(|output| output.status.success())
     };
-    // One self-signed certificate serves as the server's, as the client's, and as what both trust.
+    // The server's certificate, the client's certificate and the CA certificate of both are one self-signed certificate.
     let made = openssl(&[
         "req",
         "-x509",
@@ -129,8 +129,8 @@ fn clients_show_certificates_where_they_must() {
 }
 
 #[test]
-fn files_that_are_no_certificates_are_named() {
-    let place = Place::new();
+fn invalid_certificate_files_are_named() {
+    let place = TestDir::new();
     place.write("cert.pem", "no certificate");
     place.write("key.pem", "no key");
     let ended = place.run(["serve", "--listen", "127.0.0.1:0", "--tls-cert", "cert.pem", "--tls-key", "key.pem"]);

@@ -1,6 +1,6 @@
-//! Datasets on disk: whole, restartable, and never at the cost of what is there.
+//! Datasets on disk: complete, resumable, and without overwriting existing files.
 
-use crate::support::{Ended, KIB, Place, Running, peer, skip, wait_for};
+use crate::support::{Ended, KIB, Running, TestDir, peer, skip, wait_for};
 use report::number::count;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -10,18 +10,23 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Every file below a directory with its size, by its path.
+/// Returns the size of every file below a directory, by path.
 fn files(directory: &Path) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     let mut directories = vec![directory.to_owned()];
     while let Some(next) = directories.pop() {
-        for entry in fs::read_dir(next).expect("a directory can be read") {
-            let entry = entry.expect("a directory can be read");
+        for entry in fs::read_dir(next).expect("can read a directory") {
+            let entry = entry.expect("can read a directory");
             let kind = entry.metadata().expect("there is a file");
             if kind.is_dir() {
                 directories.push(entry.path());
             } else {
-                let name = entry.path().strip_prefix(directory).expect("it is below").display().to_string();
+                let name = entry
+                    .path()
+                    .strip_prefix(directory)
+                    .expect("the path is below the directory")
+                    .display()
+                    .to_string();
                 found.insert(name, kind.len());
             }
         }
@@ -30,11 +35,11 @@ fn files(directory: &Path) -> BTreeMap<String, u64> {
 }
 
 fn sha256(path: &Path) -> String {
-    let hash = Sha256::digest(fs::read(path).expect("a file can be read"));
+    let hash = Sha256::digest(fs::read(path).expect("can read a file"));
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// One line, with these words, and this exit code.
+/// Asserts a one-line message with these words, and this exit code.
 #[track_caller]
 fn expect_refusal(ended: &Ended, code: i32, words: &[&str]) {
     ended.expect(code);
@@ -45,19 +50,19 @@ fn expect_refusal(ended: &Ended, code: i32, words: &[&str]) {
     assert!(ended.stdout.is_empty(), "{}", ended.stdout);
 }
 
-/// The summary, and nothing else.
+/// Asserts that the output is only the summary.
 #[track_caller]
 fn expect_summary(ended: &Ended, beginning: &str, end: &str) {
     ended.expect(0);
     assert!(ended.stdout.starts_with(beginning) && ended.stdout.trim_end().ends_with(end), "{}", ended.stdout);
     assert_eq!(ended.stdout.lines().count(), 1);
-    assert!(ended.stderr.is_empty(), "quiet without a terminal: {}", ended.stderr);
+    assert!(ended.stderr.is_empty(), "no progress line without a terminal: {}", ended.stderr);
 }
 
-/// The sum was made by Python and by openssl: see crates/content/tests/vectors/make.py.
+/// The digests come from Python and openssl, see crates/content/tests/vectors/make.py.
 #[test]
-fn the_bytes_are_those_of_another_implementation() {
-    let place = Place::new();
+fn the_bytes_equal_those_of_another_implementation() {
+    let place = TestDir::new();
     let ended = place.run(["generate", "set", "--count", "1", "--size", "1000003"]);
     expect_summary(&ended, "1 file, 1.00 MB in ", " GB/s");
     assert_eq!(
@@ -69,7 +74,7 @@ fn the_bytes_are_those_of_another_implementation() {
 #[test]
 fn a_total_is_exact_with_any_distribution() {
     for size in ["64KiB", "1KiB..100KiB", "10KiB,20KiB,0", "1KiB:5,100KiB:1", "loguniform:1KiB..1MiB"] {
-        let place = Place::new();
+        let place = TestDir::new();
         place.run(["generate", "set", "--total", "3000001", "--size", size, "--threads", "3"]).expect(0);
         let found = files(&place.path("set"));
         assert_eq!(found.values().sum::<u64>(), 3_000_001, "{size}: {found:?}");
@@ -80,8 +85,8 @@ fn a_total_is_exact_with_any_distribution() {
 }
 
 #[test]
-fn names_are_as_asked_for() {
-    let place = Place::new();
+fn names_follow_the_flags() {
+    let place = TestDir::new();
     let names = ["--prefix", "a/b-", "--digits", "3", "--extension", ".x", "--directories", "4"];
     place.run(["generate", "deep/set", "--count", "40", "--size", "10"].iter().chain(&names)).expect(0);
     let found = files(&place.path("deep/set"));
@@ -91,10 +96,10 @@ fn names_are_as_asked_for() {
     assert!(found.keys().all(|name| name[4..].starts_with("b-0") && name.ends_with(".x")), "{found:?}");
 }
 
-/// 250 MiB in files of 50 MiB make 5 there; here everything is a hundredth, and a remainder becomes a whole file.
+/// There, 250 MiB in files of 50 MiB are 5 files. Here, all sizes are a hundredth. A remainder becomes a whole file.
 #[test]
-fn it_can_do_as_the_dummy_file_generator() {
-    let place = Place::new();
+fn like_dummy_file_generator_names_and_sizes_files_in_its_way() {
+    let place = TestDir::new();
     let like = |total, directory| {
         let size = ["--size", "524288", "--prefix", "dummy-"];
         place.run(["generate", "--like", "dummy-file-generator", "--total", total, directory].iter().chain(&size))
@@ -109,77 +114,77 @@ fn it_can_do_as_the_dummy_file_generator() {
 }
 
 #[test]
-fn a_second_run_completes_what_is_missing_and_touches_nothing_else() {
-    let place = Place::new();
+fn a_second_run_completes_the_missing_files_and_changes_no_other() {
+    let place = TestDir::new();
     let words = ["generate", "set", "--total", "1MiB", "--size", "100KiB"];
     place.run(words).expect(0);
     let whole = files(&place.path("set"));
     assert_eq!(whole.len(), 11);
     let sum = sha256(&place.path("set/object-00000004.bin"));
     let untouched = || fs::metadata(place.path("set/object-00000001.bin")).map(|file| (file.ino(), file.mtime_nsec()));
-    let before = untouched().expect("it is there");
+    let before = untouched().expect("the file exists");
 
-    // As a killed run leaves it: one file missing, and its beginning under another name.
-    fs::remove_file(place.path("set/object-00000004.bin")).expect("it was there");
+    // The leftover of a killed run: a file is missing, and its beginning has a temporary name.
+    fs::remove_file(place.path("set/object-00000004.bin")).expect("the file existed");
     place.write("set/.object-00000004.bin.partial", b"rubbish of a killed run");
     place.write("set/notes.txt", b"mine");
     let again = place.run(words);
-    expect_summary(&again, "1 file, 102.40 kB in ", "; 10 were there already");
+    expect_summary(&again, "1 file, 102.40 kB in ", "; 10 existed already");
     assert_eq!(sha256(&place.path("set/object-00000004.bin")), sum);
-    assert_eq!(untouched().expect("it is there"), before);
-    fs::remove_file(place.path("set/notes.txt")).expect("other files are left alone");
-    assert_eq!(files(&place.path("set")), whole, "nothing unfinished is left");
-    expect_summary(&place.run(words), "0 files, 0 B in ", "; 11 were there already");
+    assert_eq!(untouched().expect("the file exists"), before);
+    fs::remove_file(place.path("set/notes.txt")).expect("other files are unchanged");
+    assert_eq!(files(&place.path("set")), whole, "no incomplete file is left");
+    expect_summary(&place.run(words), "0 files, 0 B in ", "; 11 existed already");
 }
 
 #[test]
-fn a_check_looks_into_the_files() {
-    let place = Place::new();
+fn check_compares_the_content_of_existing_files() {
+    let place = TestDir::new();
     let words = ["generate", "set", "--count", "3", "--size", "2000000"];
     place.run(words).expect(0);
     let check = || place.run(words.iter().chain(&["--check"]));
-    expect_summary(&check(), "0 files, 0 B in ", "; 3 were there and hold what they should");
+    expect_summary(&check(), "0 files, 0 B in ", "; 3 existed with the right content");
 
     let path = place.path("set/object-00000001.bin");
-    let mut bytes = fs::read(&path).expect("it is there");
+    let mut bytes = fs::read(&path).expect("the file exists");
     bytes[1_234_567] ^= 1;
-    fs::write(&path, &bytes).expect("it can be changed");
-    expect_summary(&place.run(words), "0 files, 0 B in ", "; 3 were there already");
+    fs::write(&path, &bytes).expect("can change the file");
+    expect_summary(&place.run(words), "0 files, 0 B in ", "; 3 existed already");
     expect_refusal(&check(), 4, &["object-00000001.bin", "byte 1234567: expected ", "remove it"]);
-    assert_eq!(fs::read(&path).expect("it is there"), bytes, "it is left as it is");
+    assert_eq!(fs::read(&path).expect("the file exists"), bytes, "the file is unchanged");
     let other = place.run(words.iter().chain(&["--check", "--seed", "2"]));
     expect_refusal(&other, 4, &["byte 0: expected ", "another seed"]);
 }
 
 #[test]
-fn what_has_a_file_s_name_is_never_overwritten() {
-    let place = Place::new();
+fn existing_files_are_never_overwritten() {
+    let place = TestDir::new();
     let words = ["generate", "set", "--count", "3", "--size", "1KiB", "--threads", "1"];
-    fs::create_dir(place.path("set")).expect("a directory can be made");
+    fs::create_dir(place.path("set")).expect("can create a directory");
     place.write("set/object-00000001.bin", b"mine");
     expect_refusal(&place.run(words), 4, &["object-00000001.bin", "4 B", "1024 B", "left alone"]);
-    assert_eq!(fs::read(place.path("set/object-00000001.bin")).expect("it is there"), b"mine");
+    assert_eq!(fs::read(place.path("set/object-00000001.bin")).expect("the file exists"), b"mine");
 
-    fs::remove_file(place.path("set/object-00000001.bin")).expect("it can be removed");
-    fs::create_dir(place.path("set/object-00000001.bin")).expect("a directory can be made");
-    expect_refusal(&place.run(words), 4, &["object-00000001.bin", "no regular file"]);
+    fs::remove_file(place.path("set/object-00000001.bin")).expect("can remove the file");
+    fs::create_dir(place.path("set/object-00000001.bin")).expect("can create a directory");
+    expect_refusal(&place.run(words), 4, &["object-00000001.bin", "not a regular file"]);
 
-    // Nor is anything written through a link.
-    fs::remove_dir(place.path("set/object-00000001.bin")).expect("it can be removed");
+    // A link is not followed either.
+    fs::remove_dir(place.path("set/object-00000001.bin")).expect("can remove the file");
     let kept = place.write("kept", b"mine as well");
     for link in ["object-00000001.bin", ".object-00000002.bin.partial"] {
-        std::os::unix::fs::symlink(&kept, place.path("set").join(link)).expect("a link can be made");
+        std::os::unix::fs::symlink(&kept, place.path("set").join(link)).expect("can create a link");
     }
-    expect_refusal(&place.run(words), 4, &["object-00000001.bin", "no regular file"]);
-    fs::remove_file(place.path("set/object-00000001.bin")).expect("it can be removed");
+    expect_refusal(&place.run(words), 4, &["object-00000001.bin", "not a regular file"]);
+    fs::remove_file(place.path("set/object-00000001.bin")).expect("can remove the file");
     place.run(words).expect(0);
-    assert_eq!(fs::read(kept).expect("it is there"), b"mine as well");
+    assert_eq!(fs::read(kept).expect("the file exists"), b"mine as well");
 }
 
 #[test]
-fn an_interrupt_leaves_whole_files_only() {
+fn an_interrupt_leaves_only_complete_files() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
-        let place = Place::new();
+        let place = TestDir::new();
         let words = ["generate", "set", "--count", "10000", "--size", "4KiB", "--threads", "2"];
         let run = place.start(words);
         wait_for("first file", || place.path("set/object-00000010.bin").exists().then_some(()));
@@ -187,7 +192,7 @@ fn an_interrupt_leaves_whole_files_only() {
         let ended = run.end();
         let there = files(&place.path("set"));
         if ended.code == Some(0) {
-            assert_eq!(there.len(), 10_000, "all was written before the signal came");
+            assert_eq!(there.len(), 10_000, "all files were written before the signal arrived");
             continue;
         }
         expect_refusal(&ended, code, &[&format!("{} of 10,000 files", count(there.len() as u64)), "same command"]);
@@ -196,14 +201,14 @@ fn an_interrupt_leaves_whole_files_only() {
         expect_summary(
             &rest,
             &format!("{} files", count(10_000 - there.len() as u64)),
-            &format!("; {} were there already", count(there.len() as u64)),
+            &format!("; {} existed already", count(there.len() as u64)),
         );
         assert_eq!(files(&place.path("set")).len(), 10_000);
     }
 }
 
-/// Keeps everybody from opening a file, as a disk that does not answer would: whoever opens it waits until the lease is given
-/// back, or for as long as the system lets it be kept (45 s).
+/// Holds a lease on a file, which blocks everyone who opens it, like a disk that does not respond. It lasts until it is returned, or
+/// as long as the system permits (45 s).
 const LEASE: &str = "import fcntl, signal, sys
 signal.signal(signal.SIGIO, lambda *_: print('waited for', flush=True))
 file = open(sys.argv[1], 'r+')
@@ -212,8 +217,8 @@ print('taken', flush=True)
 while True: signal.pause()";
 
 #[test]
-fn a_second_interrupt_leaves_at_once() {
-    let place = Place::new();
+fn a_second_interrupt_ends_the_program_at_once() {
+    let place = TestDir::new();
     let words = ["generate", "set", "--count", "2", "--size", "1KiB", "--threads", "1"];
     place.run(words).expect(0);
     let mut command = Command::new("python3");
@@ -226,17 +231,17 @@ fn a_second_interrupt_leaves_at_once() {
     let run = place.start(words.iter().chain(&["--check"]));
     lease.wait_for_line("waited for");
     let begun = Instant::now();
-    // Two signals that come before the first is seen are one: it is pressed until something happens.
+    // Two signals in quick succession count as one, so they are repeated until the program ends.
     let ended = run.signal_until_over("INT");
-    assert!(begun.elapsed() < Duration::from_secs(20), "the file is kept for longer: {:?}", begun.elapsed());
-    expect_refusal(&ended, 130, &["0 of 2 files are there", "same command"]);
+    assert!(begun.elapsed() < Duration::from_secs(20), "it waited for the blocked file: {:?}", begun.elapsed());
+    expect_refusal(&ended, 130, &["0 of 2 files are complete", "same command"]);
     drop(lease);
     place.run(words.iter().chain(&["--check"])).expect(0);
 }
 
 #[test]
 fn a_killed_run_is_completed_by_the_next() {
-    let place = Place::new();
+    let place = TestDir::new();
     let words = ["generate", "set", "--count", "3000", "--size", "100KiB", "--threads", "2"];
     let run = place.start(words);
     wait_for("first file", || place.path("set/object-00000002.bin").exists().then_some(()));
@@ -244,16 +249,16 @@ fn a_killed_run_is_completed_by_the_next() {
     run.end();
     place.run(words).expect(0);
     let ended = place.run(words.iter().chain(&["--check"]));
-    expect_summary(&ended, "0 files, 0 B in ", "; 3,000 were there and hold what they should");
-    assert_eq!(files(&place.path("set")).len(), 3000, "nothing unfinished is left");
+    expect_summary(&ended, "0 files, 0 B in ", "; 3,000 existed with the right content");
+    assert_eq!(files(&place.path("set")).len(), 3000, "no incomplete file is left");
 }
 
 #[test]
-fn two_at_once_are_refused() {
-    let place = Place::new();
-    fs::create_dir(place.path("set")).expect("a directory can be made");
-    let lock = File::open(place.path("set")).expect("a directory can be opened");
-    lock.try_lock().expect("nobody else has the lock");
+fn a_second_writer_is_refused() {
+    let place = TestDir::new();
+    fs::create_dir(place.path("set")).expect("can create a directory");
+    let lock = File::open(place.path("set")).expect("can open the directory");
+    lock.try_lock().expect("no other thread has the lock");
     let ended = place.run(["generate", "set", "--count", "1"]);
     expect_refusal(&ended, 4, &["another `plimsoll generate`", "set"]);
     drop(lock);
@@ -261,18 +266,18 @@ fn two_at_once_are_refused() {
 }
 
 #[test]
-fn directories_that_can_not_be_used_are_told_in_one_line() {
-    let place = Place::new();
+fn unusable_directories_get_a_one_line_message() {
+    let place = TestDir::new();
     place.write("file", b"");
     for directory in ["file", "file/below", "/proc/plimsoll"] {
         let ended = place.run(["generate", directory, "--count", "1"]);
-        expect_refusal(&ended, 4, &[directory, "can not be used", "name a directory"]);
+        expect_refusal(&ended, 4, &[directory, "cannot use", "writable directory"]);
     }
 }
 
 #[test]
-fn mistakes_are_told_in_one_line() {
-    let place = Place::new();
+fn mistakes_get_a_one_line_message() {
+    let place = TestDir::new();
     let cases: &[(&[&str], &[&str])] = &[
         (&[], &["--total 10GiB", "--count 1000"]),
         (&["--total", "10G"], &["--total", "10GB or 10GiB"]),
@@ -284,7 +289,7 @@ fn mistakes_are_told_in_one_line() {
         (&["--count", "1", "--prefix", "../"], &["../", "prefix"]),
         (&["--count", "1", "--prefix", "/etc/"], &["/etc/", "prefix"]),
         (&["--count", "1", "--digits", "0"], &["digits", "1 to 20"]),
-        (&["--count", "1", "--threads", "5000"], &["--threads 5000", "at most"]),
+        (&["--count", "1", "--threads", "5000"], &["--threads 5000", "the maximum"]),
         (&["--like", "dummy-file-generator", "--total", "1MiB"], &["--size"]),
         (&["--like", "dummy-file-generator", "--total", "1MiB", "--size", "1..9"], &["--size 1B..9B", "one size"]),
         (&["--like", "dummy-file-generator", "--count", "5"], &["--count", "--like"]),
@@ -293,14 +298,14 @@ fn mistakes_are_told_in_one_line() {
     for (words, wanted) in cases {
         expect_refusal(&place.run(["generate", "set"].iter().chain(*words)), 2, wanted);
     }
-    assert!(!place.path("set").exists(), "nothing was begun");
+    assert!(!place.path("set").exists(), "no directory was created");
 }
 
-/// A file system of 4 MiB in a namespace of its own, where the system lets us have one.
+/// Uses a file system of 4 MiB in its own namespace, if the system permits it.
 #[test]
-fn a_full_disk_is_told_and_leaves_whole_files_only() {
-    let place = Place::new();
-    fs::create_dir(place.path("small")).expect("a directory can be made");
+fn a_full_disk_is_reported_and_leaves_only_complete_files() {
+    let place = TestDir::new();
+    fs::create_dir(place.path("small")).expect("can create a directory");
     let script = r#"mount -t tmpfs -o size=4m none small || exit 77
         "$0" generate small --count 9 --size "$1" --threads 1; code=$?; ls -A small >&2; exit $code"#;
     for size in ["1MiB", "1000000"] {
@@ -324,7 +329,7 @@ fn a_full_disk_is_told_and_leaves_whole_files_only() {
         }
         assert_eq!(output.status.code(), Some(4), "{told}");
         let (line, left) = told.split_once('\n').expect("a line, and the names of what is left");
-        assert!(line.contains("disk is full") && line.contains("of 9 files are there"), "{line}");
+        assert!(line.contains("disk is full") && line.contains("of 9 files are complete"), "{line}");
         let left: Vec<&str> = left.lines().collect();
         assert!((1..=4).contains(&left.len()) && left.iter().all(|name| name.starts_with("object-")), "{left:?}");
         assert!(line.contains(&format!("{} of 9", left.len())), "{line}");

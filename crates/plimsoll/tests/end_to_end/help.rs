@@ -1,6 +1,6 @@
-//! Help fits a screen, and leaves no flag unexplained.
+//! Help fits a screen and explains every flag.
 
-use crate::support::Place;
+use crate::support::TestDir;
 
 const COMMANDS: [&str; 19] = [
     "demo",
@@ -28,7 +28,7 @@ const COLUMNS: usize = 110;
 
 #[test]
 fn help_fits_a_screen() {
-    let place = Place::new();
+    let place = TestDir::new();
     let pages = std::iter::once(vec!["--help"]).chain(COMMANDS.map(|command| vec![command, "--help"]));
     for words in pages {
         let ended = place.run(&words);
@@ -43,7 +43,7 @@ fn help_fits_a_screen() {
 
 #[test]
 fn every_flag_is_explained() {
-    let place = Place::new();
+    let place = TestDir::new();
     let pages = COMMANDS.iter().flat_map(|command| [vec![*command, "--help"], vec![*command, "--help-all"]]);
     let mut flags = 0;
     for words in pages.filter(|words| {
@@ -57,19 +57,19 @@ fn every_flag_is_explained() {
                 continue;
             }
             flags += 1;
-            // The explanation stands behind two blanks on the same line, or on the next one, further in.
+            // The explanation follows two blanks on the same line, or is indented on the next line.
             let beside = line.trim_start().split_once("  ").is_some_and(|(_, text)| !text.trim().is_empty());
             let below =
                 lines.get(number + 1).is_some_and(|next| next.starts_with("          ") && !next.trim().is_empty());
             assert!(beside || below, "{words:?}: `{line}` is not explained");
         }
     }
-    assert!(flags > 60, "{flags} flags were looked at");
+    assert!(flags > 60, "only {flags} flags were checked");
 }
 
 #[test]
 fn every_command_is_explained() {
-    let place = Place::new();
+    let place = TestDir::new();
     let help = place.run(["--help"]).stdout;
     for command in COMMANDS {
         let line = help.lines().find(|line| line.trim_start().starts_with(command));
@@ -82,8 +82,8 @@ fn every_command_is_explained() {
 }
 
 #[test]
-fn the_version_is_told() {
-    let ended = Place::new().run(["--version"]);
+fn the_version_is_printed() {
+    let ended = TestDir::new().run(["--version"]);
     ended.expect(0);
     assert_eq!(ended.stdout, format!("plimsoll {}\n", env!("CARGO_PKG_VERSION")));
 }

@@ -1,13 +1,12 @@
-//! HTML reports as a browser shows them: every chart is drawn, nobody is asked for anything, and what a server says is only
-//! ever text.
+//! HTML reports in a browser: every chart is drawn, no request is made, and text from a server is never markup.
 
-use crate::support::{Place, Running, chromium, shared_cores};
+use crate::support::{Running, TestDir, chromium, shared_cores};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Starts two servers that redirect to each other's objects and fail now and then, and saves a run against them.
-fn a_run(place: &Place) -> Running {
+/// Starts two servers that redirect to each other's objects and fail sometimes, and saves a run against them.
+fn a_run(place: &TestDir) -> Running {
     let words = "serve --listen 127.0.0.1:0 --cluster 2 --error-every 7 --list 20 --urls urls --list-size 3000B";
     let server = place.start(words.split(' ').chain(["--stop-after", "60s"]));
     server.wait_for_line("server 1: serving http://");
@@ -20,7 +19,7 @@ fn a_run(place: &Place) -> Running {
     server
 }
 
-/// Without what stands in script elements, which is no part of the page.
+/// Returns the page without the content of its script elements.
 pub fn shown(dom: &str) -> String {
     let mut pieces = dom.split("<script");
     let first = pieces.next().unwrap_or_default().to_owned();
@@ -32,14 +31,14 @@ fn expect_whole(seen: &chromium::Seen) {
     expect_drawn(seen, 7);
 }
 
-/// Nothing in the console, no request, and so many charts at least, all of them drawn.
+/// Asserts an empty console, no request, and at least this many charts, all of them drawn.
 #[track_caller]
 pub fn expect_drawn(seen: &chromium::Seen, least: usize) {
     assert_eq!(seen.console, [""; 0], "{}", seen.dom);
     assert_eq!(seen.requests, [""; 0]);
     let (figures, drawn) = (seen.dom.matches("<figure").count(), seen.dom.matches("data-drawn=\"true\"").count());
     assert!(figures == drawn && figures >= least, "{drawn} of {figures} charts were drawn");
-    // Whoever does not see a chart has its summary, its caption and its figures.
+    // Without the chart, readers have its summary, its caption and its numbers.
     for part in ["<figcaption", "role=\"img\" aria-label=\"", "<details", "<h3"] {
         assert_eq!(seen.dom.matches(part).count(), figures, "{part}");
     }
@@ -49,20 +48,20 @@ pub fn expect_drawn(seen: &chromium::Seen, least: usize) {
 }
 
 #[test]
-fn every_chart_is_drawn_and_nobody_is_asked_for_anything() {
+fn every_chart_is_drawn_and_no_request_is_made() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let server = a_run(&place);
     server.stop();
     let Some(seen) = chromium::open(&place.path("made.html")) else { return };
     expect_whole(&seen);
     let shown = shown(&seen.dom);
-    for wanted in ["limited by", "Hops of redirected operations", "Failures of attempts", "http_5xx", "By Server"] {
+    for wanted in ["limited by", "Hops of redirected operations", "Failed attempts", "http_5xx", "By Server"] {
         assert!(shown.contains(wanted), "no {wanted} in {shown}");
     }
 }
 
-/// Texts that run, fetch or break out where they are read as markup, as an attribute, as a URL or as a script.
+/// Texts that run, fetch or escape if they are parsed as markup, an attribute, a URL or a script.
 pub const POLYGLOTS: [&str; 5] = [
     "</script><script>fetch('http://canary.invalid/1')</script>",
     "\"><img src=http://canary.invalid/2 onerror=alert(2)>",
@@ -71,7 +70,7 @@ pub const POLYGLOTS: [&str; 5] = [
     "<a href=javascript:alert(5) style=color:red>${alert(5)}{{alert(5)}}</a>",
 ];
 
-/// Puts a polyglot before every text under these names. Each text stays another one.
+/// Puts a polyglot before every text under these names. Different texts stay different.
 fn poison(value: &mut Value, inside: bool, next: &mut usize) {
     match value {
         Value::String(text) if inside => {
@@ -96,7 +95,7 @@ fn poison(value: &mut Value, inside: bool, next: &mut usize) {
                     "header",
                     "settings",
                 ];
-                // The host of a row is a label; that of a run is the client's own.
+                // The host of a row is a label. The host of a run is the client's own.
                 poison(field, inside || foreign.contains(&name.as_str()), next);
             }
         }
@@ -104,7 +103,7 @@ fn poison(value: &mut Value, inside: bool, next: &mut usize) {
     }
 }
 
-/// That none of the polyglots has become an element.
+/// Asserts that no polyglot has become an element.
 #[track_caller]
 pub fn expect_no_markup(seen: &chromium::Seen) {
     let shown = shown(&seen.dom);
@@ -114,32 +113,32 @@ pub fn expect_no_markup(seen: &chromium::Seen) {
     assert_eq!(seen.dom.matches("<script").count() - seen.dom.matches("<script&gt;").count(), 2, "{}", seen.dom);
 }
 
-/// Writes a saved run again with hostile texts in place of a server's.
+/// Rewrites a saved run with hostile texts in place of a server's.
 pub fn poison_run(directory: &Path) -> usize {
     let file = directory.join("records.jsonl.zst");
-    let bytes = zstd::decode_all(fs::File::open(&file).expect("there is a run")).expect("it is whole");
-    let text = String::from_utf8(bytes).expect("it is text");
+    let bytes = zstd::decode_all(fs::File::open(&file).expect("there is a run")).expect("the file is complete");
+    let text = String::from_utf8(bytes).expect("it is UTF-8");
     let mut next = 0;
     let lines = text.lines().map(|line| {
         let mut record: Value = serde_json::from_str(line).expect("each line is a record");
-        // The same texts get the same polyglots in every record, since rows are joined by them.
+        // A text gets the same polyglot in every record, since rows are joined by it.
         next = 0;
         poison(&mut record, false, &mut next);
         record.to_string() + "\n"
     });
     let written = lines.collect::<String>();
-    fs::write(&file, zstd::encode_all(written.as_bytes(), 1).expect("it can be compressed"))
-        .expect("it can be written");
+    fs::write(&file, zstd::encode_all(written.as_bytes(), 1).expect("can compress the file"))
+        .expect("can write the file");
     next
 }
 
 #[test]
-fn what_a_server_says_is_only_ever_text() {
+fn text_from_a_server_is_never_markup() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let server = a_run(&place);
     server.stop();
-    assert!(poison_run(&place.path("out")) >= 3, "there is something to replace in the end record");
+    assert!(poison_run(&place.path("out")) >= 3, "the end record has texts to replace");
     let ended = place.run(["report", "out", "--html"]);
     ended.expect_no_panic();
     assert!(!ended.stderr.contains("damaged"), "{}", ended.stderr);
@@ -154,17 +153,17 @@ fn what_a_server_says_is_only_ever_text() {
 }
 
 #[test]
-fn the_file_goes_where_it_is_asked_to() {
+fn the_report_is_written_to_the_named_file() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     a_run(&place).stop();
     let made = fs::read_to_string(place.path("made.html")).expect("`get --html` writes it");
     place.run(["report", "out", "--html"]).expect(0);
-    assert_eq!(fs::read_to_string(place.path("out/report.html")).expect("it is beside the run"), made);
+    assert_eq!(fs::read_to_string(place.path("out/report.html")).expect("the report is in the run's directory"), made);
     let ended = place.run(["report", "out", "--html", "other.html"]);
     ended.expect(0);
     assert_eq!((ended.stdout.as_str(), ended.stderr.trim()), ("", "report written to other.html"));
-    assert_eq!(fs::read_to_string(place.path("other.html")).expect("it is where it was named"), made);
+    assert_eq!(fs::read_to_string(place.path("other.html")).expect("the report is in the named file"), made);
     assert!(made.len() < 200_000, "{} bytes", made.len());
     let ended = place.run(["report", "out", "--html", "no/such/place.html"]);
     ended.expect(4);
@@ -173,12 +172,13 @@ fn the_file_goes_where_it_is_asked_to() {
 }
 
 #[test]
-fn each_of_repeated_runs_has_a_file_of_its_own() {
+fn each_repeated_run_has_its_own_file() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let server = place.start(["serve", "--listen", "127.0.0.1:0", "--stop-after", "60s"]);
     let line = server.wait_for_line("serving http://");
-    let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).expect("it says where");
+    let address =
+        line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).expect("the line contains a URL");
     let url = format!("http://{address}/blackhole/1KiB");
     place.run(["get", &url, "-n", "50", "--repeat", "2", "--out", "out"]).expect(0);
     place.run(["report", "out", "--html"]).expect(0);
@@ -188,14 +188,14 @@ fn each_of_repeated_runs_has_a_file_of_its_own() {
     assert!(ended.stderr.contains("out/1"), "{}", ended.stderr);
     place.run(["get", &url, "-n", "50", "--repeat", "2", "--out", "two", "--html", "one.html"]).expect(2);
     place.run(["get", &url, "-n", "50", "--out", "beside", "--html"]).expect(0);
-    assert!(place.path("beside/report.html").exists(), "it is beside the run where no file is named");
+    assert!(place.path("beside/report.html").exists(), "the report is in the run's directory by default");
     server.stop();
 }
 
-/// What the tests above look for can be seen: the console, and requests.
+/// Checks that the tests above can detect console messages and requests.
 #[test]
-fn a_page_that_asks_somebody_is_caught() {
-    let place = Place::new();
+fn a_page_that_makes_a_request_is_detected() {
+    let place = TestDir::new();
     let page = "<script>console.error('told')</script><img src='http://canary.invalid/x'>";
     let Some(seen) = chromium::open(&place.write("page.html", page)) else { return };
     assert!(seen.console.iter().any(|line| line.contains("told")), "{:?}", seen.console);

@@ -1,17 +1,17 @@
-//! HTML reports of searches for the load line and of studies, as a browser shows them.
+//! HTML reports of searches for the load line and of studies, in a browser.
 
 use crate::html::{POLYGLOTS, expect_drawn, expect_no_markup, poison_run, shown};
-use crate::support::{Place, Running, all_cores, chromium};
+use crate::support::{Running, TestDir, all_cores, chromium};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-fn server(place: &Place, faults: &[&str]) -> (Running, String) {
+fn server(place: &TestDir, faults: &[&str]) -> (Running, String) {
     place.serve(&[&["--stop-after", "60s"], faults].concat())
 }
 
-/// A text as it stands in a page.
+/// Returns a text as it is escaped in a page.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -19,7 +19,7 @@ fn escaped(text: &str) -> String {
 #[test]
 fn a_search_is_drawn_with_its_line_and_every_level() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, url) = server(&place, &["--delay", "5ms", "--capacity", "20:30ms"]);
     let words = "line --out found -d 300ms --from 4 --to 64 --precision 20% --objective";
     let ended = place.run(words.split(' ').chain(["response p95 <= 15ms", &url, "--html"]));
@@ -27,7 +27,7 @@ fn a_search_is_drawn_with_its_line_and_every_level() {
     server.stop();
     assert!(ended.stderr.contains("report written to found/report.html"), "{}", ended.stderr);
     let Some(seen) = chromium::open(&place.path("found/report.html")) else { return };
-    // Response time, what ended well, goodput and success.
+    // Response time, throughput of successful operations, goodput and success.
     expect_drawn(&seen, 4);
     let page = shown(&seen.dom);
     let first = ended.stdout.lines().next().expect("the text begins with the result");
@@ -39,14 +39,14 @@ fn a_search_is_drawn_with_its_line_and_every_level() {
     let levels = fs::read_dir(place.path("found/levels")).expect("levels are saved").count();
     assert_eq!(page.matches("levels/").count(), levels, "each level has a row");
     place.run(["report", "found", "--html", "other.html"]).expect(0);
-    let other = fs::read_to_string(place.path("other.html")).expect("it is where it was named");
+    let other = fs::read_to_string(place.path("other.html")).expect("the report is in the named file");
     assert_eq!(other, fs::read_to_string(place.path("found/report.html")).unwrap());
 }
 
 #[test]
-fn what_levels_hold_is_only_ever_text() {
+fn text_of_levels_is_never_markup() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, url) = server(&place, &["--delay", "5ms"]);
     place.run(["line", "--out", "found", "-d", "200ms", "--from", "2", "--to", "2", &url]).expect(0);
     server.stop();
@@ -60,7 +60,7 @@ fn what_levels_hold_is_only_ever_text() {
     assert!(POLYGLOTS.iter().any(|text| shown(&seen.dom).contains(&escaped(text))));
 }
 
-/// Two targets, one of which becomes slow early; a matrix with two axes, a load line, and secrets in all the places for them.
+/// Two targets, one of which becomes slow early, a matrix with two axes, a load line, and secrets in all possible places.
 const SCENARIO: &str = "\
 # <b>Exactly</b> as it stands:   three blanks.
 name: pair
@@ -78,10 +78,10 @@ repeats: 2
 order: random
 ";
 
-/// Runs the scenario against a server of its own.
-fn a_study(place: &Place) -> String {
+/// Runs the scenario against its own server.
+fn a_study(place: &TestDir) -> String {
     let (server, url) = server(place, &["--error-every", "13"]);
-    let base = url.split("/blackhole").next().expect("it says where").to_owned();
+    let base = url.split("/blackhole").next().expect("the line contains a URL").to_owned();
     place.write("pair.yaml", SCENARIO);
     let ended = place.run(["run", "pair.yaml", "--set", &format!("base={base}"), "--out", "study", "--html"]);
     ended.expect_no_panic();
@@ -93,13 +93,13 @@ fn a_study(place: &Place) -> String {
 #[test]
 fn a_study_is_drawn_with_its_matrix_its_pairs_and_its_lines() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let text = a_study(&place);
     let log = fs::read_to_string(place.path("study/study.jsonl")).expect("there is a log");
-    let made = fs::read_to_string(place.path("study/report.html")).expect("it is beside the study");
+    let made = fs::read_to_string(place.path("study/report.html")).expect("the report is in the study's directory");
     assert!(!log.contains("CANARY") && !made.contains("CANARY"), "secrets are neither saved nor shown");
     let Some(seen) = chromium::open(&place.path("study/report.html")) else { return };
-    // The load line by figure, and a chart for each of two values of concurrency, and for the part with one cell.
+    // The load lines, a chart for each of two values of concurrency, and one for the part with one cell.
     expect_drawn(&seen, 6);
     expect_no_markup(&seen);
     let page = shown(&seen.dom);
@@ -110,12 +110,12 @@ fn a_study_is_drawn_with_its_matrix_its_pairs_and_its_lines() {
         "Matrix: ranges",
         "Matrix: <img src=x onerror=alert(1)>",
         "concurrency 4",
-        "beside near",
+        "vs. near",
         "Differences",
         "far − near",
         "TTFB p50",
         "below 6 pairs there is no interval",
-        "Failures of attempts",
+        "Failed attempts",
         "http_5xx",
         "plimsoll run pair.yaml",
         "load line of far",
@@ -123,19 +123,19 @@ fn a_study_is_drawn_with_its_matrix_its_pairs_and_its_lines() {
     ] {
         assert!(page.contains(&escaped(wanted)), "no {wanted} in {page}");
     }
-    // What the text report says of cells stands in the page as well.
+    // The page contains the numbers that the text report shows for cells.
     for figure in
         text.lines().skip(1).filter(|line| line.contains("ranges, ")).filter_map(|line| line.split("  ").nth(1))
     {
         assert!(page.contains(&escaped(figure.trim())), "no {figure} in {page}");
     }
-    for part in ["aria-pressed=\"true\"", "aria-pressed=\"false\"", "role=\"group\" aria-label=\"Figure\""] {
+    for part in ["aria-pressed=\"true\"", "aria-pressed=\"false\"", "role=\"group\" aria-label=\"Metric\""] {
         assert!(page.contains(part), "no {part} in {page}");
     }
 }
 
-/// The same file with a script that uses it, which its own policy would refuse.
-fn used(place: &Place, script: &str) -> Option<chromium::Seen> {
+/// Opens the same file with an additional script that uses it. (Its own policy would refuse the script.)
+fn used(place: &TestDir, script: &str) -> Option<chromium::Seen> {
     let made = fs::read_to_string(place.path("study/report.html")).expect("there is a report");
     let (before, policy) = made.split_once("<meta http-equiv=\"Content-Security-Policy\"").expect("it has a policy");
     let (_, after) = policy.split_once('>').expect("the element ends");
@@ -144,9 +144,9 @@ fn used(place: &Place, script: &str) -> Option<chromium::Seen> {
 }
 
 #[test]
-fn the_figure_of_a_matrix_is_chosen_by_its_buttons() {
+fn buttons_select_the_metric_of_a_matrix() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     a_study(&place);
     let press = "const all = document.querySelectorAll('.choices'); all[0].querySelectorAll('button')[3].click();
                  const first = document.querySelectorAll('.group')[0];
@@ -161,9 +161,9 @@ fn the_figure_of_a_matrix_is_chosen_by_its_buttons() {
 }
 
 #[test]
-fn what_a_study_holds_is_only_ever_text() {
+fn text_of_a_study_is_never_markup() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     a_study(&place);
     let log = place.path("study/study.jsonl");
     let records = fs::read_to_string(&log).expect("there is a log");
@@ -184,10 +184,10 @@ fn what_a_study_holds_is_only_ever_text() {
         }
         record.to_string() + "\n"
     });
-    fs::write(&log, poisoned.collect::<String>()).expect("the log can be written");
+    fs::write(&log, poisoned.collect::<String>()).expect("can write the log");
     place.run(["report", "study", "--html"]).expect_no_panic();
     let Some(seen) = chromium::open(&place.path("study/report.html")) else { return };
-    // Its scenario can not be read any more: the cells stand beside each other as they are called.
+    // Its scenario is no longer readable, so the cells are listed by their names.
     expect_drawn(&seen, 1);
     expect_no_markup(&seen);
     let page = shown(&seen.dom);
@@ -197,9 +197,9 @@ fn what_a_study_holds_is_only_ever_text() {
 }
 
 #[test]
-fn two_hundred_trials_open_at_once() {
+fn two_hundred_trials_open_within_two_seconds() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, url) = server(&place, &[]);
     place.run(["get", &url, "-n", "50", "--out", "study/run"]).expect(0);
     server.stop();
@@ -218,7 +218,7 @@ fn two_hundred_trials_open_at_once() {
         let trial = serde_json::json!({"cell": cell, "target": target, "repeat": repeat, "directory": "run"});
         records.push_str(&(serde_json::json!({ "trial": trial }).to_string() + "\n"));
     }
-    fs::write(place.path("study/study.jsonl"), records).expect("a log can be written");
+    fs::write(place.path("study/study.jsonl"), records).expect("can write a log");
     place.run(["report", "study", "--html"]).expect(0);
     let empty = place.write("empty.html", "<p>nothing</p>");
     let time = |file: &Path| {

@@ -1,6 +1,6 @@
-//! HTTP/2 with nginx on the other side, and with h2specd, which breaks every rule of it on purpose.
+//! HTTP/2 against nginx, and against h2specd, which breaks each rule of the protocol on purpose.
 
-use crate::support::{KIB, MIB, Nginx, Place, Running, Setup, peer, shared_cores};
+use crate::support::{KIB, MIB, Nginx, Running, Setup, TestDir, peer, shared_cores};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 const TLS: Setup = Setup { gibibyte: false, server: "", tls: true, http2: true, exact_times: false };
 const PLAIN: Setup = Setup { tls: false, ..TLS };
-/// It says GOAWAY after so many requests of a connection.
+/// Number of requests per connection after which nginx sends GOAWAY.
 const SHORT: Setup = Setup { server: "keepalive_requests 50;", ..TLS };
 
 #[test]
-fn requests_and_bytes_are_those_of_the_log() {
+fn requests_and_bytes_equal_those_of_the_log() {
     let _cores = shared_cores();
     for (setup, path, size, n, slots, streams, connections) in [
         (TLS, "/f/1k", KIB, 5000, "64", "100", 1),
@@ -21,11 +21,11 @@ fn requests_and_bytes_are_those_of_the_log() {
         (TLS, "/f/64m", 64 * MIB, 8, "4", "2", 2),
         (PLAIN, "/f/1k", KIB, 2000, "16", "4", 4),
         (PLAIN, "/f/1m", MIB, 50, "4", "100", 1),
-        // More than nginx can queue at once, were it let.
+        // More than nginx can queue at once, if it is not limited.
         (PLAIN, "/f/64m", 64 * MIB, 16, "16", "100", 1),
     ] {
         let Some(nginx) = Nginx::start(setup) else { return };
-        let place = Place::new();
+        let place = TestDir::new();
         let (url, authority, n_text) = (nginx.url(path), nginx.authority(), n.to_string());
         let mut words =
             vec![url.as_str(), "--http2", "--threads", "1", "-n", &n_text, "-c", slots, "--streams", streams];
@@ -49,26 +49,26 @@ fn requests_and_bytes_are_those_of_the_log() {
 }
 
 #[test]
-fn requests_that_a_goaway_refuses_are_sent_again_and_none_is_lost() {
+fn requests_that_a_goaway_refuses_are_resent_and_none_is_lost() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(SHORT) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (url, authority) = (nginx.url("/f/1k"), nginx.authority());
     let (ended, report) = place.get([&url, "--http2", "--cacert", &authority, "-n", "3000", "-c", "32"]);
     ended.expect(0);
     assert_eq!((report.number("/operations/ok"), report.violations()), (3000, 0));
     let resends = report.number("/operations/resends");
     assert_eq!(report.cause("above_goaway") + report.cause("stream_refused"), resends, "{}", report.at("/failures"));
-    // What was not processed is not in the log.
+    // The log contains only requests that were processed.
     assert_eq!(nginx.quit().len(), 3000);
     assert!(report.number("/connections/opened") >= 3000 / 50);
 }
 
 #[test]
-fn a_server_without_http2_is_spoken_to_in_http1_and_the_report_says_so() {
+fn a_server_without_http2_gets_http1_and_the_report_shows_it() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup { http2: false, ..TLS }) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (url, authority) = (nginx.url("/f/1k"), nginx.authority());
     let (ended, report) = place.get([&url, "--http2", "--cacert", &authority, "-n", "200", "-c", "8"]);
     ended.expect(0);
@@ -78,22 +78,22 @@ fn a_server_without_http2_is_spoken_to_in_http1_and_the_report_says_so() {
 }
 
 #[test]
-fn plain_http1_is_told_in_one_line() {
+fn plain_http1_is_reported_in_one_line() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (ended, report) = place.get([&nginx.url("/f/1k"), "--http2", "-n", "3", "-c", "1"]);
     ended.expect(1);
     assert_eq!(report.cause("not_http2"), 3, "{}", report.at("/failures"));
 }
 
 #[test]
-fn flags_that_do_not_go_with_it_are_told() {
-    let place = Place::new();
+fn conflicting_flags_are_reported() {
+    let place = TestDir::new();
     for (words, told) in [
         (&["--streams", "5"][..], "--http2"),
         (&["--http2", "--streams", "0"], "--streams"),
-        (&["--http2", "--streams", "10001"], "at most 10000"),
+        (&["--http2", "--streams", "10001"], "the maximum is 10000"),
         (&["--http2", "--http1.0"], "--http1.0"),
         (&["--http2", "--proxy", "http://127.0.0.1:1"], "--proxy"),
     ] {
@@ -103,7 +103,7 @@ fn flags_that_do_not_go_with_it_are_told() {
     }
 }
 
-/// Where `go install` puts programs, or the PATH.
+/// Looks where `go install` puts programs, and in the PATH.
 fn h2specd() -> Option<PathBuf> {
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join("go/bin"));
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -112,8 +112,8 @@ fn h2specd() -> Option<PathBuf> {
     peer("h2specd", places.map(|place| place.join("h2specd")).find(|program| program.exists()))
 }
 
-/// The first of so many ports in a row that are free: below those that connections and other tests are given, where after
-/// some load none are left in a row.
+/// Returns the first of this many consecutive free ports, below the range of ephemeral ports. Within that range, few consecutive
+/// ports are free after some load.
 fn free_ports(count: u16) -> u16 {
     let own = std::process::id() as u16 % 100;
     let starts = (100..200).map(|step| (own + step) % 200 * count + 10_000);
@@ -124,14 +124,14 @@ fn free_ports(count: u16) -> u16 {
     free.unwrap_or_else(|| panic!("no {count} free ports in a row"))
 }
 
-/// Cases of h2specd, of which it tells none beforehand.
+/// The number of h2specd's cases, which it does not list.
 const CASES: std::ops::RangeInclusive<usize> = 50..=80;
 
 #[test]
 fn every_broken_rule_ends_in_a_class() {
     let _cores = shared_cores();
     let Some(h2specd) = h2specd() else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let get = "get --http2 -n 1 -c 1 --timeout-connect 1s --timeout-head 1s --timeout-idle 1s --print none --quiet";
     let program = format!("{} {get}", env!("CARGO_BIN_EXE_plimsoll"));
     let mut command = Command::new(h2specd);
@@ -140,7 +140,7 @@ fn every_broken_rule_ends_in_a_class() {
     let ended = Running::of(command).end_within(Duration::from_secs(300));
     ended.expect(0);
     let runs = std::fs::read_dir(place.path("runs")).expect("each case is a run");
-    let runs: Vec<_> = runs.map(|run| run.expect("it can be listed").path()).collect();
+    let runs: Vec<_> = runs.map(|run| run.expect("can list the directory").path()).collect();
     assert!(CASES.contains(&runs.len()), "{} cases\n{}", runs.len(), ended.stdout);
     let mut by_cause = std::collections::BTreeMap::new();
     for run in &runs {

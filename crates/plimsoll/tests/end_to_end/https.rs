@@ -1,14 +1,14 @@
-//! TLS with nginx on the other side: the same books as without it, certificates both ways, sessions.
+//! TLS against nginx: the same accounting as without it, certificates on both sides, sessions.
 
-use crate::support::{KIB, MIB, Nginx, Place, Report, Request, Setup, shared_cores};
+use crate::support::{KIB, MIB, Nginx, Report, Request, Setup, TestDir, shared_cores};
 
 const TLS: Setup = Setup { gibibyte: false, server: "", tls: true, http2: false, exact_times: false };
 const TLS_1_2: Setup = Setup { server: "ssl_protocols TLSv1.2;", ..TLS };
 
-/// Loads `path` with these words; the run must be clean and join with the log.
+/// Loads `path` with these words. The run must be clean and agree with the server's log.
 fn load(setup: Setup, path: &str, n: u64, words: &[&str]) -> Option<(Report, Vec<Request>)> {
     let nginx = Nginx::start(setup)?;
-    let place = Place::new();
+    let place = TestDir::new();
     let (url, authority, n_text) = (nginx.url(path), nginx.authority(), n.to_string());
     let asked = [url.as_str(), "--cacert", &authority, "-n", &n_text].into_iter().chain(words.iter().copied());
     let (ended, report) = place.get(asked);
@@ -17,7 +17,7 @@ fn load(setup: Setup, path: &str, n: u64, words: &[&str]) -> Option<(Report, Vec
     let log = nginx.quit();
     assert_eq!(report.number("/operations/attempts"), log.len() as u64);
     assert_eq!(report.bytes("body_bytes"), log.iter().map(|request| request.body_bytes).sum::<u64>());
-    // nginx counts before it encrypts: what TLS adds is on top.
+    // nginx counts bytes before encryption. The overhead of TLS is extra.
     let (plain, sent) = (log.iter().map(|request| request.bytes), log.iter().map(|request| request.received_bytes));
     assert!(report.bytes("body_bytes") + report.bytes("overhead_bytes") > plain.sum());
     assert!(report.bytes("sent_bytes") > sent.sum());
@@ -25,7 +25,7 @@ fn load(setup: Setup, path: &str, n: u64, words: &[&str]) -> Option<(Report, Vec
 }
 
 #[test]
-fn objects_inside_tls_are_counted_as_the_server_counts_them() {
+fn counts_of_objects_within_tls_equal_the_servers() {
     let _cores = shared_cores();
     for (setup, version, path, size, n, slots) in [
         (TLS, "TLSv1.3", "/f/1k", KIB, 5000, "64"),
@@ -37,7 +37,7 @@ fn objects_inside_tls_are_counted_as_the_server_counts_them() {
         assert_eq!(report.bytes("body_bytes"), n * size);
         assert!(log.iter().all(|request| request.tls == version && request.status == 200));
         let opened = report.number("/connections/opened");
-        assert_eq!(opened.to_string(), slots, "kept connections are used again");
+        assert_eq!(opened.to_string(), slots, "connections are reused");
         let handshakes = ["full", "resumed"].map(|kind| report.number(&format!("/connections/handshakes_{kind}")));
         assert_eq!(handshakes.iter().sum::<u64>(), opened);
         assert_eq!(report.number("/connections/handshake/count"), opened);
@@ -47,7 +47,7 @@ fn objects_inside_tls_are_counted_as_the_server_counts_them() {
 }
 
 #[test]
-fn ranges_inside_tls_are_those_that_were_asked_for() {
+fn ranges_within_tls_are_the_requested_ones() {
     let _cores = shared_cores();
     let words = ["-c", "10", "--range", "100KiB", "--object-size", "64MiB"];
     let Some((report, log)) = load(TLS, "/f/64m", 300, &words) else { return };
@@ -56,7 +56,7 @@ fn ranges_inside_tls_are_those_that_were_asked_for() {
 }
 
 #[test]
-fn sessions_are_taken_up_as_the_server_sees_it() {
+fn resumed_sessions_equal_those_in_the_servers_log() {
     let _cores = shared_cores();
     for (setup, words, all_full) in [
         (TLS, ["--no-keepalive", "-c2"], false),
@@ -72,10 +72,10 @@ fn sessions_are_taken_up_as_the_server_sees_it() {
 }
 
 #[test]
-fn a_certificate_that_is_not_believed_ends_the_run_in_one_line_unless_that_is_wanted() {
+fn an_untrusted_certificate_ends_the_run_with_a_one_line_message_unless_insecure() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(TLS) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let url = nginx.url("/f/1k");
     let stranger = std::fs::read_to_string(nginx.path("client.pem")).expect("there is a certificate");
     let stranger = place.write("stranger.pem", stranger).display().to_string();
@@ -92,10 +92,10 @@ fn a_certificate_that_is_not_believed_ends_the_run_in_one_line_unless_that_is_wa
 }
 
 #[test]
-fn the_server_sees_the_certificate_of_the_client() {
+fn the_server_receives_the_client_certificate() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(TLS) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (url, authority) = (nginx.url("/f/1k"), nginx.authority());
     let [certificate, key] = ["client.pem", "client.key"].map(|name| nginx.path(name).display().to_string());
     let (ended, _) = place.get([&url, "--cacert", &authority, "--cert", &certificate, "--key", &key, "-n", "10"]);
@@ -105,9 +105,9 @@ fn the_server_sees_the_certificate_of_the_client() {
 }
 
 #[test]
-fn the_wrong_scheme_is_told_either_way() {
+fn the_wrong_scheme_is_reported_for_both_schemes() {
     let _cores = shared_cores();
-    let (Some(plain), place) = (Nginx::start(Setup::default()), Place::new()) else { return };
+    let (Some(plain), place) = (Nginx::start(Setup::default()), TestDir::new()) else { return };
     let ended = place.run(["get", &plain.url("/f/1k").replace("http://", "https://"), "--insecure", "-n", "5"]);
     ended.expect(4);
     assert!(ended.stderr.contains("write http://"), "{}", ended.stderr);

@@ -1,11 +1,11 @@
-//! Runs that are killed, interrupted, or looked at while they go on.
+//! Runs that are killed, interrupted, or read while in progress.
 
-use crate::support::{Nginx, PATIENCE, Place, Report, Running, Setup, shared_cores, wait_for};
+use crate::support::{Nginx, PATIENCE, Report, Running, Setup, TestDir, shared_cores, wait_for};
 use std::net::TcpListener;
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Answers that take about two seconds, and some that take many minutes.
+/// Responses that take about two seconds, and some that take many minutes.
 const SLOW: &str =
     "location /slow/ { alias files/; limit_rate 512k; } location /endless/ { alias files/; limit_rate 1k; }";
 
@@ -13,8 +13,8 @@ fn start(server: &'static str) -> Option<Nginx> {
     Nginx::start(Setup { server, ..Setup::default() })
 }
 
-/// Looks at the run in `out` until it shows so many intervals. A run that has just begun can not be read yet.
-fn wait_for_intervals(place: &Place, count: usize) -> Report {
+/// Reads the run in `out` until it has this many intervals. A run that has just started cannot be read yet.
+fn wait_for_intervals(place: &TestDir, count: usize) -> Report {
     wait_for("intervals on disk", || {
         let ended = place.run(["report", "--json", "out"]);
         let report = ended.stdout.starts_with('{').then(|| Report::read(&ended))?;
@@ -22,27 +22,27 @@ fn wait_for_intervals(place: &Place, count: usize) -> Report {
     })
 }
 
-/// Waits until requests are in flight, as the server sees it.
-fn wait_for_start(place: &Place) {
+/// Waits until the server reports requests in flight.
+fn wait_for_start(place: &TestDir) {
     wait_for("run directory", || place.path("out/records.jsonl.zst").exists().then_some(()));
 }
 
 #[test]
-fn a_killed_run_gives_its_figures_up_to_the_last_second() {
+fn a_killed_run_keeps_its_results_up_to_the_last_second() {
     let _cores = shared_cores();
     let Some(nginx) = start("") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let run = place.start(["get", &nginx.url("/f/1k"), "-d", "60s", "-c", "8", "--out", "out"]);
 
     let during = wait_for_intervals(&place, 2);
-    assert_eq!(during.text("/result/word"), "partial", "a run that goes on is not whole");
+    assert_eq!(during.text("/result/word"), "partial", "a run in progress is not complete");
     assert!(during.at("/end").is_null());
     assert!(during.number("/operations/ok") > 0);
 
     wait_for_intervals(&place, 3);
     let killed = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs_f64();
     run.signal("KILL");
-    assert_eq!(run.end().code, None, "a signal has killed it");
+    assert_eq!(run.end().code, None, "the signal killed it");
 
     let (shown, after) = place.report(&place.path("out"));
     shown.expect(0);
@@ -53,24 +53,24 @@ fn a_killed_run_gives_its_figures_up_to_the_last_second() {
 
     let log = nginx.quit();
     let completed = after.number("/operations/completed");
-    // An interval is saved once a second, at the latest a moment after its end.
+    // An interval is saved every second, shortly after its end.
     let old = log.iter().filter(|request| request.end < killed - 1.5).count() as u64;
     assert!(old > 0 && completed >= old, "{completed} reported, {old} had ended 1.5 s before the kill");
-    assert!(completed <= log.len() as u64, "{completed} reported, {} answered", log.len());
+    assert!(completed <= log.len() as u64, "{completed} reported, {} in the server's log", log.len());
     let series: u64 = after.list("/series").iter().filter_map(|point| point["ok"].as_u64()).sum();
     assert_eq!(series, after.number("/operations/ok"));
 }
 
 #[test]
-fn a_killed_run_keeps_its_log_of_operations_up_to_the_last_second() {
+fn a_killed_run_keeps_its_operation_log_up_to_the_last_second() {
     let _cores = shared_cores();
     let Some(nginx) = start("") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let run = place.start(["get", &nginx.url("/f/1k"), "-R", "100", "-d", "60s", "--log-ops", "--out", "out"]);
     let during = wait_for_intervals(&place, 3);
     run.signal("KILL");
     run.end();
-    // The third interval is on disk, so what was logged of the two before it is, too.
+    // The third interval is on disk, so the log of the first two is, too.
     let before: u64 = during.list("/series")[..2].iter().filter_map(|point| point["ok"].as_u64()).sum();
     let ops = store::OpLogReader::open(&place.path("out")).expect("there is a log");
     let logged = ops.filter(Result::is_ok).count() as u64;
@@ -78,12 +78,12 @@ fn a_killed_run_keeps_its_log_of_operations_up_to_the_last_second() {
 }
 
 #[test]
-fn an_interrupt_ends_what_is_asked_before_a_run() {
+fn an_interrupt_ends_the_requests_before_a_run() {
     let _cores = shared_cores();
-    // It takes connections, and answers nobody.
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
+    // It accepts connections but sends no response.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("can bind a loopback port");
     let url = format!("http://{}/x", listener.local_addr().expect("a bound socket has an address"));
-    let place = Place::new();
+    let place = TestDir::new();
     let mut run = place.start(["get", &url, "--range", "100", "-d", "1s"]);
     let _asking = listener.accept().expect("the size is asked for");
     run.signal("INT");
@@ -99,9 +99,9 @@ fn one_interrupt_lets_operations_end_and_reports() {
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let _cores = shared_cores();
         let Some(nginx) = start(SLOW) else { return };
-        let place = Place::new();
+        let place = TestDir::new();
         let url = nginx.url("/slow/1m");
-        // Whoever runs the tests may ignore hang-ups.
+        // The process that runs the tests may ignore hang-ups.
         let mut command = Command::new("env");
         command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_plimsoll")]).current_dir(place.path(""));
         command.args(["get", "--json", &url, "-d", "50s", "-c", "5", "--out", "out"]);
@@ -117,19 +117,19 @@ fn one_interrupt_lets_operations_end_and_reports() {
         assert_eq!(report.text("/end/reason"), "interrupted");
         assert_eq!(report.number("/end/signal"), code as u64 - 128);
         let count = |name: &str| report.number(&format!("/operations/{name}"));
-        assert!(count("ok") >= 5, "operations in flight may end");
+        assert!(count("ok") >= 5, "operations in flight may complete");
         assert_eq!((count("ok"), count("failed"), count("unfinished")), (count("started"), 0, 0));
         let log = nginx.quit();
         report.expect_joins(&log);
-        assert!(log.iter().all(|request| request.body_bytes == 1 << 20), "every body was read to its end");
+        assert!(log.iter().all(|request| request.body_bytes == 1 << 20), "every body was read completely");
     }
 }
 
 #[test]
-fn a_second_interrupt_leaves_at_once_and_keeps_what_is_on_disk() {
+fn a_second_interrupt_ends_the_run_at_once_and_keeps_what_is_saved() {
     let _cores = shared_cores();
     let Some(nginx) = start(SLOW) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let url = nginx.url("/endless/1m");
     let mut run = place.start(["get", &url, "-d", "50s", "--drain", "50s", "-c", "5", "--out", "out"]);
     wait_for_intervals(&place, 1);
@@ -144,14 +144,14 @@ fn a_second_interrupt_leaves_at_once_and_keeps_what_is_on_disk() {
     assert_eq!(report.text("/end/reason"), "interrupted");
     assert_eq!((report.number("/operations/started"), report.number("/operations/ok")), (5, 0));
     assert_eq!(report.number("/operations/failed") + report.number("/operations/unfinished"), 5);
-    assert!(report.bytes("body_bytes") > 0, "bytes of operations that did not end are counted");
+    assert!(report.bytes("body_bytes") > 0, "bytes of unfinished operations are counted");
 }
 
 #[test]
-fn operations_that_can_not_end_are_unfinished_and_their_bytes_counted() {
+fn operations_that_cannot_end_are_unfinished_and_their_bytes_counted() {
     let _cores = shared_cores();
     let Some(nginx) = start(SLOW) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (ended, report) = place.get([&nginx.url("/endless/1m"), "-d", "1s", "--drain", "500ms", "-c", "3"]);
     ended.expect_no_panic();
     let count = |name: &str| report.number(&format!("/operations/{name}"));
@@ -162,23 +162,23 @@ fn operations_that_can_not_end_are_unfinished_and_their_bytes_counted() {
 }
 
 #[test]
-fn an_interrupt_of_a_repeated_run_ends_all_of_it() {
+fn an_interrupt_of_a_repeated_run_ends_all_repeats() {
     let _cores = shared_cores();
     let Some(nginx) = start("") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let words = ["get", &nginx.url("/f/1k"), "-d", "50s", "--repeat", "3", "--print", "none", "--out", "out"];
     let run: Running = place.start(words);
     wait_for("run directory", || place.path("out/1/records.jsonl.zst").exists().then_some(()));
     run.signal("INT");
     run.end_within(PATIENCE / 2).expect(130);
-    assert!(!place.path("out/2").exists(), "the second run was not begun");
+    assert!(!place.path("out/2").exists(), "the second run was not started");
 }
 
 #[test]
 fn a_run_under_nohup_outlives_its_terminal() {
     let _cores = shared_cores();
     let Some(nginx) = start("") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_plimsoll")]);
     command.args(["get", "--json", &nginx.url("/f/1k"), "-d", "3s", "-c", "2", "--think", "50ms", "--out", "out"]);
@@ -194,14 +194,14 @@ fn a_run_under_nohup_outlives_its_terminal() {
 }
 
 #[test]
-fn a_run_whose_terminal_is_closed_ends_in_good_order() {
+fn a_run_whose_terminal_is_closed_ends_gracefully() {
     let _cores = shared_cores();
     let Some(nginx) = start("") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let program = env!("CARGO_BIN_EXE_plimsoll");
     let url = nginx.url("/f/1k");
     let line = format!("exec env --default-signal=HUP {program} get {url} -d 50s -c 2 --out out");
-    // script(1) gives it a terminal, which goes away with it.
+    // script(1) gives it a terminal that disappears with script(1).
     let mut terminal = Command::new("script");
     terminal.args(["-q", "-c", &line, "/dev/null"]).current_dir(place.path(""));
     let terminal = Running::of(terminal);
@@ -216,12 +216,12 @@ fn a_run_whose_terminal_is_closed_ends_in_good_order() {
     report.expect_joins(&nginx.quit());
 }
 
-/// Files of at most 1 MiB: as much as the reserve takes, and less than the log of so many operations.
+/// Files of at most 1 MiB are enough for the reserve, but not for the log of this many operations.
 #[test]
-fn a_log_that_can_not_be_written_leaves_the_run_its_end() {
+fn a_log_that_cannot_be_written_does_not_prevent_the_end_record() {
     let _cores = shared_cores();
     let Some(nginx) = start("") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let url = nginx.url("/f/1k");
     let program = place.command(["get", &url, "-n", "300000", "-c", "20", "--log-ops", "--out", "out"]);
     let mut limited = Command::new("sh");
@@ -229,12 +229,12 @@ fn a_log_that_can_not_be_written_leaves_the_run_its_end() {
     limited.arg(program.get_program()).args(program.get_args()).current_dir(place.path(""));
     let ended = Running::of(limited).end();
     ended.expect(4);
-    assert!(ended.stderr.contains("not all of the run could be saved: "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the run was not saved completely: "), "{}", ended.stderr);
     assert!(ended.stderr.contains("ops.jsonl.zst"), "{}", ended.stderr);
     let (_, report) = place.report(&place.path("out"));
     assert_eq!(report.text("/end/reason"), "failed");
     assert_eq!(report.text("/result/word"), "partial");
     assert!(report.text("/end/detail").contains("ops.jsonl.zst"), "{}", report.at("/end"));
-    assert!(report.number("/operations/ok") > 10_000, "what was measured until then is kept");
+    assert!(report.number("/operations/ok") > 10_000, "results up to then are kept");
     assert!(!place.path("out/reserve").exists());
 }

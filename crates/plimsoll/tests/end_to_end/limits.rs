@@ -1,7 +1,7 @@
-//! What limited a run, and time as a stalled server makes it.
+//! What limited a run, and response times of a server that stalls.
 
 use crate::support::{
-    Ended, Nginx, Place, Report, Request, Running, Setup, all_cores, respond, signal, wait_for, with_its_cores,
+    Ended, Nginx, Report, Request, Running, Setup, TestDir, all_cores, respond, signal, wait_for, with_its_cores,
 };
 use server::{Config, Delay, Faults, Server};
 use std::io::{Read, Write};
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 const LIMITS: [&str; 6] = ["target", "client_cpu", "client_nic", "shared_host", "concurrency", "not_determined"];
 
 #[test]
-fn a_hundred_thousand_requests_at_500_slots_are_valid_and_what_limited_them_is_named() {
+fn a_hundred_thousand_requests_at_500_slots_are_valid_and_their_limit_is_named() {
     let _cores = all_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (ended, report) = place.get(["-k", "-c", "500", "-n", "100000", &nginx.url("/f/1k")]);
     ended.expect(0);
     report.expect_clean(100_000);
@@ -30,58 +30,58 @@ fn a_hundred_thousand_requests_at_500_slots_are_valid_and_what_limited_them_is_n
     report.expect_joins(&nginx.quit());
 }
 
-/// Each response takes 20 ms, however many there are: twice the slots reach twice the rate.
+/// Each response takes 20 ms at any load, so twice the slots reach twice the rate.
 #[test]
 fn a_probe_decides_and_every_report_shows_it() {
     let _cores = all_cores();
     let faults = Faults { delay: Delay::Constant(Duration::from_millis(20)), ..Faults::default() };
-    let server = Server::start(&Config { faults, ..Config::default() }).expect("a server starts");
+    let server = Server::start(&Config { faults, ..Config::default() }).expect("the server starts");
     let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
     let probed = with_its_cores(|| {
-        let place = Place::new();
+        let place = TestDir::new();
         let (ended, report) = place.get([&url, "-c", "4", "-d", "1s", "--probe=400ms"]);
         Some((ended, report, place))
     });
     let Some((ended, report, place)) = probed else { return };
     ended.expect(0);
     assert_eq!(report.text("/limited_by"), "concurrency");
-    let because = report.text("/limited_because");
+    let because = report.text("/limit_reason");
     assert!(because.starts_with("a probe with 8 slots reached "), "{because}");
-    assert!(report.number("/operations/ok") <= 200, "levels of a probe are no part of the run");
+    assert!(report.number("/operations/ok") <= 200, "probes are not part of the run");
     let again = Report::read(&place.run(["report", "--json", "out"]));
-    assert_eq!(again.text("/limited_because"), because);
+    assert_eq!(again.text("/limit_reason"), because);
 }
 
 #[test]
-fn a_rate_that_the_client_can_not_make_is_never_a_clean_number() {
+fn a_rate_that_the_client_cannot_reach_is_never_a_clean_result() {
     let _cores = all_cores();
     let server = "location = /nothing { access_log off; return 204; }";
     let Some(nginx) = Nginx::start(Setup { server, ..Setup::default() }) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let url = nginx.url("/nothing");
-    // On one core the program sends what it can; the server has the others, and less to do for an answer.
+    // The program has one core. The server has the others, and a response costs it less.
     let mut command = Command::new("taskset");
     command.args(["-c", "0", env!("CARGO_BIN_EXE_plimsoll"), "get", "--json", &url, "-c", "64"]);
     command.args(["-R", "1000000", "-d", "4s"]).current_dir(place.path(""));
     let ended = Running::of(command).end();
     let report = Report::read(&ended);
     ended.expect(3);
-    // More than a core can do, whatever others take of it.
+    // More than a core can send, however much of it other processes use.
     assert_eq!(report.text("/limited_by"), "client_cpu", "{}", report.at("/client"));
     let count = |name: &str| report.number(&format!("/operations/{name}"));
     assert_eq!(count("offered"), 4_000_000);
     assert_eq!(count("started") + count("dropped"), count("offered"));
-    assert!(count("dropped") > 40_000, "more than 1 % was missed");
+    assert!(count("dropped") > 40_000, "more than 1 % was dropped");
 }
 
 #[test]
-fn a_rate_beyond_what_the_target_carries_is_no_success() {
+fn a_rate_above_what_the_target_sustains_is_not_a_success() {
     let _cores = all_cores();
-    // Ten slots, and answers that take some three seconds.
+    // Ten slots, and responses that take about three seconds.
     let setup = Setup { server: "location /slow/ { alias files/; limit_rate 256k; }", ..Setup::default() };
     let overloaded = with_its_cores(|| {
         let nginx = Nginx::start(setup)?;
-        let (ended, report) = Place::new().get([&nginx.url("/slow/1m"), "-R", "100", "-c", "10", "-d", "4s"]);
+        let (ended, report) = TestDir::new().get([&nginx.url("/slow/1m"), "-R", "100", "-c", "10", "-d", "4s"]);
         Some((ended, report, nginx.quit()))
     });
     let Some((ended, report, log)) = overloaded else { return };
@@ -92,12 +92,12 @@ fn a_rate_beyond_what_the_target_carries_is_no_success() {
     assert_eq!((count("offered"), count("failed")), (400, 0));
     assert!(count("dropped") > 300 && count("started") + count("dropped") == 400, "{}", report.at("/operations"));
     let waited = report.number("/times/slot_wait/count");
-    assert!(waited > 0, "waiting for a slot is the target's doing, and is shown");
+    assert!(waited > 0, "the target causes waits for a slot, and they are reported");
     report.expect_joins(&log);
 }
 
 #[test]
-fn a_server_that_stalls_for_a_second_shows_in_the_response_times() {
+fn a_stall_of_one_second_appears_in_the_response_times() {
     let _cores = all_cores();
     let Some((ended, report, log)) = with_its_cores(stalled_run) else { return };
     ended.expect(0);
@@ -110,15 +110,15 @@ fn a_server_that_stalls_for_a_second_shows_in_the_response_times() {
         let (truth, found) = (quantile(q), report.quantile_ms("/times/response/quantiles", q));
         assert!((found - truth).abs() <= 10.0, "q {q}: {found} ms against {truth} ms");
     }
-    // A stall is no long service of one operation after the other: most were sent while it lasted.
+    // A stall is not a long service time of single operations: most were sent during the stall.
     assert!(report.quantile_ms("/times/service/quantiles", 0.99) > 500.0);
     assert!(report.quantile_ms("/times/lateness/quantiles", 0.99) < 100.0, "the client was not late");
 }
 
-/// A run at 1,000/s for 10 s against a server that is stopped for one second of them.
+/// Makes a run at 1,000/s for 10 s against a server that is stopped for one second.
 fn stalled_run() -> Option<(Ended, Report, Vec<Request>)> {
     let nginx = Nginx::start(Setup { exact_times: true, ..Setup::default() })?;
-    let place = Place::new();
+    let place = TestDir::new();
     let words = ["get", "--json", &nginx.url("/f/1k"), "-R", "1000", "-d", "10s", "--out", "out"];
     let run: Running = place.start(words);
     wait_for("run directory", || place.path("out/records.jsonl.zst").exists().then_some(()));
@@ -131,8 +131,8 @@ fn stalled_run() -> Option<(Ended, Report, Vec<Request>)> {
     Some((ended, report, nginx.quit()))
 }
 
-/// How long operations had to wait that arrived once each millisecond and were answered at `ends_ms` in order of
-/// arrival, ascending; the promptest one defines when the first arrived. This is what the server alone tells.
+/// Returns how long operations waited that arrived every millisecond and ended at `ends_ms`, in order of arrival. The fastest one
+/// defines when the first arrived. This uses only the server's data.
 fn waits_ms(mut ends_ms: Vec<f64>) -> Vec<f64> {
     ends_ms.sort_unstable_by(f64::total_cmp);
     let starts = ends_ms.iter().enumerate().map(|(number, end)| end - number as f64);
@@ -142,19 +142,19 @@ fn waits_ms(mut ends_ms: Vec<f64>) -> Vec<f64> {
     waits
 }
 
-/// A run with two threads and so many descriptors, of which 72 are the program's own.
-fn with_descriptors(place: &Place, descriptors: u64, words: &[&str]) -> Ended {
+/// Makes a run with two threads and this many file descriptors, of which the program itself uses 72.
+fn with_descriptors(place: &TestDir, descriptors: u64, words: &[&str]) -> Ended {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_plimsoll")]);
     command.args(words).args(["--threads", "2"]).current_dir(place.path(""));
     Running::of(command).end()
 }
 
-/// The target takes 100 ms for each, so that 300/s have 30 in flight. With 28 the target is not to blame.
+/// The target takes 100 ms per request, so 300/s have 30 in flight. With 28 descriptors left, the target is not the limit.
 #[test]
 fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, url) = place.serve(&[]);
     let url = format!("{url}?delay=100ms");
     for (descriptors, code, limit) in [(100, 3, "client_resources"), (400, 0, "rate")] {
@@ -164,7 +164,7 @@ fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
         let text = ended.stderr.contains("raise its limit of descriptors");
         assert_eq!(text, descriptors == 100, "{}", ended.stderr);
     }
-    // A search does not take it for the target's load line either.
+    // A search does not report it as the target's load line either.
     let search = ["line", &url, "--on", "rate", "--from", "320", "--to", "320", "-d", "1s", "--json", "--out", "line"];
     let ended = with_descriptors(&place, 100, &search);
     let line: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -172,11 +172,11 @@ fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
     server.stop();
 }
 
-/// One operation at a time, each of which takes 10 ms. At 300/s it fills any number of slots, as one that hangs does.
+/// The target handles one operation at a time, in 10 ms. At 300/s it fills any number of slots, like one that hangs.
 #[test]
-fn a_target_that_is_too_slow_is_not_excused_by_few_descriptors() {
+fn a_slow_target_is_not_excused_by_few_descriptors() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let core = Mutex::new(());
     let url = respond(move |send| {
         let _busy = core.lock().unwrap();
@@ -188,7 +188,7 @@ fn a_target_that_is_too_slow_is_not_excused_by_few_descriptors() {
     assert_eq!(report.text("/limited_by"), "target", "{}", report.at("/result"));
 }
 
-/// The server stops the client before it sends each response, and lets it go on a while later.
+/// The server stops the client process before each response and continues it a while later.
 
 #[test]
 fn a_client_that_stops_reading_for_a_known_time_shows_that_share() {
@@ -197,7 +197,7 @@ fn a_client_that_stops_reading_for_a_known_time_shows_that_share() {
     let _cores = all_cores();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let place = Place::new();
+    let place = TestDir::new();
     let client = place.start(["get", &url, "-c", "1", "-n", "40", "--json", "--out", "out"]);
     let process = client.id();
     let server = std::thread::spawn(move || {

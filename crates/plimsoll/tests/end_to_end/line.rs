@@ -1,6 +1,6 @@
-//! The search for the load line, against servers that become slow beyond a concurrency that was planted.
+//! The search for the load line, against servers that become slow above a known concurrency.
 
-use crate::support::{Ended, Place, all_cores};
+use crate::support::{Ended, TestDir, all_cores};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-fn search(place: &Place, url: &str, words: &[&str]) -> (Ended, Value) {
+fn search(place: &TestDir, url: &str, words: &[&str]) -> (Ended, Value) {
     let usual = ["line", "--json", "--out", "found", "--objective", "response p99 <= 25ms", url];
     let ended = place.run(usual.iter().chain(words));
     let found = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
@@ -16,28 +16,28 @@ fn search(place: &Place, url: &str, words: &[&str]) -> (Ended, Value) {
 }
 
 #[test]
-fn a_planted_line_is_found_and_shown_again() {
+fn a_known_line_is_found_and_shown_again() {
     let _cores = all_cores();
-    let place = Place::new();
-    // Requests take 10 ms, and each above 40 at once 20 ms more.
+    let place = TestDir::new();
+    // Requests take 10 ms, and each one above 40 concurrent ones 20 ms more.
     let (server, url) = place.serve(&["--delay", "10ms", "--capacity", "40:30ms"]);
     let words = ["--from", "8", "--to", "256", "--precision", "10%", "-d", "4s"];
     let (ended, found) = search(&place, &url, &words);
     ended.expect(0);
     let (passed, failed) = (found["passed"].as_u64().unwrap(), found["failed"].as_u64().unwrap());
-    assert_eq!(found["found"], "line", "{found:#}");
+    assert_eq!(found["outcome"], "found", "{found:#}");
     assert!(passed <= 41 && 40 < failed && passed >= 36, "{found:#}");
-    assert_eq!(found["broke"], "response p99 <= 25ms");
+    assert_eq!(found["first_missed"], "response p99 <= 25ms");
     let last = found["levels"].as_array().unwrap().last().unwrap();
-    assert_eq!((&last["level"], &last["passed"]), (&found["passed"], &Value::Bool(true)), "it is run again");
+    assert_eq!((&last["level"], &last["passed"]), (&found["passed"], &Value::Bool(true)), "the line is confirmed");
     let again = place.run(["report", "found", "--json"]);
     again.expect(0);
     assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), found);
     let over = found["levels"].as_array().unwrap().iter().find(|level| level["level"] == 64).unwrap();
-    assert!(over["decided"] == true && over["passed"] == false, "{over:#}");
+    assert!(over["certain"] == true && over["passed"] == false, "{over:#}");
     let ended = place.run(["report", "--json", &format!("found/{}", over["directory"].as_str().unwrap())]);
     let ended: Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(ended["end"]["reason"], "decided", "no level goes on once it is decided: {over:#}");
+    assert_eq!(ended["end"]["reason"], "stopped_early", "a level stops once it is decided: {over:#}");
     let text = place.run(["report", "found"]);
     assert!(
         text.stdout.starts_with(&format!(
@@ -52,25 +52,25 @@ fn a_planted_line_is_found_and_shown_again() {
 }
 
 #[test]
-fn the_ends_of_the_scale_have_words_and_exit_codes_of_their_own() {
+fn the_ends_of_the_scale_have_their_own_sentences_and_exit_codes() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, url) = place.serve(&["--delay", "10ms"]);
     let (ended, found) = search(&place, &url, &["-d", "400ms", "--from", "2", "--to", "4"]);
     ended.expect(0);
-    assert_eq!((&found["found"], &found["passed"]), (&"at_least".into(), &4.into()));
+    assert_eq!((&found["outcome"], &found["passed"]), (&"at_least".into(), &4.into()));
     std::fs::remove_dir_all(place.path("found")).unwrap();
     let (ended, found) =
         search(&place, &url, &["-d", "400ms", "--from", "2", "--to", "4", "--objective", "ttfb p50 <= 1ms"]);
     ended.expect(1);
     assert_eq!(
-        (&found["found"], &found["failed"], &found["broke"]),
-        (&"below".into(), &1.into(), &"ttfb p50 <= 1ms".into())
+        (&found["outcome"], &found["failed"], &found["first_missed"]),
+        (&"none_passed".into(), &1.into(), &"ttfb p50 <= 1ms".into())
     );
     server.stop();
 }
 
-/// A server whose answers take 5 ms until it has had more than 20 connections at once, and 200 ms from then on.
+/// Starts a server whose responses take 5 ms until it has had more than 20 concurrent connections, and 200 ms from then on.
 fn breaks_for_good() -> String {
     static AT_ONCE: AtomicUsize = AtomicUsize::new(0);
     static BROKEN: AtomicBool = AtomicBool::new(false);
@@ -97,21 +97,21 @@ fn breaks_for_good() -> String {
 }
 
 #[test]
-fn a_target_that_does_not_recover_is_said_not_to() {
+fn a_target_that_does_not_recover_is_reported() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let words = ["-d", "2s", "--from", "8", "--to", "64", "--objective", "p99 <= 100ms", "--recovery", "1s"];
     let (ended, found) = search(&place, &breaks_for_good(), &words);
     ended.expect(1);
     assert_eq!(
-        (&found["found"], &found["passed"], &found["failed"]),
+        (&found["outcome"], &found["passed"], &found["failed"]),
         (&"not_recovered".into(), &16.into(), &32.into())
     );
     let text = place.run(["report", "found"]);
     assert!(text.stdout.starts_with("FAIL · LOAD LINE at least 16 in flight; 32 in flight failed"), "{}", text.stdout);
 }
 
-/// A server that works through its requests one after the other, at 200 a second.
+/// Starts a server that handles its requests one by one, 200 per second.
 fn queue() -> String {
     static FREE: Mutex<Option<Instant>> = Mutex::new(None);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -138,12 +138,12 @@ fn queue() -> String {
     url
 }
 
-/// Beyond its line the server is healthy and only has a queue: no level above the line passes, whatever the objective, and the search
-/// waits for the queue.
+/// Above its line the server is healthy and only has a queue. No level above the line passes, whatever the objective, and the search
+/// waits until the queue is empty.
 #[test]
 fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let url = queue();
     let words = ["line", "--json", "--out", "found", "--on", "rate", "--from", "400", "--to", "800", "-d", "2s"];
     let ended = place.run(words.iter().chain(&["--precision", "10%", &url]));
@@ -154,16 +154,16 @@ fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
         "{found:#}"
     );
     let over = levels.iter().find(|level| level["level"] == 400).unwrap();
-    assert_eq!((&over["outcome"], &over["why"]), (&"failed".into(), &"the backlog grows".into()), "{over:#}");
-    assert!(over["seconds"].as_f64().unwrap() < 2.0, "it ends once it is certain: {over:#}");
-    assert!(found["found"] == "line" && found["passed"].as_f64().is_some_and(|passed| passed >= 150.0), "{found:#}");
-    assert!(ended.stderr.contains("expected"), "the time is announced: {}", ended.stderr);
+    assert_eq!((&over["outcome"], &over["reason"]), (&"failed".into(), &"the backlog grows".into()), "{over:#}");
+    assert!(over["seconds"].as_f64().unwrap() < 2.0, "a level ends once it is certain: {over:#}");
+    assert!(found["outcome"] == "found" && found["passed"].as_f64().is_some_and(|passed| passed >= 150.0), "{found:#}");
+    assert!(ended.stderr.contains("searching for the load line"), "the expected time is announced: {}", ended.stderr);
     let text = place.run(["report", "found"]);
     let (_, sentence) = text.stdout.split_once(" · ").unwrap_or_else(|| panic!("{}", text.stdout));
     assert!(sentence.starts_with("LOAD LINE 1") || sentence.starts_with("LOAD LINE 20"), "{sentence}");
 }
 
-/// A server that takes objects, and has one of 1 KiB wherever it is asked for it, but no notes of this program.
+/// Starts a server that accepts objects and has one of 1 KiB at any path, but no record of a dataset.
 fn takes_objects() -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}/objects", listener.local_addr().unwrap());
@@ -199,27 +199,27 @@ fn takes_objects() -> String {
 }
 
 #[test]
-fn the_line_of_writes_and_mixes_is_searched_too() {
+fn the_line_of_writes_and_mixes_is_found() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let url = takes_objects();
     let usual = ["--count", "20", "--size", "1KiB", "-d", "300ms", "--from", "1", "--to", "2", "--json", &url];
     let put = ["line", "put", "--out", "put", "--objective", "put speed p5 >= 1B/s"];
     let ended = place.run(put.iter().chain(&usual));
     let found: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
-    assert_eq!((&found["found"], &found["passed"]), (&"at_least".into(), &2.into()), "{found:#}");
+    assert_eq!((&found["outcome"], &found["passed"]), (&"at_least".into(), &2.into()), "{found:#}");
     let text = place.run(["report", "put"]);
-    assert!(text.stdout.contains("put speed p5"), "the table has what was asked for: {}", text.stdout);
+    assert!(text.stdout.contains("put speed p5"), "the table has the metric of the objective: {}", text.stdout);
     let mix = ["line", "mix", "--get", "1", "--put", "1", "--out", "mix"];
     let ended = place.run(mix.iter().chain(&usual));
     let found: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
-    assert_eq!((&found["found"], &found["passed"]), (&"at_least".into(), &2.into()), "{found:#}");
+    assert_eq!((&found["outcome"], &found["passed"]), (&"at_least".into(), &2.into()), "{found:#}");
 }
 
 #[test]
-fn a_run_ends_when_the_condition_is_met_that_aborts_it() {
+fn a_run_ends_when_its_abort_condition_is_met() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, url) = place.serve(&["--delay", "30ms"]);
     let abort = ["get", "--out", "run", "-c", "20", "-d", "60s", "--abort-when", "p95 > 10ms", "--json", &url];
     let ended = place.run(abort);
@@ -237,16 +237,16 @@ fn a_run_ends_when_the_condition_is_met_that_aborts_it() {
 }
 
 #[test]
-fn what_a_search_finds_is_not_told_to_it() {
-    let place = Place::new();
+fn a_search_refuses_flags_that_it_varies() {
+    let place = TestDir::new();
     for (words, why) in [
-        (&["-c", "5"][..], "-c has no place in a search"),
+        (&["-c", "5"][..], "-c cannot be used in a search"),
         (&["-R", "5"], "--on rate"),
         (&["-n", "5"], "-d TIME"),
         (&["--objective", "p99 < soon"], "soon"),
-        (&["--precision", "90%"], "0.1% to 50%"),
-        (&["--confidence", "100%"], "50% to 99.99%"),
-        (&["--abort-when", "p99 <= 1s"], "what a run should be"),
+        (&["--precision", "90%"], "0.1% and 50%"),
+        (&["--confidence", "100%"], "50% and 99.99%"),
+        (&["--abort-when", "p99 <= 1s"], "met by a good run"),
     ] {
         let ended = place.run(["line", "http://127.0.0.1:1/"].iter().chain(words));
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);

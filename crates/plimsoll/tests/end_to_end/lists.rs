@@ -1,6 +1,6 @@
-//! Lists of URLs, against the embedded server, whose ledger names every request.
+//! Lists of URLs, against the embedded server, whose ledger records every request.
 
-use crate::support::{Place, Report, shared_cores};
+use crate::support::{Report, TestDir, shared_cores};
 use server::{Config, RequestRecord, Server};
 use std::collections::HashMap;
 use std::io::Write;
@@ -10,16 +10,16 @@ use std::process::Stdio;
 const LOG_MAX: usize = 100_000;
 
 fn serve() -> Server {
-    Server::start(&Config { log_requests: NonZeroUsize::new(LOG_MAX), ..Config::default() }).expect("a server starts")
+    Server::start(&Config { log_requests: NonZeroUsize::new(LOG_MAX), ..Config::default() }).expect("the server starts")
 }
 
-/// A list of so many URLs of that server, each with a query of its own.
+/// Returns a list of this many URLs of the server, each with its own query.
 fn list(server: &Server, urls: u64) -> Vec<String> {
     let address = server.addresses()[0];
     (0..urls).map(|number| format!("http://{address}/blackhole/10?n={number}")).collect()
 }
 
-/// How often each number was asked for, by the server's own books.
+/// Returns how often each number was requested, according to the server's ledger.
 fn asked(server: Server) -> HashMap<u64, u64> {
     let ledger = server.stop();
     assert_eq!(ledger.log_dropped, 0);
@@ -35,10 +35,10 @@ fn number(record: &RequestRecord) -> u64 {
     number.unwrap_or_else(|| panic!("{} was never asked for", record.target))
 }
 
-/// How often each URL of the list was taken, in the warm-up and in the window, by the log of operations.
-fn taken(place: &Place, warmup_nanos: u64) -> [HashMap<u64, u64>; 2] {
+/// Returns how often each URL was requested, in the warm-up and in the window, according to the operation log.
+fn taken(place: &TestDir, warmup_nanos: u64) -> [HashMap<u64, u64>; 2] {
     let packed = std::fs::read(place.path("out/ops.jsonl.zst")).expect("operations are logged");
-    let lines = zstd::decode_all(packed.as_slice()).expect("it is zstd");
+    let lines = zstd::decode_all(packed.as_slice()).expect("the file is zstd");
     let mut counts = [HashMap::new(), HashMap::new()];
     for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let op: serde_json::Value = serde_json::from_slice(line).expect("a line is JSON");
@@ -49,10 +49,10 @@ fn taken(place: &Place, warmup_nanos: u64) -> [HashMap<u64, u64>; 2] {
 }
 
 #[test]
-fn marks_and_line_ends_of_other_systems_are_no_part_of_a_url() {
+fn byte_order_marks_and_line_ends_are_not_part_of_a_url() {
     let _cores = shared_cores();
     let server = serve();
-    let place = Place::new();
+    let place = TestDir::new();
     let urls = list(&server, 4);
     place.write("urls", format!("\u{feff}{}\r\n\r\n# nothing\r\n  {}  \r\n{}\n{}", urls[0], urls[1], urls[2], urls[3]));
     let (ended, report) = place.get(["--url-file", "urls", "--order", "once"]);
@@ -62,23 +62,23 @@ fn marks_and_line_ends_of_other_systems_are_no_part_of_a_url() {
 }
 
 #[test]
-fn a_list_can_come_through_a_pipe() {
+fn a_list_can_be_read_from_a_pipe() {
     let _cores = shared_cores();
     let server = serve();
-    let place = Place::new();
+    let place = TestDir::new();
     let mut command = place.command(["get", "--json", "--url-file", "-", "--order", "once"]);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program can be started");
-    let mut pipe = child.stdin.take().expect("it has a standard input");
-    pipe.write_all(list(&server, 100).join("\n").as_bytes()).expect("the list can be written");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("can start the program");
+    let mut pipe = child.stdin.take().expect("the process has a standard input");
+    pipe.write_all(list(&server, 100).join("\n").as_bytes()).expect("can write the list");
     drop(pipe);
-    let left = child.wait_with_output().expect("the program can be waited for");
+    let left = child.wait_with_output().expect("can wait for the program");
     assert_eq!(left.status.code(), Some(0));
-    Report(serde_json::from_slice(&left.stdout).expect("it prints JSON")).expect_clean(100);
+    Report(serde_json::from_slice(&left.stdout).expect("the output is JSON")).expect_clean(100);
     assert_eq!(asked(server), (0..100).map(|number| (number, 1)).collect());
 }
 
 #[test]
-fn in_the_window_each_url_is_taken_once() {
+fn in_the_window_each_url_is_requested_once() {
     const URLS: u64 = 501;
     let _cores = shared_cores();
     for words in [
@@ -92,20 +92,20 @@ fn in_the_window_each_url_is_taken_once() {
         &["-R", "1000", "--warmup", "205ms", "--threads", "3", "--poisson"],
     ] {
         let server = serve();
-        let place = Place::new();
+        let place = TestDir::new();
         place.write("urls", list(&server, URLS).join("\n"));
         let (ended, report) = place.get(["--url-file", "urls", "--order", "once", "--log-ops"].iter().chain(words));
         ended.expect(0);
         assert_eq!(report.number("/operations/ok"), URLS, "{words:?}");
-        let warmup_nanos = report.number("/asked/warmup_ms") * 1_000_000;
+        let warmup_nanos = report.number("/setup/warmup_ms") * 1_000_000;
         let [warm, window] = taken(&place, warmup_nanos);
         assert_eq!(warm.is_empty(), warmup_nanos == 0, "{words:?}");
         let once: HashMap<u64, u64> = (0..URLS).map(|number| (number, 1)).collect();
         let missing = once.keys().filter(|number| !window.contains_key(number)).count();
-        assert_eq!(missing, 0, "{words:?}: not taken in the window");
+        assert_eq!(missing, 0, "{words:?}: not requested in the window");
         assert_eq!(window, once, "{words:?}");
         let mut both = warm;
         window.iter().for_each(|(number, count)| *both.entry(*number).or_default() += count);
-        assert_eq!(asked(server), both, "{words:?}: the server saw what was logged");
+        assert_eq!(asked(server), both, "{words:?}: the ledger agrees with the log");
     }
 }

@@ -1,8 +1,8 @@
-//! The program from end to end: real processes, a real nginx, real sockets on loopback.
+//! End-to-end tests of the program: real processes, a real nginx, real sockets on loopback.
 //!
-//! Each test is named for what it proves. The oracle is nginx's access log, read after nginx has quit gracefully:
-//! what the program counts must be what the server counted. Tests that need nginx are skipped, counted and named where
-//! there is none, and fail there when `REQUIRE_PEERS=1`.
+//! Each test is named for what it proves. The oracle is nginx's access log, read after nginx has quit gracefully: the program's
+//! counters must agree with the server's. Without nginx, the tests that need it are skipped, counted and named, or fail with
+//! `REQUIRE_PEERS=1`.
 
 mod bad_input;
 mod batches;

@@ -1,17 +1,17 @@
-//! Runs of two machines as one: what is added up, what is left out, and what is refused.
+//! Merged runs of two machines: what is added up, what is left out, and what is refused.
 
-use crate::support::{Place, Running, all_cores, shared_cores};
+use crate::support::{Running, TestDir, all_cores, shared_cores};
 use server::{Config, Server};
 use std::fs;
 
 fn serve() -> (Server, String) {
-    let server = Server::start(&Config::default()).expect("a server starts");
+    let server = Server::start(&Config::default()).expect("the server starts");
     let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
     (server, url)
 }
 
-/// Two runs at once, which are over.
-fn two(place: &Place, first: &[&str], second: &[&str]) {
+/// Makes two runs at the same time.
+fn two(place: &TestDir, first: &[&str], second: &[&str]) {
     let start = |words: &[&str]| -> Running { place.start(["get", "--print", "none"].iter().chain(words)) };
     let runs = [start(first), start(second)];
     for run in runs {
@@ -20,10 +20,10 @@ fn two(place: &Place, first: &[&str], second: &[&str]) {
 }
 
 #[test]
-fn two_runs_at_once_are_one_with_the_operations_of_both() {
+fn a_merged_run_has_the_operations_of_both_runs() {
     let _cores = all_cores();
     let (_server, url) = serve();
-    let place = Place::new();
+    let place = TestDir::new();
     two(
         &place,
         &[&url, "-R", "200", "-d", "4s", "--log-ops", "--out", "a"],
@@ -38,8 +38,8 @@ fn two_runs_at_once_are_one_with_the_operations_of_both() {
     assert_eq!(report.text("/result/word"), "partial");
     let rate = report.at("/operations/ok_per_second").as_f64().unwrap();
     assert!((rate - 400.0).abs() < 8.0, "offered rates add up: {rate}");
-    assert_eq!(report.text("/asked/model"), "open");
-    // By the log: what ended in the seconds that count, and in the drains that do.
+    assert_eq!(report.text("/setup/model"), "open");
+    // By the log: operations that ended in the seconds and drains that count.
     let text = |form: &str, directory: &str| place.run(["export", directory, "--as", form]).expect(0).stdout.clone();
     let column = |csv: &str, name: &str| -> Vec<String> {
         let index = csv.lines().next().unwrap().split(',').position(|title| title == name).unwrap();
@@ -54,20 +54,20 @@ fn two_runs_at_once_are_one_with_the_operations_of_both() {
         of_both += counts.iter().sum::<u64>();
     }
     assert!(ok <= of_both && ok >= of_both * 3 / 4 - 40, "{ok} of {of_both}");
-    // It is read like any other.
+    // A merged run can be read like any other.
     place.run(["compare", "--base", "both", "--new", "both/../both"]).expect(2);
     place.run(["report", "both", "--html"]).expect_no_panic();
     assert!(text("markdown", "both").starts_with("**PARTIAL**"));
     let again = place.run(["merge", "a", "b", "--out", "both"]);
     again.expect(4);
-    assert!(again.stderr.contains("already holds a run"), "{}", again.stderr);
+    assert!(again.stderr.contains("already contains a run"), "{}", again.stderr);
 }
 
 #[test]
-fn what_is_no_run_of_one_load_is_refused_in_one_line() {
+fn runs_that_cannot_be_merged_are_refused_with_a_one_line_message() {
     let _cores = shared_cores();
     let (_server, url) = serve();
-    let place = Place::new();
+    let place = TestDir::new();
     two(
         &place,
         &[&url, "-R", "50", "-d", "1200ms", "--out", "a"],
@@ -78,17 +78,17 @@ fn what_is_no_run_of_one_load_is_refused_in_one_line() {
     let bytes = fs::read(place.path("a/records.jsonl.zst")).unwrap();
     fs::write(place.path("cut/records.jsonl.zst"), &bytes[..bytes.len() - 10]).unwrap();
     for (runs, told) in [
-        (["a", "other"], "other is of another load, load: "),
-        (["a", "later"], "no whole second in common: a measured from "),
+        (["a", "other"], "other has another load, load: "),
+        (["a", "later"], "do not overlap by a full second: a measured from "),
         (["a", "a"], "a is named twice"),
-        (["a", "cut"], "cut is not whole"),
+        (["a", "cut"], "cut is incomplete"),
         (["a", "none"], "none"),
     ] {
         let ended = place.run(["merge", runs[0], runs[1], "--out", "x"]);
         ended.expect(2);
         assert!(ended.stderr.contains(told) && ended.stderr.lines().count() == 1, "{runs:?}: {}", ended.stderr);
     }
-    assert!(!place.path("x").exists(), "nothing is written");
+    assert!(!place.path("x").exists(), "no run was saved");
     place.run(["merge", "a", "--out", "x"]).expect(2);
     let partial = place.run(["merge", "a", "cut", "--partial", "--out", "x"]);
     partial.expect_no_panic();

@@ -1,14 +1,14 @@
-//! The S3 commands against MinIO: what the client counts is what the server counted, and every byte that was written comes back.
+//! The S3 commands against MinIO: the counts of client and server agree, and every byte that was written is read back.
 
 use crate::support::versitygw::run;
-use crate::support::{Minio, Place, Report, shared_cores};
+use crate::support::{Minio, Report, TestDir, shared_cores};
 use crate::versitygw::{gone, good, kinds};
 
 #[test]
-fn what_is_done_with_s3_is_what_minio_has_answered() {
+fn counts_of_s3_commands_equal_minios() {
     let _cores = shared_cores();
     let Some(server) = Minio::start() else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let plimsoll = |words: &str| good(run(&place, &server.endpoint(), &words.split(' ').collect::<Vec<_>>()));
     let objects = "--count 40 --size 10..200KiB";
     let mut written = 0;
@@ -43,6 +43,6 @@ fn what_is_done_with_s3_is_what_minio_has_answered() {
     assert_eq!((of("NewMultipartUpload"), of("CompleteMultipartUpload")), ((3, 0), (3, 0)), "{answered:?}");
     assert_eq!(of("HeadObject").0, mixed["head"].0, "{answered:?}");
     let got = written + 3 + mixed["get"].0 + mixed["get-range"].0;
-    // A description is looked for by each prepare, the mix and the cleanup, and not found by five of them.
+    // Each prepare, the mix and the cleanup request the description. Five of these requests do not find it.
     assert_eq!(of("GetObject"), (got + 12, 5), "{answered:?}");
 }

@@ -1,20 +1,20 @@
-//! What a server says, and what it sends in place of what was put, through the whole program.
+//! Outcomes of the whole program: S3 errors, and responses with wrong or missing content.
 
 use crate::support::versitygw::run;
-use crate::support::{Ended, Nginx, Place, Report, Running, Setup, respond, shared_cores, wait_for};
+use crate::support::{Ended, Nginx, Report, Running, Setup, TestDir, respond, shared_cores, wait_for};
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Starts a server of S3, and answers its endpoint.
-fn serve(place: &Place, words: &[&str]) -> (Running, String) {
+/// Starts an S3 server. Returns it with its endpoint.
+fn serve(place: &TestDir, words: &[&str]) -> (Running, String) {
     let fixed = ["serve", "--s3", "--listen", "127.0.0.1:0", "--threads", "1", "--stop-after", "120s"];
     let server = place.start(fixed.iter().chain(words));
     let line = server.wait_for_line("serving S3 on ");
     (server, line.trim_start_matches("serving S3 on ").to_owned())
 }
 
-/// The example of a cause.
+/// Returns the example of a cause.
 #[track_caller]
 fn detail(report: &Report, cause: &str) -> String {
     let row = report.list("/failures/causes").iter().find(|row| row["cause"] == cause);
@@ -31,9 +31,9 @@ fn wants(ended: &Ended, class: &str, cause: &str) -> Report {
 }
 
 #[test]
-fn s3_says_why_it_refuses() {
+fn s3_errors_are_reported_with_their_code() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, endpoint) = serve(&place, &[]);
     run(&place, &endpoint, &["prepare", "s3://bbb", "--make-bucket", "--count", "1", "--print", "none"]).expect(0);
     let get = ["get", "s3://bbb/x", "-n", "3", "-c", "1", "--json"];
@@ -55,9 +55,9 @@ fn s3_says_why_it_refuses() {
 }
 
 #[test]
-fn objects_that_were_put_and_are_lost_are_found() {
+fn lost_objects_are_detected() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, endpoint) = serve(&place, &["--store", "objects"]);
     run(&place, &endpoint, &["prepare", "s3://bbb/p", "--make-bucket", "--count", "1", "--print", "none"]).expect(0);
     server.stop();
@@ -69,7 +69,7 @@ fn objects_that_were_put_and_are_lost_are_found() {
     let report = wants(&ended, "integrity", "acked_lost");
     assert_eq!((report.cause("acked_lost"), report.number("/operations/ok")), (2, 6));
     assert!(ended.stderr.contains("2 responses had wrong or missing content"), "{}", ended.stderr);
-    // Objects of another size than was said are wrong answers as well, whatever share of them is allowed to fail.
+    // An object of another size than expected has wrong content, too, whatever share may fail.
     let smaller = ["s3://bbb/q", "--count", "8", "--size", "9KiB", "-c", "1", "--json", "--success", "0%"];
     let ended = run(&place, &endpoint, &[&["get", "--verify", "--order", "once"][..], &smaller].concat());
     let report = Report::read(&ended);
@@ -82,7 +82,7 @@ fn objects_that_were_put_and_are_lost_are_found() {
 #[test]
 fn each_kind_of_a_mix_on_a_prepared_dataset_can_have_an_objective() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, endpoint) = serve(&place, &[]);
     run(&place, &endpoint, &["prepare", "s3://bbb/p", "--make-bucket", "--count", "9", "--print", "none"]).expect(0);
     let mix = ["mix", "s3://bbb/p", "--get", "2", "--put", "1", "-n", "60", "-c", "2", "--print", "none"];
@@ -91,34 +91,34 @@ fn each_kind_of_a_mix_on_a_prepared_dataset_can_have_an_objective() {
     judged("put p50 <= 1us").expect(1);
     let refused = judged("list p50 <= 1s");
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("no operation of this load is a `list`"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("this load has no operations of kind `list`"), "{}", refused.stderr);
     server.stop();
 }
 
 #[test]
-fn a_target_that_goes_away_fails_a_closed_run_however_few_operations_that_costs() {
+fn a_target_that_goes_away_fails_a_closed_run_even_if_few_operations_fail() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (_server, url) = place.serve(&["--threads", "1", "--stop-after", "3s"]);
     let get = ["get", &url, "-c", "2", "-d", "6s", "--objective", "success >= 50%", "--json"];
     let ended = place.run(get);
     ended.expect(1);
     let report = Report::read(&ended);
-    assert_eq!(report.text("/objectives/0/judgement"), "met");
+    assert_eq!(report.text("/objectives/0/outcome"), "met");
     assert_eq!(report.text("/result/reasons/0/name"), "outage", "{}", report.at("/result"));
     assert!(ended.stderr.contains("operations failed or hung, and none succeeded (exit code 1)"), "{}", ended.stderr);
-    // Slots that pause after a refused connection are no sign that there are too few of them.
+    // Slots that pause after a refused connection do not mean that there are too few slots.
     assert_eq!(report.text("/limited_by"), "target");
     let failing = report.list("/notes").iter().find(|note| note["name"] == "failing");
     assert!(failing.is_some(), "{}", report.at("/notes"));
 }
 
-/// Its timeouts are longer than the run, so that nothing fails.
+/// Timeouts are longer than the run, so no operation fails.
 #[test]
 fn a_target_that_hangs_until_the_end_fails_the_run() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     for load in [["-c", "4"], ["-R", "200"]] {
         let out = format!("out{}", load[0]);
         let words = ["get", "--json", &nginx.url("/f/1k"), "-d", "5s", "--drain", "500ms", "--out", &out];
@@ -138,8 +138,8 @@ fn a_target_that_hangs_until_the_end_fails_the_run() {
     drop(nginx.quit());
 }
 
-/// One request of 100 never gets a response, the others at once, for the whole time: what is left hanging at the end is most of what is
-/// in flight there.
+/// One of 100 requests never gets a response, the others get one at once. So most of the operations in flight at the end are those
+/// that hang.
 #[test]
 fn requests_that_hang_among_others_that_succeed_are_no_outage() {
     let _cores = shared_cores();
@@ -149,18 +149,18 @@ fn requests_that_hang_among_others_that_succeed_are_no_outage() {
             send();
         }
     });
-    let place = Place::new();
+    let place = TestDir::new();
     let (ended, report) = place.get([&url, "-R", "300", "-d", "4s", "--drain", "2s", "--success", "98%"]);
     assert_eq!(ended.code, Some(0), "{}", report.at("/result"));
     assert!((10..=14).contains(&report.number("/operations/unfinished")), "{}", report.at("/operations"));
 }
 
-/// It was down for less than a second, and never came back.
+/// The target is down for less than a second at the end of the run.
 #[test]
 fn a_target_that_is_down_when_the_run_ends_fails_it() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let run = place.start(["get", "--json", &nginx.url("/f/1k"), "-c", "4", "-d", "3s", "--out", "out"]);
     wait_for("run directory", || place.path("out").join("records.jsonl.zst").exists().then_some(()));
     std::thread::sleep(Duration::from_millis(2150));
@@ -172,22 +172,22 @@ fn a_target_that_is_down_when_the_run_ends_fails_it() {
 }
 
 #[test]
-fn a_target_that_falls_silent_is_told_of() {
+fn a_target_that_stops_responding_is_reported() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, url) = place.serve(&["--threads", "1", "--stall", "1s:4s"]);
     let (ended, report) = place.get([&url, "-c", "2", "-d", "6s"]);
     ended.expect(0);
     let silent = report.list("/notes").iter().find(|note| note["name"] == "silent");
     let text = silent.and_then(|note| note["text"].as_str()).unwrap_or_default();
-    assert!(text.starts_with("for 3 s nothing came from the target"), "{}", report.at("/notes"));
+    assert!(text.starts_with("nothing came from the target for 3 s"), "{}", report.at("/notes"));
     server.stop();
 }
 
 #[test]
-fn one_wrong_byte_is_found_with_its_offset() {
+fn a_single_wrong_byte_is_found_with_its_offset() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, endpoint) = serve(&place, &["--store", "objects"]);
     let set = ["s3://bbb/p", "--count", "1", "--size", "1GiB"];
     let write = [&["prepare", "--make-bucket", "--print", "none"][..], &set].concat();
@@ -208,9 +208,9 @@ fn one_wrong_byte_is_found_with_its_offset() {
 }
 
 #[test]
-fn checksums_of_whole_bodies_are_held_against_what_is_expected() {
+fn checksums_of_whole_bodies_are_compared_with_the_expected_ones() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, endpoint) = serve(&place, &[]);
     let set = ["s3://bbb/p", "--count", "3", "--size", "100KiB"];
     run(&place, &endpoint, &[&["prepare", "--make-bucket", "--print", "none"][..], &set].concat()).expect(0);
@@ -221,7 +221,7 @@ fn checksums_of_whole_bodies_are_held_against_what_is_expected() {
     wants(&run(&place, &endpoint, &[&read[..], &["--expect", "checksum"]].concat()), "integrity", "no_hash");
     let zeros = format!("sha256:{}", "0".repeat(64));
     let ended = run(&place, &endpoint, &[&read[..], &["--expect", &zeros]].concat());
-    assert!(ended.code == Some(2) && ended.stderr.contains("one object"), "{ended:?}");
+    assert!(ended.code == Some(2) && ended.stderr.contains("single object"), "{ended:?}");
     let one =
         ["get", "--json", "-n", "3", "-c", "1", "s3://bbb/p", "--count", "1", "--size", "100KiB", "--expect", &zeros];
     let report = wants(&run(&place, &endpoint, &one), "integrity", "hash_differs");
@@ -238,10 +238,10 @@ fn checksums_of_whole_bodies_are_held_against_what_is_expected() {
 }
 
 #[test]
-fn the_ledger_counts_the_faults_that_a_client_met() {
+fn the_ledger_counts_the_faults_that_the_client_reports() {
     let _cores = shared_cores();
-    let place = Place::new();
-    // The lean front and the second one.
+    let place = TestDir::new();
+    // The lean front and the hyper front.
     for front in [&[][..], &["--http2"]] {
         let fixed =
             ["serve", "--listen", "127.0.0.1:0", "--stop-after", "120s", "--truncate", "4:100", "--flip", "3:10"];
@@ -253,14 +253,14 @@ fn the_ledger_counts_the_faults_that_a_client_met() {
         let report = wants(&ended, "incomplete", "body_cut_short");
         assert_eq!((report.cause("body_cut_short"), report.number("/operations/ok")), (6, 18));
         let ledger = server.stop();
-        assert!(ledger.contains("\nfaults       6 bodies broken off, 8 wrong bytes\n"), "{front:?}: {ledger}");
+        assert!(ledger.contains("\nfaults       6 bodies cut off, 8 wrong bytes\n"), "{front:?}: {ledger}");
     }
 }
 
 #[test]
-fn lengths_of_unlike_operations_are_not_compared() {
+fn lengths_of_different_operations_are_not_compared() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, endpoint) = serve(&place, &[]);
     let set = ["s3://bbb/p", "--count", "8", "--size", "1KiB,2KiB"];
     run(&place, &endpoint, &[&["prepare", "--make-bucket", "--print", "none"][..], &set].concat()).expect(0);

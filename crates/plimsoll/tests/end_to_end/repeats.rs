@@ -1,11 +1,11 @@
-//! Repeated runs: shown as they were made, again later, and in one document.
+//! Repeated runs: their output, their later report, and their JSON document.
 
-use crate::support::{Ended, Place, shared_cores};
+use crate::support::{Ended, TestDir, shared_cores};
 use serde_json::Value;
 use server::{Config, Server};
 
 fn serve() -> (Server, String) {
-    let server = Server::start(&Config::default()).expect("a server starts");
+    let server = Server::start(&Config::default()).expect("the server starts");
     let url = format!("http://{}/blackhole/1KiB", server.addresses()[0]);
     (server, url)
 }
@@ -15,10 +15,10 @@ fn json(ended: &Ended) -> Value {
 }
 
 #[test]
-fn a_repeated_run_is_reported_again_as_it_was() {
+fn a_repeated_run_has_the_same_report_later() {
     let _cores = shared_cores();
     let (server, url) = serve();
-    let place = Place::new();
+    let place = TestDir::new();
     let first = place.run(["get", &url, "-n", "200", "--repeat", "3", "--out", "out"]);
     first.expect(0);
     let headlines = first.stdout.lines().filter(|line| line.starts_with("PASS · ")).count();
@@ -31,15 +31,15 @@ fn a_repeated_run_is_reported_again_as_it_was() {
     }
     let one = place.run(["report", "out/2"]);
     one.expect(0);
-    assert!(first.stdout.contains(&one.stdout), "each run can still be reported alone");
+    assert!(first.stdout.contains(&one.stdout), "each run can be reported alone");
     assert_eq!(server.stop().requests(), 600);
 }
 
 #[test]
-fn a_repeated_run_is_one_document() {
+fn repeated_runs_are_one_json_document() {
     let _cores = shared_cores();
     let (_server, url) = serve();
-    let place = Place::new();
+    let place = TestDir::new();
     let schema: Value = json(place.run(["schema", "repeats"]).expect(0));
     let published = include_str!("../../../../docs/schema/repeats.schema.json");
     assert_eq!(schema, serde_json::from_str::<Value>(published).expect("it is JSON"));
@@ -68,14 +68,14 @@ fn a_repeated_run_is_one_document() {
 }
 
 #[test]
-fn the_gravest_of_several_runs_gives_the_exit_code() {
+fn the_exit_code_of_several_runs_follows_the_precedence() {
     let _cores = shared_cores();
     let (_server, url) = serve();
-    let place = Place::new();
+    let place = TestDir::new();
     let words = ["get", &url, "-n", "20", "--repeat", "2", "--expect-status", "404", "--print", "none", "--out", "out"];
     place.run(words).expect(1);
     place.run(["report", "out", "--print", "none"]).expect(1);
-    std::fs::write(place.path("out/2/records.jsonl.zst"), "damaged").expect("a file can be written");
+    std::fs::write(place.path("out/2/records.jsonl.zst"), "damaged").expect("can write a file");
     let ended = place.run(["report", "out"]);
     ended.expect(2);
     assert!(ended.stderr.contains("out/2") && ended.stdout.is_empty(), "{}", ended.stderr);

@@ -1,6 +1,6 @@
-//! What reaches the server is what was asked for: URLs, methods, headers, routes; and how answers are judged.
+//! Requests as the server receives them (URLs, methods, headers, routes), and checks of the responses.
 
-use crate::support::{KIB, MIB, Nginx, Place, Report, Setup, shared_cores};
+use crate::support::{KIB, MIB, Nginx, Report, Setup, TestDir, shared_cores};
 use std::collections::{HashMap, HashSet};
 
 const MOVED: &str = "location = /moved { return 302 /f/1k; } location = /round { return 302 /round; }";
@@ -10,10 +10,10 @@ fn start(server: &'static str) -> Option<Nginx> {
 }
 
 #[test]
-fn a_list_of_urls_is_taken_in_turn() {
+fn a_list_of_urls_is_requested_in_turn() {
     let _cores = shared_cores();
     let Some(nginx) = start("location /x { return 200 $uri; }") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let lines: Vec<String> = (0..7).map(|number| nginx.url(&format!("/x{number}"))).collect();
     let list = place.write("urls", format!("# a comment\n\n{}\n", lines.join("\n")));
     let words = ["--url-file", list.to_str().unwrap(), "-n", "700", "-c", "5"];
@@ -29,10 +29,10 @@ fn a_list_of_urls_is_taken_in_turn() {
 }
 
 #[test]
-fn a_list_of_urls_is_taken_at_random() {
+fn a_list_of_urls_is_requested_at_random() {
     let _cores = shared_cores();
     let Some(nginx) = start("location /x { return 200 $uri; }") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let lines: Vec<String> = (0..10).map(|number| nginx.url(&format!("/x{number}"))).collect();
     let list = place.write("urls", lines.join("\n"));
     let words = ["--url-file", list.to_str().unwrap(), "--order", "random", "-n", "5000", "-c", "1", "--threads", "1"];
@@ -42,18 +42,18 @@ fn a_list_of_urls_is_taken_at_random() {
     let log = nginx.quit();
     let mut seen: HashMap<&str, u64> = HashMap::new();
     log.iter().for_each(|request| *seen.entry(&request.uri).or_default() += 1);
-    // 500 are expected of each, with a standard deviation of 21.
+    // Each has 500 on average, with a standard deviation of 21.
     assert!(seen.len() == 10 && seen.values().all(|count| (380..=620).contains(count)), "{seen:?}");
-    // The same one follows itself once in ten times; in turn it never would.
+    // At random, every tenth request repeats the URL before it. In turn, none does.
     let pairs = log.windows(2).filter(|pair| pair[0].uri == pair[1].uri).count();
     assert!((380..=620).contains(&pairs), "{pairs} of 4999 follow themselves");
 }
 
 #[test]
-fn a_list_of_urls_is_taken_once() {
+fn a_list_of_urls_is_requested_once() {
     let _cores = shared_cores();
     let Some(nginx) = start("location /x { return 200 $uri; }") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let lines: Vec<String> = (0..1234).map(|number| nginx.url(&format!("/x{number}"))).collect();
     let list = place.write("urls", lines.join("\n"));
     let (ended, report) = place.get(["--url-file", list.to_str().unwrap(), "--order", "once", "-c", "50"]);
@@ -61,14 +61,14 @@ fn a_list_of_urls_is_taken_once() {
     report.expect_clean(1234);
     let log = nginx.quit();
     assert_eq!(log.len(), 1234);
-    assert_eq!(log.iter().map(|request| &request.uri).collect::<HashSet<_>>().len(), 1234, "each one once");
+    assert_eq!(log.iter().map(|request| &request.uri).collect::<HashSet<_>>().len(), 1234, "each URL once");
 }
 
 #[test]
-fn a_fixed_range_is_asked_for_each_time_and_no_size_is_needed() {
+fn a_fixed_range_is_requested_each_time_and_needs_no_size() {
     let _cores = shared_cores();
     let Some(nginx) = start("") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let words = ["--range", "4KiB", "--range-at", "1000", "-n", "100"];
     let (ended, report) = place.get([nginx.url("/f/1m").as_str()].into_iter().chain(words));
     ended.expect(0);
@@ -78,28 +78,28 @@ fn a_fixed_range_is_asked_for_each_time_and_no_size_is_needed() {
     assert!(log.iter().all(|request| request.range == Some((1000, 5095)) && request.status == 206));
 }
 
-/// As renterd, rclone and others built on gofakes3 send them.
+/// Like renterd, rclone and others that are built on gofakes3.
 #[test]
-fn ranges_with_status_200_succeed_where_that_is_accepted() {
+fn ranges_with_status_200_succeed_if_the_flag_accepts_them() {
     let _cores = shared_cores();
     let location = "location /r { add_header Content-Range 'bytes 0-9/1000'; return 200 0123456789; }";
     let Some(nginx) = start(location) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let url = nginx.url("/r");
     let words = [url.as_str(), "--range", "10B", "--range-at", "0", "-n", "20"];
     let (ended, report) = place.get(words);
     ended.expect(1);
     assert_eq!(report.at("/failures/causes/0/cause"), "range_by_200");
-    let (ended, report) = Place::new().get(words.iter().chain(&["--accept-200-ranges"]));
+    let (ended, report) = TestDir::new().get(words.iter().chain(&["--accept-200-ranges"]));
     ended.expect(0);
     report.expect_clean(20);
 }
 
 #[test]
-fn without_keep_alive_every_request_has_a_connection_of_its_own() {
+fn without_keep_alive_every_request_has_its_own_connection() {
     let _cores = shared_cores();
     let Some(nginx) = start("") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (ended, report) = place.get([&nginx.url("/f/1k"), "--no-keepalive", "-n", "300", "-c", "7"]);
     ended.expect(0);
     report.expect_clean(300);
@@ -111,10 +111,10 @@ fn without_keep_alive_every_request_has_a_connection_of_its_own() {
 }
 
 #[test]
-fn a_connection_serves_no_more_requests_than_asked() {
+fn a_connection_serves_no_more_requests_than_the_flag_allows() {
     let _cores = shared_cores();
     let Some(nginx) = start("") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let words = ["--requests-per-connection", "10", "-n", "1000", "-c", "4"];
     let (ended, report) = place.get([nginx.url("/f/1k").as_str()].into_iter().chain(words));
     ended.expect(0);
@@ -127,24 +127,24 @@ fn a_connection_serves_no_more_requests_than_asked() {
 }
 
 #[test]
-fn http_1_0_is_spoken_as_ab_speaks_it() {
+fn http_1_0_equals_that_of_ab() {
     let _cores = shared_cores();
     let Some(nginx) = start("") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (ended, report) = place.get([&nginx.url("/f/1k"), "--http1.0", "-n", "200", "-c", "4"]);
     ended.expect(0);
     report.expect_clean(200);
     let log = nginx.quit();
     report.expect_joins(&log);
     assert!(log.iter().all(|request| request.protocol == "HTTP/1.0"));
-    assert_eq!(log.iter().map(|request| request.connection).collect::<HashSet<_>>().len(), 4, "connections are kept");
+    assert_eq!(log.iter().map(|request| request.connection).collect::<HashSet<_>>().len(), 4, "connections are reused");
 }
 
 #[test]
-fn a_unix_socket_carries_a_run() {
+fn a_run_can_use_a_unix_socket() {
     let _cores = shared_cores();
     let Some(nginx) = start("") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let socket = nginx.socket();
     let words = ["http://any.example/f/1m", "--unix-socket", socket.to_str().unwrap(), "-n", "300"];
     let (ended, report) = place.get(words);
@@ -156,10 +156,10 @@ fn a_unix_socket_carries_a_run() {
 }
 
 #[test]
-fn connections_go_where_they_are_sent_and_hosts_are_told_apart() {
+fn connect_to_redirects_connections_and_hosts_are_grouped() {
     let _cores = shared_cores();
     let Some(nginx) = start("") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let address = nginx.address();
     let rule = |host: &str| format!("{host}:80:127.0.0.1:{}", address.port());
     let (one, two) = (rule("one.invalid"), rule("two.invalid"));
@@ -177,13 +177,13 @@ fn connections_go_where_they_are_sent_and_hosts_are_told_apart() {
 }
 
 #[test]
-fn a_proxy_is_asked_for_whole_urls() {
+fn a_proxy_receives_whole_urls() {
     let _cores = shared_cores();
     let Some(nginx) = start("location = /object { return 200 'through a proxy'; }") else { return };
-    // Addresses need no resolver, so that nginx makes a forward proxy.
+    // Addresses need no resolver, so nginx can be a forward proxy.
     let forward = "location / { proxy_pass http://$http_host$request_uri; proxy_buffering off; }";
     let Some(proxy) = start(forward) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let through = format!("http://user:pass@{}", proxy.address());
     let (ended, report) = place.get([&nginx.url("/x/../object"), "--proxy", &through, "-n", "100"]);
     ended.expect(0);
@@ -202,7 +202,7 @@ fn a_proxy_is_asked_for_whole_urls() {
 fn redirects_are_followed_and_every_hop_is_an_attempt() {
     let _cores = shared_cores();
     let Some(nginx) = start(MOVED) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (ended, report) = place.get([&nginx.url("/moved"), "-n", "100", "-c", "4"]);
     ended.expect(0);
     report.expect_clean(100);
@@ -218,7 +218,7 @@ fn redirects_are_followed_and_every_hop_is_an_attempt() {
 fn redirects_that_are_not_followed_are_failures_of_their_own_class() {
     let _cores = shared_cores();
     let Some(nginx) = start(MOVED) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (ended, report) = place.get([&nginx.url("/moved"), "-n", "100", "--no-follow"]);
     ended.expect(1);
     assert_eq!((report.number("/operations/failed"), report.class("http_3xx")), (100, 100));
@@ -228,10 +228,10 @@ fn redirects_that_are_not_followed_are_failures_of_their_own_class() {
 }
 
 #[test]
-fn a_circle_of_redirects_ends() {
+fn a_redirect_loop_ends() {
     let _cores = shared_cores();
     let Some(nginx) = start(MOVED) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (ended, report) = place.get([&nginx.url("/round"), "-n", "10"]);
     ended.expect(1);
     assert_eq!((report.number("/operations/failed"), report.cause("redirect_loop")), (10, 10));
@@ -239,28 +239,28 @@ fn a_circle_of_redirects_ends() {
 }
 
 #[test]
-fn missing_objects_are_failures_and_the_objective_is_broken() {
+fn missing_objects_are_failures_and_miss_the_objective() {
     let _cores = shared_cores();
     let Some(nginx) = start("") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (ended, report) = place.get([&nginx.url("/f/none"), "-n", "100"]);
     ended.expect(1);
-    assert_eq!(report.violations(), 0, "failures of the target do not spoil the figures");
+    assert_eq!(report.violations(), 0, "failures of the target do not make the run unusable");
     assert_eq!((report.number("/operations/failed"), report.class("http_4xx")), (100, 100));
-    assert_eq!(report.text("/objectives/0/judgement"), "missed");
+    assert_eq!(report.text("/objectives/0/outcome"), "missed");
     assert_eq!(report.number("/failures/statuses/0/status"), 404);
     let log = nginx.quit();
     report.expect_joins(&log);
 }
 
 #[test]
-fn basic_authentication_opens_what_is_closed_without_it() {
+fn basic_authentication_is_sent() {
     let _cores = shared_cores();
     let Some(nginx) = start("location /closed/ { auth_basic here; auth_basic_user_file users; alias files/; }") else {
         return;
     };
-    std::fs::write(nginx.path("users"), "me:{PLAIN}open sesame\n").expect("a file can be written");
-    let place = Place::new();
+    std::fs::write(nginx.path("users"), "me:{PLAIN}open sesame\n").expect("can write a file");
+    let place = TestDir::new();
     let in_url = nginx.url("/closed/1k").replacen("http://", "http://me:open%20sesame@", 1);
     let url = nginx.url("/closed/1k");
     for words in [vec!["-u", "me:open sesame", &url], vec![&in_url]] {
@@ -277,10 +277,10 @@ fn basic_authentication_opens_what_is_closed_without_it() {
 }
 
 #[test]
-fn head_requests_bring_no_body() {
+fn head_requests_receive_no_body() {
     let _cores = shared_cores();
     let Some(nginx) = start("") else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let (ended, report) = place.get([&nginx.url("/f/64m"), "-I", "-n", "100"]);
     ended.expect(0);
     report.expect_clean(100);
@@ -291,15 +291,15 @@ fn head_requests_bring_no_body() {
 }
 
 #[test]
-fn a_request_body_arrives_as_it_lies_in_its_file() {
+fn a_request_body_arrives_unchanged() {
     let _cores = shared_cores();
     let Some(nginx) =
         start("location /up/ { root .; dav_methods PUT; create_full_put_path on; } location /post { return 204; }")
     else {
         return;
     };
-    let place = Place::new();
-    // Larger than what one write to a socket takes.
+    let place = TestDir::new();
+    // Larger than a single write to a socket.
     let body: Vec<u8> = (0..8 * MIB).map(|byte| (byte % 251) as u8).collect();
     let file = place.write("body", &body);
     let file = file.to_str().unwrap();
@@ -308,10 +308,10 @@ fn a_request_body_arrives_as_it_lies_in_its_file() {
     ended.expect(0);
     let report = Report::read(&ended);
     report.expect_clean(20);
-    let arrived = std::fs::read(nginx.path("up/object")).expect("nginx has stored it");
+    let arrived = std::fs::read(nginx.path("up/object")).expect("nginx has stored the object");
     assert!(arrived == body, "{} bytes arrived of {}", arrived.len(), body.len());
     let small = place.write("small", vec![b'x'; KIB as usize]);
-    // A body without a method is posted, as curl and ab do.
+    // A body without a method is sent by POST, as curl and ab do.
     let posted = place.run(["get", "--json", &nginx.url("/post"), "--body-file", small.to_str().unwrap(), "-n", "50"]);
     posted.expect(0);
     let posted = Report::read(&posted);
@@ -319,7 +319,7 @@ fn a_request_body_arrives_as_it_lies_in_its_file() {
     let log = nginx.quit();
     let (puts, posts): (Vec<_>, Vec<_>) = log.into_iter().partition(|request| request.method == "PUT");
     report.expect_joins(&puts);
-    // nginx does not count what it throws away of a body, so that only what was announced can be compared.
+    // nginx does not count the part of a body that it discards, so only the announced length can be compared.
     assert!(posts.iter().all(|request| request.method == "POST" && request.status == 204 && request.length == "1024"));
     assert_eq!((posts.len(), posted.number("/operations/attempts")), (50, 50));
     assert!(posted.bytes("sent_bytes") > 50 * KIB);
@@ -331,7 +331,7 @@ fn cookies_and_headers_reach_the_server() {
     let Some(nginx) = start("location /echo { if ($http_x_one != 'first') { return 400; } return 200 ok; }") else {
         return;
     };
-    let place = Place::new();
+    let place = TestDir::new();
     let words = ["-H", "X-One: first", "-C", "a=1; c=3;", "-C", "b=2", "-H", "Host: other.example", "-n", "10"];
     let (ended, report) = place.get([nginx.url("/echo").as_str()].into_iter().chain(words));
     ended.expect(0);
@@ -345,12 +345,12 @@ fn cookies_and_headers_reach_the_server() {
 }
 
 #[test]
-fn answers_that_are_not_as_expected_are_no_successes() {
+fn unexpected_responses_are_failures() {
     let _cores = shared_cores();
     let Some(nginx) = start("location = /login { add_header X-Kind login; return 200 'please log in'; }") else {
         return;
     };
-    let place = Place::new();
+    let place = TestDir::new();
     let login = nginx.url("/login");
     for (words, cause) in [
         (["--expect-status", "206,301"], Some("status_differs")),
@@ -375,14 +375,14 @@ fn answers_that_are_not_as_expected_are_no_successes() {
             }
         }
     }
-    // A status that would be a failure is a success when it is the one expected.
+    // An expected status is a success even if it would otherwise be a failure.
     let ended = place.run(["get", "--json", "-n", "20", "--expect-status", "404", &nginx.url("/f/none")]);
     ended.expect(0);
     Report::read(&ended).expect_clean(20);
 }
 
 #[test]
-fn figures_are_broken_down_by_a_header() {
+fn results_are_grouped_by_a_header() {
     let _cores = shared_cores();
     let Some(nginx) = start(
         "location = /hit { add_header X-Cache HIT; return 200 hit; } location = /miss { add_header X-Cache MISS; return 200 no; }
@@ -390,7 +390,7 @@ fn figures_are_broken_down_by_a_header() {
     ) else {
         return;
     };
-    let place = Place::new();
+    let place = TestDir::new();
     let (hit, miss) = (nginx.url("/hit"), nginx.url("/miss"));
     let (ended, report) = place.get([&hit, &hit, &miss, "--group-by", "X-Cache", "-n", "300", "-c", "3"]);
     ended.expect(0);
@@ -405,10 +405,10 @@ fn figures_are_broken_down_by_a_header() {
     let rows = report.list("/groups").iter().filter(|row| row["label"] == "(absent)");
     let mut rows: Vec<_> = rows.map(|row| (row["kind"].as_str(), row["ok"].as_u64())).collect();
     rows.sort_unstable();
-    assert_eq!(rows, [(Some("absent"), Some(100)), (Some("value"), Some(200))], "a server's word is told apart");
+    assert_eq!(rows, [(Some("absent"), Some(100)), (Some("value"), Some(200))], "missing values have their own group");
 }
 
-/// Operations that ended well under a label.
+/// Returns the number of successful operations with a label.
 fn group(report: &Report, dimension: &str, label: impl Fn(&str) -> bool) -> Option<u64> {
     let rows = report.list("/groups").iter().filter(|row| row["dimension"] == dimension);
     rows.filter(|row| row["label"].as_str().is_some_and(&label)).find_map(|row| row["ok"].as_u64())

@@ -1,13 +1,13 @@
-//! Stock clients of S3 against `plimsoll serve --s3`, and its faults.
+//! Stock S3 clients against `plimsoll serve --s3`, and its faults.
 
-use crate::support::{Ended, Place, Running, pythons_with_boto3, s3cmds, shared_cores};
+use crate::support::{Ended, Running, TestDir, pythons_with_boto3, s3cmds, shared_cores};
 use std::path::Path;
 use std::process::Command;
 
 const BOTO3: &str = include_str!("s3_boto3.py");
 
-/// Starts a server, and answers its endpoint.
-pub fn serve(place: &Place, words: &[&str]) -> (Running, String) {
+/// Starts a server. Returns it with its endpoint.
+pub fn serve(place: &TestDir, words: &[&str]) -> (Running, String) {
     let fixed = ["serve", "--s3", "--listen", "127.0.0.1:0", "--threads", "2", "--stop-after", "300s"];
     let server = place.start(fixed.iter().chain(words));
     let line = server.wait_for_line("serving S3 on ");
@@ -15,7 +15,7 @@ pub fn serve(place: &Place, words: &[&str]) -> (Running, String) {
     (server, endpoint)
 }
 
-fn boto3(place: &Place, python: &Path, script: &str, endpoint: &str) -> Ended {
+fn boto3(place: &TestDir, python: &Path, script: &str, endpoint: &str) -> Ended {
     let script = place.write("client.py", script);
     let mut command = Command::new(python);
     command.arg(script).arg(endpoint).arg(place.path("large")).env_remove("PYTHONHOME").env_remove("PYTHONPATH");
@@ -26,17 +26,17 @@ fn boto3(place: &Place, python: &Path, script: &str, endpoint: &str) -> Ended {
 }
 
 #[track_caller]
-fn all_steps(place: &Place, python: &Path, endpoint: &str) {
+fn all_steps(place: &TestDir, python: &Path, endpoint: &str) {
     let ended = boto3(place, python, BOTO3, endpoint);
     assert!(ended.code == Some(0) && ended.stdout.contains("all steps done"), "{}: {ended:?}", python.display());
 }
 
 #[test]
-fn boto3_works_against_memory_directory_and_tls() {
+fn boto3_works_with_memory_directory_and_tls() {
     let _cores = shared_cores();
     for python in pythons_with_boto3() {
         for words in [&[][..], &["--store", "objects"], &["--tls", "--tls-ca-out", "ca.pem"]] {
-            let place = Place::new();
+            let place = TestDir::new();
             let (server, endpoint) = serve(&place, words);
             all_steps(&place, &python, &endpoint);
             let ledger = server.stop();
@@ -49,14 +49,14 @@ fn boto3_works_against_memory_directory_and_tls() {
     }
 }
 
-/// A script that puts objects and gets one, with what is to be found.
+/// Returns a script that puts objects, gets one, and checks the expected results.
 fn short_script(steps: &str) -> String {
     let setup = BOTO3.split("def objects").next().unwrap_or_default();
     format!("{setup}\ns3 = connect(sys.argv[1])\ns3.create_bucket(Bucket='bbb')\n{steps}\nprint('all steps done')\n")
 }
 
 #[test]
-fn faults_are_met_by_boto3() {
+fn boto3_detects_faults() {
     let _cores = shared_cores();
     for python in pythons_with_boto3() {
         faults_are_met_by(&python);
@@ -66,7 +66,7 @@ fn faults_are_met_by_boto3() {
 fn faults_are_met_by(python: &Path) {
     let body = "body = content(300_000, 1)\n";
     let put = format!("{body}s3.put_object(Bucket='bbb', Key='k', Body=body)\n");
-    // boto3 compares checksums by default since 1.36, and refuses the body. Without them, and before, it hands it on.
+    // boto3 has compared checksums by default since 1.36, and then refuses the body. Otherwise it returns the body.
     let flip = "try:
     trusting = connect(sys.argv[1], response_checksum_validation='when_required')
 except TypeError:
@@ -100,7 +100,7 @@ assert s3.get_object(Bucket='bbb', Key='k')['Body'].read() == body";
         "{body}fails('SlowDown', s3.put_object, Bucket='bbb', Key='k', Body=body)
 fails('NoSuchKey', s3.get_object, Bucket='bbb', Key='k')"
     );
-    // The server refuses the body before it has all of it. A client that is still sending may lose the response to the reset.
+    // The server refuses the body before all of it has arrived. The reset may reach a client that is still sending before the response does.
     let full = "from botocore.exceptions import ConnectionClosedError
 for attempt in range(10):
     try:
@@ -123,7 +123,7 @@ s3.put_object(Bucket='bbb', Key='k2', Body=body)";
         (["--error-every", "2"], slow_down, "PutObject                503  1 complete"),
         (["--store-max", "400kB"], format!("{put}{full}"), "PutObject                507  "),
     ] {
-        let place = Place::new();
+        let place = TestDir::new();
         let (server, endpoint) = serve(&place, &words);
         let ended = boto3(&place, python, &short_script(&steps), &endpoint);
         assert!(
@@ -136,7 +136,7 @@ s3.put_object(Bucket='bbb', Key='k2', Body=body)";
     }
 }
 
-fn s3cmd(place: &Place, program: &Path, endpoint: &str, words: &[&str]) -> Ended {
+fn s3cmd(place: &TestDir, program: &Path, endpoint: &str, words: &[&str]) -> Ended {
     let host = endpoint.trim_start_matches("http://");
     let mut command = Command::new(program);
     command.current_dir(place.path("")).args([
@@ -162,7 +162,7 @@ fn s3cmd_works_and_a_later_server_has_its_objects() {
 }
 
 fn a_later_server_has_the_objects_of(program: &Path) {
-    let place = Place::new();
+    let place = TestDir::new();
     let store = ["--store", "objects"];
     let (server, endpoint) = serve(&place, &store);
     let run = |words: &[&str]| s3cmd(&place, program, &endpoint, words);
@@ -187,14 +187,14 @@ fn a_later_server_has_the_objects_of(program: &Path) {
     run(&["del", "--recursive", "--force", "s3://bucket"]);
     run(&["rb", "s3://bucket"]);
     assert_eq!(run(&["ls"]).stdout, "");
-    // The mark alone: nothing is left behind.
+    // Only the marker file is left.
     assert_eq!(std::fs::read_dir(place.path("objects")).unwrap().count(), 1);
     server.stop();
 }
 
 #[test]
-fn keys_for_tests_are_for_loopback_alone() {
-    let ended = Place::new().run(["serve", "--s3", "--listen", "0.0.0.0:0"]);
+fn default_keys_require_loopback() {
+    let ended = TestDir::new().run(["serve", "--s3", "--listen", "0.0.0.0:0"]);
     ended.expect(2);
     assert!(ended.stderr.contains("--access-key"), "{}", ended.stderr);
 }

@@ -1,13 +1,13 @@
-//! Which server requests for `s3://` locations go to: one that the user has named, or none.
+//! The server of requests to `s3://` locations: one that the user named, or none.
 
 use super::s3::serve;
 use crate::support::versitygw::{ACCESS_KEY, SECRET_KEY};
-use crate::support::{Ended, Place, Running, shared_cores};
+use crate::support::{Ended, Running, TestDir, shared_cores};
 
 const LOCATION: &str = "s3://bucket/set";
 
-/// Carries out a command with keys, a region, these variables and this `~/.aws/config`.
-fn run(place: &Place, config: &str, variables: &[(&str, &str)], words: &[&str]) -> Ended {
+/// Runs a command with keys, a region, these variables and this `~/.aws/config`.
+fn run(place: &TestDir, config: &str, variables: &[(&str, &str)], words: &[&str]) -> Ended {
     std::fs::create_dir_all(place.path(".aws")).unwrap();
     place.write(".aws/config", config);
     let mut command = place.command(words);
@@ -21,11 +21,11 @@ fn run(place: &Place, config: &str, variables: &[(&str, &str)], words: &[&str]) 
     Running::of(command).end()
 }
 
-/// Every command that takes `s3://`. None may send a request for a region that the environment happens to have.
+/// Every command that accepts `s3://`. None may send a request because the environment happens to name a region.
 #[test]
-fn without_a_server_no_request_leaves() {
+fn without_a_server_no_request_is_sent() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     place.write("study.yaml", "name: s\ncommand: get s3://bucket/key -n 1\n");
     let dataset = ["--count", "2", "--size", "1KiB"];
     let with_dataset = |words: &[&'static str]| [words, &dataset[..]].concat();
@@ -43,13 +43,13 @@ fn without_a_server_no_request_leaves() {
     let config = "[default]\nregion = us-west-2\n";
     for words in commands {
         let ended = run(&place, config, &[], &words);
-        let named = ended.stderr.contains("which S3 server?") && ended.stderr.contains("--endpoint http://");
+        let named = ended.stderr.contains("no S3 server given") && ended.stderr.contains("--endpoint http://");
         assert!(named && ended.code == Some(2) && ended.stderr.lines().count() == 1, "{words:?}: {ended:?}");
         assert!(ended.stdout.is_empty(), "{words:?}: {ended:?}");
     }
     let ended =
         run(&place, config, &[], &["get", "s3://bucket/key", "-n", "1", "--endpoint", "aws,http://127.0.0.1:9"]);
-    assert!(ended.code == Some(2) && ended.stderr.contains("stands alone"), "{ended:?}");
+    assert!(ended.code == Some(2) && ended.stderr.contains("cannot be combined"), "{ended:?}");
     for command in ["redirects", "owners"] {
         let ended = run(&place, config, &[], &[command, LOCATION, "--names", "study.yaml"]);
         assert!(ended.code == Some(2) && ended.stderr.lines().count() == 1, "{command}: {ended:?}");
@@ -57,9 +57,9 @@ fn without_a_server_no_request_leaves() {
 }
 
 #[test]
-fn the_server_of_a_profile_or_its_services_is_asked() {
+fn requests_go_to_the_server_of_a_profile_or_its_services() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, endpoint) = serve(&place, &[]);
     let nowhere = "http://127.0.0.1:1";
     let config = format!(
@@ -77,7 +77,7 @@ fn the_server_of_a_profile_or_its_services_is_asked() {
     let ended = run(&place, &config, &[("AWS_PROFILE", "nowhere")], &put);
     assert!(ended.code == Some(4) && ended.stderr.contains("127.0.0.1:1"), "{ended:?}");
     let ended = run(&place, &config, &[("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true")], &put);
-    assert!(ended.code == Some(2) && ended.stderr.contains("which S3 server?"), "{ended:?}");
+    assert!(ended.code == Some(2) && ended.stderr.contains("no S3 server given"), "{ended:?}");
     let ended = run(&place, "[default]\nendpoint_url = localhost\n", &[], &put);
     assert!(ended.code == Some(2) && ended.stderr.contains("endpoint_url of profile default"), "{ended:?}");
     server.stop();

@@ -1,12 +1,12 @@
-//! Signed requests over HTTP/2: what the client counts is what the ledger of `plimsoll serve --s3` has.
+//! Signed requests over HTTP/2: the client's counts equal the ledger of `plimsoll serve --s3`.
 
 use crate::support::versitygw::run;
-use crate::support::{Ended, Place, Report, Running, shared_cores};
+use crate::support::{Ended, Report, Running, TestDir, shared_cores};
 use crate::{s3, versitygw};
 
 const DATASET: [&str; 4] = ["--count", "40", "--size", "10..200KiB"];
 
-/// What a ledger has of an operation with one status.
+/// The ledger's counts of an operation with one status.
 struct Booked {
     complete: u64,
     aborted: u64,
@@ -14,21 +14,21 @@ struct Booked {
     bytes_out: u64,
 }
 
-/// A server of S3, and where its clients work.
+/// An S3 server, and a directory for its clients.
 struct Target {
-    place: Place,
+    place: TestDir,
     server: Running,
     endpoint: String,
 }
 
 impl Target {
     fn start(words: &[&str]) -> Self {
-        let place = Place::new();
+        let place = TestDir::new();
         let (server, endpoint) = s3::serve(&place, words);
         Self { place, server, endpoint }
     }
 
-    /// Runs the program over HTTP/2, which has to end well.
+    /// Runs the program over HTTP/2. It must succeed.
     #[track_caller]
     fn run(&self, words: &[&str]) -> Ended {
         let secure = self.place.path("ca.pem").exists();
@@ -53,7 +53,7 @@ fn booked(ledger: &str, operation: &str, status: &str) -> Booked {
 }
 
 #[test]
-fn signed_requests_over_http2_are_counted_as_the_ledger_has_them() {
+fn counts_of_signed_requests_over_http2_equal_the_ledger() {
     let _cores = shared_cores();
     for words in [&["--tls", "--tls-ca-out", "ca.pem"][..], &["--http2"]] {
         let target = Target::start(words);
@@ -72,7 +72,7 @@ fn signed_requests_over_http2_are_counted_as_the_ledger_has_them() {
         let got = versitygw::kinds(&got)["get"];
         assert_eq!((prepared.0, put.0, got), (40, 40, put), "{words:?}");
         assert_eq!(mixed.values().map(|(ok, _)| ok).sum::<u64>(), 600, "{words:?}");
-        // The description of the dataset is written once, looked for three times, found twice and deleted once.
+        // The description of the dataset is written once, requested three times (found twice) and deleted once.
         let puts = booked(&ledger, "PutObject", "200");
         assert_eq!(puts.complete, 40 + 40 + mixed["put"].0 + 1, "{ledger}");
         let description = puts.bytes_in - prepared.1 - put.1 - mixed["put"].1;
@@ -94,7 +94,7 @@ fn signed_requests_over_http2_are_counted_as_the_ledger_has_them() {
 }
 
 #[test]
-fn every_way_to_sign_a_body_brings_every_byte_back_over_http2() {
+fn every_way_to_sign_a_body_returns_every_byte_over_http2() {
     let _cores = shared_cores();
     let target = Target::start(&["--http2"]);
     target.run(&["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"]);

@@ -1,9 +1,9 @@
-//! What commands leave on a target and say of it: uploads that were cut off, objects that a mix wrote, damaged objects; and
-//! what a server refuses.
+//! What commands leave on a target, and how they report it: incomplete uploads, objects of a mix, damaged objects, and refused
+//! requests.
 
 use super::s3::serve;
 use crate::support::versitygw::run;
-use crate::support::{Ended, Place, Report, Running, Versitygw, shared_cores, wait_for};
+use crate::support::{Ended, Report, Running, TestDir, Versitygw, shared_cores, wait_for};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,16 +16,16 @@ fn json(ended: &Ended) -> Value {
 }
 
 #[test]
-fn preparing_repeats_what_fails_for_the_moment_and_counts_it() {
+fn prepare_retries_transient_failures_and_counts_them() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, endpoint) = serve(&place, &["--error-every", "3"]);
     let words = ["prepare", "s3://bbb/p", "--make-bucket", "--count", "30", "--size", "1KiB", "--json"];
     let ended = run(&place, &endpoint, &words);
     ended.expect(0);
     let made = json(&ended);
     assert_eq!((&made["objects"], &made["written"], &made["object_bytes"]), (&30.into(), &30.into(), &30_720.into()));
-    assert!(made["repeated"]["slow_down"].as_u64() >= Some(10), "{made:#}");
+    assert!(made["retried"]["slow_down"].as_u64() >= Some(10), "{made:#}");
     let again = run(&place, &endpoint, &words);
     assert_eq!(json(again.expect(0))["written"], 0);
     let ledger = server.stop();
@@ -33,13 +33,13 @@ fn preparing_repeats_what_fails_for_the_moment_and_counts_it() {
     let (server, endpoint) = serve(&place, &["--error-every", "1"]);
     drop(server);
     let ended = run(&place, &endpoint, &["prepare", "s3://bbb/p", "--count", "3", "--size", "1KiB"]);
-    assert!(ended.code == Some(4) && ended.stderr.contains("could not be asked"), "{ended:?}");
+    assert!(ended.code == Some(4) && ended.stderr.contains("no response from"), "{ended:?}");
 }
 
 #[test]
-fn what_s3_refuses_is_told_with_its_code_and_message() {
+fn refusals_of_s3_are_reported_with_code_and_message() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, endpoint) = serve(&place, &[]);
     let prepare = ["prepare", "s3://bbb/p", "--count", "3", "--size", "1KiB"];
     let ended = run(&place, &endpoint, &prepare);
@@ -54,14 +54,14 @@ fn what_s3_refuses_is_told_with_its_code_and_message() {
     server.stop();
 }
 
-/// Uploads that VersityGW keeps parts of.
+/// Returns the number of uploads of which VersityGW has parts.
 fn uploads_on_disk(store: &Path) -> usize {
     fn below(directory: &Path, depth: u32) -> usize {
         let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
         let directories = entries.filter(|entry| entry.path().is_dir());
         directories.map(|entry| if depth == 0 { 1 } else { below(&entry.path(), depth - 1) }).sum()
     }
-    // One directory for each object, with one for each upload.
+    // Each object has a directory with a directory per upload.
     below(&store.join("bucket/.sgwtmp/multipart"), 1)
 }
 
@@ -71,7 +71,7 @@ const PARTS: [&str; 8] = ["--count", "40", "--size", "15MiB", "--multipart", "5M
 fn uploads_that_the_end_of_a_run_cuts_off_are_aborted() {
     let _cores = shared_cores();
     let Some(server) = Versitygw::start() else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let bucket = ["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--size", "1", "--print", "none"];
     run(&place, &server.endpoint(), &bucket).expect(0);
     let cut = [&["put", "s3://bucket/m", "--json", "-d", "700ms", "--drain", "0s"][..], &PARTS].concat();
@@ -79,19 +79,19 @@ fn uploads_that_the_end_of_a_run_cuts_off_are_aborted() {
     let report = Report::read(&ended);
     let uploads = report.at("/failures/open_uploads");
     assert!(uploads["aborted"].as_u64() > Some(0), "{uploads}: {}", ended.stderr);
-    assert_eq!(uploads["left"], 0, "{}", ended.stderr);
-    // An upload whose beginning was cut off before its ID came is reported as possibly open.
-    let unknown = uploads["unknown"].as_u64().unwrap();
+    assert_eq!(uploads["not_aborted"], 0, "{}", ended.stderr);
+    // An upload whose begin request was cut off before its ID arrived is reported as possibly open.
+    let unknown = uploads["possibly_open"].as_u64().unwrap();
     assert!(uploads_on_disk(&server.store()) as u64 <= unknown, "{uploads}: {}", ended.stderr);
     assert!(ended.stderr.contains("aborted"), "{}", ended.stderr);
     server.stop();
 }
 
 #[test]
-fn uploads_that_a_level_of_a_probe_leaves_are_aborted() {
+fn uploads_that_a_probe_leaves_are_aborted() {
     let _cores = shared_cores();
-    let place = Place::new();
-    // Uploads take longer than a level of the probe and what it waits for them.
+    let place = TestDir::new();
+    // Uploads take longer than a probe and its drain.
     let (server, endpoint) = serve(&place, &["--delay", "1200ms"]);
     run(&place, &endpoint, &["prepare", "s3://bbb/x", "--make-bucket", "--count", "1", "--print", "none"]).expect(0);
     let put = ["put", "s3://bbb/m", "--count", "1", "--size", "6MiB", "--multipart", "5MiB", "--parts", "2"];
@@ -99,17 +99,18 @@ fn uploads_that_a_level_of_a_probe_leaves_are_aborted() {
     let report = Report::read(&ended);
     assert_eq!(report.number("/operations/ok"), 1);
     let uploads = report.at("/failures/open_uploads");
-    // The level has two slots. On a busy host a response with an ID may be too late.
-    let open = uploads["aborted"].as_u64().zip(uploads["unknown"].as_u64()).map(|(known, unknown)| known + unknown);
-    assert_eq!((open, &uploads["left"]), (Some(2), &0.into()), "{uploads}: {}", ended.stderr);
+    // The probe has two slots. On a busy host, a response with an ID may arrive too late.
+    let open =
+        uploads["aborted"].as_u64().zip(uploads["possibly_open"].as_u64()).map(|(known, unknown)| known + unknown);
+    assert_eq!((open, &uploads["not_aborted"]), (Some(2), &0.into()), "{uploads}: {}", ended.stderr);
     server.stop();
 }
 
 #[test]
-fn uploads_that_a_killed_run_leaves_are_found_and_aborted_by_cleanup() {
+fn cleanup_finds_and_aborts_uploads_of_a_killed_run() {
     let _cores = shared_cores();
     let Some(server) = Versitygw::start() else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let bucket = ["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--size", "1", "--print", "none"];
     run(&place, &server.endpoint(), &bucket).expect(0);
     let put = |location: &str| {
@@ -131,7 +132,7 @@ fn uploads_that_a_killed_run_leaves_are_found_and_aborted_by_cleanup() {
     let cleaned = json(run(&place, &server.endpoint(), &cleanup).expect(0));
     let (aborted, others) = (cleaned["uploads"]["aborted"].as_u64(), cleaned["uploads"]["others"].as_u64());
     assert!(aborted > Some(0) && others > Some(0), "{cleaned:#}");
-    // The server may end what a killed client asked for after the uploads were counted.
+    // The server may complete requests of a killed client after the uploads were counted.
     assert!(aborted.unwrap() + others.unwrap() >= open as u64, "{open} were open: {cleaned:#}");
     assert_eq!(uploads_on_disk(&server.store()) as u64, others.unwrap());
     server.stop();
@@ -140,7 +141,7 @@ fn uploads_that_a_killed_run_leaves_are_found_and_aborted_by_cleanup() {
 #[test]
 fn all_damaged_objects_are_listed() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, endpoint) = serve(&place, &["--store", "objects"]);
     let bucket = ["prepare", "s3://bbb/p", "--make-bucket", "--count", "1", "--print", "none"];
     run(&place, &endpoint, &bucket).expect(0);
@@ -168,7 +169,10 @@ fn all_damaged_objects_are_listed() {
     assert!(objects.len() == 30 && objects.iter().all(|key| key.starts_with("q/object-")), "{list}");
     let (_, report) = place.report(&place.path("out"));
     let damaged = report.at("/failures/damaged");
-    assert_eq!((&damaged["listed"], &damaged["operations"], &damaged["beyond"]), (&30.into(), &30.into(), &0.into()));
+    assert_eq!(
+        (&damaged["listed"], &damaged["operations"], &damaged["not_listed"]),
+        (&30.into(), &30.into(), &0.into())
+    );
     assert_eq!(damaged["first"].as_array().map(Vec::len), Some(20));
     server.stop();
     let (server, endpoint) = serve(&place, &["--store", "objects", "--flip", "1:77"]);
@@ -185,10 +189,10 @@ fn all_damaged_objects_are_listed() {
 
 type Objects = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
-/// A server of plain HTTP that keeps what is put, and deletes what is there.
+/// Starts a plain HTTP server that stores objects and deletes them.
 fn plain() -> (String, Objects) {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
-    let url = format!("http://{}/files", listener.local_addr().expect("it has an address"));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a port");
+    let url = format!("http://{}/files", listener.local_addr().expect("the listener has an address"));
     let objects = Objects::default();
     let kept = Arc::clone(&objects);
     std::thread::spawn(move || {
@@ -234,7 +238,7 @@ fn keep(stream: &TcpStream, objects: &Mutex<BTreeMap<String, Vec<u8>>>) -> Optio
 #[test]
 fn cleanup_over_plain_http_deletes_what_a_mix_wrote() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (url, objects) = plain();
     place.run(["prepare", &url, "--count", "10", "--size", "1KiB"]).expect(0);
     let mix = ["mix", &url, "--put", "3", "--get", "1", "--delete", "1", "-n", "60", "-c", "3", "--print", "none"];
@@ -244,20 +248,20 @@ fn cleanup_over_plain_http_deletes_what_a_mix_wrote() {
     objects.lock().unwrap().insert("/files/of-others".to_owned(), Vec::new());
     let cleaned = place.run(["cleanup", &url, "--json"]);
     let counts = json(cleaned.expect(0));
-    assert_eq!((&counts["dataset_objects"], &counts["mixed_objects"]), (&10.into(), &left.into()), "{counts:#}");
+    assert_eq!((&counts["dataset_objects"], &counts["mix_objects"]), (&10.into(), &left.into()), "{counts:#}");
     assert_eq!((&counts["missing"], &counts["uploads"]), (&0.into(), &Value::Null));
     assert_eq!(objects.lock().unwrap().keys().collect::<Vec<_>>(), ["/files/of-others"]);
 }
 
-/// How many objects mixes have written there.
+/// Returns the number of objects that mixes have written.
 fn fresh(objects: &Objects) -> u64 {
     objects.lock().unwrap().keys().filter(|key| key.contains("plimsoll-fresh-")).count() as u64
 }
 
 #[test]
-fn cleanup_over_plain_http_says_so_where_a_mix_did_not_end() {
+fn cleanup_over_plain_http_reports_a_mix_that_did_not_end() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     for load in [&["mix", "-d", "60s", "-R", "50"][..], &["line", "mix", "-d", "60s"]] {
         let (url, objects) = plain();
         place.run(["prepare", &url, "--count", "3", "--size", "1KiB"]).expect(0);
@@ -277,7 +281,7 @@ fn cleanup_over_plain_http_says_so_where_a_mix_did_not_end() {
 #[test]
 fn cleanup_over_plain_http_deletes_what_a_search_and_a_study_wrote() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (url, objects) = plain();
     let line = ["line", "mix", &url, "--put", "1", "--get", "1", "--to", "2", "-d", "300ms", "--print", "none"];
     let line = [&line[..], &["--objective", "p99 <= 10s"]].concat();
@@ -289,7 +293,7 @@ fn cleanup_over_plain_http_deletes_what_a_search_and_a_study_wrote() {
         let left = fresh(&objects);
         assert!(left > 20, "{left}");
         let counts = json(place.run(["cleanup", &url, "--json"]).expect(0));
-        assert_eq!((&counts["dataset_objects"], &counts["mixed_objects"]), (&3.into(), &left.into()));
+        assert_eq!((&counts["dataset_objects"], &counts["mix_objects"]), (&3.into(), &left.into()));
         assert_eq!(objects.lock().unwrap().len(), 0);
     }
 }
@@ -297,7 +301,7 @@ fn cleanup_over_plain_http_deletes_what_a_search_and_a_study_wrote() {
 #[test]
 fn cleanup_over_plain_http_deletes_what_a_probe_and_a_warm_up_wrote() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     for flag in ["--probe=200ms", "--warmup=200ms"] {
         let (url, objects) = plain();
         place.run(["prepare", &url, "--count", "3", "--size", "1KiB"]).expect(0);
@@ -305,15 +309,15 @@ fn cleanup_over_plain_http_deletes_what_a_probe_and_a_warm_up_wrote() {
         place.run(mix).expect(0);
         let left = fresh(&objects);
         assert!(left > 20, "{left} with {flag}");
-        assert_eq!(json(place.run(["cleanup", &url, "--json"]).expect(0))["mixed_objects"], left, "{flag}");
+        assert_eq!(json(place.run(["cleanup", &url, "--json"]).expect(0))["mix_objects"], left, "{flag}");
         assert_eq!(objects.lock().unwrap().len(), 0, "{flag}");
     }
 }
 
 #[test]
-fn what_a_mix_wrote_is_known_after_another_was_refused_or_killed() {
+fn the_record_of_a_mix_survives_another_that_is_refused_or_killed() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (url, objects) = plain();
     let prepare = ["prepare", &url, "--count", "3", "--size", "1KiB"];
     let mix = ["mix", &url, "--put", "1", "--delete", "0", "-n", "20", "--print", "none", "--out"];
@@ -323,7 +327,7 @@ fn what_a_mix_wrote_is_known_after_another_was_refused_or_killed() {
     place.run(prepare).expect(0);
     place.write("taken", "");
     run(&mix, "taken").expect(4);
-    assert_eq!(remembered(), None, "nothing was written");
+    assert_eq!(remembered(), None, "the mix wrote no object");
     run(&mix, "first").expect(0);
     let known = remembered();
     assert!(known.is_some());
@@ -331,7 +335,7 @@ fn what_a_mix_wrote_is_known_after_another_was_refused_or_killed() {
         run(words, out).expect(4);
         assert_eq!(remembered(), known, "{words:?}");
     }
-    assert_eq!(json(place.run(["cleanup", &url, "--json"]).expect(0))["mixed_objects"], 20);
+    assert_eq!(json(place.run(["cleanup", &url, "--json"]).expect(0))["mix_objects"], 20);
     place.run(prepare).expect(0);
     run(&mix, "second").expect(0);
     let running = place.start(["mix", &url, "--put", "1", "--delete", "0", "-d", "60s", "--print", "none"]);

@@ -1,26 +1,27 @@
-//! The scenarios that come along: each is valid, and runs small against the stand-ins of what it was written for.
+//! The scenarios in this repository: each is valid, and a small version runs against the stand-ins of its systems.
 
-use crate::support::{Nginx, Place, Running, Setup, Sshd, all_cores};
+use crate::support::{Nginx, Running, Setup, Sshd, TestDir, all_cores};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A scenario of this repository.
+/// Returns the path of a scenario of this repository.
 fn scenario(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name)
 }
 
-/// Starts a server, and gives its first URL.
-fn serve(place: &Place, words: &[&str]) -> (Running, String) {
+/// Starts a server. Returns it with its first URL.
+fn serve(place: &TestDir, words: &[&str]) -> (Running, String) {
     let server = place.start(["serve", "--listen", "127.0.0.1:0"].iter().chain(words));
     let line = server.wait_for_line("");
-    let url = line.split_whitespace().find(|word| word.starts_with("http://")).expect("a URL is told").to_owned();
+    let url =
+        line.split_whitespace().find(|word| word.starts_with("http://")).expect("the output contains a URL").to_owned();
     (server, url)
 }
 
-/// Runs a scenario with these variables; the study as JSON.
-fn study(place: &Place, name: &str, sets: &[String], more: &[&str], key: &str) -> Value {
+/// Runs a scenario with these variables. Returns the study's JSON.
+fn study(place: &TestDir, name: &str, sets: &[String], more: &[&str], key: &str) -> Value {
     let words =
         ["run".to_owned(), scenario(name).display().to_string(), "--json".into(), "--out".into(), "study".into()];
     let sets = sets.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
@@ -32,21 +33,22 @@ fn study(place: &Place, name: &str, sets: &[String], more: &[&str], key: &str) -
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr))
 }
 
-/// Every trial has measured something; answers how many there are.
+/// Asserts that every trial has results. Returns the number of trials.
 fn measured(study: &Value) -> usize {
     let trials = study["trials"].as_array().unwrap();
     for trial in trials {
-        let moved =
-            ["ok_per_second", "goodput"].iter().any(|figure| trial[*figure].as_f64().is_some_and(|at| at > 0.0));
+        let moved = ["ok_per_second", "goodput_bytes_per_second"]
+            .iter()
+            .any(|figure| trial[*figure].as_f64().is_some_and(|at| at > 0.0));
         assert!(moved, "{trial:#}");
     }
     trials.len()
 }
 
 #[test]
-fn pieces_are_fetched_whole_and_in_ranges_beside_a_plain_server() {
+fn pieces_are_read_whole_and_in_ranges_and_compared_with_a_plain_server() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (_piece, piece) = serve(&place, &["--as", "booster-http", "--piece-size", "128MiB"]);
     let (_raw, raw) = serve(&place, &[]);
     let raw = raw.replace("/1KiB", "/128MiB");
@@ -55,15 +57,15 @@ fn pieces_are_fetched_whole_and_in_ranges_beside_a_plain_server() {
         small.iter().map(|set| (*set).to_owned()).chain([format!("piece={piece}"), format!("raw={raw}")]).collect();
     let study = study(&place, "booster-http.yaml", &sets, &[], "");
     assert_eq!(measured(&study), 2 * (5 + 9));
-    assert_eq!(study["lines"].as_array().unwrap().len(), 2);
+    assert_eq!(study["load_lines"].as_array().unwrap().len(), 2);
 }
 
-/// The first published study on one machine: a server that was given a line at 300 ranges at once, beside nginx.
+/// The first published study on one machine: a server with a known limit of 300 concurrent ranges, compared with nginx.
 #[test]
-fn a_cliff_that_was_planted_at_300_ranges_is_found_beside_nginx() {
+fn a_known_limit_of_300_ranges_is_found_next_to_nginx() {
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (_server, planted) = serve(&place, &["--delay", "5ms", "--capacity", "300:50ms"]);
     let piece = planted.replace("/1KiB", "/1MiB");
     let sets = ["duration=1s", "warmup=0s", "repeats=1", "line_to=640", "line_range=4KiB"];
@@ -72,12 +74,12 @@ fn a_cliff_that_was_planted_at_300_ranges_is_found_beside_nginx() {
     sets.push("line_objective=ttfb p95 <= 500ms".to_owned());
     let study = study(&place, "booster-http.yaml", &sets, &["--only", "part=load line"], "");
     let of = |target: &str| {
-        let lines = study["lines"].as_array().unwrap();
-        lines.iter().find(|line| line["target"] == target).unwrap_or_else(|| panic!("{study:#}"))["line"].clone()
+        let lines = study["load_lines"].as_array().unwrap();
+        lines.iter().find(|line| line["target"] == target).unwrap_or_else(|| panic!("{study:#}"))["load_line"].clone()
     };
     let line = of("booster-http");
     let (passed, failed) = (line["passed"].as_u64().unwrap(), line["failed"].as_u64().unwrap());
-    assert!(line["found"] == "line" && passed.abs_diff(300) <= 30 && failed.abs_diff(300) <= 30, "{line:#}");
+    assert!(line["outcome"] == "found" && passed.abs_diff(300) <= 30 && failed.abs_diff(300) <= 30, "{line:#}");
     let beside = of("nginx");
     assert!(beside["passed"].as_u64().is_some_and(|passed| passed > 400), "{beside:#}");
 }
@@ -85,7 +87,7 @@ fn a_cliff_that_was_planted_at_300_ranges_is_found_beside_nginx() {
 #[test]
 fn patterns_of_a_redirecting_cache_are_read_from_a_cluster() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let lists = ["--cluster", "3", "--list", "60", "--list-size", "10KiB", "--urls", "all.txt", "--names", "names"];
     let (_cluster, entry) = serve(&place, &lists);
     let entry = entry.split("/blackhole").next().unwrap().to_owned() + "/blackhole";
@@ -100,10 +102,10 @@ fn patterns_of_a_redirecting_cache_are_read_from_a_cluster() {
 }
 
 #[test]
-fn a_file_manager_shows_its_login_page_and_lists_two_backends() {
+fn a_file_manager_serves_its_login_page_and_lists_two_backends() {
     let Some(sshd) = Sshd::start() else { return };
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (_server, root) = serve(&place, &["--as", "filestash", "--sftp"]);
     let root = root.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
     let login = sshd.login();
@@ -111,11 +113,11 @@ fn a_file_manager_shows_its_login_page_and_lists_two_backends() {
     let study = study(&place, "filestash.yaml", &sets, &[], &sshd.key());
     assert_eq!(measured(&study), 2 + 4);
     for trial in study["trials"].as_array().unwrap() {
-        assert_eq!(trial["success"], 1.0, "{trial:#}");
+        assert_eq!(trial["success_share"], 1.0, "{trial:#}");
     }
 }
 
-/// A scenario as an editor sees it.
+/// Returns a scenario as an editor parses it.
 fn as_json(text: &str) -> Value {
     fn value(node: &study::scenario::yaml::Node) -> Value {
         use study::scenario::yaml::Value as Read;
@@ -133,8 +135,8 @@ fn as_json(text: &str) -> Value {
 }
 
 #[test]
-fn the_schema_of_scenarios_is_published_and_holds_for_those_that_come_along() {
-    let place = Place::new();
+fn the_published_schema_of_scenarios_is_up_to_date_and_accepts_all_scenarios() {
+    let place = TestDir::new();
     let printed = place.run(["schema", "scenario"]);
     printed.expect(0);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -160,15 +162,15 @@ fn the_schema_of_scenarios_is_published_and_holds_for_those_that_come_along() {
 }
 
 #[test]
-fn every_scenario_that_comes_along_can_be_run() {
-    let place = Place::new();
+fn every_scenario_can_be_run() {
+    let place = TestDir::new();
     place.write("urls.txt", "http://127.0.0.1:1/x\n");
     let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let mut count = 0;
     for entry in fs::read_dir(scenarios).unwrap() {
         let path = entry.unwrap().path();
         let text = fs::read_to_string(&path).unwrap();
-        // Names in comments are none of the scenario's.
+        // Names in comments are not variables of the scenario.
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let names: BTreeSet<&str> =
             lines.flat_map(|line| line.split("${").skip(1)).filter_map(|rest| rest.split('}').next()).collect();

@@ -1,23 +1,23 @@
-//! What must not be known reaches the server, and nothing else.
+//! Secrets reach the server, and appear nowhere else.
 
-use crate::support::{Nginx, Place, Setup, shared_cores};
+use crate::support::{Nginx, Setup, TestDir, shared_cores};
 use std::fs;
 use std::path::Path;
 
 const CANARY: &str = "c4nary";
 
-/// Files below `directory` that hold the canary, as they are or unpacked.
+/// Returns the files below `directory` that contain the canary, unpacked if necessary.
 fn leaks(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(directory).expect("the directory can be read") {
-        let path = entry.expect("an entry can be read").path();
+    for entry in fs::read_dir(directory).expect("can read the directory") {
+        let path = entry.expect("can read an entry").path();
         if path.is_dir() {
             found.extend(leaks(&path));
             continue;
         }
-        let bytes = fs::read(&path).expect("a file can be read");
+        let bytes = fs::read(&path).expect("can read a file");
         let unpacked = match path.extension().is_some_and(|extension| extension == "zst") {
-            true => zstd::decode_all(bytes.as_slice()).expect("it is zstd"),
+            true => zstd::decode_all(bytes.as_slice()).expect("the file is zstd"),
             false => Vec::new(),
         };
         if holds(&bytes) || holds(&unpacked) || holds(path.to_string_lossy().as_bytes()) {
@@ -29,12 +29,12 @@ fn leaks(directory: &Path) -> Vec<String> {
 
 fn holds(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
-    // As written, and as Basic authentication writes `me:c4nary`.
+    // Plain, or as Basic authentication encodes `me:c4nary`.
     text.contains(CANARY) || text.contains("bwu6yzruyxj5")
 }
 
-/// Runs `get` with these words, and says where in all that is left the canary is.
-fn leaks_of(place: &Place, words: &[&str]) -> Vec<String> {
+/// Runs `get` with these words. Returns the places in its output and files that contain the canary.
+fn leaks_of(place: &TestDir, words: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for print in ["text", "ab", "httpbench", "json"] {
         let form: &[&str] = if print == "json" { &["--json"] } else { &["--print", print] };
@@ -46,35 +46,35 @@ fn leaks_of(place: &Place, words: &[&str]) -> Vec<String> {
     }
     if place.path("runs").exists() {
         found.extend(leaks(&place.path("runs")).iter().map(|path| format!("{words:?}: in {path}")));
-        fs::remove_dir_all(place.path("runs")).expect("the runs can be removed");
+        fs::remove_dir_all(place.path("runs")).expect("can remove the runs");
     }
     found
 }
 
 #[test]
-fn logins_and_sessions_are_nowhere_but_on_the_wire() {
+fn logins_and_sessions_appear_only_on_the_wire() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (_server, root) = crate::dialects::serve(&place, &["--as", "filestash"]);
     place.write("secret", "c4nary\n");
     let mut found = Vec::new();
     for login in ["--connection=blackhole,a=c4nary", "--connection=blackhole,password=@secret,b=c4nary"] {
         found.extend(leaks_of(&place, &["--as", "filestash", "--do", "ls", login, &root]));
-        // Refused, and so told.
+        // The server refuses this login, so there is an error message.
         found.extend(leaks_of(&place, &["--as", "filestash", &login.replace("blackhole", "ftp"), &root, "/1.bin"]));
     }
     assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]
-fn secrets_are_nowhere_but_on_the_wire() {
+fn secrets_appear_only_on_the_wire() {
     let _cores = shared_cores();
-    // Closed, so that failures with their examples are shown too; and moved, so that a signed Location is followed.
+    // One location is forbidden, so that reports contain examples of failures. Another one redirects to a signed URL.
     let server = "location /closed { return 403; } location = /moved { return 302 /f/1k?X-Amz-Signature=c4nary; }
         location = /lost { return 302 /closed?X-Amz-Signature=c4nary&token=c4nary; }
         location = /away { return 302 http://me:c4nary@127.0.0.1:1/?sig=c4nary; }";
     let Some(nginx) = Nginx::start(Setup { server, ..Setup::default() }) else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let mut found = Vec::new();
     place.write("secret", "me:c4nary\n");
     place.write("headers", "Authorization: Bearer c4nary\nX-Api-Key: c4nary\n");
@@ -116,13 +116,13 @@ fn secrets_are_nowhere_but_on_the_wire() {
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
     let log = nginx.quit();
-    assert!(log.iter().any(|request| request.cookie.contains(CANARY)), "secrets do reach the server");
-    assert!(log.iter().any(|request| request.uri.contains(CANARY)), "signatures do reach the server");
+    assert!(log.iter().any(|request| request.cookie.contains(CANARY)), "the server received the secret");
+    assert!(log.iter().any(|request| request.uri.contains(CANARY)), "the server received the signature");
 }
 
 #[test]
-fn secrets_are_not_in_what_is_said_about_mistakes() {
-    let place = Place::new();
+fn error_messages_contain_no_secrets() {
+    let place = TestDir::new();
     let mut found = Vec::new();
     for words in [
         &["http://me:c4nary@"] as &[&str],

@@ -1,9 +1,9 @@
-//! `plimsoll serve` as a cluster and as other systems, loaded by `plimsoll get`: both sides count the same.
+//! `plimsoll serve` as a cluster and as other systems, loaded by `plimsoll get`: the counts of both sides agree.
 
-use crate::support::{Place, Running, shared_cores, wait_for};
+use crate::support::{Running, TestDir, shared_cores, wait_for};
 
-/// Starts `plimsoll serve` on a free port, with a list of `names` URLs, and waits for the list.
-fn serve(place: &Place, names: usize, words: &[&str]) -> Running {
+/// Starts `plimsoll serve` on a free port with a list of `names` URLs, and waits for the list.
+fn serve(place: &TestDir, names: usize, words: &[&str]) -> Running {
     let count = names.to_string();
     let always = ["serve", "--listen", "127.0.0.1:0", "--urls", "urls", "--list", &count, "--stop-after", "60s"];
     let server = place.start(always.iter().chain(words));
@@ -14,7 +14,7 @@ fn serve(place: &Place, names: usize, words: &[&str]) -> Running {
     server
 }
 
-/// The line of the joint ledger that begins with `name`.
+/// Returns the line of the joint ledger that starts with `name`.
 fn line<'a>(stdout: &'a str, name: &str) -> &'a str {
     let joint = stdout.split("all servers\n").last().unwrap_or(stdout);
     let found = joint.lines().find_map(|line| line.strip_prefix(name));
@@ -22,27 +22,27 @@ fn line<'a>(stdout: &'a str, name: &str) -> &'a str {
 }
 
 #[test]
-fn a_cluster_counts_the_hops_that_its_client_counts() {
+fn a_cluster_and_its_client_count_the_same_hops() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let server = serve(&place, 50, &["--cluster", "4", "--list-size", "3000B"]);
     let (ended, report) = place.get(["--url-file", "urls", "-n", "500", "-c", "8"]);
     ended.expect(0);
     assert_eq!((report.violations(), report.number("/operations/ok")), (0, 500));
     let hops = report.number("/operations/hops");
-    assert!((250..500).contains(&hops), "three of four objects are elsewhere: {hops}");
+    assert!((250..500).contains(&hops), "other servers own three of four objects: {hops}");
     let stdout = server.stop();
     assert_eq!(line(&stdout, "status"), format!("200 × 500, 307 × {hops}"));
-    assert_eq!(line(&stdout, "body bytes"), "1500000 in complete answers, 0 in aborted ones");
+    assert_eq!(line(&stdout, "body bytes"), "1500000 in complete responses, 0 in aborted ones");
     for index in 0..4 {
         assert!(stdout.contains(&format!("\nserver {index}\n")), "{stdout}");
     }
 }
 
 #[test]
-fn a_proxying_cluster_sends_more_than_its_client_gets() {
+fn a_proxying_cluster_sends_more_than_its_client_receives() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let server =
         serve(&place, 50, &["--as", "alluxio", "--cluster", "4", "--cluster-mode", "proxy", "--list-size", "3000B"]);
     let (ended, report) = place.get(["--url-file", "urls", "-n", "500", "-c", "8"]);
@@ -50,13 +50,13 @@ fn a_proxying_cluster_sends_more_than_its_client_gets() {
     assert_eq!((report.number("/operations/ok"), report.number("/operations/hops")), (500, 0));
     let stdout = server.stop();
     let sent: u64 = line(&stdout, "body bytes").split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0);
-    assert!((2 * 1_125_000..3_000_000).contains(&sent), "three of four bytes cross twice: {sent}");
+    assert!((2 * 1_125_000..3_000_000).contains(&sent), "three of four bytes are sent twice: {sent}");
 }
 
 #[test]
-fn a_piece_of_booster_http_breaks_off_where_it_is_told_to() {
+fn a_piece_of_booster_http_is_cut_off_at_the_requested_byte() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let server = serve(&place, 3, &["--as", "booster-http", "--piece-size", "1MiB", "--truncate", "10:1000"]);
     let (_, report) = place.get(["--url-file", "urls", "-n", "100", "-c", "1", "--range", "64KiB"]);
     assert_eq!(report.violations(), 0);
@@ -64,5 +64,5 @@ fn a_piece_of_booster_http_breaks_off_where_it_is_told_to() {
     assert!((9..=11).contains(&failed), "{failed} of 100");
     assert_eq!(report.class("incomplete"), failed);
     let stdout = server.stop();
-    assert!(line(&stdout, "answers").ends_with(&format!("{failed} aborted")), "{stdout}");
+    assert!(line(&stdout, "responses").ends_with(&format!("{failed} aborted")), "{stdout}");
 }

@@ -1,6 +1,6 @@
-//! Studies from scenario files: every trial once, in a fair order, and mistakes told where they stand.
+//! Studies of scenario files: every trial runs once, in a fair order, and mistakes are reported with their position.
 
-use crate::support::{Ended, Place, Running, all_cores, shared_cores};
+use crate::support::{Ended, Running, TestDir, all_cores, shared_cores};
 use serde_json::Value;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -16,7 +16,7 @@ matrix: {concurrency: [1, 2]}
 repeats: 2
 ";
 
-fn server(place: &Place) -> (Running, String) {
+fn server(place: &TestDir) -> (Running, String) {
     let (server, url) = place.serve(&[]);
     let base = url.split("/blackhole").next().unwrap().to_owned();
     (server, base)
@@ -28,8 +28,8 @@ fn trials(ended: &Ended) -> Vec<Value> {
 }
 
 #[test]
-fn ten_settings_that_are_wrong_have_ten_messages() {
-    let place = Place::new();
+fn ten_wrong_settings_have_ten_messages() {
+    let place = TestDir::new();
     let wrong = [
         ("concurrency", "many"),
         ("duration", "1 fortnight"),
@@ -54,11 +54,11 @@ fn ten_settings_that_are_wrong_have_ten_messages() {
     assert!(ended.stderr.contains("10 mistakes"), "{}", ended.stderr);
 }
 
-/// One target becomes slow above 40 requests at once, the other above 20.
+/// One target becomes slow above 40 concurrent requests, the other above 20.
 #[test]
 fn a_cell_can_be_a_load_line() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let slowing = |capacity: &str| place.serve(&["--delay", "10ms", "--capacity", capacity]);
     let ((_first, first), (_second, second)) = (slowing("40:30ms"), slowing("20:30ms"));
     place.write(
@@ -82,8 +82,8 @@ fn a_cell_can_be_a_load_line() {
     assert_eq!(trials(&study).len(), 2);
     let found: Value = serde_json::from_str(&study.stdout).unwrap();
     for (index, (target, planted)) in [("first", 40), ("second", 20)].into_iter().enumerate() {
-        let trial = &found["lines"][index];
-        let passed = trial["line"]["passed"].as_i64().unwrap();
+        let trial = &found["load_lines"][index];
+        let passed = trial["load_line"]["passed"].as_i64().unwrap();
         assert!(trial["target"] == target && (passed - planted).abs() <= 2, "{trial:#}");
     }
     let text = place.run(["report", "study"]);
@@ -93,7 +93,7 @@ fn a_cell_can_be_a_load_line() {
         .write("put.yaml", "name: p\ntargets: {a: {url: http://127.0.0.1:1/}}\nsettings: {command: put, rate: line}\n");
     let put = place.run(["run", "put.yaml", "--dry-run"]);
     put.expect(2);
-    assert!(put.stderr.contains("put.yaml:3:"), "what is written is missing: {}", put.stderr);
+    assert!(put.stderr.contains("put.yaml:3:"), "the position is missing: {}", put.stderr);
     let writes = "name: p\ntargets: {a: {url: http://127.0.0.1:1/}}\n\
                   settings: {command: put, count: 1, size: 1KiB, rate: line}\n";
     place.write("put.yaml", writes);
@@ -103,9 +103,9 @@ fn a_cell_can_be_a_load_line() {
 }
 
 #[test]
-fn targets_take_turns_and_a_study_goes_on_where_it_was() {
+fn targets_take_turns_and_a_study_can_be_resumed() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, base) = server(&place);
     place.write("pair.yaml", SCENARIO);
     let set = format!("fast={base}");
@@ -126,7 +126,7 @@ fn targets_take_turns_and_a_study_goes_on_where_it_was() {
         let slow = trial["target"] == "slow";
         assert!(rate > 0.0 && (p50 >= 20_000_000) == slow, "{trial:#}");
     }
-    // As if it had been killed in the sixth trial.
+    // As if the study had been killed during the sixth trial.
     let log = place.path("study/study.jsonl");
     let lines: Vec<String> = fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
     assert_eq!(lines.len(), 9);
@@ -137,17 +137,17 @@ fn targets_take_turns_and_a_study_goes_on_where_it_was() {
     resumed.expect(0);
     assert!(resumed.stderr.contains("[1 of 3]"), "{}", resumed.stderr);
     let again = trials(&resumed);
-    assert_eq!((again.len(), &again[..5]), (8, &all[..5]), "what was there is not run again");
+    assert_eq!((again.len(), &again[..5]), (8, &all[..5]), "complete trials are not run again");
     let text = place.run(["report", "study"]);
     text.expect(0);
-    assert!(text.stdout.contains("beside") && text.stdout.contains(" × ("), "{}", text.stdout);
+    assert!(text.stdout.contains("vs. first") && text.stdout.contains(" × ("), "{}", text.stdout);
     server.stop();
 }
 
 #[test]
-fn cells_are_subtracted_pair_by_pair_and_dead_trials_stay() {
+fn cells_are_subtracted_in_pairs_and_failed_trials_are_kept() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, base) = server(&place);
     place.write(
         "three.yaml",
@@ -179,11 +179,11 @@ fn cells_are_subtracted_pair_by_pair_and_dead_trials_stay() {
         let (success, ttfb) = (metric(one, "success"), metric(one, "ttfb_p50"));
         assert_eq!(ttfb["unit"], "nanoseconds");
         if one["of"]["target"] == "dead" {
-            assert_eq!((&one["dead_pairs"], &one["conclusion"]), (&2.into(), &"worse".into()), "{one:#}");
+            assert_eq!((&one["pairs_without_success"], &one["conclusion"]), (&2.into(), &"worse".into()), "{one:#}");
             assert_eq!((&success["difference"], &success["conclusion"]), (&(-1.0).into(), &"worse".into()));
             assert_eq!((&ttfb["of"], &ttfb["difference"]), (&Value::Null, &Value::Null));
         } else {
-            assert_eq!((&one["dead_pairs"], &success["difference"]), (&0.into(), &0.0.into()), "{one:#}");
+            assert_eq!((&one["pairs_without_success"], &success["difference"]), (&0.into(), &0.0.into()), "{one:#}");
             for name in ["ttfb_p50", "response_p50"] {
                 let least = metric(one, name)["least"].as_f64().unwrap();
                 assert!(least > 20e6, "{name}: {one:#}");
@@ -212,9 +212,9 @@ fn cells_are_subtracted_pair_by_pair_and_dead_trials_stay() {
 }
 
 #[test]
-fn hooks_run_around_each_trial_and_a_failing_one_ends_the_study() {
+fn hooks_run_around_each_trial_and_a_failing_hook_ends_the_study() {
     let _cores = all_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, base) = server(&place);
     let scenario = "name: hooked\ntargets: {a: {url: '${base}/blackhole/1KiB'}}\nsettings: {requests: 5}\n\
          matrix: {cache: [cold, warm]}\nhooks:\n  \
@@ -242,14 +242,14 @@ fn hooks_run_around_each_trial_and_a_failing_one_ends_the_study() {
     let seen = fs::read_to_string(place.path("seen")).unwrap();
     assert_eq!(seen, "cold on a\nafter\nwarm on a\nafter\nwarm on a\nafter\n");
     let log = place.path("study/002-cache-warm/a-1.hooks.log");
-    assert_eq!(fs::read_to_string(log).unwrap(), "said\nsaid\n", "one line of each try");
+    assert_eq!(fs::read_to_string(log).unwrap(), "said\nsaid\n", "one line per attempt");
     server.stop();
 }
 
 #[test]
 fn objects_that_only_one_target_serves_are_named() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, base) = server(&place);
     let good = format!("{base}/blackhole/1KiB\n");
     place.write("all.txt", good.repeat(4));
@@ -263,8 +263,8 @@ fn objects_that_only_one_target_serves_are_named() {
     study.expect(0);
     let found: Value = serde_json::from_str(&study.stdout).unwrap();
     let [one] = found["discrepancies"].as_array().unwrap().as_slice() else { panic!("{found:#}") };
-    assert_eq!((&one["well_on"], &one["failed_on"]), (&"whole".into(), &"torn".into()));
-    assert_eq!((&one["objects"], &one["of"]), (&2.into(), &4.into()));
+    assert_eq!((&one["succeeds_on"], &one["fails_on"]), (&"whole".into(), &"torn".into()));
+    assert_eq!((&one["objects"], &one["requested"]), (&2.into(), &4.into()));
     let first: Vec<(u64, &str, u64)> = one["first"]
         .as_array()
         .unwrap()
@@ -274,7 +274,7 @@ fn objects_that_only_one_target_serves_are_named() {
     assert_eq!(first, [(1, "http_4xx", 10), (3, "http_4xx", 10)]);
     let text = place.run(["report", "study"]);
     assert!(
-        text.stdout.contains("2 objects of 4 end well on whole and fail on torn: #1 http_4xx, #3"),
+        text.stdout.contains("2 objects of 4 succeed on whole and fail on torn: #1 http_4xx, #3"),
         "{}",
         text.stdout
     );
@@ -282,8 +282,8 @@ fn objects_that_only_one_target_serves_are_named() {
 }
 
 #[test]
-fn a_long_cell_is_seen_before_it_starts() {
-    let place = Place::new();
+fn a_dry_run_shows_how_long_a_cell_takes() {
+    let place = TestDir::new();
     place.write(
         "long.yaml",
         "name: long\ntargets: {a: {url: http://127.0.0.1:1/piece}}\nsettings: {range: 1GiB, warmup: 0s}\nparts:\n  \
@@ -296,7 +296,7 @@ fn a_long_cell_is_seen_before_it_starts() {
         ended.stdout
     };
     let assumed = dry(&["--assume", "1.25GB/s"]);
-    // 1,000 × 1 GiB at 1.25 GB/s are 859 s, and a minute at that speed moves 75 GB.
+    // 1,000 × 1 GiB at 1.25 GB/s take 859 s. A minute at that speed moves 75 GB.
     assert!(assumed.contains("once, concurrency 1000, a: 1 × 14m19s, at most 1.07 TB"), "{assumed}");
     assert!(assumed.contains("timed, concurrency 8, a: 1 × 1m, at most 75.00 GB"), "{assumed}");
     assert!(assumed.contains("projected time: 15m19s\nprojected bytes: at most 1.15 TB\n"), "{assumed}");
@@ -305,9 +305,9 @@ fn a_long_cell_is_seen_before_it_starts() {
 }
 
 #[test]
-fn every_mistake_is_told_where_it_stands_and_nothing_is_run() {
+fn every_mistake_is_reported_with_its_position_and_nothing_is_run() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let text = "name: t\ntargets:\n  a: {url: ftp://h/x}\nsettings:\n  duratoin: 1s\nmatrix:\n  concurrency: [1, many]\n  range: [1M]\n";
     place.write("wrong.yaml", text);
     let ended = place.run(["run", "wrong.yaml"]);
@@ -318,32 +318,32 @@ fn every_mistake_is_told_where_it_stands_and_nothing_is_run() {
     for told in ["wrong.yaml:7:20: ", "many", "wrong.yaml:8:11: ", "1MB or 1MiB"] {
         assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
     }
-    assert!(!place.path("runs").exists(), "nothing is run");
+    assert!(!place.path("runs").exists(), "no trial was run");
     let absent = place.run(["run", "none.yaml"]);
     assert_eq!(absent.code, Some(2), "{}", absent.stderr);
     place.write("twice.yaml", SCENARIO.replace("[1, 2]", "[1, 2, 1]"));
     let twice = place.run(["run", "twice.yaml", "--dry-run"]);
     twice.expect(2);
-    let told = "twice.yaml:7:30: `1` stands among the values of `concurrency` a second time";
+    let told = "twice.yaml:7:30: `1` is listed twice as a value of `concurrency`";
     assert!(twice.stderr.contains(told), "{}", twice.stderr);
 }
 
 #[test]
-fn a_name_that_the_scenario_does_not_know_is_refused_with_those_that_it_knows() {
-    let place = Place::new();
+fn an_unknown_name_is_refused_and_the_known_ones_are_listed() {
+    let place = TestDir::new();
     place.write("pair.yaml", SCENARIO.replace("200ms", "'${time}'"));
     let dry = |words: &[&str]| place.run(["run", "pair.yaml", "--dry-run", "--set", "time=1s"].iter().chain(words));
     dry(&["--set", "fast=http://127.0.0.1:2"]).expect(0);
     dry(&["--only", "concurrency=2", "--only", "target=slow"]).expect(0);
     for (words, told) in [
-        (["--set", "tiem=60s"], "--set tiem: no variable of pair.yaml: there are fast, time"),
+        (["--set", "tiem=60s"], "--set tiem: pair.yaml has no such variable: its variables are fast, time"),
         (
             ["--only", "concurrency=3"],
-            "--only concurrency=3 leaves no trial: there are target (fast, slow), concurrency (1, 2)",
+            "--only concurrency=3 selects no trial: this scenario has target (fast, slow), concurrency (1, 2)",
         ),
         (
             ["--only", "rang=1MiB"],
-            "--only rang=1MiB leaves no trial: there are target (fast, slow), concurrency (1, 2)",
+            "--only rang=1MiB selects no trial: this scenario has target (fast, slow), concurrency (1, 2)",
         ),
     ] {
         let ended = dry(&words);
@@ -353,13 +353,13 @@ fn a_name_that_the_scenario_does_not_know_is_refused_with_those_that_it_knows() 
     place.write("bare.yaml", "name: bare\ntargets: {a: {url: http://127.0.0.1:1/}}\n");
     let none = place.run(["run", "bare.yaml", "--dry-run", "--set", "a=b"]);
     none.expect(2);
-    assert_eq!(none.stderr, "plimsoll: --set a: no variable of bare.yaml: it has none\n");
+    assert_eq!(none.stderr, "plimsoll: --set a: bare.yaml has no such variable: it has no variables\n");
 }
 
 #[test]
-fn a_study_that_breaks_off_shows_what_it_has_and_how_it_goes_on() {
+fn a_study_that_stops_early_shows_its_results_and_how_to_resume_it() {
     let _cores = shared_cores();
-    let place = Place::new();
+    let place = TestDir::new();
     let (server, base) = server(&place);
     let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr()).unwrap();
     place.write(
@@ -374,11 +374,11 @@ fn a_study_that_breaks_off_shows_what_it_has_and_how_it_goes_on() {
         ended.expect(4);
         assert!(ended.stderr.contains(place_of) && ended.stderr.contains("\nsaved in study\n"), "{}", ended.stderr);
         let last = ended.stderr.lines().last().unwrap_or_default();
-        assert!(last.contains("could not be reached"), "{}", ended.stderr);
-        assert!(last.ends_with("; `plimsoll run pair.yaml --resume study` goes on"), "{}", ended.stderr);
-        assert!(ended.stdout.contains("1 of 2 are not there: `plimsoll run --resume` goes on"), "{}", ended.stdout);
+        assert!(last.contains("cannot reach"), "{}", ended.stderr);
+        assert!(last.ends_with("; `plimsoll run pair.yaml --resume study` continues the study"), "{}", ended.stderr);
+        assert!(ended.stdout.contains("1 of 2 missing: `plimsoll run --resume` runs them"), "{}", ended.stdout);
         let shown = place.run(["report", "study"]);
-        assert_eq!(shown.stdout, ended.stdout, "as it is shown again");
+        assert_eq!(shown.stdout, ended.stdout, "the later report is the same");
     }
     server.stop();
 }

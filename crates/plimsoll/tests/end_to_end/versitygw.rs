@@ -1,8 +1,8 @@
-//! The S3 commands against a real S3 server: what the client counts is what the server logged, and every byte that was
-//! written comes back.
+//! The S3 commands against VersityGW: the client's counts equal the server's log, and every byte that was written is read
+//! back.
 
 use super::support::versitygw::run;
-use super::support::{Ended, Place, Report, Versitygw, shared_cores};
+use super::support::{Ended, Report, TestDir, Versitygw, shared_cores};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub fn good(ended: Ended) -> Ended {
     ended
 }
 
-/// Operations that ended well, by kind, and their bytes.
+/// Returns the number of successful operations by kind, and their bytes.
 pub fn kinds(report: &Report) -> BTreeMap<String, (u64, u64)> {
     let figures = report.list("/kinds").iter();
     let read = |kind: &Value| {
@@ -26,31 +26,31 @@ pub fn kinds(report: &Report) -> BTreeMap<String, (u64, u64)> {
     figures.map(read).collect()
 }
 
-/// Objects of the dataset that a cleanup in batches says are gone, and those that runs had written.
+/// Returns the numbers of the dataset's objects and of the runs' objects that a cleanup in batches deleted.
 #[track_caller]
 pub fn gone(cleaned: &Ended) -> (u64, u64) {
     let number = |text: &str| text.split(' ').next().and_then(|word| word.replace(',', "").parse().ok());
     let (dataset, fresh) = cleaned.stdout.split_once("; and ").unzip();
-    let dataset = dataset.and_then(|text| number(text.strip_prefix("gone: ")?));
+    let dataset = dataset.and_then(|text| number(text.strip_prefix("deleted ")?));
     dataset.zip(fresh.and_then(number)).unwrap_or_else(|| panic!("{}", cleaned.stdout))
 }
 
-/// Objects and bytes that `prepare --json` has written.
+/// Returns the number of objects and bytes that `prepare --json` wrote.
 pub fn prepared(ended: &Ended) -> (u64, u64) {
     let json: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
-    assert_eq!((&json["format"], &json["repeated"]), (&1.into(), &Value::Object(Default::default())), "{json:#}");
+    assert_eq!((&json["format"], &json["retried"]), (&1.into(), &Value::Object(Default::default())), "{json:#}");
     let number = |name: &str| json[name].as_u64().unwrap_or_else(|| panic!("no {name}: {json:#}"));
     assert_eq!(number("written"), number("objects"));
     (number("written"), number("object_bytes"))
 }
 
 #[test]
-fn a_mix_on_a_prepared_dataset_is_counted_as_the_server_counts_it_and_cleaned_up() {
-    // Its log does not escape blanks.
+fn counts_of_a_mix_on_a_prepared_dataset_equal_the_servers_and_cleanup_deletes_it() {
+    // The server's log does not escape blanks.
     const LOCATION: &str = "s3://bucket/some/prefix";
     let _cores = shared_cores();
     let Some(server) = Versitygw::start() else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     let prepare = [&["prepare", LOCATION, "--make-bucket", "-c", "4", "--json"][..], &DATASET].concat();
     let (objects, written) = prepared(&good(run(&place, &server.endpoint(), &prepare)));
     assert_eq!(objects, 40);
@@ -71,8 +71,8 @@ fn a_mix_on_a_prepared_dataset_is_counted_as_the_server_counts_it_and_cleaned_up
 
     let log = server.stop();
     let of = |operation: &str, status: u16| log[operation].statuses.get(&status).copied().unwrap_or(0);
-    // The description is looked for four times, found three times, written and deleted once.
-    // Its log has 200 for ranges as well.
+    // The description is requested four times (found three times), written once and deleted once.
+    // The server's log has status 200 for ranges, too.
     assert_eq!(of("GetObject", 200), mixed["get"].0 + mixed["get-range"].0 + 3);
     assert_eq!(of("GetObject", 404), 1);
     assert_eq!(log["HeadObject"].count(), mixed["head"].0);
@@ -85,10 +85,10 @@ fn a_mix_on_a_prepared_dataset_is_counted_as_the_server_counts_it_and_cleaned_up
 }
 
 #[test]
-fn every_way_to_sign_a_body_brings_every_byte_back() {
+fn every_way_to_sign_a_body_returns_every_byte() {
     let _cores = shared_cores();
     let Some(server) = Versitygw::start() else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     good(run(
         &place,
         &server.endpoint(),
@@ -106,21 +106,21 @@ fn every_way_to_sign_a_body_brings_every_byte_back() {
     }
     let wrong = ["get", "s3://bucket/signed", "-n", "5", "--verify", "--dataset-seed", "2", "--print", "none"];
     let wrong = run(&place, &server.endpoint(), &[&wrong[..], &DATASET].concat());
-    assert_eq!(wrong.code, Some(1), "other content must fail the run: {}", wrong.stderr);
+    assert_eq!(wrong.code, Some(1), "wrong content fails the run: {}", wrong.stderr);
     assert!(wrong.stderr.contains("had wrong or missing content"), "{}", wrong.stderr);
 }
 
 #[test]
-fn objects_in_parts_are_whole_and_each_part_is_counted() {
+fn objects_in_parts_are_complete_and_each_part_is_counted() {
     let _cores = shared_cores();
     let Some(server) = Versitygw::start() else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     good(run(
         &place,
         &server.endpoint(),
         &["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"],
     ));
-    // The last part is shorter, or whole; 5 MiB is one part.
+    // The last part is shorter or full. 5 MiB are a single part.
     let sizes = ["--count", "4", "--size", "5MiB,12MiB,15MiB,5242881B"];
     let put = ["put", "s3://bucket/parts", "-c", "2", "--multipart", "5MiB", "--parts", "3", "--json"];
     let report = Report::read(&good(run(&place, &server.endpoint(), &[&put[..], &sizes].concat())));
@@ -136,12 +136,12 @@ fn objects_in_parts_are_whole_and_each_part_is_counted() {
     assert_eq!(report.number("/operations/attempts"), begun + parts + completed);
 }
 
-/// Parts of less than 5 MiB are taken, and then refused when they are to be put together.
+/// The server accepts parts of less than 5 MiB, but refuses to complete the upload.
 #[test]
-fn what_was_written_of_an_object_that_failed_does_not_stay() {
+fn parts_of_a_failed_upload_do_not_stay() {
     let _cores = shared_cores();
     let Some(server) = Versitygw::start() else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     good(run(
         &place,
         &server.endpoint(),
@@ -157,15 +157,15 @@ fn what_was_written_of_an_object_that_failed_does_not_stay() {
 }
 
 #[test]
-fn nothing_is_deleted_where_nothing_was_prepared() {
+fn cleanup_without_a_prepared_dataset_deletes_nothing() {
     let _cores = shared_cores();
     let Some(server) = Versitygw::start() else { return };
-    let place = Place::new();
+    let place = TestDir::new();
     good(run(&place, &server.endpoint(), &["prepare", LOCATION, "--make-bucket", "--count", "3", "--print", "none"]));
     let refused = run(&place, &server.endpoint(), &["cleanup", "s3://bucket/other"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stdout);
-    assert!(refused.stderr.contains("nothing is deleted"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("nothing was deleted"), "{}", refused.stderr);
     assert_eq!(server.keys("bucket").len(), 4);
     let other = run(&place, &server.endpoint(), &["prepare", LOCATION, "--count", "4", "--print", "none"]);
-    assert_eq!(other.code, Some(4), "another dataset is there: {}", other.stderr);
+    assert_eq!(other.code, Some(4), "another dataset was prepared there: {}", other.stderr);
 }

@@ -4,7 +4,8 @@ use measure::statistics::difference::Conclusion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The conclusion of a comparison. The words of [`Conclusion`] in this format; the compiler keeps the two alike.
+// The variants are those of `Conclusion`; serde fails to compile if they differ.
+/// The conclusion of a comparison.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Conclusion", rename_all = "snake_case")]
 pub enum ConclusionName {

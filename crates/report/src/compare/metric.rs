@@ -1,7 +1,7 @@
 //! The metrics by which runs are compared.
 
 use super::ComparedRun;
-use super::usable::nothing_succeeded;
+use super::usable::{counts, nothing_succeeded};
 use crate::number::{byte_rate, decimal, rate, share, time};
 use crate::percentile::{self, Percentile};
 use measure::enumerated;
@@ -14,7 +14,7 @@ use store::SavedRun;
 
 enumerated! {
     /// One metric of a run.
-    pub enum Metric {
+    pub enum ComparisonMetric {
         Success => "success", "share of operations that succeeded";
         Rate => "rate", "operations that succeeded per second";
         Goodput => "goodput", "body bytes received per second by successful attempts";
@@ -53,7 +53,7 @@ enum Source {
     },
 }
 
-impl Metric {
+impl ComparisonMetric {
     /// Metrics by which sets of runs are compared, in order.
     pub const COMPARED: [Self; 9] = [
         Self::Success,
@@ -70,9 +70,7 @@ impl Metric {
     fn source(self) -> Source {
         match self {
             Self::Success => Source::Success,
-            Self::Rate => {
-                Source::Ratio { run: Summary::ok_rate, window: |part| (part.succeeded as f64, part.seconds) }
-            }
+            Self::Rate => Source::Ratio { run: Summary::ok_rate, window: |part| (part.succeeded as f64, part.seconds) },
             Self::Goodput => Source::Ratio { run: Summary::goodput, window: |part| (part.good_bytes, part.seconds) },
             Self::GoodputSent => {
                 Source::Ratio { run: Summary::good_sending, window: |part| (part.good_sent_bytes, part.seconds) }
@@ -199,14 +197,6 @@ impl Metric {
             (Scale::Absolute, _) => format!("{sign}{}", self.show(value)),
         }
     }
-}
-
-/// Returns the operations of a run that succeeded, of those that are judged.
-#[must_use]
-pub fn counts(run: &SavedRun) -> Share {
-    let tally = &run.summary().stats.measured;
-    let judged = tally.completed().saturating_add(tally.dropped).saturating_add(run.summary().all.hanging());
-    Share { ok: tally.ok as f64, of: judged as f64 }
 }
 
 /// Returns a percentile of all operations. A run in which nothing succeeded failed at each, however few operations it has.

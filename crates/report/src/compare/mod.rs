@@ -13,9 +13,9 @@ mod usable;
 pub use conclusion::ConclusionName;
 pub(crate) use conclusion::finite;
 pub use differences::{all_differences, load_differences, run_differences, shared_caveats, unusable_each};
-pub use metric::{Metric, counts};
+pub use metric::ComparisonMetric;
 pub(crate) use usable::no_success;
-pub use usable::{cut_off, is_usable, nothing_succeeded};
+pub use usable::{counts, cut_off, is_usable, nothing_succeeded};
 
 use measure::statistics::difference::{Compared, Concluded, Conclusion, Difference, conclude_all, conclude_together};
 use measure::statistics::shares::{self, Share, Units};
@@ -63,7 +63,7 @@ pub enum Sides {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The metric.
-    pub metric: Metric,
+    pub metric: ComparisonMetric,
     /// Median over the runs of the base that have it, infinite if it lies among failures; for success, the share of all operations.
     pub base: Option<f64>,
     /// The same of the new runs.
@@ -86,7 +86,7 @@ impl Row {
     }
 
     fn concluded(&self) -> Concluded {
-        let is_success = self.metric == Metric::Success;
+        let is_success = self.metric == ComparisonMetric::Success;
         Concluded { compared: self.compared(), conclusion: self.conclusion, is_success }
     }
 }
@@ -120,7 +120,7 @@ impl<'a> Comparison<'a> {
             Sides::BaseAndNew | Sides::Halves => Scope::AcrossRuns,
         };
         let mut rows: Vec<Row> =
-            Metric::COMPARED.into_iter().filter_map(|metric| row(metric, base, new, scope, margin)).collect();
+            ComparisonMetric::COMPARED.into_iter().filter_map(|metric| row(metric, base, new, scope, margin)).collect();
         let compared: Vec<Compared> = rows.iter().map(Row::compared).collect();
         for (row, (p, conclusion)) in rows.iter_mut().zip(conclude_all(&compared)) {
             (row.p, row.conclusion) = (p, conclusion);
@@ -154,17 +154,17 @@ impl<'a> Comparison<'a> {
     }
 }
 
-fn row(metric: Metric, base: &[ComparedRun], new: &[ComparedRun], scope: Scope, margin: f64) -> Option<Row> {
+fn row(metric: ComparisonMetric, base: &[ComparedRun], new: &[ComparedRun], scope: Scope, margin: f64) -> Option<Row> {
     let values = |runs: &[ComparedRun]| runs.iter().filter_map(|run| metric.of(&run.run)).collect::<Vec<f64>>();
     let (base_values, new_values) = (values(base), values(new));
     let is_nothing = |value: &f64| *value == 0.0 || value.is_infinite();
-    if base_values.iter().chain(&new_values).all(is_nothing) && metric != Metric::Success {
+    if base_values.iter().chain(&new_values).all(is_nothing) && metric != ComparisonMetric::Success {
         // Nothing was read or written, or nothing succeeded on either side: such runs do not have the metric.
         return None;
     }
     let whole = base_values.len() == base.len() && new_values.len() == new.len();
     let difference = match scope {
-        _ if metric == Metric::Success => success(base, new, scope),
+        _ if metric == ComparisonMetric::Success => success(base, new, scope),
         Scope::WithinRuns => within(metric, base, new),
         // A run without the metric must not be left out: it may have been too slow to have it.
         Scope::AcrossRuns | Scope::AcrossPairs if !whole => None,
@@ -174,7 +174,7 @@ fn row(metric: Metric, base: &[ComparedRun], new: &[ComparedRun], scope: Scope, 
     let failed = |values: &[f64]| values.iter().filter(|value| value.is_infinite()).count() as u64;
     let failed = [failed(&base_values), failed(&new_values)];
     let (base, new) = match metric {
-        Metric::Success => (shares::share(&by_run(base)), shares::share(&by_run(new))),
+        ComparisonMetric::Success => (shares::share(&by_run(base)), shares::share(&by_run(new))),
         _ => (median(base_values), median(new_values)),
     };
     Some(Row {
@@ -205,7 +205,7 @@ fn success(base: &[ComparedRun], new: &[ComparedRun], scope: Scope) -> Option<Di
     }
 }
 
-fn within(metric: Metric, base: &[ComparedRun], new: &[ComparedRun]) -> Option<Difference> {
+fn within(metric: ComparisonMetric, base: &[ComparedRun], new: &[ComparedRun]) -> Option<Difference> {
     let (base, new) = (base.first()?, new.first()?);
     // Both use the same seed, but different streams.
     let base = metric.estimate(base, measure::values::random::mix(SEED))?;

@@ -1,6 +1,5 @@
 //! The conditions on runs that are compared.
 
-use super::metric::counts;
 use crate::number::{count, seconds};
 use crate::result;
 use measure::statistics::shares::Share;
@@ -48,4 +47,12 @@ pub fn nothing_succeeded(run: &SavedRun) -> bool {
 /// Returns a phrase if nothing in a run succeeded.
 pub(crate) fn no_success(run: &SavedRun) -> Option<String> {
     nothing_succeeded(run).then(|| format!("nothing succeeded (0 of {} operations)", count(counts(run).of as u64)))
+}
+
+/// Returns the operations of a run that succeeded, of those that are judged.
+#[must_use]
+pub fn counts(run: &SavedRun) -> Share {
+    let tally = &run.summary().stats.measured;
+    let judged = tally.completed().saturating_add(tally.dropped).saturating_add(run.summary().all.hanging());
+    Share { ok: tally.ok as f64, of: judged as f64 }
 }

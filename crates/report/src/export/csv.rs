@@ -4,7 +4,7 @@
 //! gets an apostrophe in front, which means "this is text". Control characters are escaped as in all reports.
 
 use super::ExportError;
-use super::table::{Column, Get, Table};
+use super::column::{Column, Get, Table};
 use crate::escape::escape;
 use std::fmt::Write as _;
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! The run over time: a row for each interval of at most one second.
 
+use super::column::{Column, count, number, text};
 use super::ms;
-use super::table::{Column, count, number, text};
 use measure::stats::Tally;
 use measure::{Enumerated, Interval, KindStats};
 

@@ -1,9 +1,10 @@
 //! Saved runs for other programs: tables as CSV or Parquet, HdrHistogram files, and Markdown for an issue.
 //!
-//! Everything here writes records to a writer and opens no file. A table is defined once, as columns ([`table::Column`]), and written
+//! Everything here writes records to a writer and opens no file. A table is defined once, as columns ([`column::Column`]), and written
 //! row by row in either format, so that a run of any length needs the memory of a few rows. The numbers are those of the reports. A
 //! percentile that reports leave out because of too few samples is empty.
 
+pub mod column;
 mod csv;
 pub mod hdr;
 pub mod intervals;

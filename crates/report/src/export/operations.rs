@@ -1,7 +1,7 @@
 //! A table of all operations of a run that was made with `--log-ops`.
 
+use super::column::{Column, count, number, text};
 use super::ms;
-use super::table::{Column, count, number, text};
 use measure::{AttemptClass, Enumerated, Instant};
 use store::{OpRecord, SavedRun};
 

@@ -2,7 +2,7 @@
 //! which every reader supports.
 
 use super::ExportError;
-use super::table::{Column, Get, Table};
+use super::column::{Column, Get, Table};
 use crate::escape::escape;
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};

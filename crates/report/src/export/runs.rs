@@ -1,7 +1,7 @@
 //! A table of several runs: repeats, trials of a study, or levels of a search.
 
+use super::column::{Column, count, number, text};
 use super::ms;
-use super::table::{Column, count, number, text};
 use crate::limit::limited_by;
 use crate::percentile::{self, Percentile};
 use crate::result;

@@ -1,7 +1,7 @@
 //! The document of a search for the load line.
 
 use super::charts::load_curve;
-use super::model::{Block, Document, Headline, Overview, Section, Times};
+use super::model::{Block, Document, Headline, OverviewData, Section, Times};
 use super::{run as saved_run, sections};
 use crate::escape::escape;
 use crate::load_line::{ESTIMATED, Level, LevelOutcome, LoadLine};
@@ -20,7 +20,7 @@ pub fn document(line: &LoadLine, run: Option<&SavedRun>) -> Document {
     let notes = run.map(saved_run::notes).unwrap_or_default();
     Document {
         title: format!("Load line of {}", escape(&line.target)),
-        overview: Overview::of(line.result.word, vec![line.sentence()], notes),
+        overview: OverviewData::of(line.result.word, vec![line.sentence()], notes),
         headline: headline(line),
         charts: load_curve::of_one(line),
         groups: Vec::new(),

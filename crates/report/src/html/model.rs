@@ -9,7 +9,7 @@ pub struct Document {
     /// Title of the file.
     pub title: String,
     /// Result, limit and notes.
-    pub overview: Overview,
+    pub overview: OverviewData,
     /// Main metrics.
     pub headline: Vec<Headline>,
     /// Charts, in order.
@@ -24,7 +24,7 @@ pub struct Document {
 
 /// The result, what limited the run, and what must be known next to the numbers.
 #[derive(Debug, Serialize)]
-pub struct Overview {
+pub struct OverviewData {
     /// Like `PASS`.
     pub word: String,
     /// Tone of the result.
@@ -58,7 +58,7 @@ impl Tone {
     }
 }
 
-impl Overview {
+impl OverviewData {
     /// Returns the overview of a result.
     pub fn of(word: ResultWord, pieces: Vec<String>, notes: Vec<String>) -> Self {
         Self { word: word.text().into(), tone: Tone::of(word), pieces, notes }

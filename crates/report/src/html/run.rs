@@ -1,12 +1,12 @@
 //! The document of a run.
 
 use super::charts::{heat_map, percentile_curve, time_series};
-use super::model::{Chart, Document, Headline, Overview};
+use super::model::{Chart, Document, Headline, OverviewData};
 use super::sections;
 use crate::escape::escape;
 use crate::limit;
 use crate::number::{bit_rate, byte_rate, count, plural, rate, share, time};
-use crate::overview;
+use crate::overview::Overview;
 use crate::percentile::{self, Percentile};
 use crate::result;
 use crate::text;
@@ -20,10 +20,10 @@ pub fn document(run: &SavedRun) -> Document {
     let charts: Vec<Chart> = percentile_curve::of(run).into_iter().chain(over_time).chain(heat_map::of(run)).collect();
     let mut sections = sections::of(text::section_blocks(run));
     sections.extend(sections::settings(run, "Settings"));
-    let overview = overview::Overview::of(run);
+    let overview = Overview::of(run);
     Document {
         title: title(run),
-        overview: Overview::of(overview.result, overview.pieces(), notes_of(&overview)),
+        overview: OverviewData::of(overview.result, overview.pieces(), notes_of(&overview)),
         headline: headline(run),
         charts,
         groups: Vec::new(),
@@ -42,10 +42,10 @@ fn title(run: &SavedRun) -> String {
 
 /// Returns what must be known next to the numbers of a run.
 pub fn notes(run: &SavedRun) -> Vec<String> {
-    notes_of(&overview::Overview::of(run))
+    notes_of(&Overview::of(run))
 }
 
-fn notes_of(overview: &overview::Overview) -> Vec<String> {
+fn notes_of(overview: &Overview) -> Vec<String> {
     let notes = overview.notes.iter().map(ToString::to_string);
     overview.sentences().into_iter().chain(notes).collect()
 }

@@ -12,10 +12,10 @@ const TYPED_MAX: usize = 4096;
 pub fn of(blocks: Vec<text::Block>) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     for block in blocks {
-        if let text::Block::Heading(title) = block {
-            sections.push(Section { title, blocks: Vec::new() });
-        } else if let Some(section) = sections.last_mut() {
-            add(&mut section.blocks, block);
+        match (block, sections.last_mut()) {
+            (text::Block::Heading(title), _) => sections.push(Section { title, blocks: Vec::new() }),
+            (block, Some(section)) => add(&mut section.blocks, block),
+            (_, None) => debug_assert!(false, "a block before the first heading"),
         }
     }
     sections

@@ -1,14 +1,14 @@
 //! The document of a saved study.
 
 use super::charts::{load_curve, matrix};
-use super::model::{Block, Chart, Document, Headline, Overview, Section, Times};
+use super::model::{Block, Chart, Document, Headline, OverviewData, Section, Times};
 use super::sections;
 use crate::escape::{bounded, escape};
 use crate::number::{byte_rate, count, plural, rate, share};
 use crate::run_metrics::shown;
 use crate::study::discrepancy::Discrepancy;
 use crate::study::subtraction::{self, Subtraction};
-use crate::study::{self, LineTrial, Row, SavedStudy, Trial, load_lines, times};
+use crate::study::{self, LineTrial, Row, SavedStudy, Trial, load_lines, target_names, times};
 use crate::text;
 use measure::statistics::median;
 use measure::values::sum;
@@ -49,7 +49,7 @@ pub fn document(study: &SavedStudy) -> Document {
     }
 }
 
-fn overview(study: &SavedStudy) -> Overview {
+fn overview(study: &SavedStudy) -> OverviewData {
     let trials = &study.study;
     let mut pieces = vec![format!(
         "{} on {}, {}",
@@ -64,7 +64,7 @@ fn overview(study: &SavedStudy) -> Overview {
         all.push(format!("{missing} of {planned} missing: the study goes on, or was stopped"));
     }
     all.extend(notes(&trials.trials));
-    Overview::of(trials.result(), pieces, all)
+    OverviewData::of(trials.result(), pieces, all)
 }
 
 /// Returns the notes of all trials, each once.
@@ -92,22 +92,14 @@ struct TargetTotals<'s> {
 }
 
 fn totals<'s>(study: &'s SavedStudy, rows: &[Row<'s>]) -> Vec<TargetTotals<'s>> {
-    let mut found: Vec<TargetTotals> = Vec::new();
-    for target in &study.targets {
-        found.push(TargetTotals { target, trials: Vec::new(), ratios: Vec::new() });
-    }
-    for row in rows {
-        let index = found.iter().position(|known| known.target == row.target).unwrap_or_else(|| {
-            found.push(TargetTotals { target: row.target, trials: Vec::new(), ratios: Vec::new() });
-            found.len() - 1
-        });
-        let Some(totals) = found.get_mut(index) else { continue };
-        totals.trials.extend(&row.trials);
-        let ratio = row.first.and_then(|first| row.ratio_to(rows.get(first)?));
-        totals.ratios.extend(ratio.map(|ratio| ratio.median));
-    }
-    found.retain(|totals| !totals.trials.is_empty());
-    found
+    let of_target = |target: &'s str| {
+        let of_target = rows.iter().filter(|row| row.target == target);
+        let trials: Vec<&Trial> = of_target.clone().flat_map(|row| row.trials.iter().copied()).collect();
+        let ratio = |row: &Row<'s>| row.ratio_to(rows.get(row.first?)?).map(|ratio| ratio.median);
+        let ratios = of_target.filter_map(ratio).collect();
+        (!trials.is_empty()).then_some(TargetTotals { target, trials, ratios })
+    };
+    target_names(&study.order(), rows).into_iter().filter_map(of_target).collect()
 }
 
 impl TargetTotals<'_> {

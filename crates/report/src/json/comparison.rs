@@ -1,6 +1,6 @@
 //! A comparison of two sets of runs as JSON.
 
-use super::FORMAT;
+use super::report::FORMAT;
 use crate::compare::{
     ComparedRun, Comparison, ConclusionName, Row, SEED, Scope, Sides, cut_off, finite, is_usable, nothing_succeeded,
 };

@@ -1,6 +1,6 @@
 //! Failed attempts, in a [`JsonReport`](super::JsonReport).
 
-use super::{DamagedObjects, UploadsAtEnd};
+use super::leftovers::{DamagedObjects, UploadsAtEnd};
 use crate::escape::escape;
 use measure::{AttemptClass, Cause, Enumerated, Example, Flag};
 use schemars::JsonSchema;

@@ -1,6 +1,6 @@
 //! Operations of the measured window, in all and by kind and label, in a [`JsonReport`](super::JsonReport).
 
-use super::Spread;
+use super::times::Spread;
 use crate::escape::escape;
 use measure::objective::Timed;
 use measure::stats::{Group, KindStats};

@@ -1,6 +1,7 @@
 //! Redirected operations, in a [`JsonReport`](super::JsonReport).
 
-use super::{Spread, host_name};
+use super::times::Spread;
+use super::traffic::host_name;
 use measure::stats::redirect_chains::{HopStats, RedirectChains};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

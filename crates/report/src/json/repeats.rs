@@ -1,8 +1,8 @@
 //! Several runs of the same load as JSON.
 
-use super::{FORMAT, JsonReport, ResultRecord, json};
+use super::report::{FORMAT, JsonReport, json};
 use crate::compared_metrics::{COMPARED_METRICS, median, spread};
-use crate::result::joint;
+use crate::result::{ResultRecord, joint};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::SavedRun;

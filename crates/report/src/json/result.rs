@@ -1,7 +1,7 @@
 //! Result, accounting, limit, objectives and end of a run, in a [`JsonReport`](super::JsonReport).
 
-use super::{NamedText, ResultRecord};
 use crate::escape::escape;
+use crate::result::{NamedText, ResultRecord};
 use measure::objective::{Judged, Judgement};
 use measure::result::Reason;
 use measure::result::accounting::Violation;
@@ -19,7 +19,8 @@ pub struct Accounting {
     pub violations: Vec<ViolationRecord>,
 }
 
-/// What limited the run. The words of [`measure::LimitedBy`] in this format; the compiler keeps the two alike.
+// The variants are those of `LimitedBy`; serde fails to compile if they differ.
+/// What limited the run.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "measure::LimitedBy", rename_all = "snake_case")]
 pub enum LimitName {

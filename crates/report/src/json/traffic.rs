@@ -1,6 +1,8 @@
 //! Connections and bytes, in a [`JsonReport`](super::JsonReport).
 
-use super::{Spread, host_name};
+use super::times::Spread;
+use crate::escape::escape;
+use measure::Label;
 use measure::summary::StageTotals;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,4 +114,9 @@ impl StageBytes {
             sent_body_bytes: totals.traffic.sent_body,
         }
     }
+}
+
+/// Returns the name of a host. A host always has a port, so none reads like `other`.
+pub(super) fn host_name(host: &Label) -> String {
+    host.value().map_or_else(|| "other".to_owned(), escape)
 }

@@ -8,6 +8,7 @@ pub use text::text;
 use crate::escape::escape;
 use crate::result::{NamedText, ResultRecord};
 use crate::run_metrics::RunMetrics;
+use measure::limits;
 use measure::result::load_line::{Found, LoadUnit, Outcome};
 use measure::{ExitStatus, ResultWord};
 use schemars::JsonSchema;
@@ -192,7 +193,7 @@ impl Level {
             Some(missed) => Outcome::Failed { why: missed.clone() },
         });
         let limited_by_client = match outcome {
-            Outcome::Passed => run.summary().limited_by(&run.begin.model).is_client(),
+            Outcome::Passed => limits::limited_by(run.summary(), &run.begin.model).is_client(),
             Outcome::ClientLimited { .. } => true,
             Outcome::Failed { .. } | Outcome::NotDecided { .. } => false,
         };

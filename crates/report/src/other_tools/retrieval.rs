@@ -6,9 +6,9 @@
 //! columns were always filled in by hand; they stay empty.
 
 use super::concurrency;
+use crate::export::column::{Column, count, number, text};
 use crate::export::ms;
 use crate::export::runs::Row;
-use crate::export::table::{Column, count, number, text};
 use measure::units::ByteSize;
 use measure::{Distribution, Summary};
 use store::Begin;

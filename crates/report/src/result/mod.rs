@@ -9,7 +9,7 @@ mod text;
 
 pub(crate) use outage::{is_whole, whole_seconds};
 pub use record::{NamedText, ResultName, ResultRecord};
-pub use text::{first_missed, judgement_text, measured, text, value_text};
+pub use text::{first_missed, judgement_text, text};
 
 use measure::result::{CutOff, Ending, RunFacts};
 use measure::{ResultWord, RunResult};

@@ -4,7 +4,8 @@ use measure::ResultWord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The result. The words of [`measure::ResultWord`] in this format; the compiler keeps the two alike.
+// The variants are those of `ResultWord`; serde fails to compile if they differ.
+/// The result in one word.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "ResultWord", rename_all = "snake_case")]
 pub enum ResultName {

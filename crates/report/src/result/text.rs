@@ -29,7 +29,9 @@ pub fn text(reason: &Reason) -> String {
             format!("outage: for {} operations failed or hung, and none succeeded", seconds(length.as_secs_f64()))
         }
         Reason::Missed(judged) => format!("{} missed: {}", judged.objective, measured(judged)),
-        Reason::NotEnoughData(judged) => not_enough_data(judged),
+        Reason::NotEnoughData(judged) => {
+            format!("not enough data for {}: {}", judged.objective, missing_data(judged))
+        }
         Reason::ClientMissed { operations, of, lacks_resources } => format!(
             "this client did not start {} of {} in time ({}): {}",
             count(*operations),
@@ -74,15 +76,12 @@ fn most_failures(mostly: MostFailures) -> String {
     }
 }
 
-fn not_enough_data(judged: &Judged) -> String {
-    let (objective, operations) = (judged.objective, plural(judged.operations, "operation"));
+fn missing_data(judged: &Judged) -> String {
     if judged.operations < judged.needed {
-        format!(
-            "not enough data for {objective}: {operations} ended, {} needed; run longer, or --accept-not-enough-data",
-            count(judged.needed)
-        )
+        let operations = plural(judged.operations, "operation");
+        format!("{operations} ended, {} needed; run longer, or add --accept-not-enough-data", count(judged.needed))
     } else {
-        format!("not enough data for {objective}: too many operations were still in flight at the end")
+        "too many operations were still in flight at the end".into()
     }
 }
 
@@ -104,8 +103,7 @@ fn cut_off_text(cut_off: &CutOff) -> String {
 }
 
 /// Returns what was measured for an objective, like `measured 900 ms`.
-#[must_use]
-pub fn measured(judged: &Judged) -> String {
+fn measured(judged: &Judged) -> String {
     let metric = judged.objective.metric();
     match judged.value {
         Some(value) => format!("measured {}", value_text(metric, value)),
@@ -115,8 +113,7 @@ pub fn measured(judged: &Judged) -> String {
 }
 
 /// Formats a value in the unit of its metric.
-#[must_use]
-pub fn value_text(metric: Metric, value: f64) -> String {
+fn value_text(metric: Metric, value: f64) -> String {
     match metric {
         Metric::Success => share(value),
         Metric::Time(..) => time(value),
@@ -131,7 +128,7 @@ pub fn judgement_text(judged: &Judged) -> String {
     match judged.judgement {
         Judgement::Met => format!("met: {}", measured(judged)),
         Judgement::Missed => format!("MISSED: {}", measured(judged)),
-        Judgement::NotEnoughData => not_enough_data(judged).replacen(&format!(" for {}", judged.objective), "", 1),
+        Judgement::NotEnoughData => format!("not enough data: {}", missing_data(judged)),
         Judgement::ClientLimited => format!("cannot be judged: {}, and delays of this client decide", measured(judged)),
     }
 }

@@ -1,9 +1,9 @@
 //! All trials of a study with their joint result.
 
-use super::Trial;
 use super::discrepancy::Discrepancy;
 use super::load_lines::LineTrial;
 use super::subtraction::Subtraction;
+use super::trial::Trial;
 use crate::number::{count, plural};
 use crate::result::joint::{OneResult, exit_of, of_all};
 use crate::result::{NamedText, ResultRecord};

@@ -14,7 +14,7 @@ mod trial;
 pub use document::{Study, schema};
 pub use load_lines::LineTrial;
 pub use rows::Order;
-pub(crate) use rows::{Row, Spread, rows};
+pub(crate) use rows::{MedianRange, Row, rows, target_names};
 pub use saved::{SavedStudy, StudyCell};
 pub use subtracted_metrics::{SUBTRACTED, TrialValues};
 pub use table::text;

@@ -1,6 +1,6 @@
 //! The rows of a study: the trials of a cell on a target, in the order of the scenario.
 
-use super::Trial;
+use super::trial::Trial;
 use measure::statistics::median;
 use std::collections::{HashMap, HashSet};
 
@@ -18,7 +18,7 @@ pub(crate) struct Row<'t> {
 
 /// The values of several trials.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spread {
+pub(crate) struct MedianRange {
     /// Median.
     pub median: f64,
     /// Smallest value.
@@ -29,7 +29,7 @@ pub(crate) struct Spread {
     pub count: usize,
 }
 
-impl Spread {
+impl MedianRange {
     fn of(values: Vec<f64>) -> Option<Self> {
         let (least, most) = values
             .iter()
@@ -41,18 +41,18 @@ impl Spread {
 
 impl Row<'_> {
     /// Returns the values of its trials; `None` if no trial has one.
-    pub fn spread(&self, of: impl Fn(&Trial) -> Option<f64>) -> Option<Spread> {
-        Spread::of(self.trials.iter().filter_map(|trial| of(trial)).collect())
+    pub fn spread(&self, of: impl Fn(&Trial) -> Option<f64>) -> Option<MedianRange> {
+        MedianRange::of(self.trials.iter().filter_map(|trial| of(trial)).collect())
     }
 
     /// Returns its throughput as a multiple of that of `first`, repeat by repeat. A pair is infinite if nothing succeeded in
     /// `first` alone; it has no ratio if nothing succeeded in either.
-    pub fn ratio_to(&self, first: &Row<'_>) -> Option<Spread> {
+    pub fn ratio_to(&self, first: &Row<'_>) -> Option<MedianRange> {
         let pair = |trial: &&Trial| {
             let other = first.trials.iter().find(|other| other.repeat == trial.repeat)?;
             Some(trial.throughput()? / other.throughput()?).filter(|ratio| !ratio.is_nan())
         };
-        Spread::of(self.trials.iter().filter_map(pair).collect())
+        MedianRange::of(self.trials.iter().filter_map(pair).collect())
     }
 }
 
@@ -99,4 +99,15 @@ pub(crate) fn rows<'t>(trials: &'t [Trial], order: &Order<'t>) -> Vec<Row<'t>> {
         }
     }
     rows
+}
+
+/// Returns the names of all targets: those of the scenario, then those that were only measured.
+pub(crate) fn target_names<'s>(order: &Order<'s>, rows: &[Row<'s>]) -> Vec<&'s str> {
+    let mut names = order.targets.clone();
+    for row in rows {
+        if !names.contains(&row.target) {
+            names.push(row.target);
+        }
+    }
+    names
 }

@@ -1,6 +1,6 @@
 //! A saved study with its scenario.
 
-use super::Study;
+use super::document::Study;
 use super::rows::{Order, Row, rows};
 use store::SavedRun;
 

@@ -1,8 +1,8 @@
 //! The choice of cells that are subtracted: the first target of a cell from each other one, or those that the user names.
 
 use super::rows::{Row, rows};
+use super::saved::{SavedStudy, StudyCell};
 use super::subtraction::Subtraction;
-use super::{SavedStudy, StudyCell};
 
 /// Cells as the user names them.
 enum Selector<'a> {

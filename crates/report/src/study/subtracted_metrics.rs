@@ -1,25 +1,25 @@
 //! The metrics by which two cells of a study are subtracted.
 
-use crate::compare::{Metric, counts, is_usable};
+use crate::compare::{ComparisonMetric, counts, is_usable};
 use measure::statistics::shares::Share;
 use store::SavedRun;
 
 /// Metrics by which two cells are subtracted, in order.
-pub const SUBTRACTED: [Metric; 14] = [
-    Metric::Success,
-    Metric::Rate,
-    Metric::Goodput,
-    Metric::GoodputSent,
-    Metric::TtfbP50,
-    Metric::TtfbP90,
-    Metric::TtfbP95,
-    Metric::TtfbP99,
-    Metric::TtfbP999,
-    Metric::ResponseP50,
-    Metric::ResponseP90,
-    Metric::ResponseP95,
-    Metric::ResponseP99,
-    Metric::ResponseP999,
+pub const SUBTRACTED: [ComparisonMetric; 14] = [
+    ComparisonMetric::Success,
+    ComparisonMetric::Rate,
+    ComparisonMetric::Goodput,
+    ComparisonMetric::GoodputSent,
+    ComparisonMetric::TtfbP50,
+    ComparisonMetric::TtfbP90,
+    ComparisonMetric::TtfbP95,
+    ComparisonMetric::TtfbP99,
+    ComparisonMetric::TtfbP999,
+    ComparisonMetric::ResponseP50,
+    ComparisonMetric::ResponseP90,
+    ComparisonMetric::ResponseP95,
+    ComparisonMetric::ResponseP99,
+    ComparisonMetric::ResponseP999,
 ];
 
 /// The values of a trial that are subtracted.

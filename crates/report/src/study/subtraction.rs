@@ -1,10 +1,10 @@
 //! The difference of two cells of a study, pair by pair of trials: the cost of one target or setting over another. A pair is the
 //! same repeat of both, measured in turn. The rule is that of `compare` ([`measure::statistics::difference::conclude_all`]).
 
-use super::Trial;
 use super::rows::Row;
 use super::subtracted_metrics::SUBTRACTED;
-use crate::compare::{ConclusionName, Metric, finite};
+use super::trial::Trial;
+use crate::compare::{ComparisonMetric, ConclusionName, finite};
 use crate::number::{count, plural};
 use crate::text::table;
 use measure::Enumerated;
@@ -68,7 +68,7 @@ pub enum DifferenceUnit {
 pub struct Subtracted {
     /// Name, as in a comparison. TTFB and response times are those of all operations; failed ones count as beyond any time.
     #[schemars(with = "String")]
-    pub metric: Metric,
+    pub metric: ComparisonMetric,
     /// Unit of the difference.
     pub unit: DifferenceUnit,
     /// Median over the trials of the cell, for success the share of all operations; null if it lies among failures.
@@ -86,7 +86,7 @@ pub struct Subtracted {
     /// Largest difference of a pair; null if it is infinite, and for success.
     pub most: Option<f64>,
     /// p-value after Holm's correction; null if nothing was tested.
-    pub p: Option<f64>,
+    pub p_value: Option<f64>,
     /// Conclusion.
     #[serde(with = "ConclusionName")]
     pub conclusion: Conclusion,
@@ -99,7 +99,7 @@ pub struct Subtracted {
 impl Subtracted {
     /// Returns the conclusion; empty if there were too few pairs for one.
     pub(crate) fn conclusion(&self) -> &'static str {
-        let not_tested = self.metric != Metric::Success && self.low.is_none() && self.high.is_none();
+        let not_tested = self.metric != ComparisonMetric::Success && self.low.is_none() && self.high.is_none();
         if not_tested && self.conclusion == Conclusion::Inconclusive { "" } else { self.conclusion.name() }
     }
 }
@@ -197,7 +197,7 @@ fn pairs<'t>(of: &Row<'t>, minus: &Row<'t>) -> (Vec<Pair<'t>>, Vec<String>) {
 
 /// A metric of all pairs.
 struct PairedMetric {
-    metric: Metric,
+    metric: ComparisonMetric,
     of: Option<f64>,
     minus: Option<f64>,
     difference: Option<Difference>,
@@ -212,7 +212,7 @@ impl PairedMetric {
         let value = |trial: &Trial| trial.values.metrics.get(index).copied().flatten();
         let all: Vec<f64> = pairs.iter().filter_map(|(of, _)| value(of)).collect();
         let others: Vec<f64> = pairs.iter().filter_map(|(_, minus)| value(minus)).collect();
-        if metric == Metric::Success {
+        if metric == ComparisonMetric::Success {
             return Self::success(pairs);
         }
         let is_nothing = |value: &f64| *value == 0.0 || value.is_infinite();
@@ -238,7 +238,7 @@ impl PairedMetric {
         let minus: Vec<Share> = pairs.iter().map(|pair| pair.1.values.share).collect();
         let difference = shares::difference(&minus, &of, Units::Independent);
         let (of, minus) = (shares::share(&of), shares::share(&minus));
-        let metric = Metric::Success;
+        let metric = ComparisonMetric::Success;
         Some(Self { metric, of, minus, difference, range: None, margin: metric.margin(MARGIN) })
     }
 
@@ -247,7 +247,7 @@ impl PairedMetric {
     }
 
     fn concluded(&self, conclusion: Conclusion) -> Concluded {
-        Concluded { compared: self.compared(), conclusion, is_success: self.metric == Metric::Success }
+        Concluded { compared: self.compared(), conclusion, is_success: self.metric == ComparisonMetric::Success }
     }
 
     fn subtracted(self, p: Option<f64>, conclusion: Conclusion) -> Subtracted {
@@ -266,10 +266,10 @@ impl PairedMetric {
             },
         };
         Subtracted {
-            metric: metric,
+            metric,
             unit: match (scale, metric) {
                 (Scale::Relative, _) => DifferenceUnit::Relative,
-                (Scale::Absolute, Metric::Success) => DifferenceUnit::Share,
+                (Scale::Absolute, ComparisonMetric::Success) => DifferenceUnit::Share,
                 (Scale::Absolute, _) => DifferenceUnit::Nanoseconds,
             },
             of: finite(self.of),
@@ -279,7 +279,7 @@ impl PairedMetric {
             high: finite(interval.map(|(_, high)| high)),
             least: finite(self.range.map(|(least, _)| least)),
             most: finite(self.range.map(|(_, most)| most)),
-            p,
+            p_value: p,
             conclusion,
             shown,
         }
@@ -343,7 +343,7 @@ mod tests {
     /// Returns the difference of nine pairs: the second target is faster by half, and one of its trials has that success only.
     fn faster(success: f64) -> Subtraction {
         let values = |rate: f64, ok: f64| {
-            let metrics = SUBTRACTED.iter().map(|metric| (*metric == Metric::Rate).then_some(rate));
+            let metrics = SUBTRACTED.iter().map(|metric| (*metric == ComparisonMetric::Rate).then_some(rate));
             TrialValues { metrics: metrics.collect(), share: Share { ok, of: 1000.0 }, unusable: None }
         };
         let pair = |repeat: u32| {
@@ -361,7 +361,7 @@ mod tests {
     fn nothing_is_better_while_success_may_have_dropped() {
         let conclusions = |found: &Subtraction| {
             let of = |wanted| found.metrics.iter().find(|metric| metric.metric == wanted).unwrap().conclusion;
-            [of(Metric::Success), of(Metric::Rate), found.conclusion]
+            [of(ComparisonMetric::Success), of(ComparisonMetric::Rate), found.conclusion]
         };
         let (same, dropped) = (faster(1.0), faster(0.4));
         assert_eq!(conclusions(&same), [Conclusion::Equivalent, Conclusion::Better, Conclusion::Better], "{same:?}");

@@ -1,7 +1,7 @@
 //! The trials of a study as a table: a row for each cell and target.
 
-use super::Trial;
-use super::rows::{Order, Row, Spread, rows};
+use super::rows::{MedianRange, Order, Row, rows};
+use super::trial::Trial;
 use crate::number::{byte_rate, rate, share};
 use crate::percentile;
 use crate::text::{paragraph, table};
@@ -77,10 +77,10 @@ fn limit_and_missed(row: &Row<'_>) -> String {
 }
 
 /// Returns the median of the pairs, and their range if there are several.
-fn ratio(ratio: Option<Spread>) -> String {
+fn ratio(ratio: Option<MedianRange>) -> String {
     match ratio {
-        Some(Spread { median, count: 1, .. }) => format!("{} ×", times(median)),
-        Some(Spread { median, least, most, .. }) => {
+        Some(MedianRange { median, count: 1, .. }) => format!("{} ×", times(median)),
+        Some(MedianRange { median, least, most, .. }) => {
             format!("{} × ({} … {})", times(median), times(least), times(most))
         }
         None => "–".to_owned(),

@@ -1,10 +1,11 @@
 //! A comparison of two sets of runs as text, metric by metric.
 
-use super::Style;
-use super::page::{Page, Paint, Table};
+use super::blocks::{Paint, Table};
+use super::page::Page;
+use super::style::Style;
 use crate::compare::{
-    ComparedRun, Comparison, Metric, Row, Scope, Sides, cut_off, no_success, nothing_succeeded, shared_caveats,
-    unusable_each,
+    ComparedRun, Comparison, ComparisonMetric, Row, Scope, Sides, cut_off, no_success, nothing_succeeded,
+    shared_caveats, unusable_each,
 };
 use crate::number::{count, decimal, plural};
 use measure::statistics::batch_means::BATCHES_MIN;
@@ -112,7 +113,7 @@ fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
         );
         if comparison.rows.iter().any(|row| row.difference.is_none()) {
             notes.push(format!(
-                "n/a: an interval needs a window of at least {BATCHES_MIN} s, and more if neighboring seconds are alike"
+                "n/a: an interval needs {BATCHES_MIN} s of measured window, and more if neighboring seconds are alike"
             ));
         }
     }
@@ -183,6 +184,6 @@ fn percent(share: f64) -> String {
     format!("{} %", decimal(share * 100.0, 2))
 }
 
-fn unsigned(metric: Metric, change: f64) -> String {
+fn unsigned(metric: ComparisonMetric, change: f64) -> String {
     metric.show_difference(change, metric.scale()).trim_start_matches('+').to_owned()
 }

@@ -1,7 +1,7 @@
 //! The plain-text layout of a report: wrapped lines and aligned tables.
 
-use super::Style;
-use super::page::{Block, Paint, Table, columns};
+use super::blocks::{Block, Paint, Table, columns};
+use super::style::Style;
 
 /// Columns that labels of items take, with the indentation.
 const LABEL_WIDTH: usize = 18;

@@ -1,41 +1,30 @@
 //! The report for people: plain text that can be pasted into an issue. The result comes first, then what limited the run, then the
 //! metrics from the most important to the most special.
 
+mod blocks;
 mod comparison;
 mod layout;
 mod page;
 mod repeats;
 mod sections;
+mod style;
 
+pub(crate) use blocks::Block;
 pub use comparison::comparison;
 pub(crate) use comparison::{comparison_notes, noise_floor};
-pub(crate) use page::{Block, Paint};
 pub use repeats::repeats;
 pub(crate) use sections::failures;
 pub use sections::leftovers::uploads_line as uploads;
+pub use style::Style;
 
 use crate::overview::Overview;
+use blocks::Table;
 use measure::ResultWord;
-use page::{Page, Table};
+use page::{Page, paint};
 use store::SavedRun;
 
 /// Columns in which every table fits and no label is shortened.
 const UNBROKEN_WIDTH: usize = 1000;
-
-/// The layout of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
-    /// Columns of a line. URLs are never broken. Below 60, tables are wider.
-    pub width: usize,
-    /// Whether headings and the result are colored, for terminals.
-    pub color: bool,
-}
-
-impl Default for Style {
-    fn default() -> Self {
-        Self { width: 100, color: false }
-    }
-}
 
 /// Returns the whole report. It ends with a line end.
 #[must_use]
@@ -67,15 +56,6 @@ fn overview(page: &mut Page, overview: &Overview) {
     page.first_line(paint(overview.result), pieces);
     overview.sentences().iter().for_each(|sentence| page.line(sentence));
     overview.notes.iter().for_each(|note| page.line(&format!("note: {note}")));
-}
-
-/// Returns the color of a result.
-pub(crate) fn paint(word: ResultWord) -> Paint {
-    match word {
-        ResultWord::Pass => Paint::Green,
-        ResultWord::Partial => Paint::Yellow,
-        ResultWord::Unusable | ResultWord::Fail => Paint::Red,
-    }
 }
 
 /// Returns the sections of the report for a form with its own layout, the setup last.

@@ -1,36 +1,12 @@
-//! The parts of a report for people: headings, paragraphs, labeled texts and tables. The sections write them, `layout` turns them into
-//! text, and the HTML report shows the same parts.
+//! A report for people in progress. The sections write to it, `layout` turns it into text, and the HTML report shows the same parts.
 
-use super::Style;
+use super::blocks::{Block, Paint, Table};
 use super::layout::Layout;
+use super::style::Style;
+use measure::ResultWord;
 
 /// Narrowest layout; below it lines get longer instead.
 const WIDTH_MIN: usize = 60;
-
-/// Styles of headings and results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paint {
-    Bold,
-    Green,
-    Yellow,
-    Red,
-}
-
-/// A part of a report.
-pub enum Block {
-    /// The first line: pieces joined by dots, the first one in a color.
-    FirstLine(Paint, Vec<String>),
-    /// The title of a section.
-    Heading(String),
-    /// A paragraph.
-    Line(String),
-    /// A label with its text. Without a label, the text belongs to the item before.
-    Item(String, String),
-    /// A table.
-    Table(Table),
-    /// An empty line.
-    Gap,
-}
 
 /// A report that is being written.
 pub struct Page {
@@ -87,90 +63,11 @@ impl Page {
     }
 }
 
-/// Returns the columns that a text takes.
-pub fn columns(text: &str) -> usize {
-    text.chars().count()
-}
-
-/// A table. The first column is aligned to the left, numbers to the right.
-pub struct Table {
-    rows: Vec<Vec<String>>,
-    /// Number of rows at the top that hold titles.
-    heads: usize,
-    /// First column behind the numbers, from which on text is aligned to the left.
-    left_from: usize,
-}
-
-impl Table {
-    pub fn new() -> Self {
-        Self { rows: Vec::new(), heads: 0, left_from: usize::MAX }
-    }
-
-    /// Returns a table whose columns from `index` on hold text.
-    pub fn with_text_from(index: usize) -> Self {
-        Self { rows: Vec::new(), heads: 0, left_from: index }
-    }
-
-    /// Adds a row of titles above the other rows.
-    pub fn head<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        self.rows.insert(self.heads, cells.into_iter().map(Into::into).collect());
-        self.heads += 1;
-    }
-
-    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
-    }
-
-    /// Returns titles and other rows.
-    pub fn parts(&self) -> (&[Vec<String>], &[Vec<String>]) {
-        self.rows.split_at(self.heads)
-    }
-
-    /// Returns whether a column is aligned to the left: labels, and text behind the numbers.
-    pub fn is_left(&self, column: usize) -> bool {
-        column == 0 || column >= self.left_from
-    }
-
-    /// Returns the widths of all columns.
-    pub fn widths(&self) -> Vec<usize> {
-        let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |index: usize| self.rows.iter().filter_map(|row| row.get(index)).map(|cell| columns(cell)).max();
-        (0..count).map(|index| width(index).unwrap_or(0)).collect()
-    }
-
-    pub fn lines(&self) -> Vec<String> {
-        let widths = self.widths();
-        let line = |row: &Vec<String>| {
-            let mut line = String::new();
-            for (index, cell) in row.iter().enumerate() {
-                let pad = " ".repeat(widths[index] - columns(cell));
-                let left = self.is_left(index);
-                line.push_str("  ");
-                line.push_str(&if left { format!("{cell}{pad}") } else { format!("{pad}{cell}") });
-            }
-            line
-        };
-        self.rows.iter().map(line).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_aligned_to_the_right() {
-        let mut table = Table::with_text_from(2);
-        table.row(["bcd", "1,000", "yy"]);
-        table.head(["a", "1", "x"]);
-        assert_eq!(table.lines(), ["  a        1  x ", "  bcd  1,000  yy"]);
-        assert_eq!(table.widths(), [3, 5, 2]);
-        assert_eq!(
-            table.parts(),
-            (
-                &[["a", "1", "x"].map(str::to_owned).to_vec()][..],
-                &[["bcd", "1,000", "yy"].map(str::to_owned).to_vec()][..]
-            )
-        );
+/// Returns the color of a result.
+pub(crate) fn paint(word: ResultWord) -> Paint {
+    match word {
+        ResultWord::Pass => Paint::Green,
+        ResultWord::Partial => Paint::Yellow,
+        ResultWord::Unusable | ResultWord::Fail => Paint::Red,
     }
 }

@@ -1,8 +1,8 @@
 //! A table of several runs of the same load, with the spread of each metric: how much of it is noise.
 
-use super::Style;
-use super::page::{Page, Table};
-use super::paint;
+use super::blocks::Table;
+use super::page::{Page, paint};
+use super::style::Style;
 use crate::compared_metrics::{COMPARED_METRICS, spread};
 use crate::number::{count, plural, share};
 use crate::percentile;

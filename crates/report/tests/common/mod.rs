@@ -1,5 +1,4 @@
-//! Runs made of simulated operations, told to the same recorder that real runs use. Nothing is random: the same bytes
-//! come out on every machine.
+//! Runs of simulated operations, recorded by the recorder of real runs. Nothing is random: the records are the same on every machine.
 
 use measure::evidence::{Evidence, PathSample, Probe, Probes};
 use measure::recorder::Pacing;
@@ -30,7 +29,7 @@ pub struct Op {
     pub header: Option<&'static str>,
     pub connect: Option<u64>,
     pub flags: &'static [Flag],
-    /// When the first host's answer was complete, a redirect to the host and port given.
+    /// When the first host's redirect was complete, and the host and port that it named.
     pub moved: Option<(u64, &'static str)>,
 }
 
@@ -63,7 +62,7 @@ impl Op {
     }
 }
 
-/// What the texts of examples say.
+/// The texts of failure examples.
 pub struct Texts {
     pub url: &'static str,
     pub detail: &'static str,
@@ -71,7 +70,7 @@ pub struct Texts {
 
 const PLAIN: Texts = Texts { url: "http://localhost:8080/object", detail: "" };
 
-/// Tells a recorder about these operations in order of time, and the intended starts of dropped ones.
+/// Records these operations in order of time, and the intended starts of dropped ones.
 pub fn simulate(timeline: Timeline, pacing: Pacing, ops: &[Op], dropped: &[u64], texts: &Texts) -> Vec<Interval> {
     let mut recorder = Recorder::new(timeline, pacing);
     let mut events: Vec<(u64, bool, usize)> = Vec::new();
@@ -165,7 +164,7 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
         window: measure::sample::Moved { received: if inside { op.bytes } else { 0 }, sent: 0 },
         host,
         header,
-        // As of a client that is late with everything.
+        // Like a client that is late with everything.
         affected_by: Some(op.started.saturating_sub(op.intended + op.slot_wait)).filter(|late| *late > MS),
         handing_nanos: 0,
         unread: None,
@@ -190,7 +189,7 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
     }
 }
 
-/// The first attempt of an operation that was redirected.
+/// Returns the first attempt of a redirected operation.
 fn redirect(recorder: &mut Recorder, op: &Op) {
     recorder.received(5, 160);
     recorder.wasted(measure::sample::Moved { received: 5, sent: 0 });
@@ -284,7 +283,7 @@ const CALM: ClientLoad = ClientLoad {
     cpu_nanos: 431_000_000,
 };
 
-/// A sequence that looks random and is the same everywhere (Knuth's MMIX constants).
+/// A pseudorandom sequence that is the same on every machine (Knuth's MMIX constants).
 fn noise(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state >> 33
@@ -323,14 +322,14 @@ pub fn closed() -> SavedRun {
     SavedRun::of(begin, &intervals, Some(end))
 }
 
-/// A closed run that has kept nothing about queues.
+/// Returns a closed run without evidence about queues.
 pub fn not_determined() -> SavedRun {
     let (begin, mut intervals, end) = closed_run(CALM, EndReason::Completed, 10 * SECOND);
     intervals.iter_mut().for_each(|interval| interval.evidence = Evidence::default());
     SavedRun::of(begin, &intervals, Some(end))
 }
 
-/// The same with a probe that was no faster with twice the slots.
+/// Returns the same run with a probe that was no faster with twice the slots.
 pub fn probed() -> SavedRun {
     let (begin, mut intervals, mut end) = closed_run(CALM, EndReason::Completed, 10 * SECOND);
     intervals.iter_mut().for_each(|interval| interval.evidence = Evidence::default());
@@ -351,7 +350,7 @@ pub fn client_nic() -> SavedRun {
     SavedRun::of(begin, &intervals, Some(end))
 }
 
-/// Bodies of 100 kB over a link on which data waits for 80 ms.
+/// Returns a run of 100 kB bodies over a link on which data queues for 80 ms.
 pub fn link_full() -> SavedRun {
     let op = |index: u64| Op::ok(index * 100 * MS, index * 100 * MS + 95 * MS + index % 7 * 1000, 100_000);
     let ops: Vec<Op> = (0..100).map(op).collect();
@@ -359,7 +358,7 @@ pub fn link_full() -> SavedRun {
     let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(10)));
     let mut intervals = loaded(simulate(timeline, Pacing::Immediate, &ops, &[], &PLAIN), CALM);
     let waiting = PathSample { round_trip: 80 * MS, shortest: MS / 10, ..PathSample::default() };
-    intervals.iter_mut().for_each(|interval| interval.evidence.paths.add(&waiting));
+    intervals.iter_mut().for_each(|interval| interval.evidence.network_paths.add(&waiting));
     SavedRun::of(begin, &intervals, Some(ended(EndReason::Completed, 10 * SECOND)))
 }
 
@@ -369,7 +368,7 @@ pub fn shared_host() -> SavedRun {
     SavedRun::of(begin, &intervals, Some(end))
 }
 
-/// A target that answers every request as fast as the first.
+/// Returns a run on a target that responds to every request as fast as to the first.
 pub fn concurrency() -> SavedRun {
     let op = |index: u64| Op::ok(index * MS, index * MS + 900_000 + index % 7 * 1000, 4096);
     let ops: Vec<Op> = (0..2000).map(op).collect();
@@ -384,7 +383,7 @@ pub fn interrupted() -> SavedRun {
     SavedRun::of(begin, &intervals, Some(end))
 }
 
-pub fn invalid() -> SavedRun {
+pub fn counters_disagree() -> SavedRun {
     let (begin, mut intervals, end) = closed_run(CALM, EndReason::Completed, 10 * SECOND);
     intervals[4].stats.traffic.body -= 12_345;
     intervals[4].stats.measured.dropped += 3;
@@ -398,7 +397,7 @@ pub fn partial() -> SavedRun {
     run
 }
 
-/// 1,000 operations a second for 10 s; the target stops from 4 s to 5 s, and again from 9.5 s on for good.
+/// Returns a run of 1,000 operations a second for 10 s. The target stops from 4 s to 5 s, and for good from 9.5 s on.
 pub fn open_stall() -> SavedRun {
     const IN_FLIGHT_MAX: u64 = 400;
     let mut begin = begin(
@@ -437,7 +436,7 @@ pub fn open_stall() -> SavedRun {
     SavedRun::of(begin, &loaded(intervals, CALM), Some(ended(EndReason::Completed, 12 * SECOND)))
 }
 
-/// 100 operations a second for 4 s, then 200 a second for 6 s, each started so late.
+/// Returns a run of 100 operations a second for 4 s, then 200 a second for 6 s, each started late by `late`.
 fn staged(late: u64, client: ClientLoad) -> SavedRun {
     let load = "open, up to 200/s in stages of 10s, evenly spaced, at most 50 in flight, 10s";
     let mut begin = begin(Model::Open { in_flight_max: 50 }, load, Some(10 * SECOND));
@@ -460,12 +459,12 @@ pub fn rate() -> SavedRun {
     staged(20_000, CALM)
 }
 
-/// A client that starts everything late, since it has no time.
+/// Returns a run of a client that starts everything late because it has no CPU time.
 pub fn open_late() -> SavedRun {
     staged(6 * MS, ClientLoad { busy: 0.995, unread: 0.93, ..CALM })
 }
 
-/// A server that gives a header another value in every answer.
+/// Returns a run on a server that sends another header value in every response.
 pub fn many_labels() -> SavedRun {
     let value = |index: u64| Some(&*Box::leak(format!("node-{index}").into_boxed_str()));
     let op = |index: u64| Op { header: value(index % 80), ..Op::ok(index * MS, index * MS + 800_000, 512) };
@@ -473,7 +472,7 @@ pub fn many_labels() -> SavedRun {
     short(&ops, &PLAIN, |begin, _| begin.header = Some("x-served-by".into()))
 }
 
-/// Three of four objects are at another server; one of them is gone.
+/// Returns a run in which three of four objects are on another server; one of them is gone.
 pub fn redirected() -> SavedRun {
     let owners = ["localhost:8081", "localhost:8082", "localhost:8083"];
     let op = |index: u64| {
@@ -531,7 +530,7 @@ pub fn empty_objects() -> SavedRun {
     short(&ops, &PLAIN, |_, end| end.server.as_mut().unwrap().document_bytes = 0)
 }
 
-/// Objects of more bytes than a signed 64-bit count of nanoseconds or a 32-bit length would hold.
+/// Returns a run with objects of more bytes than a 32-bit length or a signed 64-bit count of nanoseconds could hold.
 pub fn huge_objects() -> SavedRun {
     let op = |index: u64| Op::ok(index * SECOND, index * SECOND + 8 * SECOND + index * MS, 9_300_000_000 + index);
     let ops: Vec<Op> = (0..42).map(op).collect();
@@ -540,7 +539,7 @@ pub fn huge_objects() -> SavedRun {
 
 pub const HOSTILE: &str = "evil\u{1b}]0;owned\u{7}\r\n\u{202e}gnp.exe\u{0}\u{feff}<script>";
 
-/// A server that writes to the reader's terminal wherever it can.
+/// Returns a run on a server that tries to write to the reader's terminal in every field.
 pub fn hostile() -> SavedRun {
     let op = |index: u64| {
         let op = Op { header: Some(HOSTILE), ..Op::ok(index * MS, index * MS + 800_000, 512) };
@@ -571,12 +570,12 @@ pub fn hostile() -> SavedRun {
     })
 }
 
-/// A run that was killed in its first second.
+/// Returns a run that was killed in its first second.
 pub fn begin_only() -> SavedRun {
     SavedRun::of(begin(Model::Closed { concurrency: 4 }, "closed, 4 slots, 10s", Some(10 * SECOND)), &[], None)
 }
 
-/// All of them, by name.
+/// Returns all cases by name.
 pub fn cases() -> Vec<(&'static str, SavedRun)> {
     vec![
         ("closed", closed()),
@@ -587,7 +586,7 @@ pub fn cases() -> Vec<(&'static str, SavedRun)> {
         ("one_sample", one_sample()),
         ("empty_objects", empty_objects()),
         ("huge_objects", huge_objects()),
-        ("invalid", invalid()),
+        ("counters_disagree", counters_disagree()),
         ("partial", partial()),
         ("interrupted", interrupted()),
         ("hostile", hostile()),

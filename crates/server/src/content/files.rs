@@ -26,7 +26,7 @@ pub(crate) struct Directory {
     root: PathBuf,
 }
 
-/// What a path names, opened.
+/// The file or directory that a path names, opened.
 #[derive(Debug)]
 pub(crate) enum Opened {
     File {

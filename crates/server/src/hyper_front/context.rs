@@ -12,7 +12,7 @@ use super::service::Service;
 use crate::ledger::counters::Counters;
 use crate::shared::Shared;
 
-/// What the connections of one thread share.
+/// State that the connections of one thread share.
 #[derive(Clone)]
 pub(super) struct ThreadContext {
     pub(super) shared: Arc<Shared>,
@@ -23,7 +23,7 @@ pub(super) struct ThreadContext {
     pub(super) stop: watch::Receiver<bool>,
 }
 
-/// What the requests of one connection share.
+/// State that the requests of one connection share.
 pub(super) struct ConnectionContext {
     pub(super) shared: Arc<Shared>,
     pub(super) counters: Arc<Counters>,

@@ -22,7 +22,7 @@ pub(super) struct ResponseBody {
     inner: ServiceBody,
     account: Account,
     body_faults: BodyFaults,
-    /// Length of the whole body without faults; `None` if nobody knows it before the end.
+    /// Length of the whole body without faults; `None` if it is unknown until the end.
     length: Option<u64>,
     /// Bytes after which the body breaks off.
     breaks_at: Option<u64>,

@@ -12,7 +12,7 @@ use wire::ByteRange;
 use super::request_body::{Broken, RequestBody};
 use crate::faults::body::BodyFaults;
 
-/// The body of a service's response. Its size hint is exact, unless nobody knows the length.
+/// The body of a service's response. Its size hint is exact, unless the length is unknown.
 pub(crate) type ServiceBody = Pin<Box<dyn Body<Data = Bytes, Error = io::Error> + Send>>;
 
 /// A response that a service is making.

@@ -1,8 +1,8 @@
-//! The cases that come with the program.
+//! The cases that are part of the program.
 
 use super::case::Case;
 
-/// Names and texts of `cases/*.toml`.
+/// The names and texts of `cases/*.toml`.
 macro_rules! cases {
     ($($name:literal)*) => {
         &[$(($name, include_str!(concat!("../../cases/", $name, ".toml")))),*]
@@ -11,7 +11,7 @@ macro_rules! cases {
 
 #[rustfmt::skip]
 const BUNDLED: &[(&str, &str)] = cases![
-    "14-tls-answer"
+    "14-tls-response"
     "16-head-byte-by-byte"
     "16-interim-then-silence"
     "16-silence"
@@ -29,10 +29,10 @@ const BUNDLED: &[(&str, &str)] = cases![
     "21-endless-header-value"
     "21-endless-headers"
     "21-too-many-headers"
-    "22-blank-in-header-name"
     "22-garbage"
     "22-header-without-colon"
     "22-nul-in-header"
+    "22-space-in-header-name"
     "23-http09"
     "23-http11-then-http09"
     "24-http10-chunked"
@@ -57,7 +57,7 @@ const BUNDLED: &[(&str, &str)] = cases![
     "29-refused-unread"
     "30-417"
     "30-417-again"
-    "30-417-unasked"
+    "30-417-without-expect"
     "31-fails"
     "31-refused"
     "31-refused-and-closed"
@@ -80,7 +80,7 @@ const BUNDLED: &[(&str, &str)] = cases![
     "34-excess-after-chunks"
     "34-excess-after-large-body"
     "34-excess-bytes"
-    "34-unasked-second-answer"
+    "34-unrequested-second-response"
     "35-cut-before-end-of-trailers"
     "35-cut-in-chunk"
     "35-cut-in-chunk-size"
@@ -99,7 +99,7 @@ const BUNDLED: &[(&str, &str)] = cases![
     "38-trailer"
     "38-trailer-differs"
     "38-trailer-missing"
-    "39-unasked-gzip"
+    "39-unrequested-gzip"
     "40-stalls-at-the-last-byte"
     "40-stalls-in-body"
     "40-stalls-in-chunks"
@@ -108,7 +108,7 @@ const BUNDLED: &[(&str, &str)] = cases![
     "42-reset-in-chunks"
     "42-reset-until-close"
     "43-half-closes"
-    "43-half-closes-in-the-answer"
+    "43-half-closes-in-the-response"
     "43-refused-and-half-closed"
     "44-body-after-204"
     "44-body-after-304"
@@ -134,7 +134,7 @@ const BUNDLED: &[(&str, &str)] = cases![
     "51-bad-content-range"
     "51-no-content-range"
     "51-two-content-ranges"
-    "51-unasked-206"
+    "51-unrequested-206"
     "52-multipart"
     "53-range-refused"
     "54-etag-changes"
@@ -145,8 +145,8 @@ const BUNDLED: &[(&str, &str)] = cases![
     "55-loop-of-two-hosts"
     "55-redirect-to-itself"
     "56-empty-location"
-    "56-location-with-a-blank"
-    "56-location-without-host"
+    "56-location-with-a-space"
+    "56-location-with-invalid-host"
     "56-no-location"
     "56-other-scheme"
     "56-port-zero"
@@ -163,9 +163,9 @@ const BUNDLED: &[(&str, &str)] = cases![
     "60-503-until"
     "60-s3-slow-down"
     "60-s3-slow-down-as-400"
-    "61-error-after-blanks"
+    "61-error-after-spaces"
     "61-error-in-200"
-    "61-result-after-blanks"
+    "61-result-after-spaces"
     "62-clock-skew"
     "62-endless-message"
     "62-no-message"
@@ -180,7 +180,7 @@ const BUNDLED: &[(&str, &str)] = cases![
     "64-silence"
     "64-stale"
     "65-goaway-below"
-    "65-goaway-then-answer"
+    "65-goaway-then-response"
     "65-goaway-twice"
     "65-goaway-with-error"
     "65-refused-stream"
@@ -196,19 +196,19 @@ const BUNDLED: &[(&str, &str)] = cases![
 ];
 
 impl Case {
-    /// The names of all cases, in the order of their rows.
+    /// Returns the names of all cases, in the order of their rows.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUNDLED.iter().map(|(name, _)| *name)
     }
 
-    /// All cases, in the order of their rows.
+    /// Returns all cases, in the order of their rows.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        // That each of them can be read is seen to by a test.
+        // A test makes sure that each of them parses.
         BUNDLED.iter().filter_map(|(name, text)| Self::parse(name, text).ok()).collect()
     }
 
-    /// The case of that name.
+    /// Returns the case with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let (name, text) = BUNDLED.iter().find(|(known, _)| *known == name)?;

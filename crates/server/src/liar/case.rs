@@ -1,6 +1,6 @@
-//! A case: what the liar does on each connection, and what a client must make of it.
+//! A case: what the liar does on each connection, and what a client must report.
 //!
-//! Cases are TOML. This module reads them into types that cannot hold nonsense; every mistake is told with its place.
+//! Cases are TOML. This module parses them into types that cannot hold invalid values; every error names its place.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,83 +11,83 @@ use wire::ByteRange;
 use super::step::{RawStep, Step};
 use measure::units::{ByteSize, parse_span};
 
-/// The most connections that a case may script one by one.
+/// The most connections that a case may script individually.
 const CONNECTIONS_MAX: usize = 8;
 /// The most steps of one script.
 const STEPS_MAX: usize = 64;
 /// The largest body of a request.
 const BODY_BYTES_MAX: u64 = 64 << 20;
 
-/// A misbehaviour and what a client must make of it.
+/// A misbehavior and what a client must report about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// The name of its file.
+    /// The name of the case's file, without its extension.
     pub name: Box<str>,
-    /// What the server does, in one sentence.
+    /// A phrase that describes what the server does.
     pub about: Box<str>,
-    /// The number of the misbehaviour in the project's table of them (14 to 66).
+    /// The number of the misbehavior in the project's table (14 to 66).
     pub row: u16,
-    /// How the case is to be driven.
-    pub client: Client,
-    /// What the client must say of it.
+    /// How to drive a client.
+    pub client: ClientSetup,
+    /// The outcome that the client must report.
     pub expected: Expected,
-    /// What is done on the first connection, the second and so on; the last script serves all further ones.
+    /// The steps on the first connection, the second and so on. The last script serves all further connections.
     pub(super) scripts: Vec<Vec<Step>>,
-    /// The same for connections to the second port; empty when there is none.
-    there: Vec<Vec<Step>>,
+    /// The scripts of connections to the second server; empty if there is none.
+    second_server: Vec<Vec<Step>>,
 }
 
-/// How a case is to be driven: so many operations one after the other, one at a time, on a kept connection.
+/// How to drive a client: operations one after the other, one at a time, on a kept connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Client {
+pub struct ClientSetup {
     /// The method of every operation.
     pub method: Box<str>,
     /// Header fields of every request.
     pub headers: Vec<Box<str>>,
     /// The body of every request.
     pub body: Option<Upload>,
-    /// Whether HTTP/2 is spoken, without TLS.
+    /// Whether to speak HTTP/2, without TLS.
     pub http2: bool,
-    /// Whether requests are signed, and answers read, as those of S3.
+    /// Whether to sign requests and read responses as those of S3.
     pub s3: bool,
-    /// The range asked for.
+    /// The range to request.
     pub range: Option<ByteRange>,
-    /// Operations; all but the last are ordinary and succeed.
+    /// The number of operations. All but the last are ordinary and succeed.
     pub requests: u32,
-    /// The checksum of the object, or `etag` or `checksum`, as `--expect` takes it.
+    /// The checksum of the object, or `etag` or `checksum`, in the form of `--expect`.
     pub expect_hash: Option<Box<str>>,
-    /// The size of the object, when the client is to know it.
+    /// The size of the object, if the client is to know it.
     pub expect_size: Option<u64>,
-    /// How long the head of an answer may take.
+    /// The longest time until the head of a response is complete.
     pub head_timeout: Duration,
-    /// How long a body may stand still.
+    /// The longest time in which no byte of a body arrives.
     pub idle_timeout: Duration,
-    /// How long an attempt may take in all.
+    /// The longest time of an attempt.
     pub total_timeout: Option<Duration>,
 }
 
 /// The body of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upload {
-    /// What it holds.
+    /// The bytes of the body.
     pub content: UploadContent,
-    /// Framed by chunks instead of by its length.
+    /// Whether the body is framed by chunks instead of its length.
     pub chunked: bool,
-    /// The server is asked to agree before it is sent.
+    /// Whether the client waits for `100 Continue` before it sends the body.
     pub expect_continue: bool,
 }
 
-/// What the body of a request holds.
+/// The bytes of a request body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UploadContent {
-    /// That text.
+    /// This text.
     Text(Box<str>),
-    /// So many bytes, which do not matter.
+    /// This many bytes of any value.
     Size(u64),
 }
 
 impl UploadContent {
-    /// Its bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         match self {
@@ -97,65 +97,65 @@ impl UploadContent {
     }
 }
 
-/// What a client must say of the last operation. The names are those of outcomes: classes, causes and flags.
+/// The outcome of the last operation that a client must report. The names are those of classes, causes and flags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
-    /// How its last attempt ends.
-    pub last: End,
-    /// How its attempts before that end.
-    pub earlier: Vec<End>,
-    /// Whether the operation succeeds, so that its times are among those of successes.
+    /// The end of its last attempt.
+    pub last: AttemptEnd,
+    /// The ends of its earlier attempts.
+    pub earlier: Vec<AttemptEnd>,
+    /// Whether the operation succeeds, so that its times count among those of successes.
     pub ok: bool,
-    /// Body bytes of the last attempt as received; `None` where that depends on timing.
+    /// Received body bytes of the last attempt; `None` if they depend on timing.
     pub body_bytes: Option<u64>,
-    /// Flags of its attempts, without the one that says that the connection can be used again.
+    /// Flags of its attempts, without the one that marks the connection as reusable.
     pub flags: Vec<Box<str>>,
-    /// Whether the answer is complete, and its connection may carry another request.
+    /// Whether the response is complete and its connection can be reused.
     pub reused: bool,
-    /// Connections opened in all; `None` where that does not matter.
+    /// Connections opened in total; `None` if their number does not matter.
     pub connections: Option<u64>,
 }
 
 impl Expected {
-    /// How many attempts the operation has.
+    /// Returns the number of attempts of the operation.
     #[must_use]
     pub fn attempts(&self) -> usize {
         self.earlier.len() + 1
     }
 }
 
-/// How an attempt ends.
+/// The end of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct End {
-    /// The class.
+pub struct AttemptEnd {
+    /// The outcome's class.
     pub class: Box<str>,
-    /// The cause.
+    /// The outcome's cause.
     pub cause: Box<str>,
 }
 
-/// Why a case cannot be read.
+/// The reason why a case is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CaseError {
-    /// Not TOML, or not of the right shape; the text shows the place.
+    /// The text is not TOML or has the wrong structure. The message shows the place.
     #[error("{0}")]
     Toml(String),
-    /// A step that cannot be taken.
+    /// A step is not valid.
     #[error("connection {connection}, step {step}: {wrong}")]
     Step {
-        /// Counted from 1.
+        /// The number of the connection, counted from 1.
         connection: usize,
-        /// Counted from 1.
+        /// The number of the step, counted from 1.
         step: usize,
-        /// What is wrong with it, and what would be right.
+        /// The error, with what would be right.
         wrong: String,
     },
-    /// Something else that cannot be.
+    /// Another value is not valid.
     #[error("{place}: {wrong}")]
     Value {
-        /// The key.
+        /// The key of the value.
         place: &'static str,
-        /// What is wrong with it, and what would be right.
+        /// The error, with what would be right.
         wrong: String,
     },
 }
@@ -175,7 +175,7 @@ struct RawCase {
     #[serde(rename = "connection")]
     connections: Vec<RawConnection>,
     #[serde(default)]
-    there: Vec<RawConnection>,
+    second_server: Vec<RawConnection>,
 }
 
 #[derive(Deserialize)]
@@ -217,7 +217,7 @@ struct RawExpected {
     ok: bool,
     attempts: usize,
     #[serde(default)]
-    earlier: Vec<End>,
+    earlier: Vec<AttemptEnd>,
     body_bytes: Option<u64>,
     #[serde(default)]
     flags: Vec<Box<str>>,
@@ -226,17 +226,17 @@ struct RawExpected {
 }
 
 impl Case {
-    /// Reads a case under a name of the reader's choice.
+    /// Parses a case and gives it a name.
     ///
     /// # Errors
-    /// Says what is wrong, and where.
+    /// The text is not a valid case. The error tells what is wrong, and where.
     pub fn parse(name: &str, text: &str) -> Result<Self, CaseError> {
         let raw: RawCase = toml::from_str(text).map_err(|error| CaseError::Toml(error.to_string()))?;
-        if !(1..=CONNECTIONS_MAX).contains(&raw.connections.len()) || raw.there.len() > CONNECTIONS_MAX {
-            return Err(value("connection", "a case scripts 1 to 8 connections, and up to 8 to the second port"));
+        if !(1..=CONNECTIONS_MAX).contains(&raw.connections.len()) || raw.second_server.len() > CONNECTIONS_MAX {
+            return Err(value("connection", "a case scripts 1 to 8 connections, and up to 8 to the second server"));
         }
         if raw.about.trim().is_empty() {
-            return Err(value("about", "say in a sentence what the server does"));
+            return Err(value("about", "describe in a phrase what the server does"));
         }
         let scripts = |raw: Vec<RawConnection>| {
             raw.into_iter().enumerate().map(|(index, raw)| script(index + 1, raw)).collect::<Result<_, _>>()
@@ -245,32 +245,32 @@ impl Case {
             name: name.into(),
             about: raw.about,
             row: raw.row,
-            client: Client::from_raw(raw.client)?,
+            client: ClientSetup::from_raw(raw.client)?,
             expected: Expected::from_raw(raw.expect)?,
             scripts: scripts(raw.connections)?,
-            there: scripts(raw.there)?,
+            second_server: scripts(raw.second_server)?,
         })
     }
 
-    /// What is played at the second port, as a case of its own; `None` when there is no second port.
-    pub(super) fn take_there(&mut self) -> Option<Self> {
-        let scripts = std::mem::take(&mut self.there);
+    /// Takes out what is played on the second server, as a case of its own; `None` if there is no second server.
+    pub(super) fn take_second_server(&mut self) -> Option<Self> {
+        let scripts = std::mem::take(&mut self.second_server);
         (!scripts.is_empty()).then(|| Self { scripts, ..self.clone() })
     }
 
-    /// Puts the addresses into what is sent.
-    pub(super) fn place(&mut self, here: SocketAddr, there: SocketAddr) {
-        let (here, there) = (here.to_string(), there.to_string());
+    /// Replaces the placeholders of addresses in what is sent.
+    pub(super) fn insert_addresses(&mut self, first: SocketAddr, second: SocketAddr) {
+        let (first, second) = (first.to_string(), second.to_string());
         for step in self.scripts.iter_mut().flatten() {
             if let Step::Send(bytes) | Step::EachRequest(bytes) = step
                 && let Ok(text) = std::str::from_utf8(bytes)
             {
-                *bytes = text.replace("{here}", &here).replace("{there}", &there).into_bytes().into();
+                *bytes = text.replace("{first_server}", &first).replace("{second_server}", &second).into_bytes().into();
             }
         }
     }
 
-    /// What is done on the `index`-th connection, counted from 0.
+    /// Returns the script of connection number `index`, counted from 0.
     pub(super) fn script(&self, index: usize) -> &[Step] {
         self.scripts.get(index).or(self.scripts.last()).map_or(&[], Vec::as_slice)
     }
@@ -287,26 +287,26 @@ fn script(connection: usize, raw: RawConnection) -> Result<Vec<Step>, CaseError>
         .collect()
 }
 
-impl Client {
+impl ClientSetup {
     fn from_raw(raw: RawClient) -> Result<Self, CaseError> {
         let span = |place, text: Option<Box<str>>| {
             let span =
                 text.map(|text| parse_span(&text).map_err(|error| value(place, error.to_string()))).transpose()?;
-            if span == Some(Duration::ZERO) { Err(value(place, "a timeout is above zero")) } else { Ok(span) }
+            if span == Some(Duration::ZERO) { Err(value(place, "a timeout must be above zero")) } else { Ok(span) }
         };
         let usual = Duration::from_secs(2);
         let method = raw.method.unwrap_or_else(|| "GET".into());
         if method.is_empty() || !method.bytes().all(|byte| byte.is_ascii_uppercase()) {
-            return Err(value("client.method", "write it in capitals, like GET"));
+            return Err(value("client.method", "write it in capitals, for example GET"));
         }
         let requests = raw.requests.unwrap_or(1);
         if !(1..=16).contains(&requests) {
-            return Err(value("client.requests", "1 to 16"));
+            return Err(value("client.requests", "must be 1 to 16"));
         }
         let content = upload_content(raw.body, raw.body_size.as_deref())?;
         let (chunked, expect_continue) = (raw.chunked, raw.expect_continue);
         if content.is_none() && (chunked || expect_continue) {
-            return Err(value("client.chunked, client.expect_continue", "they are about a body: give one"));
+            return Err(value("client.chunked, client.expect_continue", "they need a `body` or a `body_size`"));
         }
         Ok(Self {
             method,
@@ -328,18 +328,18 @@ impl Client {
 fn upload_content(text: Option<Box<str>>, size: Option<&str>) -> Result<Option<UploadContent>, CaseError> {
     let wrong = |wrong: String| value("client.body_size", wrong);
     match (text, size) {
-        (Some(_), Some(_)) => Err(wrong("a body has either a text or a size".to_owned())),
+        (Some(_), Some(_)) => Err(wrong("give either `body` or `body_size`".to_owned())),
         (text, None) => Ok(text.map(UploadContent::Text)),
         (None, Some(size)) => match size.parse::<ByteSize>() {
             Ok(size) if size.0 <= BODY_BYTES_MAX => Ok(Some(UploadContent::Size(size.0))),
-            Ok(_) => Err(wrong("a body has at most 64 MiB".to_owned())),
+            Ok(_) => Err(wrong("a body may have at most 64 MiB".to_owned())),
             Err(error) => Err(wrong(error.to_string())),
         },
     }
 }
 
 fn range(text: &str) -> Result<ByteRange, CaseError> {
-    let wrong = || value("client.range", "write first-last, like 0-1023");
+    let wrong = || value("client.range", "write first-last, for example 0-1023");
     let (first, last) = text.split_once('-').ok_or_else(wrong)?;
     let number = |text: &str| text.parse().map_err(|_| wrong());
     ByteRange::new(number(first)?, number(last)?).ok_or_else(wrong)
@@ -347,16 +347,16 @@ fn range(text: &str) -> Result<ByteRange, CaseError> {
 
 impl Expected {
     fn from_raw(raw: RawExpected) -> Result<Self, CaseError> {
-        let last = End { class: raw.class, cause: raw.cause };
+        let last = AttemptEnd { class: raw.class, cause: raw.cause };
         let names = raw.earlier.iter().chain([&last]).flat_map(|end| [&end.class, &end.cause]).chain(&raw.flags);
         if let Some(name) = names.into_iter().find(|name| !is_name(name)) {
-            return Err(value("expect", format!("`{name}` is no name: names are of small letters, digits and _")));
+            return Err(value("expect", format!("`{name}` is not a name: use lowercase letters, digits and _")));
         }
         if raw.attempts != raw.earlier.len() + 1 {
-            return Err(value("expect.attempts", "one more than there are in `earlier`"));
+            return Err(value("expect.attempts", "must be one more than the entries of `earlier`"));
         }
         if raw.ok != (&*last.class == "ok") {
-            return Err(value("expect.ok", "an operation is ok when its last attempt is, and only then"));
+            return Err(value("expect.ok", "must be true if and only if `class` is ok"));
         }
         Ok(Self {
             last,

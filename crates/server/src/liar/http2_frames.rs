@@ -1,27 +1,27 @@
-//! Requests of HTTP/2, as far as a script must read them: up to the end of a stream that asks for something.
+//! Frames of HTTP/2, parsed as far as scripts need: up to the end of a client's stream.
 
-/// What every client begins with.
+/// The bytes that every HTTP/2 connection of a client begins with.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Length, type, flags and stream of a frame.
+/// Bytes of a frame's header: length, type, flags and stream.
 const HEAD_BYTES: usize = 9;
-/// The longest frame that a client may send to a server that has not said otherwise.
+/// The longest frame that a client may send by default.
 const PAYLOAD_BYTES_MAX: usize = 1 << 14;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const END_STREAM: u8 = 1;
 
-/// What a client has sent on a connection, and no script has read yet.
+/// Bytes from a client that no script has read yet.
 #[derive(Default)]
 pub(super) struct Frames {
     pending: Vec<u8>,
     greeted: bool,
 }
 
-/// What a client has sent is not HTTP/2.
+/// The error of bytes that are not HTTP/2.
 pub(super) struct NotHttp2;
 
 impl Frames {
-    /// Takes what has been received, out of `bytes`, up to the end of the next request; whether it has come.
+    /// Takes received bytes out of `bytes`, up to the end of the next request. Returns whether the request is complete.
     pub(super) fn take(&mut self, bytes: &mut Vec<u8>) -> Result<bool, NotHttp2> {
         self.pending.append(bytes);
         if !self.greeted {

@@ -1,59 +1,68 @@
-//! The liar: a server of scripted raw bytes, one case for each way in which a server can misbehave.
+//! The liar: a server of scripted raw bytes, with one case for each way in which a server can misbehave.
 //!
-//! A case is a TOML file that says what is done on each connection, and what a client must make of it:
+//! A case is a TOML file that states what happens on each connection, and what a client must report:
 //!
 //! ```toml
-//! about = "closes before the whole body has come"
+//! about = "closes before the body is complete"
 //! row = 33
 //!
-//! [[connection]]                      # the first; a second table would script the second and all further ones
+//! [[connection]]                      # the first one; a second table scripts the second and all further connections
 //! script = [
-//!   "expect_request",                 # reads one whole request
+//!   "expect_request",                 # reads a complete request
 //!   { send = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf" },
 //!   { sleep = "20ms" },
 //!   "close",
 //! ]
 //!
-//! [[there]]                           # connections to a second port, which stands for another host; may be left out
+//! [[second_server]]                   # connections to a second port, which acts as another host; optional
 //! script = ["expect_request", "close"]
 //!
-//! [client]                            # how to drive it; all keys may be left out
+//! [client]                            # how to drive a client; all keys are optional
 //! method = "GET"
 //! headers = ["Cookie: a=b"]
-//! body = "text"                       # or `body_size = "32MiB"`: so many bytes, up to 64 MiB
-//! chunked = false                     # how the body is framed
-//! expect_continue = false             # whether the server is asked to agree to the body
-//! http2 = false                       # whether HTTP/2 is spoken, without TLS
-//! s3 = false                          # whether requests are signed for S3
+//! body = "text"                       # or `body_size = "32MiB"`, up to 64 MiB
+//! chunked = false                     # whether the body is framed by chunks
+//! expect_continue = false             # whether the client waits for 100 Continue before it sends the body
+//! http2 = false                       # whether the client speaks HTTP/2, without TLS
+//! s3 = false                          # whether the client signs its requests for S3
 //! range = "0-1023"
 //! requests = 1                        # operations, one after the other; all but the last succeed
 //! expect_size = 1024
-//! expect_hash = "checksum"            # as `get --expect` takes it
+//! expect_hash = "checksum"            # in the form of `get --expect`
 //! head_timeout = "300ms"
 //! idle_timeout = "300ms"
 //! total_timeout = "600ms"
 //!
-//! [expect]                            # of the last operation
+//! [expect]                            # the outcome of the last operation
 //! class = "incomplete"
 //! cause = "body_cut_short"
 //! ok = false
-//! attempts = 1                        # with more, `earlier = [{ class = "...", cause = "..." }]` names those before
-//! body_bytes = 4                      # left out where it depends on timing
+//! attempts = 1                        # with more, `earlier = [{ class = "...", cause = "..." }]` lists the earlier ones
+//! body_bytes = 4                      # left out if it depends on timing
 //! flags = []                          # of all its attempts
 //! reused = false
-//! connections = 1                     # opened in all, at both ports; may be left out
+//! connections = 1                     # opened in total, to both servers; optional
 //! ```
 //!
-//! Steps are `"expect_request"`, `{ expect = { with = ["cookie"], without = ["authorization"], body = "text" } }`
-//! (closes after a request that is not so; each key may be left out), `{ expect_head = { with = ["expect"] } }` (reads
-//! the head alone: the next step that reads a request reads its body), `"expect_stream"` (reads one whole request of
-//! HTTP/2), `{ quiet = "500ms" }` (closes if anything comes in that time), `{ send = "text" }`, `{ send_hex = "00 ff"
-//! }`, `{ each_request = "text" }` (answers every request so until the client closes), `{ repeat = { what = "text",
-//! times = 9 } }` or `what_hex = "00 ff"`, and `until_closed = true` instead of `times`, all with an optional `pause =
-//! "50ms"`, `{ sleep = "200ms" }`, `"half_close"`, `"close"`, `"reset"` and `"close_listener"`. In what is sent,
-//! `{here}` and `{there}` stand for host and port of the first and of the second port. After the last step the
-//! connection stays open, and what the client sends is dropped, until it closes. A `close` with unread bytes of the
-//! client, and a `reset` at once after a `send`, may lose what was sent: read first, and sleep a little before.
+//! | step | what the liar does |
+//! |---|---|
+//! | `"expect_request"` | reads a complete request |
+//! | `{ expect = { with = ["cookie"], without = ["authorization"], body = "text" } }` | the same, and closes if the request differs; each key is optional |
+//! | `{ expect_head = { with = ["expect"] } }` | reads a head only; the next step that reads a request reads its body |
+//! | `"expect_stream"` | reads a complete HTTP/2 request |
+//! | `{ quiet = "500ms" }` | closes if anything arrives in that time |
+//! | `{ send = "text" }`, `{ send_hex = "00 ff" }` | sends these bytes |
+//! | `{ each_request = "text" }` | responds like this to every request until the client closes |
+//! | `{ repeat = { what = "text", times = 9 } }` | sends this again and again; also `what_hex`, `until_closed = true` in place of `times`, and `pause = "50ms"` |
+//! | `{ sleep = "200ms" }` | waits |
+//! | `"half_close"` | ends its stream and reads on |
+//! | `"close"`, `"reset"` | closes the connection, orderly or with a reset |
+//! | `"close_listener"` | refuses further connections |
+//!
+//! In what is sent, `{first_server}` and `{second_server}` are replaced by host and port of either server. After the
+//! last step the connection stays open until the client closes it, and what the client sends is dropped. A `close`
+//! while bytes of the client are unread, and a `reset` right after a `send`, may destroy what was sent: read first, and
+//! sleep a little.
 
 mod bundled_cases;
 pub(crate) mod case;
@@ -73,9 +82,9 @@ use sys::{Events, Interest, Poller, Socket, Waker};
 use case::Case;
 use player::{LiarState, ScriptPlayer};
 
-/// Connections at once; those beyond are closed as they come.
+/// The most connections at once. Further ones are closed immediately.
 const CONNECTIONS_MAX: usize = 64;
-/// How long a liar lives by itself.
+/// The longest time that a liar plays, unless another one is given.
 const LIFETIME: Duration = Duration::from_secs(20);
 const BACKLOG: u32 = 128;
 const LISTENER: u64 = 0;
@@ -88,17 +97,17 @@ pub struct Liar {
     state: Arc<LiarState>,
     accepted: Arc<AtomicU64>,
     waker: Arc<Waker>,
-    /// `None` once it has been waited for.
+    /// `None` once it was joined.
     handle: Option<JoinHandle<()>>,
-    /// The second port of a case that has one.
-    there: Option<Box<Self>>,
+    /// The second server of a case that has one.
+    second_server: Option<Box<Self>>,
 }
 
 impl Liar {
     /// Plays `case` on a free port of the loopback address, for at most 20 seconds.
     ///
     /// # Errors
-    /// The system lacks the means.
+    /// The system lacks resources.
     pub fn start(case: Case) -> io::Result<Self> {
         Self::start_on(case, (Ipv4Addr::LOCALHOST, 0).into(), LIFETIME)
     }
@@ -106,20 +115,26 @@ impl Liar {
     /// Plays `case` on `address` for at most `lifetime`.
     ///
     /// # Errors
-    /// The address cannot be listened on, or the system lacks the means.
+    /// The address cannot be listened on, or the system lacks resources.
     pub fn start_on(case: Case, address: SocketAddr, lifetime: Duration) -> io::Result<Self> {
         Self::start_at(case, address, lifetime, None)
     }
 
-    /// `here` is the first port when this is the second.
-    fn start_at(mut case: Case, address: SocketAddr, lifetime: Duration, here: Option<SocketAddr>) -> io::Result<Self> {
+    /// Starts one of the servers. `first` is the address of the first server if this is the second.
+    fn start_at(
+        mut case: Case,
+        address: SocketAddr,
+        lifetime: Duration,
+        first: Option<SocketAddr>,
+    ) -> io::Result<Self> {
         let listener = Socket::listen_tcp(address, BACKLOG, false)?;
         let address = listener.local_addr()?;
-        let there = match case.take_there() {
-            Some(there) => Some(Self::start_at(there, (address.ip(), 0).into(), lifetime, Some(address))?),
+        let second_server = match case.take_second_server() {
+            Some(second) => Some(Self::start_at(second, (address.ip(), 0).into(), lifetime, Some(address))?),
             None => None,
         };
-        case.place(here.unwrap_or(address), there.as_ref().map_or(address, |there| there.address));
+        let second = second_server.as_ref().map_or(address, |second| second.address);
+        case.insert_addresses(first.unwrap_or(address), second);
         let poller = Poller::new()?;
         let waker = Arc::new(Waker::new()?);
         poller.add(&listener, LISTENER, Interest::Read)?;
@@ -128,42 +143,42 @@ impl Liar {
         let state = Arc::new(LiarState {
             listener: Mutex::new(Some(listener)),
             stop: AtomicBool::new(false),
-            // Too long to add is as good as a year.
+            // A lifetime too long to add becomes a year.
             until: now.checked_add(lifetime).unwrap_or(now + Duration::from_secs(31_536_000)),
             requests: AtomicU64::new(0),
         });
         let accepted = Arc::new(AtomicU64::new(0));
         let acceptor = Acceptor { case, state: Arc::clone(&state), accepted: Arc::clone(&accepted) };
         let handle = thread::Builder::new().name("liar".to_owned()).spawn(move || acceptor.run(&poller))?;
-        Ok(Self { address, state, accepted, waker, handle: Some(handle), there: there.map(Box::new) })
+        Ok(Self { address, state, accepted, waker, handle: Some(handle), second_server: second_server.map(Box::new) })
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Connections taken so far.
+    /// Returns the connections accepted so far.
     #[must_use]
     pub fn connections(&self) -> u64 {
-        self.accepted.load(Ordering::Acquire) + self.there.as_ref().map_or(0, |there| there.connections())
+        self.accepted.load(Ordering::Acquire) + self.second_server.as_ref().map_or(0, |second| second.connections())
     }
 
-    /// Requests that scripts have read whole so far.
+    /// Returns the requests that scripts have read completely so far.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.state.requests.load(Ordering::Acquire) + self.there.as_ref().map_or(0, |there| there.requests())
+        self.state.requests.load(Ordering::Acquire) + self.second_server.as_ref().map_or(0, |second| second.requests())
     }
 
-    /// Waits until its time is over.
+    /// Waits until its lifetime is over.
     pub fn wait(mut self) {
         self.join();
     }
 
     fn join(&mut self) {
         if let Some(handle) = self.handle.take() {
-            // A thread that panicked has said so on its own.
+            // A thread that panicked has reported it.
             let _ = handle.join();
         }
     }
@@ -172,13 +187,13 @@ impl Liar {
 impl Drop for Liar {
     fn drop(&mut self) {
         self.state.stop.store(true, Ordering::Release);
-        // When it cannot be woken, it ends with its time.
+        // If it cannot be woken, it ends with its lifetime.
         let _ = self.waker.wake();
         self.join();
     }
 }
 
-/// Takes connections and gives each a thread.
+/// Accepts connections and starts a thread for each.
 struct Acceptor {
     case: Case,
     state: Arc<LiarState>,
@@ -219,7 +234,7 @@ impl Acceptor {
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
                 Err(_) => {
-                    // No descriptor is left: at once again it would be no better.
+                    // No descriptor is left, and none would be at once.
                     thread::sleep(Duration::from_millis(20));
                     return None;
                 }

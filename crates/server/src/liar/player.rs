@@ -1,4 +1,4 @@
-//! Plays a script on one connection.
+//! The player of a script on one connection.
 
 use std::io::{self, ErrorKind};
 use std::sync::Mutex;
@@ -13,10 +13,10 @@ use wire::{Event, RequestReader};
 use super::http2_frames::{Frames, NotHttp2};
 use super::step::{REPEAT_BYTES_MAX, Repeat, RepeatEnd, RequestCheck, Step};
 
-/// Calls that wait look so often whether they still should.
+/// How often waiting calls check whether the liar is to stop.
 const TICK: Duration = Duration::from_millis(20);
 
-/// What all connections of one liar share.
+/// State that all connections of a liar share.
 #[derive(Debug)]
 pub(super) struct LiarState {
     /// The listening socket; taken out to close it.
@@ -36,19 +36,19 @@ impl LiarState {
     }
 }
 
-/// Bytes of a request's body that are looked at.
+/// The most bytes of a request's body that are kept for checks.
 const BODY_KEPT_MAX: usize = 64 * 1024;
 
-/// A request, as far as a script may ask for it.
+/// A request, as far as scripts can check it.
 #[derive(Default)]
 struct Request {
-    /// Names of its header fields in lower case.
+    /// Names of its header fields in lowercase.
     fields: Vec<Vec<u8>>,
     body: Vec<u8>,
 }
 
 impl Request {
-    fn is(&self, check: &RequestCheck) -> bool {
+    fn passes(&self, check: &RequestCheck) -> bool {
         let has = |name: &str| self.fields.iter().any(|field| field == name.to_ascii_lowercase().as_bytes());
         check.with.iter().all(|name| has(name))
             && !check.without.iter().any(|name| has(name))
@@ -56,18 +56,18 @@ impl Request {
     }
 }
 
-/// How far a request is read.
+/// How far to read a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReadUntil {
     HeadEnd,
     End,
 }
 
-/// Why a script ends before its last step.
+/// The reason why a script ends before its last step.
 enum Stopped {
-    /// The client has closed, or broken the connection.
+    /// The client closed or broke the connection.
     ClientGone,
-    /// The client sent something where it had to wait.
+    /// The client sent something unexpected.
     Unexpected,
     /// The liar is to stop.
     Over,
@@ -89,13 +89,13 @@ impl From<NotHttp2> for Stopped {
     }
 }
 
-/// A connection with its script.
+/// A connection on which a script is played.
 pub(super) struct ScriptPlayer<'a> {
     state: &'a LiarState,
     socket: Socket,
-    /// Received, and not yet until of a request.
+    /// Received bytes that are not part of a request yet.
     rest: Vec<u8>,
-    /// A request of which only the head has been read.
+    /// A request of which only the head was read.
     begun: Option<(RequestReader, Request)>,
     frames: Frames,
 }
@@ -115,25 +115,25 @@ impl<'a> ScriptPlayer<'a> {
             let done = match step {
                 Step::ExpectRequest => self.read_request().map(|_| ()),
                 Step::Expect(check) => match self.read_request() {
-                    Ok(request) if request.is(check) => Ok(()),
+                    Ok(request) if request.passes(check) => Ok(()),
                     Ok(_) => return,
                     Err(cut) => Err(cut),
                 },
                 Step::ExpectHead(check) => match self.read_head() {
-                    Ok(true) if self.begun.as_ref().is_some_and(|(_, request)| request.is(check)) => Ok(()),
+                    Ok(true) if self.begun.as_ref().is_some_and(|(_, request)| request.passes(check)) => Ok(()),
                     Ok(_) => return,
                     Err(cut) => Err(cut),
                 },
                 Step::ExpectStream => self.read_stream(),
                 Step::Quiet(time) => self.quiet(*time),
                 Step::Send(bytes) => self.send(bytes),
-                Step::EachRequest(bytes) => self.answer_all(bytes),
+                Step::EachRequest(bytes) => self.respond_to_all(bytes),
                 Step::Repeat(repeat) => self.repeat(repeat),
                 Step::Sleep(time) => self.sleep(*time),
                 Step::HalfClose => self.socket.shutdown_write().map_err(Stopped::from),
                 Step::Close => return,
                 Step::Reset => {
-                    // Without it the close is an orderly one, and the test that expects a reset says so.
+                    // If this fails, the close is orderly, and a test that expects a reset fails.
                     let _ = self.socket.reset_on_close();
                     return;
                 }
@@ -155,7 +155,7 @@ impl<'a> ScriptPlayer<'a> {
         Ok(())
     }
 
-    /// Bytes from the client, if some come soon.
+    /// Receives bytes from the client. Returns whether some arrived soon.
     fn receive_once(&mut self) -> Result<bool, Stopped> {
         let mut buffer = [0; 16 * 1024];
         if self.state.is_over() {
@@ -182,7 +182,7 @@ impl<'a> ScriptPlayer<'a> {
         Ok(request)
     }
 
-    /// Reads one whole request of HTTP/2.
+    /// Reads a complete HTTP/2 request.
     fn read_stream(&mut self) -> Result<(), Stopped> {
         while !self.frames.take(&mut self.rest)? {
             self.receive()?;
@@ -191,7 +191,7 @@ impl<'a> ScriptPlayer<'a> {
         Ok(())
     }
 
-    /// Reads the head of the next request; `false` when one is being read already.
+    /// Reads the head of the next request. Returns false if a request has been begun already.
     fn read_head(&mut self) -> Result<bool, Stopped> {
         if self.begun.is_some() {
             return Ok(false);
@@ -204,7 +204,7 @@ impl<'a> ScriptPlayer<'a> {
         Ok(true)
     }
 
-    /// Reads what has been received, up to the end of that until; whether it has come.
+    /// Parses what was received. Returns whether the request is complete up to `until`.
     fn read_some(
         &mut self,
         reader: &mut RequestReader,
@@ -234,7 +234,7 @@ impl<'a> ScriptPlayer<'a> {
         Ok(done)
     }
 
-    /// Whether nothing comes for so long.
+    /// Waits, and stops the script if anything arrives.
     fn quiet(&mut self, time: Duration) -> Result<(), Stopped> {
         let until = Instant::now() + time;
         while self.rest.is_empty() {
@@ -248,7 +248,7 @@ impl<'a> ScriptPlayer<'a> {
         Err(Stopped::Unexpected)
     }
 
-    fn answer_all(&mut self, bytes: &[u8]) -> Result<(), Stopped> {
+    fn respond_to_all(&mut self, bytes: &[u8]) -> Result<(), Stopped> {
         loop {
             self.read_request()?;
             self.send(bytes)?;
@@ -270,7 +270,7 @@ impl<'a> ScriptPlayer<'a> {
     }
 
     fn repeat(&self, repeat: &Repeat) -> Result<(), Stopped> {
-        // Without pauses many go at once: what the client sees is the same.
+        // Without pauses many go at once, which makes no difference to the client.
         let at_once = if repeat.pause.is_zero() { (64 * 1024 / repeat.what.len()).max(1) as u64 } else { 1 };
         let most = REPEAT_BYTES_MAX / repeat.what.len() as u64;
         let mut left = match repeat.until {

@@ -6,72 +6,72 @@ use serde::Deserialize;
 
 use measure::units::parse_span;
 
-/// The most bytes that one `send` may have.
+/// The most bytes of one `send`.
 const SEND_BYTES_MAX: usize = 1 << 20;
-/// The most bytes that one `repeat` sends, whatever the client does.
+/// The most bytes that one `repeat` sends.
 pub(super) const REPEAT_BYTES_MAX: u64 = 256 << 20;
-/// The longest sleep, or pause of a `repeat`.
+/// The longest sleep, and the longest pause of a `repeat`.
 const SLEEP_MAX: Duration = Duration::from_secs(10);
 
-/// One thing that the liar does.
+/// One step of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Read one whole request; when the client closes instead, the script ends.
+    /// Read a complete request. If the client closes instead, the script ends.
     ExpectRequest,
-    /// The same, and close when it is not as it must be.
+    /// The same, and close unless the request passes the check.
     Expect(RequestCheck),
-    /// Read the head of a request, and close when it is not as it must be. The body is read by the next step that
-    /// reads.
+    /// Read the head of a request, and close unless it passes the check. The next step that reads a request reads the
+    /// body.
     ExpectHead(RequestCheck),
-    /// Read one whole request of HTTP/2; when the client closes instead, the script ends.
+    /// Read a complete HTTP/2 request. If the client closes instead, the script ends.
     ExpectStream,
-    /// Take nothing for so long, and close when something comes.
+    /// Wait, and close if anything arrives in this time.
     Quiet(Duration),
     Send(Box<[u8]>),
-    /// Answer every request so, until the client closes.
+    /// Respond to every request with this, until the client closes.
     EachRequest(Box<[u8]>),
     Repeat(Repeat),
     Sleep(Duration),
-    /// Say the end of our stream, and go on reading.
+    /// End our stream and go on reading.
     HalfClose,
-    /// Close in good order.
+    /// Close in an orderly way.
     Close,
-    /// Close with a reset. What was sent before may be lost to it: sleep a little before.
+    /// Close with a reset, which may destroy what was sent just before.
     Reset,
-    /// Take no more connections: those that come are refused.
+    /// Accept no more connections: the kernel refuses them.
     CloseListener,
 }
 
-/// What a request must be like.
+/// A check of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RequestCheck {
-    /// Header fields that it must have.
+    /// Header fields that the request must have.
     pub(super) with: Vec<Box<str>>,
-    /// Header fields that it must not have.
+    /// Header fields that the request must not have.
     pub(super) without: Vec<Box<str>>,
-    /// Its whole body.
+    /// The complete body of the request.
     pub(super) body: Option<Box<str>>,
 }
 
-/// The same bytes again and again.
+/// The same bytes, sent again and again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Repeat {
     pub(super) what: Box<[u8]>,
-    /// Between one and the next.
+    /// The pause between one time and the next.
     pub(super) pause: Duration,
     pub(super) until: RepeatEnd,
 }
 
-/// When a repetition ends, if the client does not close before.
+/// The end of a repetition, unless the client closes before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RepeatEnd {
     Times(u32),
-    /// When the client closes; 256 MiB are the bound.
+    /// When the client closes, or after 256 MiB.
     Closed,
 }
 
-/// A step as it is written: a word, or a table with one key.
+/// A step as written in TOML: a word, or a table with one key.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RawStep {
@@ -103,7 +103,7 @@ pub(super) struct RawRepeat {
 }
 
 impl TryFrom<RawStep> for Step {
-    /// What is wrong, and what would be right.
+    /// The error, with what would be right.
     type Error = String;
 
     fn try_from(raw: RawStep) -> Result<Self, String> {
@@ -111,7 +111,7 @@ impl TryFrom<RawStep> for Step {
             RawStep::ExpectRequest => Self::ExpectRequest,
             RawStep::Expect(check) => Self::Expect(check),
             RawStep::ExpectHead(check) if check.body.is_some() => {
-                return Err("a head has no body: leave it to the step behind".to_owned());
+                return Err("a head has no body; check it in the next step".to_owned());
             }
             RawStep::ExpectHead(check) => Self::ExpectHead(check),
             RawStep::ExpectStream => Self::ExpectStream,
@@ -152,19 +152,19 @@ fn sound(bytes: &[u8]) -> Result<Box<[u8]>, String> {
     if (1..=SEND_BYTES_MAX).contains(&bytes.len()) {
         Ok(bytes.into())
     } else {
-        Err("there is nothing to send, or more than 1 MiB".to_owned())
+        Err("nothing to send, or more than 1 MiB".to_owned())
     }
 }
 
 fn pause(text: &str) -> Result<Duration, String> {
     match parse_span(text) {
         Ok(span) if span <= SLEEP_MAX => Ok(span),
-        Ok(_) => Err("a pause is at most 10s".to_owned()),
+        Ok(_) => Err("a pause may be at most 10s".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// Pairs of hexadecimal digits, with blanks where one likes between them.
+/// Parses pairs of hexadecimal digits, with any white space between them.
 fn from_hex(text: &str) -> Result<Vec<u8>, String> {
     let digits: Option<Vec<u8>> =
         text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();

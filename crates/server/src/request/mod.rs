@@ -6,7 +6,7 @@ pub(crate) mod target;
 
 use fields::RequestFields;
 
-/// What is known of a request apart from its head.
+/// Facts about a request apart from its head.
 #[derive(Debug)]
 pub(crate) struct RequestFacts<'a> {
     /// Bytes of its body.

@@ -20,7 +20,7 @@ pub(crate) struct Response {
     pub(crate) content: Content,
     /// Offset in the content where the body begins.
     pub(crate) first: u64,
-    /// Length of the body, sent or not; `None` if nobody knows it before the end.
+    /// Length of the body, sent or not; `None` if it is unknown until the end.
     pub(crate) length: Option<u64>,
     pub(crate) content_range: Option<ContentRange>,
     pub(crate) framing: Framing,
@@ -146,7 +146,7 @@ impl Response {
         self.headers.extend(Header::parse(line));
     }
 
-    /// Returns the length of the body that is sent; `None` if nobody knows it before the end.
+    /// Returns the length of the body that is sent; `None` if it is unknown until the end.
     pub(crate) fn body_length(&self) -> Option<u64> {
         match self.framing {
             Framing::Length | Framing::Chunked | Framing::UntilClose => self.length,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The store of an S3 server and the credentials that it accepts.
 #[derive(Clone)]
 pub struct S3Config {
-    /// Where objects are kept.
+    /// The place where objects are kept.
     pub store: StoreIn,
     /// The most bytes of objects and parts in the store; `None` for no limit.
     pub store_max: Option<u64>,

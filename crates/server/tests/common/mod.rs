@@ -1,4 +1,4 @@
-//! A client of a few lines: sends bytes, reads bytes, and leaves the judging to the test.
+//! A small client that sends and reads bytes and leaves the judging to the test.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::{Read, Write};
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use server::{Config, Ledger, Server};
 
-/// One response, as it came.
+/// A response, byte by byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
-    /// With the empty line.
+    /// Including the empty line.
     pub head: String,
     pub body: Vec<u8>,
 }
@@ -29,9 +29,9 @@ impl Response {
 /// A connection.
 pub struct Client {
     pub stream: TcpStream,
-    /// Received and not yet read as an response.
+    /// Received bytes that are not part of a returned response.
     rest: Vec<u8>,
-    /// Everything received.
+    /// The number of bytes received.
     pub received: u64,
 }
 
@@ -53,7 +53,7 @@ impl Client {
         self.response()
     }
 
-    /// More bytes; 0 at the end of the stream.
+    /// Reads more bytes. Returns their number; 0 at the end of the stream.
     fn more(&mut self) -> usize {
         let mut buffer = [0; 64 * 1024];
         let bytes = self.stream.read(&mut buffer).unwrap();
@@ -62,7 +62,7 @@ impl Client {
         bytes
     }
 
-    /// A head with its empty line; `None` when the stream ends before its first byte.
+    /// Reads a head with its empty line; `None` if the stream ends before its first byte.
     fn head(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.rest.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -70,7 +70,7 @@ impl Client {
                 return Some(String::from_utf8(head).unwrap());
             }
             if self.more() == 0 {
-                assert!(self.rest.is_empty(), "cut in a head: {:?}", self.rest);
+                assert!(self.rest.is_empty(), "the head must be complete: {:?}", self.rest);
                 return None;
             }
         }
@@ -78,7 +78,7 @@ impl Client {
 
     fn take(&mut self, bytes: usize) -> Vec<u8> {
         while self.rest.len() < bytes {
-            assert_ne!(self.more(), 0, "cut in a body");
+            assert_ne!(self.more(), 0, "the body must be complete");
         }
         self.rest.drain(..bytes).collect()
     }
@@ -87,9 +87,9 @@ impl Client {
         self.response_to(false)
     }
 
-    /// An response; to a HEAD there is no body, whatever its head says.
+    /// Reads a response. One to a HEAD has no body, whatever its head says.
     pub fn response_to(&mut self, is_head: bool) -> Response {
-        let head = self.head().expect("an response");
+        let head = self.head().expect("a response must arrive");
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let mut response = Response { status, head, body: Vec::new() };
         if is_head || matches!(status, 100 | 204 | 304) {
@@ -122,7 +122,7 @@ impl Client {
         }
     }
 
-    /// Whether the server has closed, with nothing more to read.
+    /// Returns whether the server has closed, with nothing left to read.
     pub fn is_closed(&mut self) -> bool {
         self.rest.is_empty() && self.more() == 0
     }
@@ -138,7 +138,7 @@ pub fn start(config: &Config) -> (Server, SocketAddr) {
     (server, address)
 }
 
-/// The identity that always holds.
+/// Checks the identity that always holds.
 pub fn balanced(ledger: &Ledger) {
     let ended = ledger.complete.count + ledger.aborted.count + ledger.requests_cut;
     assert_eq!(ledger.requests() + ledger.requests_malformed, ended + ledger.in_service(), "{ledger:?}");

@@ -2,8 +2,8 @@
 
 use crate::objective_monitor::{LevelEvidence, LevelRules, Missed, OfferedLoad, operations_needed};
 use measure::Objective;
-use measure::result::load_line::Outcome;
 use measure::objective::Judgement;
+use measure::result::load_line::Outcome;
 use measure::statistics::drift::Drift;
 use std::time::Duration;
 

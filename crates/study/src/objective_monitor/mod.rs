@@ -21,7 +21,7 @@ pub const SLICE: Duration = sequential::SLICE;
 const PACE_MAX: f64 = 2.0;
 /// Time before the pace of a closed level is known.
 const PACE_AFTER: Duration = Duration::from_millis(500);
-/// Share of a backlog that waits in this client, despite free slots, above which the client is what falls behind.
+/// Share of a backlog that waits in this client, despite free slots, above which the client itself falls behind.
 const CLIENT_SHARE: f64 = 0.5;
 /// Share of the slots in use below which slots count as free.
 const SLOTS_USED_MAX: f64 = 0.9;
@@ -32,13 +32,13 @@ const SUCCESS_MIN: u64 = 10;
 /// Why a run can stop early.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decision {
-    /// All objectives are met, or can be judged by what was measured.
+    /// The level can end: its objectives can be judged.
     Met,
     /// Something is certainly missed.
     Missed(Missed),
 }
 
-/// What a run missed.
+/// A missed objective, or a growing backlog.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Missed {
     /// An objective.

@@ -1,7 +1,7 @@
 //! Tests of the monitor on hand-made slices of 100 ms.
 
 use super::*;
-use measure::{OpKind, Stats};
+use measure::{Instant, OpKind, Stats};
 
 const OFFERED: OfferedLoad = OfferedLoad { rate: 200.0, regular: true, in_flight_max: 10_000 };
 
@@ -31,7 +31,7 @@ fn objectives(texts: &[&str]) -> Vec<Objective> {
 
 /// Returns the decision about a run in the closed model, and the number of slices until then. `level` is the minimum number of slices of
 /// a level.
-fn decision(texts: &[&str], level: Option<u32>, slow: u64) -> Option<(Decision, u64)> {
+fn decide(texts: &[&str], level: Option<u32>, slow: u64) -> Option<(Decision, u64)> {
     let mut monitor = ObjectiveMonitor::new(&objectives(texts), 0.05);
     if let Some(slices) = level {
         monitor = monitor.for_level(LevelRules { min_duration: SLICE * slices, may_pass_early: true, offered: None });
@@ -41,21 +41,21 @@ fn decision(texts: &[&str], level: Option<u32>, slow: u64) -> Option<(Decision, 
 
 #[test]
 fn a_missed_objective_stops_a_level_soon() {
-    let (decision, after) = decision(&["success >= 99%", "response p95 <= 20ms"], Some(50), 10).unwrap();
-    assert_eq!(what, Decision::Missed(Missed::Objective("response p95 <= 20ms".parse().unwrap())));
-    // Half are slow. At this pace, 10 % of the time contains all that may be slow in the whole; at twice the pace, 20 %.
+    let (decision, after) = decide(&["success >= 99%", "response p95 <= 20ms"], Some(50), 10).unwrap();
+    assert_eq!(decision, Decision::Missed(Missed::Objective("response p95 <= 20ms".parse().unwrap())));
+    // Half are slow. At this pace, 10 % of the time has as many slow operations as all of it may have; at twice the pace, 20 %.
     assert!((6..=11).contains(&after), "{after}");
-    let (_, after) = decision(&["response p95 <= 20ms"], None, 10).unwrap();
+    let (_, after) = decide(&["response p95 <= 20ms"], None, 10).unwrap();
     assert!((120..=140).contains(&after), "without a level, slow operations have to fill three spells of 2 s: {after}");
     assert!(
-        decision(&["response p50 <= 20ms"], None, 2).is_none(),
+        decide(&["response p50 <= 20ms"], None, 2).is_none(),
         "without a level, objectives that are met do not stop the run"
     );
 }
 
 #[test]
 fn a_level_lasts_its_time_or_half_of_it_when_certain() {
-    let level = |texts: &[&str], slices| super::tests::decision(texts, Some(slices), 0).unwrap();
+    let level = |texts: &[&str], slices| decide(texts, Some(slices), 0).unwrap();
     assert_eq!(level(&["success >= 90%", "response p90 <= 20ms"], 40), (Decision::Met, 40));
     assert_eq!(level(&["success >= 90%", "rate >= 1"], 40), (Decision::Met, 40));
     // Two spells of 2 s take 40 s at a tolerated share of 10 %.
@@ -67,8 +67,8 @@ fn a_level_lasts_its_time_or_half_of_it_when_certain() {
 #[test]
 fn a_level_lasts_until_its_objectives_have_enough_samples() {
     // 299 for p99, 2995 for p99.9; there are 20 in each slice.
-    assert_eq!(decision(&["response p99 <= 20ms"], Some(5), 0), Some((Decision::Met, 15)));
-    assert_eq!(decision(&["response p99.9 <= 20ms"], Some(5), 0), Some((Decision::Met, 150)));
+    assert_eq!(decide(&["response p99 <= 20ms"], Some(5), 0), Some((Decision::Met, 15)));
+    assert_eq!(decide(&["response p99.9 <= 20ms"], Some(5), 0), Some((Decision::Met, 150)));
     let mut monitor = ObjectiveMonitor::new(&objectives(&["response p99.9 <= 20ms"]), 0.05);
     monitor.add_slice(&slice(0, 0));
     assert_eq!(monitor.evidence().too_few.map(|(_, all, needed)| (all, needed)), Some((20, 2995)));

@@ -1,9 +1,9 @@
-//! Items of DAG-CBOR, one at a time: enough for the header of a CAR and for links. DAG-CBOR has no items of unknown length.
+//! Minimal reader of DAG-CBOR items, enough for CAR headers and links. DAG-CBOR has no items of indefinite length.
 
 /// Tag of a CID.
 const CID_TAG: u64 = 42;
 
-/// An item, or the beginning of one that has others in it.
+/// An item, or the beginning of an array or map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Item<'a> {
     Unsigned(u64),
@@ -11,13 +11,13 @@ pub(super) enum Item<'a> {
     Text(&'a [u8]),
     Array(u64),
     Map(u64),
-    /// What comes next is a link.
+    /// The tag of a link. The next item is the link.
     Link,
     /// A negative number, a float, a simple value or another tag.
     Other,
 }
 
-/// Splits the next item off. `None` at the end, and when it is not valid.
+/// Splits off the next item. `None` at the end, and if the item is not valid.
 pub(super) fn next<'a>(input: &mut &'a [u8]) -> Option<Item<'a>> {
     let (&first, mut rest) = input.split_first()?;
     let argument = match first & 0x1f {

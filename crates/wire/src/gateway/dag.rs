@@ -1,22 +1,22 @@
-//! Whether a CAR holds all of the DAG that was asked for, and nothing else.
+//! The check that a CAR contains the whole requested DAG and nothing else.
 //!
-//! Each block is looked at once. It answers for links that were open, and opens those that it has itself, as far as they are
-//! in scope. Blocks may come in any order: those that come before a link to them wait, within limits.
+//! Each block is processed once. It resolves the open links to it and opens its own links, as far as they are in scope.
+//! Blocks may arrive in any order. Those that arrive before a link to them wait, within limits.
 
 use super::node::{self, Kind, PbNode};
-use super::{Asked, Fault, Scope, Unsupported, codec, hash, normal};
+use super::{Fault, GatewayRequest, Scope, Unsupported, codec, hash, normal};
 use cid::Cid;
 use std::collections::{HashMap, HashSet};
 
-/// Blocks of a DAG: 24 bytes are kept for each. A piece of 64 GiB in blocks of 256 KiB has 262,144.
+/// Maximum number of blocks in a DAG. Each takes 24 bytes of memory. A piece of 64 GiB in blocks of 256 KiB has 262,144.
 const BLOCKS_MAX: usize = 1 << 20;
-/// Links that are open at once.
+/// Maximum number of open links at a time.
 const OPEN_MAX: usize = 1 << 17;
-/// Bytes of blocks with links that wait for a link to them.
+/// Maximum total size of blocks that wait for a link to them.
 const WAITING_BYTES_MAX: usize = 4 << 20;
 
-/// What a block is known by: the beginning of its hash, and its codec. 128 bits of a hash are enough, since each block's whole
-/// hash is checked.
+/// The identity of a block: the beginning of its hash and its codec. 128 bits are enough, since the whole hash of each
+/// block is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key([u8; 16], u64);
 
@@ -30,27 +30,27 @@ impl Key {
     }
 }
 
-/// Why a block is wanted.
+/// The reason why a block is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// So many names of the path have been followed.
+    /// On the path, after this many of its names.
     Path(usize),
-    /// Part of the file or directory that was asked for.
+    /// Part of the requested file or directory.
     Entity,
-    /// Below what was asked for, with everything that is below it.
+    /// Below the requested block, including everything below.
     Below,
 }
 
-/// What is known of the DAG so far.
+/// The known part of the DAG.
 #[derive(Debug)]
 pub(super) struct Dag {
-    asked: Asked,
-    /// Blocks that must come.
+    request: GatewayRequest,
+    /// Blocks that still have to arrive.
     open: HashMap<Key, (Cid, Role)>,
-    /// Parts of a large directory, one of which may lead on along the path.
+    /// Shards of a large directory, one of which may continue the path.
     possible: HashMap<Key, Role>,
     seen: HashSet<Key>,
-    /// Blocks that nothing has linked to yet.
+    /// Blocks without a known link to them.
     waiting: HashMap<Key, (Cid, Vec<u8>)>,
     waiting_bytes: usize,
     /// Whether the end of the path was found.
@@ -58,10 +58,10 @@ pub(super) struct Dag {
 }
 
 impl Dag {
-    pub(super) fn new(asked: Asked) -> Result<Self, Fault> {
-        let root = normal(&asked.root);
+    pub(super) fn new(request: GatewayRequest) -> Result<Self, Fault> {
+        let root = normal(&request.root);
         let mut dag = Self {
-            asked,
+            request,
             open: HashMap::new(),
             possible: HashMap::new(),
             seen: HashSet::new(),
@@ -73,7 +73,7 @@ impl Dag {
         Ok(dag)
     }
 
-    /// Takes a block whose hash is right. `data` is empty where there can be no links.
+    /// Adds a block with a correct hash. `data` is empty if the codec has no links.
     pub(super) fn block(&mut self, cid: &Cid, data: Vec<u8>) -> Result<(), Fault> {
         let key = Key::of(cid);
         if self.seen.contains(&key) || self.waiting.contains_key(&key) {
@@ -96,7 +96,7 @@ impl Dag {
         self.follow(links)
     }
 
-    /// Opens links, and goes on with blocks that are there already.
+    /// Opens links and processes linked blocks that have already arrived.
     fn follow(&mut self, mut links: Vec<(Cid, Role)>) -> Result<(), Fault> {
         while let Some((cid, role)) = links.pop() {
             let key = Key::of(&cid);
@@ -116,13 +116,13 @@ impl Dag {
         Ok(())
     }
 
-    /// The links of a block that are in scope.
+    /// Returns the links of a block that are in scope.
     fn expand(&mut self, cid: &Cid, data: &[u8], role: Role) -> Result<Vec<(Cid, Role)>, Fault> {
         match role {
-            Role::Path(depth) if depth < self.asked.path.len() => self.along_path(cid, data, depth),
+            Role::Path(depth) if depth < self.request.path.len() => self.along_path(cid, data, depth),
             Role::Path(_) => {
                 self.reached = true;
-                match self.asked.scope {
+                match self.request.scope {
                     Scope::Block => Ok(Vec::new()),
                     Scope::Entity => entity(cid, data),
                     Scope::All => below(cid, data),
@@ -133,9 +133,9 @@ impl Dag {
         }
     }
 
-    /// The link to the next name of the path.
+    /// Returns the link to the next name of the path.
     fn along_path(&mut self, cid: &Cid, data: &[u8], depth: usize) -> Result<Vec<(Cid, Role)>, Fault> {
-        let name = self.asked.path.get(depth).map_or("", AsRef::as_ref);
+        let name = self.request.path.get(depth).map_or("", AsRef::as_ref);
         if cid.codec() != codec::DAG_PB {
             let is_leaf = cid.codec() == codec::RAW;
             return Err(match is_leaf {
@@ -152,7 +152,7 @@ impl Dag {
         if prefix == 0 {
             return Err(Fault::PathMissing(name.into()));
         }
-        // Which part is the right one depends on a hash of the name. The CAR has that one alone.
+        // A hash of the name decides which shard is the right one. The CAR contains only that shard.
         let mut here = Vec::new();
         for link in node.links.iter().filter(|link| link.name.len() == prefix) {
             let (next, role) = (normal(&link.cid), Role::Path(depth));
@@ -166,14 +166,14 @@ impl Dag {
         Ok(here)
     }
 
-    /// The CAR is complete.
+    /// Finishes the check at the end of the CAR.
     pub(super) fn end(self) -> Result<(), Fault> {
-        // The least one, so that the same body always gives the same example.
+        // The smallest one, so the same body always produces the same example.
         if let Some(cid) = self.open.values().map(|(cid, _)| *cid).min() {
             return Err(Fault::BlockMissing { count: self.open.len(), cid });
         }
         if !self.reached {
-            return Err(Fault::PathMissing(self.asked.path.last().cloned().unwrap_or_default()));
+            return Err(Fault::PathMissing(self.request.path.last().cloned().unwrap_or_default()));
         }
         match self.waiting.values().map(|(cid, _)| *cid).min() {
             Some(cid) => Err(Fault::Unrelated { count: self.waiting.len(), cid }),
@@ -182,7 +182,7 @@ impl Dag {
     }
 }
 
-/// What belongs to the file or directory of which this block is a part.
+/// Returns the links to other blocks of the same file or directory.
 fn entity(cid: &Cid, data: &[u8]) -> Result<Vec<(Cid, Role)>, Fault> {
     if cid.codec() != codec::DAG_PB {
         return Ok(Vec::new());
@@ -196,7 +196,7 @@ fn entity(cid: &Cid, data: &[u8]) -> Result<Vec<(Cid, Role)>, Fault> {
     Ok(node.links.iter().filter(belongs).map(|link| (normal(&link.cid), Role::Entity)).collect())
 }
 
-/// Everything that a block links to.
+/// Returns all links of a block.
 fn below(cid: &Cid, data: &[u8]) -> Result<Vec<(Cid, Role)>, Fault> {
     match cid.codec() {
         codec::RAW | codec::DAG_PB | codec::DAG_CBOR | codec::CBOR | codec::JSON => {}

@@ -1,14 +1,14 @@
-//! What can be wrong with the response of a gateway.
+//! Faults in the responses of gateways.
 
 use cid::Cid;
 
-/// Why a body is not what was asked for.
+/// The reason why a body is not the requested one, or cannot be checked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The body does not begin with the header of a CARv1.
     #[error("no CARv1 header: {0}")]
     NotCar(&'static str),
-    /// The header lists other roots than the requested one.
+    /// The header lists roots other than the requested one.
     #[error("the CAR's header names {}", found.map_or("no root".to_owned(), |cid| format!("the root {cid}")))]
     OtherRoot {
         /// The first root in the header.
@@ -19,24 +19,24 @@ pub enum Fault {
     BadFraming {
         /// Offset of the block in the body.
         at: u64,
-        /// What is wrong.
+        /// The reason.
         what: &'static str,
     },
     /// The body ends inside a block or inside the header.
     #[error("the body ends inside {within}, {missing} bytes before its end")]
     CutShort {
-        /// The part that is cut.
+        /// The incomplete part.
         within: &'static str,
-        /// Bytes that are missing.
+        /// Number of missing bytes.
         missing: u64,
     },
     /// The requested block is not in the CAR.
-    #[error("the CAR has no block of the root that was asked for")]
+    #[error("the CAR has no block for the requested root")]
     RootMissing,
-    /// Blocks that others link to are not in the CAR.
+    /// Linked blocks are not in the CAR.
     #[error("{count} linked {} missing, such as {cid}", if *.count == 1 { "block is" } else { "blocks are" })]
     BlockMissing {
-        /// Number of blocks that are known to be missing.
+        /// Number of known missing blocks.
         count: usize,
         /// One of them.
         cid: Cid,
@@ -45,9 +45,9 @@ pub enum Fault {
     #[error("the path ends before `{0}`")]
     PathMissing(Box<str>),
     /// The bytes of a block do not have the hash in its CID.
-    #[error("the bytes of {0} have another hash")]
+    #[error("the bytes of block {0} do not match its hash")]
     BlockDiffers(Cid),
-    /// Blocks are not part of what was asked for.
+    /// The CAR contains blocks that are not part of the requested content.
     #[error("{count} unrelated {}, such as {cid}", if *.count == 1 { "block" } else { "blocks" })]
     Unrelated {
         /// Number of such blocks.
@@ -55,10 +55,10 @@ pub enum Fault {
         /// One of them.
         cid: Cid,
     },
-    /// A block with links cannot be decoded, although its hash is right.
+    /// A block with links cannot be decoded, although its hash is correct.
     #[error("the block {0} is not valid for its codec")]
     BadNode(Cid),
-    /// The response may be right, but cannot be checked.
+    /// The response may be correct, but cannot be checked.
     #[error("{cid}: {what}")]
     Unsupported {
         /// The block.
@@ -68,7 +68,7 @@ pub enum Fault {
     },
 }
 
-/// What cannot be checked.
+/// The reason why a response cannot be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     /// The hash function of a CID.
@@ -80,13 +80,13 @@ pub enum Unsupported {
     /// A path through a block that is not dag-pb.
     #[error("paths through blocks other than dag-pb are not supported")]
     Path,
-    /// A block with links that is too large to be held.
+    /// A block with links that is too large to buffer.
     #[error("blocks with links above 2 MiB are not supported")]
     NodeSize,
-    /// More blocks than are kept track of.
+    /// Too many blocks to keep track of.
     #[error("the DAG has more than 1,048,576 blocks, or more than 131,072 links are open at once")]
     Blocks,
-    /// Blocks that come long before the links to them.
-    #[error("more than 4 MiB of blocks come before the links to them")]
+    /// Blocks that arrive long before the links to them.
+    #[error("more than 4 MiB of blocks arrive before the links to them")]
     Order,
 }

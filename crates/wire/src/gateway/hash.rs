@@ -1,4 +1,4 @@
-//! Hashes of blocks, computed as their bytes arrive.
+//! Incremental hashes of blocks.
 
 use super::{Fault, Unsupported};
 use blake2::Blake2b;
@@ -12,21 +12,21 @@ const IDENTITY: u64 = 0x00;
 const SHA1: u64 = 0x11;
 const SHA2_256: u64 = 0x12;
 const SHA2_512: u64 = 0x13;
-/// What Lotus uses for client data.
+/// Used by Lotus for client data.
 const BLAKE2B_256: u64 = 0xb220;
 
-/// Shorter digests prove too little: the minimum of IPFS.
+/// Minimum size of a digest, as in IPFS. Shorter digests are too weak.
 const DIGEST_BYTES_MIN: usize = 20;
 
-/// Whether a CID holds the block itself instead of a hash.
+/// Returns whether a CID contains the block itself instead of a hash.
 pub(super) fn is_inline(cid: &Cid) -> bool {
     cid.hash().code() == IDENTITY
 }
 
-/// A block on its way through its hash function.
+/// The hash of a block that is being read.
 #[derive(Debug)]
 pub(super) enum BlockHasher {
-    /// Compared as it arrives: bytes so far, and whether they were right.
+    /// Compared byte by byte: number of bytes so far, whether they were equal, and the CID.
     Identity(usize, bool, Cid),
     Sha1(Sha1),
     Sha256(Sha256),
@@ -35,7 +35,7 @@ pub(super) enum BlockHasher {
 }
 
 impl BlockHasher {
-    /// The hash function of a CID.
+    /// Creates a hasher with the hash function of a CID.
     pub(super) fn of(cid: &Cid) -> Result<Self, Fault> {
         let unsupported = Fault::Unsupported { cid: *cid, what: Unsupported::Hash };
         let hash = cid.hash();
@@ -65,16 +65,16 @@ impl BlockHasher {
         }
     }
 
-    /// Compares the hash with that in the CID. A shorter digest is a prefix of the whole one.
+    /// Compares the hash with the digest in the CID, which may be a prefix of the hash.
     pub(super) fn check(self, cid: &Cid) -> Result<(), Fault> {
         let wanted = cid.hash().digest();
-        let is_right = match self {
+        let is_equal = match self {
             Self::Identity(length, is_equal, _) => is_equal && length == wanted.len(),
             Self::Sha1(hasher) => hasher.finalize().starts_with(wanted),
             Self::Sha256(hasher) => hasher.finalize().starts_with(wanted),
             Self::Sha512(hasher) => hasher.finalize().starts_with(wanted),
             Self::Blake2b256(hasher) => hasher.finalize().starts_with(wanted),
         };
-        if is_right { Ok(()) } else { Err(Fault::BlockDiffers(*cid)) }
+        if is_equal { Ok(()) } else { Err(Fault::BlockDiffers(*cid)) }
     }
 }

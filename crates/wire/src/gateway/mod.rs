@@ -1,35 +1,36 @@
-//! Responses of IPFS gateways, checked while they arrive: CARs (CARv1) and single blocks.
+//! Incremental checks of IPFS gateway responses: CARs (CARv1) and single blocks.
 //!
-//! The end of an HTTP body proves nothing here. A gateway that misses a block can only stop early, and kubo then ends the
-//! chunks properly with status 200. So a CAR is read block by block. [`Depth::Structure`] checks its framing and that the
-//! requested block is in it. [`Depth::Blocks`] also checks each block against its CID, and that the requested DAG is complete.
+//! The end of the HTTP body does not prove that a CAR is complete. A gateway that cannot find a block can only stop early,
+//! and kubo then ends the chunks properly with status 200. So a CAR is read block by block. [`Depth::Structure`] checks the
+//! framing and the presence of the requested block. [`Depth::Blocks`] also checks each block against its CID, and that the
+//! requested DAG is complete.
 //!
-//! Memory is bounded: blocks of bytes are hashed and never held, blocks with links are held one at a time.
+//! Memory is bounded: raw blocks are hashed and never buffered, blocks with links are buffered one at a time.
 //! Formats: CARv1 (<https://ipld.io/specs/transport/car/carv1/>), Trustless Gateway
 //! (<https://specs.ipfs.tech/http-gateways/trustless-gateway/>).
 
-mod asked;
+mod car;
 mod cbor;
 mod dag;
 mod fault;
-mod frames;
 mod hash;
 mod node;
+mod request;
 
-pub use asked::{Asked, Format, Scope};
 pub use cid::Cid;
 pub use fault::{Fault, Unsupported};
+pub use request::{Format, GatewayRequest, Scope};
 
+use car::{CarReader, Event};
 use dag::Dag;
-use frames::{Event, Frames};
 use hash::BlockHasher;
 
-/// How closely a body is looked at.
+/// The depth of the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Header, framing, and that the root block is present. Blocks are not hashed.
+    /// Header, framing, and presence of the root block. Blocks are not hashed.
     Structure,
-    /// Also the hash of each block, and that every block in scope is present.
+    /// Also the hash of each block, and the presence of every block in scope.
     Blocks,
 }
 
@@ -38,12 +39,12 @@ mod codec {
     pub(super) const RAW: u64 = 0x55;
     pub(super) const DAG_PB: u64 = 0x70;
     pub(super) const DAG_CBOR: u64 = 0x71;
-    /// Plain CBOR and JSON, which have no links.
+    /// Plain CBOR. It has no links, like JSON.
     pub(super) const CBOR: u64 = 0x51;
     pub(super) const JSON: u64 = 0x0200;
 }
 
-/// A CID in the one form in which CIDs are compared: version 0 is short for version 1 with dag-pb.
+/// Converts a CID to version 1 for comparison. Version 0 is short for version 1 with dag-pb.
 fn normal(cid: &Cid) -> Cid {
     Cid::new_v1(cid.codec(), *cid.hash())
 }
@@ -61,16 +62,16 @@ enum Kind {
 
 #[derive(Debug)]
 struct CarCheck {
-    frames: Frames,
+    reader: CarReader,
     root: Cid,
-    /// Whether the header must list the root. With a path, gateways list the root or what the path leads to.
+    /// Whether the header must list the root. With a path, gateways list either the root or the block at the path's end.
     root_in_header: bool,
     root_seen: bool,
     /// `None` at [`Depth::Structure`].
     blocks: Option<Blocks>,
 }
 
-/// What [`Depth::Blocks`] needs.
+/// The state that [`Depth::Blocks`] needs.
 #[derive(Debug)]
 struct Blocks {
     dag: Dag,
@@ -82,38 +83,38 @@ struct Blocks {
 struct Current {
     cid: Cid,
     hasher: BlockHasher,
-    /// Its bytes, if it can have links.
+    /// The bytes of a block that can have links.
     data: Option<Vec<u8>>,
 }
 
 impl Check {
-    /// A check of the response to a request.
+    /// Creates the check of the response to a request. `None` if there is nothing to check.
     ///
     /// # Errors
-    /// The root's hash function is not supported, and the depth needs it.
-    pub fn new(asked: Asked, depth: Depth) -> Result<Option<Self>, Fault> {
-        let kind = match (asked.format, depth) {
-            (Format::Raw, Depth::Blocks) => Kind::Block(Box::new((BlockHasher::of(&asked.root)?, asked.root))),
+    /// The depth needs the hash function of the root, which is not supported.
+    pub fn new(request: GatewayRequest, depth: Depth) -> Result<Option<Self>, Fault> {
+        let kind = match (request.format, depth) {
+            (Format::Raw, Depth::Blocks) => Kind::Block(Box::new((BlockHasher::of(&request.root)?, request.root))),
             (Format::Raw | Format::Other, _) => return Ok(None),
             (Format::Car, _) => Kind::Car(Box::new(CarCheck {
-                frames: Frames::default(),
-                root: normal(&asked.root),
-                root_in_header: asked.path.is_empty(),
-                // A CID that holds its own block needs none.
-                root_seen: hash::is_inline(&asked.root),
+                reader: CarReader::default(),
+                root: normal(&request.root),
+                root_in_header: request.path.is_empty(),
+                // An inline CID contains its own block.
+                root_seen: hash::is_inline(&request.root),
                 blocks: match depth {
                     Depth::Structure => None,
-                    Depth::Blocks => Some(Blocks { dag: Dag::new(asked)?, current: None }),
+                    Depth::Blocks => Some(Blocks { dag: Dag::new(request)?, current: None }),
                 },
             })),
         };
         Ok(Some(Self(kind)))
     }
 
-    /// Takes the next piece of the body.
+    /// Checks the next piece of the body.
     ///
     /// # Errors
-    /// The body is not what was asked for.
+    /// The body is not the requested one.
     pub fn take(&mut self, piece: &[u8]) -> Result<(), Fault> {
         match &mut self.0 {
             Kind::Car(car) => car.take(piece),
@@ -124,10 +125,10 @@ impl Check {
         }
     }
 
-    /// Judges a body that is complete.
+    /// Finishes the check at the end of the body.
     ///
     /// # Errors
-    /// The body is not what was asked for.
+    /// The body is not the requested one.
     pub fn end(self) -> Result<(), Fault> {
         match self.0 {
             Kind::Car(car) => car.end(),
@@ -141,7 +142,7 @@ impl Check {
 
 impl CarCheck {
     fn take(&mut self, mut piece: &[u8]) -> Result<(), Fault> {
-        while let Some(event) = self.frames.next(&mut piece)? {
+        while let Some(event) = self.reader.next(&mut piece)? {
             match event {
                 Event::Header(roots) => {
                     if self.root_in_header && !roots.iter().any(|root| normal(root) == self.root) {
@@ -170,7 +171,7 @@ impl CarCheck {
     }
 
     fn end(self) -> Result<(), Fault> {
-        self.frames.end()?;
+        self.reader.end()?;
         if !self.root_seen {
             return Err(Fault::RootMissing);
         }
@@ -190,7 +191,10 @@ impl Blocks {
     }
 
     fn end_block(&mut self) -> Result<(), Fault> {
-        let Some(current) = self.current.take() else { return Ok(()) };
+        let Some(current) = self.current.take() else {
+            debug_assert!(false, "the end of a block follows its beginning");
+            return Ok(());
+        };
         current.hasher.check(&current.cid)?;
         self.dag.block(&normal(&current.cid), current.data.unwrap_or_default())
     }
@@ -199,8 +203,8 @@ impl Blocks {
 impl Current {
     fn take(&mut self, data: &[u8]) {
         self.hasher.update(data);
-        if let Some(held) = &mut self.data {
-            held.extend_from_slice(data);
+        if let Some(buffered) = &mut self.data {
+            buffered.extend_from_slice(data);
         }
     }
 }

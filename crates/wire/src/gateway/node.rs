@@ -1,32 +1,32 @@
-//! Links of blocks: dag-pb (with what UnixFS says about the node) and DAG-CBOR.
+//! Links of blocks in dag-pb (with the UnixFS kind of the node) and DAG-CBOR.
 //!
-//! Of protobuf, only the few fields that matter are read: a library would decode all of a block's bytes into memory of its own.
+//! The parser reads only the few protobuf fields that matter. A library would copy all bytes of a block.
 
+use super::car::{Read, cid_in_cbor, read_cid};
 use super::cbor::{self, Item};
 use super::codec;
-use super::frames::{Read, cid_in_cbor, read_cid};
 use cid::Cid;
 use unsigned_varint::decode;
 
-/// The largest block with links: no IPFS node sends or takes larger ones.
+/// Maximum size of a block with links. No IPFS node sends or accepts larger blocks.
 pub(super) const BYTES_MAX: u64 = 2 << 20;
 
-/// Whether blocks of a codec can have links that are read here.
+/// Returns whether this module reads links of blocks with this codec.
 pub(super) fn can_have_links(codec: u64) -> bool {
     matches!(codec, codec::DAG_PB | codec::DAG_CBOR)
 }
 
-/// What UnixFS says a dag-pb block is.
+/// The UnixFS kind of a dag-pb block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A file, or a part of one: links lead to its bytes.
+    /// A file or a part of one. Links lead to its bytes.
     File,
-    /// A directory: links lead to its entries.
+    /// A directory. Links lead to its entries.
     Directory,
-    /// A part of a large directory. Links with a name of so many characters lead to further parts, others to entries, whose
-    /// names stand behind as many characters.
+    /// A shard of a large directory. Links with a name of `prefix` characters lead to further shards. Other links lead to
+    /// entries, and their names follow after `prefix` characters.
     Shard { prefix: usize },
-    /// A symlink, or no UnixFS at all.
+    /// A symlink, or not UnixFS.
     #[default]
     Other,
 }
@@ -51,7 +51,7 @@ enum Field<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Splits the next field off: its number and value.
+/// Splits off the next field and returns its number and value.
 fn field<'a>(message: &mut &'a [u8]) -> Option<(u64, Field<'a>)> {
     let (key, rest) = decode::u64(message).ok()?;
     let (value, rest) = match key & 7 {
@@ -72,7 +72,7 @@ fn field<'a>(message: &mut &'a [u8]) -> Option<(u64, Field<'a>)> {
 }
 
 impl<'a> PbNode<'a> {
-    /// Decodes a block; `None` if it is not valid.
+    /// Decodes a block. `None` if it is not valid.
     pub(super) fn decode(mut block: &'a [u8]) -> Option<Self> {
         let mut node = Self::default();
         while !block.is_empty() {
@@ -101,7 +101,7 @@ fn link(mut message: &[u8]) -> Option<Link<'_>> {
     Some(Link { name, cid: cid? })
 }
 
-/// What the data of a dag-pb block say; they may be anything.
+/// Returns the UnixFS kind from the data of a dag-pb block, which may be arbitrary bytes.
 fn kind(mut data: &[u8]) -> Kind {
     let (mut kind, mut fanout) = (None, 256_u64);
     while !data.is_empty() {
@@ -120,7 +120,7 @@ fn kind(mut data: &[u8]) -> Kind {
     }
 }
 
-/// All links of a block, whatever they mean. `None` if the block is not valid.
+/// Returns all links of a block. `None` if the block is not valid.
 pub(super) fn links(codec: u64, block: &[u8]) -> Option<Vec<Cid>> {
     match codec {
         codec::DAG_PB => Some(PbNode::decode(block)?.links.iter().map(|link| link.cid).collect()),

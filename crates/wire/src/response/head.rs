@@ -1,82 +1,82 @@
-//! The head of a response: what it says, and the rules by which it is refused.
+//! The head of a response: its fields, and the rules by which it is rejected.
 
 use std::mem::{self, MaybeUninit};
 
 use super::{MAX_HEADERS, MAX_LOCATION_BYTES, RequestKind};
 use crate::chunked::ChunkError;
-use crate::fields::{FieldError, Fields, elements};
+use crate::framing_fields::{FramingError, FramingFields, elements};
 use crate::message::{Framing, Version};
 use crate::range::ContentRange;
 
 /// A final (not 1xx) head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// 200 to 599 (1xx heads are interim).
+    /// The status code, 200 to 599.
     pub status: u16,
-    /// The version the server speaks.
+    /// The protocol version of the response.
     pub version: Version,
-    /// How the body ends.
+    /// The framing of the body.
     pub framing: Framing,
-    /// What the server says about keeping the connection. Whether it may really be used again is
-    /// [`super::ResponseReader::reusable`].
+    /// Whether the server keeps the connection open. [`super::ResponseReader::reusable`] decides whether the client may
+    /// reuse it.
     pub keep_alive: bool,
-    /// `Content-Range`.
+    /// The value of `Content-Range`.
     pub content_range: RangeField,
-    /// The body is `multipart/byteranges`.
+    /// Whether the body is `multipart/byteranges`.
     pub content_type_multipart_byteranges: bool,
-    /// `Content-Encoding`.
+    /// The value of `Content-Encoding`.
     pub encoding: Encoding,
-    /// `Location`; looked at with 3xx only.
+    /// The value of `Location`. Read from 3xx responses only.
     pub location: Location,
-    /// `Content-Length`, also where it does not frame a body (HEAD, 304, chunked).
+    /// The value of `Content-Length`, also where it does not frame the body (HEAD, 304, chunked).
     pub declared_length: Option<u64>,
-    /// What deserves a remark.
+    /// Irregularities that do not make the response unreadable.
     pub flags: HeadFlags,
 }
 
-/// `Content-Range` as found.
+/// The state of `Content-Range`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RangeField {
-    /// Not there.
+    /// No such header.
     Absent,
-    /// One (or several that agree).
+    /// One value, or several equal ones.
     Valid(ContentRange),
-    /// Not to be understood, or several that differ.
+    /// An invalid value, or several different ones.
     Invalid,
 }
 
-/// `Content-Encoding` as found.
+/// The state of `Content-Encoding`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// Absent, or "identity".
     Identity,
-    /// Anything else: the body's bytes are not the object's.
+    /// Any other coding. The bytes of the body are not those of the object.
     Other,
 }
 
-/// `Location` of a 3xx as found.
+/// The state of `Location` in a 3xx response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// Not there, or no 3xx.
+    /// No such header, or not a 3xx response.
     Absent,
-    /// One (or several that agree).
+    /// One value, or several equal ones.
     One(Box<str>),
-    /// Empty, longer than [`MAX_LOCATION_BYTES`], not UTF-8, or with blanks or control characters.
+    /// Empty, longer than [`MAX_LOCATION_BYTES`], not UTF-8, or with whitespace or control characters.
     Invalid,
-    /// Two that differ.
+    /// Different values.
     Several,
 }
 
-/// What deserves a remark in a head that is otherwise good.
+/// Irregularities in a head that is otherwise valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HeadFlags {
-    /// Both `Transfer-Encoding` and `Content-Length`: the chunks count, and the connection is not used again.
+    /// Both `Transfer-Encoding` and `Content-Length`. The chunks determine the end, and the connection is not reused.
     pub smuggling_risk: bool,
-    /// `Content-Length` more than once, with the same number.
+    /// `Content-Length` occurs more than once with the same number.
     pub duplicate_length: bool,
 }
 
-/// Why a response cannot be read any further. The connection is lost with it.
+/// The reason why a response cannot be read any further. The connection cannot be used any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Malformed {
     /// The head has more than [`super::MAX_HEAD_BYTES`].
@@ -85,46 +85,46 @@ pub enum Malformed {
     /// The head has more than [`MAX_HEADERS`].
     #[error("the head has more than 100 headers")]
     TooManyHeaders,
-    /// A header is no header: a control character, a name that is none, no colon.
+    /// A header line with a control character, an invalid name, or no colon.
     #[error("the head is not valid HTTP/1")]
     BadHead,
     /// HTTP/0.9, another version, or another protocol.
-    #[error("the answer is not HTTP/1.0 or HTTP/1.1")]
+    #[error("the response is not HTTP/1.0 or HTTP/1.1")]
     NotHttp,
-    /// The status line is not valid, or its code not within 100 to 599.
-    #[error("the status line is not valid or its code not within 100 to 599")]
+    /// The status line is not valid, or its code is not within 100 to 599.
+    #[error("the status line is not valid, or its code is not within 100 to 599")]
     BadStatus,
-    /// `Content-Length` is not a number, or two different ones.
-    #[error("Content-Length is not one number")]
+    /// `Content-Length` is not a number, or two different numbers.
+    #[error("Content-Length is not a single number")]
     BadContentLength,
-    /// HTTP/1.0 has no `Transfer-Encoding`.
-    #[error("an HTTP/1.0 answer has a Transfer-Encoding")]
+    /// A `Transfer-Encoding`, which HTTP/1.0 does not have, in an HTTP/1.0 response.
+    #[error("an HTTP/1.0 response has a Transfer-Encoding")]
     TransferEncodingInHttp10,
-    /// A `Transfer-Encoding` other than one single "chunked".
+    /// A `Transfer-Encoding` other than a single "chunked".
     #[error("Transfer-Encoding is not \"chunked\"")]
     UnknownTransferEncoding,
     /// More interim heads than [`super::MAX_INTERIM_HEADS`], or more bytes in them than [`super::MAX_INTERIM_BYTES`].
-    #[error("too many interim (1xx) answers")]
+    #[error("too many interim (1xx) responses")]
     TooManyInterim,
-    /// 101: a switch of protocols that was not asked for.
-    #[error("the server switches protocols unasked (101)")]
+    /// Status 101, a protocol switch that the client did not request.
+    #[error("the server switches protocols without a request to do so (101)")]
     UnexpectedSwitch,
-    /// A chunk's size or line end is not valid.
+    /// The size line or the line ending of a chunk is not valid.
     #[error("a chunk is not valid")]
     BadChunk,
-    /// More chunk extensions than [`super::MAX_CHUNK_EXTENSION_BYTES`].
+    /// Chunk extensions above [`super::MAX_CHUNK_EXTENSION_BYTES`].
     #[error("chunk extensions are larger than 16 KiB")]
     ChunkExtensionsTooLarge,
-    /// More trailers than [`super::MAX_TRAILER_BYTES`].
+    /// Trailers above [`super::MAX_TRAILER_BYTES`].
     #[error("trailers are larger than 16 KiB")]
     TrailersTooLarge,
 }
 
-impl From<FieldError> for Malformed {
-    fn from(error: FieldError) -> Self {
+impl From<FramingError> for Malformed {
+    fn from(error: FramingError) -> Self {
         match error {
-            FieldError::ContentLength => Self::BadContentLength,
-            FieldError::TransferEncoding => Self::UnknownTransferEncoding,
+            FramingError::ContentLength => Self::BadContentLength,
+            FramingError::TransferEncoding => Self::UnknownTransferEncoding,
         }
     }
 }
@@ -151,11 +151,11 @@ impl From<httparse::Error> for Malformed {
 }
 
 impl Head {
-    /// A final head whose fields have been read already, as those of HTTP/2 are. Calls `visit` with each field.
+    /// Creates a final head from decoded fields, such as those of HTTP/2. Calls `visit` with each field.
     ///
     /// # Errors
     /// [`Malformed::BadStatus`], [`Malformed::TooManyHeaders`], [`Malformed::BadContentLength`], or
-    /// [`Malformed::UnknownTransferEncoding`] when one is there at all.
+    /// [`Malformed::UnknownTransferEncoding`] if there is any `Transfer-Encoding`.
     pub fn of_fields<'f>(
         version: Version,
         status: u16,
@@ -166,35 +166,36 @@ impl Head {
         if !(200..=599).contains(&status) {
             return Err(Malformed::BadStatus);
         }
-        let mut draft = Draft::new(status, version);
+        let mut builder = HeadBuilder::new(status, version);
         for (number, (name, value)) in fields.enumerate() {
             if number >= MAX_HEADERS {
                 return Err(Malformed::TooManyHeaders);
             }
-            draft.observe(name, value)?;
+            builder.observe(name, value)?;
             visit(name.as_bytes(), value);
         }
-        draft.finish(kind)
+        builder.finish(kind)
     }
 }
 
-/// What one head turned out to be.
+/// A parsed head.
 pub(super) enum Parsed {
     Interim,
     Final(Head),
 }
 
-/// Parses one head; `None` when it is not complete. Calls `visit` only with the headers of a complete, final head.
+/// Parses a head. `None` if it is incomplete. Calls `visit` with the headers of a complete final head only.
 pub(super) fn parse_head(
     bytes: &[u8],
     kind: RequestKind,
     visit: &mut impl FnMut(&[u8], &[u8]),
 ) -> Result<Option<(usize, Parsed)>, Malformed> {
-    // Left uninitialised: writing 100 empty headers first would cost as much as parsing.
-    let mut room = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    // Uninitialized, since writing 100 empty headers first would cost as much as parsing.
+    let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut raw = httparse::Response::new(&mut []);
     let parser = httparse::ParserConfig::default();
-    let httparse::Status::Complete(length) = parser.parse_response_with_uninit_headers(&mut raw, bytes, &mut room)?
+    let httparse::Status::Complete(length) =
+        parser.parse_response_with_uninit_headers(&mut raw, bytes, &mut headers)?
     else {
         return Ok(None);
     };
@@ -203,24 +204,24 @@ pub(super) fn parse_head(
         101 => Err(Malformed::UnexpectedSwitch),
         100..=199 => Ok(Some((length, Parsed::Interim))),
         200..=599 => {
-            let mut draft = Draft::new(status, Version::from_minor(minor));
+            let mut builder = HeadBuilder::new(status, Version::from_minor(minor));
             for header in raw.headers.iter() {
-                draft.observe(header.name, header.value)?;
+                builder.observe(header.name, header.value)?;
                 visit(header.name.as_bytes(), header.value);
             }
-            Ok(Some((length, Parsed::Final(draft.finish(kind)?))))
+            Ok(Some((length, Parsed::Final(builder.finish(kind)?))))
         }
         _ => Err(Malformed::BadStatus),
     }
 }
 
-/// A head while its headers are looked at.
-struct Draft {
+/// The values collected from the headers of a head.
+struct HeadBuilder {
     head: Head,
-    fields: Fields,
+    fields: FramingFields,
 }
 
-impl Draft {
+impl HeadBuilder {
     fn new(status: u16, version: Version) -> Self {
         let head = Head {
             status,
@@ -234,7 +235,7 @@ impl Draft {
             declared_length: None,
             flags: HeadFlags::default(),
         };
-        Self { head, fields: Fields::default() }
+        Self { head, fields: FramingFields::default() }
     }
 
     #[inline]
@@ -264,7 +265,7 @@ impl Draft {
         Ok(())
     }
 
-    /// RFC 9112 §6.3, in its order.
+    /// Applies the rules of RFC 9112 §6.3 in their order.
     fn finish(self, kind: RequestKind) -> Result<Head, Malformed> {
         let Self { mut head, fields } = self;
         match head.version {
@@ -289,7 +290,7 @@ impl Draft {
 }
 
 impl Location {
-    /// This and one more `Location` header.
+    /// Combines this with one more `Location` header.
     fn and(self, value: &[u8]) -> Self {
         let more = match std::str::from_utf8(value) {
             Ok(text) if text.is_empty() || text.len() > MAX_LOCATION_BYTES => Self::Invalid,

@@ -1,22 +1,22 @@
-//! Deleting many objects with one request.
+//! Messages of `DeleteObjects`, which deletes many objects with one request.
 
 use super::error::{ErrorBody, ErrorCode};
 use super::xml::{Element, Writer, XmlError};
 
-/// The most objects that one request may delete.
+/// Maximum number of objects in a request.
 pub const MAX_DELETED: usize = 1000;
 
-/// What is to be deleted: `Delete`.
+/// The request message: `Delete`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeleteRequest {
-    /// The keys, 1 to [`MAX_DELETED`] of them.
+    /// The keys of the objects, 1 to [`MAX_DELETED`].
     pub keys: Vec<Box<str>>,
-    /// Whether only errors are answered.
+    /// Whether the response lists errors only.
     pub quiet: bool,
 }
 
 impl DeleteRequest {
-    /// Reads a message.
+    /// Parses a message.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
         let root = Element::parse_named(bytes, "Delete")?;
         let key = |element: &Element| element.required("Key").map(Into::into);
@@ -40,30 +40,30 @@ impl DeleteRequest {
     }
 }
 
-/// What came of it: `DeleteResult`. An object that was not there counts as deleted.
+/// The response message: `DeleteResult`. A missing object counts as deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeleteResult {
-    /// Keys that are gone; none when the request was a quiet one.
+    /// Keys of deleted objects. Empty if the request was quiet.
     pub deleted: Vec<Box<str>>,
-    /// Those that are not.
+    /// Objects that were not deleted.
     pub errors: Vec<DeleteError>,
 }
 
-/// An object that could not be deleted.
+/// An object that was not deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeleteError {
-    /// Its key.
+    /// The key.
     pub key: Box<str>,
-    /// Why.
+    /// The reason.
     pub code: ErrorCode,
-    /// For people; at most 1 KiB.
+    /// An explanation for people, at most 1 KiB.
     pub message: Box<str>,
 }
 
 impl DeleteResult {
-    /// Reads a message.
+    /// Parses a message.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
-        // Where all went well a quiet response has no children, and only its name shows what it is.
+        // A quiet response without errors has no children, so only its name identifies it.
         let root = Element::parse_response(bytes, "DeleteResult", &["Deleted", "Error"])?;
         let deleted = root.children("Deleted").map(|element| element.required("Key").map(Into::into));
         let error = |element: &Element| -> Result<DeleteError, XmlError> {
@@ -117,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(
+        fn messages_round_trip(
             keys in vec(text(), 1..6),
             quiet in any::<bool>(),
             errors in vec((text(), "[A-Z][a-z]{0,9}", text()), 0..4),

@@ -1,28 +1,28 @@
-//! What S3 says when it refuses: an `<Error>` message with a code.
+//! The `<Error>` message of S3 and its codes.
 
 use super::xml::{Element, Writer, XmlError};
 use std::fmt;
 
-/// The most bytes that are kept of a message, and of each other text in it.
+/// Maximum size of the message and of the other texts. The rest is cut off.
 const MAX_TEXT_BYTES: usize = 1024;
-/// The most bytes of a code that is not known here.
+/// Maximum size of an unknown code. The rest is cut off.
 const MAX_CODE_BYTES: usize = 64;
 
 macro_rules! codes {
     ($($(#[$doc:meta])+ $code:ident $status:literal;)+) => {
-        /// A code of S3's: those that decide something here, and any other.
+        /// An error code of S3.
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         pub enum ErrorCode {
             $($(#[$doc])+ $code,)+
-            /// Any other, at most 64 bytes of it.
+            /// Any other code, cut to 64 bytes.
             Other(Box<str>),
         }
 
         impl ErrorCode {
-            /// All that are known by name.
+            /// All codes except [`Self::Other`].
             pub const KNOWN: &'static [Self] = &[$(Self::$code,)+];
 
-            /// The code as it is written.
+            /// Returns the code as written in messages.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$code => stringify!($code),)+
@@ -30,7 +30,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The status that it comes with; 400 when it is not known.
+            /// Returns the HTTP status of responses with this code, 400 for unknown codes.
             pub fn status(&self) -> u16 {
                 match self {
                     $(Self::$code => $status,)+
@@ -42,39 +42,39 @@ macro_rules! codes {
 }
 
 codes! {
-    /// Not allowed, or not signed.
+    /// The request is not allowed or not signed.
     AccessDenied 403;
-    /// What stands for a signature can not be understood, or is for another region.
+    /// The authorization cannot be parsed, or is for another region.
     AuthorizationHeaderMalformed 400;
-    /// A checksum differs.
+    /// A checksum does not match.
     BadDigest 400;
-    /// The bucket is there and belongs to another.
+    /// The bucket exists and belongs to someone else.
     BucketAlreadyExists 409;
-    /// The bucket is there already.
+    /// The bucket exists already.
     BucketAlreadyOwnedByYou 409;
-    /// A part is smaller than 5 MiB and not the last.
+    /// A part other than the last is smaller than 5 MiB.
     EntityTooSmall 400;
-    /// The body is larger than an object may be.
+    /// The body is larger than the maximum size of an object.
     EntityTooLarge 400;
-    /// The session token is over its time.
+    /// The session token has expired.
     ExpiredToken 400;
-    /// The body is shorter than said.
+    /// The body is shorter than announced.
     IncompleteBody 400;
     /// The server failed.
     InternalError 500;
-    /// The access key is not known.
+    /// The access key is unknown.
     InvalidAccessKeyId 403;
     /// A parameter is not valid.
     InvalidArgument 400;
-    /// The bucket's name is not valid.
+    /// The name of the bucket is not valid.
     InvalidBucketName 400;
-    /// A part is not there, or has another ETag.
+    /// A part is missing or has another ETag.
     InvalidPart 400;
     /// The parts are not in order.
     InvalidPartOrder 400;
-    /// The range does not lie in the object.
+    /// The range is outside the object.
     InvalidRange 416;
-    /// The request is not one that S3 has.
+    /// S3 has no such request.
     InvalidRequest 400;
     /// The session token is not valid.
     InvalidToken 400;
@@ -82,62 +82,43 @@ codes! {
     KeyTooLongError 400;
     /// An XML message is not valid.
     MalformedXML 400;
-    /// This method is not for this.
+    /// The resource does not support the method.
     MethodNotAllowed 405;
-    /// The length was not said.
+    /// The request has no length.
     MissingContentLength 411;
-    /// There is no such bucket.
+    /// The bucket does not exist.
     NoSuchBucket 404;
-    /// There is no such object.
+    /// The object does not exist.
     NoSuchKey 404;
-    /// There is no such multipart upload.
+    /// The multipart upload does not exist.
     NoSuchUpload 404;
-    /// Not there yet.
+    /// The server does not implement the request.
     NotImplemented 501;
-    /// Two requests changed one thing at once.
+    /// Concurrent requests changed the same resource.
     OperationAborted 409;
-    /// A condition of the request does not hold.
+    /// A condition of the request is not met.
     PreconditionFailed 412;
-    /// The request took too long to come.
+    /// The request took too long to arrive.
     RequestTimeout 400;
-    /// The clocks differ too much.
+    /// The clocks of client and server differ too much.
     RequestTimeTooSkewed 403;
-    /// The server can not serve now.
+    /// The server is temporarily unable to respond.
     ServiceUnavailable 503;
-    /// The signature is another one.
+    /// The signature does not match.
     SignatureDoesNotMatch 403;
-    /// Too many requests: slow down.
+    /// The client sends too many requests.
     SlowDown 503;
-    /// The bucket is elsewhere for now.
+    /// The bucket is temporarily at another location.
     TemporaryRedirect 307;
-    /// The body's SHA-256 is not the one that was signed.
+    /// The SHA-256 of the body is not the signed one.
     XAmzContentSHA256Mismatch 400;
 }
 
 impl ErrorCode {
-    /// The code with that name.
+    /// Returns the code with this name.
     pub fn from_name(name: &str) -> Self {
         let known = Self::KNOWN.iter().find(|code| code.as_str() == name).cloned();
         known.unwrap_or_else(|| Self::Other(cut(name, MAX_CODE_BYTES).into()))
-    }
-
-    /// Whether the server asks for fewer requests.
-    pub fn is_throttling(&self) -> bool {
-        matches!(self, Self::SlowDown | Self::ServiceUnavailable)
-    }
-
-    /// Whether it is about who asks: keys, signatures, clocks.
-    pub fn is_about_credentials(&self) -> bool {
-        matches!(
-            self,
-            Self::AccessDenied
-                | Self::AuthorizationHeaderMalformed
-                | Self::ExpiredToken
-                | Self::InvalidAccessKeyId
-                | Self::InvalidToken
-                | Self::RequestTimeTooSkewed
-                | Self::SignatureDoesNotMatch
-        )
     }
 }
 
@@ -147,30 +128,30 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// An `<Error>` message. Its texts are the server's: data to be escaped before they are shown.
+/// An `<Error>` message. Its texts come from the server and have to be escaped before they are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorBody {
-    /// What is wrong.
+    /// The error code.
     pub code: ErrorCode,
-    /// For people; at most 1 KiB.
+    /// An explanation for people, at most 1 KiB.
     pub message: Box<str>,
-    /// Bucket or object; at most 1 KiB.
+    /// The bucket or object, at most 1 KiB.
     pub resource: Option<Box<str>>,
-    /// By which the server's own logs know the request; at most 1 KiB.
+    /// The identifier of the request in the server's logs, at most 1 KiB.
     pub request_id: Option<Box<str>>,
 }
 
 impl ErrorBody {
-    /// An error without a resource.
+    /// Creates an error without a resource.
     pub fn new(code: ErrorCode, message: &str, request_id: &str) -> Self {
         let (message, request_id) = (cut(message, MAX_TEXT_BYTES).into(), cut(request_id, MAX_TEXT_BYTES).into());
         Self { code, message, resource: None, request_id: Some(request_id) }
     }
 
-    /// Reads a message.
+    /// Parses a message.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
         let root = Element::parse(bytes)?;
-        // Some servers put the error into an `ErrorResponse`, as other services of Amazon's do.
+        // Some servers wrap the error in an `ErrorResponse`, as other services of Amazon do.
         match root.is("Error") {
             true => Self::of(&root),
             false if root.is("ErrorResponse") => Self::of(root.children("Error").next().unwrap_or(&root)),
@@ -198,9 +179,9 @@ impl ErrorBody {
     }
 }
 
-/// At most so many bytes of a text, whole characters only.
-pub(super) fn cut(text: &str, most_bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(most_bytes)]
+/// Cuts a text to at most `max_bytes`, at a character boundary.
+pub(super) fn cut(text: &str, max_bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(max_bytes)]
 }
 
 #[cfg(test)]
@@ -209,7 +190,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn codes_have_their_names() {
+    fn codes_round_trip_through_their_names() {
         for code in ErrorCode::KNOWN {
             assert_eq!(ErrorCode::from_name(code.as_str()), *code);
             assert!((300..600).contains(&code.status()), "{code}");
@@ -219,9 +200,9 @@ mod tests {
         assert_eq!(ErrorCode::from_name(&"\u{e9}".repeat(50)).as_str().len(), 64);
     }
 
-    /// As in Amazon's "REST Error Responses".
+    /// The example is from Amazon's "REST Error Responses".
     #[test]
-    fn the_published_example_is_read() {
+    fn the_published_example_is_parsed() {
         let text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error>\n  <Code>NoSuchKey</Code>\n  <Message>The resource \
                     you requested does not exist</Message>\n  <Resource>/mybucket/myfoto.jpg</Resource> \n  \
                     <RequestId>4442587FB7D0A2F9</RequestId>\n</Error>";
@@ -239,7 +220,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(code in "[A-Za-z]{1,20}", message in "\\PC{0,40}", id in "\\PC{0,10}") {
+        fn messages_round_trip(code in "[A-Za-z]{1,20}", message in "\\PC{0,40}", id in "\\PC{0,10}") {
             let error = ErrorBody::new(ErrorCode::from_name(&code), &message, &id);
             let mut out = String::new();
             error.write(&mut out);

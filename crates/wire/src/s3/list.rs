@@ -1,45 +1,45 @@
-//! The listing of a bucket, version 2: pages of keys.
+//! The response of `ListObjectsV2`: pages of the objects in a bucket.
 
 use super::xml::{Element, Writer, XmlError};
-use crate::percent::{self, Blank};
+use crate::percent::{self, Space};
 
 /// One page of a listing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListResult {
     /// The bucket.
     pub bucket: Box<str>,
-    /// What all keys begin with.
+    /// The prefix of all keys.
     pub prefix: Box<str>,
-    /// Up to where keys are put together into common prefixes; empty for nowhere.
+    /// The delimiter that groups keys into common prefixes. Empty for no grouping.
     pub delimiter: Box<str>,
-    /// The most keys of a page.
+    /// Maximum number of keys per page.
     pub max_keys: u64,
-    /// Where the next page begins; none when this is the last one. To be sent back as it is.
+    /// The continuation token of the next page, sent back unchanged. `None` on the last page.
     pub next: Option<Box<str>>,
-    /// The objects, in the order of their keys.
+    /// The objects in the order of their keys.
     pub objects: Vec<ListedObject>,
-    /// What several keys begin with, up to the delimiter.
+    /// Prefixes of grouped keys, up to and including the delimiter.
     pub common_prefixes: Vec<Box<str>>,
-    /// Whether keys are percent-encoded in the message (`encoding-type=url`), so that XML can hold any of them. Here
-    /// they are always in plain text.
+    /// Whether the message percent-encodes keys (`encoding-type=url`), since XML cannot contain all characters. The keys
+    /// in this struct are always decoded.
     pub url_encoded: bool,
 }
 
 /// An object in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedObject {
-    /// Its key, in plain text.
+    /// The decoded key.
     pub key: Box<str>,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Its ETag, with the quotes that belong to it.
+    /// The ETag, including its quotes.
     pub etag: Box<str>,
-    /// As written: `2009-10-12T17:50:30.000Z`.
+    /// The time of the last change as written, for example `2009-10-12T17:50:30.000Z`.
     pub last_modified: Box<str>,
 }
 
 impl ListResult {
-    /// Reads a message.
+    /// Parses a message.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
         let root = Element::parse_response(bytes, "ListBucketResult", &["Contents", "IsTruncated", "KeyCount"])?;
         let url_encoded = match root.text("EncodingType").map(str::trim_ascii) {
@@ -48,11 +48,11 @@ impl ListResult {
             Some(_) => return Err(XmlError::BadValue("EncodingType")),
         };
         let plain = |text: &str, name| -> Result<Box<str>, XmlError> {
-            let decoded = url_encoded.then(|| percent::decoded_text(text, Blank::Plus));
+            let decoded = url_encoded.then(|| percent::decoded_text(text, Space::PlusOrPercent));
             decoded.map_or(Ok(text.into()), |decoded| decoded.map(Into::into).ok_or(XmlError::BadValue(name)))
         };
         let next = if root.flag("IsTruncated")? {
-            // Without it the first page would come again and again.
+            // Without a token the client would request the first page forever.
             let token = root.required("NextContinuationToken")?;
             Some(if token.is_empty() { Err(XmlError::BadValue("NextContinuationToken")) } else { Ok(token.into()) }?)
         } else {
@@ -126,9 +126,9 @@ mod tests {
     use proptest::option;
     use proptest::prelude::*;
 
-    /// As in Amazon's "ListObjectsV2", the example with a continuation token.
+    /// The example with a continuation token in Amazon's "ListObjectsV2".
     #[test]
-    fn the_published_example_is_read() {
+    fn the_published_example_is_parsed() {
         let text = r#"<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">
   <Name>bucket</Name>
   <Prefix></Prefix>
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn encoded_keys_are_decoded_and_bad_pages_refused() {
+    fn encoded_keys_are_decoded_and_invalid_pages_rejected() {
         let list =
             |inside: &str| ListResult::parse(format!("<ListBucketResult>{inside}</ListBucketResult>").as_bytes());
         let contents = "<EncodingType>url</EncodingType><Contents><Key>a+b%2Bc%0A/d</Key><Size>0</Size></Contents>";
@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(
+        fn messages_round_trip(
             (bucket, prefix, delimiter) in (text(), text(), text()),
             max_keys in 0..2000_u64,
             next in option::of("[!-~]{1,20}".prop_map(Into::into)),

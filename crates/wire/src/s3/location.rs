@@ -1,4 +1,4 @@
-//! Where objects are: `s3://bucket/prefix` as typed, and host and path of a request as sent.
+//! Locations of objects: `s3://bucket/prefix` from the user, and host and path of a request.
 
 use crate::percent;
 use crate::url::Origin;
@@ -6,15 +6,16 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// The most bytes a key may have, in UTF-8.
+/// Maximum size of a key in UTF-8.
 pub const MAX_KEY_BYTES: usize = 1024;
 
-/// The name of a bucket. Every name that S3 ever allowed passes: 3 to 255 letters, digits, dots, hyphens, underscores.
+/// The name of a bucket: 3 to 255 letters, digits, dots, hyphens and underscores, which covers all names that S3 has
+/// ever allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Bucket(Box<str>);
 
 impl Bucket {
-    /// Checks a name.
+    /// Parses a name.
     pub fn parse(name: &str) -> Result<Self, LocationError> {
         let valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
         if name.is_empty() {
@@ -26,13 +27,13 @@ impl Bucket {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the name can stand in a host's name, as S3 demands today: at most 63 bytes, lower case, labels that
-    /// begin and end with a letter or digit, and no IPv4 address.
+    /// Returns whether the name can be part of a host name: at most 63 bytes, lower case, labels that begin and end with
+    /// a letter or digit, and not an IPv4 address. S3 requires this of new buckets.
     pub fn fits_host(&self) -> bool {
         let valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let label = |label: &str| {
@@ -48,42 +49,42 @@ impl fmt::Display for Bucket {
     }
 }
 
-/// What is wrong with a typed location, and how to mend it.
+/// An invalid location from the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LocationError {
-    /// Does not begin with `s3://`.
-    #[error("this is no S3 location: write s3://BUCKET or s3://BUCKET/PREFIX")]
+    /// No `s3://` at the beginning.
+    #[error("this is not an S3 location: write s3://BUCKET or s3://BUCKET/PREFIX")]
     NoScheme,
     /// Nothing between `s3://` and the next slash.
-    #[error("the S3 location has no bucket: write s3://BUCKET/PREFIX, and the server's address with its own flag")]
+    #[error("the S3 location has no bucket: write s3://BUCKET/PREFIX, and give the server's address with its own flag")]
     NoBucket,
-    /// Not a bucket's name.
+    /// An invalid bucket name.
     #[error(
-        "the bucket's name is not valid: it takes 3 to 255 letters, digits, dots, hyphens and underscores; \
-         a server's address, port or password does not belong there"
+        "the bucket's name is not valid: use 3 to 255 letters, digits, dots, hyphens and underscores, \
+         and give a server's address, port or password with its own flag"
     )]
     BadBucket,
     /// The key or prefix is longer than [`MAX_KEY_BYTES`].
     #[error("the key or prefix is longer than 1024 bytes")]
     KeyTooLong,
-    /// A NUL character, which no server takes.
-    #[error("the key or prefix has a NUL character in it")]
+    /// A NUL character, which no server accepts.
+    #[error("the key or prefix contains a NUL character")]
     BadKey,
 }
 
-/// A bucket and a key or prefix in it, as typed: `s3://bucket/prefix`.
+/// A bucket and a key or prefix in it: `s3://bucket/prefix`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct S3Location {
     /// The bucket.
     pub bucket: Bucket,
-    /// Key or prefix, in plain text: percent signs, question marks and number signs stand for themselves. Empty for the
-    /// whole bucket.
+    /// Unencoded key or prefix. Percent signs, question marks and number signs have no special meaning. Empty for the whole
+    /// bucket.
     pub key: Box<str>,
 }
 
 impl S3Location {
-    /// Whether a text is meant for a location: it begins with `s3:`.
-    pub fn is_meant(text: &str) -> bool {
+    /// Returns whether the text begins with `s3:` and so is meant as a location, valid or not.
+    pub fn has_scheme(text: &str) -> bool {
         text.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("s3:"))
     }
 }
@@ -112,28 +113,28 @@ impl fmt::Display for S3Location {
     }
 }
 
-/// Where the bucket stands in a request.
+/// The position of the bucket in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Addressing {
-    /// In the path: `http://host/bucket/key`. Every server understands it.
+    /// In the path: `http://host/bucket/key`. Every server supports it.
     Path,
-    /// In the host's name: `http://bucket.host/key`. Needs a name for each bucket.
+    /// In the host name: `http://bucket.host/key`. Needs a DNS name for each bucket.
     VirtualHost,
 }
 
-/// Why a bucket can not be addressed by the host's name.
+/// The reason why a bucket cannot be part of the host name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AddressingError {
-    /// Its name can not stand in a host's name.
-    #[error("the bucket's name can not stand in a host name: use path style")]
+    /// The name of the bucket is not valid in a host name.
+    #[error("the bucket's name is not valid in a host name: use path style")]
     Bucket,
-    /// The endpoint is an address.
-    #[error("the endpoint is an IP address, so that the bucket can not stand in its name: use path style")]
+    /// The endpoint is an IP address.
+    #[error("the endpoint is an IP address, so the bucket cannot be part of its name: use path style")]
     Address,
 }
 
 impl Addressing {
-    /// Whom to connect to, and name in `Host`, for a bucket of this endpoint.
+    /// Returns the origin to connect to, and to name in `Host`, for a bucket of this endpoint.
     pub fn origin(self, endpoint: &Origin, bucket: &Bucket) -> Result<Origin, AddressingError> {
         if self == Self::Path {
             return Ok(endpoint.clone());
@@ -147,7 +148,7 @@ impl Addressing {
         Ok(Origin { host: format!("{bucket}.{}", endpoint.host).into(), ..endpoint.clone() })
     }
 
-    /// Appends the path of an object, or of the bucket when the key is empty; in the form that is signed.
+    /// Appends the path of an object, or of the bucket if the key is empty, in the canonical form that is signed.
     pub fn write_path(self, bucket: &Bucket, key: &str, out: &mut String) {
         out.push('/');
         if self == Self::Path {
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn locations_are_bucket_and_plain_key() {
+    fn locations_consist_of_bucket_and_unencoded_key() {
         assert_eq!(location("s3://bucket"), parts("bucket", ""));
         assert_eq!(location("s3://bucket/"), parts("bucket", ""));
         assert_eq!(location("S3://my.b-1/a/b c%20?d#e//"), parts("my.b-1", "a/b c%20?d#e//"));
@@ -195,11 +196,13 @@ mod tests {
         }
         assert_eq!(location(&format!("s3://bucket/{}", "x".repeat(1025))), Err(LocationError::KeyTooLong));
         assert_eq!(location("s3://bucket/a\0"), Err(LocationError::BadKey));
-        assert!(S3Location::is_meant("s3:/x") && S3Location::is_meant("S3://x") && !S3Location::is_meant("s3.host"));
+        assert!(
+            S3Location::has_scheme("s3:/x") && S3Location::has_scheme("S3://x") && !S3Location::has_scheme("s3.host")
+        );
     }
 
     #[test]
-    fn buckets_stand_in_the_path_or_in_the_name() {
+    fn buckets_are_in_the_path_or_in_the_host_name() {
         let origin = |url: &str| Url::parse(url).unwrap().origin().clone();
         let bucket = Bucket::parse("my.bucket").unwrap();
         let path = |addressing: Addressing, key: &str| {
@@ -228,15 +231,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_reads_back(text in "(s3://[a-zA-Z0-9._-]{0,6}(/\\PC{0,12})?)|\\PC{0,12}") {
+        fn displayed_locations_parse_again(text in "(s3://[a-zA-Z0-9._-]{0,6}(/\\PC{0,12})?)|\\PC{0,12}") {
             if let Ok(location) = text.parse::<S3Location>() {
                 prop_assert_eq!(location.to_string().parse(), Ok(location));
             }
         }
 
-        /// What a path says is what any URL parser and decoder make of it.
+        /// Decoding a path with another URL library returns the key.
         #[test]
-        fn paths_mean_their_keys(key in "\\PC{0,20}") {
+        fn paths_decode_to_their_keys(key in "\\PC{0,20}") {
             let bucket = Bucket::parse("bucket").unwrap();
             let mut path = String::new();
             Addressing::Path.write_path(&bucket, &key, &mut path);

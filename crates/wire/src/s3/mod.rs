@@ -1,14 +1,14 @@
-//! What S3 says in URLs and in XML: names of objects, and the messages of its API, read and written.
+//! The locations and XML messages of S3, with parsers and writers.
 //!
-//! Both sides use it: the client reads answers and writes requests, the embedded server the other way round. Every
-//! message is bounded and is data: nothing of it is trusted beyond its form.
+//! The client parses responses and writes requests; the embedded server does the opposite. All messages have size limits,
+//! and their content is never trusted.
 
 mod delete;
 mod error;
 mod list;
 mod location;
 mod multipart;
-mod uploads;
+mod open_uploads;
 mod xml;
 
 pub use delete::{DeleteError, DeleteRequest, DeleteResult, MAX_DELETED};
@@ -17,5 +17,5 @@ pub use list::{ListResult, ListedObject};
 pub use location::{Addressing, AddressingError, Bucket, LocationError, MAX_KEY_BYTES, S3Location};
 pub use multipart::read_complete;
 pub use multipart::{Completed, CompletedPart, CompletedUpload, InitiatedUpload, MAX_PARTS, write_complete};
-pub use uploads::{OpenUpload, OpenUploads, UploadMarker};
+pub use open_uploads::{OpenUpload, OpenUploads, UploadMarker};
 pub use xml::{MAX_XML_BYTES, XmlError};

@@ -1,24 +1,24 @@
-//! Multipart uploads: begun, completed, and failed within a 200.
+//! Messages that begin and complete a multipart upload, including errors in responses with status 200.
 
 use super::error::ErrorBody;
 use super::xml::{Element, Writer, XmlError};
 
-/// The most parts of an upload; they are numbered from 1.
+/// Maximum number of parts in an upload. Parts are numbered from 1.
 pub const MAX_PARTS: u16 = 10_000;
 
-/// The answer to the beginning of an upload: `InitiateMultipartUploadResult`.
+/// The response that begins an upload: `InitiateMultipartUploadResult`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InitiatedUpload {
     /// The bucket.
     pub bucket: Box<str>,
-    /// The key of the object to be.
+    /// The key of the future object.
     pub key: Box<str>,
-    /// By which its parts belong to it; not empty.
+    /// The identifier that parts refer to. Not empty.
     pub upload_id: Box<str>,
 }
 
 impl InitiatedUpload {
-    /// Reads a message.
+    /// Parses a message.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
         let root = Element::parse_response(bytes, "InitiateMultipartUploadResult", &["UploadId"])?;
         let upload_id = root.required("UploadId")?;
@@ -41,9 +41,9 @@ impl InitiatedUpload {
 /// A part in the list that completes an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletedPart {
-    /// From 1 to [`MAX_PARTS`].
+    /// 1 to [`MAX_PARTS`].
     pub number: u16,
-    /// The ETag that the server answered to the part.
+    /// The ETag from the server's response to the part.
     pub etag: Box<str>,
 }
 
@@ -58,7 +58,7 @@ pub fn write_complete<'a>(parts: impl IntoIterator<Item = &'a CompletedPart>, ou
     }
 }
 
-/// Reads the request that completes an upload. The parts come as they are listed, in whatever order.
+/// Parses the request that completes an upload. Returns the parts in the order of the list, which may be any.
 pub fn read_complete(bytes: &[u8]) -> Result<Vec<CompletedPart>, XmlError> {
     let root = Element::parse_named(bytes, "CompleteMultipartUpload")?;
     let part = |element: &Element| -> Result<CompletedPart, XmlError> {
@@ -75,30 +75,30 @@ pub fn read_complete(bytes: &[u8]) -> Result<Vec<CompletedPart>, XmlError> {
     }
 }
 
-/// An object made of parts: `CompleteMultipartUploadResult`.
+/// The response to the completion of an upload: `CompleteMultipartUploadResult`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletedUpload {
-    /// Where it is.
+    /// The URL of the object.
     pub location: Option<Box<str>>,
     /// The bucket.
     pub bucket: Box<str>,
     /// The key.
     pub key: Box<str>,
-    /// Its ETag, with the quotes that belong to it.
+    /// The ETag, including its quotes.
     pub etag: Box<str>,
 }
 
-/// What came of completing an upload. The status says 200 before the server knows.
+/// The outcome of completing an upload. Servers may send status 200 before they know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Completed {
-    /// The object is there.
+    /// The object exists.
     Done(CompletedUpload),
-    /// It is not, whatever the status was.
+    /// The upload failed, regardless of the status.
     Failed(ErrorBody),
 }
 
 impl Completed {
-    /// Reads the body of an answer with a status of 200.
+    /// Parses the body of a response with status 200.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
         if let Ok(error) = ErrorBody::parse(bytes) {
             return Ok(Self::Failed(error));
@@ -132,7 +132,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// As in Amazon's "CompleteMultipartUpload", with blanks that keep the connection alive.
+    /// The example is from Amazon's "CompleteMultipartUpload", with whitespace that keeps the connection alive.
     #[test]
     fn an_error_in_a_200_is_an_error() {
         let text = "\n \n<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\n<Error>\n <Code>InternalError</Code>\n \
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(read(&part("1").repeat(10_001)), Err(XmlError::TooMany));
     }
 
-    /// As gofakes3 (rclone, renterd) and others name them.
+    /// gofakes3 (rclone, renterd) and others use these names.
     #[test]
     fn the_name_of_the_outermost_element_does_not_matter() {
         for root in ["InitiateMultipartUpload", "InitiateMultipartUploadResult", "Other"] {
@@ -176,14 +176,14 @@ mod tests {
     }
 
     #[test]
-    fn an_upload_without_id_can_not_go_on() {
+    fn an_upload_needs_an_id() {
         let text = "<InitiateMultipartUploadResult><UploadId/></InitiateMultipartUploadResult>";
         assert_eq!(InitiatedUpload::parse(text.as_bytes()), Err(XmlError::BadValue("UploadId")));
     }
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(
+        fn messages_round_trip(
             texts in vec("[!-~\u{e9}]{1,12}".prop_map(Box::<str>::from), 4),
             parts in vec((1..=MAX_PARTS, "[!-~]{0,12}"), 1..6),
         ) {

@@ -1,28 +1,28 @@
-//! XML as S3 writes it: elements with text, no more. Read into a small tree with limits, written with escapes.
+//! The subset of XML that S3 uses: elements with text. The parser builds a small tree with limits.
 //!
-//! The reader is `quick-xml`'s, without namespaces and attributes, which no message needs. Document types are refused:
-//! no entities are defined, so that none can grow.
+//! The parser is `quick-xml`. It ignores namespaces and attributes, which no message needs. It rejects document types, so
+//! there are no entities that could expand.
 
 use quick_xml::Reader;
 use quick_xml::escape::partial_escape;
 use quick_xml::events::{BytesRef, Event};
 
-/// The most bytes a message may have. A listing of 1000 keys of 1024 bytes, percent-encoded, has under 4 MiB.
+/// Maximum size of a message. A listing of 1000 percent-encoded keys of 1024 bytes has less than 4 MiB.
 pub const MAX_XML_BYTES: usize = 8 << 20;
-/// The most elements a message may have; 10,000 parts with four elements each are under it.
+/// Maximum number of elements in a message. 10,000 parts of four elements each fit.
 const MAX_ELEMENTS: usize = 100_000;
-/// How deep elements may be nested. Messages go to 4.
+/// Maximum depth of nesting. Messages use up to 4 levels.
 const MAX_DEPTH: usize = 8;
-/// The most bytes the name of an element may have.
+/// Maximum size of an element's name.
 const MAX_NAME_BYTES: usize = 128;
 
-/// Why a message can not be read.
+/// The reason why a message cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum XmlError {
-    /// More than [`MAX_XML_BYTES`].
+    /// Larger than [`MAX_XML_BYTES`].
     #[error("the XML message is larger than 8 MiB")]
     TooLarge,
-    /// More elements, deeper ones, or longer names than any message has.
+    /// Too many elements, too deep nesting, or too long names.
     #[error("the XML message has too many elements, or they are nested too deeply")]
     TooMany,
     /// Not UTF-8.
@@ -34,15 +34,15 @@ pub enum XmlError {
     /// Another message than the one expected.
     #[error("the XML message is not a {0}")]
     NotA(&'static str),
-    /// An element that has to be there is not.
+    /// A required element is missing.
     #[error("the XML message has no {0}")]
     Missing(&'static str),
-    /// An element has a value that it can not have.
-    #[error("the XML message has a {0} that is not valid")]
+    /// An element with an invalid value.
+    #[error("the XML message has an invalid {0}")]
     BadValue(&'static str),
 }
 
-/// An element with what is in it.
+/// An element and its content.
 #[derive(Debug, Default)]
 pub(super) struct Element {
     name: Box<str>,
@@ -51,13 +51,13 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// Reads a message and answers its outermost element.
+    /// Parses a message and returns its outermost element.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
         if bytes.len() > MAX_XML_BYTES {
             return Err(XmlError::TooLarge);
         }
         let text = std::str::from_utf8(bytes).map_err(|_| XmlError::NotUtf8)?;
-        // A server that keeps a connection alive sends blanks before the message.
+        // Servers send whitespace before the message to keep the connection alive.
         let mut reader = Reader::from_str(text.trim_start_matches('\u{feff}').trim_ascii_start());
         let mut tree = Tree::default();
         loop {
@@ -78,15 +78,14 @@ impl Element {
         }
     }
 
-    /// As [`Self::parse`], of a message with this name.
+    /// Parses a message with this name.
     pub(super) fn parse_named(bytes: &[u8], name: &'static str) -> Result<Self, XmlError> {
         let root = Self::parse(bytes)?;
         if root.is(name) { Ok(root) } else { Err(XmlError::NotA(name)) }
     }
 
-    /// As [`Self::parse`], of a response that is known by this name or by one of these children. Servers differ in the name
-    /// of the outermost element (gofakes3 answers `InitiateMultipartUpload`), and the SDKs do not look at it. An error is
-    /// never taken for another response.
+    /// Parses a response that has this name or one of these children. Servers differ in the name of the outermost element
+    /// (gofakes3 sends `InitiateMultipartUpload`), and SDKs do not check it. An error never counts as another response.
     pub(super) fn parse_response(
         bytes: &[u8],
         name: &'static str,
@@ -102,28 +101,28 @@ impl Element {
         *self.name == *name
     }
 
-    /// All children with this name.
+    /// Returns all children with this name.
     pub(super) fn children<'a>(&'a self, name: &'static str) -> impl Iterator<Item = &'a Self> {
         self.children.iter().filter(move |child| child.is(name))
     }
 
-    /// The text of the first child with this name.
+    /// Returns the text of the first child with this name.
     pub(super) fn text(&self, name: &'static str) -> Option<&str> {
         self.children(name).next().map(|child| child.text.as_str())
     }
 
-    /// As [`Self::text`], of a child that has to be there.
+    /// Returns the text of the first child with this name, or an error if there is none.
     pub(super) fn required(&self, name: &'static str) -> Result<&str, XmlError> {
         self.text(name).ok_or(XmlError::Missing(name))
     }
 
-    /// The number in the first child with this name.
+    /// Returns the number in the first child with this name.
     pub(super) fn number(&self, name: &'static str) -> Result<Option<u64>, XmlError> {
-        let parse = |text: &str| crate::fields::parse_u64(text.trim_ascii().as_bytes());
+        let parse = |text: &str| crate::decimal::parse_u64(text.trim_ascii().as_bytes());
         self.text(name).map(|text| parse(text).ok_or(XmlError::BadValue(name))).transpose()
     }
 
-    /// `true` or `false` in the first child with this name; false when there is none.
+    /// Returns the boolean in the first child with this name, or false if there is none.
     pub(super) fn flag(&self, name: &'static str) -> Result<bool, XmlError> {
         match self.text(name).map(str::trim_ascii) {
             Some("true") => Ok(true),
@@ -133,7 +132,7 @@ impl Element {
     }
 }
 
-/// A message in the making.
+/// The tree of a message that is being parsed.
 #[derive(Default)]
 struct Tree {
     open: Vec<Element>,
@@ -166,7 +165,7 @@ impl Tree {
     fn push(&mut self, text: &str) -> Result<(), XmlError> {
         match self.open.last_mut() {
             Some(element) => element.text.push_str(text),
-            // Outside of the message only blanks may stand.
+            // Only whitespace is allowed outside the message.
             None if !text.trim_ascii().is_empty() => return Err(XmlError::Malformed),
             None => {}
         }
@@ -178,7 +177,7 @@ impl Tree {
     }
 }
 
-/// The character that a reference stands for: one of the five of XML, or a number.
+/// Returns the character of a reference: one of the five predefined by XML, or a number.
 fn resolved(reference: &BytesRef) -> Result<char, XmlError> {
     if let Some(character) = reference.resolve_char_ref().map_err(|_| XmlError::Malformed)? {
         return Ok(character);
@@ -193,13 +192,13 @@ fn resolved(reference: &BytesRef) -> Result<char, XmlError> {
     }
 }
 
-/// A message being written.
+/// The writer of a message. Dropping it closes all open elements.
 pub(super) struct Writer<'a> {
     out: &'a mut String,
     open: Vec<&'static str>,
 }
 
-/// The namespace of S3's messages.
+/// The XML namespace of S3 messages.
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
 impl<'a> Writer<'a> {
@@ -215,26 +214,26 @@ impl<'a> Writer<'a> {
         Self { out, open: vec![name] }
     }
 
-    /// Begins an element with others in it.
+    /// Begins an element with children.
     pub(super) fn open(&mut self, name: &'static str) {
         self.out.extend(["<", name, ">"]);
         self.open.push(name);
     }
 
-    /// Ends the element begun last.
+    /// Ends the innermost open element.
     pub(super) fn close(&mut self) {
         if let Some(name) = self.open.pop() {
             self.out.extend(["</", name, ">"]);
         }
     }
 
-    /// An element with text in it.
+    /// Writes an element with text.
     pub(super) fn text(&mut self, name: &'static str, text: &str) {
         self.out.extend(["<", name, ">"]);
         for piece in partial_escape(text).split_inclusive(|character: char| is_control(character)) {
             let mut characters = piece.chars();
             match characters.next_back().filter(|last| is_control(*last)) {
-                // XML 1.0 has no form for these, and S3 writes them as references all the same.
+                // XML 1.0 does not allow these characters, but S3 writes them as references.
                 Some(control) => {
                     self.out.push_str(characters.as_str());
                     self.out.push_str(&format!("&#{};", u32::from(control)));
@@ -245,7 +244,7 @@ impl<'a> Writer<'a> {
         self.out.extend(["</", name, ">"]);
     }
 
-    /// As [`Self::text`], if there is one.
+    /// Writes an element with text if there is a text.
     pub(super) fn optional(&mut self, name: &'static str, text: Option<&str>) {
         if let Some(text) = text {
             self.text(name, text);
@@ -253,7 +252,6 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Ends the message.
 impl Drop for Writer<'_> {
     fn drop(&mut self) {
         while !self.open.is_empty() {
@@ -276,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_hold_text_and_others() {
+    fn elements_contain_text_and_children() {
         let text = "\u{feff} \n<?xml version=\"1.0\"?><!-- c -->\n<a:R xmlns:a=\"x\"><K> 1 &lt;&#38;&#x41;&quot; </K><E/>\
                     <K><![CDATA[<&]]></K></a:R>\n";
         let root = Element::parse_named(text.as_bytes(), "R").unwrap();
@@ -288,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_well_formed_is_refused() {
+    fn malformed_messages_are_rejected() {
         for text in [
             "",
             " ",
@@ -325,7 +323,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn texts_come_back(text in "[\u{1}-\u{ff}]{0,30}|\\PC{0,20}") {
+        fn texts_round_trip(text in "[\u{1}-\u{ff}]{0,30}|\\PC{0,20}") {
             let mut out = String::new();
             Writer::new(&mut out, "R").text("K", &text);
             let root = Element::parse_named(out.as_bytes(), "R").unwrap();

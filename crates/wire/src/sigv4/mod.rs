@@ -1,41 +1,41 @@
-//! AWS Signature Version 4 for S3, both sides of it: [`Signer`] and [`ChunkEncoder`] for the client, [`Verifier`] and
-//! [`ChunkDecoder`] for the server.
+//! AWS Signature Version 4 for S3: [`Signer`] and [`ChunkEncoder`] for the client, [`Verifier`] and [`ChunkDecoder`] for
+//! the server.
 //!
-//! Pure: time is given, keys are given. What is signed and how is told in docs/s3.md, which follows Amazon's
-//! "Authenticating Requests (AWS Signature Version 4)". Own code, since an SDK costs more of the client's CPU than all
-//! else in a small request; checked against the `aws-sigv4` crate and Amazon's published examples in tests.
+//! All functions are pure; callers pass time and keys. docs/s3.md describes what is signed. It follows Amazon's
+//! "Authenticating Requests (AWS Signature Version 4)". This is own code, since an SDK costs more client CPU than the rest
+//! of a small request. Tests compare it with the `aws-sigv4` crate and with Amazon's published examples.
 
-mod canonical;
-mod chain;
-mod chunks;
-mod claim;
-mod key;
-mod keys;
+mod access_keys;
+mod authorization;
+mod canonical_request;
+mod chunk_decoder;
+mod chunk_encoder;
+mod chunk_signatures;
 mod payload;
 mod sign;
+mod signing_key;
 mod timestamp;
-mod unchunk;
 mod verify;
 
-pub use canonical::{MAX_SIGNED_HEADERS, Request};
-pub use chunks::ChunkEncoder;
-pub use claim::Part;
-pub use key::Signature;
-pub use keys::{Keys, KeysError, Secret};
+pub use access_keys::{Keys, KeysError, Secret};
+pub use authorization::AuthorizationPart;
+pub use canonical_request::{MAX_SIGNED_HEADERS, Request};
+pub use chunk_decoder::{ChunkDecoder, ChunkRefusal};
+pub use chunk_encoder::ChunkEncoder;
 pub use payload::{Payload, Streaming, Trailer};
 pub use sign::{MAX_EXPIRY_SECONDS, SignError, Signer};
+pub use signing_key::Signature;
 pub use timestamp::Timestamp;
-pub use unchunk::{ChunkDecoder, ChunkRefusal};
 pub use verify::{Refusal, SignedBody, Verified, Verifier};
 
 use sha2::{Digest, Sha256};
 
-/// How far apart the clocks of client and server may be.
+/// Maximum difference between the clocks of client and server.
 pub const SKEW_MAX_SECONDS: u64 = 15 * 60;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// Turns a canonical request into the text that is signed for it: its hash, at a time, in a scope.
+/// Replaces a canonical request by its string to sign: algorithm, time, scope and hash of the request.
 fn string_to_sign(time: &timestamp::TimestampText, scope: &[u8], text: &mut Vec<u8>) {
     let hash = Sha256::digest(&text);
     text.clear();

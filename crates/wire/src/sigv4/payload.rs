@@ -1,31 +1,31 @@
-//! How a signature covers a body: the value of `x-amz-content-sha256`.
+//! The signature's coverage of the body: the value of `x-amz-content-sha256`.
 
 use crate::checksum::Algorithm;
 use crate::hex;
 
-/// What is said of the body, and signed.
+/// The coverage of the body by the signature of the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload {
     /// The body is not signed.
     Unsigned,
-    /// The SHA-256 of the body.
+    /// The signature covers the SHA-256 of the body.
     Sha256([u8; 32]),
-    /// The body comes in chunks with their own framing inside the body (`Content-Encoding: aws-chunked`).
+    /// The body consists of chunks with their own framing (`Content-Encoding: aws-chunked`).
     Chunks(Streaming),
 }
 
-/// How the chunks of a body are covered.
+/// The coverage of the chunks of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streaming {
-    /// Every chunk has a signature that rests on the one before.
+    /// Every chunk has a signature that covers the previous one.
     Signed,
-    /// As well, and a signed checksum follows the last chunk.
+    /// Every chunk has a signature, and a signed checksum follows the last chunk.
     SignedTrailer(Trailer),
-    /// Nothing is signed but the head; a checksum follows the last chunk.
+    /// Only the head is signed. A checksum follows the last chunk.
     UnsignedTrailer(Trailer),
 }
 
-/// The checksum of the whole body that follows its last chunk.
+/// The checksum of the whole body after its last chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trailer {
     algorithm: Algorithm,
@@ -33,29 +33,29 @@ pub struct Trailer {
 }
 
 impl Trailer {
-    /// A trailer with this checksum; `None` for those that S3 has no header for.
+    /// Creates a trailer with this checksum. `None` if S3 has no header for it.
     pub fn new(algorithm: Algorithm) -> Option<Self> {
         algorithm.header().map(|name| Self { algorithm, name })
     }
 
-    /// The one that `x-amz-trailer` names.
+    /// Returns the trailer that `x-amz-trailer` names.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         Algorithm::ALL.into_iter().filter_map(Self::new).find(|trailer| trailer.name.eq_ignore_ascii_case(name))
     }
 
-    /// How the checksum is made.
+    /// Returns the algorithm of the checksum.
     pub fn algorithm(self) -> Algorithm {
         self.algorithm
     }
 
-    /// The value of `x-amz-trailer`: the name of the field that follows.
+    /// Returns the value of `x-amz-trailer`: the name of the trailer field.
     pub fn name(self) -> &'static str {
         self.name
     }
 }
 
 impl Streaming {
-    /// The checksum that follows, if one does.
+    /// Returns the checksum after the last chunk, if there is one.
     pub fn trailer(self) -> Option<Trailer> {
         match self {
             Self::Signed => None,
@@ -63,7 +63,7 @@ impl Streaming {
         }
     }
 
-    /// Whether chunks have signatures.
+    /// Returns whether chunks have signatures.
     pub fn is_signed(self) -> bool {
         !matches!(self, Self::UnsignedTrailer(_))
     }
@@ -75,7 +75,7 @@ pub(super) const CHUNKS_TRAILER: &str = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAI
 pub(super) const UNSIGNED_TRAILER: &str = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
 
 impl Payload {
-    /// The SHA-256 of no bytes: of requests without a body.
+    /// The payload of requests without a body: the SHA-256 of no bytes.
     pub const EMPTY: Self = Self::Sha256(EMPTY_SHA256);
 
     /// Appends the value of `x-amz-content-sha256`.
@@ -90,7 +90,7 @@ impl Payload {
         out.extend_from_slice(text.as_bytes());
     }
 
-    /// Reads the value of `x-amz-content-sha256` beside the one of `x-amz-trailer`.
+    /// Parses the values of `x-amz-content-sha256` and `x-amz-trailer`.
     pub(super) fn parse(text: &str, trailer: Option<&str>) -> Option<Self> {
         let trailer = || Trailer::from_name(trailer?.trim_matches([' ', '\t']));
         Some(match text {
@@ -100,7 +100,7 @@ impl Payload {
             UNSIGNED_TRAILER => Self::Chunks(Streaming::UnsignedTrailer(trailer()?)),
             digits => {
                 let mut digest = [0; 32];
-                // Only lower case is signed as it stands.
+                // The signature covers the lower-case form.
                 let lower = digits.bytes().all(|digit| !digit.is_ascii_uppercase());
                 (lower && hex::parse(digits.as_bytes(), &mut digest)).then_some(Self::Sha256(digest))?
             }

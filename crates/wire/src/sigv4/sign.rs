@@ -1,33 +1,33 @@
-//! Signing a request: the client's side.
+//! The client side of signatures.
 
-use super::canonical::{self, Parameters, Request, Signed, TooMany};
-use super::chain::Chain;
-use super::chunks::ChunkEncoder;
-use super::key::{Signature, SigningKey};
-use super::keys::Keys;
+use super::access_keys::Keys;
+use super::canonical_request::{self, Parameters, Request, SignedHeaders, TooMany};
+use super::chunk_encoder::ChunkEncoder;
+use super::chunk_signatures::SignatureChain;
 use super::payload::{Payload, Streaming, UNSIGNED};
+use super::signing_key::{Signature, SigningKey};
 use super::timestamp::Timestamp;
 use super::{ALGORITHM, string_to_sign};
 use std::fmt;
 use std::sync::Arc;
 
-/// The longest that a presigned request may be good for: seven days.
+/// Maximum validity of a presigned request: seven days.
 pub const MAX_EXPIRY_SECONDS: u32 = 604_800;
 
-/// Why a request cannot be signed.
+/// The reason why a request cannot be signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignError {
     /// More headers than [`super::MAX_SIGNED_HEADERS`].
-    #[error("a signature covers 100 headers at most")]
+    #[error("a signature covers at most 100 headers")]
     TooManyHeaders,
-    /// `Host` has to be signed.
-    #[error("a request without Host can not be signed")]
+    /// No `Host` header, which has to be signed.
+    #[error("a request without Host cannot be signed")]
     NoHost,
-    /// A header that signing adds by itself.
-    #[error("Authorization, X-Amz-Date, X-Amz-Content-Sha256 and X-Amz-Security-Token are added by signing")]
+    /// A header that signing adds.
+    #[error("signing adds Authorization, X-Amz-Date, X-Amz-Content-Sha256 and X-Amz-Security-Token: leave them out")]
     Reserved,
-    /// Not from one second to [`MAX_EXPIRY_SECONDS`].
-    #[error("a presigned request is good for 1 s to 7 days")]
+    /// A validity outside of 1 s to [`MAX_EXPIRY_SECONDS`].
+    #[error("the validity of a presigned request must be 1 s to 7 days")]
     BadExpiry,
 }
 
@@ -37,15 +37,15 @@ impl From<TooMany> for SignError {
     }
 }
 
-/// Signs requests with one pair of keys for one region and service. Each thread has its own: it keeps the key of the
-/// day and its buffers, so that signing allocates nothing once they have grown.
+/// A signer of requests for one access key, region and service. Each thread has its own. It caches the signing key of the
+/// day and keeps its buffers, so signing does not allocate once they have grown.
 #[derive(Clone)]
 pub struct Signer {
     keys: Keys,
     region: Box<str>,
     service: Box<str>,
-    /// The key of one day since 1970.
-    today: Option<(u64, Arc<SigningKey>)>,
+    /// The signing key of a day, with the number of days since 1970.
+    cached_key: Option<(u64, Arc<SigningKey>)>,
     canonical: Vec<u8>,
     parameters: Parameters,
     payload: Vec<u8>,
@@ -58,14 +58,17 @@ impl fmt::Debug for Signer {
 }
 
 impl Signer {
-    /// For S3 the service is `s3`.
+    /// Creates a signer. The service of S3 is `s3`.
     pub fn new(keys: Keys, region: &str, service: &str) -> Self {
         let (region, service) = (region.into(), service.into());
         let (canonical, payload) = (Vec::new(), Vec::new());
-        Self { keys, region, service, today: None, canonical, parameters: Parameters::default(), payload }
+        Self { keys, region, service, cached_key: None, canonical, parameters: Parameters::default(), payload }
     }
 
     /// Appends the header lines that sign the request, with their ends. See [`Self::sign_fields`].
+    ///
+    /// # Errors
+    /// As [`Self::sign_fields`]. After an error nothing was appended.
     pub fn sign(
         &mut self,
         now: Timestamp,
@@ -77,8 +80,11 @@ impl Signer {
     }
 
     /// Passes the header fields that sign the request to `field`: `x-amz-content-sha256`, `x-amz-date`,
-    /// `x-amz-security-token` and `authorization`. Every header of the request is covered. Returns the signature, on which
-    /// those of chunks are based. After an error, `field` was not called.
+    /// `x-amz-security-token` and `authorization`. The signature covers every header of the request. Returns it: those of
+    /// chunks are based on it.
+    ///
+    /// # Errors
+    /// When the request cannot be signed. Then `field` was not called.
     pub fn sign_fields(
         &mut self,
         now: Timestamp,
@@ -102,7 +108,7 @@ impl Signer {
         parameters.clear();
         parameters.push_query(request.query, |_| false);
         canonical.clear();
-        canonical::write(request, parameters, &headers, payload_text, canonical);
+        canonical_request::write(request, parameters, &headers, payload_text, canonical);
         string_to_sign(&time, key.scope(), canonical);
         let signature = key.sign(canonical);
 
@@ -121,8 +127,8 @@ impl Signer {
         Ok(signature)
     }
 
-    /// Appends the whole query that signs the request (a presigned URL), its own parameters among it. The body is not
-    /// signed. Every header of the request is covered and has to be sent as it is; usually that is `Host` alone.
+    /// Appends the whole query of a presigned URL, including the request's own parameters. The body is not signed. The
+    /// signature covers every header of the request, usually `Host` only, and they must be sent unchanged.
     pub fn presign(
         &mut self,
         now: Timestamp,
@@ -151,7 +157,7 @@ impl Signer {
             parameters.push_plain("X-Amz-Security-Token", token.reveal().as_bytes());
         }
         canonical.clear();
-        canonical::write(request, parameters, &headers, UNSIGNED.as_bytes(), canonical);
+        canonical_request::write(request, parameters, &headers, UNSIGNED.as_bytes(), canonical);
         string_to_sign(&time, key.scope(), canonical);
         let signature = key.sign(canonical);
         parameters.write_sorted(out);
@@ -160,28 +166,28 @@ impl Signer {
         Ok(())
     }
 
-    /// What frames and signs the chunks of a body whose head was signed at this time with this signature.
+    /// Returns the encoder for a body whose head was signed at this time with this signature.
     pub fn chunks(&mut self, signed_at: Timestamp, head: Signature, streaming: Streaming) -> ChunkEncoder {
-        let chain = streaming.is_signed().then(|| Chain::new(self.key(signed_at), signed_at, head));
+        let chain = streaming.is_signed().then(|| SignatureChain::new(self.key(signed_at), signed_at, head));
         ChunkEncoder::new(chain, streaming.trailer())
     }
 
     fn key(&mut self, now: Timestamp) -> Arc<SigningKey> {
-        if let Some((day, key)) = &self.today
+        if let Some((day, key)) = &self.cached_key
             && *day == now.day()
         {
             return Arc::clone(key);
         }
         let key = Arc::new(SigningKey::derive(self.keys.secret(), now, &self.region, &self.service));
-        self.today = Some((now.day(), Arc::clone(&key)));
+        self.cached_key = Some((now.day(), Arc::clone(&key)));
         key
     }
 }
 
-/// The request's own headers.
-fn covered<'a>(request: &Request<'a>) -> Result<Signed<'a>, SignError> {
+/// Returns the request's own headers.
+fn covered<'a>(request: &Request<'a>) -> Result<SignedHeaders<'a>, SignError> {
     const RESERVED: [&str; 4] = ["authorization", "x-amz-date", "x-amz-content-sha256", "x-amz-security-token"];
-    let mut headers = Signed::new();
+    let mut headers = SignedHeaders::new();
     let mut host = false;
     for (name, value) in request.headers {
         if RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved)) {

@@ -1,9 +1,9 @@
-//! The form in which signatures say the time: `20130524T000000Z`.
+//! The time format of signatures: `20130524T000000Z`.
 
 use crate::date::Date;
 
 const DAY_SECONDS: u64 = 86_400;
-/// The last second of the year 9999, after which the form has no room.
+/// The last second of the year 9999, the latest that the format can express.
 const LAST: u64 = 2_932_897 * DAY_SECONDS - 1;
 
 /// A second of UTC, from 1970 to 9999.
@@ -11,22 +11,22 @@ const LAST: u64 = 2_932_897 * DAY_SECONDS - 1;
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// From seconds since 1970 (without leap seconds); what lies beyond the year 9999 is taken for its last second.
+    /// Converts Unix seconds. Times after the year 9999 become its last second.
     pub fn from_unix_seconds(seconds: u64) -> Self {
         Self(seconds.min(LAST))
     }
 
-    /// Seconds since 1970.
+    /// Returns Unix seconds.
     pub fn unix_seconds(self) -> u64 {
         self.0
     }
 
-    /// Days since 1970: a signing key holds for one.
+    /// Returns days since 1970. A signing key is valid for one day.
     pub(super) fn day(self) -> u64 {
         self.0 / DAY_SECONDS
     }
 
-    /// `20130524T000000Z`
+    /// Formats the timestamp, for example `20130524T000000Z`.
     pub(super) fn text(self) -> TimestampText {
         let Date { year, month, day } = Date::from_days(self.day());
         let second = self.0 % DAY_SECONDS;
@@ -48,13 +48,13 @@ impl Timestamp {
         TimestampText(text)
     }
 
-    /// Reads `20130524T000000Z` and no other form.
+    /// Parses `20130524T000000Z` and no other form.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes: &[u8; 16] = text.as_bytes().try_into().ok()?;
         if bytes[8] != b'T' || bytes[15] != b'Z' {
             return None;
         }
-        let number = |from: usize, to: usize| crate::fields::parse_u64(&bytes[from..to]);
+        let number = |from: usize, to: usize| crate::decimal::parse_u64(&bytes[from..to]);
         let small = |from: usize| number(from, from + 2).map(|number| number as u8);
         let date = Date { year: number(0, 4)?, month: small(4)?, day: small(6)? };
         let (hour, minute, second) = (number(9, 11)?, number(11, 13)?, number(13, 15)?);
@@ -65,7 +65,7 @@ impl Timestamp {
     }
 }
 
-/// A written timestamp.
+/// A formatted timestamp.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimestampText([u8; 16]);
 
@@ -74,7 +74,7 @@ impl TimestampText {
         &self.0
     }
 
-    /// The day alone, as in a scope: `20130524`.
+    /// Returns the day as in a scope, for example `20130524`.
     pub(super) fn day(&self) -> &[u8] {
         &self.0[..8]
     }
@@ -90,8 +90,8 @@ mod tests {
     }
 
     #[test]
-    fn known_instants() {
-        // As `date -u -d @SECONDS +%Y%m%dT%H%M%SZ` writes them.
+    fn known_times_are_formatted() {
+        // The expected values are from `date -u -d @SECONDS +%Y%m%dT%H%M%SZ`.
         assert_eq!(written(0), "19700101T000000Z");
         assert_eq!(written(1_369_353_600), "20130524T000000Z");
         assert_eq!(written(1_709_251_199), "20240229T235959Z");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_are_refused() {
+    fn other_forms_are_rejected() {
         for text in [
             "",
             "20130524",
@@ -123,7 +123,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(seconds in 0..=LAST) {
+        fn timestamps_round_trip(seconds in 0..=LAST) {
             prop_assert_eq!(Timestamp::parse(&written(seconds)), Some(Timestamp(seconds)));
         }
 

@@ -1,59 +1,61 @@
-//! Checking a signature: the server's side. Says why a request is refused as a server should say it, and never guesses.
+//! The server side of signatures.
 
-use super::canonical::{self, Parameters, Request, Signed, TooMany};
-use super::chain::Chain;
-use super::claim::{Claim, Part, Place, single};
-use super::key::SigningKey;
-use super::keys::{Keys, Secret};
+use super::access_keys::{Keys, Secret};
+use super::authorization::{Authorization, AuthorizationPart, Location, single};
+use super::canonical_request::{self, Parameters, Request, SignedHeaders, TooMany};
+use super::chunk_decoder::ChunkDecoder;
+use super::chunk_signatures::SignatureChain;
 use super::payload::{Payload, UNSIGNED};
+use super::signing_key::SigningKey;
 use super::timestamp::Timestamp;
-use super::unchunk::ChunkDecoder;
 use super::{SKEW_MAX_SECONDS, string_to_sign};
 use crate::s3::ErrorCode;
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The request is not signed at all.
+    /// No signature.
     #[error("the request is not signed")]
     Missing,
-    /// Signed in its head and in its query.
-    #[error("the request is signed in its head and in its query")]
+    /// Signatures both in the `Authorization` header and in the query.
+    #[error("the request is signed both in its Authorization header and in its query")]
     Twice,
-    /// A part of what makes up a signature is missing or can not be understood.
+    /// A missing or invalid part.
     #[error("{0} is missing or not valid")]
-    Malformed(Part),
-    /// Signed for another region or service.
+    Malformed(AuthorizationPart),
+    /// A signature for another region or service.
     #[error("the request is signed for another region or service")]
     WrongScope,
-    /// There is no such access key.
-    #[error("the access key is not known")]
+    /// An unknown access key.
+    #[error("the access key is unknown")]
     UnknownKey,
-    /// The session token is not the key's.
+    /// A session token that does not belong to the access key.
     #[error("the session token is not that of the access key")]
     WrongToken,
-    /// `Host` or an `x-amz-` header is not covered by the signature.
-    #[error("a header that has to be signed is not")]
+    /// `Host` or an `x-amz-` header without a signature.
+    #[error("the signature does not cover Host or an x-amz- header")]
     NotSigned,
-    /// The signature is another one.
+    /// A wrong signature.
     #[error("the signature does not match")]
     Mismatch,
-    /// Client's and server's clocks differ too much.
+    /// Clocks of client and server that differ too much.
     #[error("the request's time differs from the server's by more than 15 minutes")]
     Skewed,
-    /// A presigned request whose time is over.
+    /// A presigned request after its validity.
     #[error("the request has expired")]
     Expired,
 }
 
 impl Refusal {
-    /// The code under which S3 says so.
+    /// Returns the error code of S3.
     pub fn code(self) -> ErrorCode {
         match self {
             Self::Missing | Self::NotSigned | Self::Expired => ErrorCode::AccessDenied,
-            Self::Twice | Self::Malformed(Part::ContentSha256 | Part::DecodedLength) => ErrorCode::InvalidRequest,
+            Self::Twice | Self::Malformed(AuthorizationPart::ContentSha256 | AuthorizationPart::DecodedLength) => {
+                ErrorCode::InvalidRequest
+            }
             Self::Malformed(_) | Self::WrongScope => ErrorCode::AuthorizationHeaderMalformed,
             Self::UnknownKey => ErrorCode::InvalidAccessKeyId,
             Self::WrongToken => ErrorCode::InvalidToken,
@@ -65,43 +67,44 @@ impl Refusal {
 
 impl From<TooMany> for Refusal {
     fn from(_: TooMany) -> Self {
-        Self::Malformed(Part::SignedHeaders)
+        Self::Malformed(AuthorizationPart::SignedHeaders)
     }
 }
 
-/// A request whose signature is good.
+/// A request with a valid signature.
 #[derive(Debug)]
 pub struct Verified {
-    /// Who signed it.
+    /// The access key of the signer.
     pub access_key: Box<str>,
-    /// Whether it was presigned, in its query.
+    /// Whether the signature is in the query.
     pub presigned: bool,
-    /// What the signature says of the body.
+    /// The required check of the body.
     pub body: SignedBody,
 }
 
-/// How a body is to be checked.
+/// The check that a body needs.
 #[derive(Debug)]
 pub enum SignedBody {
-    /// Not at all.
+    /// No check.
     Unsigned,
-    /// It has this SHA-256.
+    /// A comparison with this SHA-256.
     Sha256([u8; 32]),
-    /// It comes in chunks, which this reads and checks.
+    /// Decoding and verification of its chunks.
     Chunks(Box<ChunkDecoder>),
 }
 
-/// Checks requests. Each thread has its own: it keeps its buffers and the key that it used last.
+/// A verifier of requests. Each thread has its own. It keeps its buffers and the last signing key.
 #[derive(Default)]
 pub struct Verifier {
     region: Option<Box<str>>,
-    last: Option<(LastKey, Arc<SigningKey>)>,
+    cached_key: Option<(CachedKeyId, Arc<SigningKey>)>,
     canonical: Vec<u8>,
     parameters: Parameters,
 }
 
+/// The identity of the cached signing key.
 #[derive(PartialEq, Eq)]
-struct LastKey {
+struct CachedKeyId {
     secret: Secret,
     day: u64,
     region: Box<str>,
@@ -116,41 +119,43 @@ impl fmt::Debug for Verifier {
 const SERVICE: &str = "s3";
 
 impl Verifier {
-    /// Takes requests to S3 that are signed for `region`, or for any.
+    /// Creates a verifier of requests to S3 that are signed for `region`, or for any region.
     pub fn new(region: Option<&str>) -> Self {
         Self { region: region.map(Into::into), ..Self::default() }
     }
 
-    /// Checks a request with all its headers at the present time. `keys` answers the keys of an access key's name.
+    /// Verifies a request with all its headers at the current time. `keys` looks up an access key.
     pub fn verify<'k>(
         &mut self,
         request: &Request,
         now: Timestamp,
         keys: impl FnOnce(&str) -> Option<&'k Keys>,
     ) -> Result<Verified, Refusal> {
-        let claim = Claim::of(request)?;
-        claim.check_time(now)?;
-        if claim.service != SERVICE || self.region.as_deref().is_some_and(|region| region != claim.region) {
+        let authorization = Authorization::of(request)?;
+        authorization.check_time(now)?;
+        if authorization.service != SERVICE
+            || self.region.as_deref().is_some_and(|region| region != authorization.region)
+        {
             return Err(Refusal::WrongScope);
         }
-        let keys = keys(&claim.access_key).ok_or(Refusal::UnknownKey)?;
-        if keys.token().map(Secret::reveal) != claim.token.as_deref() {
+        let keys = keys(&authorization.access_key).ok_or(Refusal::UnknownKey)?;
+        if keys.token().map(Secret::reveal) != authorization.token.as_deref() {
             return Err(Refusal::WrongToken);
         }
-        let payload_text = claim.payload_text(request)?;
+        let payload_text = authorization.payload_text(request)?;
         let payload = Payload::parse(payload_text, single(request, "x-amz-trailer")?)
-            .ok_or(Refusal::Malformed(Part::ContentSha256))?;
-        let key = self.key(keys.secret(), &claim);
-        let headers = covered(request, &claim)?;
+            .ok_or(Refusal::Malformed(AuthorizationPart::ContentSha256))?;
+        let key = self.key(keys.secret(), &authorization);
+        let headers = covered(request, &authorization)?;
         let Self { parameters, canonical, .. } = self;
         parameters.clear();
         parameters.push_query(request.query, |name| {
-            claim.place == Place::Query && name.eq_ignore_ascii_case("X-Amz-Signature")
+            authorization.location == Location::Query && name.eq_ignore_ascii_case("X-Amz-Signature")
         });
         canonical.clear();
-        canonical::write(request, parameters, &headers, payload_text.as_bytes(), canonical);
-        string_to_sign(&claim.time.text(), key.scope(), canonical);
-        if !key.verifies(canonical, &claim.signature) {
+        canonical_request::write(request, parameters, &headers, payload_text.as_bytes(), canonical);
+        string_to_sign(&authorization.time.text(), key.scope(), canonical);
+        if !key.verifies(canonical, &authorization.signature) {
             return Err(Refusal::Mismatch);
         }
         let body = match payload {
@@ -158,33 +163,40 @@ impl Verifier {
             Payload::Sha256(sha256) => SignedBody::Sha256(sha256),
             Payload::Chunks(streaming) => {
                 let length = single(request, "x-amz-decoded-content-length")?;
-                let length = length.and_then(|text| crate::fields::parse_u64(text.as_bytes()));
-                let length = length.ok_or(Refusal::Malformed(Part::DecodedLength))?;
-                let chain = streaming.is_signed().then(|| Chain::new(key, claim.time, claim.signature));
+                let length = length.and_then(|text| crate::decimal::parse_u64(text.as_bytes()));
+                let length = length.ok_or(Refusal::Malformed(AuthorizationPart::DecodedLength))?;
+                let chain = streaming
+                    .is_signed()
+                    .then(|| SignatureChain::new(key, authorization.time, authorization.signature));
                 SignedBody::Chunks(Box::new(ChunkDecoder::new(chain, streaming, length)))
             }
         };
-        let presigned = claim.place == Place::Query;
-        Ok(Verified { access_key: claim.access_key.into(), presigned, body })
+        let presigned = authorization.location == Location::Query;
+        Ok(Verified { access_key: authorization.access_key.into(), presigned, body })
     }
 
-    fn key(&mut self, secret: &Secret, claim: &Claim) -> Arc<SigningKey> {
-        if let Some((last, key)) = &self.last
-            && last.day == claim.time.day()
-            && *last.region == *claim.region
-            && last.secret == *secret
+    fn key(&mut self, secret: &Secret, authorization: &Authorization) -> Arc<SigningKey> {
+        if let Some((id, key)) = &self.cached_key
+            && id.day == authorization.time.day()
+            && *id.region == *authorization.region
+            && id.secret == *secret
         {
             return Arc::clone(key);
         }
-        let key = Arc::new(SigningKey::derive(secret, claim.time, &claim.region, &claim.service));
-        let last = LastKey { secret: secret.clone(), day: claim.time.day(), region: claim.region.as_str().into() };
-        self.last = Some((last, Arc::clone(&key)));
+        let key =
+            Arc::new(SigningKey::derive(secret, authorization.time, &authorization.region, &authorization.service));
+        let id = CachedKeyId {
+            secret: secret.clone(),
+            day: authorization.time.day(),
+            region: authorization.region.as_str().into(),
+        };
+        self.cached_key = Some((id, Arc::clone(&key)));
         key
     }
 }
 
-impl Claim<'_> {
-    /// A head is good for 15 minutes around its time, a query until it expires.
+impl Authorization<'_> {
+    /// Checks the time. A signed header is valid for 15 minutes around its time, a signed query until it expires.
     fn check_time(&self, now: Timestamp) -> Result<(), Refusal> {
         let (now, signed) = (now.unix_seconds(), self.time.unix_seconds());
         if signed > now + SKEW_MAX_SECONDS {
@@ -197,20 +209,20 @@ impl Claim<'_> {
         }
     }
 
-    /// What stands for the body in what was signed.
+    /// Returns the text that represents the body in the canonical request.
     fn payload_text<'r>(&self, request: &Request<'r>) -> Result<&'r str, Refusal> {
-        match (single(request, "x-amz-content-sha256")?, self.place) {
+        match (single(request, "x-amz-content-sha256")?, self.location) {
             (Some(text), _) => Ok(text),
-            (None, Place::Query) => Ok(UNSIGNED),
-            (None, Place::Head) => Err(Refusal::Malformed(Part::ContentSha256)),
+            (None, Location::Query) => Ok(UNSIGNED),
+            (None, Location::Header) => Err(Refusal::Malformed(AuthorizationPart::ContentSha256)),
         }
     }
 }
 
-/// The headers that the signature says it covers.
-fn covered<'r>(request: &Request<'r>, claim: &Claim) -> Result<Signed<'r>, Refusal> {
-    let is_named = |name: &str| claim.signed_headers.split(';').any(|named| named.eq_ignore_ascii_case(name));
-    let mut headers = Signed::new();
+/// Returns the headers that the signature covers.
+fn covered<'r>(request: &Request<'r>, authorization: &Authorization) -> Result<SignedHeaders<'r>, Refusal> {
+    let is_named = |name: &str| authorization.signed_headers.split(';').any(|named| named.eq_ignore_ascii_case(name));
+    let mut headers = SignedHeaders::new();
     for (name, value) in request.headers {
         if is_named(name) {
             headers.push(name, value)?;
@@ -222,8 +234,8 @@ fn covered<'r>(request: &Request<'r>, claim: &Claim) -> Result<Signed<'r>, Refus
         return Err(Refusal::NotSigned);
     }
     let is_there = |named: &str| request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(named));
-    if !claim.signed_headers.split(';').all(is_there) {
-        return Err(Refusal::Malformed(Part::SignedHeaders));
+    if !authorization.signed_headers.split(';').all(is_there) {
+        return Err(Refusal::Malformed(AuthorizationPart::SignedHeaders));
     }
     headers.sort();
     Ok(headers)

@@ -9,7 +9,7 @@ use wire::sigv4::{ChunkEncoder, Payload, SignedBody, Streaming, Trailer, Verifie
 
 const HOST: (&str, &str) = ("Host", "examplebucket.s3.amazonaws.com");
 
-/// The `Authorization` of a request in the form of the examples, which have no blanks between their parts.
+/// Returns the `Authorization` of a request without spaces between its parts, as in the examples.
 fn authorization(request: &Request, payload: &Payload) -> String {
     let mut added = Vec::new();
     let signature = signer().sign(at(EXAMPLE_TIME), request, payload, &mut added).unwrap();

@@ -1,4 +1,4 @@
-//! Random requests, signed by us and by the `aws-sigv4` crate: the same headers, queries and chunk signatures.
+//! Comparison with the `aws-sigv4` crate on random requests: equal headers, queries and chunk signatures.
 
 use super::*;
 use aws_credential_types::Credentials;
@@ -15,7 +15,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use wire::checksum::Algorithm;
 use wire::sigv4::{Payload, Streaming, Trailer};
 
-/// A request that can be sent: targets are percent-encoded, header names have a case, values may have blanks.
+/// A request that can be sent: percent-encoded targets, header names in any case, values that may contain spaces.
 #[derive(Debug, Clone)]
 struct Case {
     method: &'static str,
@@ -29,14 +29,14 @@ struct Case {
     time: u64,
 }
 
-/// Text in the form that is signed.
+/// Returns text in the canonical form that is signed.
 fn encoded(text: &str, keep_slash: bool) -> String {
     let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || (keep_slash && byte == b'/');
     text.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
 fn query() -> impl Strategy<Value = String> {
-    // Names and values of few letters, so that names repeat and begin alike; encoded in several ways.
+    // Few letters, so names repeat and share prefixes. Encoded in several ways.
     let text = || "[abX.=&+ /%\u{e9}*-]{0,4}";
     let parameter = (text(), option::of(text()), 0..3_u8).prop_map(|(name, value, style)| {
         let write = |text: &str| match style {
@@ -67,7 +67,7 @@ fn headers() -> impl Strategy<Value = Vec<(String, String)>> {
         Just("x-amz-meta-a".to_owned()),
         Just("Content-Type".to_owned()),
     ];
-    // The crate leaves these out by itself, or takes them for its own.
+    // The crate omits these headers or treats them as its own.
     let allowed = |name: &String| {
         !["host", "authorization", "user-agent", "transfer-encoding"].contains(&name.to_ascii_lowercase().as_str())
     };
@@ -101,7 +101,7 @@ impl Case {
         own.chain([("Host", "bucket.example.com:9000")]).collect()
     }
 
-    /// The crate's signature, and the headers and parameters that it adds.
+    /// Returns the crate's signature and the headers and parameters that it adds.
     fn theirs(&self, location: SignatureLocation) -> (String, Vec<(String, String)>) {
         let mut settings = SigningSettings::default();
         settings.percent_encoding_mode = PercentEncodingMode::Single;
@@ -144,7 +144,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     #[test]
-    fn heads_are_signed_as_the_crate_does(case in case()) {
+    fn header_signatures_equal_those_of_the_crate(case in case()) {
         let headers = case.all_headers();
         let headers = bytes(&headers);
         let request = Request { method: case.method, path: &case.path, query: &case.query, headers: &headers };
@@ -163,7 +163,7 @@ proptest! {
     }
 
     #[test]
-    fn queries_are_signed_as_the_crate_does(case in case()) {
+    fn query_signatures_equal_those_of_the_crate(case in case()) {
         let headers = case.all_headers();
         let headers = bytes(&headers);
         let request = Request { method: case.method, path: &case.path, query: &case.query, headers: &headers };
@@ -183,7 +183,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn chunks_are_signed_as_the_crate_does(case in case(), chunks in vec(vec(any::<u8>(), 1..200), 0..4)) {
+    fn chunk_signatures_equal_those_of_the_crate(case in case(), chunks in vec(vec(any::<u8>(), 1..200), 0..4)) {
         let headers = case.all_headers();
         let headers = bytes(&headers);
         let request = Request { method: case.method, path: &case.path, query: &case.query, headers: &headers };

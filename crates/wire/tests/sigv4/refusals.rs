@@ -1,11 +1,11 @@
-//! Every reason for which a request is refused, each by the one change that brings it about.
+//! Every refusal of the verifier, each caused by a single change of a valid request.
 
 use super::*;
 use proptest::prelude::*;
 use wire::s3::ErrorCode;
-use wire::sigv4::{MAX_EXPIRY_SECONDS, Part, Payload, Refusal, SignError, SignedBody, Verified, Verifier};
+use wire::sigv4::{AuthorizationPart, MAX_EXPIRY_SECONDS, Payload, Refusal, SignError, SignedBody, Verified, Verifier};
 
-/// Head and query of a signed request, as text to be changed.
+/// Returns the headers of a signed request as text that tests can change.
 fn signed_lines(token: Option<&str>) -> Vec<(String, String)> {
     let keys = Keys::new(ACCESS_KEY, Secret::new(SECRET_KEY), token.map(Secret::new)).unwrap();
     let headers = bytes(&[("host", "h"), ("x-amz-meta-a", "1")]);
@@ -26,7 +26,7 @@ fn refusal_of(lines: &[(String, String)], seconds: u64) -> Option<Refusal> {
     verify_with(&keys(), &request, seconds).err()
 }
 
-/// The refusal of a head in which one header was changed.
+/// Returns the refusal after a change of one header.
 fn changed(name: &str, from: &str, to: &str) -> Option<Refusal> {
     let mut lines = signed_lines(None);
     let (_, value) = lines.iter_mut().find(|(given, _)| given == name).unwrap();
@@ -36,7 +36,7 @@ fn changed(name: &str, from: &str, to: &str) -> Option<Refusal> {
 }
 
 #[test]
-fn a_good_head_is_taken_within_15_minutes() {
+fn a_signed_header_is_accepted_within_15_minutes() {
     let lines = signed_lines(None);
     for (seconds, expected) in [(0, None), (900, None), (901, Some(Refusal::Skewed))] {
         assert_eq!(refusal_of(&lines, EXAMPLE_TIME + seconds), expected);
@@ -46,50 +46,53 @@ fn a_good_head_is_taken_within_15_minutes() {
 }
 
 #[test]
-fn heads_are_refused_for_their_own_reason() {
+fn each_change_of_a_header_has_its_own_refusal() {
     let bad = |part| Some(Refusal::Malformed(part));
     let authorization = "authorization";
-    assert_eq!(changed(authorization, "AWS4-HMAC-SHA256 ", "AWS4-HMAC-SHA512 "), bad(Part::Algorithm));
-    assert_eq!(changed(authorization, "Signature=", "Other="), bad(Part::Algorithm));
-    assert_eq!(changed(authorization, "SignedHeaders=", "Signature=0, SignedHeaders="), bad(Part::Algorithm));
-    assert_eq!(changed(authorization, "/aws4_request", "/aws5_request"), bad(Part::Credential));
-    assert_eq!(changed(authorization, "/20130524/", "/20130525/"), bad(Part::Credential));
-    assert_eq!(changed(authorization, "/20130524/", "/"), bad(Part::Credential));
+    assert_eq!(changed(authorization, "AWS4-HMAC-SHA256 ", "AWS4-HMAC-SHA512 "), bad(AuthorizationPart::Algorithm));
+    assert_eq!(changed(authorization, "Signature=", "Other="), bad(AuthorizationPart::Algorithm));
+    assert_eq!(
+        changed(authorization, "SignedHeaders=", "Signature=0, SignedHeaders="),
+        bad(AuthorizationPart::Algorithm)
+    );
+    assert_eq!(changed(authorization, "/aws4_request", "/aws5_request"), bad(AuthorizationPart::Credential));
+    assert_eq!(changed(authorization, "/20130524/", "/20130525/"), bad(AuthorizationPart::Credential));
+    assert_eq!(changed(authorization, "/20130524/", "/"), bad(AuthorizationPart::Credential));
     assert_eq!(changed(authorization, "/us-east-1/", "/us-east-2/"), Some(Refusal::WrongScope));
     assert_eq!(changed(authorization, "/s3/", "/ec2/"), Some(Refusal::WrongScope));
     assert_eq!(changed(authorization, ACCESS_KEY, "AKIDOTHER"), Some(Refusal::UnknownKey));
-    assert_eq!(changed(authorization, "Signature=", "Signature=0"), bad(Part::Signature));
+    assert_eq!(changed(authorization, "Signature=", "Signature=0"), bad(AuthorizationPart::Signature));
     assert_eq!(changed(authorization, "host;", ""), Some(Refusal::NotSigned));
     assert_eq!(changed(authorization, ";x-amz-meta-a", ""), Some(Refusal::NotSigned));
-    assert_eq!(changed(authorization, "host;", "host;range;"), bad(Part::SignedHeaders));
-    assert_eq!(changed("x-amz-date", "Z", ""), bad(Part::Date));
+    assert_eq!(changed(authorization, "host;", "host;range;"), bad(AuthorizationPart::SignedHeaders));
+    assert_eq!(changed("x-amz-date", "Z", ""), bad(AuthorizationPart::Date));
     assert_eq!(changed("x-amz-date", "000000Z", "000001Z"), Some(Refusal::Mismatch));
-    assert_eq!(changed("x-amz-content-sha256", "e3b0", "E3B0"), bad(Part::ContentSha256));
+    assert_eq!(changed("x-amz-content-sha256", "e3b0", "E3B0"), bad(AuthorizationPart::ContentSha256));
     assert_eq!(changed("x-amz-content-sha256", "e3b0", "e3b1"), Some(Refusal::Mismatch));
     assert_eq!(changed("x-amz-meta-a", "1", "2"), Some(Refusal::Mismatch));
     assert_eq!(changed("host", "h", "other"), Some(Refusal::Mismatch));
 }
 
 #[test]
-fn missing_and_doubled_headers_are_refused() {
+fn missing_and_repeated_headers_are_refused() {
     let without = |name: &str| {
         let lines: Vec<_> = signed_lines(None).into_iter().filter(|(given, _)| given != name).collect();
         refusal_of(&lines, EXAMPLE_TIME)
     };
     assert_eq!(without("authorization"), Some(Refusal::Missing));
-    assert_eq!(without("x-amz-date"), Some(Refusal::Malformed(Part::Date)));
-    assert_eq!(without("x-amz-content-sha256"), Some(Refusal::Malformed(Part::ContentSha256)));
-    assert_eq!(without("host"), Some(Refusal::Malformed(Part::SignedHeaders)));
+    assert_eq!(without("x-amz-date"), Some(Refusal::Malformed(AuthorizationPart::Date)));
+    assert_eq!(without("x-amz-content-sha256"), Some(Refusal::Malformed(AuthorizationPart::ContentSha256)));
+    assert_eq!(without("host"), Some(Refusal::Malformed(AuthorizationPart::SignedHeaders)));
     for name in ["authorization", "x-amz-date", "x-amz-content-sha256"] {
         let mut lines = signed_lines(None);
         let line = lines.iter().find(|(given, _)| given == name).unwrap().clone();
         lines.push(line);
-        assert_eq!(refusal_of(&lines, EXAMPLE_TIME), Some(Refusal::Malformed(Part::Headers)), "{name}");
+        assert_eq!(refusal_of(&lines, EXAMPLE_TIME), Some(Refusal::Malformed(AuthorizationPart::Headers)), "{name}");
     }
 }
 
 #[test]
-fn session_tokens_have_to_be_the_keys_own() {
+fn session_tokens_must_belong_to_the_key() {
     let with_token = signed_lines(Some("token"));
     assert_eq!(refusal_of(&with_token, EXAMPLE_TIME), Some(Refusal::WrongToken));
     let headers: Vec<_> = with_token.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
@@ -103,7 +106,7 @@ fn session_tokens_have_to_be_the_keys_own() {
 }
 
 #[test]
-fn method_path_and_query_are_covered() {
+fn the_signature_covers_method_path_and_query() {
     let lines = signed_lines(None);
     let headers: Vec<_> = lines.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     let good = Request { method: "GET", path: "/bucket/key", query: "a=1", headers: &headers };
@@ -123,7 +126,7 @@ fn method_path_and_query_are_covered() {
 }
 
 #[test]
-fn a_verifier_keeps_no_key_for_another_secret_or_day() {
+fn a_cached_key_is_not_used_for_another_secret_or_day() {
     let mut verifier = Verifier::new(None);
     for (secret, seconds) in [("one", 0), ("two", 0), ("one", 86_400), ("one", 0)] {
         let keys = Keys::new(ACCESS_KEY, Secret::new(secret), None).unwrap();
@@ -139,7 +142,7 @@ fn a_verifier_keeps_no_key_for_another_secret_or_day() {
 }
 
 #[test]
-fn queries_are_refused_for_their_own_reason() {
+fn each_change_of_a_query_has_its_own_refusal() {
     let host = bytes(&[("host", "h")]);
     let request = Request { method: "GET", path: "/bucket/key", query: "", headers: &host };
     let mut query = Vec::new();
@@ -151,16 +154,16 @@ fn queries_are_refused_for_their_own_reason() {
         verify_with(&keys(), &Request { query: &query, ..request }, EXAMPLE_TIME).unwrap_err()
     };
     let bad = Refusal::Malformed;
-    assert_eq!(changed("HMAC-SHA256", "HMAC-SHA1"), bad(Part::Algorithm));
-    assert_eq!(changed("X-Amz-Expires=60", "X-Amz-Expires=0"), bad(Part::Expires));
-    assert_eq!(changed("X-Amz-Expires=60", "X-Amz-Expires=604801"), bad(Part::Expires));
-    assert_eq!(changed("X-Amz-Expires=60&", ""), bad(Part::Expires));
+    assert_eq!(changed("HMAC-SHA256", "HMAC-SHA1"), bad(AuthorizationPart::Algorithm));
+    assert_eq!(changed("X-Amz-Expires=60", "X-Amz-Expires=0"), bad(AuthorizationPart::Expires));
+    assert_eq!(changed("X-Amz-Expires=60", "X-Amz-Expires=604801"), bad(AuthorizationPart::Expires));
+    assert_eq!(changed("X-Amz-Expires=60&", ""), bad(AuthorizationPart::Expires));
     assert_eq!(changed("X-Amz-Expires=60", "X-Amz-Expires=61"), Refusal::Mismatch);
-    assert_eq!(changed("&X-Amz-SignedHeaders=host", ""), bad(Part::SignedHeaders));
+    assert_eq!(changed("&X-Amz-SignedHeaders=host", ""), bad(AuthorizationPart::SignedHeaders));
     assert_eq!(changed("X-Amz-SignedHeaders=host", "X-Amz-SignedHeaders=range"), Refusal::NotSigned);
-    assert_eq!(changed("%2F", "%3F"), bad(Part::Credential));
-    assert_eq!(changed("X-Amz-Signature=", "X-Amz-Signature=x"), bad(Part::Signature));
-    assert_eq!(changed("X-Amz-Date", "Date"), bad(Part::Date));
+    assert_eq!(changed("%2F", "%3F"), bad(AuthorizationPart::Credential));
+    assert_eq!(changed("X-Amz-Signature=", "X-Amz-Signature=x"), bad(AuthorizationPart::Signature));
+    assert_eq!(changed("X-Amz-Date", "Date"), bad(AuthorizationPart::Date));
 
     let verify_at = |seconds| {
         verify_with(&keys(), &Request { query: &query, ..request }, seconds).map(|verified| verified.presigned)
@@ -175,7 +178,7 @@ fn queries_are_refused_for_their_own_reason() {
 }
 
 #[test]
-fn what_can_not_be_signed_is_said() {
+fn requests_that_cannot_be_signed_are_rejected() {
     let error = |headers: &[(&str, &str)]| {
         let headers = bytes(headers);
         let request = Request { method: "GET", path: "/", query: "", headers: &headers };

@@ -1,4 +1,4 @@
-//! What the client signs, the server takes; and nothing that was changed on the way.
+//! The server accepts what the client signs, and rejects anything that was changed on the way.
 
 use super::*;
 use proptest::collection::vec;
@@ -24,7 +24,7 @@ fn streaming() -> impl Strategy<Value = Streaming> {
     ]
 }
 
-/// A body, framed, and what reads it.
+/// Returns a framed body and its decoder.
 fn upload(streaming: Streaming, body: &[u8], chunk_bytes: usize) -> (Vec<u8>, ChunkDecoder) {
     let length = body.len().to_string();
     let mut headers = vec![("host", "h"), ("x-amz-decoded-content-length", length.as_str())];
@@ -46,7 +46,7 @@ fn upload(streaming: Streaming, body: &[u8], chunk_bytes: usize) -> (Vec<u8>, Ch
     (framed, *decoder)
 }
 
-/// The body and how many bytes it took; or why it is refused. `None` when more bytes are needed.
+/// Returns the body and the number of bytes consumed, or the refusal. `None` if the body is incomplete.
 fn read(decoder: &mut ChunkDecoder, input: &[u8], sizes: &[usize]) -> Result<Option<(Vec<u8>, usize)>, ChunkRefusal> {
     let (mut body, mut at) = (Vec::new(), 0);
     for size in sizes.iter().cycle() {
@@ -75,7 +75,7 @@ fn read(decoder: &mut ChunkDecoder, input: &[u8], sizes: &[usize]) -> Result<Opt
     Ok(None)
 }
 
-/// Their signatures together are longer than what extensions may have.
+/// Their signatures together exceed the limit of extensions.
 #[test]
 fn a_signed_body_may_have_any_number_of_chunks() {
     let (framed, mut decoder) = upload(Streaming::Signed, &[7; 2000], 1);
@@ -83,9 +83,9 @@ fn a_signed_body_may_have_any_number_of_chunks() {
     assert_eq!(read(&mut decoder, &framed, &[1000]), Ok(Some((vec![7; 2000], framed.len()))));
 }
 
-/// A line without its signature is refused as such, even where worse comes behind it in the same piece.
+/// A size line without a signature is refused as such, even if another error follows in the same piece.
 #[test]
-fn the_first_fault_of_a_body_counts() {
+fn the_first_error_of_a_body_is_reported() {
     for sizes in [&[usize::MAX][..], &[1]] {
         let (_, mut decoder) = upload(Streaming::Signed, b"0123456789", 4);
         assert_eq!(read(&mut decoder, b"0\r\n[A\xf4", sizes), Err(ChunkRefusal::NoSignature), "{sizes:?}");
@@ -94,7 +94,7 @@ fn the_first_fault_of_a_body_counts() {
 
 proptest! {
     #[test]
-    fn signed_requests_are_taken_however_they_are_spelled(
+    fn signed_requests_are_accepted_in_any_encoding(
         path in "(/[a-zA-Z0-9 !$+'()*~._%\u{e9}-]{0,6}){1,4}",
         query in "([ab=+%/*\u{e9}-]{0,8}&?){0,3}",
         value in "[!-~][ -~\\t]{0,10}",
@@ -108,7 +108,7 @@ proptest! {
         let mut added = Vec::new();
         signer().sign(at(EXAMPLE_TIME), &request, &Payload::EMPTY, &mut added).unwrap();
         let all = signed(&request, &added);
-        // On its way the request may be encoded otherwise, and get more headers.
+        // Proxies may change the encoding and add headers.
         let path = path.replace('~', "%7e").replace('!', "%21");
         let received = Request { path: &path, headers: &[&all[..], &[("via", b"1.1 proxy")]].concat(), ..request };
         for seconds in [EXAMPLE_TIME + later, EXAMPLE_TIME - later] {
@@ -129,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn chunked_bodies_come_back_however_cut(
+    fn chunked_bodies_round_trip_in_any_split(
         streaming in streaming(),
         body in vec(any::<u8>(), 0..600),
         chunk_bytes in 1..300_usize,
@@ -142,8 +142,7 @@ proptest! {
         prop_assert_eq!(read(&mut decoder, &framed, &sizes), Ok(Some((body, length))));
     }
 
-    /// A change anywhere is refused, but for what has no meaning: digits of another case, and a checksum alone where
-    /// nothing is signed.
+    /// Any change is refused, except changes without meaning: the case of digits, and a checksum where nothing is signed.
     #[test]
     fn a_changed_chunked_body_is_refused(
         streaming in streaming(),
@@ -159,21 +158,21 @@ proptest! {
         prop_assume!(!framed[place].eq_ignore_ascii_case(&byte));
         framed[place] = byte;
         match read(&mut decoder, &framed, &sizes) {
-            // A field's name and value may have blanks between them; a size may be followed by them.
+            // Spaces are allowed between the name and value of a field, and after a size.
             Ok(Some((read, _))) => prop_assert!(read == body && byte.is_ascii_whitespace(), "{byte} at {place}"),
             Ok(None) => {}
             Err(refusal) => prop_assert_eq!(decoder.read(&framed), Err(refusal), "an error stays"),
         }
-        // What is held against the body does not depend on how it is cut.
+        // The refusal does not depend on the split.
         let whole = read(&mut again, &framed, &[usize::MAX]);
         let (_, mut pieces) = upload(streaming, &body, chunk_bytes);
         prop_assert_eq!(read(&mut pieces, &framed, &sizes).map(|read| read.map(|(body, _)| body)),
             whole.map(|read| read.map(|(body, _)| body)));
     }
 
-    /// However they are cut, they never make it panic, and end in the same way.
+    /// In any split, the decoder does not panic and gives the same result.
     #[test]
-    fn arbitrary_bytes_have_one_end(streaming in streaming(), input in "[0-9a-f;=\r\n:x-]{0,200}", sizes in vec(1..50_usize, 1..4)) {
+    fn arbitrary_bytes_give_one_result_in_any_split(streaming in streaming(), input in "[0-9a-f;=\r\n:x-]{0,200}", sizes in vec(1..50_usize, 1..4)) {
         let ends = [&[usize::MAX][..], &sizes].map(|sizes| {
             let (_, mut decoder) = upload(streaming, b"0123456789", 4);
             read(&mut decoder, input.as_bytes(), sizes).map(|read| read.map(|(body, _)| body))

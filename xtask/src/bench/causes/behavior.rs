@@ -15,8 +15,19 @@ pub struct Behavior {
     pub rate: u64,
     /// Size of a body in bytes.
     pub size: u64,
-    /// Pause of the target: its start after the first request, and its duration.
-    pub stall: Option<(Duration, Duration)>,
+    /// Pauses of the target.
+    pub stall: Option<Stall>,
+}
+
+/// Pauses of a target.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stall {
+    /// Start of the first one after the first request.
+    pub at: Duration,
+    /// Duration of each.
+    pub length: Duration,
+    /// Time from the start of one to the start of the next; `None` if there is only one.
+    pub every: Option<Duration>,
 }
 
 /// Amount of load in each model.

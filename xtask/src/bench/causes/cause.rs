@@ -1,6 +1,6 @@
 //! The planted causes: their variants, and the limits that are right for them.
 
-use super::behavior::{Amount, Behavior};
+use super::behavior::{Amount, Behavior, Stall};
 use super::limit::Limit;
 use super::variant::{Direction, Model, Protocol, Variant};
 use clap::ValueEnum;
@@ -49,6 +49,8 @@ pub enum Cause {
     Concurrency,
     /// Few slots at nginx.
     ConcurrencyNginx,
+    /// Slots at a target with spare capacity that pauses for 200 ms of each second, without probes.
+    ConcurrencyPauses,
     /// A low rate at a target with spare capacity.
     Rate,
     /// A low rate at nginx.
@@ -81,7 +83,7 @@ impl Cause {
         match self {
             Self::ClientBursts | Self::SharedHostLowRate | Self::Rate => Variant { model: Open, ..all },
             Self::RateNginx => Variant { model: Open, direction: Get, ..all },
-            Self::Concurrency | Self::OneLevel => Variant { model: Closed, ..all },
+            Self::Concurrency | Self::OneLevel | Self::ConcurrencyPauses => Variant { model: Closed, ..all },
             Self::ConcurrencyNginx => Variant { model: Closed, direction: Get, ..all },
             _ if self.is_signed() => Variant { model: Closed, direction: Put, protocol: Protocol::Http1 },
             Self::Descriptors | Self::Ports => Variant { model: Closed, direction: Get, protocol: Protocol::Http1 },
@@ -97,7 +99,11 @@ impl Cause {
             Self::TargetExponential => Behavior { service: ms(20), exponential: true, ..FAST },
             // 14 % of 5 s and 17.5 % of 4 s. At a share that is a printed percentile, a single operation would decide its value.
             // The pause begins after the warm-up.
-            Self::TargetStall => Behavior { service: ms(5), stall: Some((WARMUP + ms(1500), ms(700))), ..FAST },
+            Self::TargetStall => Behavior {
+                service: ms(5),
+                stall: Some(Stall { at: WARMUP + ms(1500), length: ms(700), every: None }),
+                ..FAST
+            },
             Self::TargetQueue => queue,
             Self::TargetQueueExponential => Behavior { exponential: true, ..queue },
             Self::TargetRateCap => Behavior { servers: 1, rate: 10_000_000, size: 50_000, ..FAST },
@@ -108,6 +114,10 @@ impl Cause {
             _ if self.is_signed() => Behavior { size: 1 << 20, ..FAST },
             Self::LinkFull => Behavior { size: 100_000, ..FAST },
             Self::Concurrency | Self::OneLevel => Behavior { service: ms(5), ..FAST },
+            Self::ConcurrencyPauses => {
+                let stall = Stall { at: ms(450), length: ms(200), every: Some(ms(1_000)) };
+                Behavior { service: ms(20), stall: Some(stall), ..FAST }
+            }
             Self::Rate | Self::SharedHostLowRate => Behavior { service: ms(2), ..FAST },
             _ => FAST,
         }
@@ -125,6 +135,7 @@ impl Cause {
             Self::ClientQuota => of(8_000, 64),
             Self::ClientDutyCycle | Self::ClientStopped | Self::ClientThreadStopped => of(500, 16),
             Self::ClientBursts => of(600, 16),
+            Self::ConcurrencyPauses => of(300, 32),
             Self::LinkFull => of(100, 16),
             Self::SharedHostLowRate => of(500, 16),
             Self::ClientSignedUpload | Self::ClientNeighbor | Self::SharedHost => of(0, 8),
@@ -145,7 +156,7 @@ impl Cause {
             Self::TargetDelay | Self::TargetExponential if open => &[Rate],
             Self::TargetDelay | Self::TargetExponential | Self::Concurrency | Self::ConcurrencyNginx => &[Concurrency],
             // One number of slots does not always tell slots and target apart.
-            Self::OneLevel => &[Concurrency, NotDetermined],
+            Self::OneLevel | Self::ConcurrencyPauses => &[Concurrency, NotDetermined],
             // Open: all requests are served, some of them late. Closed: the slots idle during the pause.
             Self::TargetStall if open => &[Rate],
             Self::TargetStall => &[Target, Concurrency],
@@ -189,6 +200,7 @@ impl Cause {
             Self::Ports => "ports",
             Self::Concurrency => "concurrency",
             Self::ConcurrencyNginx => "concurrency-nginx",
+            Self::ConcurrencyPauses => "concurrency-pauses",
             Self::Rate => "rate",
             Self::RateNginx => "rate-nginx",
             Self::OneLevel => "one-level",

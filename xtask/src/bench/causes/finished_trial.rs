@@ -1,7 +1,7 @@
 //! A run that was made: its report, compared with the planted cause and the true response times.
 
 use super::confusion_matrix::JudgedRun;
-use super::ground_truth::{self, Load, LogEntry, Queue, Window};
+use super::ground_truth::{self, Load, LogEntry, Pauses, Queue, Window};
 use super::limit::Limit;
 use super::report::{Printed, Report, ResultWord};
 use super::trial::Trial;
@@ -139,7 +139,10 @@ fn percentiles(trial: Trial, report: &Report, log: &[LogEntry]) -> Option<Vec<Pe
         Model::Open => (Load::Open(amount.rate.into()), ground_truth::first_lateness(log, amount.rate.into())),
         Model::Closed => (Load::Closed(amount.slots), 0.0),
     };
-    let stall = behavior.stall.map(|(at, length)| (late + at.as_secs_f64(), late + (at + length).as_secs_f64()));
+    let stall = behavior.stall.map(|stall| Pauses {
+        first: (late + stall.at.as_secs_f64(), late + (stall.at + stall.length).as_secs_f64()),
+        every: stall.every.map_or(f64::INFINITY, |every| every.as_secs_f64()),
+    });
     let queue = Queue { servers: (behavior.servers > 0).then_some(behavior.servers as usize), stall };
     let window = Window { warmup: trial.cause.warmup().as_secs_f64(), end: trial.window().as_secs_f64() };
     // Slots keep their number until the end of the window. The backlog of a schedule is served after it.

@@ -18,6 +18,7 @@ mod ground_truth;
 mod limit;
 mod report;
 mod target;
+mod test_bed;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -36,7 +37,8 @@ use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
-use trial::{TestBed, Trial};
+use test_bed::TestBed;
+use trial::Trial;
 
 /// Goal for the share of runs of each cause with the right limit.
 const RIGHT_MIN: f64 = 0.95;

@@ -39,6 +39,7 @@ var (
 	size        = flag.Int("size", 1024, "bytes of a response body")
 	stallAt     = flag.Duration("stall-at", 0, "start of the pause after the first request")
 	stallFor    = flag.Duration("stall-for", 0, "duration of the pause")
+	stallEvery  = flag.Duration("stall-every", 0, "time from one pause to the next; 0: only one")
 	seed        = flag.Int64("seed", 1, "seed of the service times")
 )
 
@@ -125,10 +126,13 @@ func wait(timer *os.File, length time.Duration) bool {
 	return err == nil
 }
 
-// Sleeps during the planned pause of the server, and returns for how long.
+// Sleeps during a planned pause of the server, and returns for how long.
 func (s *server) hold(first int64) int64 {
 	now := s.now()
 	from := first + int64(*stallAt)
+	if every := int64(*stallEvery); every > 0 && now > from {
+		from += (now - from) / every * every
+	}
 	until := from + int64(*stallFor)
 	if now < from || now >= until {
 		return 0

@@ -1,6 +1,6 @@
 //! The target: a small Go program with net/http that is slow as planned and logs the times of each request.
 
-use super::behavior::Behavior;
+use super::behavior::{Behavior, Stall};
 use super::ground_truth::LogEntry;
 use super::variant::Protocol;
 use crate::failure::{Context, Result, failure};
@@ -87,7 +87,8 @@ impl TargetProgram {
 
 /// Returns the arguments for a behavior.
 fn arguments(behavior: Behavior) -> Vec<String> {
-    let (at, length) = behavior.stall.unwrap_or_default();
+    let zero = Stall { at: Duration::ZERO, length: Duration::ZERO, every: None };
+    let stall = behavior.stall.unwrap_or(zero);
     let nanos = |time: Duration| format!("{}ns", time.as_nanos());
     vec![
         format!("-servers={}", behavior.servers),
@@ -95,8 +96,9 @@ fn arguments(behavior: Behavior) -> Vec<String> {
         format!("-exponential={}", behavior.exponential),
         format!("-rate={}", behavior.rate),
         format!("-size={}", behavior.size),
-        format!("-stall-at={}", nanos(at)),
-        format!("-stall-for={}", nanos(length)),
+        format!("-stall-at={}", nanos(stall.at)),
+        format!("-stall-for={}", nanos(stall.length)),
+        format!("-stall-every={}", nanos(stall.every.unwrap_or_default())),
     ]
 }
 

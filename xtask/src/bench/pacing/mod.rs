@@ -39,7 +39,7 @@ pub struct Args {
     program: ProgramArgs,
 }
 
-/// What all runs share.
+/// Shared parts of all runs.
 struct Setup {
     program: PathBuf,
     nginx: Nginx,

@@ -39,7 +39,7 @@ impl<N: Network> RunLoop<'_, N> {
         let connections = self.pool.connections.iter().map(|(_, connection)| connection);
         let opened = connections.filter(|connection| connection.exchange.state != State::Opening);
         let sockets = opened.map(|connection| (&connection.exchange.address, connection.transport.socket()));
-        let paths = &mut self.recorder.current_mut().evidence.paths;
+        let paths = &mut self.recorder.current_mut().evidence.network_paths;
         for (address, socket) in sockets.step_by(step) {
             if let Some(sample) = net.path(socket) {
                 paths.add(&self.path_samples.compared(address, sample));

@@ -12,7 +12,7 @@ use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::ExchangeId;
 use crate::run_loop::operation::op::Op;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Flags, Instant, Phase};
-use wire::gateway::{Asked, Check, Depth};
+use wire::gateway::{Check, Depth, GatewayRequest};
 use wire::message::Version;
 use wire::range::ByteRange;
 use wire::response::{Encoding, Head};
@@ -184,7 +184,7 @@ fn body_sink<'p>(
 fn gateway_sink<'p>(plan: &Plan, op: &Op<'_>, depth: Depth) -> Result<BodySink<'p>, AttemptOutcome> {
     const UNVERIFIABLE: AttemptOutcome =
         AttemptOutcome::failed(AttemptClass::Unexpected, Cause::Unverifiable, Phase::Head);
-    let asked = plan.targets.target(op.subject).and_then(Asked::of_target).ok_or(UNVERIFIABLE)?;
+    let asked = plan.targets.target(op.subject).and_then(GatewayRequest::from_target).ok_or(UNVERIFIABLE)?;
     let check = Check::new(asked, depth).map_err(|fault| transport_failures::of_gateway(&fault))?;
     Ok(check.map_or(BodySink::Discard, |check| BodySink::Gateway(Box::new(check))))
 }

@@ -43,33 +43,33 @@ pub struct Finding {
     /// What was found.
     pub found: String,
     /// A command or an action that fixes it.
-    pub mend: Option<String>,
+    pub fix: Option<String>,
 }
 
 impl Finding {
     /// Returns a finding that needs no action.
     pub fn fine(subject: &'static str, found: impl Into<String>) -> Self {
-        Self { subject, grade: Grade::Fine, found: found.into(), mend: None }
+        Self { subject, grade: Grade::Fine, found: found.into(), fix: None }
     }
 
     /// Returns a finding for information only.
     pub fn fact(subject: &'static str, found: impl Into<String>) -> Self {
-        Self { subject, grade: Grade::Fact, found: found.into(), mend: None }
+        Self { subject, grade: Grade::Fact, found: found.into(), fix: None }
     }
 
     /// Returns a finding that may distort results.
-    pub fn warning(subject: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { subject, grade: Grade::Warning, found: found.into(), mend: Some(mend.into()) }
+    pub fn warning(subject: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { subject, grade: Grade::Warning, found: found.into(), fix: Some(fix.into()) }
     }
 
     /// Returns a finding of a failed check.
     pub fn unknown(subject: &'static str, why: impl Into<String>) -> Self {
-        Self { subject, grade: Grade::Unknown, found: why.into(), mend: None }
+        Self { subject, grade: Grade::Unknown, found: why.into(), fix: None }
     }
 
     /// Returns a good finding or a warning.
-    pub fn when(good: bool, subject: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
-        if good { Self::fine(subject, found) } else { Self::warning(subject, found, mend) }
+    pub fn when(good: bool, subject: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
+        if good { Self::fine(subject, found) } else { Self::warning(subject, found, fix) }
     }
 }
 
@@ -82,8 +82,8 @@ impl fmt::Display for Finding {
             Grade::Unknown => "?   ",
         };
         write!(f, "{mark} {:<20} {}", self.subject, self.found)?;
-        if let Some(mend) = &self.mend {
-            write!(f, "\n     {:<20} fix: {mend}", "")?;
+        if let Some(fix) = &self.fix {
+            write!(f, "\n     {:<20} fix: {fix}", "")?;
         }
         Ok(())
     }
@@ -92,20 +92,20 @@ impl fmt::Display for Finding {
 /// Makes all checks and prints each finding.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut warnings = 0;
-    let mut tell = |findings: Vec<Finding>| {
+    let mut print = |findings: Vec<Finding>| {
         for finding in findings {
             warnings += u32::from(finding.grade == Grade::Warning);
             console::print(&format!("{finding}\n"))?;
         }
         Ok::<_, Failure>(())
     };
-    tell(checks::settings())?;
-    tell(checks::processor())?;
-    tell(vec![keys(&args.credentials)])?;
+    print(checks::settings())?;
+    print(checks::processor())?;
+    print(vec![keys(&args.credentials)])?;
     if !args.quick {
-        tell(checks::timers())?;
+        print(checks::timers())?;
         console::eprintln("measuring the ceiling of this client against the embedded server, about 4 s …");
-        tell(ceiling::measure()?)?;
+        print(ceiling::measure()?)?;
     }
     console::print(&match warnings {
         0 => "\nThis host is fit to make load.\n".to_owned(),

@@ -14,7 +14,7 @@ const PREALLOCATED_FROM: u64 = 1 << 20;
 
 /// Why a file is not as expected.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum FileProblem {
     /// Another file, or something else, has its name.
     Occupied { path: PathBuf, by: Occupant, size: ByteSize },
     /// It has the expected size but other content.
@@ -48,20 +48,20 @@ pub enum Ended {
 }
 
 /// Returns whether the file exists with the expected size.
-pub fn is_done(path: &Path, size: ByteSize) -> Result<bool, Trouble> {
-    let occupied = |by| Trouble::Occupied { path: path.to_owned(), by, size };
+pub fn is_done(path: &Path, size: ByteSize) -> Result<bool, FileProblem> {
+    let occupied = |by| FileProblem::Occupied { path: path.to_owned(), by, size };
     match fs::symlink_metadata(path) {
         Ok(found) if !found.is_file() => Err(occupied(Occupant::Other)),
         Ok(found) if found.len() != size.0 => Err(occupied(Occupant::File(ByteSize(found.len())))),
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(Trouble::Refused { doing: "look at", path: path.to_owned(), error }),
+        Err(error) => Err(FileProblem::Refused { doing: "look at", path: path.to_owned(), error }),
     }
 }
 
 /// Reads the file and compares every byte.
-pub fn check(path: &Path, object: ObjectContent, buffer: &mut [u8], watch: &impl Watch) -> Result<Ended, Trouble> {
-    let refused = |error| Trouble::Refused { doing: "read", path: path.to_owned(), error };
+pub fn check(path: &Path, object: ObjectContent, buffer: &mut [u8], watch: &impl Watch) -> Result<Ended, FileProblem> {
+    let refused = |error| FileProblem::Refused { doing: "read", path: path.to_owned(), error };
     let mut file = File::open(path).map_err(refused)?;
     let mut verifier = object.verifier(0);
     loop {
@@ -72,7 +72,7 @@ pub fn check(path: &Path, object: ObjectContent, buffer: &mut [u8], watch: &impl
             Err(error) => return Err(refused(error)),
         };
         let read = buffer.get(..count).unwrap_or_default();
-        verifier.check(read).map_err(|mismatch| Trouble::Differs { path: path.to_owned(), mismatch })?;
+        verifier.check(read).map_err(|mismatch| FileProblem::Differs { path: path.to_owned(), mismatch })?;
         if !watch.passed(count as u64) {
             return Ok(Ended::Stopped);
         }
@@ -86,8 +86,8 @@ pub fn write(
     size: ByteSize,
     buffer: &mut [u8],
     watch: &impl Watch,
-) -> Result<Ended, Trouble> {
-    let refused = |error| Trouble::Refused { doing: "write", path: path.to_owned(), error };
+) -> Result<Ended, FileProblem> {
+    let refused = |error| FileProblem::Refused { doing: "write", path: path.to_owned(), error };
     let unfinished = Unfinished::of(path);
     let mut file = unfinished.create().map_err(refused)?;
     take_room(&file, size).map_err(refused)?;

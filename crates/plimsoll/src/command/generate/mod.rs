@@ -10,7 +10,7 @@ use crate::console;
 use crate::failure::{Exit, Failure};
 use content::Dataset;
 
-use file::{Occupant, Trouble, is_full};
+use file::{FileProblem, Occupant, is_full};
 use report::number::{count, plural};
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
@@ -23,10 +23,10 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let dataset = args.dataset()?;
     let threads = args.threads()?;
     let _ = sys::signals::catch_interrupts();
-    let _lock = take(&args.directory)?;
-    let (done, trouble) = Workers::new(&dataset, &args.directory, args.check).run(threads);
-    if let Some(trouble) = trouble {
-        return Err(explain(&trouble, &done, &dataset));
+    let _lock = lock(&args.directory)?;
+    let (done, problem) = Workers::new(&dataset, &args.directory, args.check).run(threads);
+    if let Some(problem) = problem {
+        return Err(explain(&problem, &done, &dataset));
     }
     if let Some(signal) = done.interrupted {
         return Err(interrupted(signal, &done, &dataset));
@@ -36,12 +36,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 fn interrupted(signal: Signal, done: &Done, dataset: &Dataset) -> Failure {
-    let told = format!("interrupted: {}; run the same command again to write the rest", there(done, dataset));
-    Failure::Message(Exit::Interrupted(signal.number()), told)
+    let message = format!("interrupted: {}; run the same command again to write the rest", progress(done, dataset));
+    Failure::Message(Exit::Interrupted(signal.number()), message)
 }
 
 /// Creates the directory and locks it against other writers until the result is dropped.
-fn take(directory: &Path) -> Result<File, Failure> {
+fn lock(directory: &Path) -> Result<File, Failure> {
     let refused = |error: std::io::Error| {
         Failure::could_not_run(format!("cannot use {}: {error}; name a writable directory", directory.display()))
     };
@@ -57,34 +57,34 @@ fn take(directory: &Path) -> Result<File, Failure> {
     }
 }
 
-fn there(done: &Done, dataset: &Dataset) -> String {
+fn progress(done: &Done, dataset: &Dataset) -> String {
     let are = if dataset.count() == 1 { "is" } else { "are" };
     format!("{} of {} {are} complete", count(done.files + done.present), plural(dataset.count(), "file"))
 }
 
-fn explain(trouble: &Trouble, done: &Done, dataset: &Dataset) -> Failure {
-    let there = there(done, dataset);
-    Failure::could_not_run(match trouble {
-        Trouble::Occupied { path, by: Occupant::File(found), size } => format!(
+fn explain(problem: &FileProblem, done: &Done, dataset: &Dataset) -> Failure {
+    let progress = progress(done, dataset);
+    Failure::could_not_run(match problem {
+        FileProblem::Occupied { path, by: Occupant::File(found), size } => format!(
             "{} has {} B instead of {} B, so it is not of this dataset; it was left alone: remove it, or choose another DIR or --prefix",
             path.display(),
             found.0,
             size.0
         ),
-        Trouble::Occupied { path, by: Occupant::Other, .. } => format!(
+        FileProblem::Occupied { path, by: Occupant::Other, .. } => format!(
             "{} is not a regular file; it was left alone: remove it, or choose another DIR or --prefix",
             path.display()
         ),
-        Trouble::Differs { path, mismatch } => format!(
+        FileProblem::Differs { path, mismatch } => format!(
             "{} has wrong content, {mismatch}: it is damaged or of another seed; remove it and run the command again",
             path.display()
         ),
-        Trouble::Refused { path, error, .. } if is_full(error) => format!(
-            "the disk is full, cannot write {}: {there}; free some space and run the same command again to write the rest",
+        FileProblem::Refused { path, error, .. } if is_full(error) => format!(
+            "the disk is full, cannot write {}: {progress}; free some space and run the same command again to write the rest",
             path.display()
         ),
-        Trouble::Refused { doing, path, error } => {
-            format!("cannot {doing} {}: {error}; {there}, and the same command writes the rest", path.display())
+        FileProblem::Refused { doing, path, error } => {
+            format!("cannot {doing} {}: {error}; {progress}, and the same command writes the rest", path.display())
         }
     })
 }

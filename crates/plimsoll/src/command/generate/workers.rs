@@ -1,6 +1,7 @@
 //! The threads that write a dataset, and their progress.
 
-use super::file::{self, Ended, Trouble, Watch};
+use super::file::{self, Ended, FileProblem, Watch};
+use crate::console;
 use crate::progress::LiveLine;
 use content::{Content, Dataset};
 use measure::units::{ByteSize, format_span};
@@ -87,9 +88,9 @@ impl<'a> Workers<'a> {
     }
 
     /// Writes the missing files with this many threads. Returns the results and the first problem.
-    pub fn run(&self, threads: u64) -> (Done, Option<Trouble>) {
+    pub fn run(&self, threads: u64) -> (Done, Option<FileProblem>) {
         let start = Instant::now();
-        let (mut interrupted, mut trouble) = (None, None);
+        let (mut interrupted, mut problem) = (None, None);
         thread::scope(|scope| {
             let (send, ends) = channel();
             for _ in 0..threads.min(self.dataset.count()) {
@@ -103,7 +104,7 @@ impl<'a> Workers<'a> {
             let mut progress = Progress::new(self, start);
             loop {
                 match ends.recv_timeout(LOOK) {
-                    Ok(met) => trouble = trouble.take().or(Some(met)),
+                    Ok(problem_met) => problem = problem.take().or(Some(problem_met)),
                     Err(RecvTimeoutError::Timeout) => progress.show(),
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
@@ -115,13 +116,17 @@ impl<'a> Workers<'a> {
                     if seen.count > 1 {
                         // A thread may hang on a disk that does not respond. Its file still has its temporary name.
                         progress.live.clear();
-                        super::interrupted(signal, &self.done(start, interrupted), self.dataset).exit();
+                        console::report_and_exit(super::interrupted(
+                            signal,
+                            &self.done(start, interrupted),
+                            self.dataset,
+                        ));
                     }
                 }
             }
             progress.live.clear();
         });
-        (self.done(start, interrupted), trouble)
+        (self.done(start, interrupted), problem)
     }
 
     fn done(&self, start: Instant, interrupted: Option<Signal>) -> Done {
@@ -140,35 +145,35 @@ impl<'a> Workers<'a> {
     }
 
     /// Writes or checks object after object until none is left or a thread has a problem.
-    fn work(&self, trouble: &Sender<Trouble>) {
+    fn work(&self, problem: &Sender<FileProblem>) {
         let content = self.content.clone();
         let mut buffer = Vec::new();
         if buffer.try_reserve_exact(BUFFER_BYTES).is_err() {
             let error = io::ErrorKind::OutOfMemory.into();
-            return self.give_up(trouble, self.refused_thread(error));
+            return self.give_up(problem, self.refused_thread(error));
         }
         buffer.resize(BUFFER_BYTES, 0);
         let mut key = String::new();
         while !self.stopped.load(Ordering::Relaxed) {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(size) = self.dataset.read(index, &mut key) else { return };
-            if let Err(met) = self.one(&content, &key, size, &mut buffer) {
-                self.give_up(trouble, met);
+            if let Err(problem_met) = self.one(&content, &key, size, &mut buffer) {
+                self.give_up(problem, problem_met);
             }
         }
     }
 
-    fn refused_thread(&self, error: io::Error) -> Trouble {
-        Trouble::Refused { doing: "use this many --threads in", path: self.directory.to_owned(), error }
+    fn refused_thread(&self, error: io::Error) -> FileProblem {
+        FileProblem::Refused { doing: "use this many --threads in", path: self.directory.to_owned(), error }
     }
 
-    fn give_up(&self, trouble: &Sender<Trouble>, met: Trouble) {
+    fn give_up(&self, problem: &Sender<FileProblem>, problem_met: FileProblem) {
         self.stopped.store(true, Ordering::Relaxed);
         // The receiver lives until the last thread has ended.
-        let _ = trouble.send(met);
+        let _ = problem.send(problem_met);
     }
 
-    fn one(&self, content: &Content, key: &str, size: ByteSize, buffer: &mut [u8]) -> Result<(), Trouble> {
+    fn one(&self, content: &Content, key: &str, size: ByteSize, buffer: &mut [u8]) -> Result<(), FileProblem> {
         let path = self.directory.join(key);
         let object = content.object(key);
         let (tally, ended) = if file::is_done(&path, size)? {

@@ -33,14 +33,14 @@ pub enum Do {
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER, mut_arg("total", |flag| flag.hide_short_help(true)), mut_arg("count", |flag| flag.hide_short_help(true)), mut_arg("size", |flag| flag.hide_short_help(true)))]
 pub struct Args {
-    /// URL to load, for example http://host:port/path or s3://BUCKET/KEY; with --count or --total, the location of a dataset;
+    /// URL to load, e.g. http://host:port/path or s3://BUCKET/KEY; with --count or --total, the location of a dataset;
     /// with --as SYSTEM, a server and object names.
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
     /// The flags that all commands that make load share.
     #[command(flatten)]
     pub common: load::Args,
-    /// Request a random range of this size each time, for example 1MiB.
+    /// Request a random range of this size each time, e.g. 1MiB.
     #[arg(long, value_name = "SIZE")]
     pub range: Option<ByteSize>,
     /// Read URLs (with --as, object names) from a file, one per line; - for standard input.
@@ -87,7 +87,7 @@ pub struct Args {
         hide_short_help = true
     )]
     pub call: Option<Do>,
-    /// Request method, for example HEAD, POST or OPTIONS.
+    /// Request method, e.g. HEAD, POST or OPTIONS.
     #[arg(short = 'm', long, value_name = "METHOD", help_heading = "Requests", hide_short_help = true)]
     pub method: Option<String>,
     /// Send HEAD requests.

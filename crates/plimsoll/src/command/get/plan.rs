@@ -22,7 +22,7 @@ use wire::{ByteRange, Header};
 const BODY_BYTES_MAX: u64 = 64 << 20;
 
 /// The objects and the credentials to request them with.
-struct What {
+struct RequestedObjects {
     targets: Targets,
     credentials: Option<String>,
     auth: Auth,
@@ -34,14 +34,21 @@ struct What {
 }
 
 /// Returns the URLs of a list, one object of S3, a dataset, or the objects of a system.
-fn what(args: &Args) -> Result<What, Failure> {
+fn requested_objects(args: &Args) -> Result<RequestedObjects, Failure> {
     if args.dialect.system.is_some() {
-        return of_system(args);
+        return objects_of_system(args);
     }
-    let in_s3 = args.urls.iter().any(|text| S3Location::is_meant(text));
+    let in_s3 = args.urls.iter().any(|text| S3Location::has_scheme(text));
     if !in_s3 && !args.objects.is_given() {
         let (targets, credentials) = urls::targets(args)?;
-        return Ok(What { targets, credentials, auth: Auth::None, spread: Spread::Own, form: None, query: None });
+        return Ok(RequestedObjects {
+            targets,
+            credentials,
+            auth: Auth::None,
+            spread: Spread::Own,
+            form: None,
+            query: None,
+        });
     }
     if args.url_file.is_some() {
         return Err(Failure::usage("--url-file lists whole URLs: leave it out with s3:// or a dataset"));
@@ -52,11 +59,11 @@ fn what(args: &Args) -> Result<What, Failure> {
         false => location.one_object()?,
     };
     let DatasetLocation { credentials, auth, spread, query, .. } = location;
-    Ok(What { targets, credentials, auth, spread, form: None, query })
+    Ok(RequestedObjects { targets, credentials, auth, spread, form: None, query })
 }
 
 /// Returns the objects of a system: a dataset, or the names on the command line (arguments without a scheme) and in a list.
-fn of_system(args: &Args) -> Result<What, Failure> {
+fn objects_of_system(args: &Args) -> Result<RequestedObjects, Failure> {
     let (servers, names): (Vec<_>, Vec<_>) = args.urls.iter().partition(|word| word.contains("://"));
     let servers: Vec<String> = servers.into_iter().cloned().collect();
     let ask = if args.call == Some(Do::Ls) { Ask::List } else { Ask::Read };
@@ -73,7 +80,7 @@ fn of_system(args: &Args) -> Result<What, Failure> {
         (system.targets(&names, args.url_file.as_deref())?, system.location, system.form)
     };
     let DatasetLocation { credentials, auth, spread, query, .. } = location;
-    Ok(What { targets, credentials, auth, spread, form: Some(form), query })
+    Ok(RequestedObjects { targets, credentials, auth, spread, form: Some(form), query })
 }
 
 /// Returns how response bodies are checked.
@@ -110,7 +117,7 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
     if args.call.is_some() && args.dialect.system != Some(dialect::System::Filestash) {
         return Err(Failure::usage("--do requires --as filestash"));
     }
-    let What { mut targets, credentials, auth, spread, form, query } = what(args)?;
+    let RequestedObjects { mut targets, credentials, auth, spread, form, query } = requested_objects(args)?;
     let range = range(args)?;
     if let Some(size) = args.object_size {
         for item in targets.items_mut() {

@@ -1,7 +1,7 @@
 //! Runs levels until the search has found the load line.
 
+use super::args::{Args, LEVEL_TIME, Load, On, SearchArgs};
 use super::target_recovery::{Recovered, Recovery};
-use super::{Args, LEVEL_TIME, Load, On, SearchArgs};
 use crate::console;
 use crate::execute::{self, RunOptions};
 use crate::failure::Failure;
@@ -9,6 +9,7 @@ use crate::load;
 use crate::progress;
 use crate::saved;
 use engine::plan::Plan;
+use measure::limits;
 use measure::result::Reason;
 use measure::result::load_line::{Found, Outcome};
 use measure::units::{Rate, format_span};
@@ -33,12 +34,12 @@ const FAILING: f64 = 0.3;
 /// Fails if a level cannot be run or saved. A search that finds no line is a result.
 pub fn search(args: Args, base: &Path) -> Result<Found, Failure> {
     let (mut load, args) = args.parts();
-    let held = *load.common().load.duration.get_or_insert(LEVEL_TIME);
+    let level_time = *load.common().load.duration.get_or_insert(LEVEL_TIME);
     let options = load::run_options(load.common());
     let bounds = args.on.bounds(&args);
     let begin = StudyRecord::line(args.on.unit(), bounds.precision);
     let log = StudyLog::create(base, &begin).map_err(|error| cannot_save(&error))?;
-    let mut levels = Levels { load, args, held, options, base: base.to_owned(), log, levels: Vec::new() };
+    let mut levels = Levels { load, args, level_time, options, base: base.to_owned(), log, levels: Vec::new() };
     levels.announce(&bounds);
     let found = levels.search(&mut Search::new(bounds))?;
     levels.log.append(&StudyRecord::Found(found)).map_err(|error| cannot_save(&error))?;
@@ -50,7 +51,7 @@ struct Levels {
     load: Load,
     args: SearchArgs,
     /// Duration of each level.
-    held: Duration,
+    level_time: Duration,
     options: RunOptions,
     base: PathBuf,
     log: StudyLog,
@@ -64,16 +65,16 @@ impl Levels {
         let (few, many) = bounds.levels_expected();
         let least = self.duration(bounds.from.get()).min.as_secs_f64();
         // At a high rate a level soon has enough samples. Only the first levels take longer.
-        let held = self.held.as_secs_f64();
+        let level_time = self.level_time.as_secs_f64();
         let time = |(passing, failing): (f64, f64)| {
-            let seconds = passing * held + failing * held * FAILING + 2.0 * (least - held);
+            let seconds = passing * level_time + failing * level_time * FAILING + 2.0 * (least - level_time);
             format_span(Duration::from_secs(seconds.round() as u64))
         };
         let longer = match self.args.on {
             On::Concurrency => String::new(),
             On::Rate => format!(
                 "; near the line a level takes up to {}, until its backlog is known to be steady or to grow",
-                format_span(self.args.level_max.max(self.held))
+                format_span(self.args.level_max.max(self.level_time))
             ),
         };
         console::eprintln(&format!(
@@ -81,7 +82,7 @@ impl Levels {
             self.args.on.unit().name(),
             time(few),
             time(many),
-            format_span(self.held)
+            format_span(self.level_time)
         ));
     }
 
@@ -143,7 +144,7 @@ impl Levels {
     /// Returns the duration of a level.
     fn duration(&self, level: u64) -> LevelDuration {
         let rate = (self.args.on == On::Rate).then(|| self.args.on.load(level));
-        level::level_duration(&self.options.objectives, rate, self.held, self.args.level_max)
+        level::level_duration(&self.options.objectives, rate, self.level_time, self.args.level_max)
     }
 
     /// Returns the load that a level offers, or `None` in the closed model.
@@ -162,7 +163,7 @@ impl Levels {
         let duration = self.duration(level);
         plan.slices = Some(SLICE);
         plan.stop.time = Some(duration.max);
-        if duration.min > self.held {
+        if duration.min > self.level_time {
             let least = format_span(Duration::from_secs(duration.min.as_secs()));
             console::eprintln(&format!("  {load:>7}: takes {least}, to have enough operations for its percentiles"));
         }
@@ -191,9 +192,9 @@ impl Levels {
 /// Prints the result of a level.
 fn note(run: &Level, confirming: bool) {
     let again = if confirming { " (confirming)" } else { "" };
-    let why = run.why.as_ref().map(|why| format!(", {why}")).unwrap_or_default();
+    let why = run.reason.as_ref().map(|why| format!(", {why}")).unwrap_or_default();
     let time = format_span(Duration::from_millis((run.seconds * 10.0).round() as u64 * 100));
-    console::eprintln(&format!("  {:>7}{again}: {}{why} ({time})", run.level, run.outcome.word()));
+    console::eprintln(&format!("  {:>7}{again}: {}{why} ({time})", run.level, run.outcome.about()));
 }
 
 /// Returns the result of a completed level.
@@ -208,7 +209,7 @@ fn outcome(evidence: LevelEvidence, saved: &SavedRun) -> Outcome {
         Some(EndReason::Aborted { condition }) => Some(condition.as_str()),
         _ => None,
     };
-    let limited_by = summary.limited_by(&saved.begin.model);
+    let limited_by = limits::limited_by(summary, &saved.begin.model);
     let client = limited_by.is_client().then(|| limited_by.to_string());
     let unusable = result.reasons.iter().find(|reason| reason.word() == ResultWord::Unusable);
     let unusable = unusable.map(|reason| (reason, report::result::text(reason)));
@@ -225,7 +226,7 @@ fn outcome(evidence: LevelEvidence, saved: &SavedRun) -> Outcome {
         target_fault: fault.as_deref(),
         client_limit: client.as_deref(),
         unusable,
-        client_delays: summary.client_part().reads_late()
+        client_delays: limits::ClientImpact::of(summary).reads_late()
             || summary.client_stood_still()
             || limited_by == LimitedBy::ClientResources,
         any_ended: summary.stats.measured.completed() > 0,

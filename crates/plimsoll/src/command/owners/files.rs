@@ -38,7 +38,7 @@ pub fn write_all(owners: &ObjectOwners, directory: &Path) -> Result<Vec<List>, F
     let mut lists = Vec::new();
     for (number, (owner, objects)) in owners.by_owner().into_iter().enumerate() {
         // The number keeps file names unique, whatever a server calls itself.
-        let path = directory.join(format!("{number:02}-{}.urls", store::runs::host_and_port(&owner)));
+        let path = directory.join(format!("{number:02}-{}.urls", store::run_directory::host_and_port(&owner)));
         write(&path, objects.iter().filter_map(|index| owners.url(*index)))?;
         lists.push(List { owner, objects: objects.len(), path });
     }
@@ -66,8 +66,8 @@ fn escaped(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for c in name.chars() {
         if c.is_control() || matches!(c, '|' | '%') {
-            let mut room = [0; 4];
-            for byte in c.encode_utf8(&mut room).bytes() {
+            let mut buffer = [0; 4];
+            for byte in c.encode_utf8(&mut buffer).bytes() {
                 text += &format!("%{byte:02X}");
             }
         } else {

@@ -23,7 +23,7 @@ const NAME_MAX: usize = 200;
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// Location of the objects on any server of the cluster, for example http://host:29998/bucket.
+    /// Location of the objects on any server of the cluster, e.g. http://host:29998/bucket.
     #[arg(value_name = "URL")]
     pub url: String,
     /// File with the names of the objects, one per line; - for standard input.
@@ -37,10 +37,9 @@ pub struct Args {
     pub reach: ClusterFlags,
 }
 
-const AFTER: &str =
-    "Requests the first byte of each object: a 206 means that the server has it, a redirect names its owner.
-    DIR gets owners.txt (lines of owner|name), a list of URLs for each owner (for `plimsoll get --url-file`), and failures.txt
-    if an owner was not found (exit code 1; 4 if none was).";
+const AFTER: &str = "Requests the first byte of each object: a 206 means that the server has it, a redirect names its owner. DIR \
+    gets owners.txt (lines of owner|name), a list of URLs for each owner (for `plimsoll get --url-file`), and \
+    failures.txt if an owner was not found (exit code 1; 4 if none was).";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
@@ -77,9 +76,9 @@ fn print_owners(owners: &ObjectOwners, lists: &[files::List], failed: usize) -> 
     let mut text = format!("{} objects, {} owners, {failed} without one\n", owners.names().len(), lists.len());
     let width = lists.iter().take(LISTED_MAX).map(|list| list.owner.len()).max().unwrap_or(0);
     for list in lists.iter().take(LISTED_MAX) {
-        let asked = if list.owner == owners.entry() { "  (entry server)" } else { "" };
+        let mark = if list.owner == owners.entry() { "  (entry server)" } else { "" };
         let (owner, path) = (escape(&list.owner), list.path.display());
-        text += &format!("  {owner:width$}  {:>9}  {path}{asked}\n", list.objects);
+        text += &format!("  {owner:width$}  {:>9}  {path}{mark}\n", list.objects);
     }
     if lists.len() > LISTED_MAX {
         text += &format!("  and {} more\n", lists.len() - LISTED_MAX);

@@ -27,10 +27,10 @@ pub struct ClusterFlags {
     /// Operations in flight.
     #[arg(short = 'c', long, value_name = "N", default_value = "16", value_parser = count::<NonZeroU64>)]
     pub concurrency: NonZeroU64,
-    /// Header to send, for example 'Accept: text/html'; @FILE reads one per line.
+    /// Header to send, e.g. 'Accept: text/html'; @FILE reads one per line.
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub headers: Vec<String>,
-    /// Cookie to send, for example name=value; @FILE reads it from a file.
+    /// Cookie to send, e.g. name=value; or @FILE.
     #[arg(short = 'C', long = "cookie", value_name = "NAME=VALUE")]
     pub cookies: Vec<String>,
     /// Basic authentication; also from the URL, @FILE or ${ENV}.

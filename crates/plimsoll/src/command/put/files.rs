@@ -26,9 +26,9 @@ pub fn targets(path: &Path, place: &DatasetLocation) -> Result<(Targets, Source)
     let refused =
         |path: &Path, why: &dyn std::fmt::Display| Failure::usage(format!("--from {}: {why}", path.display()));
     let base = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
-    let mut found = Found::default();
+    let mut found = FoundFiles::default();
     found.collect(path, &mut Vec::new()).map_err(|(path, error)| refused(&path, &error))?;
-    if let Some(skipped) = found.skipped.told() {
+    if let Some(skipped) = found.skipped.description() {
         console::eprintln(&format!("--from {}: {skipped}", path.display()));
     }
     let mut files = found.files;
@@ -57,7 +57,7 @@ pub fn targets(path: &Path, place: &DatasetLocation) -> Result<(Targets, Source)
 
 /// The files below a path.
 #[derive(Debug, Default)]
-struct Found {
+struct FoundFiles {
     /// Regular files with their sizes.
     files: Vec<(PathBuf, u64)>,
     skipped: Skipped,
@@ -80,7 +80,7 @@ struct Skipped {
 
 impl Skipped {
     /// Returns a message about the skipped entries, or `None` if there are none.
-    fn told(&self) -> Option<String> {
+    fn description(&self) -> Option<String> {
         let first = self.first.as_ref()?;
         let kinds = [
             (self.broken, "broken link", "broken links"),
@@ -98,7 +98,7 @@ impl Skipped {
 /// Device and inode number, which identify a directory whatever its path.
 type Identity = (u64, u64);
 
-impl Found {
+impl FoundFiles {
     /// Adds the files at `path` and below. `above` identifies the directories that contain it.
     fn collect(&mut self, path: &Path, above: &mut Vec<Identity>) -> Result<(), (PathBuf, String)> {
         let failed = |error: std::io::Error| (path.to_owned(), error.to_string());
@@ -173,7 +173,7 @@ mod tests {
         let _socket = UnixListener::bind(at("tree/socket")).unwrap();
         symlink("tree", at("top")).unwrap();
         for top in ["tree", "top"] {
-            let mut found = Found::default();
+            let mut found = FoundFiles::default();
             found.collect(&at(top), &mut Vec::new()).unwrap();
             found.files.sort();
             let names =
@@ -182,8 +182,11 @@ mod tests {
             let Skipped { broken, circles, special, .. } = found.skipped;
             // The walk meets the circle below `sub` and below `to-sub`.
             assert_eq!((broken, circles, special), (2, 2, 1), "{top}");
-            let told = found.skipped.told().unwrap();
-            assert!(told.starts_with("skipped 5 entries: 2 broken links, 2 links to directories above them"), "{told}");
+            let description = found.skipped.description().unwrap();
+            assert!(
+                description.starts_with("skipped 5 entries: 2 broken links, 2 links to directories above them"),
+                "{description}"
+            );
         }
     }
 
@@ -191,10 +194,10 @@ mod tests {
     fn a_named_path_must_exist() {
         let place = tempfile::tempdir().unwrap();
         symlink("missing", place.path().join("broken")).unwrap();
-        assert!(Found::default().collect(&place.path().join("broken"), &mut Vec::new()).is_err());
+        assert!(FoundFiles::default().collect(&place.path().join("broken"), &mut Vec::new()).is_err());
         fs::write(place.path().join("file"), "x").unwrap();
-        let mut found = Found::default();
+        let mut found = FoundFiles::default();
         found.collect(&place.path().join("file"), &mut Vec::new()).unwrap();
-        assert_eq!((found.files.len(), found.skipped.told()), (1, None));
+        assert_eq!((found.files.len(), found.skipped.description()), (1, None));
     }
 }

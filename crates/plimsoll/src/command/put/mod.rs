@@ -44,7 +44,7 @@ pub struct Args {
     /// Wait for the server's consent before sending a body (Expect: 100-continue).
     #[arg(long)]
     pub expect_continue: bool,
-    /// Upload objects in parts of this size (S3 multipart upload), for example 16MiB; the minimum of S3 is 5 MiB.
+    /// Upload objects in parts of this size (S3 multipart upload), e.g. 16MiB; the minimum of S3 is 5 MiB.
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["chunked", "expect_continue"])]
     pub multipart: Option<ByteSize>,
     /// Maximum number of concurrent part uploads of one object.
@@ -129,21 +129,21 @@ pub fn plan(args: &Args) -> Result<Plan, Failure> {
     load::plan(&args.common, workload)
 }
 
-/// Returns the requests of a multipart upload: begin, parts (each with the body of `whole`), complete, abort.
-fn in_parts(whole: &RequestPlan, size: ByteSize, parallel: NonZeroU32) -> Result<Mix, Failure> {
+/// Returns the requests of a multipart upload: begin, parts (each with the body of `request`), complete, abort.
+fn in_parts(request: &RequestPlan, size: ByteSize, parallel: NonZeroU32) -> Result<Mix, Failure> {
     let bytes = NonZeroU64::new(size.0)
         .ok_or_else(|| Failure::usage("--multipart 0: the size must be above 0, for example 16MiB"))?;
     let plan = Multipart { part: 1, complete: 2, abort: 3, bytes, parallel };
     let of = |method, query: &str| RequestPlan {
-        headers: whole.headers.clone(),
-        checks: whole.checks.clone(),
+        headers: request.headers.clone(),
+        checks: request.checks.clone(),
         query: Some(query).filter(|query| !query.is_empty()).map(Into::into),
         ..RequestPlan::new(method, OpKind::PutMultipart)
     };
     let message = |source| Some(BodyPlan::of(source));
     let empty = message(Source::Bytes(Arc::from([])));
     let begin = RequestPlan { body: empty, answers: Answers::Kept, then: Then::Parts(plan), ..of("POST", "uploads=") };
-    let part = RequestPlan { body: whole.body.clone(), ..of("PUT", "") };
+    let part = RequestPlan { body: request.body.clone(), ..of("PUT", "") };
     let complete = RequestPlan { body: message(Source::Own), answers: Answers::Kept, ..of("POST", "") };
     let abort = RequestPlan { checks: Checks::default(), ..of("DELETE", "") };
     let requests = vec![(1, begin), (0, part), (0, complete), (0, abort)];

@@ -28,9 +28,9 @@ fn suite(directory: &Path) -> Result<Suite, Failure> {
     let mut suite = Suite { name: report::escape::escape(&directory.display().to_string()), ..Suite::default() };
     match set.kind {
         SetKind::One | SetKind::Repeats => {
-            for place in &set.positions {
-                let label = place.repeat.map(|_| format!("run {}", place.directory));
-                suite.add_run(None, label.as_deref(), &set.read(place)?);
+            for position in &set.positions {
+                let label = position.repeat.map(|_| format!("run {}", position.directory));
+                suite.add_run(None, label.as_deref(), &set.read(position)?);
             }
         }
         SetKind::Line => suite.add_line(None, None, &load_line::read(directory)?),

@@ -45,13 +45,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// Replaces the differences of a study by the requested ones.
-fn subtract(study: &mut SavedStudy, asked: &[String]) -> Result<(), Failure> {
+fn subtract(study: &mut SavedStudy, requested: &[String]) -> Result<(), Failure> {
     let mut found = Vec::new();
-    for pair in asked.chunks_exact(2) {
+    for pair in requested.chunks_exact(2) {
         let differences = study.subtract(&pair[0], &pair[1]);
         found.extend(differences.map_err(|why| Failure::usage(format!("--subtract: {why}")))?);
     }
-    if !asked.is_empty() {
+    if !requested.is_empty() {
         study.study.differences = found;
     }
     Ok(())

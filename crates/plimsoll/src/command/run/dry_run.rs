@@ -43,12 +43,12 @@ fn of_plan(plan: &Plan, assumed: Option<f64>) -> Projected {
     let slots = plan.load.in_flight_max();
     let each = plan.stop.ops_per_slot.map(|ops| ops.get().saturating_mul(slots));
     let ops = [plan.stop.ops.map(NonZeroU64::get), each].into_iter().flatten().min();
-    let asked = ops.zip(bytes_of_op(plan)).map(|(ops, bytes)| ops as f64 * bytes);
-    let asked = [asked, plan.stop.bytes.map(|bytes| bytes.get() as f64)].into_iter().flatten().reduce(f64::min);
-    let at_speed = asked.zip(assumed).and_then(|(bytes, speed)| Duration::try_from_secs_f64(bytes / speed).ok());
+    let requested = ops.zip(bytes_of_op(plan)).map(|(ops, bytes)| ops as f64 * bytes);
+    let requested = [requested, plan.stop.bytes.map(|bytes| bytes.get() as f64)].into_iter().flatten().reduce(f64::min);
+    let at_speed = requested.zip(assumed).and_then(|(bytes, speed)| Duration::try_from_secs_f64(bytes / speed).ok());
     let time = [plan.stop.time, at_speed].into_iter().flatten().min();
     let in_time = time.zip(assumed).map(|(time, speed)| time.as_secs_f64() * speed);
-    let bytes = [asked, in_time].into_iter().flatten().reduce(f64::min);
+    let bytes = [requested, in_time].into_iter().flatten().reduce(f64::min);
     Projected { time: time.map(|time| time + plan.warmup), bytes }
 }
 

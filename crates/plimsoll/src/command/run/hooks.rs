@@ -16,10 +16,10 @@ const TIME_MAX: Duration = Duration::from_secs(60 * 60);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Runs the hooks before a trial. Returns `false` if the user interrupted them.
-pub fn before(hooks: &Hooks, told: &[(String, String)], log: &Path) -> Result<bool, Failure> {
+pub fn before(hooks: &Hooks, environment: &[(String, String)], log: &Path) -> Result<bool, Failure> {
     for (name, command) in [("before", &hooks.before), ("check", &hooks.check)] {
         if let Some(command) = command
-            && !run(name, command, told, log)?
+            && !run(name, command, environment, log)?
         {
             return Ok(false);
         }
@@ -28,11 +28,11 @@ pub fn before(hooks: &Hooks, told: &[(String, String)], log: &Path) -> Result<bo
 }
 
 /// Runs the hook after a trial. Returns `false` if the user interrupted it.
-pub fn after(hooks: &Hooks, told: &[(String, String)], log: &Path) -> Result<bool, Failure> {
-    hooks.after.as_ref().map_or(Ok(true), |command| run("after", command, told, log))
+pub fn after(hooks: &Hooks, environment: &[(String, String)], log: &Path) -> Result<bool, Failure> {
+    hooks.after.as_ref().map_or(Ok(true), |command| run("after", command, environment, log))
 }
 
-fn run(name: &str, command: &str, told: &[(String, String)], log: &Path) -> Result<bool, Failure> {
+fn run(name: &str, command: &str, environment: &[(String, String)], log: &Path) -> Result<bool, Failure> {
     let failed = |why: String| {
         let place = log.display();
         Failure::could_not_run(format!("the hook `{name}` {why}, so the study stops; its output is in {place}"))
@@ -41,11 +41,11 @@ fn run(name: &str, command: &str, told: &[(String, String)], log: &Path) -> Resu
     if let Some(directory) = log.parent() {
         std::fs::create_dir_all(directory).map_err(cannot)?;
     }
-    let said = File::options().create(true).append(true).open(log).map_err(cannot)?;
+    let output = File::options().create(true).append(true).open(log).map_err(cannot)?;
     let mut shell = Command::new("/bin/sh");
-    shell.arg("-c").arg(command).envs(told.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
+    shell.arg("-c").arg(command).envs(environment.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
     // Interrupts of the terminal do not reach a process group of its own. This program handles them and ends the whole group.
-    shell.stdout(said.try_clone().map_err(cannot)?).stderr(said).process_group(0);
+    shell.stdout(output.try_clone().map_err(cannot)?).stderr(output).process_group(0);
     let mut process = Process::spawn(&mut shell).map_err(cannot)?;
     let begun = Instant::now();
     loop {

@@ -38,7 +38,7 @@ pub struct Args {
     /// Print the cells, their commands and their projected time, but run nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Speed that --dry-run assumes, for example 1.25GB/s, to project times from bytes and bytes from times.
+    /// Speed that --dry-run assumes, e.g. 1.25GB/s, to project times from bytes and bytes from times.
     #[arg(long, value_name = "SPEED", value_parser = speed, requires = "dry_run")]
     pub assume: Option<f64>,
     /// Resume the study in this directory: run only the trials that it does not contain.
@@ -55,8 +55,9 @@ pub struct Args {
     pub html: Option<Option<PathBuf>>,
 }
 
-const AFTER: &str = "A scenario has targets, settings (the flags of `get`, `put` or `mix` without their dashes) and a matrix of values, see
-docs/scenarios.md. `plimsoll report DIR` shows a study again, `plimsoll report DIR/TRIAL` a single run.";
+const AFTER: &str = "A scenario has targets, settings (the flags of `get`, `put` or `mix` without their dashes) and a matrix of \
+    values, see docs/scenarios.md. `plimsoll report DIR` shows a study again, `plimsoll report DIR/TRIAL` a single \
+    run.";
 
 fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or_else(|| format!("`{text}` does not have the form NAME=VALUE"))?;
@@ -77,7 +78,7 @@ struct Planned {
     directory: String,
     command: TrialCommand,
     /// Environment variables of its hooks.
-    told: Vec<(String, String)>,
+    hook_environment: Vec<(String, String)>,
 }
 
 /// Runs the command.
@@ -117,7 +118,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
         // The reason for stopping comes last.
         (Err(failure), Err(unshown)) => {
-            unshown.report();
+            console::report(unshown);
             Err(failure)
         }
         (Ok(_), Err(unshown)) => Err(unshown),
@@ -178,14 +179,14 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
             repeat: trial.repeat,
             directory: format!("{:03}-{}/{of_target}-{}", trial.cell + 1, cell.directory(scenario), trial.repeat + 1),
             command: cell.command(scenario, target),
-            told: matrix::hook_environment(scenario, cell, target, trial.repeat),
+            hook_environment: matrix::hook_environment(scenario, cell, target, trial.repeat),
         });
     }
     if planned.is_empty() {
-        let asked: Vec<String> = args.only.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let given: Vec<String> = args.only.iter().map(|(name, value)| format!("{name}={value}")).collect();
         return Err(Failure::usage(format!(
             "--only {} selects no trial: this scenario has {}",
-            escape(&asked.join(" --only ")),
+            escape(&given.join(" --only ")),
             selectable(scenario)
         )));
     }

@@ -79,8 +79,8 @@ pub fn run_all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &Hash
             escape(&trial.target),
             left.unwrap_or_default()
         ));
-        let Some(said) = run_with_hooks(trial, base)? else { return Ok(progress::exit_of_interrupt()) };
-        console::eprintln(&format!("    {said}"));
+        let Some(result) = run_with_hooks(trial, base)? else { return Ok(progress::exit_of_interrupt()) };
+        console::eprintln(&format!("    {result}"));
         let (cell, target, directory) = (trial.cell.clone(), trial.target.clone(), trial.directory.clone());
         let record = StudyRecord::Trial { cell, target, repeat: trial.repeat, directory };
         log.append(&record).map_err(|error| cannot_save(&error))?;
@@ -94,15 +94,15 @@ fn cannot_save(error: &StoreError) -> Failure {
 
 /// Runs a trial and its hooks. The hook `after` runs even if the trial fails.
 fn run_with_hooks(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
-    let (hooks, said_by_hooks) = (&trial.command.hooks, base.join(format!("{}.hooks.log", trial.directory)));
-    let measured = match hooks::before(hooks, &trial.told, &said_by_hooks) {
+    let (hooks, hook_output) = (&trial.command.hooks, base.join(format!("{}.hooks.log", trial.directory)));
+    let measured = match hooks::before(hooks, &trial.hook_environment, &hook_output) {
         Ok(true) => run_trial(trial, base),
         Ok(false) => Ok(None),
         Err(failure) => Err(failure),
     };
-    let cleaned = hooks::after(hooks, &trial.told, &said_by_hooks);
+    let cleaned = hooks::after(hooks, &trial.hook_environment, &hook_output);
     match (measured?, cleaned?) {
-        (said, true) => Ok(said),
+        (result, true) => Ok(result),
         (_, false) => Ok(None),
     }
 }
@@ -127,7 +127,7 @@ fn run_trial(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
         _ => run(),
     }?;
     let summary = saved.summary();
-    let figures = [summary.ok_rate().map(rate), summary.goodput().map(byte_rate)];
-    let said = figures.into_iter().flatten().collect::<Vec<_>>().join(", ");
-    Ok((!saved::was_interrupted(&saved)).then_some(said))
+    let metrics = [summary.ok_rate().map(rate), summary.goodput().map(byte_rate)];
+    let result = metrics.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    Ok((!saved::was_interrupted(&saved)).then_some(result))
 }

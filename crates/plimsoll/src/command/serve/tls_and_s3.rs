@@ -16,7 +16,7 @@ const HEADING: &str = "TLS, HTTP/2 and S3";
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = HEADING)]
 pub struct TlsArgs {
-    /// Use TLS, with HTTP/2 and HTTP/1.1, and a certificate generated at startup.
+    /// Use TLS with HTTP/2 and HTTP/1.1, and a generated certificate.
     #[arg(long)]
     pub tls: bool,
     /// Write the CA certificate that clients must trust to this file.
@@ -96,7 +96,7 @@ pub fn start(args: &Args, config: &Config) -> Result<HyperServer, Failure> {
         None => HyperServer::start(config, tls.as_ref()),
         Some(s3) => HyperServer::start_s3(config, tls.as_ref(), s3),
     };
-    let front = front.map_err(|error| super::can_not_serve(&error))?;
+    let front = front.map_err(|error| super::cannot_serve(&error))?;
     if let (Some(path), Some(pem)) = (&args.tls.tls_ca_out, front.ca_pem()) {
         let failed = |error| Failure::could_not_run(format!("--tls-ca-out: cannot write {}: {error}", path.display()));
         std::fs::write(path, pem).map_err(failed)?;
@@ -147,7 +147,7 @@ fn s3(args: &Args) -> Result<S3Config, Failure> {
     if store != Path::new("memory") && store.exists() && !store.is_dir() {
         let path = store.display();
         return Err(Failure::usage(format!(
-            "--store: {path} is not a directory; name one, or leave --store out for memory"
+            "--store {path}: not a directory; name one, or leave --store out for memory"
         )));
     }
     let (store, store_max) = if store == Path::new("memory") {

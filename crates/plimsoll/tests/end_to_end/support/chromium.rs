@@ -1,33 +1,33 @@
-//! Debian's Chromium without a window: opens a file as a reader would, and tells what became of it.
+//! Debian's Chromium, headless: opens a file as a reader would, and returns what the page became.
 
-use super::{PATIENCE, Place, Running, peer};
+use super::{PATIENCE, Running, TestDir, peer};
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Names under which it is installed.
+/// Names of the executable.
 const PROGRAMS: [&str; 3] = ["/usr/bin/chromium", "/usr/local/bin/chromium", "/usr/bin/chromium-browser"];
 
-/// Whom the browser asks for its own sake: for updates, the time, a login. They are not reached either.
+/// Hosts that the browser contacts for itself: updates, time, login. The proxy does not reach them either.
 const ITS_OWN: [&str; 3] = ["google.com", "googleapis.com", "gvt1.com"];
 
-/// What a page became.
+/// The state of a loaded page.
 pub struct Seen {
-    /// Its elements when it had been loaded and its scripts had run.
+    /// Its elements after its scripts have run.
     pub dom: String,
-    /// What stood in the console: errors, warnings, and what the policy has refused.
+    /// Console messages: errors, warnings, and what the content security policy refused.
     pub console: Vec<String>,
-    /// First lines of requests that were made, without those that the browser makes for itself whatever it shows.
+    /// First lines of requests, without those that the browser makes for itself.
     pub requests: Vec<String>,
 }
 
-/// Opens a file, or says that the test is skipped, which is a failure where `REQUIRE_PEERS=1`.
+/// Opens a file. Returns `None` to skip the test without Chromium, which is a failure with `REQUIRE_PEERS=1`.
 pub fn open(file: &Path) -> Option<Seen> {
     let program = peer("chromium", PROGRAMS.iter().find(|path| Path::new(path).exists()))?;
-    let place = Place::new();
-    // Whatever is asked for goes to this proxy, names that do not exist and loopback as well.
+    let place = TestDir::new();
+    // All requests go to this proxy, even those for unknown names and for loopback.
     let (proxy, requests) = listen();
     let mut command = Command::new(program);
     command
@@ -49,9 +49,9 @@ pub fn open(file: &Path) -> Option<Seen> {
     Some(Seen { dom: ended.stdout, console, requests })
 }
 
-/// A proxy that answers nobody, and remembers what it was asked for.
+/// Starts a proxy that responds to no request and records them.
 fn listen() -> (String, Arc<Mutex<Vec<String>>>) {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port is free");
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a loopback port");
     let address = listener.local_addr().expect("a bound socket has an address").to_string();
     let asked = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&asked);
@@ -60,7 +60,7 @@ fn listen() -> (String, Arc<Mutex<Vec<String>>>) {
             let _ = stream.set_read_timeout(Some(PATIENCE));
             let mut line = String::new();
             let _ = BufReader::new(stream).read_line(&mut line);
-            // The browser may open a connection ahead of need and close it unused: nobody was asked for anything.
+            // The browser may open a spare connection and close it unused. That is no request.
             if !line.is_empty() && !is_its_own(&line) {
                 kept.lock().unwrap_or_else(PoisonError::into_inner).push(line.trim().to_owned());
             }
@@ -69,7 +69,7 @@ fn listen() -> (String, Arc<Mutex<Vec<String>>>) {
     (address, asked)
 }
 
-/// Whether a request's first line names a host of the browser's maker.
+/// Returns whether a request's first line names a host of the browser's vendor.
 fn is_its_own(line: &str) -> bool {
     let target = line.split(' ').nth(1).unwrap_or_default();
     let host = target.split("://").last().unwrap_or_default().split(['/', ':']).next().unwrap_or_default();

@@ -1,17 +1,17 @@
-//! Python clients of S3, in several versions: those of the system, and the oldest and the newest that `.ci/clients` lists, each in
-//! a virtual environment that `.ci/clients/install` has made.
+//! Python clients of S3 in several versions: the system's, and the oldest and newest that `.ci/clients` lists, each in a virtual
+//! environment that `.ci/clients/install` creates.
 
 use super::peer;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The lists of versions, one for each environment.
+/// The lists of versions, one per environment.
 const LISTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/clients");
-/// Debian's Python first: it has Debian's boto3.
+/// Debian's Python comes first, since it has Debian's boto3.
 const PYTHONS: [&str; 2] = ["/usr/bin/python3", "python3"];
 const S3CMDS: [&str; 2] = ["/usr/bin/s3cmd", "/usr/local/bin/s3cmd"];
 
-/// Every Python at hand that has boto3, in one version or another.
+/// Returns every installed Python that has boto3, in any version.
 pub fn pythons_with_boto3() -> Vec<PathBuf> {
     let mut found: Vec<(String, PathBuf)> = Vec::new();
     let environments = environments("boto3-").into_iter().map(|place| place.join("bin/python"));
@@ -25,7 +25,7 @@ pub fn pythons_with_boto3() -> Vec<PathBuf> {
     peer("boto3", (!found.is_empty()).then_some(found)).unwrap_or_default()
 }
 
-/// Every s3cmd at hand.
+/// Returns every installed s3cmd.
 pub fn s3cmds() -> Vec<PathBuf> {
     let environments = environments("s3cmd-").into_iter().map(|place| place.join("bin/s3cmd"));
     let found: Vec<_> = S3CMDS.iter().map(PathBuf::from).chain(environments).filter(|path| path.exists()).collect();
@@ -39,11 +39,11 @@ fn boto3_version(python: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The environments that exist of those that are listed. Each that is absent is named as skipped, or a failure where
+/// Returns the listed environments that exist. A missing one is reported as skipped, or is a failure with
 /// `REQUIRE_PEERS=1`.
 fn environments(prefix: &str) -> Vec<PathBuf> {
     let mut names: Vec<String> = std::fs::read_dir(LISTS)
-        .expect(".ci/clients can be read")
+        .expect("can read .ci/clients")
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter_map(|file| file.strip_suffix(".txt").filter(|name| name.starts_with(prefix)).map(str::to_owned))
         .collect();

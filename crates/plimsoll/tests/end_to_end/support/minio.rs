@@ -1,5 +1,5 @@
-//! MinIO, another real S3 server. It takes minutes to build, so it is there only where `PLIMSOLL_MINIO` names its program: `.ci/minio`
-//! builds it, and runs the tests that need it.
+//! MinIO, another S3 server. It takes minutes to build, so it is used only if `PLIMSOLL_MINIO` names its executable: `.ci/minio`
+//! builds it and runs the tests that need it.
 
 use super::versitygw::{ACCESS_KEY, SECRET_KEY};
 use super::{skip, wait_for};
@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// A running server, which ends with this value.
+/// A running server. It stops when this value is dropped.
 pub struct Minio {
     child: Child,
     _directory: TempDir,
@@ -18,13 +18,13 @@ pub struct Minio {
 }
 
 impl Minio {
-    /// Starts it, or says that the test is skipped.
+    /// Starts it. Returns `None` to skip the test without it.
     pub fn start() -> Option<Self> {
         let Some(program) = std::env::var_os("PLIMSOLL_MINIO") else {
             skip("PLIMSOLL_MINIO names no program; .ci/minio builds it");
             return None;
         };
-        // Between finding a free port and taking it another process may have taken it.
+        // Another process may take the free port before the server does.
         (0..10).find_map(|_| Self::try_start(&program)).or_else(|| panic!("minio does not start"))
     }
 
@@ -41,7 +41,7 @@ impl Minio {
         let mut server = Self { child, _directory: directory, port };
         let up = wait_for("minio", || match server.child.try_wait().unwrap() {
             Some(_) => Some(false),
-            // It says that it is ready before it takes requests of S3, which it refuses without keys as soon as it does.
+            // It reports that it is ready before it accepts S3 requests. It refuses requests without keys once it does.
             None => server.get("/").filter(|answer| answer.contains(" 403 ")).map(|_| true),
         });
         up.then_some(server)
@@ -51,7 +51,7 @@ impl Minio {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Requests of S3 that it has answered, by operation, and how many of them with a status of 400 or more.
+    /// Returns the number of S3 requests by operation, and how many of them had a status of 400 or more.
     pub fn answered(&self) -> BTreeMap<String, (u64, u64)> {
         let page = self.get("/minio/metrics/v3/api/requests").unwrap();
         let mut operations: BTreeMap<String, (u64, u64)> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! What the tests stand on: the program as a process with a time limit, Debian's nginx as a real server with an exact
-//! access log, and the two cores shared out between them.
+//! Helpers of the tests: the program as a process with a time limit, nginx as a real server with an exact access log, and the two
+//! cores, shared between tests.
 
 pub mod chromium;
 mod clients;
@@ -17,7 +17,7 @@ pub use clients::{pythons_with_boto3, s3cmds};
 pub use minio::Minio;
 pub use nginx::{Nginx, Request, Setup};
 pub use peers::{peer, skip};
-pub use program::{Ended, Place, Running};
+pub use program::{Ended, Running, TestDir};
 pub use report::Report;
 pub use sshd::Sshd;
 pub use versitygw::Versitygw;
@@ -31,23 +31,23 @@ pub const KIB: u64 = 1 << 10;
 pub const MIB: u64 = 1 << 20;
 pub const GIB: u64 = 1 << 30;
 
-/// Nothing that a test waits for takes longer.
+/// Maximum time to wait for anything in a test.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 static CORES: RwLock<()> = RwLock::new(());
 
-/// The cores, shared with other tests.
+/// Locks the cores for sharing with other tests.
 pub fn shared_cores() -> RwLockReadGuard<'static, ()> {
     CORES.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The cores for this test alone: for heavy loads, and where time itself is tested.
+/// Locks the cores for this test alone: for heavy loads and for tests of time.
 pub fn all_cores() -> RwLockWriteGuard<'static, ()> {
     CORES.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes a run again that the program itself disowns, because others took the cores meanwhile. One that had its cores is
-/// answered, whatever it shows; where none had them, the test is skipped.
+/// Repeats a run whose result is UNUSABLE because other processes took the cores. Returns the first usable run, whatever it
+/// shows. Without one, the test is skipped.
 pub fn with_its_cores<T>(mut run: impl FnMut() -> Option<(Ended, Report, T)>) -> Option<(Ended, Report, T)> {
     for attempt in 1..=cores::TRIES {
         let made = run()?;
@@ -61,7 +61,7 @@ pub fn with_its_cores<T>(mut run: impl FnMut() -> Option<(Ended, Report, T)>) ->
     None
 }
 
-/// Looks again until there is something to see.
+/// Repeats `look` until it returns a value.
 pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
     loop {
@@ -79,14 +79,14 @@ pub fn signal(process: u32, name: &str) {
     assert!(sent.is_ok_and(|status| status.success()), "SIG{name} could not be sent to {process}");
 }
 
-/// Sends a signal to a process group by name, if it still exists.
+/// Sends a signal by name to a process group, if it still exists.
 pub fn signal_group(leader: u32, name: &str) {
     let _ = std::process::Command::new("sh").args(["-c", &format!("kill -s {name} -- -{leader} 2>/dev/null")]).status();
 }
 
-/// A server on a free port that calls `each` for every request, with what sends a response of two bytes. Returns its URL.
+/// Starts a server on a free port that calls `each` for every request, with a function that sends a response of two bytes. Returns its URL.
 pub fn respond(each: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> String {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a port");
     let url = format!("http://{}/", listener.local_addr().expect("the port is known"));
     let each = Arc::new(each);
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Debian's nginx on a loopback port that the test has bound before: no port is guessed, and none can be lost.
+//! Debian's nginx on a loopback port that the test has bound before. So no port is guessed or lost.
 
 use super::{GIB, KIB, MIB, PATIENCE, peer, signal, wait_for};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
@@ -12,35 +12,35 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// Places where nginx is looked for; it is not in the PATH of ordinary users.
+/// Directories in which to look for nginx. It is not in the PATH of ordinary users.
 const PROGRAMS: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 
-/// What a test needs beside the plain files `/f/1k`, `/f/1m` and `/f/64m`.
+/// What a test needs in addition to the plain files `/f/1k`, `/f/1m` and `/f/64m`.
 #[derive(Clone, Copy, Default)]
 pub struct Setup {
-    /// Whether there is `/f/1g` too.
+    /// Whether to serve `/f/1g`, too.
     pub gibibyte: bool,
-    /// Further directives of the server, such as locations.
+    /// Further directives of the server, for example locations.
     pub server: &'static str,
-    /// Whether its port speaks TLS, with a certificate of [`Nginx::authority`] for 127.0.0.1.
+    /// Whether its port uses TLS, with a certificate of [`Nginx::authority`] for 127.0.0.1.
     pub tls: bool,
-    /// Whether its port speaks HTTP/2, beside HTTP/1.1 inside TLS and alone without it.
+    /// Whether its port supports HTTP/2: next to HTTP/1.1 with TLS, and alone without it.
     pub http2: bool,
-    /// Whether the log's times must be exact to the millisecond: nginx reads the clock once for each batch of events.
+    /// Whether times in the log must be exact to the millisecond. By default nginx reads the clock once per batch of events.
     pub exact_times: bool,
 }
 
-/// One line of the access log.
+/// A line of the access log.
 pub struct Request {
     pub method: String,
     pub uri: String,
     pub status: u64,
     pub body_bytes: u64,
-    /// With heads.
+    /// Bytes sent, including the response header.
     pub bytes: u64,
-    /// What the client sent, with its body.
+    /// Bytes received, including the request's body.
     pub received_bytes: u64,
-    /// First and last byte asked for.
+    /// First and last byte of the requested range.
     pub range: Option<(u64, u64)>,
     pub connection: u64,
     pub protocol: String,
@@ -52,17 +52,17 @@ pub struct Request {
     pub cookie: String,
     /// The `Content-Length` of the request.
     pub length: String,
-    /// When it ended, in seconds of Unix time.
+    /// When the request ended, in seconds of Unix time.
     pub end: f64,
-    /// Like `TLSv1.3`; empty for plain HTTP.
+    /// For example `TLSv1.3`; empty for plain HTTP.
     pub tls: String,
-    /// Whether the session was taken up again: `r`, or `.` when not.
+    /// Whether the TLS session was resumed: `r`, or `.` if not.
     pub tls_session: String,
-    /// The name in the client's certificate.
+    /// The name in the client certificate.
     pub tls_client: String,
 }
 
-/// A running server, which ends with this value.
+/// A running server. It stops when this value is dropped.
 pub struct Nginx {
     child: Child,
     directory: TempDir,
@@ -72,28 +72,28 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts it, or says that the test is skipped, which is a failure where `REQUIRE_PEERS=1`.
+    /// Starts it. Returns `None` to skip the test without nginx, which is a failure with `REQUIRE_PEERS=1`.
     pub fn start(setup: Setup) -> Option<Self> {
         let program = peer("nginx", PROGRAMS.iter().find(|path| Path::new(path).exists()))?;
         let shm = Path::new("/dev/shm");
         let mut builder = tempfile::Builder::new();
         builder.prefix("plimsoll-nginx-");
         let directory = if shm.is_dir() { builder.tempdir_in(shm) } else { builder.tempdir() };
-        let directory = directory.expect("a directory for nginx can be made");
+        let directory = directory.expect("can create a directory for nginx");
         write_files(&directory.path().join("files"), setup);
         if setup.tls {
             write_certificates(directory.path());
         }
 
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port is free");
-        // nginx takes a socket over as it is, and would wait in `accept`.
-        listener.set_nonblocking(true).expect("a socket can be made not to block");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a loopback port");
+        // nginx uses an inherited socket unchanged, and would block in `accept`.
+        listener.set_nonblocking(true).expect("can make the socket non-blocking");
         let address = listener.local_addr().expect("a bound socket has an address");
         let text = configuration(directory.path(), address, setup);
         let path = directory.path().join("nginx.conf");
-        fs::write(&path, text).expect("nginx's configuration can be written");
-        let errors = File::create(directory.path().join("stderr")).expect("nginx's messages can be written");
-        // `NGINX` names descriptors that an nginx takes over from the one before: here the test is the one before.
+        fs::write(&path, text).expect("can write nginx's configuration");
+        let errors = File::create(directory.path().join("stderr")).expect("can write nginx's messages");
+        // `NGINX` lists file descriptors that a new nginx inherits from an old one. Here, the test is the old one.
         let child = Command::new(program)
             .arg("-p")
             .arg(directory.path())
@@ -105,7 +105,7 @@ impl Nginx {
             .stdout(Stdio::null())
             .stderr(errors)
             .spawn()
-            .expect("nginx can be started");
+            .expect("can start nginx");
         let mut nginx = Self { child, directory, address, tls: setup.tls, over: false };
         wait_for("answer from nginx", || nginx.is_ready().then_some(()));
         Some(nginx)
@@ -116,7 +116,7 @@ impl Nginx {
             self.over = true;
             panic!("nginx ended with {status}: {}", self.messages());
         }
-        // The unix socket is plain whatever the port speaks.
+        // The unix socket is always plain.
         let Ok(mut stream) = UnixStream::connect(self.socket()) else { return false };
         let _ = stream.set_read_timeout(Some(PATIENCE));
         let mut answer = Vec::new();
@@ -128,13 +128,13 @@ impl Nginx {
         ["stderr", "error.log"].map(|name| fs::read_to_string(self.path(name)).unwrap_or_default()).concat()
     }
 
-    /// The URL of a path.
+    /// Returns the URL of a path.
     pub fn url(&self, path: &str) -> String {
         let scheme = if self.tls { "https" } else { "http" };
         format!("{scheme}://{}{path}", self.address)
     }
 
-    /// The file of the authority that has signed its certificate.
+    /// Returns the file with the CA certificate that signed its certificate.
     pub fn authority(&self) -> String {
         self.path("authority.pem").display().to_string()
     }
@@ -143,17 +143,17 @@ impl Nginx {
         self.address
     }
 
-    /// The unix socket on which it listens too.
+    /// Returns the unix socket on which it also listens.
     pub fn socket(&self) -> PathBuf {
         self.path("socket")
     }
 
-    /// A file of the server's directory; what it serves lies under `files/`.
+    /// Returns a file in the server's directory. The files that it serves are below `files/`.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// Stops or continues the processes that answer.
+    /// Stops or continues the worker processes.
     pub fn signal_workers(&self, name: &str) {
         let master = self.child.id();
         let children =
@@ -163,10 +163,10 @@ impl Nginx {
         }
     }
 
-    /// Lets it finish what it is doing, and reads its log.
+    /// Stops it gracefully and reads its log.
     pub fn quit(mut self) -> Vec<Request> {
         signal(self.child.id(), "QUIT");
-        let status = wait_for("end of nginx", || self.child.try_wait().expect("nginx can be waited for"));
+        let status = wait_for("end of nginx", || self.child.try_wait().expect("can wait for nginx"));
         self.over = true;
         assert!(status.success(), "nginx ended with {status}: {}", self.messages());
         let log = fs::read_to_string(self.path("access.log")).expect("nginx has written a log");
@@ -178,7 +178,7 @@ impl Drop for Nginx {
     fn drop(&mut self) {
         if !self.over {
             self.signal_workers("CONT");
-            // The master takes its workers down with it.
+            // The master process also stops its workers.
             signal(self.child.id(), "TERM");
             let _ = self.child.wait();
         }
@@ -186,43 +186,43 @@ impl Drop for Nginx {
 }
 
 fn write_files(files: &Path, setup: Setup) {
-    fs::create_dir(files).expect("a directory can be made");
+    fs::create_dir(files).expect("can create a directory");
     let sizes = [("1k", KIB), ("1m", MIB), ("64m", 64 * MIB), ("1g", GIB)];
     for (name, size) in sizes.iter().filter(|(_, size)| *size < GIB || setup.gibibyte) {
-        let mut file = File::create(files.join(name)).expect("a file can be made");
-        file.set_len(*size).expect("a file can be sparse");
-        // Noise in every MiB; the rest of large files are holes, which cost no memory.
+        let mut file = File::create(files.join(name)).expect("can create a file");
+        file.set_len(*size).expect("can create a sparse file");
+        // Each MiB starts with noise. The rest of a large file is sparse and needs no memory.
         let mut state = *size;
         for start in (0..*size).step_by(MIB as usize) {
             let block: Vec<u8> = (0..KIB).map(|_| noise(&mut state)).collect();
-            file.seek(SeekFrom::Start(start)).and_then(|_| file.write_all(&block)).expect("a file can be written");
+            file.seek(SeekFrom::Start(start)).and_then(|_| file.write_all(&block)).expect("can write a file");
         }
     }
 }
 
-/// An authority, and certificates of it for the server and for a client.
+/// Writes a CA certificate, and certificates signed by it for the server and for a client.
 fn write_certificates(directory: &Path) {
-    let key = || KeyPair::generate().expect("a key can be made");
+    let key = || KeyPair::generate().expect("can create a key");
     let params = |names: &[&str]| {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-        CertificateParams::new(names).expect("the names are good")
+        CertificateParams::new(names).expect("the names are valid")
     };
-    let write = |name: &str, text: String| fs::write(directory.join(name), text).expect("a file can be written");
+    let write = |name: &str, text: String| fs::write(directory.join(name), text).expect("can write a file");
     let (mut own, own_key) = (params(&[]), key());
     own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     own.distinguished_name.push(DnType::CommonName, "authority of a test");
-    write("authority.pem", own.self_signed(&own_key).expect("an authority signs itself").pem());
+    write("authority.pem", own.self_signed(&own_key).expect("the CA signs itself").pem());
     let authority = Issuer::new(own, own_key);
     for (name, about) in [("server", "127.0.0.1"), ("client", "client.test")] {
         let (mut params, key) = (params(&[about]), key());
         params.distinguished_name.push(DnType::CommonName, about);
-        let certificate = params.signed_by(&key, &authority).expect("an authority signs others");
+        let certificate = params.signed_by(&key, &authority).expect("the CA signs a certificate");
         write(&format!("{name}.pem"), certificate.pem());
         write(&format!("{name}.key"), key.serialize_pem());
     }
 }
 
-/// Marsaglia's xorshift64.
+/// Returns a byte of Marsaglia's xorshift64.
 fn noise(state: &mut u64) -> u8 {
     *state ^= *state << 13;
     *state ^= *state >> 7;

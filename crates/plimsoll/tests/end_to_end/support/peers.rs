@@ -1,4 +1,4 @@
-//! Programs of others that tests stand on. Where one is absent, its tests are skipped, counted and named; or fail, where
+//! Programs of others that tests need. If one is missing, its tests are skipped, counted and named, or fail with
 //! `REQUIRE_PEERS=1`.
 
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 static SKIPPED: AtomicU64 = AtomicU64::new(0);
 
-/// What was `found` of a peer; when that is nothing, the test is to be skipped, or fails where `REQUIRE_PEERS=1`.
+/// Returns a peer that was `found`. `None` skips the test, or fails it with `REQUIRE_PEERS=1`.
 pub fn peer<T>(name: &str, found: Option<T>) -> Option<T> {
     if found.is_none() {
         let required = std::env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1");
@@ -16,11 +16,11 @@ pub fn peer<T>(name: &str, found: Option<T>) -> Option<T> {
     found
 }
 
-/// Says that this test is skipped because this machine can not carry it out now: others use its cores, or it does not allow what
-/// the test needs.
+/// Reports that this test is skipped because this machine cannot run it now: other processes use its cores, or it does not permit
+/// what the test needs.
 pub fn skip(reason: &str) {
     let number = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
-    // Straight to the descriptor, since the harness keeps what passing tests print.
+    // Written directly to the file descriptor, since the harness hides the output of tests that pass.
     let _ = writeln!(std::io::stderr(), "skipped ({number} so far): {}: {reason}", this_test());
 }
 

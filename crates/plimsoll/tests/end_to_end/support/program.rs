@@ -1,4 +1,4 @@
-//! The program as its users run it: a process in a directory of its own, with a time limit.
+//! The program as its users run it: a process in its own directory, with a time limit.
 
 use super::{PATIENCE, Report, signal, wait_for};
 use std::ffi::OsStr;
@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A directory in which the program runs, and in which it saves its runs.
-pub struct Place(TempDir);
+/// A directory in which the program runs and saves its runs.
+pub struct TestDir(TempDir);
 
 /// A process of the program that has not ended yet.
 pub struct Running {
@@ -20,24 +20,24 @@ pub struct Running {
     stderr: Collected,
 }
 
-/// What a process left.
+/// The output of a process, and how it ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its exit code; `None` when a signal killed it.
+    /// Its exit code, or `None` if a signal killed it.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
-/// Output that a thread reads as it comes.
+/// Output that a thread reads as it arrives.
 struct Collected {
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
 }
 
-impl Place {
+impl TestDir {
     pub fn new() -> Self {
-        Self(TempDir::with_prefix("plimsoll-").expect("a directory can be made"))
+        Self(TempDir::with_prefix("plimsoll-").expect("can create a directory"))
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -47,11 +47,11 @@ impl Place {
     /// Writes a file.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
-        std::fs::write(&path, content).expect("a file can be written");
+        std::fs::write(&path, content).expect("can write a file");
         path
     }
 
-    /// The program, to be run here.
+    /// Returns the command that runs the program here.
     pub fn command<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(words).current_dir(self.0.path()).env("RUST_BACKTRACE", "1");
@@ -63,19 +63,19 @@ impl Place {
         Running::of(self.command(words))
     }
 
-    /// Runs the program to its end.
+    /// Runs the program until it ends.
     pub fn run<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> Ended {
         self.start(words).end()
     }
 
-    /// Starts the embedded server on a free port; answers with the URL that it names.
+    /// Starts the embedded server on a free port. Returns it with the URL that it prints.
     pub fn serve(&self, words: &[&str]) -> (Running, String) {
         let server = self.start(["serve", "--listen", "127.0.0.1:0"].iter().chain(words));
         let url = server.wait_for_line("serving ").trim_start_matches("serving ").trim().to_owned();
         (server, url)
     }
 
-    /// Runs `get` with `--json`, and saves the run in `out`.
+    /// Runs `get` with `--json` and saves the run in `out`.
     pub fn get<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> (Ended, Report) {
         let words = words.into_iter().map(|word| word.as_ref().to_owned());
         let asked = ["get", "--json", "--out", "out"].map(Into::into).into_iter().chain(words);
@@ -84,7 +84,7 @@ impl Place {
         (ended, report)
     }
 
-    /// The report of a saved run, as JSON.
+    /// Returns the JSON report of a saved run.
     pub fn report(&self, directory: &Path) -> (Ended, Report) {
         let ended = self.run([OsStr::new("report"), OsStr::new("--json"), directory.as_os_str()]);
         let report = Report::read(&ended);
@@ -93,16 +93,16 @@ impl Place {
 }
 
 impl Running {
-    /// Starts a command with its output collected.
+    /// Starts a command and collects its output.
     pub fn of(mut command: Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the program can be started");
+        let mut child = command.spawn().expect("can start the program");
         let stdout = Collected::of(child.stdout.take());
         let stderr = Collected::of(child.stderr.take());
         Self { child, stdout, stderr }
     }
 
-    /// The number of the process.
+    /// Returns the process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -111,12 +111,12 @@ impl Running {
         signal(self.child.id(), name);
     }
 
-    /// Waits until standard error holds `text`.
+    /// Waits until standard error contains `text`.
     pub fn wait_for_message(&mut self, text: &str) {
         wait_for(&format!("message with `{text}`"), || self.stderr.text().contains(text).then_some(()));
     }
 
-    /// Waits until standard output has a whole line that begins with `text`, and answers it.
+    /// Waits until standard output has a complete line that starts with `text`, and returns it.
     pub fn wait_for_line(&self, text: &str) -> String {
         wait_for(&format!("line with `{text}`"), || {
             let written = self.stdout.text();
@@ -125,7 +125,7 @@ impl Running {
         })
     }
 
-    /// Ends a server in good order. Answers what it printed.
+    /// Stops a server and returns its output.
     pub fn stop(self) -> String {
         self.signal("INT");
         let ended = self.end();
@@ -133,25 +133,25 @@ impl Running {
         ended.stdout
     }
 
-    /// Sends a signal again and again until the program is over.
+    /// Sends a signal repeatedly until the program ends.
     pub fn signal_until_over(mut self, name: &str) -> Ended {
         wait_for("end", || {
             self.signal(name);
-            self.child.try_wait().expect("the program can be waited for")
+            self.child.try_wait().expect("can wait for the program")
         });
         self.end()
     }
 
-    /// Waits for the end, for as long as is usual.
+    /// Waits for the end, up to the usual limit.
     pub fn end(self) -> Ended {
         self.end_within(PATIENCE)
     }
 
-    /// Waits for the end, for so long.
+    /// Waits for the end, up to this limit.
     pub fn end_within(mut self, limit: Duration) -> Ended {
         let started = Instant::now();
         let status = loop {
-            if let Some(status) = self.child.try_wait().expect("the program can be waited for") {
+            if let Some(status) = self.child.try_wait().expect("can wait for the program") {
                 break status;
             }
             if started.elapsed() > limit {
@@ -204,7 +204,7 @@ impl Collected {
 }
 
 impl Ended {
-    /// That it ended with this code, without a panic.
+    /// Asserts that it ended with this exit code and without a panic.
     #[track_caller]
     pub fn expect(&self, code: i32) -> &Self {
         assert_eq!(self.code, Some(code), "stderr: {}\nstdout: {:.2000}", self.stderr, self.stdout);

@@ -1,4 +1,4 @@
-//! A report as other programs read it.
+//! The JSON report, as other programs read it.
 
 use super::{Ended, Request};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 pub struct Report(pub Value);
 
 impl Report {
-    /// What the program printed with `--json`: one document and nothing else.
+    /// Parses the output of `--json`, which must be a single document.
     #[track_caller]
     pub fn read(ended: &Ended) -> Self {
         match serde_json::from_str(&ended.stdout) {
@@ -36,25 +36,25 @@ impl Report {
         self.at(pointer).as_array().unwrap_or_else(|| panic!("{pointer} is no list"))
     }
 
-    /// A figure of the bytes, over warm-up, window and drain.
+    /// Returns a byte count over warm-up, window and drain.
     #[track_caller]
     pub fn bytes(&self, name: &str) -> u64 {
         ["warmup", "measured", "drain"].map(|stage| self.number(&format!("/bytes/{stage}/{name}"))).iter().sum()
     }
 
-    /// Attempts that ended in a class; 0 when it is not listed.
+    /// Returns the number of attempts that ended in a class, or 0 if it is not listed.
     pub fn class(&self, name: &str) -> u64 {
         let row = self.list("/failures/classes").iter().find(|row| row["class"] == name);
         row.and_then(|row| row["attempts"].as_u64()).unwrap_or(0)
     }
 
-    /// Attempts that ended for a cause; 0 when it is not listed.
+    /// Returns the number of attempts that ended for a cause, or 0 if it is not listed.
     pub fn cause(&self, name: &str) -> u64 {
         let row = self.list("/failures/causes").iter().find(|row| row["cause"] == name);
         row.and_then(|row| row["attempts"].as_u64()).unwrap_or(0)
     }
 
-    /// A quantile of a distribution of times, in milliseconds.
+    /// Returns a quantile of a distribution of times, in milliseconds.
     #[track_caller]
     pub fn quantile_ms(&self, pointer: &str, q: f64) -> f64 {
         let row = self.list(pointer).iter().find(|row| row["q"] == q);
@@ -62,13 +62,13 @@ impl Report {
         row["nanos"].as_u64().unwrap_or_else(|| panic!("{row} has no value")) as f64 / 1e6
     }
 
-    /// Counters that must agree and do not.
+    /// Returns the number of accounting identities that are violated.
     #[track_caller]
     pub fn violations(&self) -> usize {
         self.list("/accounting/violations").len()
     }
 
-    /// The operations of a clean run of `n`: all ended well, and the figures can be used.
+    /// Asserts that a run of `n` operations was clean: all succeeded, and its numbers are usable.
     #[track_caller]
     pub fn expect_clean(&self, n: u64) {
         assert_eq!(self.violations(), 0, "{}", self.at("/accounting"));
@@ -81,7 +81,7 @@ impl Report {
         }
     }
 
-    /// That attempts and bytes, both ways, equal what the server wrote into its log.
+    /// Asserts that attempts and bytes, both ways, equal those in the server's log.
     #[track_caller]
     pub fn expect_joins(&self, log: &[Request]) {
         let sum = |of: fn(&Request) -> u64| log.iter().map(of).sum::<u64>();

@@ -1,5 +1,5 @@
-//! Debian's sshd, which serves files by SFTP. The test listens, and gives each connection to an sshd of its own (`-i`): no port
-//! is guessed, and nothing is left running.
+//! Debian's sshd, which serves files by SFTP. The test listens and passes each connection to its own sshd process (`-i`). So no
+//! port is guessed and no process is left.
 
 use super::{PATIENCE, peer};
 use std::fs;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 const PROGRAM: &str = "/usr/sbin/sshd";
 
-/// A server with a host key and a user's key of its own, which ends with this value.
+/// A server with its own host key and user key. It stops when this value is dropped.
 pub struct Sshd {
     directory: TempDir,
     address: SocketAddr,
@@ -25,21 +25,21 @@ pub struct Sshd {
 }
 
 impl Sshd {
-    /// Starts it, or says that the test is skipped, which is a failure where `REQUIRE_PEERS=1`.
+    /// Starts it. Returns `None` to skip the test without sshd, which is a failure with `REQUIRE_PEERS=1`.
     pub fn start() -> Option<Self> {
         peer("openssh-server", Path::new(PROGRAM).exists().then_some(()))?;
-        let directory = TempDir::with_prefix("plimsoll-sshd-").expect("a directory for sshd can be made");
+        let directory = TempDir::with_prefix("plimsoll-sshd-").expect("can create a directory for sshd");
         let path = |name: &str| directory.path().join(name);
         for name in ["host", "user"] {
             let words = ["-q", "-t", "ed25519", "-N", "", "-f"];
             let made = Command::new("ssh-keygen").args(words).arg(path(name)).status();
             assert!(made.is_ok_and(|status| status.success()), "a key can be made");
         }
-        let user = Command::new("id").arg("-un").output().expect("id runs").stdout;
+        let user = Command::new("id").arg("-un").output().expect("can run id").stdout;
         let user = String::from_utf8(user).expect("a name is text").trim().to_owned();
-        // As root it wants this directory, which Debian makes when the service is started.
+        // As root, sshd needs this directory, which Debian creates when the service starts.
         if user == "root" {
-            fs::create_dir_all("/run/sshd").expect("a directory can be made");
+            fs::create_dir_all("/run/sshd").expect("can create a directory");
         }
         let configuration = format!(
             "HostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n\
@@ -47,8 +47,8 @@ impl Sshd {
             path("host").display(),
             path("user.pub").display()
         );
-        fs::write(path("config"), configuration).expect("a file can be written");
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+        fs::write(path("config"), configuration).expect("can write a file");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a port");
         let address = listener.local_addr().expect("a listener has an address");
         let (over, sessions) = (Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<Child>>>::default());
         let thread = {
@@ -66,37 +66,37 @@ impl Sshd {
         Some(Self { directory, address, user, over, sessions, listener: Some(thread) })
     }
 
-    /// A login as Filestash takes it; the key is what [`Self::key`] is, in the environment as `KEY`.
+    /// Returns a Filestash login. The environment variable `KEY` must contain [`Self::key`].
     pub fn login(&self) -> String {
         let port = self.address.port();
         format!("sftp,hostname=127.0.0.1,port={port},username={},password=${{KEY}}", self.user)
     }
 
-    /// The user's private key.
+    /// Returns the user's private key.
     pub fn key(&self) -> String {
-        fs::read_to_string(self.directory.path().join("user")).expect("a key can be read")
+        fs::read_to_string(self.directory.path().join("user")).expect("can read the key")
     }
 
-    /// A directory for files to be served.
+    /// Returns the directory of files to serve.
     pub fn files(&self) -> PathBuf {
         let path = self.directory.path().join("files");
-        fs::create_dir_all(&path).expect("a directory can be made");
+        fs::create_dir_all(&path).expect("can create a directory");
         path
     }
 
-    /// Connections that it has had.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
 
 fn session(configuration: &Path, socket: TcpStream) -> Child {
-    let output: OwnedFd = socket.try_clone().expect("a socket can be shared").into();
+    let output: OwnedFd = socket.try_clone().expect("can clone the socket").into();
     let input: OwnedFd = socket.into();
     let mut sshd = Command::new(PROGRAM);
     sshd.args(["-i", "-e", "-f"]).arg(configuration);
     sshd.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::null());
-    sshd.spawn().expect("sshd can be started")
+    sshd.spawn().expect("can start sshd")
 }
 
 impl Drop for Sshd {

@@ -1,32 +1,32 @@
-//! VersityGW, a real S3 server over a directory, on a free loopback port.
+//! VersityGW, an S3 server that stores objects in a directory, on a free loopback port.
 
-use super::{Ended, Place, Running, peer, signal, wait_for};
+use super::{Ended, Running, TestDir, peer, signal, wait_for};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// The keys that it takes.
+/// The keys that it accepts.
 pub const ACCESS_KEY: &str = "plimsoll";
 pub const SECRET_KEY: &str = "plimsoll-secret";
 
-/// Carries out a command with these keys, which all servers of S3 in these tests take.
-pub fn run(place: &Place, endpoint: &str, words: &[&str]) -> Ended {
+/// Runs a command with these keys, which all S3 servers in these tests accept.
+pub fn run(place: &TestDir, endpoint: &str, words: &[&str]) -> Ended {
     let mut command = place.command(words);
     command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
     command.env("AWS_ENDPOINT_URL", endpoint);
     Running::of(command).end()
 }
 
-/// A running server, which ends with this value.
+/// A running server. It stops when this value is dropped.
 pub struct Versitygw {
     child: Child,
     directory: TempDir,
     port: u16,
 }
 
-/// What the server logged of one operation: how often with each status, and body bytes of requests.
+/// What the server logged about an operation: number of requests by status, and body bytes of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logged {
     pub statuses: BTreeMap<u16, u64>,
@@ -40,10 +40,10 @@ impl Logged {
 }
 
 impl Versitygw {
-    /// Starts it, or says that the test is skipped, which is a failure where `REQUIRE_PEERS=1`.
+    /// Starts it. Returns `None` to skip the test without it, which is a failure with `REQUIRE_PEERS=1`.
     pub fn start() -> Option<Self> {
         let program = peer("versitygw", find())?;
-        // Between finding a free port and taking it another process may have taken it.
+        // Another process may take the free port before the server does.
         (0..10).find_map(|_| Self::try_start(&program)).or_else(|| panic!("versitygw does not start"))
     }
 
@@ -69,12 +69,12 @@ impl Versitygw {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The directory that it stores buckets in.
+    /// Returns the directory in which it stores buckets.
     pub fn store(&self) -> PathBuf {
         self.directory.path().join("store")
     }
 
-    /// Ends it, and reads its log.
+    /// Stops it and reads its log.
     pub fn stop(mut self) -> BTreeMap<String, Logged> {
         signal(self.child.id(), "TERM");
         wait_for("end of versitygw", || self.child.try_wait().unwrap());
@@ -89,7 +89,7 @@ impl Versitygw {
         operations
     }
 
-    /// Keys of a bucket that are still there, as the file system shows them.
+    /// Returns the keys that a bucket still has, according to the file system.
     pub fn keys(&self, bucket: &str) -> Vec<String> {
         fn below(directory: &Path, root: &Path, found: &mut Vec<String>) {
             for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -109,8 +109,8 @@ impl Versitygw {
     }
 }
 
-/// Whether that process listens on a port of loopback. Asking by connecting would be answered by whoever has the port, which
-/// may be the asking socket itself.
+/// Returns whether this process listens on a loopback port. Connecting would not tell, since another process, or even the
+/// connecting socket itself, may have the port.
 fn listens(process: u32, port: u16) -> bool {
     const LISTENING: &str = "0A";
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();

@@ -4,7 +4,7 @@
 use super::axis;
 use crate::html::model::{Across, Bound, Chart, Choice, Group, Mark, Marks, Plot, Shape, Unit};
 use crate::number::plural;
-use crate::study::{Row, SavedStudy, Spread, StudyCell, Trial, rows};
+use crate::study::{MedianRange, Row, SavedStudy, StudyCell, Trial, rows, target_names};
 use measure::objective::{Metric, Timed};
 use std::collections::HashMap;
 
@@ -75,12 +75,7 @@ pub fn groups(study: &SavedStudy) -> Vec<Group> {
     let order = study.order();
     let rows = rows(&study.study.trials, &order);
     let by_key = rows.iter().enumerate().map(|(index, row)| ((row.cell, row.target), index)).collect();
-    let mut targets = order.targets;
-    rows.iter().for_each(|row| {
-        if !targets.contains(&row.target) {
-            targets.push(row.target);
-        }
-    });
+    let targets = target_names(&order, &rows);
     let table = Table { rows, targets, by_key };
     let mut parts: Vec<&str> = Vec::new();
     for cell in &study.cells {
@@ -217,7 +212,7 @@ fn of_frame(id: &str, frame: &Frame, metric: &str, plot: Plot) -> Chart {
     Chart { id: format!("{id}-{name}"), title: frame.title.clone(), caption: by, plot }
 }
 
-fn lines(table: &Table, frame: &Frame, of: impl Fn(&Row) -> Option<Spread>) -> Vec<Marks> {
+fn lines(table: &Table, frame: &Frame, of: impl Fn(&Row) -> Option<MedianRange>) -> Vec<Marks> {
     let line = |(order, target): (usize, &&str)| {
         let mark = |(place, cell): (usize, &&str)| {
             let spread = of(table.row(cell, target)?)?;

@@ -24,7 +24,7 @@ pub fn of(run: &SavedRun) -> (Times, Vec<Chart>) {
     if columns.is_empty() {
         return (Times::default(), Vec::new());
     }
-    let build = Build { columns: &columns, merged, shortest };
+    let build = ChartBuilder { columns: &columns, merged, shortest };
     (times(run, &columns, merged), charts(run, &build))
 }
 
@@ -49,14 +49,14 @@ struct Range {
     high: f64,
 }
 
-struct Build<'a> {
+struct ChartBuilder<'a> {
     columns: &'a [&'a [Point]],
     merged: usize,
     /// Seconds from which on an interval is shown.
     shortest: f64,
 }
 
-impl Build<'_> {
+impl ChartBuilder<'_> {
     fn line(&self, label: &str, role: Role, of: impl Fn(&[Point]) -> Option<Range>) -> Line {
         let ranges: Vec<Option<Range>> = self.columns.iter().map(|column| of(column)).collect();
         let each = |pick: fn(Range) -> f64| -> Vec<Option<f64>> {
@@ -105,7 +105,7 @@ impl Build<'_> {
     }
 }
 
-fn charts(run: &SavedRun, build: &Build) -> Vec<Chart> {
+fn charts(run: &SavedRun, build: &ChartBuilder) -> Vec<Chart> {
     let any = |of: fn(&Point) -> u64| run.points.iter().any(|point| of(point) > 0);
     let (always, measured) = (|_: &Point| true, |point: &Point| point.stage != Stage::Warmup);
     let ok = build.rate("succeeded", Role::Main, measured, |point| point.ok);
@@ -165,7 +165,7 @@ fn charts(run: &SavedRun, build: &Build) -> Vec<Chart> {
 }
 
 /// Returns the percentiles of response time by interval; `None` if no operation succeeded.
-fn response(build: &Build) -> Option<Chart> {
+fn response(build: &ChartBuilder) -> Option<Chart> {
     let at = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64);
     let p50 = build.highest("p50", Role::Main, |point| at(point.response_p50_nanos));
     let p99 = build.highest("p99", Role::Secondary, |point| at(point.response_p99_nanos));

@@ -2,7 +2,8 @@
 
 use crate::number::{count, decimal, plural};
 use crate::other_tools::{self, formulas};
-use crate::text::page::{Page, Table};
+use crate::text::blocks::Table;
+use crate::text::page::Page;
 use measure::{Distribution, Flag};
 use store::SavedRun;
 
@@ -23,25 +24,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         }
         page.table(table);
     }
-    let connections = &summary.stats.connections;
-    let kept = count(tally.flags.get(Flag::KeptAlive));
-    // Attempts are those of the window. The window also uses connections that the warm-up opened, so they count too.
-    let whole_run = if run.begin.warmup_ms > 0 { " in the whole run" } else { "" };
-    page.item(
-        "keep-alive",
-        &format!(
-            "{kept} of {} left the connection open · {} opened{whole_run}, {} failed",
-            plural(tally.attempts, "attempt"),
-            plural(connections.opened, "connection"),
-            count(connections.failed)
-        ),
-    );
-    if connections.handshakes() > 0 {
-        page.item(
-            "TLS handshakes",
-            &format!("{} full · {} resumed", count(connections.handshakes_full), count(connections.handshakes_resumed)),
-        );
-    }
+    connections(page, run);
     page.item("non-2xx", &plural(other_tools::non_2xx(tally), "response"));
     let differing = plural(tally.flags.get(Flag::LengthDiffers), "body");
     page.item("length differs", &format!("{differing} with another length than the first"));
@@ -67,6 +50,29 @@ pub fn write(page: &mut Page, run: &SavedRun) {
             with_unit(across, 3, "ms")
         ),
     );
+}
+
+fn connections(page: &mut Page, run: &SavedRun) {
+    let stats = &run.summary().stats;
+    let connections = &stats.connections;
+    let kept = count(stats.measured.flags.get(Flag::KeptAlive));
+    // Attempts are those of the window. The window also uses connections that the warm-up opened, so they count too.
+    let whole_run = if run.begin.warmup_ms > 0 { " in the whole run" } else { "" };
+    page.item(
+        "keep-alive",
+        &format!(
+            "{kept} of {} left the connection open · {} opened{whole_run}, {} failed",
+            plural(stats.measured.attempts, "attempt"),
+            plural(connections.opened, "connection"),
+            count(connections.failed)
+        ),
+    );
+    if connections.handshakes() > 0 {
+        page.item(
+            "TLS handshakes",
+            &format!("{} full · {} resumed", count(connections.handshakes_full), count(connections.handshakes_resumed)),
+        );
+    }
 }
 
 fn with_unit(value: Option<f64>, decimals: usize, unit: &str) -> String {

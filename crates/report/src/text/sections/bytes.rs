@@ -3,7 +3,8 @@
 use crate::limit;
 use crate::number::{bit_rate, byte_rate, bytes, seconds};
 use crate::percentile::{self, Percentile};
-use crate::text::page::{Page, Table};
+use crate::text::blocks::Table;
+use crate::text::page::Page;
 use store::SavedRun;
 
 pub fn write(page: &mut Page, run: &SavedRun) {

@@ -3,6 +3,7 @@
 use crate::limit;
 use crate::number::{bytes, count, four_digits, plural, seconds, share, time};
 use crate::text::page::Page;
+use measure::limits;
 use measure::values::sum;
 use store::SavedRun;
 
@@ -30,7 +31,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         page.item(
             "at a limit",
             &format!(
-                "of {}: CPU {}, late {}, network card {}, shared host {}{quota}",
+                "out of {}: CPU {}, late {}, network card {}, shared host {}{quota}",
                 at(limits.seconds),
                 at(limits.cpu),
                 at(limits.late),
@@ -57,7 +58,7 @@ fn effects(page: &mut Page, run: &SavedRun) {
         let ended = plural(tally.completed(), "operation");
         page.item("affected", &format!("stalls of this client delayed {} of {ended}", count(affected)));
     }
-    let missed = summary.missed_by_client(&run.begin.model);
+    let missed = limits::missed_by_client(summary, &run.begin.model);
     if missed > 0 {
         let missed = plural(missed, "operation");
         page.item("missed", &format!("{missed} due in the window were not started by this client"));

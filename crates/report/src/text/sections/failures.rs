@@ -2,7 +2,8 @@
 
 use crate::escape::escape;
 use crate::number::{count, share, time};
-use crate::text::page::{Page, Table};
+use crate::text::blocks::Table;
+use crate::text::page::Page;
 use measure::values::sum;
 use measure::{AttemptClass, Cause, Counts, Enumerated, Example, Flag};
 use store::SavedRun;

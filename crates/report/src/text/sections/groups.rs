@@ -1,10 +1,11 @@
 //! The breakdown sections: metrics by host, by size of the body, and by value of a response header.
 
 use crate::escape::escape;
-use crate::notes;
+use crate::label::OTHER;
 use crate::number::{bytes, count, time};
 use crate::percentile::{self, Percentile};
-use crate::text::page::{Page, Table, columns};
+use crate::text::blocks::{Table, columns};
+use crate::text::page::Page;
 use measure::Label;
 use measure::stats::{Dimension, Group};
 use store::SavedRun;
@@ -61,7 +62,7 @@ fn label(label: &Label, width: usize) -> String {
         Label::Value(value) if value.starts_with(['(', '"']) => format!("\"{}\"", escape(value)),
         Label::Value(value) => escape(value),
         Label::Absent => "(absent)".into(),
-        Label::Other => notes::OTHER.into(),
+        Label::Other => OTHER.into(),
     };
     if columns(&shown) > limit { shown.chars().take(limit - 1).chain(['…']).collect() } else { shown }
 }

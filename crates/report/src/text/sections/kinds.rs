@@ -2,7 +2,8 @@
 
 use crate::number::{bytes, count, time};
 use crate::percentile::{self, Percentile};
-use crate::text::page::{Page, Table};
+use crate::text::blocks::Table;
+use crate::text::page::Page;
 use measure::Enumerated;
 use measure::objective::Timed;
 use store::SavedRun;

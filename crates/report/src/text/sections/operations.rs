@@ -2,7 +2,8 @@
 
 use crate::number::{count, rate, share};
 use crate::result;
-use crate::text::page::{Page, Table};
+use crate::text::blocks::Table;
+use crate::text::page::Page;
 use store::SavedRun;
 
 pub fn write(page: &mut Page, run: &SavedRun) {

@@ -1,13 +1,13 @@
 //! The redirects section: the requests of redirected operations by position and host, and the cost of redirects.
 
-use crate::escape::escape;
-use crate::notes;
+use crate::label::host_name;
 use crate::number::{bytes, count, plural, share, time};
 use crate::percentile::{self, Percentile};
-use crate::text::page::{Page, Table, columns};
+use crate::text::blocks::{Table, columns};
+use crate::text::page::Page;
+use measure::Distribution;
 use measure::stats::HostConnections;
 use measure::stats::redirect_chains::{HopStats, RedirectChains};
-use measure::{Distribution, Label};
 use store::SavedRun;
 
 /// Rows of the table, and hosts whose connections are shown.
@@ -95,21 +95,17 @@ fn before_all(chains: &RedirectChains) -> Option<f64> {
 fn label(row: &HopStats, width: usize) -> String {
     let limit = width.saturating_sub(NUMBERS_WIDTH).max(16);
     let shown = match row.position {
-        0 => format!("first {}", name(&row.host)),
-        hop => format!("hop {hop} {}", name(&row.host)),
+        0 => format!("first {}", host_name(&row.host)),
+        hop => format!("hop {hop} {}", host_name(&row.host)),
     };
     if columns(&shown) > limit { shown.chars().take(limit - 1).chain(['…']).collect() } else { shown }
-}
-
-fn name(host: &Label) -> String {
-    host.value().map_or_else(|| notes::OTHER.to_owned(), escape)
 }
 
 fn opened(hosts: &[HostConnections]) -> String {
     let mut hosts: Vec<&HostConnections> = hosts.iter().collect();
     hosts.sort_by(|a, b| (b.opened, &a.host).cmp(&(a.opened, &b.host)));
     let more = hosts.len().saturating_sub(ROWS_MAX);
-    let shown = hosts.iter().take(ROWS_MAX).map(|host| format!("{} {}", name(&host.host), count(host.opened)));
+    let shown = hosts.iter().take(ROWS_MAX).map(|host| format!("{} {}", host_name(&host.host), count(host.opened)));
     let shown: Vec<String> = shown.chain((more > 0).then(|| format!("and {more} more"))).collect();
     if shown.is_empty() { "not saved".into() } else { shown.join(" · ") }
 }

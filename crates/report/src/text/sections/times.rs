@@ -2,7 +2,8 @@
 
 use crate::number::{count, time};
 use crate::percentile::{self, LADDER, Percentile};
-use crate::text::page::{Page, Table};
+use crate::text::blocks::Table;
+use crate::text::page::Page;
 use measure::objective::Timed;
 use measure::values::sum;
 use measure::{Distribution, KindStats};

@@ -25,7 +25,7 @@ use crate::shared::Shared;
 /// The most bytes of further requests that are buffered while a response is being sent. The rest stays in the kernel.
 const PENDING_MAX: usize = 64 * 1024;
 
-/// What a connection waits for.
+/// The event that a connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     /// Bytes from the client.
@@ -54,7 +54,7 @@ enum ConnectionState {
     Lingering,
 }
 
-/// What begins after a delay.
+/// The action after a delay.
 #[derive(Debug)]
 enum AfterDelay {
     Respond(Response),

@@ -54,12 +54,12 @@ impl Drop for DataFile {
 }
 
 impl DataFile {
-    /// A file that was just written. It is removed after use unless the store decides to keep it.
+    /// Makes a file that was just written. It is removed after use unless the store decides to keep it.
     pub(super) fn written(path: PathBuf, reservation: Reservation) -> Self {
         Self { path, reservation, removed_after_use: AtomicBool::new(true) }
     }
 
-    /// A file that an earlier server has written.
+    /// Makes a file that an earlier server has written.
     ///
     /// # Errors
     /// The file cannot be read, or the quota is exceeded.

@@ -12,7 +12,7 @@ use crate::s3::content::Content;
 /// The smallest size of a part, except the last one, as on S3.
 pub(in crate::s3) const PART_BYTES_MIN: u64 = 5 << 20;
 
-/// What is stored about an object apart from its content.
+/// Information about a stored object, apart from its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::s3) struct ObjectInfo {
     pub(in crate::s3) etag: String,

@@ -26,7 +26,7 @@ use crate::stand_in::go::GO_BUFFER;
 
 const CAR: &str = "application/vnd.ipld.car";
 const RAW: &str = "application/vnd.ipld.raw";
-/// What frisbii sends when a stream fails after its first byte: the start of the last chunk, without its end.
+/// The bytes that frisbii sends when a stream fails after its first byte: the start of the last chunk, without its end.
 const UNTERMINATED: &[u8] = b"0\r\n";
 /// The root that kubo names if a path does not resolve: an empty block that is its own CID.
 const NOTHING: &str = "bafkqaaa";

@@ -15,7 +15,7 @@ const SFTP_ENTRY_BYTES: usize = 480;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Metadata {
     None,
-    /// What SFTP reports about files. Only its length is imitated.
+    /// The metadata that SFTP reports. Only its length is imitated.
     Sftp,
 }
 

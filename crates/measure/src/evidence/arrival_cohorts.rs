@@ -1,0 +1,160 @@
+//! Response times by the time at which operations were due.
+//!
+//! Grouping by the time at which they ended would mislead: quick operations end before slow ones, so response times
+//! would seem to grow at the beginning of every run.
+
+use crate::sample::OpSample;
+use crate::time::Timeline;
+use crate::values::{add, bounded};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Shortest time span of a cohort, in nanoseconds: short enough for runs of a second.
+const SPAN: u64 = 50_000_000;
+/// Number of cohorts with the shortest span. Every [`DOUBLED`] cohorts after them, the span doubles, like the buckets
+/// of a histogram, so two weeks have about 1,300 cohorts.
+const SHORTEST: u64 = 128;
+const DOUBLED: u64 = SHORTEST / 2;
+/// Most cohorts of a run, enough for 2⁶⁴ ns.
+const COHORTS_MAX: usize = 2176;
+
+/// Measured operations that were due within one time span.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArrivalCohort {
+    /// Index of the span, counted from the start of the window.
+    pub index: u32,
+    /// Operations that were due.
+    pub scheduled: u64,
+    /// Operations among them that ended, whether they succeeded or failed.
+    pub ended: u64,
+    /// Σ of the response times of [`Self::ended`], in nanoseconds.
+    pub response_nanos: u64,
+    /// Σ of the lateness of [`Self::ended`], in nanoseconds.
+    pub late_nanos: u64,
+    /// Operations that ended within the span, whenever they were due.
+    #[serde(default)]
+    pub departed: u64,
+}
+
+impl ArrivalCohort {
+    /// Returns the index of the span that contains a time since the start of the window.
+    fn index_of(nanos: u64) -> u32 {
+        let spans = nanos / SPAN;
+        let doublings = (spans / DOUBLED).max(1).ilog2();
+        (u64::from(doublings) * DOUBLED + (spans >> doublings)) as u32
+    }
+
+    /// Returns the middle of the span, in seconds since the start of the window.
+    #[must_use]
+    pub fn middle(&self) -> f64 {
+        let index = u64::from(self.index);
+        let doublings = (index / DOUBLED).saturating_sub(1).min(40);
+        let start = (index - doublings * DOUBLED) << doublings;
+        (start as f64 + (1_u64 << doublings) as f64 / 2.0) * SPAN as f64 / 1e9
+    }
+}
+
+/// ArrivalCohorts of a run, by ascending index.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct ArrivalCohorts(Vec<ArrivalCohort>);
+
+impl<'de> Deserialize<'de> for ArrivalCohorts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read: Vec<ArrivalCohort> = bounded::list::<_, _, COHORTS_MAX>(deserializer)?;
+        let mut cohorts = Self::default();
+        read.iter().for_each(|cohort| cohorts.add(cohort));
+        Ok(cohorts)
+    }
+}
+
+impl ArrivalCohorts {
+    /// Returns whether there are no cohorts.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns all cohorts.
+    #[must_use]
+    pub fn all(&self) -> &[ArrivalCohort] {
+        &self.0
+    }
+
+    /// Returns the cohort of a time since the start of the window, and creates it on first use.
+    #[inline]
+    pub(crate) fn at(&mut self, nanos: u64) -> &mut ArrivalCohort {
+        self.numbered(ArrivalCohort::index_of(nanos).min(COHORTS_MAX as u32 - 1))
+    }
+
+    #[inline]
+    fn numbered(&mut self, index: u32) -> &mut ArrivalCohort {
+        let place = match self.0.last() {
+            Some(last) if last.index == index => self.0.len() - 1,
+            _ => self.0.binary_search_by_key(&index, |cohort| cohort.index).unwrap_or_else(|place| {
+                self.0.insert(place, ArrivalCohort { index, ..ArrivalCohort::default() });
+                place
+            }),
+        };
+        &mut self.0[place]
+    }
+
+    #[inline]
+    pub(crate) fn ended(&mut self, timeline: &Timeline, sample: &OpSample) {
+        let cohort = self.at(sample.intended.nanos_since(timeline.window_start()));
+        cohort.ended += 1;
+        add(&mut cohort.response_nanos, sample.response_nanos());
+        add(&mut cohort.late_nanos, sample.lateness_nanos());
+        self.at(sample.end.nanos_since(timeline.window_start())).departed += 1;
+    }
+
+    /// Adds a cohort, unless its index is damaged.
+    fn add(&mut self, other: &ArrivalCohort) {
+        let ArrivalCohort { index, scheduled, ended, response_nanos, late_nanos, departed } = *other;
+        if index as usize >= COHORTS_MAX {
+            return;
+        }
+        let mine = self.numbered(index);
+        add(&mut mine.scheduled, scheduled);
+        add(&mut mine.ended, ended);
+        add(&mut mine.response_nanos, response_nanos);
+        add(&mut mine.late_nanos, late_nanos);
+        add(&mut mine.departed, departed);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let Self(cohorts) = other;
+        cohorts.iter().for_each(|cohort| self.add(cohort));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_tile_the_time_and_grow_with_it() {
+        let mut before = (0, 0.0);
+        for step in 0..2_000_000_u64 {
+            // Up to 11 days.
+            let nanos = step * step * 250 * 1000;
+            let index = ArrivalCohort::index_of(nanos);
+            let middle = ArrivalCohort { index, ..ArrivalCohort::default() }.middle();
+            assert!(index >= before.0 && middle >= before.1, "{nanos}");
+            let off = (middle - nanos as f64 / 1e9).abs();
+            assert!(off <= (0.025 + nanos as f64 / 1e9 / 128.0) * 1.000_001, "{nanos}: {middle}");
+            before = (index, middle);
+        }
+        assert!((before.0 as usize) < COHORTS_MAX, "{}", before.0);
+        assert!((ArrivalCohort::index_of(u64::MAX) as usize) < COHORTS_MAX);
+    }
+
+    #[test]
+    fn damaged_records_are_read_without_harm() {
+        let text = r#"[{"index":4000000000,"scheduled":1,"ended":0,"response_nanos":0,"late_nanos":0},
+            {"index":7,"scheduled":2,"ended":1,"response_nanos":5,"late_nanos":0},
+            {"index":7,"scheduled":18446744073709551615,"ended":0,"response_nanos":0,"late_nanos":0}]"#;
+        let cohorts: ArrivalCohorts = serde_json::from_str(text).unwrap();
+        assert_eq!(cohorts.all().len(), 1);
+        assert_eq!(cohorts.all()[0].scheduled, u64::MAX);
+    }
+}

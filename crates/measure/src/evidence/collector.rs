@@ -1,0 +1,90 @@
+//! Collects the evidence of one thread.
+
+use super::Evidence;
+use super::edge_operations::EdgeWatch;
+use super::overtaking::OvertakingWatch;
+use super::target_pauses::PauseWatch;
+use crate::sample::OpSample;
+use crate::sample::outcome::OpOutcome;
+use crate::time::{Instant, Timeline};
+
+/// Source of a thread's operations, on which the evidence depends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// Slots that start an operation when their previous one has ended, without a pause.
+    Slots,
+    /// Slots with think time.
+    PausingSlots,
+    /// A schedule of arrivals.
+    Arrivals,
+}
+
+/// Collector of one thread's evidence.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    source: Source,
+    edges: EdgeWatch,
+    pauses: PauseWatch,
+    overtaking: OvertakingWatch,
+}
+
+impl Collector {
+    /// Creates a collector. `scheduled` tells whether operations have a planned start.
+    pub fn new(scheduled: bool) -> Self {
+        let source = if scheduled { Source::Arrivals } else { Source::Slots };
+        Self {
+            source,
+            edges: EdgeWatch::default(),
+            pauses: PauseWatch::default(),
+            overtaking: OvertakingWatch::default(),
+        }
+    }
+
+    /// Declares that operations belong to slots, even if they have a planned start.
+    pub fn of_slots(&mut self) {
+        if self.source == Source::Arrivals {
+            self.source = Source::PausingSlots;
+        }
+    }
+
+    /// Notes that slots have no more operations to start because a budget is used up.
+    pub fn exhausted(&mut self, now: Instant) {
+        self.edges.exhausted(now);
+    }
+
+    /// Counts `count` operations that are due at `intended`.
+    #[inline]
+    pub fn scheduled(&mut self, evidence: &mut Evidence, timeline: &Timeline, intended: Instant, count: u64) {
+        if self.source == Source::Arrivals && timeline.measures(intended) {
+            evidence.arrival_cohorts.at(intended.nanos_since(timeline.window_start())).scheduled += count;
+        }
+    }
+
+    /// Notes the start of an operation. `in_flight` does not include it.
+    #[inline]
+    pub fn started(&mut self, now: Instant, in_flight: u64) {
+        self.edges.started(now);
+        if self.source != Source::Arrivals {
+            self.overtaking.started(now, in_flight);
+        }
+    }
+
+    /// Notes the end of an operation. `size` is the index of its size class.
+    #[inline]
+    pub fn ended(&mut self, evidence: &mut Evidence, timeline: &Timeline, sample: &OpSample, size: u8) {
+        if self.source == Source::Arrivals {
+            if timeline.measures(sample.intended) && sample.outcome != OpOutcome::Unfinished {
+                evidence.arrival_cohorts.ended(timeline, sample);
+            }
+            self.edges.opened(&mut evidence.edges, sample, size);
+            return;
+        }
+        let paused = self.pauses.ended(sample.started, sample.end);
+        evidence.edges.opening_paused |= self.pauses.began_paused();
+        self.edges.ended(&mut evidence.edges, timeline, sample, size, paused);
+        if paused && timeline.measures(sample.intended) && sample.outcome == OpOutcome::Ok {
+            sample.service_nanos().into_iter().for_each(|nanos| evidence.paused.record(nanos));
+        }
+        self.overtaking.ended(&mut evidence.overtaking, sample, paused);
+    }
+}

@@ -1,0 +1,121 @@
+//! Counts of operations in flight that overtake each other.
+//!
+//! The recorder marks one operation at a time when it starts. Operations that were in flight at that time and are still
+//! in flight when the marked one ends have been overtaken. If service times are independent of each other, the share of
+//! overtaken operations follows from the spread of service times alone: `E[(R′ − R)⁺] / E[R]`, their Gini coefficient,
+//! whatever their distribution (the remaining time of an operation in flight has the equilibrium distribution of the
+//! renewal process, Cox 1962, §5). Operations in one queue overtake each other less often.
+
+use crate::sample::OpSample;
+use crate::time::Instant;
+use crate::values::{Distribution, add};
+use serde::{Deserialize, Serialize};
+
+/// Marked operations, and how many others they overtook.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overtaking {
+    /// Marked operations that ended.
+    pub marked: u64,
+    /// Operations of the same thread that were in flight when the marked ones started.
+    pub ahead: u64,
+    /// Operations among [`Self::ahead`] that were still in flight when the marked ones ended.
+    pub overtaken: u64,
+}
+
+impl Overtaking {
+    /// Returns whether no operation was marked.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.marked == 0
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let Self { marked, ahead, overtaken } = *other;
+        add(&mut self.marked, marked);
+        add(&mut self.ahead, ahead);
+        add(&mut self.overtaken, overtaken);
+    }
+}
+
+/// Marked operation of one thread.
+#[derive(Debug, Default)]
+pub(super) struct OvertakingWatch {
+    marked: Option<Marked>,
+    last_start: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Marked {
+    at: Instant,
+    ahead: u64,
+    ended: u64,
+}
+
+impl OvertakingWatch {
+    /// Considers an operation that starts for marking. The instant of its start identifies it, so no other operation
+    /// may start at the same instant.
+    #[inline]
+    pub fn started(&mut self, now: Instant, in_flight: u64) {
+        let alone = self.last_start.replace(now) != Some(now);
+        match self.marked {
+            None if alone && in_flight > 0 => self.marked = Some(Marked { at: now, ahead: in_flight, ended: 0 }),
+            Some(marked) if marked.at == now => self.marked = None,
+            _ => {}
+        }
+    }
+
+    /// Notes the end of an operation. A marked operation that was in flight while the target paused does not count.
+    #[inline]
+    pub fn ended(&mut self, overtaking: &mut Overtaking, sample: &OpSample, paused: bool) {
+        let Some(marked) = &mut self.marked else { return };
+        if sample.started < marked.at {
+            marked.ended += 1;
+        } else if sample.started == marked.at {
+            if !paused {
+                overtaking.marked += 1;
+                overtaking.ahead += marked.ahead;
+                overtaking.overtaken += marked.ahead.saturating_sub(marked.ended);
+            }
+            self.marked = None;
+        }
+    }
+}
+
+/// Returns the Gini coefficient of a distribution, in 0..=1; `None` below ten values.
+#[must_use]
+pub fn spread(times: &Distribution) -> Option<f64> {
+    let count = times.count() as f64;
+    if times.count() < 10 {
+        return None;
+    }
+    // Σ over pairs of |x − y|. In ascending order, each value adds its differences to the values below it.
+    let (mut below, mut sum_below, mut differences) = (0.0, 0.0, 0.0);
+    for (value, here) in times.recorded() {
+        let (value, here) = (value as f64, here as f64);
+        differences += here * (value * below - sum_below);
+        below += here;
+        sum_below += here * value;
+    }
+    (sum_below > 0.0).then(|| differences / (count - 1.0) / sum_below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spread_agrees_with_known_distributions() {
+        let of = |values: &mut dyn Iterator<Item = f64>| {
+            let mut times = Distribution::default();
+            values.for_each(|value| times.record((value * 1e9) as u64));
+            spread(&times).unwrap()
+        };
+        assert!(of(&mut (0..1000).map(|_| 0.01)) < 1e-3);
+        // Uniform on 0..1: 1/3. Exponential: 1/2.
+        let uniform = of(&mut (0..10_000).map(|at| (f64::from(at) + 0.5) / 1e4));
+        assert!((uniform - 1.0 / 3.0).abs() < 0.002, "{uniform}");
+        let exponential = of(&mut (0..10_000).map(|at| -((f64::from(at) + 0.5) / 1e4).ln()));
+        assert!((exponential - 0.5).abs() < 0.002, "{exponential}");
+        assert_eq!(spread(&Distribution::default()), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! Pauses of the target: times in which no operation ended although many were in flight.
+//!
+//! A pause delays all operations in flight at once. Their response times then differ widely, yet they end in the order
+//! in which they were sent, as in a queue. Operations that were in flight during a pause are therefore left out where
+//! overtaking is compared with the spread of times.
+
+use crate::time::Instant;
+
+/// Fewest operations that usually end in a time that counts as a pause. Among independent operations with exponential
+/// times, one in 160,000 gaps between two ends is that long.
+const ENDS_MIN: u64 = 12;
+/// Number of ends from which the usual gap between two of them is known.
+const KNOWN_FROM: u64 = 20;
+
+/// Detects pauses from the ends that one thread sees.
+#[derive(Debug, Default)]
+pub(super) struct PauseWatch {
+    first_end: Option<Instant>,
+    last_end: Instant,
+    ends: u64,
+    /// Longest gap between two ends, in nanoseconds.
+    longest_gap: u64,
+    /// Longest gap up to the end of the last operation that started before any had ended, in nanoseconds.
+    opening_gap: u64,
+    /// End of the latest pause.
+    paused_until: Option<Instant>,
+}
+
+impl PauseWatch {
+    /// Counts the end of an operation, and returns whether the operation was in flight during a pause. Also returns
+    /// true for the first operations, of which that is unknown.
+    ///
+    /// The latest pause decides: an operation that was in flight during an earlier one and ends only now was also in
+    /// flight during this one.
+    #[inline]
+    pub fn ended(&mut self, started: Instant, end: Instant) -> bool {
+        let first_end = *self.first_end.get_or_insert(end);
+        let gap = if self.ends == 0 { 0 } else { end.nanos_since(self.last_end) };
+        if self.ends >= KNOWN_FROM && self.is_pause(gap) {
+            self.paused_until = Some(end);
+        }
+        self.longest_gap = self.longest_gap.max(gap);
+        if started < first_end {
+            self.opening_gap = self.longest_gap;
+        }
+        self.ends += 1;
+        self.last_end = self.last_end.max(end);
+        self.ends <= KNOWN_FROM || self.paused_until.is_some_and(|until| started < until)
+    }
+
+    /// Returns whether the target paused before the operations that started first had ended. Call it after each end.
+    #[inline]
+    pub fn began_paused(&self) -> bool {
+        self.ends > KNOWN_FROM && self.ends.is_power_of_two() && self.is_pause(self.opening_gap)
+    }
+
+    /// Returns whether a gap between two ends is far longer than usual.
+    #[inline]
+    fn is_pause(&self, gap: u64) -> bool {
+        let first_end = self.first_end.unwrap_or(self.last_end);
+        let span = self.last_end.nanos_since(first_end);
+        gap.saturating_mul(self.ends - 1) > ENDS_MIN.saturating_mul(span)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: u64) -> Instant {
+        Instant::from_nanos(micros * 1000)
+    }
+
+    #[test]
+    fn operations_in_flight_during_a_pause_are_found() {
+        let mut watch = PauseWatch::default();
+        for end in 1..=100 {
+            assert_eq!(watch.ended(at(end * 100 - 50), at(end * 100)), end <= KNOWN_FROM, "{end}");
+        }
+        // The target pauses for 2 ms after 10 ms. Operations that start when the first one ends after the pause are not
+        // affected.
+        assert!(watch.ended(at(9_950), at(12_000)));
+        assert!(watch.ended(at(10_010), at(12_001)));
+        assert!(!watch.ended(at(12_000), at(12_060)));
+    }
+
+    #[test]
+    fn usual_gaps_between_ends_are_not_pauses() {
+        let mut watch = PauseWatch::default();
+        let mut end = 0;
+        for op in 0..1000_u64 {
+            end += 100 * (1 + op % 7);
+            assert_eq!(watch.ended(at(end - 50), at(end)), op < KNOWN_FROM, "{op}");
+            assert!(!watch.began_paused(), "{op}");
+        }
+    }
+
+    #[test]
+    fn pauses_before_the_first_operations_have_ended_are_found_later() {
+        let began_paused = |started: u64| {
+            let mut watch = PauseWatch::default();
+            let ends = (1..=10).chain(60..200).map(|end| end * 100);
+            let found = ends.filter(|&end| {
+                watch.ended(at(if end == 6000 { started } else { end - 50 }), at(end));
+                watch.began_paused()
+            });
+            found.count() > 0
+        };
+        assert_eq!((began_paused(60), began_paused(5_950)), (true, false));
+    }
+}

@@ -1,0 +1,65 @@
+//! The client's impact on the times of operations.
+
+use super::{MOST, OPERATIONS_MIN};
+use crate::stats::quantile_range::{QuantileRange, Timed};
+use crate::summary::Summary;
+
+/// Share of the operations of an open run that stalls may affect before the client is named.
+pub(super) const AFFECTED_MAX: f64 = 0.05;
+/// Mean wait of unread responses that is ignored, in nanoseconds. Waking up takes that long on any client.
+const UNREAD_MIN: f64 = 200_000.0;
+/// Fewest samples of unread responses.
+const SAMPLES_MIN: u64 = 20;
+/// Quantile that shows whether the client changed the times: that of the operations that may be affected. At p99, one stall of a
+/// healthy client can make up most of the value.
+const SHOWN: f64 = 1.0 - AFFECTED_MAX;
+
+/// The client's impact on the times of operations, as far as it was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClientImpact {
+    /// Share of service time for which responses waited unread, in 0..=1; `None` if it was not measured, 0 if it is too short to
+    /// matter.
+    pub service_share: Option<f64>,
+    /// Share of the operations that a client stall delayed, directly or by the queue it left behind, in 0..=1. 0 if stalls do not
+    /// explain most of the p95.
+    pub affected_share: f64,
+    /// Share of the slots' time that stalls added to operations, in 0..=1.
+    pub stalled_share: f64,
+}
+
+impl ClientImpact {
+    /// Measures the impact on a run.
+    #[must_use]
+    pub fn of(summary: &Summary) -> Self {
+        let all = &summary.all;
+        let mean_service = all.service.moments().mean().unwrap_or_default();
+        let of_service = |share: f64| if share * mean_service > UNREAD_MIN { share } else { 0.0 };
+        let service_share = summary.client_share().filter(|share| share.samples >= SAMPLES_MIN);
+        let explains =
+            |range: QuantileRange| range.is_wide() && (range.high - range.low) as f64 > MOST * range.high as f64;
+        let (times, part) = all.timed(Timed::Response);
+        let shows = QuantileRange::of(times, part, all.affected.added_max, SHOWN).is_some_and(explains);
+        let ended = all.ok.saturating_add(all.failed).max(1) as f64;
+        let affected = all.affected.ok.saturating_add(all.affected.failed) as f64 / ended;
+        Self {
+            service_share: service_share.map(|share| of_service(share.share)),
+            affected_share: if shows && all.ok >= OPERATIONS_MIN { affected } else { 0.0 },
+            stalled_share: stalled_share(summary),
+        }
+    }
+
+    /// Returns whether responses waited unread for most of the service time, as far as that was measured.
+    #[must_use]
+    pub fn reads_late(&self) -> bool {
+        self.service_share.is_some_and(|share| share > MOST)
+    }
+}
+
+/// Returns what stalls added to the response times of the operations that they affected, as a share of all response times.
+fn stalled_share(summary: &Summary) -> f64 {
+    let (all, part) = summary.all.timed(Timed::Response);
+    let (sum, affected) = (all.moments().sum as f64, part.moments().sum as f64);
+    let usual = all.without(part).moments().mean().unwrap_or_default();
+    let added = (affected - part.count() as f64 * usual).max(0.0);
+    if sum > 0.0 { added / sum } else { 0.0 }
+}

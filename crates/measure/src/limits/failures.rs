@@ -1,0 +1,33 @@
+//! Share of a run that operations which fail take.
+
+use super::offered_load::{overdue, overdue_from};
+use crate::summary::{Model, Summary};
+
+/// Share of operations that may fail.
+const FAILED_MAX: f64 = 0.1;
+/// Share of the slots' time that may go to operations that fail, and to pauses after them.
+const FAILING_MAX: f64 = 0.25;
+
+/// Returns whether operations that fail take much of the run. A dead endpoint among several limits the run, whatever the others do:
+/// slots of a closed run that wait for such operations, or pause after them, do nothing else.
+#[must_use]
+pub fn has_many_failures(summary: &Summary, model: &Model) -> bool {
+    let (tally, overdue) = (&summary.stats.measured, overdue(summary));
+    let failed = tally.failed.saturating_add(overdue);
+    let ended = tally.completed().saturating_add(overdue);
+    let slots_fail = failed > 0 && failing_share(summary, model) > FAILING_MAX;
+    failed as f64 > FAILED_MAX * ended as f64 || slots_fail
+}
+
+/// Returns the share of the slots' time that went to operations which failed or were overdue, and to pauses after them, in 0..=1; 0
+/// in an open run.
+#[must_use]
+pub fn failing_share(summary: &Summary, model: &Model) -> f64 {
+    let Model::Closed { concurrency } = *model else { return 0.0 };
+    let all = &summary.all;
+    let overdue = all.unfinished_wait.sum_beyond(overdue_from(summary));
+    let failing = [all.failed_response.moments().sum, overdue, summary.stats.back_off_nanos.into()];
+    let time = failing.into_iter().fold(0, u128::saturating_add);
+    let slots = concurrency as f64 * summary.measured.seconds * 1e9;
+    if slots > 0.0 { (time as f64 / slots).min(1.0) } else { 0.0 }
+}

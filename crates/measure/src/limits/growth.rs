@@ -1,0 +1,232 @@
+//! Growth of response times with the time at which operations were due.
+//!
+//! A target that keeps up responds to the last operations as fast as to the first ones, however slow it is. One that
+//! falls behind responds to each later than to the one before: at 1,600/s offered and 800/s sustained, each second adds
+//! one second.
+//!
+//! If all operations in flight share the capacity of the target or the link, the target responds to the last operations
+//! while the load ends, so their times do not grow. Then far fewer operations end than are due, both in the third and
+//! in the last quarter of the time.
+
+use crate::evidence::ArrivalCohorts;
+
+/// Numbers of groups of cohorts that are compared, and fewest groups. Many groups show growth early. If operations
+/// differ much from each other, fewer and larger groups show it better.
+const GROUPS: [usize; 2] = [20, 10];
+const GROUPS_MIN: usize = 5;
+/// Fewest operations in a group.
+const GROUP_OPERATIONS: u64 = 3;
+/// Smallest distance of the mean step from zero, in standard errors, with very many steps, and the addition for few of
+/// them: Student's t at about 0.1 %.
+const CERTAIN: f64 = 3.1;
+const CERTAIN_BY_FEW: f64 = 12.0;
+/// A target that keeps up ends about as many operations as are due: at least this share of them, or fewer by at most so
+/// many standard errors of random arrivals.
+const DEPARTED_SHARE: f64 = 0.85;
+const DEPARTED_ERRORS: f64 = 4.0;
+
+/// Growth of response times over the window of an open run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Growth {
+    /// Increase of the response time from the first to the last operation due, in seconds.
+    pub response: f64,
+    /// Part of the increase that is lateness, because this client started operations later and later, in seconds.
+    pub lateness: f64,
+    /// Operations that had piled up at the end of the schedule.
+    pub piled_up: u64,
+}
+
+/// Operations of a time span: number due, and number ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    due: f64,
+    departed: f64,
+}
+
+impl Flow {
+    fn within(cohorts: &ArrivalCohorts, from: f64, until: f64) -> Self {
+        let inside = cohorts.all().iter().filter(|cohort| (from..until).contains(&cohort.middle()));
+        inside.fold(Self::default(), |sum, cohort| Self {
+            due: sum.due + cohort.scheduled as f64,
+            departed: sum.departed + cohort.departed as f64,
+        })
+    }
+
+    fn falls_behind(&self) -> bool {
+        let behind = self.due - self.departed;
+        self.departed < DEPARTED_SHARE * self.due && behind > DEPARTED_ERRORS * self.due.sqrt()
+    }
+}
+
+/// Means of a group of cohorts, in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    time: f64,
+    response: f64,
+    lateness: f64,
+}
+
+impl Growth {
+    /// Returns the growth over a schedule of `seconds`; `None` if response times do not certainly grow.
+    #[must_use]
+    pub fn of(cohorts: &ArrivalCohorts, seconds: f64) -> Option<Self> {
+        let groups = GROUPS.into_iter().find_map(|most| Self::of_groups(cohorts, seconds, most));
+        groups.or_else(|| Self::of_departures(cohorts, seconds))
+    }
+
+    /// Estimates the growth from how many operations end while others are due.
+    fn of_departures(cohorts: &ArrivalCohorts, seconds: f64) -> Option<Self> {
+        let quarter = seconds / 4.0;
+        let flows = [2.0, 3.0].map(|begun| Flow::within(cohorts, begun * quarter, (begun + 1.0) * quarter));
+        let groups = groups(cohorts, GROUPS[0]);
+        let (first, last) = (groups.first()?, groups.last()?);
+        // A slow target has not responded to any of the operations yet.
+        if first.response > 2.0 * quarter || !flows.iter().all(Flow::falls_behind) {
+            return None;
+        }
+        let all = Flow::within(cohorts, 0.0, seconds);
+        // Runs that were saved by earlier versions do not contain when operations ended.
+        if all.departed == 0.0 {
+            return None;
+        }
+        let in_flight = all.due * first.response / seconds;
+        Some(Self {
+            response: (last.response - first.response).max(0.0),
+            lateness: (last.lateness - first.lateness).max(0.0),
+            piled_up: (all.due - all.departed - in_flight).max(0.0) as u64,
+        })
+    }
+
+    fn of_groups(cohorts: &ArrivalCohorts, seconds: f64, most: usize) -> Option<Self> {
+        let groups = groups(cohorts, most);
+        let (first, last) = (groups.first()?, groups.last()?);
+        if groups.len() < GROUPS_MIN || last.time <= first.time {
+            return None;
+        }
+        let steps: Vec<f64> = groups.windows(2).map(|pair| pair[1].response - pair[0].response).collect();
+        let count = steps.len() as f64;
+        let mean = steps.iter().sum::<f64>() / count;
+        let variance = steps.iter().map(|step| (step - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let error = (variance / count).sqrt();
+        if mean <= 0.0 || mean < (CERTAIN + CERTAIN_BY_FEW / count) * error {
+            return None;
+        }
+        let whole = seconds / (last.time - first.time);
+        let response = (last.response - first.response) * whole;
+        if !response.is_finite() {
+            return None;
+        }
+        let scheduled = cohorts.all().iter().fold(0_u64, |sum, cohort| sum.saturating_add(cohort.scheduled));
+        // The target needs the time of the schedule plus the growth to respond to everything that was due.
+        let piled_up = (scheduled as f64 * response / (seconds + response)) as u64;
+        Some(Self { response, lateness: (last.lateness - first.lateness).max(0.0) * whole, piled_up })
+    }
+}
+
+/// Returns groups of equal length in time, of cohorts of which most operations have ended.
+fn groups(cohorts: &ArrivalCohorts, most: usize) -> Vec<Group> {
+    let ended: Vec<_> = cohorts.all().iter().filter(|c| c.ended > 0 && c.ended >= c.scheduled / 2).collect();
+    let (Some(first), Some(last)) = (ended.first(), ended.last()) else { return Vec::new() };
+    let operations = ended.iter().fold(0_u64, |sum, cohort| sum.saturating_add(cohort.ended));
+    let count = most.min(ended.len()).min(usize::try_from(operations / GROUP_OPERATIONS).unwrap_or(most)).max(1);
+    let (from, span) = (first.middle(), (last.middle() - first.middle()).max(f64::MIN_POSITIVE));
+    // Sums of each group: operations, times, response times, lateness.
+    let mut sums = vec![[0.0; 4]; count];
+    for cohort in ended {
+        let place = ((cohort.middle() - from) / span * count as f64) as usize;
+        let sum = &mut sums[place.min(count - 1)];
+        let operations = cohort.ended as f64;
+        let parts = [
+            operations,
+            operations * cohort.middle(),
+            cohort.response_nanos as f64 / 1e9,
+            cohort.late_nanos as f64 / 1e9,
+        ];
+        sum.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+    }
+    let group = |[operations, time, response, lateness]: [f64; 4]| Group {
+        time: time / operations,
+        response: response / operations,
+        lateness: lateness / operations,
+    };
+    sums.into_iter().filter(|sum| sum[0] > 0.0).map(group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns one operation per millisecond, with the response time in seconds as a function of the time at which it
+    /// is due.
+    fn cohorts(seconds: u64, response: impl Fn(f64) -> f64) -> ArrivalCohorts {
+        let mut cohorts = ArrivalCohorts::default();
+        for millisecond in 0..seconds * 1000 {
+            let nanos = (response(millisecond as f64 / 1e3) * 1e9) as u64;
+            let cohort = cohorts.at(millisecond * 1_000_000);
+            cohort.scheduled += 1;
+            cohort.ended += 1;
+            cohort.response_nanos += nanos;
+            cohorts.at(millisecond * 1_000_000 + nanos).departed += 1;
+        }
+        cohorts
+    }
+
+    #[test]
+    fn targets_with_half_the_rate_are_found_within_a_second() {
+        for seconds in [1, 3, 12, 600] {
+            let growth = Growth::of(&cohorts(seconds, |time| 0.001 + time), seconds as f64).unwrap();
+            assert!((growth.response - seconds as f64).abs() < 0.06 * seconds as f64, "{growth:?}");
+            let half = seconds * 500;
+            assert!(growth.piled_up.abs_diff(half) < half / 20, "{growth:?}");
+        }
+    }
+
+    /// All operations share 50/s, and 100/s are due, as on a full link: the first ones take long, the last ones end
+    /// together.
+    #[test]
+    fn shared_capacity_lets_operations_pile_up_without_growing_times() {
+        let mut cohorts = ArrivalCohorts::default();
+        for number in 0..400_u64 {
+            let due = number * 10_000_000;
+            let response = (4.0 - 3.0 * (-(number as f64) / 60.0).exp()) * 1e9;
+            let cohort = cohorts.at(due);
+            (cohort.scheduled, cohort.ended) = (cohort.scheduled + 1, cohort.ended + 1);
+            cohort.response_nanos += response as u64;
+            cohorts.at(due + response as u64).departed += 1;
+        }
+        let growth = Growth::of_departures(&cohorts, 4.0).unwrap();
+        assert!((150..400).contains(&growth.piled_up) && growth.response > 1.0, "{growth:?}");
+    }
+
+    #[test]
+    fn stalls_and_slow_targets_are_not_a_growth() {
+        let departures = |response: &dyn Fn(f64) -> f64| Growth::of_departures(&cohorts(9, response), 9.0);
+        assert_eq!(departures(&|_| 0.01), None);
+        assert_eq!(departures(&|_| 4.0), None);
+        assert_eq!(departures(&|_| 5.0), None, "the first ones end only in the last half");
+        assert_eq!(
+            departures(&|time| if (4.0..7.0).contains(&time) { 7.0 - time } else { 0.01 }),
+            None,
+            "a stall of 3 s"
+        );
+        assert_eq!(departures(&|time| if time < 5.0 { 0.01 } else { 0.3 }), None);
+        assert!(departures(&|time| time).is_some(), "half of what is due");
+    }
+
+    /// Responses that differ by half a second hide a growth of one second between steps, but not over the whole run.
+    #[test]
+    fn growth_is_found_behind_a_wide_spread() {
+        let uneven = |time: f64| time + if ((time / 0.05) as u64).is_multiple_of(2) { 0.0 } else { 0.15 };
+        assert!(Growth::of(&cohorts(1, uneven), 1.0).is_some());
+    }
+
+    #[test]
+    fn slow_targets_that_keep_up_have_no_growth() {
+        assert_eq!(Growth::of(&cohorts(10, |_| 5.0), 10.0), None);
+        let stalls = |time: f64| if (4.0..5.0).contains(&time) { 5.0 - time } else { 0.001 };
+        assert_eq!(Growth::of(&cohorts(10, stalls), 10.0), None, "it recovers");
+        let degrades = |time: f64| if time < 5.0 { 0.01 } else { 0.3 };
+        assert_eq!(Growth::of(&cohorts(10, degrades), 10.0), None, "it still keeps up, with more in flight");
+        assert_eq!(Growth::of(&ArrivalCohorts::default(), 1.0), None);
+    }
+}

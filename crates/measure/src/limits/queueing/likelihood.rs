@@ -1,0 +1,158 @@
+//! Likelihoods of the first and the last operations of a closed run under each explanation.
+
+use super::density::{self, Density};
+use super::{CERTAIN, Load};
+use crate::evidence::{EdgeOp, Edges, Evidence, OperationClass};
+use crate::time::Instant;
+use crate::values::Distribution;
+
+/// Largest change of the log-odds by one operation, which may have met something else.
+const TERM_MAX: f64 = 3.0;
+/// Factor between consecutive hypotheses about the remaining time of the first operation, and their number. All of the first
+/// operations may have been delayed by the same time, because the target paused or warmed up.
+const LEFT: f64 = 0.8;
+const DELAYS: i32 = 18;
+/// Logarithm of the odds against such a delay.
+const DELAYED: f64 = 3.0;
+/// Share of the operations at an edge that may take longer than this factor of the longest usual time. Above it they met a cold
+/// start or a pause of the target, and show nothing about queues.
+const COLD_SHARE: f64 = 0.2;
+const COLD_FACTOR: f64 = 1.5;
+/// Share of quick operations above which there is no queue.
+const QUICK_SHARE: f64 = 0.04;
+/// Operations sent within this part of the mean service time are sent at once.
+const AT_ONCE: f64 = 0.1;
+/// Operations that end within this part of the mean service time end together.
+const TOGETHER: f64 = 0.005;
+
+/// Densities of the service times of the operation classes at the edges.
+pub(super) struct Densities(Vec<(OperationClass, Density)>);
+
+impl Densities {
+    pub fn of(evidence: &Evidence, service_times: impl Fn(OperationClass) -> Option<Distribution>) -> Self {
+        let mut densities: Vec<(OperationClass, Density)> = Vec::new();
+        for op in evidence.edges.opening.iter().chain(&evidence.edges.closing) {
+            if !densities.iter().any(|(class, _)| *class == op.class)
+                && let Some(density) = service_times(op.class).and_then(|times| Density::of(&times))
+            {
+                densities.push((op.class, density));
+            }
+        }
+        Self(densities)
+    }
+
+    fn get(&self, class: OperationClass) -> Option<&Density> {
+        self.0.iter().find(|(known, _)| *known == class).map(|(_, density)| density)
+    }
+
+    /// Returns the log-odds of one queue from the first operations: the mean of the likelihoods over the number of operations served at
+    /// a time.
+    pub fn opening(&self, ops: &[EdgeOp], load: &Load) -> f64 {
+        let mut ops: Vec<(&EdgeOp, &Density)> = ops.iter().filter_map(|op| Some((op, self.get(op.class)?))).collect();
+        in_order_of_service(&mut ops);
+        if ops.is_empty() || load.per_second <= 0.0 || met_something_else(&ops) {
+            return 0.0;
+        }
+        let slots = load.in_flight.round();
+        let mut served: Vec<f64> =
+            [0.0, 0.125, 0.25, 0.5, 0.75].map(|part: f64| (part * slots).floor().max(1.0)).to_vec();
+        served.dedup();
+        let independent = likelihood(&ops, |_| 0.0);
+        let odds = |served: f64| {
+            let others = |place: usize| (slots - served).min(slots - 1.0 - place as f64).max(0.0);
+            likelihood(&ops, |place| others(place) * 1e9 / load.per_second) - independent
+        };
+        mean_of_likelihoods(&served.into_iter().map(odds).collect::<Vec<f64>>())
+    }
+
+    /// Returns the log-odds of shared service from the last operations.
+    pub fn closing(&self, evidence: &Evidence) -> f64 {
+        let edges = &evidence.edges;
+        let Some(closed_at) = edges.closed_at else { return 0.0 };
+        let mut ops: Vec<(&EdgeOp, &Density)> =
+            edges.closing.iter().filter_map(|op| Some((op, self.get(op.class)?))).collect();
+        if ops.len() < 2 || edges.lost as f64 > 0.1 * ops.len() as f64 || met_something_else(&ops) {
+            return 0.0;
+        }
+        ops.sort_by_key(|(op, _)| op.end);
+        let all = ops.len() as f64;
+        // `shared` is the time at the speed that each operation had when all were in flight.
+        let (mut odds, mut shared, mut before, mut left) = (0.0, 0.0, closed_at, ops.as_slice());
+        while let Some((first, density)) = left.first() {
+            shared += nanos(before, first.end) * all / left.len() as f64;
+            before = first.end;
+            let together = left.partition_point(|(op, _)| nanos(before, op.end) <= TOGETHER * density.mean).max(1);
+            let speedup = (all / left.len() as f64).ln();
+            let term = |(op, density): &(&EdgeOp, &Density)| {
+                let age = nanos(op.sent, closed_at.max(op.sent));
+                let term = density.density(age + shared) + speedup - density.density(age + nanos(closed_at, op.end));
+                term.clamp(-TERM_MAX, TERM_MAX)
+            };
+            // Operations that end together were served together, in one piece or in one burst, so they count as one.
+            odds += left[..together].iter().map(term).sum::<f64>() / together as f64;
+            left = &left[together..];
+        }
+        odds
+    }
+
+    /// Returns the log-odds of one queue from quick operations, which cannot have waited for others.
+    pub fn quick(&self) -> f64 {
+        let (quick, all) =
+            self.0.iter().fold((0.0, 0.0), |sum, (_, density)| (sum.0 + density.quick, sum.1 + density.count));
+        if all > 0.0 && quick > QUICK_SHARE * all { -CERTAIN } else { 0.0 }
+    }
+}
+
+/// Returns the logarithm of the likelihood of the first operations. `spared` returns the part of the usual wait that the operation at a
+/// position is spared, in nanoseconds. All operations may have been delayed by the same time.
+fn likelihood(ops: &[(&EdgeOp, &Density)], spared: impl Fn(usize) -> f64) -> f64 {
+    let first = ops.iter().map(|(op, _)| taken(op)).fold(f64::INFINITY, f64::min);
+    let delayed_by = |delay: f64| -> f64 {
+        let term = |(place, (op, density)): (usize, &(&EdgeOp, &Density))| {
+            density.coarse_density(taken(op) - delay + spared(place)).max(density::unlike(taken(op)))
+        };
+        ops.iter().enumerate().map(term).sum::<f64>() - if delay > 0.0 { DELAYED } else { 0.0 }
+    };
+    let delays = (0..DELAYS).map(|step| (1.0 - LEFT.powi(step)) * first);
+    delays.map(delayed_by).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// Returns whether the target paused while the last operations ended.
+pub(super) fn closing_paused(edges: &Edges) -> bool {
+    edges.closing_paused as f64 > COLD_SHARE * edges.closing.len() as f64
+}
+
+/// Returns whether many operations at an edge took longer than operations usually do.
+fn met_something_else(ops: &[(&EdgeOp, &Density)]) -> bool {
+    let long = ops.iter().filter(|(op, density)| taken(op) > COLD_FACTOR * density.longest).count();
+    long as f64 > COLD_SHARE * ops.len() as f64
+}
+
+/// Sorts the first operations in the order in which a queue serves them: as they were sent. Operations sent at once are sorted as they
+/// ended, because the order of their arrival is unknown.
+fn in_order_of_service(ops: &mut [(&EdgeOp, &Density)]) {
+    ops.sort_by_key(|(op, _)| (op.sent, op.end));
+    let mut rest = ops;
+    while let Some((first, density)) = rest.first() {
+        let last = first.sent.as_nanos() as f64 + AT_ONCE * density.mean;
+        let count = rest.iter().take_while(|(op, _)| op.sent.as_nanos() as f64 <= last).count().max(1);
+        let (at_once, later) = rest.split_at_mut(count);
+        at_once.sort_by_key(|(op, _)| op.end);
+        rest = later;
+    }
+}
+
+fn taken(op: &EdgeOp) -> f64 {
+    nanos(op.sent, op.end)
+}
+
+fn nanos(from: Instant, to: Instant) -> f64 {
+    to.nanos_since(from) as f64
+}
+
+/// Returns the logarithm of the mean of numbers given by their logarithms.
+fn mean_of_likelihoods(logs: &[f64]) -> f64 {
+    let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = logs.iter().map(|log| (log - most).exp()).sum();
+    most + (sum / logs.len().max(1) as f64).ln()
+}

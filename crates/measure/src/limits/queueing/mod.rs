@@ -1,0 +1,275 @@
+//! Odds that the operations of a closed run waited for each other at the target.
+//!
+//! With c slots, throughput X and a mean response time R, more slots sustain a higher rate as long as R does not depend on
+//! c. Three explanations of the same R are compared by their likelihood:
+//!
+//! * *independent*: each operation takes its own time, whatever else is in flight. The first operations take as long as all
+//!   others, and so do the last ones.
+//! * *one queue*: the target serves k operations at a time, the others wait. The first operations, which find the target
+//!   empty, wait less: the n-th of them by min(c − k, c − n) / X.
+//! * *shared service*: the target serves all operations in flight at once, each more slowly. The last operations are served
+//!   faster the fewer are left.
+//!
+//! The distribution of service times is taken from the run itself, separately for each [`OperationClass`].
+
+mod density;
+mod likelihood;
+
+use super::MOST;
+use crate::evidence::{Evidence, OperationClass, overtaking};
+use crate::stats::Dimension;
+use crate::stats::label::Label;
+use crate::stats::size_class::size_label;
+use crate::summary::Summary;
+use crate::values::Distribution;
+use likelihood::{Densities, closing_paused};
+
+/// Log-odds from which an explanation counts as certain: 20 to 1.
+const CERTAIN: f64 = 3.0;
+/// Log-odds up to which an explanation is ruled out: 1 to 8 for one queue, 1 to 4 for shared service, which is less common.
+const NO_QUEUE: f64 = -2.1;
+const NO_SHARING: f64 = -1.4;
+/// Log-odds of shared service before the evidence. Requests that spend most of their time on transfers share a link more often than
+/// not.
+const SHARING: f64 = -2.2;
+const SHARING_TRANSFERS: f64 = 0.0;
+/// Spread of service times up to which transfers are even.
+const EVEN_SPREAD: f64 = 0.02;
+/// Smallest spread of service times, and fewest marked operations, from which overtaking shows something.
+const SPREAD_MIN: f64 = 0.05;
+const MARKED_MIN: u64 = 20;
+/// Ratio of observed to expected overtaking below which it indicates a queue. Much overtaking shows nothing, because many workers
+/// behind a long queue overtake each other as well.
+const QUEUE_ORDER: f64 = 0.6;
+
+/// Conclusion about a closed run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queueing {
+    /// Operations waited for each other: with more slots they would wait longer.
+    Queued,
+    /// Operations did not wait for each other.
+    Independent,
+    /// The run does not show it.
+    Unknown,
+}
+
+/// Load of a closed run.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Mean number of operations in flight.
+    pub in_flight: f64,
+    /// Operations that ended per second.
+    pub per_second: f64,
+    /// Whether the transfer of bodies took most of the time.
+    pub transfers: bool,
+    /// Number of operations that marked ones would have overtaken if they were independent.
+    pub overtaking: f64,
+    /// Whether few operations were in flight during a pause. If operations end in bursts, most of them were.
+    pub pauses_are_rare: bool,
+}
+
+/// Log-odds of the two ways of waiting against independence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Odds {
+    /// Log-odds of one queue.
+    pub queue: f64,
+    /// Log-odds of shared service.
+    pub sharing: f64,
+}
+
+impl Odds {
+    /// Returns the conclusion.
+    #[must_use]
+    pub fn conclusion(self) -> Queueing {
+        if self.queue.max(self.sharing) >= CERTAIN {
+            Queueing::Queued
+        } else if self.queue <= NO_QUEUE && self.sharing <= NO_SHARING {
+            Queueing::Independent
+        } else {
+            Queueing::Unknown
+        }
+    }
+
+    /// Weighs the evidence. `service_times` returns the service times of a class of operations.
+    pub fn of(
+        evidence: &Evidence,
+        load: &Load,
+        service_times: impl Fn(OperationClass) -> Option<Distribution>,
+    ) -> Self {
+        let densities = Densities::of(evidence, service_times);
+        let prior = if load.transfers { SHARING_TRANSFERS } else { SHARING };
+        let closing_counts = !(load.pauses_are_rare && closing_paused(&evidence.edges));
+        let sharing = prior + if closing_counts { densities.closing(evidence) } else { 0.0 };
+        // A single operation in flight waits for no other.
+        if load.in_flight < 1.5 {
+            return Self { queue: f64::NEG_INFINITY, sharing };
+        }
+        let opening_counts = !(load.pauses_are_rare && evidence.edges.opening_paused);
+        let opening = if opening_counts { densities.opening(&evidence.edges.opening, load) } else { 0.0 };
+        let queue = opening + overtaking_odds(evidence, load) + densities.quick();
+        Self { queue, sharing }
+    }
+}
+
+/// Returns what overtaking adds to the log-odds of one queue.
+fn overtaking_odds(evidence: &Evidence, load: &Load) -> f64 {
+    let observed = &evidence.overtaking;
+    if observed.marked < MARKED_MIN || observed.ahead == 0 {
+        return 0.0;
+    }
+    let (ahead, overtaken) = (observed.ahead as f64, observed.overtaken as f64);
+    let expected = (load.overtaking / ahead).clamp(0.0, 1.0);
+    if expected < SPREAD_MIN {
+        return 0.0;
+    }
+    // The operations that one marked operation overtakes are not independent, so each marked operation counts once.
+    let error = (expected * (1.0 - expected) / observed.marked as f64).sqrt();
+    let ratio = overtaken / ahead / expected;
+    let by_chance = 3.0 * error / expected;
+    if ratio < QUEUE_ORDER && ratio < 1.0 - by_chance { 2.0 * CERTAIN } else { 0.0 }
+}
+
+/// Returns the odds that operations of a closed run waited for each other.
+#[must_use]
+pub fn queueing_odds(summary: &Summary) -> Odds {
+    let all = &summary.all;
+    let total = |of: &Distribution| of.moments().sum as f64;
+    let moved = total(&all.transfer).max(total(&all.sending));
+    let load = Load {
+        in_flight: summary.mean_in_flight().unwrap_or_default(),
+        per_second: summary.completed_rate().unwrap_or_default(),
+        // Connections that share a link are never as even as connections with a speed of their own.
+        transfers: moved > MOST * total(&all.service)
+            && overtaking::spread(&all.service).is_none_or(|spread| spread > EVEN_SPREAD),
+        overtaking: summary.overtaking_expected,
+        pauses_are_rare: pauses_are_rare(summary),
+    };
+    Odds::of(&summary.evidence, &load, |class| service_times(summary, class))
+}
+
+/// Returns the times of similar operations: of the same size class if there are several, else of the same kind.
+fn service_times(summary: &Summary, class: OperationClass) -> Option<Distribution> {
+    let stats = &summary.stats;
+    let sizes = stats.groups.iter().filter(|group| group.dimension == Dimension::Size && group.stats.ok > 0);
+    if sizes.clone().count() > 1 {
+        let label = size_label(class.size)?;
+        let mut same = sizes.filter(|group| matches!(&group.label, Label::Value(value) if value == label));
+        return same.next().map(|group| group.stats.response.clone());
+    }
+    let mut kinds = stats.kinds.iter().filter(|(kind, _)| *kind == class.kind);
+    let service = kinds.next().map(|(_, stats)| &stats.service)?;
+    let without_pauses = stats.kinds.len() == 1 && pauses_are_rare(summary);
+    Some(if without_pauses { service.without(&summary.evidence.paused) } else { service.clone() })
+}
+
+/// Returns whether few operations were in flight while the target paused.
+fn pauses_are_rare(summary: &Summary) -> bool {
+    (summary.evidence.paused.count() as f64) < MOST * summary.all.service.count() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::{EdgeOp, Edges};
+    use crate::sample::OpKind;
+    use crate::time::Instant;
+    use crate::values::random::Random;
+
+    const CLASS: OperationClass = OperationClass { kind: OpKind::Get, size: 1 };
+
+    /// Simulates a closed run against a target that shares its speed among all operations in flight, or serves each at its own.
+    fn closed(slots: usize, shared: bool, work: impl Fn(&mut Random) -> f64, seed: u64) -> (Evidence, Distribution) {
+        let mut random = Random::new(seed);
+        let (mut evidence, mut times) = (Evidence::default(), Distribution::default());
+        // For each operation in flight, the work that is left and when it was sent.
+        let mut ops: Vec<(f64, f64)> = (0..slots).map(|_| (work(&mut random), 0.0)).collect();
+        let (mut now, mut ended) = (0.0, 0);
+        let at = |seconds: f64| Instant::from_nanos((seconds * 1e9) as u64);
+        // The window ends between two operations.
+        let closing = 2000 + slots;
+        let mut closed_at = None;
+        while !ops.is_empty() {
+            let slowness = if shared { ops.len() as f64 } else { 1.0 };
+            let (next, least) = ops.iter().map(|op| op.0).enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+            if ended == closing && closed_at.is_none() {
+                let part = least * random.unit();
+                ops.iter_mut().for_each(|op| op.0 -= part);
+                now += part * slowness;
+                closed_at = Some(now);
+                evidence.edges.closed_at = Some(at(now));
+                continue;
+            }
+            ops.iter_mut().for_each(|op| op.0 -= least);
+            now += least * slowness;
+            ended += 1;
+            let (_, sent) = ops.swap_remove(next);
+            let op = EdgeOp { sent: at(sent), end: at(now), class: CLASS };
+            if closed_at.is_some() {
+                evidence.edges.closing.push(op);
+            } else {
+                times.record(((now - sent) * 1e9) as u64);
+                ops.push((work(&mut random), now));
+            }
+            if sent == 0.0 {
+                evidence.edges.opening.push(op);
+            }
+        }
+        (evidence, times)
+    }
+
+    fn conclusion(slots: usize, shared: bool, transfers: bool, spread: bool, seed: u64) -> Queueing {
+        let work = |random: &mut Random| match spread {
+            true => -0.02 * random.unit().ln(),
+            false => 0.02 * (0.9 + 0.2 * random.unit()),
+        };
+        let (evidence, times) = closed(slots, shared, work, seed);
+        let in_flight = slots as f64;
+        let per_second = in_flight / (times.moments().mean().unwrap() / 1e9);
+        let load = Load { in_flight, per_second, transfers, overtaking: 0.0, pauses_are_rare: true };
+        Odds::of(&evidence, &load, |_| Some(times.clone())).conclusion()
+    }
+
+    #[test]
+    fn operations_that_share_a_target_wait_for_each_other() {
+        for seed in 1..20 {
+            assert_eq!(conclusion(64, true, false, true, seed), Queueing::Queued, "{seed}");
+            assert_eq!(conclusion(64, true, true, false, seed), Queueing::Queued, "{seed}");
+            assert_ne!(conclusion(8, true, true, true, seed), Queueing::Independent, "{seed}");
+            assert_ne!(
+                conclusion(1, true, true, true, seed),
+                Queueing::Independent,
+                "{seed}: one transfer may fill a link"
+            );
+        }
+    }
+
+    #[test]
+    fn operations_served_at_their_own_speed_are_independent() {
+        for seed in 1..20 {
+            assert_eq!(conclusion(64, false, false, true, seed), Queueing::Independent, "{seed}");
+            assert_eq!(conclusion(64, false, true, false, seed), Queueing::Independent, "{seed}");
+            assert_ne!(conclusion(8, false, false, true, seed), Queueing::Queued, "{seed}");
+            assert_eq!(conclusion(1, false, false, true, seed), Queueing::Independent, "{seed}");
+        }
+    }
+
+    #[test]
+    fn impossible_evidence_gives_finite_odds() {
+        let op = |sent, end| EdgeOp { sent: Instant::from_nanos(sent), end: Instant::from_nanos(end), class: CLASS };
+        let ops = vec![op(5, 2), op(0, u64::MAX), op(u64::MAX, 0)];
+        let closed_at = Some(Instant::from_nanos(u64::MAX / 2));
+        let edges = Edges { opening: ops.clone(), closing: ops, closed_at, ..Edges::default() };
+        let evidence = Evidence { edges, ..Evidence::default() };
+        let mut times = Distribution::default();
+        [0, 1, u64::MAX].into_iter().for_each(|time| times.record(time));
+        let load = Load {
+            in_flight: 1e300,
+            per_second: 1e-300,
+            transfers: false,
+            overtaking: f64::NAN,
+            pauses_are_rare: true,
+        };
+        let odds = Odds::of(&evidence, &load, |_| Some(times.clone()));
+        assert!(!odds.queue.is_nan() && !odds.sharing.is_nan(), "{odds:?}");
+    }
+}

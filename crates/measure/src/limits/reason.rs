@@ -1,0 +1,249 @@
+//! The limit of a run with the numbers that show it.
+
+use super::queueing::{Queueing, queueing_odds};
+use super::{LimitedBy, growth, has_many_failures, limited_by, misses_offered_rate, not_sustained};
+use crate::evidence::{Probe, Probes};
+use crate::stats::Dimension;
+use crate::stats::label::Label;
+use crate::summary::{ClientLimits, Model, Summary};
+
+/// Share of the time for which a CPU quota stopped the client above which the quota is the reason.
+const THROTTLED_SHARE_MIN: f64 = 0.05;
+/// Ratio of round-trip times with load to those without it above which data queues on the way.
+const ROUND_TRIPS_RATIO_MIN: f64 = 2.0;
+
+/// Limit of a run, with the reason.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// The limit.
+    pub by: LimitedBy,
+    /// Facts that show it.
+    pub reason: LimitReason,
+    /// Effect of `in_flight_max`; `None` unless an open run reached it.
+    pub in_flight: Option<InFlightLimit>,
+    /// Whether the rates are lower bounds: the client's side limited a closed run.
+    pub rates_are_lower_bounds: bool,
+}
+
+/// Effect of `in_flight_max` on an open run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InFlightLimit {
+    /// Largest number of operations in flight, as requested or by default.
+    pub limit: u64,
+    /// Operations that waited for one in flight to end before they started.
+    pub waited: u64,
+    /// Operations that never started.
+    pub dropped: u64,
+}
+
+/// Failed operations of one host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostFailures {
+    /// The host.
+    pub host: Label,
+    /// Operations that failed or did not end.
+    pub failed: u64,
+    /// All operations.
+    pub operations: u64,
+}
+
+/// A rate at another level than that of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProbedRate {
+    /// The level, with more slots.
+    pub probe: Probe,
+    /// Successful operations per second of the run itself.
+    pub own: f64,
+}
+
+/// Facts that show the limit of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LimitReason {
+    /// Too many operations failed at the target.
+    Failures {
+        /// Operations that failed or did not end.
+        failed: u64,
+        /// Operations that started.
+        started: u64,
+        /// Failures by host, most failures first; empty with one host.
+        hosts: Vec<HostFailures>,
+    },
+    /// Operations waited for the limit of operations in flight, and some never started.
+    InFlight(InFlightLimit),
+    /// Response times grew and operations piled up.
+    Growth {
+        /// Increase of the response time, in seconds.
+        seconds: f64,
+        /// Operations still waiting at the end.
+        waiting: u64,
+        /// Operations offered.
+        offered: u64,
+    },
+    /// Operations did not end in time.
+    NotInTime {
+        /// Operations that did not end in time.
+        operations: u64,
+        /// Operations offered.
+        offered: u64,
+    },
+    /// Operations waited for each other at the target.
+    Queueing {
+        /// A level with more slots that shows it.
+        probed: Option<ProbedRate>,
+    },
+    /// Data queued on the way.
+    RoundTrips {
+        /// Mean round-trip time under load, in nanoseconds.
+        loaded: f64,
+        /// Mean of the shortest round-trip times, in nanoseconds.
+        unloaded: f64,
+    },
+    /// Data was lost on the way.
+    Loss,
+    /// A CPU quota stopped the client.
+    Throttled {
+        /// Share of the time, in 0..=1.
+        share: f64,
+    },
+    /// The client had too little CPU time for the schedule.
+    BehindSchedule,
+    /// A thread of the client was busy all the time.
+    BusyThread,
+    /// The client's network card was full.
+    NetworkCard,
+    /// The client ran out of file descriptors or local ports.
+    Resources,
+    /// The client was stopped.
+    ClientStopped {
+        /// Length of the stop.
+        seconds: f64,
+    },
+    /// Other processes or machines used the client's cores.
+    SharedCores,
+    /// Operations did not wait for each other at the target.
+    Independent {
+        /// A level with more slots that shows it.
+        probed: Option<ProbedRate>,
+    },
+    /// The target kept up with the schedule.
+    Schedule {
+        /// Effect of `in_flight_max`.
+        in_flight: Option<InFlightLimit>,
+    },
+    /// Operations did not wait for each other, and the client's host has no idle core.
+    NoIdleCore,
+    /// One level of slots does not show the limit.
+    OneLevel {
+        /// Slots of the run.
+        slots: u64,
+        /// Probe that did not show it either.
+        probes: Option<Probes>,
+    },
+    /// Nothing recorded shows what the limit was.
+    NoEvidence,
+    /// Too few operations ended.
+    TooFewOperations,
+}
+
+impl Limit {
+    /// Diagnoses a run.
+    #[must_use]
+    pub fn of(summary: &Summary, model: &Model) -> Self {
+        let by = limited_by(summary, model);
+        let in_flight = InFlightLimit::of(summary, model);
+        Self {
+            by,
+            reason: reason(summary, model, by, in_flight),
+            in_flight,
+            rates_are_lower_bounds: !model.is_open() && by.is_client(),
+        }
+    }
+}
+
+impl InFlightLimit {
+    fn of(summary: &Summary, model: &Model) -> Option<Self> {
+        let Model::Open { in_flight_max: limit } = *model else { return None };
+        let (waited, dropped) = (summary.all.slot_wait.count(), summary.stats.measured.dropped);
+        (waited > 0 || summary.in_flight_peak >= limit).then_some(Self { limit, waited, dropped })
+    }
+}
+
+fn reason(summary: &Summary, model: &Model, by: LimitedBy, in_flight: Option<InFlightLimit>) -> LimitReason {
+    match by {
+        LimitedBy::Target => target_reason(summary, model, in_flight),
+        LimitedBy::Link => match summary.evidence.network_paths.round_trips() {
+            Some((loaded, unloaded)) if loaded > ROUND_TRIPS_RATIO_MIN * unloaded => {
+                LimitReason::RoundTrips { loaded, unloaded }
+            }
+            _ => LimitReason::Loss,
+        },
+        LimitedBy::ClientCpu => cpu_reason(&summary.limits, model),
+        LimitedBy::ClientNic => LimitReason::NetworkCard,
+        LimitedBy::ClientResources => LimitReason::Resources,
+        LimitedBy::SharedHost => {
+            let seconds = summary.limits.stopped();
+            let most = seconds > summary.limits.host_delay / 2.0;
+            if most { LimitReason::ClientStopped { seconds } } else { LimitReason::SharedCores }
+        }
+        LimitedBy::Concurrency => LimitReason::Independent { probed: ProbedRate::of(summary) },
+        LimitedBy::Rate => LimitReason::Schedule { in_flight },
+        LimitedBy::NotDetermined if queueing_odds(summary).conclusion() == Queueing::Independent => {
+            LimitReason::NoIdleCore
+        }
+        LimitedBy::NotDetermined => match *model {
+            Model::Closed { concurrency } => LimitReason::OneLevel { slots: concurrency, probes: summary.probes },
+            Model::Open { .. } => LimitReason::NoEvidence,
+        },
+        LimitedBy::Unknown => LimitReason::TooFewOperations,
+    }
+}
+
+fn cpu_reason(limits: &ClientLimits, model: &Model) -> LimitReason {
+    let share = limits.share(limits.throttled);
+    match model {
+        _ if share > THROTTLED_SHARE_MIN => LimitReason::Throttled { share },
+        Model::Open { .. } => LimitReason::BehindSchedule,
+        Model::Closed { .. } => LimitReason::BusyThread,
+    }
+}
+
+fn target_reason(summary: &Summary, model: &Model, in_flight: Option<InFlightLimit>) -> LimitReason {
+    let (missing, offered) = (not_sustained(summary), summary.stats.measured.scheduled);
+    match (model.is_open(), in_flight) {
+        (true, _) if !misses_offered_rate(summary) => failures(summary),
+        (false, _) if has_many_failures(summary, model) => failures(summary),
+        (true, Some(reached)) => LimitReason::InFlight(reached),
+        (true, None) => match growth(summary) {
+            Some(growth) if growth.response > 0.0 => {
+                LimitReason::Growth { seconds: growth.response, waiting: missing, offered }
+            }
+            _ => LimitReason::NotInTime { operations: missing, offered },
+        },
+        (false, _) => LimitReason::Queueing { probed: ProbedRate::of(summary) },
+    }
+}
+
+impl ProbedRate {
+    fn of(summary: &Summary) -> Option<Self> {
+        let probe = summary.probes.and_then(|probes| probes.higher)?;
+        Some(Self { probe, own: summary.ok_rate().unwrap_or_default() })
+    }
+}
+
+fn failures(summary: &Summary) -> LimitReason {
+    let tally = &summary.stats.measured;
+    let of_hosts = summary.stats.groups.iter().filter(|group| group.dimension == Dimension::Host);
+    let mut hosts: Vec<HostFailures> = of_hosts
+        .map(|group| HostFailures {
+            host: group.label.clone(),
+            failed: group.stats.failed,
+            operations: group.stats.ok.saturating_add(group.stats.failed),
+        })
+        .collect();
+    hosts.sort_by_key(|host| std::cmp::Reverse(host.failed));
+    if hosts.len() < 2 {
+        hosts.clear();
+    }
+    hosts.retain(|host| host.failed > 0);
+    LimitReason::Failures { failed: tally.failed.saturating_add(tally.unfinished), started: tally.started, hosts }
+}

@@ -1,0 +1,86 @@
+//! Counts and times of recorded events.
+
+use super::*;
+use crate::sample::outcome::{AttemptClass, AttemptOutcome, Cause, OpOutcome, Phase};
+use crate::sample::{Moved, OpKind, OpSample};
+use proptest::prelude::*;
+use std::time::Duration;
+
+fn ms(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+fn sample(recorder: &mut Recorder, started: u64, end: u64, outcome: OpOutcome) -> OpSample {
+    OpSample {
+        kind: OpKind::Get,
+        intended: ms(started),
+        started: ms(started),
+        sent: Some(ms(started)),
+        sent_all: None,
+        agreement_nanos: None,
+        first_byte: Some(ms(end)),
+        end: ms(end),
+        slot_wait_nanos: 0,
+        connect_nanos: None,
+        handshake_nanos: None,
+        outcome,
+        body_bytes: 1000,
+        window: Moved { received: 1000, sent: 0 },
+        host: recorder.host_label("a:80"),
+        header: None,
+        affected_by: None,
+        handing_nanos: 0,
+        unread: None,
+    }
+}
+
+proptest! {
+    /// The integral and the samples are two ways to the same area, whatever the order of starts and ends.
+    #[test]
+    fn littles_law_holds_exactly(ops in prop::collection::vec((0_u64..4000, 0_u64..3000), 1..60)) {
+        let timeline = Timeline::new(Instant::ZERO, Duration::from_millis(700), Some(Duration::from_millis(2500)));
+        let mut recorder = Recorder::new(timeline, Pacing::Immediate);
+        let mut events: Vec<(u64, bool, usize)> = Vec::new();
+        for (index, (start, length)) in ops.iter().enumerate() {
+            events.push((*start, false, index));
+            events.push((start + length, true, index));
+        }
+        events.sort_unstable();
+        for (at, is_end, index) in events {
+            recorder.advance(ms(at));
+            if is_end {
+                let sample = sample(&mut recorder, ops[index].0, at, OpOutcome::Ok);
+                recorder.ended(&sample);
+            } else {
+                recorder.scheduled(ms(at), 1);
+                recorder.started(ms(at), ms(at));
+            }
+        }
+        recorder.finish(ms(8000));
+        let mut total = Stats::default();
+        for interval in recorder.take_finished() {
+            total.merge(&interval.stats);
+        }
+        prop_assert_eq!(total.in_flight_nanos, total.residence_nanos);
+        let measured = ops.iter().filter(|(start, _)| (700..3200).contains(start)).count() as u64;
+        prop_assert_eq!(total.measured.ok, measured);
+        prop_assert_eq!(total.outside.ok, ops.len() as u64 - measured);
+        prop_assert_eq!(total.all_kinds().response.count(), measured);
+    }
+}
+
+#[test]
+fn bytes_of_failed_operations_are_wasted() {
+    let mut recorder = Recorder::new(Timeline::new(Instant::ZERO, Duration::ZERO, None), Pacing::Immediate);
+    let failure = AttemptOutcome::failed(AttemptClass::Incomplete, Cause::BodyCutShort, Phase::Body);
+    for outcome in [OpOutcome::Ok, OpOutcome::Failed(failure), OpOutcome::Unfinished] {
+        recorder.started(ms(0), ms(0));
+        recorder.received(1000, 200);
+        let sample = sample(&mut recorder, 0, 10, outcome);
+        recorder.ended(&sample);
+    }
+    recorder.finish(ms(10));
+    let interval = recorder.take_finished().next().unwrap();
+    assert_eq!((interval.stats.traffic.body, interval.stats.traffic.wasted), (3000, 1000));
+    assert_eq!(interval.stats.all_kinds().response.count(), 1);
+}

@@ -1,0 +1,235 @@
+//! The flags of `line`: the load, and the search.
+
+use crate::command::{get, mix, put};
+use crate::failure::Failure;
+use crate::load;
+use clap::ValueEnum;
+use engine::plan::Plan;
+use measure::result::load_line::LoadUnit;
+use std::num::NonZeroU64;
+use std::time::Duration;
+use study::load_line::search::Bounds;
+
+/// The unit of the load line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum On {
+    /// Operations in flight: each slot starts its next operation when the last one ends.
+    Concurrency,
+    /// Operations per second, independent of the response times.
+    Rate,
+}
+
+/// The flags of `line`.
+#[derive(clap::Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    after_help = AFTER,
+    mut_arg("concurrency", |flag| flag.hide(true)),
+    mut_arg("requests", |flag| flag.hide(true)),
+    mut_arg("rate", |flag| flag.hide(true)),
+    mut_arg("repeat", |flag| flag.hide(true)),
+    mut_arg("cookies", |flag| flag.hide_short_help(true)),
+    mut_arg("no_follow", |flag| flag.hide_short_help(true)),
+    mut_arg("order", |flag| flag.hide_short_help(true)),
+    mut_arg("print", |flag| flag.hide_short_help(true)),
+    mut_arg("url_file", |flag| flag.hide_short_help(true)),
+    mut_arg("verify", |flag| flag.hide_short_help(true))
+)]
+#[group(skip)]
+pub struct Args {
+    /// A load other than that of `get`.
+    #[command(subcommand)]
+    pub other: Option<OtherLoad>,
+    /// The load, with the flags of `get`.
+    #[command(flatten)]
+    pub get: get::Args,
+    #[command(flatten)]
+    pub search: SearchArgs,
+}
+
+/// A load other than that of `get`.
+#[derive(clap::Subcommand, Debug)]
+pub enum OtherLoad {
+    /// Finds the load line of writes, with the flags of `plimsoll put`.
+    Put(Box<PutArgs>),
+    /// Finds the load line of a mix, with the flags of `plimsoll mix`.
+    Mix(Box<MixArgs>),
+}
+
+/// The flags of `put`, except that its `--from PATH` is `--files PATH`: `--from` is the first level.
+#[derive(clap::Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    after_help = AFTER,
+    mut_arg("from", |flag| flag.long("files")),
+    mut_arg("concurrency", |flag| flag.hide(true)),
+    mut_arg("requests", |flag| flag.hide(true)),
+    mut_arg("rate", |flag| flag.hide(true)),
+    mut_arg("repeat", |flag| flag.hide(true))
+)]
+#[group(skip)]
+pub struct PutArgs {
+    #[command(flatten)]
+    pub put: put::Args,
+    #[command(flatten)]
+    pub search: SearchArgs,
+}
+
+/// The flags of `mix`.
+#[derive(clap::Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    after_help = AFTER,
+    mut_arg("concurrency", |flag| flag.hide(true)),
+    mut_arg("requests", |flag| flag.hide(true)),
+    mut_arg("rate", |flag| flag.hide(true)),
+    mut_arg("repeat", |flag| flag.hide(true))
+)]
+#[group(skip)]
+pub struct MixArgs {
+    #[command(flatten)]
+    pub mix: mix::Args,
+    #[command(flatten)]
+    pub search: SearchArgs,
+}
+
+/// The flags of the search.
+#[derive(clap::Args, Clone, Debug)]
+#[group(skip)]
+pub struct SearchArgs {
+    /// Unit of the load line.
+    #[arg(long, value_enum, default_value = "concurrency", value_name = "UNIT", help_heading = "Search")]
+    pub on: On,
+    /// First level [default: 1 in flight, 100 per second]. Levels double until one fails.
+    #[arg(
+        id = "first_level",
+        long = "from",
+        value_name = "N",
+        value_parser = load::count::<NonZeroU64>,
+        help_heading = "Search"
+    )]
+    pub from: Option<NonZeroU64>,
+    /// Highest level to try [default: 4096 in flight, 1000000 per second].
+    #[arg(long, value_name = "N", value_parser = load::count::<NonZeroU64>, help_heading = "Search")]
+    pub to: Option<NonZeroU64>,
+    /// Maximum width of the final bracket, as a share of its lower end [default: 5% in flight, 2% per second].
+    #[arg(long, value_name = "PERCENT", value_parser = precision, help_heading = "Search")]
+    pub precision: Option<f64>,
+    /// Confidence required to stop a level early.
+    #[arg(long, value_name = "PERCENT", value_parser = confidence, default_value = "95%", help_heading = "Search", hide_short_help = true)]
+    pub confidence: f64,
+    /// Maximum duration of a level whose backlog or percentiles are not decided yet.
+    #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "5m", help_heading = "Search", hide_short_help = true)]
+    pub level_max: Duration,
+    /// Pause between two levels.
+    #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "0s", help_heading = "Search", hide_short_help = true)]
+    pub rest: Duration,
+    /// Time for the target to become as fast as before after a failed level; more if its backlog takes longer.
+    #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "60s", help_heading = "Search", hide_short_help = true)]
+    pub recovery: Duration,
+}
+
+/// The load of a search.
+#[derive(Debug)]
+pub enum Load {
+    Get(get::Args),
+    Put(put::Args),
+    Mix(mix::Args),
+}
+
+const AFTER: &str = "A level lasts -d TIME [here 5s]. With --on rate it lasts until its backlog is known to be steady or to grow. A \
+    level must meet every --objective, and counts as failed after it fails twice in a row. `plimsoll report DIR` \
+    shows a search again. --help-all prints every flag.";
+
+/// Default duration of a level.
+pub const LEVEL_TIME: Duration = Duration::from_secs(5);
+
+fn precision(text: &str) -> Result<f64, String> {
+    let percent: Option<f64> = text.trim_end_matches('%').parse().ok().filter(|percent| (0.1..=50.0).contains(percent));
+    percent.map(|percent| percent / 100.0).ok_or_else(|| format!("`{text}` is not between 0.1% and 50%"))
+}
+
+fn confidence(text: &str) -> Result<f64, String> {
+    let percent: Option<f64> =
+        text.trim_end_matches('%').parse().ok().filter(|percent| (50.0..=99.99).contains(percent));
+    percent.map(|percent| percent / 100.0).ok_or_else(|| format!("`{text}` is not between 50% and 99.99%"))
+}
+
+impl On {
+    pub fn unit(self) -> LoadUnit {
+        match self {
+            Self::Concurrency => LoadUnit::Concurrency,
+            Self::Rate => LoadUnit::Rate,
+        }
+    }
+
+    /// Returns a level in operations in flight or per second.
+    pub fn load(self, level: u64) -> f64 {
+        report::load_line::load(level, self.unit().steps())
+    }
+
+    pub fn bounds(self, args: &SearchArgs) -> Bounds {
+        let (from, to, precision) = match self {
+            Self::Concurrency => (1, 4096, 0.05),
+            Self::Rate => (100, 1_000_000, 0.02),
+        };
+        let steps = NonZeroU64::new(self.unit().steps()).unwrap_or(NonZeroU64::MIN);
+        let or = |given: Option<NonZeroU64>, default| given.or(NonZeroU64::new(default)).unwrap_or(NonZeroU64::MIN);
+        let or = |given, default| or(given, default).saturating_mul(steps);
+        // The lowest level is 1, as for --from.
+        Bounds {
+            least: steps,
+            from: or(args.from, from),
+            to: or(args.to, to),
+            precision: args.precision.unwrap_or(precision),
+        }
+    }
+}
+
+impl Args {
+    /// Returns the load and the settings of the search.
+    pub fn parts(self) -> (Load, SearchArgs) {
+        match self.other {
+            None => (Load::Get(self.get), self.search),
+            Some(OtherLoad::Put(args)) => (Load::Put(args.put), args.search),
+            Some(OtherLoad::Mix(args)) => (Load::Mix(args.mix), args.search),
+        }
+    }
+
+    /// Returns the flags that all load shares, and those of the search.
+    pub fn common(&self) -> (&load::Args, &SearchArgs) {
+        match &self.other {
+            None => (&self.get.common, &self.search),
+            Some(OtherLoad::Put(args)) => (&args.put.common, &args.search),
+            Some(OtherLoad::Mix(args)) => (&args.mix.common, &args.search),
+        }
+    }
+
+    pub fn urls(&self) -> &[String] {
+        match &self.other {
+            None => &self.get.urls,
+            Some(OtherLoad::Put(args)) => &args.put.urls,
+            Some(OtherLoad::Mix(args)) => &args.mix.urls,
+        }
+    }
+}
+
+impl Load {
+    pub fn common(&mut self) -> &mut load::Args {
+        match self {
+            Self::Get(args) => &mut args.common,
+            Self::Put(args) => &mut args.common,
+            Self::Mix(args) => &mut args.common,
+        }
+    }
+
+    pub fn plan(&self) -> Result<Plan, Failure> {
+        match self {
+            Self::Get(args) => get::plan::of(args),
+            Self::Put(args) => put::plan(args),
+            Self::Mix(args) => mix::plan(args),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The columns of a table: name, type, and how to get a value from a row. Names end in their unit; those without one are counts or
+//! texts. A missing value is an empty cell (CSV) or null (Parquet), never 0.
+
+use super::ExportError;
+
+/// A function that gets a value from a row. Text is escaped when it is written.
+#[derive(Clone, Copy)]
+pub enum Get<R> {
+    /// A whole number.
+    Count(fn(&R) -> Option<u64>),
+    /// A number; an infinite one counts as missing.
+    Number(fn(&R) -> Option<f64>),
+    /// A text.
+    Text(fn(&R) -> Option<String>),
+}
+
+/// A column of rows `R`.
+#[derive(Clone, Copy)]
+pub struct Column<R> {
+    /// Name, which ends in the unit.
+    pub name: &'static str,
+    /// Its values.
+    pub get: Get<R>,
+}
+
+/// Returns a column of whole numbers.
+pub(crate) const fn count<R>(name: &'static str, of: fn(&R) -> Option<u64>) -> Column<R> {
+    Column { name, get: Get::Count(of) }
+}
+
+/// Returns a column of numbers.
+pub(crate) const fn number<R>(name: &'static str, of: fn(&R) -> Option<f64>) -> Column<R> {
+    Column { name, get: Get::Number(of) }
+}
+
+/// Returns a column of texts.
+pub(crate) const fn text<R>(name: &'static str, of: fn(&R) -> Option<String>) -> Column<R> {
+    Column { name, get: Get::Text(of) }
+}
+
+/// A table that is being written.
+pub trait Table<R> {
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// If writing fails.
+    fn row(&mut self, row: &R) -> Result<(), ExportError>;
+
+    /// Writes what is buffered, and the footer of a Parquet file.
+    ///
+    /// # Errors
+    /// If writing fails.
+    fn finish(self: Box<Self>) -> Result<(), ExportError>;
+}

@@ -1,0 +1,109 @@
+//! The report of a run as JSON.
+
+use super::client::Client;
+use super::failures::Failures;
+use super::operations::{GroupMetrics, KindMetrics, Operations};
+use super::redirects::Redirects;
+use super::result::{Accounting, LimitName, ObjectiveResult, RunEnd, record};
+use super::series::SeriesPoint;
+use super::setup::{FirstResponse, Setup};
+use super::times::{Speeds, Times};
+use super::traffic::{Bytes, ConnectionCounts};
+use crate::notes::Note;
+use crate::result::{NamedText, ResultRecord};
+use crate::{limit, notes};
+use measure::LimitedBy;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use store::SavedRun;
+
+/// Version of the format. It grows if a field is removed or changes its meaning, and stays if a field is added.
+pub const FORMAT: u32 = 2;
+
+/// The report of a run: its setup, its result, and its metrics.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct JsonReport {
+    /// Version of this format.
+    pub format: u32,
+    /// Result, with the reasons for it.
+    pub result: ResultRecord,
+    /// Whether the independent counters agree.
+    pub accounting: Accounting,
+    /// What limited the run.
+    #[serde(with = "LimitName")]
+    pub limited_by: LimitedBy,
+    /// Why this limit is known, in words with numbers.
+    pub limit_reason: String,
+    /// Whether the client's side limited a closed run, so that the target may sustain more than the rates show.
+    pub rates_are_lower_bounds: bool,
+    /// How the run ended; null while it goes on and after a crash.
+    pub end: Option<RunEnd>,
+    /// What must be known next to the numbers.
+    pub notes: Vec<NamedText>,
+    /// Load, target, settings and host.
+    pub setup: Setup,
+    /// What the first successful response showed of the server.
+    pub server: Option<FirstResponse>,
+    /// Operations and attempts of the measured window.
+    pub operations: Operations,
+    /// Objectives with their outcome.
+    pub objectives: Vec<ObjectiveResult>,
+    /// Times of operations.
+    pub times: Times,
+    /// Metrics by kind of operation.
+    pub kinds: Vec<KindMetrics>,
+    /// Speed of operations: body bytes divided by service time.
+    pub speed: Speeds,
+    /// Opened connections.
+    pub connections: ConnectionCounts,
+    /// Bytes by the stage in which they arrived or were sent.
+    pub bytes: Bytes,
+    /// Failed attempts of the measured window.
+    pub failures: Failures,
+    /// Redirected operations, request by request; null if there were none.
+    pub redirects: Option<Redirects>,
+    /// Metrics by host, by body size, and by value of a response header.
+    pub groups: Vec<GroupMetrics>,
+    /// Load and cost of the client.
+    pub client: Client,
+    /// The run over time, one point per interval.
+    pub series: Vec<SeriesPoint>,
+}
+
+/// Returns the report of a saved run.
+#[must_use]
+pub fn json(run: &SavedRun) -> JsonReport {
+    let result = crate::result::of(run);
+    let limit = limit::of(run);
+    let note = |note: &Note| NamedText { name: note.name().into(), text: note.to_string() };
+    JsonReport {
+        format: FORMAT,
+        result: record(&result),
+        accounting: Accounting::of(&result),
+        limited_by: limit.by,
+        limit_reason: limit::reason_text(&limit.reason),
+        rates_are_lower_bounds: limit.rates_are_lower_bounds,
+        end: run.end.as_ref().map(RunEnd::of),
+        notes: notes::of(run).iter().map(note).collect(),
+        setup: Setup::of(run),
+        server: run.end.as_ref().and_then(|end| end.server.as_ref()).map(FirstResponse::of),
+        operations: Operations::of(run),
+        objectives: result.objectives.iter().map(ObjectiveResult::of).collect(),
+        times: Times::of(run),
+        kinds: run.summary().stats.kinds.iter().map(KindMetrics::of).collect(),
+        speed: Speeds::of(&run.summary().all.speed),
+        connections: ConnectionCounts::of(run),
+        bytes: Bytes::of(run),
+        failures: Failures::of(run),
+        redirects: run.summary().stats.redirect_chains.as_deref().map(Redirects::of),
+        groups: run.summary().stats.groups.iter().map(GroupMetrics::of).collect(),
+        client: Client::of(run),
+        series: run.points.iter().map(SeriesPoint::of).collect(),
+    }
+}
+
+/// Returns the JSON Schema of [`JsonReport`].
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(JsonReport).to_value()
+}

@@ -1,0 +1,171 @@
+//! What limited a run, in words. The rules are those of [`Limit::of`].
+
+use crate::label::host_name;
+use crate::number::{count, plural, rate, seconds, share, time, were};
+use measure::LimitedBy;
+use measure::evidence::Probes;
+use measure::limits::{self, HostFailures, InFlightLimit, ProbedRate};
+pub use measure::limits::{Limit, LimitReason};
+use store::SavedRun;
+
+/// Hosts that are named with their failures.
+const HOSTS_SHOWN: usize = 3;
+
+/// Returns what limited a saved run.
+#[must_use]
+pub fn limited_by(run: &SavedRun) -> LimitedBy {
+    limits::limited_by(run.summary(), &run.begin.model)
+}
+
+/// Returns the limit of a saved run, and why it is known.
+#[must_use]
+pub fn of(run: &SavedRun) -> Limit {
+    Limit::of(run.summary(), &run.begin.model)
+}
+
+/// Returns whether the target may sustain more than the rates of a run show: the client's side limited a closed run.
+#[must_use]
+pub fn rates_are_lower_bounds(run: &SavedRun) -> bool {
+    !run.begin.model.is_open() && limited_by(run).is_client()
+}
+
+/// Returns the limit with its reason, in words.
+#[must_use]
+pub fn text(limit: &Limit) -> String {
+    let (by, reason) = (limit.by, reason_text(&limit.reason));
+    match limit.in_flight {
+        Some(reached) if by == LimitedBy::Target => {
+            format!("limited by: {by} (in-flight limit of {} reached): {reason}", count(reached.limit))
+        }
+        _ => format!("limited by: {by}: {reason}"),
+    }
+}
+
+/// Returns why the limit is known, as a phrase with numbers.
+#[must_use]
+pub fn reason_text(reason: &LimitReason) -> String {
+    match reason {
+        LimitReason::Failures { failed, started, hosts } => failures(*failed, *started, hosts),
+        LimitReason::InFlight(reached) => {
+            format!(
+                "{} and {} never started; the target is slower than asked",
+                in_flight(*reached),
+                were(reached.dropped)
+            )
+        }
+        LimitReason::Growth { seconds: growth, waiting, offered } => format!(
+            "response times grew by {} over the run, and {} of {} offered were still waiting at its end",
+            seconds(*growth),
+            plural(*waiting, "operation"),
+            count(*offered)
+        ),
+        LimitReason::NotInTime { operations, offered } => {
+            format!("{} of {} offered did not end in time", plural(*operations, "operation"), count(*offered))
+        }
+        LimitReason::Queueing { probed: Some(probed) } => {
+            format!("{}, so operations waited for each other at the target", probed_rate(*probed))
+        }
+        LimitReason::Queueing { probed: None } => {
+            "operations waited for each other at the target; the client had time to spare".into()
+        }
+        LimitReason::RoundTrips { loaded, unloaded } => format!(
+            "data queues between client and target: round trips take {} under this load, {} without it",
+            time(*loaded),
+            time(*unloaded)
+        ),
+        LimitReason::Loss => "data is lost between client and target".into(),
+        LimitReason::Independent { probed: Some(probed) } => {
+            format!("{}, so more slots reach a higher rate", probed_rate(*probed))
+        }
+        LimitReason::Independent { probed: None } => {
+            "operations did not wait for each other at the target; more slots reach a higher rate".into()
+        }
+        LimitReason::Schedule { in_flight: None } => "the target kept up with the schedule".into(),
+        LimitReason::Schedule { in_flight: Some(reached) } => {
+            format!("the target kept up with the schedule, but {}", in_flight(*reached))
+        }
+        LimitReason::NoIdleCore => {
+            "operations did not wait for each other at the target, and this host has no idle core to serve more at once"
+                .into()
+        }
+        LimitReason::OneLevel { slots, probes } => one_level(*slots, probes.as_ref()),
+        LimitReason::NoEvidence => "nothing that was recorded shows it".into(),
+        LimitReason::TooFewOperations => "too few operations ended".into(),
+        LimitReason::Throttled { .. }
+        | LimitReason::BehindSchedule
+        | LimitReason::BusyThread
+        | LimitReason::NetworkCard
+        | LimitReason::Resources
+        | LimitReason::ClientStopped { .. }
+        | LimitReason::SharedCores => client(reason),
+    }
+}
+
+fn failures(failed: u64, started: u64, hosts: &[HostFailures]) -> String {
+    if hosts.is_empty() {
+        return format!("{} of {} failed or did not end", count(failed), plural(started, "operation"));
+    }
+    let one = |host: &HostFailures| {
+        format!("{} of {} at {}", count(host.failed), count(host.operations), host_name(&host.host))
+    };
+    let shown: Vec<String> = hosts.iter().take(HOSTS_SHOWN).map(one).collect();
+    format!("operations failed or did not end: {}", shown.join(", "))
+}
+
+fn in_flight(reached: InFlightLimit) -> String {
+    let (limit, waited) = (count(reached.limit), plural(reached.waited, "operation"));
+    format!("the in-flight limit of {limit} was reached: {waited} waited for one in flight to end")
+}
+
+/// Returns how the client, or its host, was the limit.
+fn client(reason: &LimitReason) -> String {
+    match reason {
+        LimitReason::Throttled { share: part } => format!(
+            "the CPU quota of its control group stopped this client for {} of the time (see `plimsoll doctor`)",
+            share(*part)
+        ),
+        LimitReason::BehindSchedule => "this client had too little CPU time to start all operations on schedule".into(),
+        LimitReason::BusyThread => "a thread of this client was busy all the time".into(),
+        LimitReason::NetworkCard => "this client's network card was full".into(),
+        LimitReason::Resources => {
+            "this client ran out of file descriptors or local ports; `plimsoll doctor` shows how to raise the limits"
+                .into()
+        }
+        LimitReason::ClientStopped { seconds: length } => {
+            format!("this client was stopped for {}: its process, or the machine below it", seconds(*length))
+        }
+        _ => "this client waited for cores that others used".into(),
+    }
+}
+
+fn probed_rate(ProbedRate { probe, own }: ProbedRate) -> String {
+    format!("a probe with {} reached {}, this run {}", plural(probe.slots, "slot"), rate(probe.per_second), rate(own))
+}
+
+fn one_level(slots: u64, probes: Option<&Probes>) -> String {
+    let (shown, more) = (plural(slots, "slot"), slots.saturating_mul(2));
+    let level = format!("one level of {shown} does not show whether operations waited for each other at the target");
+    match probes {
+        None => {
+            format!(
+                "{level}; run again with `-c {more}`, or with `--probe`: if the target is the limit, it is no faster then"
+            )
+        }
+        Some(probes) => format!("{level}, {}", probe_without_result(probes)),
+    }
+}
+
+/// Returns why a probe did not show the limit.
+fn probe_without_result(probes: &Probes) -> String {
+    match (probes.higher, probes.lower) {
+        (Some(higher), _) if higher.client_limited => {
+            format!("and at the probe with {} this client was the limit", plural(higher.slots, "slot"))
+        }
+        (Some(probe), _) | (None, Some(probe)) => format!(
+            "and too few operations succeeded at the probe with {} ({}): give `--probe` more time",
+            plural(probe.slots, "slot"),
+            count(probe.operations)
+        ),
+        (None, None) => "and no level of the probe could be measured".into(),
+    }
+}

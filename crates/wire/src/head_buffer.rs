@@ -1,0 +1,116 @@
+//! Buffer for the head of a message that arrives in one or more pieces.
+//!
+//! A head in one piece is parsed in place. Pieces are collected and parsed again only when the end of the head has
+//! arrived or the buffered bytes have doubled. So a peer that sends single bytes costs linear time, and invalid input
+//! is still rejected early.
+
+/// Maximum size of a head, including its closing empty line and any empty lines before it.
+pub(crate) const MAX_BYTES: usize = 64 * 1024;
+
+/// Below this many buffered bytes every piece is parsed at once, since the first bytes reveal a wrong protocol.
+const EAGER_BYTES: usize = 16;
+
+/// The result of feeding one piece of input.
+pub(crate) enum Feed<T> {
+    /// The whole piece was buffered and the head continues.
+    Partial,
+    /// The first `consumed` bytes of the piece complete the head.
+    Complete { consumed: usize, head: T },
+}
+
+/// The reason why a head is rejected.
+pub(crate) enum FeedError<E> {
+    TooLarge,
+    Invalid(E),
+}
+
+/// A partly received head. Holds no memory until a head has arrived in part.
+#[derive(Debug, Default)]
+pub(crate) struct HeadBuffer {
+    buffered: Vec<u8>,
+    /// Length of `buffered` at the last attempt to parse it.
+    tried: usize,
+    line: Line,
+}
+
+/// The position of the next byte in its line.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// Only empty lines so far, which the parser skips (RFC 9112 §2.2).
+    #[default]
+    Leading,
+    Inside,
+    Start,
+    /// After a CR at the start of a line.
+    StartCr,
+}
+
+impl HeadBuffer {
+    /// Returns whether no part of a head is buffered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buffered.is_empty()
+    }
+
+    /// Feeds a piece of input. `parse` gets all bytes that may belong to the head. It returns the length and the head,
+    /// or `None` if the head is incomplete.
+    pub(crate) fn feed<T, E>(
+        &mut self,
+        input: &[u8],
+        mut parse: impl FnMut(&[u8]) -> Result<Option<(usize, T)>, E>,
+    ) -> Result<Feed<T>, FeedError<E>> {
+        if self.is_empty() {
+            let window = &input[..input.len().min(MAX_BYTES)];
+            if let Some((consumed, head)) = parse(window).map_err(FeedError::Invalid)? {
+                return Ok(Feed::Complete { consumed, head });
+            }
+        }
+        self.buffer(input, parse)
+    }
+
+    #[cold]
+    fn buffer<T, E>(
+        &mut self,
+        input: &[u8],
+        mut parse: impl FnMut(&[u8]) -> Result<Option<(usize, T)>, E>,
+    ) -> Result<Feed<T>, FeedError<E>> {
+        let first_piece = self.is_empty();
+        let end = self.find_end(input);
+        let piece = &input[..end.unwrap_or(input.len())];
+        if self.buffered.len() + piece.len() > MAX_BYTES
+            || (end.is_none() && self.buffered.len() + piece.len() == MAX_BYTES)
+        {
+            return Err(FeedError::TooLarge);
+        }
+        self.buffered.extend_from_slice(piece);
+        if end.is_some() {
+            let whole = std::mem::take(self).buffered;
+            return match parse(&whole).map_err(FeedError::Invalid)? {
+                Some((_, head)) => Ok(Feed::Complete { consumed: piece.len(), head }),
+                // `find_end` finds the only possible end of a head.
+                None => Err(FeedError::TooLarge),
+            };
+        }
+        let length = self.buffered.len();
+        if first_piece {
+            self.tried = length;
+        } else if length < EAGER_BYTES || length >= self.tried * 2 {
+            self.tried = length;
+            parse(&self.buffered).map_err(FeedError::Invalid)?;
+        }
+        Ok(Feed::Partial)
+    }
+
+    /// Returns the position in `input` just after the empty line that closes the head, if `input` contains it.
+    fn find_end(&mut self, input: &[u8]) -> Option<usize> {
+        for (at, byte) in input.iter().enumerate() {
+            self.line = match (self.line, byte) {
+                (Line::Leading, b'\r' | b'\n') => Line::Leading,
+                (Line::Start | Line::StartCr, b'\n') => return Some(at + 1),
+                (Line::Start, b'\r') => Line::StartCr,
+                (_, b'\n') => Line::Start,
+                _ => Line::Inside,
+            };
+        }
+        None
+    }
+}

@@ -1,0 +1,111 @@
+//! The client side of `aws-chunked`: framing of a body into signed chunks.
+
+use super::chunk_signatures::SignatureChain;
+use super::payload::{Streaming, Trailer};
+use crate::checksum::Hasher;
+use sha2::{Digest, Sha256};
+use std::io::Write;
+use std::num::NonZeroU64;
+
+/// The chunk extension that precedes a signature.
+pub(super) const CHUNK_SIGNATURE: &str = "chunk-signature=";
+/// The trailer field with the signature of the trailer.
+pub(super) const TRAILER_SIGNATURE: &str = "x-amz-trailer-signature";
+const SIGNATURE_DIGITS: u64 = 64;
+
+/// The encoder of a body that comes in pieces. S3 requires chunks of at least 8 KiB, except for the last one.
+#[derive(Debug, Clone)]
+pub struct ChunkEncoder {
+    chain: Option<SignatureChain>,
+    checksum: Option<(Trailer, Hasher)>,
+}
+
+impl ChunkEncoder {
+    pub(super) fn new(chain: Option<SignatureChain>, trailer: Option<Trailer>) -> Self {
+        Self { chain, checksum: trailer.map(|trailer| (trailer, Hasher::new(trailer.algorithm()))) }
+    }
+
+    /// Appends a chunk with `data`. Appends nothing if `data` is empty.
+    pub fn chunk(&mut self, data: &[u8], out: &mut Vec<u8>) {
+        if self.chunk_head(data, out) {
+            out.extend_from_slice(data);
+            out.extend_from_slice(Self::CHUNK_END);
+        }
+    }
+
+    /// The bytes that follow the data of a chunk.
+    pub const CHUNK_END: &'static [u8] = b"\r\n";
+
+    /// Appends the bytes before the data of a chunk, for callers that send data without copying them. The caller sends
+    /// the data next, and then [`Self::CHUNK_END`]. Returns false and appends nothing if `data` is empty, since an
+    /// empty chunk would be the last one.
+    pub fn chunk_head(&mut self, data: &[u8], out: &mut Vec<u8>) -> bool {
+        if data.is_empty() {
+            return false;
+        }
+        if let Some((_, hasher)) = &mut self.checksum {
+            hasher.update(data);
+        }
+        self.size_line(data, out);
+        true
+    }
+
+    /// Appends the end of the body: the empty chunk and the trailer.
+    pub fn finish(mut self, out: &mut Vec<u8>) {
+        self.size_line(&[], out);
+        if let Some((trailer, hasher)) = self.checksum {
+            let value = hasher.finish().base64();
+            for part in [trailer.name(), ":", &value, "\r\n"] {
+                out.extend_from_slice(part.as_bytes());
+            }
+            if let Some(mut chain) = self.chain {
+                let signature = chain.sign_trailer(&trailer_hash(trailer.name(), &value));
+                for part in [TRAILER_SIGNATURE, ":"] {
+                    out.extend_from_slice(part.as_bytes());
+                }
+                signature.write(out);
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn size_line(&mut self, data: &[u8], out: &mut Vec<u8>) {
+        // Writing to memory cannot fail.
+        let _ = write!(out, "{:x}", data.len());
+        if let Some(chain) = &mut self.chain {
+            out.push(b';');
+            out.extend_from_slice(CHUNK_SIGNATURE.as_bytes());
+            chain.sign_chunk(&Sha256::digest(data).into()).write(out);
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Returns the size of a body of `body_bytes` after framing into chunks of `chunk_bytes`, the last of which may be
+    /// smaller. This is the `Content-Length` of the request.
+    pub fn framed_bytes(streaming: Streaming, body_bytes: u64, chunk_bytes: NonZeroU64) -> u64 {
+        let signature = if streaming.is_signed() { 1 + CHUNK_SIGNATURE.len() as u64 + SIGNATURE_DIGITS } else { 0 };
+        let around = |data: u64| u64::from(data.max(1).ilog2() / 4 + 1) + signature + 2;
+        let whole = (around(chunk_bytes.get()) + 2).saturating_mul(body_bytes / chunk_bytes);
+        let rest = match body_bytes % chunk_bytes {
+            0 => 0,
+            rest => around(rest) + 2,
+        };
+        let trailer = streaming.trailer().map_or(0, |trailer| {
+            let signed = TRAILER_SIGNATURE.len() as u64 + 1 + SIGNATURE_DIGITS + 2;
+            let field = trailer.name().len() as u64 + 1 + trailer.algorithm().base64_bytes() + 2;
+            field + if streaming.is_signed() { signed } else { 0 }
+        });
+        let end = around(0) + trailer + 2;
+        [whole, rest, end].into_iter().fold(body_bytes, u64::saturating_add)
+    }
+}
+
+/// Returns the hash of the trailer as it is signed: one line that ends in a bare line feed.
+pub(super) fn trailer_hash(name: &str, value: &str) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in [name, ":", value, "\n"] {
+        hash.update(part);
+    }
+    hash.finalize().into()
+}

@@ -1,0 +1,80 @@
+//! Signatures of chunks. Each covers the previous one, and the first covers the signature of the head.
+
+use super::payload::EMPTY_SHA256;
+use super::signing_key::{Signature, SigningKey};
+use super::timestamp::Timestamp;
+use crate::hex;
+use std::sync::Arc;
+
+/// The chain of signatures of a body.
+#[derive(Debug, Clone)]
+pub(super) struct SignatureChain {
+    key: Arc<SigningKey>,
+    time: Timestamp,
+    previous: Signature,
+    text: Vec<u8>,
+}
+
+impl SignatureChain {
+    pub(super) fn new(key: Arc<SigningKey>, time: Timestamp, head: Signature) -> Self {
+        Self { key, time, previous: head, text: Vec::new() }
+    }
+
+    /// Signs the next chunk, given the SHA-256 of its data.
+    pub(super) fn sign_chunk(&mut self, sha256: &[u8; 32]) -> Signature {
+        self.write_chunk(sha256);
+        self.sign()
+    }
+
+    /// Signs the trailer, given the SHA-256 of its line.
+    pub(super) fn sign_trailer(&mut self, sha256: &[u8; 32]) -> Signature {
+        self.write("AWS4-HMAC-SHA256-TRAILER", &[sha256]);
+        self.sign()
+    }
+
+    /// Returns whether this is the signature of the next chunk. If so, the following signature covers it.
+    pub(super) fn verifies_chunk(&mut self, sha256: &[u8; 32], signature: Signature) -> bool {
+        self.write_chunk(sha256);
+        self.verifies(signature)
+    }
+
+    /// Returns whether this is the signature of the trailer.
+    pub(super) fn verifies_trailer(&mut self, sha256: &[u8; 32], signature: Signature) -> bool {
+        self.write("AWS4-HMAC-SHA256-TRAILER", &[sha256]);
+        self.verifies(signature)
+    }
+
+    fn write_chunk(&mut self, sha256: &[u8; 32]) {
+        // The first hash is that of the headers. Chunks have none.
+        self.write("AWS4-HMAC-SHA256-PAYLOAD", &[&EMPTY_SHA256, sha256]);
+    }
+
+    fn write(&mut self, kind: &str, hashes: &[&[u8; 32]]) {
+        let text = &mut self.text;
+        text.clear();
+        text.extend_from_slice(kind.as_bytes());
+        for part in [self.time.text().as_bytes(), self.key.scope()] {
+            text.push(b'\n');
+            text.extend_from_slice(part);
+        }
+        text.push(b'\n');
+        self.previous.write(text);
+        for hash in hashes {
+            text.push(b'\n');
+            hex::push(*hash, text);
+        }
+    }
+
+    fn sign(&mut self) -> Signature {
+        self.previous = self.key.sign(&self.text);
+        self.previous
+    }
+
+    fn verifies(&mut self, signature: Signature) -> bool {
+        let good = self.key.verifies(&self.text, &signature);
+        if good {
+            self.previous = signature;
+        }
+        good
+    }
+}

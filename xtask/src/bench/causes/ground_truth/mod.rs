@@ -1,0 +1,256 @@
+//! The true response times: what a perfect client would have measured, computed from the schedule and the target's log.
+//!
+//! The log has the time that the target spent on each request, and the schedule has the times at which requests were due. The queue
+//! between them is simulated, so the result does not depend on when the client under test really sent its requests.
+//!
+//! Time that the target needs in addition to the planned work, for example to wake up or to encrypt, delays a request but occupies no
+//! place in the queue.
+//!
+//! A printed percentile is right if its interval contains a true value at most one operation above or below. At the edge of a planned
+//! pause a single operation makes all the difference, and the phase of the load decides on which side it falls.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A percentile is wrong if it differs from the true value by more than this share of it …
+const TOLERANCE_SHARE: f64 = 0.10;
+/// … and by more than this, in seconds: the delay that loopback and two schedulers add to each operation.
+const TOLERANCE_SECONDS: f64 = 200e-6;
+
+/// A line of the target's log, in nanoseconds of the target's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    /// When the kernel received the request's header.
+    pub arrival: u64,
+    /// How much later it received the body.
+    pub received: u64,
+    /// When the server asked for a place in which to serve the request.
+    pub asked: u64,
+    /// When it got the place.
+    pub start: u64,
+    /// When the work was done and the place was free again.
+    pub end: u64,
+    /// When the kernel had taken the response.
+    pub left: u64,
+    /// Part of the time from `start` to `end` in which the server was paused as planned.
+    pub held: u64,
+}
+
+/// Time that a request takes at the server, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Time until it asks for a place.
+    pub before: f64,
+    /// Time in its place.
+    pub work: f64,
+    /// Time from then until its response has left.
+    pub after: f64,
+}
+
+/// Time in which operations are due, in seconds from the first operation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// End of the warm-up, whose operations count for the queue only.
+    pub warmup: f64,
+    /// End of the measured time.
+    pub end: f64,
+}
+
+/// The load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    /// Evenly spaced arrivals per second.
+    Open(f64),
+    /// Slots, each of which sends its next request when the last one has ended.
+    Closed(u32),
+}
+
+/// Properties of the server that affect its queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Queue {
+    /// Requests served at the same time; `None` for no limit.
+    pub servers: Option<usize>,
+    /// The server's pauses.
+    pub stall: Option<Pauses>,
+}
+
+/// Pauses of a server. Times are in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pauses {
+    /// Start and end of the first one after the first request.
+    pub first: (f64, f64),
+    /// Time from one to the next; infinite if there is only one.
+    pub every: f64,
+}
+
+impl LogEntry {
+    /// Parses a line of the log.
+    pub fn parse(line: &str) -> Option<Self> {
+        let mut fields = line.split(' ').map(|field| field.parse().ok());
+        let mut next = || fields.next().flatten();
+        let [arrival, received, asked, start] = [next()?, next()?, next()?, next()?];
+        Some(Self { arrival, received, asked, start, end: next()?, left: next()?, held: next()? })
+    }
+
+    /// Returns its cost at a client that sends a body in `receiving` nanoseconds.
+    fn cost(&self, receiving: u64) -> Cost {
+        let seconds = |nanos: u64| nanos as f64 / 1e9;
+        let before = self.asked.saturating_sub(self.arrival).saturating_sub(self.received) + receiving;
+        let work = self.end.saturating_sub(self.start).saturating_sub(self.held);
+        Cost { before: seconds(before), work: seconds(work), after: seconds(self.left.saturating_sub(self.end)) }
+    }
+}
+
+/// Returns the lateness of the first request of a schedule, in seconds. A planned pause, which counts from that request, is late by the
+/// same time.
+///
+/// Missing or late requests make later ones look late, so the request with the least lateness tells when the schedule began.
+pub fn first_lateness(log: &[LogEntry], rate: f64) -> f64 {
+    let mut arrivals: Vec<u64> = log.iter().map(|served| served.arrival).collect();
+    arrivals.sort_unstable();
+    let first = arrivals.first().copied().unwrap_or(0);
+    let since = |arrival: u64| (arrival - first) as f64 / 1e9;
+    let earliest = arrivals.iter().enumerate().map(|(number, &arrival)| since(arrival) - number as f64 / rate);
+    -earliest.fold(0.0, f64::min)
+}
+
+/// Returns the costs of the requests that arrived within `seconds` after the first, in the order in which the work on them began.
+///
+/// The time to receive a body depends on the client, so every request counts with the tenth percentile of these times.
+pub fn costs(log: &[LogEntry], seconds: f64) -> Vec<Cost> {
+    let first = log.iter().map(|served| served.arrival).min().unwrap_or(0);
+    let within = |served: &&LogEntry| ((served.arrival - first) as f64) < seconds * 1e9;
+    let mut log: Vec<LogEntry> = log.iter().filter(within).copied().collect();
+    log.sort_by_key(|served| served.start);
+    let mut received: Vec<u64> = log.iter().map(|served| served.received).collect();
+    received.sort_unstable();
+    let receiving = received.get(received.len() / 10).copied().unwrap_or(0);
+    log.iter().map(|served| served.cost(receiving)).collect()
+}
+
+/// Returns the sorted response times of the operations that are due in a window, in seconds. `None` if there are no costs.
+pub fn responses(load: Load, window: Window, queue: Queue, costs: &[Cost]) -> Option<Vec<f64>> {
+    if costs.is_empty() {
+        return None;
+    }
+    let mut server = Server { queue, free: BinaryHeap::new() };
+    let mut next = costs.iter().copied().cycle();
+    let mut coming = first_requests(load, window, &mut next);
+    let (mut times, mut begun) = (Vec::new(), coming.len());
+    // The log limits the requests of slots: more would be invented.
+    while let Some(Reverse(Request { asks: Instant(asks), due, cost })) = coming.pop() {
+        let end = server.serve(asks, cost.work) + cost.after;
+        if due >= window.warmup {
+            times.push(end - due);
+        }
+        if matches!(load, Load::Closed(_)) && end < window.end && begun < costs.len() {
+            begun += 1;
+            coming.push(Reverse(Request::due(end, next.next()?)));
+        }
+    }
+    times.sort_unstable_by(f64::total_cmp);
+    Some(times)
+}
+
+/// Returns the requests that do not depend on others: all of a schedule, or one of each slot.
+fn first_requests(load: Load, window: Window, costs: impl Iterator<Item = Cost>) -> BinaryHeap<Reverse<Request>> {
+    let (count, gap) = match load {
+        Load::Open(rate) => ((rate * window.end).round() as u64, 1.0 / rate),
+        Load::Closed(slots) => (slots.into(), 0.0),
+    };
+    let requests = (0..count).zip(costs).map(|(number, cost)| Reverse(Request::due(number as f64 * gap, cost)));
+    requests.collect()
+}
+
+/// A request on its way to the server, ordered by the time at which it asks for a place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Request {
+    asks: Instant,
+    due: f64,
+    cost: Cost,
+}
+
+impl Request {
+    fn due(due: f64, cost: Cost) -> Self {
+        Self { asks: Instant(due + cost.before), due, cost }
+    }
+}
+
+impl Eq for Request {}
+
+impl PartialOrd for Request {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Request {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.asks.cmp(&other.asks).then(self.due.total_cmp(&other.due))
+    }
+}
+
+/// A simulated server that serves requests in the order of their arrival.
+struct Server {
+    queue: Queue,
+    /// Times at which the busy places become free.
+    free: BinaryHeap<Reverse<Instant>>,
+}
+
+impl Server {
+    /// Serves a request and returns the end of its work.
+    fn serve(&mut self, arrival: f64, work: f64) -> f64 {
+        let mut start = arrival;
+        if self.queue.servers.is_some_and(|servers| self.free.len() >= servers.max(1)) {
+            let Reverse(Instant(free)) = self.free.pop().unwrap_or(Reverse(Instant(0.0)));
+            start = start.max(free);
+        }
+        let end = self.released(self.released(start) + work);
+        if self.queue.servers.is_some() {
+            self.free.push(Reverse(Instant(end)));
+        }
+        end
+    }
+
+    /// Returns the end of the pause for a time within it, or else the time itself.
+    fn released(&self, at: f64) -> f64 {
+        let Some(Pauses { first: (from, until), every }) = self.queue.stall else { return at };
+        let earlier = ((at - from) / every).floor().max(0.0);
+        let shift = if earlier > 0.0 { earlier * every } else { 0.0 };
+        if (from + shift..until + shift).contains(&at) { until + shift } else { at }
+    }
+}
+
+/// Time in seconds, with a total order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Instant(f64);
+
+impl Eq for Instant {}
+
+impl PartialOrd for Instant {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Instant {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+/// Returns the values one operation below and above the quantile `q` of sorted values.
+pub fn quantile(sorted: &[f64], q: f64) -> Option<(f64, f64)> {
+    let last = sorted.len().checked_sub(1)?;
+    let index = ((q * sorted.len() as f64).ceil() as usize).saturating_sub(1).min(last);
+    Some((sorted[index.saturating_sub(1)], sorted[(index + 1).min(last)]))
+}
+
+/// Returns whether the interval of a printed percentile misses the true value, which lies between two values. All in seconds.
+pub fn is_wrong(low: f64, high: f64, truth: (f64, f64)) -> bool {
+    let tolerance = |truth: f64| TOLERANCE_SECONDS.max(TOLERANCE_SHARE * truth);
+    truth.1 < low - tolerance(truth.1) || truth.0 > high + tolerance(truth.0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! Tests of the simulated queue with known response times.
+
+use super::*;
+
+fn work(work: f64) -> Cost {
+    Cost { work, ..Cost::default() }
+}
+
+fn until(end: f64) -> Window {
+    Window { warmup: 0.0, end }
+}
+
+fn times(load: Load, seconds: f64, queue: Queue, costs: &[Cost]) -> Vec<f64> {
+    responses(load, until(seconds), queue, costs).unwrap()
+}
+
+fn middle(times: &[f64], q: f64) -> f64 {
+    let (low, high) = quantile(times, q).unwrap();
+    f64::midpoint(low, high)
+}
+
+#[test]
+fn a_server_without_limit_has_no_queue() {
+    let all = Queue::default();
+    let times = times(Load::Open(100.0), 1.0, all, &[work(0.01)]);
+    assert!(times.len() == 100 && times.iter().all(|time| (time - 0.01).abs() < 1e-9), "{times:?}");
+}
+
+#[test]
+fn the_queue_of_an_overloaded_server_grows() {
+    // 200/s at one place with 10 ms of work: half of the load adds to the backlog.
+    let one = Queue { servers: Some(1), stall: None };
+    let times = times(Load::Open(200.0), 2.0, one, &[work(0.01)]);
+    assert_eq!(times.len(), 400);
+    // The last one is due at 1.995 s and ends at 4 s.
+    assert!((times[399] - 2.005).abs() < 1e-9, "{}", times[399]);
+    assert!((middle(&times, 0.5) - 1.005).abs() < 1e-9);
+}
+
+#[test]
+fn time_outside_the_place_delays_only_its_own_request() {
+    // A place is busy for 4 ms of every 5 ms: nothing queues, though each request takes 9 ms.
+    let (one, cost) = (Queue { servers: Some(1), stall: None }, Cost { before: 0.002, work: 0.004, after: 0.003 });
+    let open = times(Load::Open(200.0), 1.0, one, &[cost]);
+    assert!(open.len() == 200 && open.iter().all(|time| (time - 0.009).abs() < 1e-9), "{open:?}");
+    // A slot waits for all of it.
+    let closed = times(Load::Closed(1), 0.9, one, &[cost; 1_000]);
+    assert!(closed.len().abs_diff(100) <= 1 && closed.iter().all(|time| (time - 0.009).abs() < 1e-9));
+    // A late request does not delay those that are there.
+    let late = Cost { before: 0.1, ..work(0.001) };
+    let mixed = times(Load::Open(100.0), 0.1, one, &[late, work(0.001)]);
+    assert!(mixed[..5].iter().all(|time| (time - 0.001).abs() < 1e-9), "{mixed:?}");
+}
+
+#[test]
+fn the_warmup_leaves_its_backlog() {
+    let one = Queue { servers: Some(1), stall: None };
+    let late = Window { warmup: 1.0, end: 2.0 };
+    let open = responses(Load::Open(200.0), late, one, &[work(0.01)]).unwrap();
+    assert!(open.len() == 200 && (open[0] - 1.01).abs() < 1e-9, "{}", open[0]);
+    let closed = responses(Load::Closed(2), late, Queue::default(), &[work(0.01); 1_000]).unwrap();
+    assert!(closed.len().abs_diff(200) <= 2, "{}", closed.len());
+}
+
+#[test]
+fn slots_queue_for_few_places() {
+    let two = Queue { servers: Some(2), stall: None };
+    let costs = vec![work(0.01); 100_000];
+    let times = times(Load::Closed(8), 1.0, two, &costs);
+    // 200/s, and the 8 that are in flight at the end.
+    assert!((199..=209).contains(&times.len()), "{}", times.len());
+    assert!((middle(&times, 0.5) - 0.04).abs() < 1e-9);
+    // The log limits the number of requests.
+    assert_eq!(responses(Load::Closed(8), until(1.0), two, &[work(0.01); 20]).unwrap().len(), 20);
+}
+
+#[test]
+fn a_pause_delays_the_requests_within_it() {
+    let queue = Queue { servers: None, stall: Some(Pauses { first: (1.0, 2.0), every: f64::INFINITY }) };
+    let times = times(Load::Open(1_000.0), 10.0, queue, &[work(0.0)]);
+    // A tenth of the requests waits, uniformly up to 1 s.
+    assert!((middle(&times, 0.99) - 0.9).abs() < 2e-3);
+    assert!(middle(&times, 0.89) < 1e-9);
+}
+
+#[test]
+fn pauses_come_again() {
+    let queue = Queue { servers: None, stall: Some(Pauses { first: (1.0, 1.2), every: 1.0 }) };
+    let times = times(Load::Open(1_000.0), 10.0, queue, &[work(0.0)]);
+    // Of 9 of 10 s, a fifth of the requests waits, uniformly up to 0.2 s.
+    assert!((middle(&times, 0.99) - 0.2 * (1.0 - 1.0 / 18.0)).abs() < 2e-3);
+    assert!(middle(&times, 0.81) < 1e-9);
+}
+
+#[test]
+fn costs_exclude_planned_pauses_and_slow_senders() {
+    let line = |text| LogEntry::parse(text).unwrap();
+    let log = [
+        line("5 3 20 30 130 140 40"),
+        line("0 900 904 910 920 920 0"),
+        line("0 2 5 9 19 19 0"),
+        line("1000 2 5 9 19 19 0"),
+    ];
+    let costs = costs(&log, 999e-9);
+    // In the order of their starts, without the last entry, which is too late. The tenth percentile of receiving is 2 ns.
+    let wanted = [(5.0, 10.0, 0.0), (14.0, 60.0, 10.0), (6.0, 10.0, 0.0)];
+    assert_eq!(costs.len(), wanted.len());
+    for (got, (before, work, after)) in costs.iter().zip(wanted) {
+        let near = |got: f64, nanos: f64| (got * 1e9 - nanos).abs() < 1e-6;
+        assert!(near(got.before, before) && near(got.work, work) && near(got.after, after), "{costs:?}");
+    }
+    assert_eq!(LogEntry::parse("1 2 3 4 5 6"), None);
+    assert_eq!(responses(Load::Open(1.0), until(1.0), Queue::default(), &[]), None);
+}
+
+#[test]
+fn the_request_with_the_least_lateness_tells_when_the_schedule_began() {
+    let served = |arrival| LogEntry { arrival, received: 0, asked: 0, start: 0, end: 0, left: 0, held: 0 };
+    // Due at 0, 10, 20 and 30 ms of a schedule that began at 100 ms, with 25, 17, 7 and 1 ms of delay.
+    let log = [125, 127, 127, 131].map(|ms| served(ms * 1_000_000));
+    assert!((first_lateness(&log, 100.0) - 0.024).abs() < 1e-9, "{}", first_lateness(&log, 100.0));
+    // The first request is missing.
+    assert!((first_lateness(&log[1..], 100.0) - 0.016).abs() < 1e-9);
+    assert_eq!(first_lateness(&[], 100.0), 0.0);
+}
+
+#[test]
+fn a_percentile_has_a_tolerance_and_an_interval() {
+    let wrong = |low, high, truth| is_wrong(low, high, (truth, truth));
+    assert!(!wrong(1.0, 1.0, 1.09) && wrong(1.0, 1.0, 1.2) && wrong(1.0, 1.0, 0.8));
+    assert!(!wrong(0.0001, 0.0001, 0.0002) && wrong(0.0001, 0.0001, 0.0004));
+    assert!(!wrong(0.5, 2.0, 1.0) && wrong(0.5, 2.0, 3.0));
+    // The lower end is unknown.
+    assert!(!wrong(0.0, 2.0, 0.0) && !wrong(0.0, 2.0, 2.1) && wrong(0.0, 2.0, 2.5));
+}
+
+#[test]
+fn one_operation_may_be_on_either_side_of_an_edge() {
+    let sorted: Vec<f64> = (0..100).map(|number| if number < 90 { 0.005 } else { 0.7 }).collect();
+    assert_eq!(quantile(&sorted, 0.9), Some((0.005, 0.7)));
+    let edge = quantile(&sorted, 0.9).unwrap();
+    assert!(!is_wrong(0.005, 0.005, edge) && !is_wrong(0.7, 0.7, edge) && is_wrong(0.001, 0.002, edge));
+    // Two operations further, the edge does not matter.
+    assert_eq!(quantile(&sorted, 0.88), Some((0.005, 0.005)));
+    assert_eq!((quantile(&[], 0.5), quantile(&[1.0], 0.5)), (None, Some((1.0, 1.0))));
+}
