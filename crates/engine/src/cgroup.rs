@@ -1,4 +1,4 @@
-//! The processor quota of this process's control group, and how long it kept the group from running.
+//! The CPU quota of this process's control group, and the time for which it stopped the group.
 //!
 //! Version 1 gives a quota and a period in two files and counts nanoseconds, version 2 gives both in one file and counts
 //! microseconds. The group of a process and all groups above it limit it. In a container the groups above are often hidden,
@@ -14,17 +14,17 @@ const ROOT: &str = "/sys/fs/cgroup";
 const VERSION_1: [&str; 2] = ["cpu", "cpu,cpuacct"];
 const VERSION_2: [&str; 2] = ["", "unified"];
 
-/// A group that may use only so much of the processor.
+/// A group with a quota.
 #[derive(Debug)]
 struct Limited {
-    /// Cores' worth of time.
+    /// The quota, in cores.
     cores: f64,
     stat: ProcFile,
-    /// The counter of the time for which it was kept from running, and the length of its unit in nanoseconds.
+    /// The counter of the time for which it was stopped, and its unit in nanoseconds.
     counter: (&'static str, u64),
 }
 
-/// Reads the limit of a group, if it has one.
+/// Reads the quota of a group, if it has one.
 type Read = fn(&Path) -> Option<Limited>;
 
 /// The quotas of a process.
@@ -34,13 +34,13 @@ pub struct CpuQuota {
 }
 
 impl CpuQuota {
-    /// Those of this process.
+    /// Returns the quotas of this process.
     #[must_use]
     pub fn of_this_process() -> Self {
         Self::of("/proc/self/cgroup", Path::new(ROOT))
     }
 
-    /// Those of a process or thread whose groups that file lists.
+    /// Returns the quotas of the groups in a file of `/proc`.
     fn of(list: impl AsRef<Path>, root: &Path) -> Self {
         let list = fs::read_to_string(list).unwrap_or_default();
         let mut limited = Vec::new();
@@ -62,13 +62,13 @@ impl CpuQuota {
         Self { limited }
     }
 
-    /// Cores' worth of time that this process may use; `None` without a limit.
+    /// Returns how many cores this process may use; `None` without a quota.
     #[must_use]
     pub fn cores(&self) -> Option<f64> {
         self.limited.iter().map(|group| group.cores).min_by(f64::total_cmp)
     }
 
-    /// Nanoseconds for which the groups were kept from running, each core of a group counted.
+    /// Returns the nanoseconds for which the groups were stopped, summed over cores.
     pub fn throttled_nanos(&mut self) -> u64 {
         let read = |group: &mut Limited| {
             let (name, unit) = group.counter;
@@ -79,7 +79,7 @@ impl CpuQuota {
     }
 }
 
-/// Whether this is a mount of that version.
+/// Returns whether a directory is a mount of that version.
 fn holds(mount: &Path, controllers: &str) -> bool {
     let file = if controllers.is_empty() { "cgroup.controllers" } else { "cpu.cfs_quota_us" };
     mount.join(file).exists()

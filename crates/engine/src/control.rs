@@ -1,8 +1,7 @@
-//! Commands to a run that is under way, and what all its threads know of each other.
+//! Commands to a run in progress, and the state that its threads share.
 //!
-//! The only state that threads share besides the operation budget: a handful of atomics, read once per turn of the
-//! loop. A stop is set a little ahead of the present, so that every thread has seen it before it comes and the window
-//! ends at the same instant for all of them.
+//! Besides the operation budget, threads share only a few atomics, which each loop reads once per step. A stop is set slightly
+//! ahead of the current instant, so that every thread has read it in time and the window ends at the same instant for all.
 
 use crate::stalls::Stalls;
 use measure::{AttemptOutcome, Instant};
@@ -10,29 +9,29 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-/// The longest that a thread waits before it looks at the commands again.
+/// The longest time that a thread waits before it reads the commands again.
 pub const TURN_MAX: Duration = Duration::from_millis(50);
-/// How far ahead a stop is set.
+/// How far ahead of the current instant a stop is set.
 pub(crate) const NOTICE: Duration = Duration::from_millis(120);
-/// So many attempts that all fail before one has reached the target end the run (docs/measurement.md).
+/// A run ends when this many attempts have failed and none has reached the target (docs/measurement.md).
 const UNREACHED_MAX: u64 = 100;
-/// Fewer do when they have failed for so long: a slot that is refused waits ever longer before it tries again.
+/// Fewer attempts end it when they have failed for this time, because slots wait ever longer before they try again.
 const UNREACHED_FOR: Duration = Duration::from_secs(2);
-/// How few.
+/// The least number of such attempts.
 const UNREACHED_MIN: u64 = 10;
 
-/// Why a run stopped before its own stop rule said so.
+/// The reason for which a run stopped before its stop rule applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
     /// The user interrupted.
     Interrupted,
-    /// So many bytes were asked for, and have arrived.
+    /// The requested number of bytes has arrived.
     BytesReached,
     /// No attempt has reached the target.
     Unreachable,
-    /// The results could not be written any more.
+    /// The results could no longer be written.
     ResultsFull,
-    /// A controller knows what it wanted to know.
+    /// A controller has decided.
     Decided,
     /// A thread of the run has failed.
     ThreadLost,
@@ -43,12 +42,12 @@ pub enum StopReason {
 pub struct Control {
     stop_at: AtomicU64,
     reason: AtomicU8,
-    /// Leave at once: no drain.
+    /// The run ends at once, without drain.
     abandon: AtomicBool,
-    /// An attempt has got a connection.
+    /// An attempt got a connection.
     reached: AtomicBool,
     unreached: AtomicU64,
-    /// When the first of these failed.
+    /// When the first of them failed.
     unreached_since: AtomicU64,
     first_failure: Mutex<Option<AttemptOutcome>>,
     bytes_left: AtomicU64,
@@ -63,7 +62,7 @@ impl Default for Control {
 }
 
 impl Control {
-    /// For a run that stops after `bytes` body bytes, when given.
+    /// Returns the control of a run, which stops after `bytes` body bytes if given.
     #[must_use]
     pub fn new(bytes: Option<u64>) -> Self {
         Self {
@@ -80,18 +79,18 @@ impl Control {
         }
     }
 
-    /// What the threads know of client stalls.
+    /// Returns the client stalls that the threads share.
     #[inline]
     pub(crate) fn stalls(&self) -> &Stalls {
         &self.stalls
     }
 
-    /// Ends the window shortly after `now` and lets operations in flight drain. The first reason stays.
+    /// Ends the window shortly after `now` and lets operations in flight drain. The first reason is kept.
     pub fn stop(&self, now: Instant, reason: StopReason) {
         self.end_at(now + NOTICE, reason);
     }
 
-    /// Ends the window at `at`. The first reason stays.
+    /// Ends the window at `at`. The first reason is kept.
     fn end_at(&self, at: Instant, reason: StopReason) {
         let code = match reason {
             StopReason::Interrupted => 1,
@@ -105,36 +104,36 @@ impl Control {
         self.stop_at.fetch_min(at.as_nanos(), Ordering::AcqRel);
     }
 
-    /// Ends the run at once: operations in flight are left unfinished.
+    /// Ends the run at once. Operations in flight remain unfinished.
     pub fn abandon(&self, now: Instant) {
         self.stop(now, StopReason::Interrupted);
         self.abandon.store(true, Ordering::Release);
     }
 
-    /// Ends the run at once, since one of its threads has failed.
+    /// Ends the run at once because one of its threads has failed.
     pub(crate) fn thread_lost(&self, now: Instant) {
         self.stop(now, StopReason::ThreadLost);
         self.abandon.store(true, Ordering::Release);
     }
 
-    /// The body length of the run's first complete answer; `own` becomes it when there was none before.
+    /// Returns the body length of the run's first complete response, which is `own` if there was none before.
     pub(crate) fn first_length(&self, own: u64) -> u64 {
         *self.first_length.get_or_init(|| own)
     }
 
-    /// When the window is to end, if that was commanded.
+    /// Returns when the window has to end, if that was commanded.
     #[must_use]
     pub fn stop_at(&self) -> Instant {
         Instant::from_nanos(self.stop_at.load(Ordering::Acquire))
     }
 
-    /// Whether the drain is to be skipped.
+    /// Returns whether the drain is skipped.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         self.abandon.load(Ordering::Acquire)
     }
 
-    /// Why the run was stopped, if it was.
+    /// Returns why the run was stopped, if it was.
     #[must_use]
     pub fn reason(&self) -> Option<StopReason> {
         match self.reason.load(Ordering::Acquire) {
@@ -148,18 +147,18 @@ impl Control {
         }
     }
 
-    /// An attempt has got a connection to the target.
+    /// Notes that an attempt got a connection to the target.
     pub(crate) fn note_reached(&self) {
         self.reached.store(true, Ordering::Relaxed);
     }
 
-    /// Whether any attempt has got a connection.
+    /// Returns whether any attempt got a connection.
     #[must_use]
     pub fn is_reached(&self) -> bool {
         self.reached.load(Ordering::Relaxed)
     }
 
-    /// An attempt could not get a connection; stops the run when none ever could, after so many of them or so long.
+    /// Notes that an attempt got no connection. Stops the run after a number of these, or after a while, if none ever got one.
     pub(crate) fn note_unreached(&self, now: Instant, outcome: AttemptOutcome) {
         let count = self.unreached.fetch_add(1, Ordering::Relaxed) + 1;
         let since = self.unreached_since.fetch_min(now.as_nanos(), Ordering::Relaxed).min(now.as_nanos());
@@ -174,19 +173,19 @@ impl Control {
         }
     }
 
-    /// How the first attempt failed that got no connection.
+    /// Returns how the first attempt failed that got no connection.
     #[must_use]
     pub fn first_unreached(&self) -> Option<AttemptOutcome> {
         self.first_failure.lock().ok().and_then(|first| *first)
     }
 
-    /// Whether as many bytes have arrived as were asked for: nobody starts an operation any more.
+    /// Returns whether the requested number of bytes has arrived, so that no further operation starts.
     #[must_use]
     pub(crate) fn is_spent(&self) -> bool {
         self.bytes_left.load(Ordering::Relaxed) == 0
     }
 
-    /// Body bytes have arrived; ends the window at `end` when they are enough.
+    /// Counts body bytes, and ends the window at `end` when they are enough.
     pub(crate) fn note_bytes(&self, end: Instant, bytes: u64) {
         let before =
             self.bytes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(bytes)));

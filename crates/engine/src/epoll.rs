@@ -1,13 +1,12 @@
-//! The real network: epoll, edge-triggered, over non-blocking sockets.
+//! The network of the operating system: edge-triggered epoll over non-blocking sockets.
 //!
-//! One `recv` and one `send` for a small request is all that the kernel is asked for, and an event is told once, so that
-//! it need not look again at what was read; large bodies are dropped inside
-//! the kernel (`MSG_TRUNC`). io_uring was measured and gains nothing for this pattern.
+//! A small request costs one `recv` and one `send`. Events are reported once, so the kernel need not check sockets again that were
+//! read. Large bodies are discarded inside the kernel (`MSG_TRUNC`). io_uring was measured and is no faster for this pattern.
 
+use crate::busy_wait::BusyWait;
 use crate::dating::Dating;
 use crate::network::{Address, Connecting, Network, Ready, Resolution, ThreadUse, Token, Waited};
 use crate::resolver::Resolver;
-use crate::wakefulness::Wakefulness;
 use crate::watch::{RunDelay, cpu_nanos};
 use measure::evidence::PathSample;
 use measure::recorder::Pacing;
@@ -19,18 +18,17 @@ use std::time::Duration;
 use sys::poll::{Events, Poller, Timer};
 use sys::socket::{Connected, Socket};
 
-/// Ready sockets taken from the kernel at once.
+/// Events taken from the kernel at once.
 const EVENTS_MAX: usize = 256;
 /// A wait that took no longer than this found its events already there.
 const AT_ONCE: Duration = Duration::from_micros(15);
-/// A wait for longer than this needs no timer of its own: one that is set already, and rarely changed, ends it. Setting
-/// up a precise timer at each wait would cost more than the wait.
+/// Longer waits share one timer that is rarely set: setting up a precise timer for each wait would cost more than the wait.
 const COARSE: Duration = Duration::from_millis(2);
-/// The token of that timer; connections never get as high.
+/// The token of that timer. Connections never reach it.
 const TIMER: u64 = u64::MAX;
-/// Timers fire when they are due, not when it suits the kernel.
+/// Timers fire when they are due, without the kernel's usual slack.
 const TIMER_SLACK: Duration = Duration::from_nanos(1);
-/// Who has a short time to work has it soon after it is woken.
+/// With a short scheduler slice, a thread gets a core soon after it wakes up.
 const SLICE: Duration = Duration::from_micros(100);
 
 /// One thread's sockets and timers.
@@ -44,14 +42,13 @@ pub struct EpollNetwork {
     local_addresses: Arc<[IpAddr]>,
     next_local: usize,
     resolver: Arc<Resolver>,
-    wakefulness: Wakefulness,
+    busy_wait: BusyWait,
     run_delay: RunDelay,
     dating: Dating,
 }
 
 impl EpollNetwork {
-    /// A network for the calling thread, which has a schedule to keep or not. Connections are opened from
-    /// `local_addresses` in turn, when there are any.
+    /// Returns the network of the calling thread. Connections are opened from `local_addresses` in turn, if there are any.
     ///
     /// # Errors
     /// When the kernel gives no epoll descriptor.
@@ -63,11 +60,11 @@ impl EpollNetwork {
     ) -> io::Result<Self> {
         sys::clock::set_timer_slack(TIMER_SLACK)?;
         if pacing == Pacing::Scheduled {
-            // Only a wish: without it this thread is woken later where others want its core.
+            // Optional: without it, this thread wakes up later where others want its core.
             let _ = sys::scheduling::set_slice(SLICE);
         }
         let (poller, timer) = (Poller::new()?, Timer::new()?);
-        // Edge-triggered, since an expired timer stays readable until it is set again, which short waits do not do.
+        // Edge-triggered, because an expired timer stays readable until it is set again, which short waits do not do.
         poller.add_edges(&timer, TIMER)?;
         let mut run_delay = RunDelay::of_this_thread();
         Ok(Self {
@@ -79,16 +76,16 @@ impl EpollNetwork {
             local_addresses,
             next_local: 0,
             resolver,
-            wakefulness: Wakefulness::new(pacing == Pacing::Scheduled, clock.now(), &mut run_delay),
+            busy_wait: BusyWait::new(pacing == Pacing::Scheduled, clock.now(), &mut run_delay),
             run_delay,
             dating: Dating::start(&clock),
         })
     }
 
-    /// Waits until something is ready, or until it may be time: who calls looks and waits again. Returns the longest time
-    /// for which the thread was awake and did not come to look.
+    /// Waits until a socket is ready, or about until `until`: the caller checks and waits again. Returns the longest time for which the
+    /// thread did not check for events while it was awake.
     fn poll(&mut self, before: Instant, until: Instant) -> io::Result<u64> {
-        let awake_from = self.wakefulness.awake_from(before, until, &mut self.run_delay);
+        let awake_from = self.busy_wait.awake_from(before, until, &mut self.run_delay);
         if awake_from.is_none_or(|from| before < from) {
             let timeout = self.timeout(before, awake_from.unwrap_or(until))?;
             return self.poller.wait(&mut self.events, timeout).map(|()| 0);
@@ -100,13 +97,13 @@ impl EpollNetwork {
                 return Ok(kept);
             }
             let looked = self.clock.now();
-            self.wakefulness.spun_nanos += looked.nanos_since(now);
+            self.busy_wait.spun_nanos += looked.nanos_since(now);
             kept = kept.max(looked.nanos_since(now));
             now = looked;
         }
     }
 
-    /// Sees to it that a wait ends by `until`, early at most: the loop then waits again.
+    /// Returns a timeout with which a wait ends by `until`. It may end early. Then the loop waits again.
     fn timeout(&mut self, now: Instant, until: Instant) -> io::Result<Option<Duration>> {
         let span = until.since(now);
         if span < COARSE {
@@ -128,7 +125,7 @@ impl EpollNetwork {
 
     fn local_address(&mut self, wanted: &Address) -> Option<IpAddr> {
         let Address::Tcp(to) = wanted else { return None };
-        // Only addresses of the same family can reach it.
+        // Only addresses of the same family can be used.
         let usable = self.local_addresses.iter().filter(|from| from.is_ipv4() == to.is_ipv4());
         let count = usable.clone().count();
         self.next_local = self.next_local.wrapping_add(1);
@@ -140,8 +137,8 @@ fn number(token: Token) -> u64 {
     u64::from(token.generation) << 32 | u64::from(token.index)
 }
 
-/// Reads and forgets up to `max` bytes, for sockets that can not drop them in the kernel. Goes on until less comes than
-/// there was room for, since what is left would not be told of again.
+/// Reads and discards up to `max` bytes, for sockets that cannot discard in the kernel. Continues until a read brings less than
+/// fitted, because remaining bytes would not be reported again.
 pub(crate) fn read_away(max: usize, mut recv: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
     let mut room = [0_u8; 16 * 1024];
     let mut total = 0;
@@ -154,7 +151,7 @@ pub(crate) fn read_away(max: usize, mut recv: impl FnMut(&mut [u8]) -> io::Resul
                     break;
                 }
             }
-            // What went before counts; the error comes again with the next call.
+            // Bytes before the error count. The next call returns the error again.
             Err(_) if total > 0 => break,
             Err(error) => return Err(error),
         }
@@ -212,7 +209,7 @@ impl Network for EpollNetwork {
     }
 
     fn set_low_water(&mut self, socket: &Socket, bytes: usize) {
-        // Only a wish: without it there are more wake-ups.
+        // Optional: without it there are more wake-ups.
         let _ = socket.set_receive_low_water(bytes);
     }
 
@@ -247,7 +244,7 @@ impl Network for EpollNetwork {
     }
 
     fn thread_use(&mut self) -> ThreadUse {
-        let cpu_nanos = cpu_nanos().saturating_sub(self.wakefulness.spun_nanos);
+        let cpu_nanos = cpu_nanos().saturating_sub(self.busy_wait.spun_nanos);
         ThreadUse { cpu_nanos, delay_nanos: self.run_delay.nanos() }
     }
 }

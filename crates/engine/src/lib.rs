@@ -1,23 +1,24 @@
-//! How load is made.
+//! The engine makes load and measures it.
 //!
-//! A [`Plan`] says what is wanted; [`run`] starts one thread for each core, each with its own run loop, slots,
-//! connections, random numbers and recorder, and hands finished intervals to an [`Observer`]. There is one run loop,
-//! [`run_loop::RunLoop`]: a state machine that is stepped with the sockets that became ready and answers until when it
-//! can wait. Load model, stop rule, checks and redirects are values that it is given. It reaches the world through a
-//! [`network::Network`] only, of which there are two: epoll over real sockets, and a simulation on simulated time.
+//! A [`Plan`] describes a run. [`run`] starts one thread per core, each with its own run loop, slots, connections, random numbers
+//! and recorder, and passes finished intervals to an [`Observer`]; [`run_to_summary`] adds them up. There is one run loop,
+//! [`run_loop::RunLoop`]: a state machine that gets the sockets that became ready and returns until when it can wait. Load model,
+//! stop rule, checks and redirects are values in its plan. It accesses the outside only through a [`network::Network`], which has
+//! two implementations: epoll over real sockets, and a simulation on simulated time.
 //!
 //! The engine prints nothing, reads no flags and holds no body in memory.
 
+mod busy_wait;
 pub mod cgroup;
 pub mod control;
 mod dating;
 pub mod dialect;
-pub mod discover;
 pub mod epoll;
-pub mod exchange;
 pub mod http2;
 pub mod network;
-mod owed;
+pub mod object_sizes;
+pub mod single_requests;
+
 pub mod owners;
 pub mod plan;
 mod proc_file;
@@ -30,11 +31,11 @@ pub mod sessions;
 pub mod sim;
 mod stalls;
 pub mod tls;
-mod wakefulness;
+mod unattributed;
+
 mod watch;
 
 pub use control::{Control, StopReason};
 pub use plan::Plan;
-pub use run::{Ending, Observer, RunError, give_way, resolve_all, run};
-pub use run_loop::log::OpEntry;
-pub use run_loop::open_uploads::{Left, OpenUpload, OpenUploads};
+pub use run::{Ending, Observer, RunError, give_way, resolve_all, run, run_to_summary};
+pub use run_loop::{HopEntry, Left, OpEntry, OpenUpload, OpenUploads};

@@ -1,8 +1,8 @@
-//! The world as the run loop sees it: a clock, non-blocking sockets, readiness, names.
+//! The interface between the run loop and the outside: a clock, non-blocking sockets, readiness and names.
 //!
-//! Two implementations: [`crate::epoll::EpollNetwork`] over the operating system, and [`crate::sim::SimNetwork`] on
-//! simulated time. The loop is generic over it, so the same machine code path that is measured is the one that is
-//! tested. Errors are `std::io::Error` in both, so that they are classified in one place.
+//! It has two implementations: [`crate::epoll::EpollNetwork`] over the operating system, and [`crate::sim::SimNetwork`] on
+//! simulated time. The loop is generic over it, so tests run the same code as measurements. Errors are `std::io::Error` in
+//! both, so that they are classified in one place.
 
 use measure::evidence::PathSample;
 use measure::{Instant, ReadSample};
@@ -29,17 +29,16 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// Names a connection to the poller: its place in the loop's table, and which of the connections that held this place
-/// in the course of time.
+/// The identity of a connection: its place in the loop's table, and which of the connections that had this place over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Place in the table.
     pub index: u32,
-    /// Number of connections that held the place before.
+    /// Number of connections that had the place before.
     pub generation: u32,
 }
 
-/// What is new at a socket. It is told once: whoever hears of it reads until less comes than there was room for.
+/// An event of a socket. It is reported once: the loop then reads until a read brings less than fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
     /// The connection.
@@ -48,11 +47,11 @@ pub struct Ready {
     pub readable: bool,
     /// Bytes can be sent, or the connection is established or has failed.
     pub writable: bool,
-    /// The end of the stream or an error has come, perhaps behind bytes that are still to be read: it is not told again.
+    /// The end of the stream or an error has come, perhaps after bytes that are still to be read. It is not reported again.
     pub closing: bool,
 }
 
-/// Whether a connection is there at once.
+/// The state of a connection that was just opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connecting {
     /// It is established.
@@ -61,43 +60,43 @@ pub enum Connecting {
     Pending,
 }
 
-/// Why a name has no addresses.
+/// The reason for which a name has no addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
     /// There is no such name.
     NotFound,
-    /// The resolver did not answer.
+    /// The resolver did not respond.
     NoAnswer,
 }
 
-/// The answer to a look-up.
+/// The result of a look-up.
 #[derive(Clone, Debug)]
 pub enum Resolution {
     /// The addresses, at least one.
     Found(Arc<[SocketAddr]>),
-    /// Ask again a little later.
+    /// Not known yet: the caller asks again later.
     Pending,
     /// There are none.
     Failed(NameError),
 }
 
-/// How one wait went.
+/// The result of a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Waited {
     /// The instant before the wait.
     pub began: Instant,
     /// The instant after the wait.
     pub now: Instant,
-    /// The longest time, in nanoseconds, for which the thread was awake in the wait and did not come to look.
+    /// The longest time in nanoseconds for which the thread did not check for events while it was awake in the wait.
     pub kept_nanos: u64,
-    /// Whether something was ready without having been waited for.
+    /// Whether events were there without waiting.
     pub at_once: bool,
 }
 
-/// What a thread has used of the processor since it began.
+/// The use of the processor by a thread since its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadUse {
-    /// CPU time, in nanoseconds; not what it spent awake with nothing to do.
+    /// CPU time in nanoseconds, without busy waiting.
     pub cpu_nanos: u64,
     /// Time for which it was ready to run and had no core, in nanoseconds.
     pub delay_nanos: u64,
@@ -108,64 +107,64 @@ pub trait Network {
     /// A non-blocking stream socket.
     type Socket;
 
-    /// The present instant.
+    /// Returns the current instant.
     fn now(&self) -> Instant;
 
-    /// Begins to open a connection and watches it.
+    /// Starts to open a connection, whose events [`Self::wait`] reports from now on.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     fn connect(&mut self, token: Token, to: &Address) -> io::Result<(Self::Socket, Connecting)>;
 
-    /// Asks a pending connection that became writable whether it is established.
+    /// Checks whether a pending connection that became writable is established.
     ///
     /// # Errors
-    /// Why it could not be established.
+    /// The reason for which it could not be established.
     fn connected(&mut self, socket: &mut Self::Socket) -> io::Result<()>;
 
-    /// Sends what fits; how many bytes did.
+    /// Sends what fits. Returns how many bytes did.
     ///
     /// # Errors
-    /// `WouldBlock` when nothing fits; else why the connection is broken.
+    /// `WouldBlock` when nothing fits, otherwise the reason for which the connection is broken.
     fn send(&mut self, socket: &mut Self::Socket, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Reads what is there; 0 is the end of the stream.
+    /// Reads what has come. Returns 0 at the end of the stream.
     ///
     /// # Errors
-    /// `WouldBlock` when nothing is there; else why the connection is broken.
+    /// `WouldBlock` when nothing has come, otherwise the reason for which the connection is broken.
     fn recv(&mut self, socket: &mut Self::Socket, room: &mut [u8]) -> io::Result<usize>;
 
-    /// For how long the newest byte of the last read had waited unread, where that read was one of a sample.
+    /// Returns how long the newest byte of the last read had waited, if that read was sampled.
     fn sample(&self) -> Option<ReadSample> {
         None
     }
 
-    /// Drops what is there, up to `max` bytes, without looking at it; 0 is the end of the stream.
+    /// Discards what has come, up to `max` bytes. Returns how many bytes; 0 at the end of the stream.
     ///
     /// # Errors
     /// As [`Network::recv`].
     fn discard(&mut self, socket: &mut Self::Socket, max: usize) -> io::Result<usize>;
 
-    /// Asks not to be woken before so many bytes have arrived.
+    /// Asks the kernel not to report the socket as readable before `bytes` bytes have come.
     fn set_low_water(&mut self, socket: &Self::Socket, bytes: usize);
 
-    /// The address that a name stands for.
+    /// Looks up the addresses of a name.
     fn resolve(&mut self, host: &str, port: u16) -> Resolution;
 
     /// Waits until a socket is ready, or until the instant `until`. Fills `ready`.
     ///
     /// # Errors
-    /// What the operating system says of the poller itself.
+    /// The error of the poller.
     fn wait(&mut self, until: Instant, ready: &mut Vec<Ready>) -> io::Result<Waited>;
 
-    /// A connection is given up; dropping the socket closes it.
+    /// Notes that a connection is closed. Dropping the socket closes it.
     fn closed(&mut self, _socket: Self::Socket) {}
 
-    /// What the kernel knows of a connection's path through the network, where it knows anything.
+    /// Returns what the kernel knows of a connection's network path, if anything.
     fn path(&mut self, _socket: &Self::Socket) -> Option<PathSample> {
         None
     }
 
-    /// What this thread has used of the processor so far.
+    /// Returns the use of the processor by this thread so far.
     fn thread_use(&mut self) -> ThreadUse;
 }

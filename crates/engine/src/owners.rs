@@ -1,21 +1,21 @@
-//! Finds out which server of a redirecting cluster owns which object.
+//! The owners of objects in a cluster that redirects.
 //!
-//! One server, the entry, is asked for the first byte of each object: it has the object when it answers, and another server
-//! has it when it redirects there. Redirects are not followed, so that no owner is asked to load what nobody reads. This is a
-//! run of the one loop, as [`crate::discover`] is.
+//! The first byte of each object is requested from one server, the entry. It owns the object if it sends it. If it redirects, the
+//! target is the owner. Redirects are not followed, so that no owner loads an object that nobody reads. This is a run of the same loop,
+//! like [`crate::object_sizes`].
 
 use crate::control::{Control, StopReason};
-use crate::discover::once_each;
-use crate::plan::{Follow, Plan, RangeChoice, RequestPlan, Subject, Targets, Trap};
+use crate::object_sizes::once_each;
+use crate::plan::{Follow, Plan, RangeChoice, RedirectRule, RequestPlan, Subject, Targets};
 use crate::run::{Observer, RunError, run};
-use crate::run_loop::beyond_tls;
-use crate::run_loop::log::OpEntry;
+use crate::run_loop::OpEntry;
+use crate::run_loop::leaves_tls;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Interval, OpKind, Phase};
 use std::num::NonZeroU64;
 use wire::range::ByteRange;
 use wire::url::Url;
 
-/// Who owns an object.
+/// The owner of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// Not known: the run ended before.
@@ -24,9 +24,9 @@ pub enum Owner {
     Entry,
     /// Another server: that item of [`Owners::elsewhere`].
     Elsewhere(u32),
-    /// Nobody: the answer was no such thing.
+    /// No owner: the response was neither the object nor a redirect.
     Lost {
-        /// Its status.
+        /// Status of the response.
         status: Option<u16>,
         /// How the request ended.
         outcome: AttemptOutcome,
@@ -38,7 +38,7 @@ pub enum Owner {
 pub struct Owners {
     /// In the order of the list.
     pub owners: Vec<Owner>,
-    /// The objects' URLs at the servers that the entry named.
+    /// The URLs of the objects at the servers that the entry redirects to.
     pub elsewhere: Targets,
     /// Why the run ended early, if it did.
     pub reason: Option<StopReason>,
@@ -51,10 +51,10 @@ struct Asking<'a> {
     tick: &'a mut dyn FnMut(u64, &Control, Instant),
 }
 
-/// Asks for the owner of every object of a plan. `tick` is called about every 50 ms with the number of answers so far.
+/// Finds the owner of every object of a plan. `tick` is called about every 50 ms with the number of responses so far.
 ///
 /// # Errors
-/// When the requests can not be made at all.
+/// When no request can be sent at all.
 pub fn find_owners(
     plan: &Plan,
     concurrency: NonZeroU64,
@@ -95,7 +95,7 @@ impl Observer for Asking<'_> {
 impl Asking<'_> {
     fn owner(&mut self, op: &OpEntry) -> Result<Owner, AttemptOutcome> {
         match op.outcome.cause {
-            // An empty object has no first byte, and who ignores ranges still has what it sends.
+            // An empty object has no first byte, and a server that ignores ranges still has the object.
             Cause::None | Cause::RangeBeyondEnd | Cause::RangeIgnored | Cause::RangeBy200 => Ok(Owner::Entry),
             Cause::NotFollowed => self.named(op),
             _ => Err(op.outcome),
@@ -110,8 +110,8 @@ impl Asking<'_> {
         };
         let asked = asked.ok_or(refused(AttemptClass::Redirect, Cause::BadLocation))?;
         let url = crate::run_loop::redirected_to(&asked, &op.location)?;
-        if beyond_tls(&asked, &url)
-            && !matches!(self.plan.follow, Follow::UpTo(_, traps) if traps.downgrade == Trap::Allowed)
+        if leaves_tls(&asked, &url)
+            && !matches!(self.plan.follow, Follow::UpTo(_, traps) if traps.downgrade == RedirectRule::Allow)
         {
             return Err(refused(AttemptClass::RedirectDenied, Cause::Downgrade));
         }

@@ -1,18 +1,18 @@
-//! A file of `/proc` that is read again and again.
+//! A file of `/proc` that is read repeatedly.
 //!
-//! Opening one costs more than reading it, so it stays open; each reading begins at its start, and shows it as it is then.
+//! Opening it costs more than reading it, so it stays open. Each read starts at its beginning, and returns its current content.
 
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Room at first, in bytes; doubled as needed.
+/// Initial size of the buffer in bytes. It is doubled as needed.
 const ROOM_BYTES: usize = 4 << 10;
-/// What comes behind is not read: what is looked for stands well before, and no file of these grows so long.
+/// The most bytes that are read: the interesting part comes well before, and these files do not become so long.
 const BYTES_MAX: usize = 4 << 20;
 
-/// An open file, and room for what it says.
+/// An open file, and a buffer for its content.
 #[derive(Debug)]
 pub(crate) struct ProcFile {
     file: Option<File>,
@@ -20,12 +20,12 @@ pub(crate) struct ProcFile {
 }
 
 impl ProcFile {
-    /// The file of that path; one that can not be opened says nothing.
+    /// Opens a file. One that cannot be opened is empty.
     pub fn open(path: impl AsRef<Path>) -> Self {
         Self { file: File::open(path).ok(), bytes: Vec::new() }
     }
 
-    /// What it says now, or its first 4 MiB; nothing where it can not be read, or is no text.
+    /// Returns its current content, or its first 4 MiB; nothing when it cannot be read or is no text.
     pub fn read(&mut self) -> &str {
         let Some(file) = &self.file else { return "" };
         let mut len = 0;
@@ -64,14 +64,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_cut() {
+    fn long_files_are_cut() {
         let written = NamedTempFile::new().unwrap();
         written.as_file().set_len(BYTES_MAX as u64 + 1).unwrap();
         assert_eq!(ProcFile::open(written.path()).read().len(), BYTES_MAX);
     }
 
     #[test]
-    fn what_is_not_there_says_nothing() {
+    fn missing_files_are_empty() {
         assert_eq!(ProcFile::open("/proc/no such file").read(), "");
         assert_eq!(ProcFile::open("/proc").read(), "", "a directory");
     }

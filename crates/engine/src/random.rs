@@ -1,21 +1,20 @@
 //! Random numbers as a function of (seed, stream, index).
 //!
-//! Nothing is drawn from a shared or stateful generator, so that the choice made for operation n does not depend on
-//! which thread makes it or when: two targets get the same sequence of objects and ranges. SplitMix64's finaliser mixes the
-//! three.
+//! There is no shared or stateful generator, so the choice for operation n does not depend on the thread that makes it or on the
+//! time: two targets get the same sequence of objects and ranges. SplitMix64's finalizer mixes the three numbers.
 
 use measure::values::random::mix;
 
-/// What the numbers are for; streams are independent of each other.
+/// The use of a random number. Streams are independent of each other.
 #[derive(Clone, Copy, Debug)]
 pub enum Stream {
-    /// Which object an operation asks for.
+    /// The object that an operation requests.
     Object,
-    /// Where its range begins.
+    /// The start of its range.
     Offset,
-    /// Which request of a mix an operation is.
+    /// The request of the mix that an operation is.
     Request,
-    /// Which of several origins it asks.
+    /// The origin that it uses.
     Origin,
     /// Gaps between the arrivals of one thread.
     Arrivals(u32),
@@ -33,20 +32,20 @@ impl Stream {
     }
 }
 
-/// The `index`-th number of a stream, uniform over all 64-bit values.
+/// Returns the `index`-th number of a stream, uniform over all 64-bit values.
 #[must_use]
 pub fn bits(seed: u64, stream: Stream, index: u64) -> u64 {
     mix(mix(mix(seed) ^ stream.number()) ^ index)
 }
 
-/// The `index`-th number of a stream, uniform in 0..`bound` (by Lemire's multiplication; the bias is below
+/// Returns the `index`-th number of a stream, uniform in 0..`bound` (by Lemire's multiplication; the bias is below
 /// `bound` / 2⁶⁴).
 #[must_use]
 pub fn below(seed: u64, stream: Stream, index: u64, bound: u64) -> u64 {
     ((u128::from(bits(seed, stream, index)) * u128::from(bound)) >> 64) as u64
 }
 
-/// The `index`-th number of a stream, exponentially distributed with mean 1.
+/// Returns the `index`-th number of a stream, exponentially distributed with mean 1.
 #[must_use]
 pub fn exponential(seed: u64, stream: Stream, index: u64) -> f64 {
     // 53 random bits, moved off zero: uniform in (0, 1].

@@ -1,8 +1,7 @@
-//! Looks up names beside the run, so that no thread of the run loop ever waits for a resolver.
+//! Name look-ups in the background, so that no thread of the run loop waits for a resolver.
 //!
-//! One background thread asks the system's resolver; the threads of the run ask the cache here when they open a
-//! connection, at most once a second for each host. Answers are asked for again after `FRESH`, since the addresses
-//! of a long-lived service change.
+//! A background thread calls the system's resolver. The threads of the run read the cache when they open a connection, at most once a
+//! second for each host. Names are looked up again after `FRESH`, because the addresses of a long-lived service change.
 
 use crate::network::{NameError, Resolution};
 use std::collections::HashMap;
@@ -12,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use sys::resolve::ResolveError;
 
-/// An answer is used for so long.
+/// How long a result is used.
 const FRESH: Duration = Duration::from_secs(30);
-/// Names that are kept; redirects can lead anywhere.
+/// The most names that are kept: redirects can lead anywhere.
 const NAMES_MAX: usize = 4096;
 
 type Name = (String, u16);
@@ -31,7 +30,7 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// A resolver; its thread ends when it is dropped.
+    /// Starts a resolver, whose thread ends when it is dropped.
     #[must_use]
     pub fn start() -> Arc<Self> {
         let (questions, asked) = channel();
@@ -41,7 +40,7 @@ impl Resolver {
         Arc::new(Self { cache, questions: Mutex::new(questions) })
     }
 
-    /// What is known of a name; asks for it when nothing is, or when it is old.
+    /// Returns what is known of a name, and has it looked up when nothing is known or when it is old.
     pub fn look_up(&self, host: &str, port: u16) -> Resolution {
         if let Some(address) = literal(host) {
             return Resolution::Found(Arc::from([SocketAddr::new(address, port)]));
@@ -65,7 +64,7 @@ impl Resolver {
     }
 }
 
-/// An IP address written as host, with or without brackets.
+/// Returns the IP address in a host, with or without brackets.
 fn literal(host: &str) -> Option<IpAddr> {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host).parse().ok()
 }
@@ -80,7 +79,7 @@ fn answer(asked: &Receiver<Name>, cache: &Mutex<HashMap<Name, Entry>>) {
         };
         let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = cache.get_mut(&(host, port)) {
-            // An old answer is better than none when the resolver fails for a while.
+            // An old result is better than none when the resolver fails for a while.
             if answer.is_ok() || !matches!(entry.answer, Some(Ok(_))) {
                 entry.answer = Some(answer);
             }
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_answered_in_the_background() {
+    fn names_are_looked_up_in_the_background() {
         let resolver = Resolver::start();
         let deadline = Instant::now() + Duration::from_secs(20);
         let found = loop {

@@ -1,93 +1,95 @@
-//! A run: threads that make load, and the one that gathers what they measured.
+//! A run: threads that make load, and one that gathers what they measured.
 //!
-//! Each thread owns its loop and sends its intervals, once they are over, to the calling thread, which merges those of
-//! the same second, adds what the host shows, and hands them to the [`Observer`] in order. That is also where commands
-//! come from: the observer is asked regularly whether the run should go on.
+//! Each thread owns its loop and sends finished intervals to the calling thread. That one merges the intervals of the same
+//! second, adds observations of the host, and passes them to the [`Observer`] in order. The observer also gives commands, which
+//! is why it is called regularly.
 
 use crate::control::{Control, TURN_MAX};
 use crate::epoll::EpollNetwork;
 use crate::network::NameError;
 use crate::plan::Plan;
 use crate::resolver::Resolver;
-use crate::run_loop::log::OpEntry;
-use crate::run_loop::open_uploads::Left;
-use crate::run_loop::{FirstAnswer, RunLoop, Share, budget};
+use crate::run_loop::Left;
+use crate::run_loop::OpEntry;
+use crate::run_loop::{FirstResponse, RunLoop, Share, budget};
 use crate::watch::HostWatch;
 use measure::interval::IntervalBuilder;
-use measure::{Clock, Instant, Interval, MonotonicClock};
+use measure::{Clock, Instant, Interval, Model, MonotonicClock, Summary};
 use std::collections::VecDeque;
 use std::io;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wire::sigv4::Timestamp;
 
-/// Parcels that may wait for the gathering thread. When operations are reported one by one faster than they can be
-/// written, threads wait here; the client then shows as busy.
-const PARCELS_MAX: usize = 256;
+/// Messages that may wait for the gathering thread. When operations are logged faster than they can be written, threads wait
+/// here, and the client is reported as busy.
+const MESSAGES_MAX: usize = 256;
 
 /// How long the gathering thread pauses between two steps of its work.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Gives way to a thread that makes load, which may have only this core to run on. Called by the gathering thread between the
-/// steps of keeping an interval, which usually take it a fraction of a millisecond each: what is due meanwhile is late by no
-/// more than that. A log of every operation is written without such pauses, since there is always more of it to come.
+/// Pauses so that a thread that makes load can run, which may have only this core. The gathering thread calls this between the
+/// steps of storing an interval, each of which usually takes a fraction of a millisecond, so that operations are late by no
+/// more than that. The log of operations is written without such pauses, because there is always more of it.
 pub fn give_way() {
     std::thread::sleep(PAUSE);
 }
 
-/// Where a run's results go, and where commands come from.
+/// The receiver of a run's results, which may give commands.
 pub trait Observer {
-    /// A slice is over, all threads together. Only when the plan asks for slices; the interval that it is part of follows.
+    /// A slice is over; it combines all threads. Only for plans with slices. The interval that it is part of follows.
     fn slice(&mut self, _slice: &Interval, _control: &Control, _now: Instant) {}
-    /// An interval is over: all threads of the same second together.
+    /// An interval is over; it combines all threads.
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant);
-    /// Operations have ended: all of them when the plan asks for it, otherwise those that found damaged objects.
+    /// Operations have ended: all of them for plans that log operations, otherwise those that found damaged objects.
     fn ops(&mut self, ops: &[OpEntry]);
     /// Called about every 50 ms.
     fn tick(&mut self, control: &Control, now: Instant);
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
-    /// When, counted from its start.
+    /// When it ended, from its start.
     pub at: Instant,
-    /// What the first good answer said about the server.
-    pub first_answer: Option<FirstAnswer>,
+    /// What the first good response showed of the server.
+    pub first_response: Option<FirstResponse>,
     /// What it leaves at the server.
     pub left: Left,
 }
 
-/// A run that could not be carried out to its end.
+/// A run that failed before its end.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
 pub struct RunError {
     why: Why,
-    /// What it leaves at the server, without the uploads that a thread which failed had under way.
+    /// What it leaves at the server, without the uploads in progress of a thread that failed.
     pub left: Left,
-    /// Whether all threads are in `left`: one that ended by a defect is not.
+    /// Whether `left` covers all threads: one that ended by a defect is missing.
     pub left_is_all: bool,
 }
 
-/// Why a run could not be carried out.
+/// The reason for which a run failed.
 #[derive(Debug, thiserror::Error)]
 enum Why {
-    /// The kernel gave no epoll descriptor, or its poller failed.
+    /// The kernel gave no epoll descriptor, or polling failed.
     #[error("waiting for sockets failed: {0}")]
     Poller(io::Error),
     /// A thread ended by a defect.
-    #[error("a thread of the run loop ended by a defect of this program")]
+    #[error("a thread of the run loop failed because of a defect of this program")]
     ThreadLost,
 }
 
-enum Parcel {
+/// A message from a thread that makes load to the gathering thread.
+enum Message {
     Intervals { thread: usize, intervals: Vec<Interval>, ops: Vec<OpEntry> },
-    Done { thread: usize, first_answer: Option<FirstAnswer>, left: Box<Left> },
+    Done { thread: usize, first_response: Option<FirstResponse>, left: Box<Left> },
 }
 
-/// What a thread learned and leaves, and why it ended before its time.
-type Made = (Option<FirstAnswer>, Left, io::Result<()>);
+/// The first response of a thread, what it leaves, and its error.
+type ThreadResult = (Option<FirstResponse>, Left, io::Result<()>);
 
 /// Carries out a plan.
 ///
@@ -100,7 +102,7 @@ pub fn run(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Resul
     let clock = MonotonicClock::start();
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let wall = Timestamp::from_unix_seconds(since_1970.as_secs());
-    let work = |share, sender: &SyncSender<Parcel>| {
+    let work = |share, sender: &SyncSender<Message>| {
         make_load(plan, control, share, budget.clone(), (clock, wall), Arc::clone(&resolver), sender)
     };
     let watch = HostWatch::start(plan.operations_of_descriptors());
@@ -108,27 +110,49 @@ pub fn run(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Resul
     carry_out(threads, control, &clock, gatherer, observer, &work)
 }
 
-/// Does `work` in each of so many threads, and gathers what they measure. When one of them fails, the others end at once.
+/// Carries out a plan and returns a summary of its window.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_to_summary(plan: &Plan) -> Result<Summary, RunError> {
+    struct Fold(Model, Summary);
+    impl Observer for Fold {
+        fn interval(&mut self, interval: &Interval, _: &Control, _: Instant) {
+            self.1.add(&self.0, interval);
+        }
+
+        fn ops(&mut self, _: &[OpEntry]) {}
+
+        fn tick(&mut self, _: &Control, _: Instant) {}
+    }
+    let mut fold = Fold(plan.load.model(), Summary::default());
+    run(plan, &Control::new(plan.stop.bytes.map(NonZeroU64::get)), &mut fold)?;
+    let mut summary = fold.1;
+    summary.all = summary.stats.all_kinds();
+    Ok(summary)
+}
+
+/// Does `work` in `threads` threads, and gathers what they measure. When one fails, the others end at once.
 fn carry_out(
     threads: u32,
     control: &Control,
     clock: &MonotonicClock,
     mut gatherer: Gatherer,
     observer: &mut dyn Observer,
-    work: &(impl Fn(Share, &SyncSender<Parcel>) -> Made + Sync),
+    work: &(impl Fn(Share, &SyncSender<Message>) -> ThreadResult + Sync),
 ) -> Result<Ending, RunError> {
-    let (sender, parcels) = sync_channel(PARCELS_MAX);
-    // What is moved in here is dropped before the threads are awaited, should the gathering itself fail: none of them
-    // waits then for its parcels to be taken.
+    let (sender, messages) = sync_channel(MESSAGES_MAX);
+    // What is moved in here is dropped before the threads are joined if the gathering itself fails. Then no thread waits for
+    // its messages to be taken.
     std::thread::scope(move |scope| {
         let spawn = |thread| {
             let sender = sender.clone();
             scope.spawn(move || {
                 let mut done =
-                    SayDone { thread: thread as usize, first_answer: None, left: Left::default(), sender: &sender };
+                    SendDone { thread: thread as usize, first_response: None, left: Left::default(), sender: &sender };
                 let mut lost = EndsIfLost(Some((control, clock)));
-                let (first_answer, left, ended) = work(Share { thread, threads }, &sender);
-                (done.first_answer, done.left) = (first_answer, left);
+                let (first_response, left, ended) = work(Share { thread, threads }, &sender);
+                (done.first_response, done.left) = (first_response, left);
                 if ended.is_ok() {
                     lost.0 = None;
                 }
@@ -138,11 +162,11 @@ fn carry_out(
         let handles: Vec<_> = (0..threads).map(spawn).collect();
         drop(sender);
         let mut lost = EndsIfLost(Some((control, clock)));
-        // Who makes load has a schedule to keep; what is gathered may wait a little, within `PARCELS_MAX`.
-        let (first_answer, left) =
-            sys::scheduling::behind_others(|| gatherer.gather(&parcels, clock, control, observer));
+        // Threads that make load have a schedule to keep. Gathering may wait, within `MESSAGES_MAX`.
+        let (first_response, left) =
+            sys::scheduling::behind_others(|| gatherer.gather(&messages, clock, control, observer));
         lost.0 = None;
-        // All are joined before one of them is reported.
+        // All threads are joined before an error is returned.
         let ends: Vec<_> = handles.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         let left_is_all = ends.iter().all(Result::is_ok);
         let failed = ends.into_iter().find_map(|end| match end {
@@ -150,13 +174,13 @@ fn carry_out(
             Err(_) => Some(Why::ThreadLost),
         });
         match failed {
-            None => Ok(Ending { at: clock.now(), first_answer, left }),
+            None => Ok(Ending { at: clock.now(), first_response, left }),
             Some(why) => Err(RunError { why, left, left_is_all }),
         }
     })
 }
 
-/// Ends the run when it is dropped while it holds something: on the way out of a thread that has failed.
+/// Ends the run when it is dropped with a value: when a thread fails.
 struct EndsIfLost<'c>(Option<(&'c Control, &'c MonotonicClock)>);
 
 impl Drop for EndsIfLost<'_> {
@@ -174,8 +198,8 @@ fn make_load(
     budget: Option<Arc<crate::schedule::Budget>>,
     (clock, wall): (MonotonicClock, Timestamp),
     resolver: Arc<Resolver>,
-    sender: &SyncSender<Parcel>,
-) -> Made {
+    sender: &SyncSender<Message>,
+) -> ThreadResult {
     let net = EpollNetwork::new(clock, Arc::clone(&plan.connections.from), resolver, plan.load.pacing());
     let mut net = match net {
         Ok(net) => net,
@@ -183,27 +207,27 @@ fn make_load(
     };
     let mut run_loop = RunLoop::new(plan, control, share, budget, (Instant::ZERO, wall));
     let ended = run_loop.drive(&mut net, |intervals, ops| {
-        let _ = sender.send(Parcel::Intervals { thread: share.thread as usize, intervals, ops });
+        let _ = sender.send(Message::Intervals { thread: share.thread as usize, intervals, ops });
     });
-    (run_loop.first_answer().cloned(), run_loop.left(), ended)
+    (run_loop.first_response().cloned(), run_loop.left(), ended)
 }
 
-/// Says that a thread is done however it ends, so that nobody waits for the intervals of one that is lost.
-struct SayDone<'s> {
+/// Reports that a thread is done however it ends, so that the gathering does not wait for the intervals of one that failed.
+struct SendDone<'s> {
     thread: usize,
-    first_answer: Option<FirstAnswer>,
+    first_response: Option<FirstResponse>,
     left: Left,
-    sender: &'s SyncSender<Parcel>,
+    sender: &'s SyncSender<Message>,
 }
 
-impl Drop for SayDone<'_> {
+impl Drop for SendDone<'_> {
     fn drop(&mut self) {
-        let (first_answer, left) = (self.first_answer.take(), Box::new(std::mem::take(&mut self.left)));
-        let _ = self.sender.send(Parcel::Done { thread: self.thread, first_answer, left });
+        let (first_response, left) = (self.first_response.take(), Box::new(std::mem::take(&mut self.left)));
+        let _ = self.sender.send(Message::Done { thread: self.thread, first_response, left });
     }
 }
 
-/// Puts the threads' intervals of the same second together.
+/// Merges the threads' intervals of the same second.
 struct Gatherer {
     queues: Vec<VecDeque<Interval>>,
     done: Vec<bool>,
@@ -220,28 +244,28 @@ impl Gatherer {
 
     fn gather(
         &mut self,
-        parcels: &Receiver<Parcel>,
+        messages: &Receiver<Message>,
         clock: &MonotonicClock,
         control: &Control,
         observer: &mut dyn Observer,
-    ) -> (Option<FirstAnswer>, Left) {
+    ) -> (Option<FirstResponse>, Left) {
         let (mut first, mut all) = (None, Left::default());
         loop {
-            match parcels.recv_timeout(TURN_MAX) {
-                Ok(Parcel::Intervals { thread, intervals, ops }) => {
+            match messages.recv_timeout(TURN_MAX) {
+                Ok(Message::Intervals { thread, intervals, ops }) => {
                     if !ops.is_empty() {
                         observer.ops(&ops);
                     }
                     self.queues[thread].extend(intervals);
                 }
-                Ok(Parcel::Done { thread, first_answer, left }) => {
+                Ok(Message::Done { thread, first_response, left }) => {
                     self.done[thread] = true;
                     all.merge(*left);
-                    first = first.or(first_answer);
+                    first = first.or(first_response);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    // A thread that was lost has closed nothing: what the others measured still counts.
+                    // A thread that failed has closed nothing. What the others measured still counts.
                     self.done.fill(true);
                     self.hand_out(clock, control, observer);
                     if let Some(mut rest) = self.whole.rest() {
@@ -256,7 +280,7 @@ impl Gatherer {
         }
     }
 
-    /// Hands out every interval of which all threads have told their part.
+    /// Passes on every interval that all threads have sent.
     fn hand_out(&mut self, clock: &MonotonicClock, control: &Control, observer: &mut dyn Observer) {
         while let Some(slice) = self.next() {
             if self.sliced {
@@ -290,10 +314,10 @@ impl Gatherer {
     }
 }
 
-/// The addresses of every origin of a plan, looked up before the run so that a wrong name is told at once.
+/// Looks up the addresses of every origin of a plan before the run, so that a wrong name is reported at once.
 ///
 /// # Errors
-/// The host that has none, and why.
+/// The host without addresses, and why.
 pub fn resolve_all(plan: &mut Plan) -> Result<(), (String, NameError)> {
     for origin in plan.targets.origins() {
         let Some((host, port)) = crate::run_loop::connects_to(plan, origin) else { continue };
@@ -319,7 +343,7 @@ pub fn resolve_all(plan: &mut Plan) -> Result<(), (String, NameError)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_loop::open_uploads::OpenUploads;
+    use crate::run_loop::OpenUploads;
 
     struct Nobody;
 
@@ -335,10 +359,10 @@ mod tests {
     }
 
     /// Two threads, of which the second goes on until it is told to leave, but not for ever.
-    fn with_first(first: impl Fn() -> Made + Sync) -> (RunError, bool) {
+    fn with_first(first: impl Fn() -> ThreadResult + Sync) -> (RunError, bool) {
         let (control, clock) = (Control::default(), MonotonicClock::start());
         let abandoned = std::sync::atomic::AtomicBool::new(false);
-        let work = |share: Share, _: &SyncSender<Parcel>| {
+        let work = |share: Share, _: &SyncSender<Message>| {
             if share.thread == 0 {
                 return first();
             }
@@ -357,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_fails_ends_the_run_and_what_all_leave_is_known() {
+    fn a_thread_that_fails_ends_the_run_and_all_report_what_they_leave() {
         let (error, abandoned) = with_first(|| (None, left(9, 1), Err(io::ErrorKind::OutOfMemory.into())));
         assert!(matches!(error.why, Why::Poller(_)) && abandoned);
         assert_eq!((error.left, error.left_is_all), (left(9, 3), true));

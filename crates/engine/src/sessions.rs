@@ -1,14 +1,14 @@
-//! Opens sessions before a run: one for all slots, or one for each.
+//! Opening sessions before a run: one for all slots, or one for each.
 //!
-//! These are runs of the one loop, as [`crate::discover`] is. Servers limit logins; what a limit refused is asked for again,
-//! as arrivals at a rate that those limits bear.
+//! The logins are runs of the same loop, like [`crate::object_sizes`]. Servers limit logins. Those that a limit refused are repeated at a
+//! rate that usual limits allow.
 
 use crate::control::{Control, StopReason};
 use crate::plan::{
     Answers, Auth, Choice, Follow, LoadModel, Mix, Opening, Plan, RequestPlan, Shared, StopAfter, Targets,
 };
 use crate::run::{Observer, RunError, run};
-use crate::run_loop::log::OpEntry;
+use crate::run_loop::OpEntry;
 use crate::schedule::{Profile, Spacing};
 use measure::{AttemptClass, AttemptOutcome, Instant, Interval};
 use std::num::NonZeroU64;
@@ -20,39 +20,39 @@ use wire::url::Url;
 const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
 /// Logins per second once the server has refused some.
 const RATE: f64 = 10.0;
-/// Characters of a server's message that are shown.
+/// The most characters of a server's message that are shown.
 const REASON_CHARACTERS_MAX: usize = 200;
-/// Rounds in a row without any new session, after which no more are tried.
+/// Rounds in a row without a new session, after which the logins fail.
 const VAIN_ROUNDS_MAX: u32 = 2;
 
-/// Why there are no sessions.
+/// The reason for which sessions could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The requests could not be made.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// There is no such URL.
-    #[error("no session can be opened at {0}")]
+    /// The URL is not valid.
+    #[error("cannot open a session at {0}: it is not a URL")]
     NoUrl(String),
     /// The server refused.
-    #[error("no session was opened at {url}: {why}", why = describe(*status, outcome, reason.as_deref()))]
+    #[error("cannot open a session at {url}: {why}", why = describe(*status, outcome, reason.as_deref()))]
     Refused {
-        /// What was asked.
+        /// URL of the login.
         url: String,
-        /// Status of the answer.
+        /// Status of the response.
         status: Option<u16>,
         /// How the request ended.
         outcome: AttemptOutcome,
-        /// The server's message, at most 200 characters of it, without values that are secret. Foreign text.
+        /// The first 200 characters of the server's message, without secret values. Untrusted text.
         reason: Option<String>,
     },
-    /// The answer was good and told of no session.
-    #[error("{0} answered without a session: is it that system?")]
+    /// The response was good and contained no session.
+    #[error("{0} responded without a session: check that it is the expected system")]
     NoToken(String),
-    /// The server limits logins, and let nobody in any more.
-    #[error("{url} let only {opened} of {wanted} sessions be opened: it limits logins; wait, or ask for fewer")]
+    /// The server limits logins, and accepted no more.
+    #[error("{url} accepted only {opened} of {wanted} logins: wait, or use fewer sessions")]
     Limited {
-        /// What was asked.
+        /// URL of the login.
         url: String,
         /// Sessions that were opened.
         opened: u64,
@@ -75,7 +75,7 @@ fn describe(status: Option<u16>, outcome: &AttemptOutcome, reason: Option<&str>)
 /// Status, outcome and message of a login that failed.
 type FailedLogin = (Option<u16>, AttemptOutcome, Option<Box<[u8]>>);
 
-/// Collects the sessions that answers tell of.
+/// Collects the sessions in responses.
 struct Logins<'a> {
     read: fn(&[u8]) -> Option<String>,
     lines: Vec<Box<str>>,
@@ -102,11 +102,10 @@ impl Observer for Logins<'_> {
     }
 }
 
-/// Opens the sessions that a plan stands in and that are not open yet. `tick` is called about every 50 ms with their number so
-/// far.
+/// Opens the sessions of a plan that are not open yet. `tick` is called about every 50 ms with their number so far.
 ///
 /// # Errors
-/// When one can not be opened.
+/// When one cannot be opened.
 pub fn open_sessions(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instant)) -> Result<(), SessionError> {
     let Auth::Session(sessions) = &plan.auth else { return Ok(()) };
     if !sessions.lines.is_empty() {
@@ -148,17 +147,17 @@ pub fn open_sessions(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instan
     Ok(())
 }
 
-/// The message of a refusal, bounded and without secrets.
+/// Returns the message of a refusal, limited and without secrets.
 fn shown(opening: &Opening, message: &[u8]) -> Option<String> {
     let mut reason = (opening.reason)(message)?;
-    // Shorter ones would hide half of every message, and are no secrets.
+    // Shorter values would hide much of every message, and are no secrets.
     for value in opening.hidden.iter().filter(|value| value.len() >= 4) {
         reason = reason.replace(value.as_ref(), "***");
     }
     Some(reason.chars().take(REASON_CHARACTERS_MAX).collect())
 }
 
-/// The URL at which sessions are opened: that of the first server.
+/// Returns the URL at which sessions are opened: that of the first server.
 fn at(plan: &Plan, target: &str) -> Result<(String, Arc<Targets>), SessionError> {
     let origin = plan.targets.origins().first();
     let text = origin.map(|origin| format!("{}://{}{target}", origin.scheme, origin.host_header())).unwrap_or_default();
@@ -169,7 +168,7 @@ fn at(plan: &Plan, target: &str) -> Result<(String, Arc<Targets>), SessionError>
     }
 }
 
-/// The first round is as fast as the server lets it be, later ones are not.
+/// Returns the plan of a round. The first one is as fast as the server allows, later ones have a rate.
 fn round(plan: &Plan, targets: &Arc<Targets>, request: &RequestPlan, missing: NonZeroU64, number: u32) -> Plan {
     let in_flight = missing.min(CONCURRENCY);
     let load = match Profile::constant(RATE) {

@@ -1,22 +1,22 @@
-//! When the client itself stood in the way, as all threads of a run know it.
+//! Client stalls, as state that all threads of a run share.
 //!
-//! A client stall is a time for which a thread acted later than it meant to. Operations are affected from the start of a
-//! stall until the number in flight is back at its level from before: the burst with which a thread catches up queues at
-//! the target, and slows the operations of the other threads as well (docs/measurement.md). So stalls are shared: a few
-//! atomics, read when an operation ends and once per turn of a loop.
+//! A client stall is a time in which a thread acts later than it should. It affects operations from its start until the number in
+//! flight is back at its level from before: the thread catches up with a burst, which queues at the target and delays the operations
+//! of the other threads as well (docs/measurement.md). So stalls are shared: a few atomics, read when an operation ends and once per
+//! step of a loop.
 
 use measure::Instant;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Recovery from a stall takes no longer than so many times the stall, for a target that keeps up with 99 % of its
-/// capacity. When more time has passed, the target's own state keeps operations in flight.
+/// Recovery takes at most this many times the length of the stall, for a target with a load of 99 % of its capacity. After a longer
+/// time, the state of the target itself keeps operations in flight.
 const RECOVERY_MAX: u64 = 100;
-/// In flight is back at its level when it is above it by no more than this factor.
+/// The number in flight is back at its level when it exceeds it by no more than this factor.
 const LEVEL_SLACK: f64 = 1.05;
 /// No stall is open.
 const NONE: u64 = u64::MAX;
-/// Counters of operations in flight. Beyond so many threads, some share one.
+/// Number of counters of operations in flight. Threads beyond this number share them.
 const GAUGES: usize = 64;
 
 /// One thread's operations in flight, on a cache line of its own.
@@ -24,20 +24,20 @@ const GAUGES: usize = 64;
 #[repr(align(64))]
 struct Gauge(AtomicU64);
 
-/// What the threads of one run know of client stalls.
+/// The client stalls of one run.
 #[derive(Debug)]
 pub(crate) struct Stalls {
-    /// Start of the open stall or of the first of those that ran into each other, or [`NONE`].
+    /// Start of the open stall, or of the first one of several that overlap; [`NONE`] without a stall.
     since: AtomicU64,
     /// End of the last recovery.
     recovered: AtomicU64,
-    /// Until when a thread is known to have been late.
+    /// The last instant at which a thread was late.
     late_until: AtomicU64,
     /// Length of the longest stall so far.
     longest: AtomicU64,
     /// Length of all stalls so far, overlaps counted once.
     total: AtomicU64,
-    /// Time for which threads stood still, overlaps counted once, since the open stall began.
+    /// Length of the stalls since the open stall began, overlaps counted once.
     stood_still: AtomicU64,
     /// Operations in flight before the open stall, a time average, as the bits of a float; infinite when not known.
     level: AtomicU64,
@@ -60,8 +60,8 @@ impl Default for Stalls {
 }
 
 impl Stalls {
-    /// A thread acted at `now` on what it meant to do at `from`. `level` is the number of operations in flight before, as
-    /// far as it is known: at the start of a run there is none to return to.
+    /// Notes that a thread acted at `now` when it should have acted at `from`. `level` is the number of operations in flight before, if it
+    /// is known: at the start of a run there is no level to return to.
     #[cold]
     pub fn note(&self, from: Instant, now: Instant, level: Option<f64>) {
         let late_until = self.late_until.fetch_max(now.as_nanos(), Ordering::Relaxed);
@@ -78,29 +78,29 @@ impl Stalls {
         self.since.fetch_min(from.as_nanos(), Ordering::AcqRel);
     }
 
-    /// Whether a stall has begun and its recovery has not ended.
+    /// Returns whether a stall has begun and its recovery has not ended.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.since.load(Ordering::Acquire) != NONE
     }
 
-    /// Length of all stalls so far, in nanoseconds.
+    /// Returns the length of all stalls so far, in nanoseconds.
     #[inline]
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// If a stall touched an operation that was due at `intended` and ends now: what stalls can have added to it after its start,
-    /// in nanoseconds. Stalls were `total` long in all when it started. Those since then delayed what was done for it, and it
-    /// may have waited at the target behind operations that the longest one delayed.
+    /// Returns the time that stalls can have added to an operation after its start, in nanoseconds, if a stall affected it. It was due at
+    /// `intended` and ends now. The length of all stalls was `total` when it started. Later stalls delayed its processing, and it may have
+    /// waited at the target behind operations that the longest one delayed.
     #[inline]
     pub fn touch(&self, intended: Instant, total: u64) -> Option<u64> {
         let touched = self.is_open() || self.recovered.load(Ordering::Relaxed) > intended.as_nanos();
         touched.then(|| self.longest.load(Ordering::Relaxed).saturating_add(self.total().saturating_sub(total)))
     }
 
-    /// Ends the open stall if the client has caught up and the target as well. `average` is the mean number of operations
-    /// in flight since `from`, and `none` tells that there is none at all now.
+    /// Ends the open stall if client and target have caught up. `average` is the mean number of operations in flight since `from`, and
+    /// `none` is whether there is none now.
     pub fn look(&self, from: Instant, now: Instant, average: Option<f64>, none: bool) {
         let since = self.since.load(Ordering::Acquire);
         let late_until = self.late_until.load(Ordering::Relaxed);
@@ -118,20 +118,20 @@ impl Stalls {
         }
     }
 
-    /// A thread has that many operations in flight.
+    /// Publishes the operations in flight of a thread.
     #[inline]
     pub fn publish(&self, thread: u32, before: u64, in_flight: u64) {
         let gauge = &self.in_flight[thread as usize % GAUGES].0;
         gauge.fetch_add(in_flight.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    /// Operations in flight, of all of so many threads.
+    /// Returns the operations in flight of all threads.
     pub fn in_flight(&self, threads: u32) -> u64 {
         let gauges = &self.in_flight[..(threads as usize).min(GAUGES)];
         gauges.iter().fold(0, |sum, gauge| sum.wrapping_add(gauge.0.load(Ordering::Relaxed)))
     }
 
-    /// Forgets all stalls: simulated threads run one after the other, each from the start of time.
+    /// Forgets all stalls: simulated threads run one after the other, each from instant zero.
     pub fn forget(&self) {
         self.since.store(NONE, Ordering::Relaxed);
         for instant in [&self.recovered, &self.late_until, &self.longest, &self.total] {
@@ -141,28 +141,28 @@ impl Stalls {
     }
 }
 
-/// The mean number of operations in flight over the last full stretch of time, and before a stall.
+/// Measures the mean number of operations in flight: over the last stretch of time, and before a stall.
 #[derive(Debug)]
 pub(crate) struct LevelGauge {
-    /// What one stretch begins with.
+    /// Start of the current stretch.
     from: Instant,
-    /// Since then, in operations times nanoseconds.
+    /// Integral since then, in operations times nanoseconds.
     area: f64,
     looked: Instant,
     seen: u64,
     level: Option<f64>,
-    /// Stretches that can still not be learned from.
+    /// Number of stretches that do not count yet.
     unsettled: u32,
 }
 
-/// The level before a stall is that of about the last so many nanoseconds.
+/// The level before a stall is the mean over about this many nanoseconds.
 const MEMORY_NANOS: f64 = 1e8;
-/// A stretch is as long as so many operations take to arrive, within these bounds.
+/// A stretch is as long as this many arrivals take, within these limits.
 const STRETCH_ARRIVALS: f64 = 16.0;
 const STRETCH_MIN: Duration = Duration::from_micros(200);
 const STRETCH_MAX: Duration = Duration::from_millis(20);
 
-/// How long a stretch is at that many arrivals a second.
+/// Returns the length of a stretch for a number of arrivals per second.
 pub(crate) fn stretch(rate: f64) -> Duration {
     let nanos = if rate > 0.0 { STRETCH_ARRIVALS * 1e9 / rate } else { f64::INFINITY };
     Duration::from_nanos(nanos.min(STRETCH_MAX.as_nanos() as f64) as u64).max(STRETCH_MIN)
@@ -170,22 +170,22 @@ pub(crate) fn stretch(rate: f64) -> Duration {
 
 impl LevelGauge {
     pub fn new(now: Instant) -> Self {
-        // A run begins with nothing in flight, which is no level to return to.
+        // A run starts with nothing in flight, which is no level to return to.
         Self { from: now, area: 0.0, looked: now, seen: 0, level: None, unsettled: 1 }
     }
 
-    /// The level so far, if one is known.
+    /// Returns the level so far, if it is known.
     pub fn level(&self) -> Option<f64> {
         self.level
     }
 
-    /// Whether it is time to look.
+    /// Returns whether [`Self::see`] is due.
     #[inline]
     pub fn is_due(&self, now: Instant, stretch: Duration) -> bool {
         now.since(self.looked) * STRETCH_ARRIVALS as u32 >= stretch
     }
 
-    /// So many operations are in flight at `now`. The mean of the stretch that has ended, if one has, and its begin.
+    /// Notes the operations in flight at `now`. Returns start and mean of the stretch that has ended, if one has.
     pub fn see(&mut self, now: Instant, in_flight: u64, stretch: Duration) -> Option<(Instant, f64)> {
         self.area += self.seen as f64 * now.nanos_since(self.looked) as f64;
         (self.looked, self.seen) = (now, in_flight);
@@ -198,7 +198,7 @@ impl LevelGauge {
         Some(ended)
     }
 
-    /// A stretch without a stall had that mean and that length.
+    /// Learns from a stretch without a stall, by its mean and length.
     pub fn learn(&mut self, mean: f64, length: Duration) {
         if self.unsettled > 0 {
             self.unsettled -= 1;

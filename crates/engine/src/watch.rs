@@ -1,7 +1,7 @@
-//! The client watches its host: what others take from it shows in the figures, so it must be said.
+//! Observation of the client's host: other processes affect the results, so their use of it is reported.
 //!
-//! The gathering thread reads it once per interval, from `/proc` and `/sys`; each thread that makes load reads for itself how
-//! long it waited for a core. What can not be read counts as zero: nothing is ever blamed on a guess.
+//! The gathering thread reads `/proc` and `/sys` once per interval. Each thread that makes load reads for itself how long it waited for
+//! a core. Values that cannot be read count as zero, so that nothing is blamed on a guess.
 
 use crate::cgroup::CpuQuota;
 use crate::proc_file::ProcFile;
@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// Readings at one moment.
+/// The counters at one moment.
 #[derive(Clone, Debug, Default)]
 struct Readings {
-    /// Share-making counters of `/proc/stat`: stolen, idle and all ticks.
+    /// Counters of `/proc/stat`: stolen, idle and all ticks.
     stolen: u64,
     idle: u64,
     ticks: u64,
@@ -21,11 +21,11 @@ struct Readings {
     cards: HashMap<String, (u64, u64)>,
     /// CPU time of this thread.
     cpu_nanos: u64,
-    /// Time for which the quota of the control group kept it from running.
+    /// Time for which the CPU quota of the control group stopped it.
     throttled_nanos: u64,
 }
 
-/// The files that tell of this host.
+/// The files with the counters of this host.
 #[derive(Debug)]
 struct Sources {
     ticks: ProcFile,
@@ -33,13 +33,13 @@ struct Sources {
     quota: CpuQuota,
 }
 
-/// Watches this host.
+/// Observes this host.
 #[derive(Debug)]
 pub struct HostWatch {
     sources: Sources,
     last: Readings,
     at: Instant,
-    /// Speed of each card that tells one, in bytes per second.
+    /// Speed of each card that has one, in bytes per second.
     speeds: HashMap<String, f64>,
     descriptors_max: f64,
     in_flight_max: f64,
@@ -48,7 +48,7 @@ pub struct HostWatch {
 }
 
 impl HostWatch {
-    /// Begins to watch. The descriptors that are left over for connections are enough for `in_flight_max` operations at once.
+    /// Starts to observe. The file descriptors for connections allow `in_flight_max` operations at once.
     #[must_use]
     pub fn start(in_flight_max: u64) -> Self {
         let mut sources = Sources {
@@ -64,7 +64,7 @@ impl HostWatch {
         Self { sources, last, at: Instant::now(), speeds, descriptors_max, in_flight_max, ports_max, ports }
     }
 
-    /// Notes in `interval` what happened since the last call.
+    /// Records in `interval` what happened since the last call.
     pub fn stamp(&mut self, interval: &mut Interval) {
         let (now, readings) = (Instant::now(), self.sources.readings());
         let elapsed = now.duration_since(self.at).as_secs_f64().max(1e-3);
@@ -81,14 +81,14 @@ impl HostWatch {
         };
         load.nic = self.speeds.iter().filter_map(card_share).fold(0.0, f64::max);
         let open = open_descriptors().unwrap_or(0) as u64;
-        // Where the slots of an open run are as many as descriptors allow, none is left when all slots are taken.
+        // When an open run has as many slots as descriptors allow, none is left when all slots are taken.
         let by_slots = interval.in_flight_peak as f64 / self.in_flight_max;
         load.descriptors = (open as f64 / self.descriptors_max).max(by_slots);
         let opened = interval.stats.connections.hosts.iter().map(|host| (&host.host, host.opened));
         load.ports = self.ports.in_use(now, opened, open) as f64 / self.ports_max;
         let throttled = readings.throttled_nanos.saturating_sub(self.last.throttled_nanos) as f64 / 1e9 / elapsed;
         load.throttled = throttled_of_a_thread(throttled, load);
-        // The threads that make the load have told theirs; this one's work belongs to the client as well.
+        // The threads that make load have recorded their own. The work of this thread belongs to the client as well.
         load.cpu_nanos += readings.cpu_nanos.saturating_sub(self.last.cpu_nanos);
         (self.last, self.at) = (readings, now);
     }
@@ -112,12 +112,12 @@ impl Sources {
     }
 }
 
-/// CPU time of the calling thread, in nanoseconds.
+/// Returns the CPU time of the calling thread, in nanoseconds.
 pub(crate) fn cpu_nanos() -> u64 {
     u64::try_from(sys::clock::thread_cpu_time().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How long a thread had to wait for a core: the second field of its `schedstat`.
+/// The time for which a thread waited for a core: the second field of its `schedstat`.
 #[derive(Debug)]
 pub(crate) struct RunDelay {
     schedstat: ProcFile,
@@ -125,12 +125,12 @@ pub(crate) struct RunDelay {
 }
 
 impl RunDelay {
-    /// Of the calling thread.
+    /// Returns the run delay of the calling thread.
     pub fn of_this_thread() -> Self {
         Self { schedstat: ProcFile::open("/proc/thread-self/schedstat"), nanos: 0 }
     }
 
-    /// Nanoseconds since that thread began; where that can not be read, as many as the last time.
+    /// Returns the nanoseconds since the thread started; the last value when they cannot be read.
     pub fn nanos(&mut self) -> u64 {
         let told = self.schedstat.read().split_whitespace().nth(1).and_then(|field| field.parse().ok());
         self.nanos = told.unwrap_or(self.nanos);
@@ -138,14 +138,14 @@ impl RunDelay {
     }
 }
 
-/// Stolen, idle and all ticks of all cores, from the first line of `/proc/stat`. Waiting for a disk is idle.
+/// Returns the stolen, idle and all ticks of all cores, from the first line of `/proc/stat`. Waiting for a disk is idle.
 fn processor_ticks(text: &str) -> Option<(u64, u64, u64)> {
     let fields: Vec<u64> =
         text.lines().next()?.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
     Some((*fields.get(7)?, fields[3] + fields[4], fields.iter().take(8).sum()))
 }
 
-/// Bytes received and sent by each card, from `/proc/net/dev`.
+/// Returns the bytes received and sent by each card, from `/proc/net/dev`.
 fn card_bytes(text: &str) -> HashMap<String, (u64, u64)> {
     let card = |line: &str| {
         let (name, counters) = line.split_once(':')?;
@@ -157,14 +157,14 @@ fn card_bytes(text: &str) -> HashMap<String, (u64, u64)> {
     text.lines().filter_map(card).collect()
 }
 
-/// Speed of a card in bytes per second; `None` for loopback and virtual cards.
+/// Returns the speed of a card in bytes per second; `None` for loopback and virtual cards.
 fn speed(card: &str) -> Option<f64> {
     let megabits: f64 = fs::read_to_string(format!("/sys/class/net/{card}/speed")).ok()?.trim().parse().ok()?;
     (megabits > 0.0).then_some(megabits * 1e6 / 8.0)
 }
 
-/// How many descriptors are open: the size of their directory, which kernels before 6.2 give as 0. Counting its entries costs
-/// a millisecond for every thousand.
+/// Returns how many file descriptors are open: the size of their directory, which is 0 before Linux 6.2. Counting its entries would cost
+/// a millisecond per thousand.
 fn open_descriptors() -> Option<usize> {
     const DIRECTORY: &str = "/proc/self/fd";
     match fs::metadata(DIRECTORY).ok()?.len() {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_told_how_long_it_waited() {
+    fn a_thread_knows_how_long_it_waited() {
         let mut delay = RunDelay::of_this_thread();
         assert_eq!(delay.schedstat.read().split_whitespace().count(), 3, "time on a core, time waited, turns");
         let first = delay.nanos();

@@ -1,4 +1,4 @@
-//! Deleting several objects with one request: a simulated bucket reads each message, and says what it was asked.
+//! Deleting several objects with one request, from a simulated bucket that records each message.
 
 mod support;
 
@@ -153,7 +153,7 @@ fn each_object_is_deleted_once_and_each_message_is_one_operation() {
 }
 
 #[test]
-fn the_oldest_go_first_and_what_is_not_there_is_written() {
+fn the_oldest_objects_are_deleted_first_and_missing_ones_are_written() {
     let (_, ops, seen) = carried_out(&mixed(5, 1, 7, 500), &[]);
     let deleted = seen.batches.concat();
     assert!(deleted.is_sorted() && deleted.last() < seen.keys.first(), "one slot makes and deletes in its order");
@@ -165,7 +165,7 @@ fn the_oldest_go_first_and_what_is_not_there_is_written() {
 }
 
 #[test]
-fn outcomes_are_those_of_the_answer_and_nothing_is_named_again() {
+fn outcomes_follow_the_response_and_no_object_is_deleted_twice() {
     use AttemptClass::{Http5xx, Ok, Protocol, S3Error};
     let refused =
         "<DeleteResult><Error><Key>k</Key><Code>AccessDenied</Code><Message>no</Message></Error></DeleteResult>";
@@ -209,7 +209,7 @@ fn on_a_stale_connection_the_same_message_is_sent_again() {
 }
 
 #[test]
-fn a_dataset_is_named_whole_and_nothing_else() {
+fn a_dataset_is_deleted_completely_and_nothing_else() {
     let plan = Plan { mix: Mix::one(batch(Lot::Targets, 1000)), load: closed(2), ..plan() };
     let (_, ops, seen) = carried_out(&counted(plan, 3), &[]);
     assert_eq!(good(&ops, OpKind::Delete), 3);

@@ -1,5 +1,5 @@
-//! Redirected operations, request by request: every time, byte and connection is counted at its host, and together they are
-//! the whole.
+//! Redirected operations, request by request: every time, byte and connection is counted at its host, and they add up to
+//! the operation.
 
 #[path = "support/frames.rs"]
 mod frames;
@@ -40,7 +40,7 @@ fn row<'a>(chains: &'a RedirectChains, position: u8, host: &str) -> &'a HopStats
 }
 
 #[test]
-fn three_servers_count_what_three_rows_say() {
+fn three_servers_count_the_same_as_three_rows() {
     let server = |last: u8| {
         let listen = vec![SocketAddr::from(([127, 0, 0, last], 0))];
         Server::start(&Config { listen, ..Config::default() }).unwrap()
@@ -110,7 +110,7 @@ impl SimServer for Distant {
 }
 
 #[test]
-fn times_are_cut_where_requests_are_sent_and_answers_end() {
+fn times_are_split_where_requests_are_sent_and_responses_end() {
     let mut plan = Plan { stop: counted(10), ..plan() };
     plan.http.keep_alive = false;
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(Distant));
@@ -134,7 +134,7 @@ fn times_are_cut_where_requests_are_sent_and_answers_end() {
 }
 
 #[test]
-fn what_was_sent_again_or_failed_stays_at_its_hop() {
+fn resends_and_failures_belong_to_their_hop() {
     /// Every fourth request finds its connection closed, and every fifth object is broken.
     #[derive(Default)]
     struct Forgetful {
@@ -227,7 +227,7 @@ impl SimServer for Redirecting {
 }
 
 #[test]
-fn redirected_operations_have_the_same_figures_as_over_http1() {
+fn redirected_operations_have_the_same_results_as_over_http1() {
     let plain = Plan { stop: counted(20), log_ops: true, ..plan() };
     let mut plan = plain.clone();
     plan.connections.http2 = Some(Http2Plan { streams: NonZeroU32::MIN });

@@ -1,4 +1,4 @@
-//! CARs of gateways, on simulated time: an HTTP response that is in order is no success when blocks are missing in it.
+//! CARs of gateways, on simulated time: a valid HTTP response fails when blocks are missing in it.
 
 mod support;
 
@@ -58,7 +58,7 @@ fn a_whole_car_is_a_success_at_each_depth() {
 }
 
 #[test]
-fn what_is_missing_behind_a_status_of_200_is_a_failure() {
+fn blocks_missing_in_a_200_are_a_failure() {
     let car = car();
     let mut changed = car.clone();
     changed[LAST + 50] ^= 1;
@@ -83,7 +83,7 @@ fn what_is_missing_behind_a_status_of_200_is_a_failure() {
 }
 
 #[test]
-fn a_block_alone_is_hashed_when_that_is_asked_for() {
+fn a_single_block_is_hashed_on_request() {
     let failed = (Some((AttemptClass::Integrity, Cause::BlockDiffers)), 0);
     assert_eq!(outcome("?format=raw", Depth::Structure, b"anything"), (None, 3));
     assert_eq!(outcome("?format=raw", Depth::Blocks, b"anything"), failed);

@@ -1,5 +1,5 @@
-//! HTTP/2: streams are operations like those of HTTP/1, what a server does to them ends in its own class and cause, and both
-//! sides' books agree.
+//! HTTP/2: operations on streams are measured like those of HTTP/1, each misbehavior of a server has its class and cause, and
+//! the counters of both sides agree.
 
 #[path = "support/frames.rs"]
 mod frames;
@@ -101,7 +101,7 @@ fn an_open_run_takes_streams_as_they_come() {
 }
 
 #[test]
-fn what_was_refused_is_sent_again_once() {
+fn refused_requests_are_sent_again_once() {
     for (name, cause, refusal) in [
         ("REFUSED_STREAM", Cause::StreamRefused, reset as fn(u32, u32) -> Vec<u8>),
         ("GOAWAY", Cause::AboveGoaway, |_, _| goaway(0, 0)),
@@ -235,7 +235,7 @@ fn every_fault_ends_in_its_own_cause() {
 }
 
 #[test]
-fn bodies_are_looked_at_when_that_is_asked_for() {
+fn bodies_are_checked_on_request() {
     for (bytes, outcome) in [
         (1000, AttemptOutcome::OK),
         (MESSAGE_BYTES_MAX + 1, failed(AttemptClass::Protocol, Cause::MessageTooLarge, Phase::Body)),
@@ -254,7 +254,7 @@ fn bodies_are_looked_at_when_that_is_asked_for() {
 }
 
 #[test]
-fn a_checksum_behind_the_content_is_held_against_it() {
+fn a_checksum_in_a_trailer_is_compared_with_the_content() {
     fn told(asked: Asked, sum: &'static [u8]) -> Vec<(Instant, Reply)> {
         let announced = [&b"\x88\x00\x07trailer\x14x-amz-checksum-crc32"[..]].concat();
         let field = [&b"\x00\x14x-amz-checksum-crc32\x08"[..], sum].concat();
@@ -276,7 +276,7 @@ fn a_checksum_behind_the_content_is_held_against_it() {
 }
 
 #[test]
-fn other_protocols_on_the_port_are_recognised() {
+fn other_protocols_on_the_port_are_recognized() {
     for (answer, cause) in [
         (&b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"[..], Cause::NotHttp2),
         (&[21, 3, 3, 0, 2, 2, 70, 0, 0, 0][..], Cause::TlsResponse),
@@ -416,7 +416,7 @@ fn ranges_heads_bodies_and_redirects_work_as_in_http1() {
     let mut ranged = to("/blackhole/1000000");
     let range = NonZeroU64::new(10_000).map(|length| RangeChoice::Random { length });
     ranged.mix = Mix::one(RequestPlan { range, ..RequestPlan::new("GET", OpKind::GetRange) });
-    engine::discover::discover_sizes(&mut ranged, &mut |_, _, _| {}).unwrap();
+    engine::object_sizes::discover_sizes(&mut ranged, &mut |_, _, _| {}).unwrap();
     let mut heads = to("/blackhole/10GiB");
     heads.mix = Mix::one(RequestPlan::new("HEAD", OpKind::Head));
     let hopped = to("/blackhole/100?redirect=/blackhole/30");
@@ -452,11 +452,11 @@ fn request_bodies_are_sent_as_the_server_takes_them() {
 }
 
 #[test]
-fn a_server_that_chooses_http1_is_spoken_to_in_http1() {
+fn a_server_that_chooses_http1_gets_http1() {
     let (front, authority) = serve(Faults::default(), true);
     let mut plan = toward(plan2(200, 16, 100), &front, authority.as_ref(), "/blackhole/1KiB");
     let trust = Trust::Files(vec![authority.as_ref().unwrap().path().to_owned()]);
-    // It is not offered, so it can not be chosen.
+    // It is not offered, so it cannot be chosen.
     plan.connections.tls = Arc::new(tls::configure(&TlsSettings { trust, ..TlsSettings::default() }).unwrap());
     let kept = run(&plan);
     let summary = summary(&plan, &kept.intervals);
@@ -525,7 +525,7 @@ fn carry_out(deed: &Deed, delay: u64, asked: Asked) -> Vec<(Instant, Reply)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
-    /// Whatever the load and however the server misbehaves, the books balance.
+    /// Whatever the load and however the server misbehaves, the counters agree.
     #[test]
     fn the_books_balance(
         deeds in deeds(),

@@ -1,4 +1,4 @@
-//! Every way in which a server can misbehave ends in its one class, for its one cause, with its bytes counted.
+//! Each misbehavior of a server has one class and one cause, and its bytes are counted.
 
 mod support;
 
@@ -134,7 +134,7 @@ fn play(case: &Case) -> Vec<String> {
 }
 
 #[test]
-fn every_case_ends_as_it_must() {
+fn every_case_has_the_expected_outcome() {
     let cases = Case::all();
     assert!(cases.len() >= 90, "{} cases", cases.len());
     let left = Mutex::new(cases.into_iter());

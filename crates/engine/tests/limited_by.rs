@@ -1,4 +1,4 @@
-//! What limits a run, planted in a simulated target or client, and named by the summary.
+//! The diagnosis of what limits a run, for simulated targets and clients with a known limit.
 
 mod support;
 
@@ -118,7 +118,7 @@ fn constant_delays_are_limited_by_concurrency() {
 
 /// Client and target share its cores, and transfers through a kernel do not look like a queue.
 #[test]
-fn a_host_without_a_core_left_carries_no_more_with_more_slots() {
+fn a_host_without_a_free_core_sustains_no_more_with_more_slots() {
     let plan = for_seconds(3.0, closed(16));
     let limit = |host_busy: f64| {
         let network = |_| SimNetwork::new(target(0, Work::Constant(20 * MS), 1));
@@ -304,7 +304,7 @@ fn slots_that_pause_are_too_few() {
 }
 
 #[test]
-fn a_few_operations_tell_nothing() {
+fn a_few_operations_give_no_diagnosis() {
     let plan = of_operations(10, closed(2));
     assert_eq!(named(&plan, target(0, Work::Exponential(10 * MS), 1)), LimitedBy::Unknown);
 }

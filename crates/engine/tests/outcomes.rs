@@ -1,4 +1,4 @@
-//! Outcomes and flags that follow from what was sent and received alone, and runs that end when they should.
+//! Outcomes and flags that depend only on what was sent and received, and the end of runs.
 
 mod support;
 
@@ -100,7 +100,7 @@ fn as_many_header_fields_as_a_head_can_have_may_be_expected() {
 }
 
 #[test]
-fn what_answers_a_conditional_request_is_no_redirect() {
+fn a_response_to_a_conditional_request_is_no_redirect() {
     let plan = Plan { stop: counted(2), ..plan() };
     let server = || |now: Instant, _: &str| vec![(now, text("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n"))];
     let tally = played(&plan, server).stats.measured;
@@ -160,7 +160,7 @@ fn the_peak_in_flight_is_seen_within_a_second() {
 }
 
 #[test]
-fn an_open_run_ends_when_its_bytes_are_there() {
+fn an_open_run_ends_when_its_bytes_have_arrived() {
     // 100 arrivals a second, each answered after 500 ms with 1 MB: the tenth response comes at 590 ms.
     let bytes = NonZeroU64::new(10_000_000);
     let stop = StopAfter { time: Some(Duration::from_secs(10)), bytes, ..StopAfter::default() };

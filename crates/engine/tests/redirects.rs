@@ -1,4 +1,4 @@
-//! Where redirects may lead: traps are refused unless they are allowed, and credentials stay with their hosts.
+//! Redirects: unsafe ones are denied unless they are allowed, and credentials stay with their hosts.
 
 mod support;
 
@@ -64,13 +64,13 @@ fn a_public_server_does_not_lead_into_private_networks() {
         assert_eq!(summary.stats.connections.opened, 1, "{trap}: nothing was opened there");
 
         let mut allowed = plan();
-        allowed.follow = Follow::UpTo(10, Traps { private: Trap::Allowed, ..Traps::default() });
+        allowed.follow = Follow::UpTo(10, RedirectRules { private: RedirectRule::Allow, ..RedirectRules::default() });
         assert_eq!(redirected(allowed, PUBLIC, trap).0.stats.measured.ok, 2, "{trap}");
     }
 }
 
 #[test]
-fn other_redirects_are_followed_wherever_they_lead() {
+fn other_redirects_are_followed() {
     let ways = [
         ("http://127.0.0.1:80/start", "http://127.0.0.2:81/"),
         ("http://127.0.0.1/start", "http://10.0.0.1/"),
@@ -87,7 +87,7 @@ fn other_redirects_are_followed_wherever_they_lead() {
 }
 
 #[test]
-fn hosts_that_the_user_named_are_no_trap() {
+fn redirects_to_hosts_that_the_user_named_are_followed() {
     let mut both = at(plan(), PUBLIC);
     let mut targets = both.targets.as_ref().clone();
     assert!(targets.push(&Url::parse("http://10.0.0.1/object").unwrap()));
@@ -126,7 +126,7 @@ fn a_kept_connection_to_a_private_address_is_as_private_as_a_new_one() {
 }
 
 #[test]
-fn through_a_proxy_the_url_says_what_is_private() {
+fn through_a_proxy_the_url_decides_what_is_private() {
     let mut plan = plan();
     let origin = Url::parse("http://192.0.2.1:3128/").unwrap().origin().clone();
     plan.connections.route = Route::Proxy { origin, authorization: Some("Basic cHJveHk6c2VjcmV0".into()) };

@@ -1,4 +1,4 @@
-//! Sessions: who gets their tokens, and how a server that limits logins is dealt with.
+//! Sessions: which origins get their tokens, and how logins cope with a server that limits them.
 
 mod support;
 
@@ -6,8 +6,8 @@ use engine::dialect::{Connection, Dialect, Filestash};
 use engine::plan::*;
 use engine::sessions::{SessionError, open_sessions};
 use engine::sim::{Reply, SimNetwork, simulate};
-use measure::result::accounting::audit;
 use measure::Instant;
+use measure::result::accounting::audit;
 use server::{Config, Server, StandIn};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ fn a_limit_of_logins_is_waited_for() {
 }
 
 #[test]
-fn sessions_that_are_not_given_are_not_asked_for_for_ever() {
+fn logins_end_when_no_session_is_given() {
     let (server, mut plan) = limited(0);
     let ended = open_sessions(&mut plan, &mut |_, _, _| {});
     assert!(matches!(ended, Err(SessionError::Limited { opened: 0, wanted: 10, .. })), "{ended:?}");

@@ -1,5 +1,4 @@
-//! The engine against servers whose every delay is known, on simulated time: the figures must be those that were
-//! planned.
+//! The engine against servers with known delays, on simulated time: the results must be exact.
 
 mod support;
 
@@ -92,7 +91,7 @@ fn slots_that_are_full_do_not_hide_the_stall() {
 }
 
 #[test]
-fn what_can_not_be_started_is_dropped_and_infinite() {
+fn operations_that_never_start_are_dropped_and_infinite() {
     // Nothing is answered after 5 s: 10 slots fill up, and all later arrivals are dropped.
     let dead = |now: Instant, _: &str| if now < Instant::ZERO + ms(5000) { answer_at(now, 1) } else { Vec::new() };
     let plan = Plan { load: open(100.0, 10), drain: ms(500), ..plan() };
@@ -242,7 +241,7 @@ fn a_run_in_which_nothing_can_end_still_has_a_throughput() {
 }
 
 #[test]
-fn a_client_that_can_not_keep_up_says_so() {
+fn a_client_that_cannot_keep_up_is_reported() {
     // Each send costs 200 µs: the ceiling is 5,000/s, and 10,000/s are asked for.
     let network =
         |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(1), 5)).with_send_cost(Duration::from_micros(200));
@@ -358,7 +357,7 @@ fn timeouts_have_their_phase_and_their_instant() {
 }
 
 #[test]
-fn a_dead_target_is_not_hammered_and_ends_the_run() {
+fn a_dead_target_is_not_flooded_and_ends_the_run() {
     struct Refusing;
     impl SimServer for Refusing {
         fn connect(&mut self, _: Instant) -> Accept {
@@ -378,7 +377,7 @@ fn a_dead_target_is_not_hammered_and_ends_the_run() {
 }
 
 #[test]
-fn a_backlog_that_the_drain_still_takes_was_not_carried() {
+fn a_backlog_that_ends_in_the_drain_was_not_sustained() {
     // The target answers 100 a second and is asked for 200: by the end of 4 s, half wait, and the drain takes them all.
     let server = || {
         let mut free = Instant::ZERO;
@@ -433,7 +432,7 @@ fn a_fixed_range_that_reaches_beyond_the_object_ends_with_it() {
 }
 
 #[test]
-fn an_endless_body_that_nobody_wants_is_left() {
+fn an_endless_unwanted_body_is_not_read_completely() {
     let endless = |status: &'static str| {
         move |now: Instant, request: &str| {
             if request.contains("/end") {

@@ -1,4 +1,4 @@
-//! Which answers have to be as large as the object: those that bring it.
+//! Responses that have to be as large as their object.
 
 mod support;
 
@@ -31,7 +31,7 @@ fn an_object_is_as_large_as_it_is_known_to_be() {
 
 /// What is said about a deletion is a message, of any size.
 #[test]
-fn other_answers_are_of_any_size() {
+fn other_responses_have_any_size() {
     for answered in [0, 17, 5000] {
         assert_eq!(outcome(RequestPlan::new("DELETE", OpKind::Delete), answered), AttemptOutcome::OK);
     }

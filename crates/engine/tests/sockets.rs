@@ -1,12 +1,12 @@
-//! The engine over real sockets against the embedded server, whose own ledger is the other side of the books.
+//! The engine over real sockets against the embedded server, whose ledger counts the same requests independently.
 
 #[path = "support/cores.rs"]
 mod cores;
 mod support;
 
 use engine::plan::*;
-use measure::result::accounting::audit;
 use measure::Quantile;
+use measure::result::accounting::audit;
 use server::{Config, Faults, Server, Stall, StallFrom};
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -56,7 +56,7 @@ fn random_ranges_lie_in_the_object_and_are_verified_by_their_head() {
     plan.mix.requests_mut()[0].kind = measure::OpKind::GetRange;
     plan.mix.requests_mut()[0].range = NonZeroU64::new(10_000).map(|length| RangeChoice::Random { length });
     plan.log_ops = true;
-    engine::discover::discover_sizes(&mut plan, &mut |_, _, _| {}).unwrap();
+    engine::object_sizes::discover_sizes(&mut plan, &mut |_, _, _| {}).unwrap();
     assert_eq!(plan.targets.items()[0].size, Some(1_000_000));
     let kept = run(&plan);
     let summary = summary(&plan, &kept.intervals);

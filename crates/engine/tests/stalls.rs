@@ -1,5 +1,5 @@
-//! A client that is kept from running, against servers whose every delay is known, on simulated time: what is reported of
-//! percentiles must hold what they are without the stalls.
+//! A client that does not run at times, against servers with known delays, on simulated time: the reported ranges of percentiles
+//! must contain the percentiles without the stalls.
 
 mod support;
 
@@ -150,7 +150,7 @@ fn a_range_holds_what_a_percentile_is_without_stalls() {
 }
 
 #[test]
-fn a_catch_up_burst_that_queues_at_the_target_is_the_clients() {
+fn a_catch_up_burst_at_the_target_belongs_to_the_client() {
     // 95 % of what the server can do; 50 ms of each second the client stands still, and the rest of it the queue drains.
     let plan = Plan { load: open(950.0, 10_000), ..plan() };
     let server = || Queue::new(Work::Constant, ms(1), 1);
@@ -164,7 +164,7 @@ fn a_catch_up_burst_that_queues_at_the_target_is_the_clients() {
 }
 
 #[test]
-fn what_it_takes_to_hand_over_a_request_is_inside_the_client() {
+fn handing_over_a_request_is_time_inside_the_client() {
     for load in [open(300.0, 1000), closed(1)] {
         let plan = Plan { load, ..plan() };
         let cost = Duration::from_micros(300);
@@ -179,7 +179,7 @@ fn what_it_takes_to_hand_over_a_request_is_inside_the_client() {
 /// The target stands still for a second, and 190 of 200 operations wait for one of ten slots. The client is late by a millisecond when
 /// the first responses come.
 #[test]
-fn waiting_for_a_slot_is_the_targets_doing_but_for_the_clients_stalls() {
+fn the_target_causes_waits_for_a_slot_except_for_client_stalls() {
     let still = (Instant::ZERO + ms(2000), Instant::ZERO + ms(3000));
     let server = |now: Instant, _: &str| {
         let at = if (still.0..still.1).contains(&now) { still.1 } else { now };
@@ -240,7 +240,7 @@ fn a_client_with_a_hundredth_of_a_core_shows_in_a_second_and_a_half() {
 }
 
 #[test]
-fn what_was_due_and_not_taken_when_the_window_ends_is_the_clients_miss() {
+fn operations_that_were_due_and_not_started_are_missed_by_the_client() {
     // Stands still over the last 20 ms of the window.
     let stop = StopAfter { time: Some(ms(1500)), ..StopAfter::default() };
     let plan = Plan { load: open(1000.0, 1000), stop, ..plan() };

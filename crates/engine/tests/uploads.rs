@@ -1,4 +1,4 @@
-//! What ends an upload before all of it is sent, on simulated time: which is noticed first is then no matter of luck.
+//! Uploads that end before all of them is sent, on simulated time, where it is known what is noticed first.
 
 #[path = "support/frames.rs"]
 mod frames;
@@ -43,7 +43,7 @@ fn refusal(length: u64) -> Reply {
 }
 
 #[test]
-fn the_reply_is_read_though_the_connection_broke() {
+fn the_response_is_read_even_if_the_connection_broke() {
     for length in [6, 700 << 10] {
         let (_, op) = upload(&[refusal(length), Reply::Filler(length), Reply::Reset]);
         assert_eq!((op.outcome.class, op.outcome.cause), (AttemptClass::Http4xx, Cause::Status), "{length}");
@@ -53,7 +53,7 @@ fn the_reply_is_read_though_the_connection_broke() {
 
 /// A success that comes before the body is no success. What notices it must not matter: a failed send, or a read.
 #[test]
-fn a_success_before_all_of_the_body_was_sent_is_answered_early() {
+fn a_success_before_the_whole_body_was_sent_is_an_early_response() {
     let created =
         |length: u64| Reply::Bytes(format!("HTTP/1.1 201 Created\r\nContent-Length: {length}\r\n\r\n").into_bytes());
     let until_close = Reply::Bytes(b"HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n".to_vec());
@@ -74,7 +74,7 @@ fn a_success_before_all_of_the_body_was_sent_is_answered_early() {
 }
 
 #[test]
-fn a_broken_upload_without_a_reply_could_not_be_sent() {
+fn a_broken_upload_without_a_response_failed_to_send() {
     for reply in [&[Reply::Reset][..], &[Reply::Bytes(b"HTTP/1.1 4".to_vec()), Reply::Reset]] {
         let (_, op) = upload(reply);
         assert_eq!((op.outcome.class, op.outcome.cause), (AttemptClass::Reset, Cause::SendFailed));
@@ -82,7 +82,7 @@ fn a_broken_upload_without_a_reply_could_not_be_sent() {
 }
 
 #[test]
-fn a_reply_that_breaks_off_is_no_reply() {
+fn an_incomplete_response_does_not_count() {
     let (_, op) = upload(&[refusal(100), Reply::Filler(50), Reply::Reset]);
     assert_eq!((op.outcome.class, op.outcome.cause, op.body_bytes), (AttemptClass::Reset, Cause::ResetInBody, 50));
 }
@@ -96,7 +96,7 @@ fn the_end_of_the_stream_ends_an_upload_at_once() {
 
 /// Over HTTP/2 as well: what notices the early success must not matter, a failed send or a read.
 #[test]
-fn a_success_on_a_stream_before_all_of_the_body_was_sent_is_answered_early() {
+fn a_success_on_a_stream_before_the_whole_body_was_sent_is_an_early_response() {
     for then in [vec![], vec![Reply::Reset], vec![Reply::End]] {
         let mut plan = Plan { log_ops: true, ..plan() };
         plan.stop = StopAfter { ops: NonZeroU64::new(1), ..StopAfter::default() };

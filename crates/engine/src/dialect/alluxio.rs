@@ -1,5 +1,5 @@
-//! The S3 API of Alluxio workers: the bucket stands in the path, nothing is signed, and a worker that has not got an object
-//! answers 307 with its owner, which is followed as any redirect is.
+//! The S3 API of Alluxio workers: the bucket is in the path, requests are not signed, and a worker that does not have an object redirects
+//! to its owner with a 307.
 
 use super::{Ask, Dialect, Form};
 use measure::OpKind;

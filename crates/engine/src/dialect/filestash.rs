@@ -1,7 +1,7 @@
-//! Filestash, a web file manager: `ls`, `cat` and `save` of a backend, in a session that is opened by logging in to it.
+//! Filestash, a web file manager: `ls`, `cat` and `save` of a backend, in a session that a login opens.
 //!
-//! Calls of its API have to say `X-Requested-With: XmlHttpRequest`, in that spelling. The session is a token, which goes back
-//! as cookies of at most 3,800 characters each. An upload costs its connection: the answer says `Connection: close`.
+//! Calls of its API need `X-Requested-With: XmlHttpRequest`, in that spelling. The session is a token, which is sent as cookies of at
+//! most 3,800 characters each. An upload closes its connection: the response has `Connection: close`.
 
 use super::{Ask, BadName, Dialect, Form};
 use crate::plan::{BodyPlan, Opening, RequestPlan};
@@ -16,14 +16,14 @@ pub struct Filestash {
     connection: Option<Connection>,
 }
 
-/// The backend that a session logs in to, with the parameters of that login.
+/// The backend that a session logs in to, with the parameters of the login.
 #[derive(Clone)]
 pub struct Connection {
     kind: String,
     parameters: Vec<(String, String)>,
 }
 
-/// Only what is no secret: the names of parameters.
+/// Shows only the names of parameters, which are no secrets.
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.parameters.iter().map(|(name, _)| name);
@@ -32,13 +32,13 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// A backend like `blackhole` or `sftp`, with parameters like `hostname`, `port`, `username` and `password`.
+    /// Returns a backend such as `blackhole` or `sftp`, with parameters such as `hostname`, `port`, `username` and `password`.
     #[must_use]
     pub fn new(kind: &str, parameters: Vec<(String, String)>) -> Self {
         Self { kind: kind.to_owned(), parameters }
     }
 
-    /// The body of the request that logs in.
+    /// Returns the body of the login request.
     fn login(&self) -> String {
         let text = |text: &str| serde_json::Value::from(text).to_string();
         let mut login = format!(r#"{{"type":{}"#, text(&self.kind));
@@ -51,15 +51,15 @@ impl Connection {
     }
 }
 
-/// What every call of the API has to say.
+/// Header fields that every call of the API needs.
 const CALL: &[(&str, &str)] = &[("X-Requested-With", "XmlHttpRequest")];
 /// The most characters of one cookie.
 const COOKIE_MAX: usize = 3800;
-/// The most characters of a token: as many as heads of requests can hold.
+/// The most characters of a token that fit the head of a request.
 const TOKEN_MAX: usize = 48 << 10;
 
 impl Filestash {
-    /// Files of that backend; without one, the user has a session already.
+    /// Returns the dialect for a backend; without one, the user has a session already.
     #[must_use]
     pub fn new(connection: Option<Connection>) -> Self {
         Self { connection }
@@ -86,7 +86,7 @@ impl Dialect for Filestash {
         Ok(target)
     }
 
-    /// Ends in a parameter, whose value begins with the slash.
+    /// Ends with a parameter, whose value begins with the slash.
     fn container(&self, ask: Ask, base: &str) -> Option<String> {
         Some(format!("{base}/api/files/{}?path=", call(ask)))
     }
@@ -117,17 +117,17 @@ fn call(ask: Ask) -> &'static str {
     }
 }
 
-/// The cookies of the session that an answer to a login tells of.
+/// Returns the cookies of the session in the response to a login.
 fn cookies(answer: &[u8]) -> Option<String> {
     let answer: serde_json::Value = serde_json::from_slice(answer).ok()?;
     let token = answer.get("result")?.get("authorization")?.as_str()?;
-    // What a peer sends becomes part of a head: nothing but what cookies may hold.
+    // Server-supplied values end up in a request header, so only cookie characters are accepted.
     let is_sound = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b',' | b';' | b'\\');
     if token.is_empty() || token.len() > TOKEN_MAX || !token.bytes().all(is_sound) {
         return None;
     }
     let mut line = String::from("Cookie: ");
-    // All of it is ASCII, so that pieces end between characters.
+    // All characters are ASCII, so pieces end between characters.
     for (index, piece) in token.as_bytes().chunks(COOKIE_MAX).enumerate() {
         let (before, number) = if index == 0 { ("", String::new()) } else { ("; ", index.to_string()) };
         let _ = write!(line, "{before}auth{number}={}", String::from_utf8_lossy(piece));
@@ -135,7 +135,7 @@ fn cookies(answer: &[u8]) -> Option<String> {
     Some(line)
 }
 
-/// The message of a refused login: Filestash answers in JSON, proxies in front of it in plain text.
+/// Returns the message of a refused login: Filestash responds in JSON, proxies in front of it in plain text.
 fn reason(answer: &[u8]) -> Option<String> {
     let message = |answer: serde_json::Value| Some(answer.get("message")?.as_str()?.to_owned());
     let text = || String::from_utf8_lossy(answer).into_owned();
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logins_are_json_and_shown_nowhere() {
+    fn logins_are_json_and_never_shown() {
         let parameters = vec![("password".to_owned(), "a\"b\\".to_owned()), ("port".to_owned(), "22".to_owned())];
         let connection = Connection::new("sftp", parameters);
         assert_eq!(connection.login(), r#"{"type":"sftp","password":"a\"b\\","port":"22"}"#);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_why() {
+    fn refusals_give_their_reason() {
         let cases: [(&[u8], Option<&str>); 4] = [
             (br#"{"status":"error","message":"Not authorised"}"#, Some("Not authorised")),
             (b"<h1>Bad gateway</h1>\n", Some("<h1>Bad gateway</h1>")),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_go_back_as_cookies() {
+    fn tokens_are_sent_as_cookies() {
         let answer =
             |token: &str| cookies(format!(r#"{{"status":"ok","result":{{"authorization":"{token}"}}}}"#).as_bytes());
         assert_eq!(answer("abc=="), Some("Cookie: auth=abc==".to_owned()));

@@ -1,22 +1,22 @@
-//! Trustless gateways of IPFS: `/ipfs/CID[/path]` as a CAR or as a raw block.
+//! Trustless IPFS gateways: `/ipfs/CID[/path]` as a CAR or as a raw block.
 //!
-//! A CAR has no length, and the end of the chunks proves nothing: kubo ends them properly when blocks are missing. So CARs are
-//! always read as blocks (`wire::gateway`), and with `--verify` each block is checked.
+//! A CAR has no length, and the last chunk proves nothing: kubo sends it even when blocks are missing. So CARs are always parsed into
+//! blocks (`wire::gateway`), and with `--verify` each block is checked.
 
 use super::{Ask, BadName, Dialect, Form};
 use measure::OpKind;
-use wire::gateway::{GatewayRequest, Depth, Scope};
+use wire::gateway::{Depth, GatewayRequest, Scope};
 
 /// Blocks and CARs, named by their CIDs; a path and a query may follow.
 #[derive(Clone, Copy, Debug)]
 pub struct Gateway {
-    /// What is asked for where a name does not say.
+    /// The format of names that do not specify one.
     pub format: Format,
-    /// How closely responses are looked at.
+    /// How thoroughly responses are checked.
     pub depth: Depth,
 }
 
-/// What a gateway sends.
+/// The format of a gateway's responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// A CAR: the block with those below it.
@@ -26,7 +26,7 @@ pub enum Format {
     Raw,
 }
 
-/// Whether the response to a request can be checked block by block.
+/// Checks whether the response to a request can be verified block by block.
 fn can_be_verified(asked: &GatewayRequest) -> Result<(), BadName> {
     use wire::gateway::Format;
     match asked.format {

@@ -1,8 +1,7 @@
-//! Dialects: how a system that stores files is asked for them over HTTP.
+//! Dialects: the HTTP interfaces of systems that store files.
 //!
-//! A dialect turns what a user names (a CID, a key, a file) into the method, target, header fields and checks of a plan. It
-//! works at the edge, before a run: nothing here is called while load is made. S3 has none: where its buckets stand is
-//! `wire::s3::Addressing`, and its signatures are [`crate::plan::Auth`], which every request needs anew.
+//! A dialect turns a name (a CID, a key, a file) into the method, target, header fields and checks of a plan. It is used before a run, and
+//! never while load is made. S3 is no dialect: `wire::s3::Addressing` places its buckets, and [`crate::plan::Auth`] signs each request.
 
 mod alluxio;
 mod filestash;
@@ -20,74 +19,73 @@ use crate::plan::Opening;
 use measure::OpKind;
 use wire::gateway::Depth;
 
-/// What is asked of a thing that has a name.
+/// An access to a named object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// Its content.
+    /// Reads its content.
     Read,
-    /// What is in it.
+    /// Lists its entries.
     List,
-    /// To become what is sent.
+    /// Writes its content.
     Write,
 }
 
-/// What all requests of one kind have in common in a dialect.
+/// The common part of all requests of one kind in a dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
     /// The method.
     pub method: &'static str,
-    /// What the operations are called in the figures.
+    /// Kind of the operations, for the results.
     pub kind: OpKind,
-    /// Header fields that are sent unless the user gives others of that name.
+    /// Header fields that are sent unless the user sets them.
     pub headers: &'static [(&'static str, &'static str)],
-    /// Header fields that a good answer has.
+    /// Header fields that a good response must have.
     pub expected: &'static [(&'static str, &'static str)],
-    /// Whether `ETag` of a good answer is the object's name.
+    /// Whether the `ETag` of a good response is the object's name.
     pub etag_is_name: bool,
-    /// Whether a slice may be asked for.
+    /// Whether ranges may be requested.
     pub ranges: bool,
-    /// How closely bodies are looked at that are CARs or blocks of a gateway.
+    /// How thoroughly bodies are checked that are CARs or blocks of a gateway.
     pub blocks: Option<Depth>,
 }
 
 impl Form {
-    /// A request that nothing is to be said about but its method.
+    /// Returns a request that has only a method and a kind.
     pub(crate) const fn plain(method: &'static str, kind: OpKind) -> Self {
         let ranges = matches!(kind, OpKind::Get);
         Self { method, kind, headers: &[], expected: &[], etag_is_name: false, ranges, blocks: None }
     }
 }
 
-/// Why a name means nothing in a dialect.
+/// The reason for which a name is invalid in a dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
     /// It is empty.
     #[error("a name is missing")]
     Empty,
-    /// A CID was needed.
-    #[error("this is no CID: write it alone, like baga6ea4seaq… or bafybei…")]
+    /// It is not a CID.
+    #[error("this is not a CID: write only the CID, such as baga6ea4seaq… or bafybei…")]
     NotCid,
-    /// A block is verified by its own CID.
+    /// A block can be verified only by its own CID.
     #[error("--verify of a single block needs the CID of that block, not a path to it")]
     PathOfBlock,
     /// Only CARs and blocks can be verified.
-    #[error("--verify checks CARs and single blocks: write format=car or format=raw")]
+    #[error("--verify checks CARs and single blocks: use format=car or format=raw")]
     NotVerifiable,
-    /// Which blocks hold a range of a file is not known here.
-    #[error("--verify cannot check that an entity-bytes range is complete: leave out one of the two")]
+    /// The blocks of a range of a file are not known.
+    #[error("--verify cannot check that an entity-bytes range is complete: remove one of the two")]
     PartOfFile,
 }
 
-/// How a system is asked.
+/// The interface of a system.
 pub trait Dialect: std::fmt::Debug {
-    /// The form of such a request; `None` when the system has none.
+    /// Returns the form of a request; `None` when the system does not support it.
     fn form(&self, ask: Ask) -> Option<Form>;
 
-    /// Path and query of a thing, in the form in which they are sent. `base` is the path of the system at its server, encoded,
-    /// without a slash at its end.
+    /// Returns the encoded path and query of a name. `base` is the encoded path of the system at its server, without a slash at the end.
     ///
     /// # Errors
-    /// When nothing can be called that.
+    /// When the name is invalid.
     fn target(&self, ask: Ask, base: &str, name: &str) -> Result<String, BadName> {
         let key = name.strip_prefix('/').unwrap_or(name);
         if key.is_empty() {
@@ -99,16 +97,16 @@ pub trait Dialect: std::fmt::Debug {
         Ok(target)
     }
 
-    /// What comes before a slash and a key, where users choose the keys; `None` where names follow from content.
+    /// Returns what precedes a slash and a key, where users choose keys; `None` where names are derived from content.
     fn container(&self, ask: Ask, base: &str) -> Option<String>;
 
-    /// How a session is opened, where one is needed.
+    /// Returns how a session is opened, where one is needed.
     fn opening(&self, _base: &str) -> Option<Opening> {
         None
     }
 }
 
-/// Whether a text can be a CID: it is not decoded, since only the server knows which ones it takes.
+/// Returns whether a text can be a CID. It is not decoded, because only the server knows which ones it accepts.
 fn check_cid(text: &str) -> Result<(), BadName> {
     match text {
         "" => Err(BadName::Empty),
@@ -153,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn invalid_names_are_refused() {
         let car = gateway(Format::Car, Depth::Structure);
         let verified = gateway(Format::Car, Depth::Blocks);
         let named = |rest: &str| format!("{CID}{rest}");
@@ -174,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn systems_have_the_requests_they_have() {
+    fn systems_have_their_requests() {
         let car = gateway(Format::Car, Depth::Structure);
         assert!(Piece.form(Ask::Write).is_none() && car.form(Ask::List).is_none() && Alluxio.form(Ask::List).is_none());
         assert!(!car.form(Ask::Read).unwrap().ranges, "a CAR has no ranges");

@@ -1,31 +1,32 @@
-//! Why a stream did not end well. Decided by the library's kinds of errors and by codes, never by text.
+//! The reason for which a stream failed, from the library's kinds of errors and from codes, never from text.
 
 use h2::Reason;
 
-/// How a stream ended that did not end well.
+/// The reason for which a stream failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// The peer refused it with REFUSED_STREAM: it was not processed (RFC 9113 §8.7).
     Refused,
-    /// The peer takes no more streams and said that it has not seen this one: a GOAWAY with a lower number.
+    /// The peer takes no more streams and has not processed this one: GOAWAY with a lower number.
     AboveGoaway,
-    /// The peer ended it with this code.
+    /// The peer reset it with this code.
     Reset(u32),
     /// The peer ended the connection with this code.
     GoneAway(u32),
     /// The connection ended.
     Closed,
-    /// What came on it breaks a rule; the connection goes on.
+    /// What came on it violates the protocol. The connection remains usable.
     BadStream(u32),
     /// Data on the connection is not valid HTTP/2.
     BadConnection(u32),
-    /// More interim answers than anybody needs.
+    /// Too many interim responses came.
     TooManyInterim,
-    /// A defect in this program.
+    /// A defect of this program.
     Defect,
 }
 
 impl Failure {
+    /// Classifies an error of a stream.
     pub(super) fn of(error: &h2::Error) -> Self {
         let code = error.reason().map_or(0, u32::from);
         match (error.is_remote(), error.is_library()) {
@@ -39,7 +40,7 @@ impl Failure {
         }
     }
 
-    /// How the connection ended, when it ended by itself.
+    /// Classifies an error of the connection itself.
     pub(super) fn of_connection(error: &h2::Error) -> Self {
         match Self::of(error) {
             Self::AboveGoaway => Self::GoneAway(error.reason().map_or(0, u32::from)),
@@ -47,7 +48,7 @@ impl Failure {
         }
     }
 
-    /// The code that was said, for an example of the failure.
+    /// Returns the error code, for an example of the failure.
     pub(crate) fn detail(self) -> Option<String> {
         match self {
             Self::Reset(code) | Self::GoneAway(code) | Self::BadStream(code) | Self::BadConnection(code) => {

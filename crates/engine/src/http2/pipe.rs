@@ -1,8 +1,7 @@
-//! The socket that the h2 library believes to have: two buffers in memory.
+//! The stand-in for a socket that the h2 library reads and writes: two buffers in memory.
 //!
-//! The library is polled by hand after bytes have been put in or taken out, so that nobody waits for the pipe and it keeps
-//! no waker. What the library may write ahead is limited: when that much waits for the real socket, it is told to wait, and
-//! then stops reading as well.
+//! The library is polled by hand after bytes have been put in or taken out, so the pipe keeps no waker. What the library may
+//! write ahead is limited: when that much waits for the real socket, its writes are pending, and it stops reading as well.
 
 use std::cell::RefCell;
 use std::io;
@@ -12,27 +11,27 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// From so many bytes on that wait to be sent, the library has to wait. One write may go beyond it, by a few frames.
+/// When this many bytes wait to be sent, writes are pending. One write may exceed it by a few frames.
 pub(super) const OUTPUT_MAX: usize = 256 * 1024;
-/// Bytes by which an answer in another protocol is told from HTTP/2.
+/// Bytes that are kept of the start, to recognize a response in another protocol.
 const BEGIN_BYTES: usize = 5;
-/// What stands before a frame's payload; it begins with the payload's length, in three bytes.
+/// Size of a frame's header, which begins with the length of the payload in three bytes.
 const FRAME_HEAD_BYTES: u64 = 9;
 
-/// Both directions.
+/// The buffers of both directions.
 #[derive(Debug, Default)]
 pub(super) struct Pipe {
-    /// What came from the peer and is not read yet.
+    /// Bytes from the peer, of which the first `read` are read.
     input: Vec<u8>,
     read: usize,
-    /// What came behind it, in a buffer that is lent, and how much of it is not read yet.
+    /// Later bytes in a buffer that is lent, and the range of them that is not read yet.
     lent: Box<[u8]>,
     lent_left: Range<usize>,
     ended: bool,
-    /// What is to be sent.
+    /// Bytes to be sent, of which the first `sent` are taken.
     output: Vec<u8>,
     sent: usize,
-    /// The library was told to wait since it was asked last.
+    /// A write was pending since [`Self::take_blocked`].
     blocked: bool,
     /// The first bytes that came.
     begin: Vec<u8>,
@@ -41,18 +40,19 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
+    /// Puts in bytes of the peer.
     pub fn put(&mut self, bytes: &[u8]) {
-        self.note(bytes);
+        self.count(bytes);
         self.keep(bytes);
     }
 
     /// Puts in the first `bytes` bytes of a buffer without copying them, until [`Self::take_back`].
     pub fn lend(&mut self, buffer: Box<[u8]>, bytes: usize) {
-        self.note(&buffer[..bytes]);
+        self.count(&buffer[..bytes]);
         (self.lent, self.lent_left) = (buffer, 0..bytes);
     }
 
-    /// Gives back the buffer that was lent. What was not read of it is kept.
+    /// Returns the buffer that was lent. Bytes that were not read are kept.
     pub fn take_back(&mut self) -> Box<[u8]> {
         let (buffer, left) = (std::mem::take(&mut self.lent), std::mem::take(&mut self.lent_left));
         if !left.is_empty() {
@@ -61,8 +61,8 @@ impl Pipe {
         buffer
     }
 
-    /// Counts what came.
-    fn note(&mut self, bytes: &[u8]) {
+    /// Counts received bytes.
+    fn count(&mut self, bytes: &[u8]) {
         if self.begin.len() < BEGIN_BYTES {
             let more = (BEGIN_BYTES - self.begin.len()).min(bytes.len());
             self.begin.extend_from_slice(&bytes[..more]);
@@ -78,27 +78,28 @@ impl Pipe {
         self.input.extend_from_slice(bytes);
     }
 
-    /// Nothing more comes.
+    /// Notes that nothing more comes.
     pub fn end(&mut self) {
         self.ended = true;
     }
 
-    /// Whether the first frame has come whole, which is that with the peer's settings.
+    /// Returns whether the first frame is complete, which has the peer's settings.
     pub fn has_first_frame(&self) -> bool {
         let [high, middle, low, ..] = self.begin[..] else { return false };
         self.received >= FRAME_HEAD_BYTES + u64::from(u32::from_be_bytes([0, high, middle, low]))
     }
 
+    /// Returns the first bytes that came.
     pub fn begin(&self) -> &[u8] {
         &self.begin
     }
 
-    /// Whether bytes wait to be read.
+    /// Returns whether bytes wait to be read.
     pub fn has_input(&self) -> bool {
         self.read < self.input.len() || !self.lent_left.is_empty()
     }
 
-    /// Moves the next bytes that wait into `room`.
+    /// Reads the next bytes into `room`.
     fn read_into(&mut self, room: &mut ReadBuf<'_>) {
         let bytes = room.remaining().min(self.input.len() - self.read);
         room.put_slice(&self.input[self.read..self.read + bytes]);
@@ -109,16 +110,17 @@ impl Pipe {
         self.lent_left.start += bytes;
     }
 
-    /// Whether the library has more to write than it could.
+    /// Returns whether the library has more to write than it could.
     pub fn take_blocked(&mut self) -> bool {
         std::mem::take(&mut self.blocked)
     }
 
+    /// Returns the bytes to be sent.
     pub fn output(&self) -> &[u8] {
         &self.output[self.sent..]
     }
 
-    /// Notes that the first `bytes` bytes of the output are on their way.
+    /// Notes that the first `bytes` bytes of the output were taken.
     pub fn taken(&mut self, bytes: usize) {
         self.sent = (self.sent + bytes).min(self.output.len());
         if self.sent == self.output.len() {
@@ -128,7 +130,7 @@ impl Pipe {
     }
 }
 
-/// The library's end.
+/// The library's end of the pipe.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PipeEnd(pub Rc<RefCell<Pipe>>);
 

@@ -1,9 +1,9 @@
-//! One connection: requests in, events out.
+//! The HTTP/2 session of one connection: requests in, events out.
 
-use super::bells::{Bell, Called, StreamBell};
 use super::pipe::PipeEnd;
 use super::stream::{Key, Receiving, Sending, Stream};
-use super::{CUT_STREAMS_MAX, Failure, HEAD_BYTES_MAX, WINDOW_BYTES, stream_window_bytes};
+use super::wakers::{StreamWaker, WakeFlag, WakeQueue};
+use super::{Failure, HEAD_BYTES_MAX, RESET_STREAMS_MAX, WINDOW_BYTES, stream_window_bytes};
 use crate::network::Token;
 use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
@@ -14,52 +14,51 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// How often connection and streams are asked in turn before others are looked at again. They call each other only a few
-/// times for what comes at once.
-const TURNS_MAX: usize = 64;
+/// How often connection and streams are polled in turn. They wake each other only a few times for what comes at once.
+const ROUNDS_MAX: usize = 64;
 
-/// Something that a stream has to say.
+/// An event of a stream.
 #[derive(Debug)]
 pub(crate) struct Event {
-    /// For whom the stream was opened.
+    /// The token for which the stream was opened.
     pub owner: Token,
     /// The stream.
     pub key: Key,
-    /// What it says.
-    pub what: What,
+    /// What happened.
+    pub kind: EventKind,
 }
 
-/// What a stream says.
+/// What happened on a stream.
 #[derive(Debug)]
-pub(crate) enum What {
-    /// So many interim (1xx) heads have come.
+pub(crate) enum EventKind {
+    /// An interim (1xx) head has come; the number of them so far.
     Interim(u32),
-    /// The final head.
+    /// The final head has come.
     Head(Box<Parts>),
     /// Content has come.
     Body(Bytes),
-    /// The fields behind the content.
+    /// The fields after the content have come.
     Trailers(Box<HeaderMap>),
-    /// There is room for a piece of the request's body.
-    Room,
-    /// The answer is complete. The stream is gone.
+    /// There is flow-control capacity for a piece of the request's body.
+    Capacity,
+    /// The response is complete. The stream is closed.
     End,
-    /// The stream is gone.
+    /// The stream failed and is closed.
     Failed(Failure),
 }
 
 /// The HTTP/2 side of a connection.
 pub(crate) struct Session {
     pipe: PipeEnd,
-    /// None after the farewell.
+    /// `None` after [`Session::close`].
     requests: Option<SendRequest<Bytes>>,
-    /// None once it has ended.
+    /// `None` once it has ended.
     connection: Option<Connection<PipeEnd, Bytes>>,
-    bell: Arc<Bell>,
+    wake_flag: Arc<WakeFlag>,
     waker: Waker,
-    called: Arc<Called>,
-    /// Those that were called, while they are looked at.
-    calls: Vec<u32>,
+    wake_queue: Arc<WakeQueue>,
+    /// Places of the streams that are being polled.
+    woken: Vec<u32>,
     streams: Vec<Stream>,
     free: Vec<u32>,
     end: Option<Failure>,
@@ -72,8 +71,8 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// A new connection, on which at most so many streams will be open at once: its preface is the first output. `None` is
-    /// a defect of this program.
+    /// Returns a session on which at most `streams` streams will be open at once. Its preface is the first output. `None` is a
+    /// defect of this program.
     pub(crate) fn new(streams: u32) -> Option<Self> {
         let mut builder = Builder::new();
         builder
@@ -81,13 +80,13 @@ impl Session {
             .initial_window_size(stream_window_bytes(streams))
             .initial_connection_window_size(WINDOW_BYTES)
             .max_header_list_size(HEAD_BYTES_MAX)
-            .max_concurrent_reset_streams(CUT_STREAMS_MAX)
-            // Before the peer has said how many it takes, there is one.
+            .max_concurrent_reset_streams(RESET_STREAMS_MAX)
+            // Until the peer has sent its settings, one stream is open.
             .initial_max_send_streams(1);
         let pipe = PipeEnd::default();
-        let bell = Arc::new(Bell::default());
-        let waker = Waker::from(Arc::clone(&bell));
-        // The preface goes into the pipe at once: there is nothing to wait for.
+        let wake_flag = Arc::new(WakeFlag::default());
+        let waker = Waker::from(Arc::clone(&wake_flag));
+        // The preface goes into the pipe at once, so the future is ready.
         let opening = pin!(builder.handshake::<_, Bytes>(pipe.clone()));
         let Poll::Ready(Ok((requests, connection))) = opening.poll(&mut Context::from_waker(&waker)) else {
             return None;
@@ -96,10 +95,10 @@ impl Session {
             pipe,
             requests: Some(requests),
             connection: Some(connection),
-            bell,
+            wake_flag,
             waker,
-            called: Arc::default(),
-            calls: Vec::new(),
+            wake_queue: Arc::default(),
+            woken: Vec::new(),
             streams: Vec::new(),
             free: Vec::new(),
             end: None,
@@ -108,56 +107,56 @@ impl Session {
         Some(session)
     }
 
-    /// Takes in bytes of the peer. [`Self::drive`] tells what they held.
+    /// Takes bytes of the peer. [`Self::drive`] returns what they hold.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.pipe.0.borrow_mut().put(bytes);
     }
 
-    /// Takes in the first `bytes` bytes of a buffer and goes on, as [`Self::drive`]. Answers the buffer.
+    /// Takes the first `bytes` bytes of a buffer and proceeds as [`Self::drive`]. Returns the buffer.
     pub(crate) fn drive_with(&mut self, buffer: Box<[u8]>, bytes: usize, events: &mut Vec<Event>) -> Box<[u8]> {
         self.pipe.0.borrow_mut().lend(buffer, bytes);
         self.drive(events);
         self.pipe.0.borrow_mut().take_back()
     }
 
-    /// The peer has closed its side.
+    /// Notes that the peer has closed its side.
     pub(crate) fn feed_end(&mut self) {
         self.pipe.0.borrow_mut().end();
     }
 
-    /// The connection is lost: [`Self::drive`] ends its streams.
+    /// Notes that the connection is lost: [`Self::drive`] ends its streams.
     pub(crate) fn abort(&mut self) {
         if self.end.is_none() {
             self.ended(Failure::Closed);
         }
     }
 
-    /// Whether bytes that were fed still wait, since too much is to be sent: nothing more is to be fed.
-    pub(crate) fn is_stuffed(&self) -> bool {
+    /// Returns whether bytes that were fed still wait because too much output does. Nothing more should be fed.
+    pub(crate) fn input_waits(&self) -> bool {
         self.connection.is_some() && self.pipe.0.borrow().has_input()
     }
 
-    /// The first bytes that came.
+    /// Returns whether the first bytes that came pass a test.
     pub(crate) fn begins_with(&self, test: impl Fn(&[u8]) -> bool) -> bool {
         test(self.pipe.0.borrow().begin())
     }
 
-    /// How many streams may be open at once: what the peer says; one before it has said anything.
+    /// Returns how many streams may be open at once: what the peer allows; one before it has sent its settings.
     pub(crate) fn streams_allowed(&self) -> usize {
         self.requests.as_ref().map_or(0, SendRequest::current_max_send_streams)
     }
 
-    /// Whether the peer has told its settings.
-    pub(crate) fn peer_has_told(&self) -> bool {
+    /// Returns whether the peer has sent its settings.
+    pub(crate) fn has_settings(&self) -> bool {
         self.pipe.0.borrow().has_first_frame()
     }
 
-    /// Streams that are open.
+    /// Returns the number of open streams.
     pub(crate) fn open_streams(&self) -> usize {
         self.streams.len() - self.free.len()
     }
 
-    /// Whether the connection takes further requests: it has not ended, and the peer has not said GOAWAY.
+    /// Returns whether the connection takes further requests: it has not ended, and the peer has not sent GOAWAY.
     pub(crate) fn accepts(&mut self) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
         match &mut self.requests {
@@ -166,25 +165,25 @@ impl Session {
         }
     }
 
-    /// How the connection ended, when it has.
+    /// Returns how the connection ended, if it has.
     #[cfg(test)]
     pub(crate) fn end(&self) -> Option<Failure> {
         self.end
     }
 
-    /// Opens a stream for a request with a body or without. `None` when the connection can not take it; then nothing was
-    /// sent.
-    pub(crate) fn open(&mut self, owner: Token, request: Request<()>, body: bool) -> Option<Key> {
+    /// Opens a stream for a request, with a body or without. Returns `None` when the connection does not take it; then nothing
+    /// was sent.
+    pub(crate) fn open(&mut self, owner: Token, request: Request<()>, has_body: bool) -> Option<Key> {
         let requests = self.requests.as_mut().filter(|_| self.connection.is_some())?;
-        let (answer, stream) = requests.send_request(request, !body).ok()?;
-        let sending = body.then(|| Sending::new(stream));
+        let (response, stream) = requests.send_request(request, !has_body).ok()?;
+        let sending = has_body.then(|| Sending::new(stream));
         let place = self.free.pop().unwrap_or_else(|| {
             let place = self.streams.len() as u32;
-            self.streams.push(Stream::new(StreamBell::new(place, &self.called)));
+            self.streams.push(Stream::new(StreamWaker::new(place, &self.wake_queue)));
             place
         });
         let stream = &mut self.streams[place as usize];
-        stream.begin(owner, answer, sending);
+        stream.begin(owner, response, sending);
         Some(Key { place, generation: stream.generation })
     }
 
@@ -192,20 +191,20 @@ impl Session {
         self.streams.get_mut(key.place as usize).filter(|stream| stream.generation == key.generation)
     }
 
-    /// Room for a request's body, in bytes. A piece may be larger, and then waits here in part.
-    pub(crate) fn room(&mut self, key: Key) -> usize {
-        self.stream(key).map_or(0, Stream::room)
+    /// Returns the flow-control capacity for a request's body, in bytes. A piece may be larger. Then a part of it waits here.
+    pub(crate) fn capacity(&mut self, key: Key) -> usize {
+        self.stream(key).map_or(0, Stream::capacity)
     }
 
-    /// Sends a piece of a request's body, when there is room.
+    /// Sends a piece of a request's body, when there is capacity.
     ///
     /// # Errors
     /// When the stream takes no more.
-    pub(crate) fn give(&mut self, key: Key, piece: Bytes, last: bool) -> Result<(), Failure> {
-        self.stream(key).map_or(Ok(()), |stream| stream.give(piece, last))
+    pub(crate) fn send(&mut self, key: Key, piece: Bytes, last: bool) -> Result<(), Failure> {
+        self.stream(key).map_or(Ok(()), |stream| stream.send(piece, last))
     }
 
-    /// Cuts a stream off, unless it has ended.
+    /// Resets a stream, unless it has ended.
     pub(crate) fn cancel(&mut self, key: Key) {
         if let Some(stream) = self.stream(key) {
             stream.clear();
@@ -213,8 +212,8 @@ impl Session {
         }
     }
 
-    /// Says that no further requests come.
-    pub(crate) fn say_goodbye(&mut self) {
+    /// Resets all streams and sends GOAWAY: no further requests come.
+    pub(crate) fn close(&mut self) {
         self.requests = None;
         for stream in &mut self.streams {
             stream.clear();
@@ -222,34 +221,34 @@ impl Session {
         self.poll_connection();
     }
 
-    /// What is to be sent.
+    /// Passes the bytes that are to be sent to `put`.
     pub(crate) fn with_output<R>(&self, put: impl FnOnce(&[u8]) -> R) -> R {
         put(self.pipe.0.borrow().output())
     }
 
-    /// Whether something is to be sent.
+    /// Returns whether something is to be sent.
     pub(crate) fn has_output(&self) -> bool {
         !self.pipe.0.borrow().output().is_empty()
     }
 
-    /// Whether there was more to send than could wait; [`Self::drive`] brings it once there is room.
+    /// Returns whether there was more to send than could wait. [`Self::drive`] produces it once output has been taken.
     pub(crate) fn take_blocked(&mut self) -> bool {
         self.pipe.0.borrow_mut().take_blocked()
     }
 
-    /// Notes that so many bytes of the output are on their way.
-    pub(crate) fn taken(&mut self, bytes: usize) {
+    /// Notes that the first `bytes` bytes of the output were taken.
+    pub(crate) fn output_taken(&mut self, bytes: usize) {
         self.pipe.0.borrow_mut().taken(bytes);
     }
 
-    /// Goes on as far as what was fed and what may be sent allow. Adds what the streams say to `events`.
+    /// Proceeds as far as the bytes that were fed and the space for output allow. Adds what happens to `events`.
     pub(crate) fn drive(&mut self, events: &mut Vec<Event>) {
         self.poll_connection();
-        for _ in 0..TURNS_MAX {
-            let called = self.poll_streams(events);
-            if self.bell.take() {
+        for _ in 0..ROUNDS_MAX {
+            let polled = self.poll_streams(events);
+            if self.wake_flag.take() {
                 self.poll_connection();
-            } else if !called {
+            } else if !polled {
                 break;
             }
         }
@@ -264,46 +263,46 @@ impl Session {
     fn ended(&mut self, end: Failure) {
         self.end = Some(end);
         self.connection = None;
-        // Not every stream is told when the connection ends.
+        // The library does not wake every stream when the connection ends.
         for stream in self.streams.iter().filter(|stream| !matches!(stream.receiving, Receiving::Nothing)) {
-            stream.ring();
+            stream.wake();
         }
     }
 
-    /// Looks at the streams that called; `false` when there were none.
+    /// Polls the streams that were woken. Returns `false` when there were none.
     fn poll_streams(&mut self, events: &mut Vec<Event>) -> bool {
-        let mut calls = std::mem::take(&mut self.calls);
-        self.called.take(&mut calls);
-        for place in &calls {
+        let mut woken = std::mem::take(&mut self.woken);
+        self.wake_queue.take(&mut woken);
+        for place in &woken {
             self.poll_stream(*place, events);
         }
-        let called = !calls.is_empty();
-        self.calls = calls;
-        called
+        let polled = !woken.is_empty();
+        self.woken = woken;
+        polled
     }
 
     fn poll_stream(&mut self, place: u32, events: &mut Vec<Event>) {
         let Some(stream) = self.streams.get_mut(place as usize) else { return };
         let (owner, key) = (stream.owner, Key { place, generation: stream.generation });
         if matches!(stream.receiving, Receiving::Nothing) {
-            stream.go_on(&mut |_| {});
+            stream.proceed(&mut |_| {});
             return;
         }
         let first = events.len();
-        stream.go_on(&mut |what| events.push(Event { owner, key, what }));
-        let said = events.get(first..).and_then(<[Event]>::last);
-        let mut gone = said.is_some_and(|event| matches!(event.what, What::End | What::Failed(_)));
-        if let (false, Some(end)) = (gone, self.end) {
-            events.push(Event { owner, key, what: What::Failed(end) });
-            gone = true;
+        stream.proceed(&mut |kind| events.push(Event { owner, key, kind }));
+        let last = events.get(first..).and_then(<[Event]>::last);
+        let mut closed = last.is_some_and(|event| matches!(event.kind, EventKind::End | EventKind::Failed(_)));
+        if let (false, Some(end)) = (closed, self.end) {
+            events.push(Event { owner, key, kind: EventKind::Failed(end) });
+            closed = true;
         }
-        if let (Some(Event { what: What::Failed(failure @ Failure::Closed), .. }), Some(end)) =
+        if let (Some(Event { kind: EventKind::Failed(failure @ Failure::Closed), .. }), Some(end)) =
             (events.last_mut(), self.end)
         {
-            // Why the connection ended says more than that it did.
+            // The reason for which the connection ended is more specific.
             *failure = end;
         }
-        if gone {
+        if closed {
             stream.clear();
             self.free.push(place);
         }

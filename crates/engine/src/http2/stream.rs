@@ -1,8 +1,8 @@
-//! One stream: a request and its answer.
+//! One stream: a request and its response.
 
 use super::Failure;
-use super::bells::StreamBell;
-use super::session::What;
+use super::session::EventKind;
+use super::wakers::StreamWaker;
 use crate::network::Token;
 use bytes::Bytes;
 use h2::client::ResponseFuture;
@@ -13,17 +13,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use wire::response::MAX_INTERIM_HEADS;
 
-/// Room that is asked for at once, for a body that is sent.
-const PIECE_BYTES: usize = 64 * 1024;
+/// Flow-control capacity that is reserved at once for a request's body.
+const RESERVED_BYTES: usize = 64 * 1024;
 
-/// Names a stream: its place in the session's table, and how many held the place before.
+/// The identity of a stream: its place in the session's table, and how many streams had the place before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(super) place: u32,
     pub(super) generation: u32,
 }
 
-/// What is awaited of the answer.
+/// The part of the response that is awaited.
 pub(super) enum Receiving {
     /// The place is free.
     Nothing,
@@ -32,11 +32,11 @@ pub(super) enum Receiving {
     Trailers(RecvStream),
 }
 
-/// A request body on its way.
+/// The body of a request that is being sent.
 pub(super) struct Sending {
     stream: SendStream<Bytes>,
-    /// Room was told and not used yet.
-    told: bool,
+    /// Capacity was reported and has not been used yet.
+    reported: bool,
 }
 
 /// A place for a stream.
@@ -46,33 +46,35 @@ pub(super) struct Stream {
     pub receiving: Receiving,
     pub sending: Option<Sending>,
     interim: u32,
-    bell: Arc<StreamBell>,
+    stream_waker: Arc<StreamWaker>,
     waker: Waker,
 }
 
 impl Stream {
-    pub fn new(bell: Arc<StreamBell>) -> Self {
-        let (waker, owner) = (bell.waker(), Token { index: u32::MAX, generation: 0 });
-        Self { generation: 0, owner, receiving: Receiving::Nothing, sending: None, interim: 0, bell, waker }
+    /// Returns a free place.
+    pub fn new(stream_waker: Arc<StreamWaker>) -> Self {
+        let (waker, owner) = (stream_waker.waker(), Token { index: u32::MAX, generation: 0 });
+        Self { generation: 0, owner, receiving: Receiving::Nothing, sending: None, interim: 0, stream_waker, waker }
     }
 
-    pub fn begin(&mut self, owner: Token, answer: ResponseFuture, sending: Option<Sending>) {
+    /// Puts a stream into the place.
+    pub fn begin(&mut self, owner: Token, response: ResponseFuture, sending: Option<Sending>) {
         self.owner = owner;
-        self.receiving = Receiving::Head(answer);
+        self.receiving = Receiving::Head(response);
         self.sending = sending;
         self.interim = 0;
         if let Some(sending) = &mut self.sending {
-            sending.ask_for_room();
+            sending.reserve();
         }
-        self.bell.ring();
+        self.stream_waker.wake_stream();
     }
 
-    /// Has it looked at.
-    pub fn ring(&self) {
-        self.bell.ring();
+    /// Has the stream polled.
+    pub fn wake(&self) {
+        self.stream_waker.wake_stream();
     }
 
-    /// Frees the place. A stream that has not ended is cancelled by that.
+    /// Frees the place, which resets a stream that has not ended.
     pub fn clear(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         if let Some(mut sending) = self.sending.take() {
@@ -81,49 +83,49 @@ impl Stream {
         self.receiving = Receiving::Nothing;
     }
 
-    /// Goes on as far as it can. What it tells last is [`What::End`] or [`What::Failed`].
-    pub fn go_on(&mut self, tell: &mut impl FnMut(What)) {
-        self.bell.answered();
+    /// Proceeds as far as possible. The last event that it emits is [`EventKind::End`] or [`EventKind::Failed`].
+    pub fn proceed(&mut self, emit: &mut impl FnMut(EventKind)) {
+        self.stream_waker.reset();
         let waker = self.waker.clone();
         let mut cx = Context::from_waker(&waker);
         if let Some(sending) = &mut self.sending {
-            match sending.has_room(&mut cx) {
+            match sending.has_new_capacity(&mut cx) {
                 Some(false) => {}
-                Some(true) => tell(What::Room),
-                // Nobody wants the rest. Why, the answer tells.
+                Some(true) => emit(EventKind::Capacity),
+                // The peer takes no more. The response tells why.
                 None => self.sending = None,
             }
         }
-        while let Poll::Ready(next) = self.receive(&mut cx, tell) {
+        while let Poll::Ready(next) = self.receive(&mut cx, emit) {
             match next {
                 Ok(receiving) => self.receiving = receiving,
-                Err(failure) => return tell(What::Failed(failure)),
+                Err(failure) => return emit(EventKind::Failed(failure)),
             }
             if matches!(self.receiving, Receiving::Nothing) {
-                return tell(What::End);
+                return emit(EventKind::End);
             }
         }
     }
 
-    /// The next state of the answer.
-    fn receive(&mut self, cx: &mut Context<'_>, tell: &mut impl FnMut(What)) -> Poll<Result<Receiving, Failure>> {
+    /// Returns the next state of the response.
+    fn receive(&mut self, cx: &mut Context<'_>, emit: &mut impl FnMut(EventKind)) -> Poll<Result<Receiving, Failure>> {
         let failed = |error: &h2::Error| Poll::Ready(Err(Failure::of(error)));
         match &mut self.receiving {
             Receiving::Nothing => return Poll::Pending,
-            Receiving::Head(answer) => {
-                while let Poll::Ready(Some(Ok(_))) = answer.poll_informational(cx) {
+            Receiving::Head(response) => {
+                while let Poll::Ready(Some(Ok(_))) = response.poll_informational(cx) {
                     self.interim += 1;
                     if self.interim > MAX_INTERIM_HEADS {
                         return Poll::Ready(Err(Failure::TooManyInterim));
                     }
-                    tell(What::Interim(self.interim));
+                    emit(EventKind::Interim(self.interim));
                 }
-                match Pin::new(answer).poll(cx) {
+                match Pin::new(response).poll(cx) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Err(error)) => return failed(&error),
-                    Poll::Ready(Ok(response)) => {
-                        let (head, body) = response.into_parts();
-                        tell(What::Head(Box::new(head)));
+                    Poll::Ready(Ok(received)) => {
+                        let (head, body) = received.into_parts();
+                        emit(EventKind::Head(Box::new(head)));
                         return Poll::Ready(Ok(Receiving::Body(body)));
                     }
                 }
@@ -134,9 +136,9 @@ impl Stream {
                     Poll::Ready(None) => break,
                     Poll::Ready(Some(Err(error))) => return failed(&error),
                     Poll::Ready(Some(Ok(piece))) => {
-                        // It can only fail for a stream that is gone, which is told next.
+                        // This fails only for a closed stream, which is reported next.
                         let _ = body.flow_control().release_capacity(piece.len());
-                        tell(What::Body(piece));
+                        emit(EventKind::Body(piece));
                     }
                 }
             },
@@ -144,32 +146,32 @@ impl Stream {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(fields)) => {
                     if let Some(fields) = fields {
-                        tell(What::Trailers(Box::new(fields)));
+                        emit(EventKind::Trailers(Box::new(fields)));
                     }
                     return Poll::Ready(Ok(Receiving::Nothing));
                 }
                 Poll::Ready(Err(error)) => return failed(&error),
             },
         }
-        // The body is complete; what follows it may be.
+        // The body is complete. Trailers may follow.
         match std::mem::replace(&mut self.receiving, Receiving::Nothing) {
             Receiving::Body(body) => Poll::Ready(Ok(Receiving::Trailers(body))),
             other => Poll::Ready(Ok(other)),
         }
     }
 
-    /// Room for the request's body. When there is none it is told again.
-    pub fn room(&mut self) -> usize {
+    /// Returns the capacity for the request's body. When there is none, it is reported again later.
+    pub fn capacity(&mut self) -> usize {
         let Some(sending) = &mut self.sending else { return 0 };
-        let room = sending.stream.capacity();
-        if room == 0 && std::mem::take(&mut sending.told) {
-            self.bell.ring();
+        let capacity = sending.stream.capacity();
+        if capacity == 0 && std::mem::take(&mut sending.reported) {
+            self.stream_waker.wake_stream();
         }
-        room
+        capacity
     }
 
     /// Sends a piece of the request's body.
-    pub fn give(&mut self, piece: Bytes, last: bool) -> Result<(), Failure> {
+    pub fn send(&mut self, piece: Bytes, last: bool) -> Result<(), Failure> {
         let Some(sending) = &mut self.sending else { return Ok(()) };
         if last || !piece.is_empty() {
             sending.stream.send_data(piece, last).map_err(|error| Failure::of(&error))?;
@@ -177,32 +179,33 @@ impl Stream {
         if last {
             self.sending = None;
         } else {
-            sending.ask_for_room();
-            self.bell.ring();
+            sending.reserve();
+            self.stream_waker.wake_stream();
         }
         Ok(())
     }
 }
 
 impl Sending {
+    /// Returns a body that reserves no capacity yet.
     pub fn new(stream: SendStream<Bytes>) -> Self {
-        Self { stream, told: false }
+        Self { stream, reported: false }
     }
 
-    /// Whether there is room that was not told yet; `None` when the peer takes no more.
-    fn has_room(&mut self, cx: &mut Context<'_>) -> Option<bool> {
-        // What the library tells is that room has grown; how much there is has to be asked.
+    /// Returns whether there is capacity that was not reported yet; `None` when the peer takes no more.
+    fn has_new_capacity(&mut self, cx: &mut Context<'_>) -> Option<bool> {
+        // The library reports only that the capacity has grown. The amount has to be read.
         let grown = self.stream.poll_capacity(cx);
         if matches!(grown, Poll::Ready(None | Some(Err(_)))) {
             return None;
         }
-        let news = !self.told && self.stream.capacity() > 0;
-        self.told |= news;
-        Some(news)
+        let is_new = !self.reported && self.stream.capacity() > 0;
+        self.reported |= is_new;
+        Some(is_new)
     }
 
-    fn ask_for_room(&mut self) {
-        self.told = false;
-        self.stream.reserve_capacity(PIECE_BYTES);
+    fn reserve(&mut self) {
+        self.reported = false;
+        self.stream.reserve_capacity(RESERVED_BYTES);
     }
 }

@@ -60,8 +60,8 @@ fn fed(session: &mut Session, bytes: &[u8]) -> Vec<Event> {
 fn failures(events: &[Event]) -> Vec<Failure> {
     events
         .iter()
-        .filter_map(|event| match event.what {
-            What::Failed(failure) => Some(failure),
+        .filter_map(|event| match event.kind {
+            EventKind::Failed(failure) => Some(failure),
             _ => None,
         })
         .collect()
@@ -102,7 +102,7 @@ impl Server {
         let mut events = drive(session);
         loop {
             let up = session.with_output(<[u8]>::to_vec);
-            session.taken(up.len());
+            session.output_taken(up.len());
             self.pipe.0.borrow_mut().put(&up);
             self.serve(bytes, builder);
             let down = self.pipe.0.borrow().output().to_vec();
@@ -113,13 +113,13 @@ impl Server {
             session.feed(&down);
             session.drive(&mut events);
             for room in std::mem::take(&mut events) {
-                if !matches!(room.what, What::Room) {
+                if !matches!(room.kind, EventKind::Capacity) {
                     events.push(room);
                     continue;
                 }
-                let piece = session.room(room.key).min(10_000).min(self.upload);
+                let piece = session.capacity(room.key).min(10_000).min(self.upload);
                 self.upload -= piece;
-                session.give(room.key, vec![1; piece].into(), self.upload == 0).expect("room");
+                session.send(room.key, vec![1; piece].into(), self.upload == 0).expect("room");
             }
             session.drive(&mut events);
         }
@@ -170,31 +170,31 @@ impl Exchange {
 }
 
 fn body_bytes(events: &[Event]) -> usize {
-    let bytes = |event: &Event| if let What::Body(bytes) = &event.what { bytes.len() } else { 0 };
+    let bytes = |event: &Event| if let EventKind::Body(bytes) = &event.kind { bytes.len() } else { 0 };
     events.iter().map(bytes).sum()
 }
 
 fn ends(events: &[Event]) -> usize {
-    events.iter().filter(|event| matches!(event.what, What::End)).count()
+    events.iter().filter(|event| matches!(event.kind, EventKind::End)).count()
 }
 
 #[test]
-fn an_answer_is_told_as_head_body_and_end() {
+fn a_response_is_reported_as_head_body_and_end() {
     let (mut session, mut server) = (session(), Server::new());
     let key = session.open(OWNER, get("/a"), false).expect("the first stream");
     let events = server.talk(&mut session, 300_000, &h2::server::Builder::new());
     assert!(events.iter().all(|event| event.owner == OWNER && event.key == key), "{events:?}");
-    assert!(matches!(&events[0].what, What::Head(head) if head.status == 200), "{events:?}");
+    assert!(matches!(&events[0].kind, EventKind::Head(head) if head.status == 200), "{events:?}");
     assert_eq!((body_bytes(&events), ends(&events)), (300_000, 1));
     let [.., behind, last] = events.as_slice() else { panic!("{events:?}") };
-    assert!(matches!(&behind.what, What::Trailers(fields) if fields["x-sum"] == "1"), "{behind:?}");
-    assert!(matches!(last.what, What::End));
+    assert!(matches!(&behind.kind, EventKind::Trailers(fields) if fields["x-sum"] == "1"), "{behind:?}");
+    assert!(matches!(last.kind, EventKind::End));
     assert_eq!(session.open_streams(), 0);
     assert!(session.accepts());
 }
 
 #[test]
-fn one_stream_is_open_until_the_peer_says_how_many_it_takes() {
+fn one_stream_is_open_until_the_peer_sends_its_settings() {
     let (mut session, mut server) = (session(), Server::new());
     assert_eq!(session.streams_allowed(), 1);
     session.open(OWNER, get("/"), false).expect("the first stream");
@@ -233,7 +233,7 @@ fn large_bodies_do_not_wait_for_windows() {
         assert!(failures(&events).is_empty(), "{number}: {events:?}");
         total += body_bytes(&events);
         let out = session.with_output(<[u8]>::len);
-        session.taken(out);
+        session.output_taken(out);
         bytes.clear();
     }
     // As much as the first windows allowed: they were opened again meanwhile.
@@ -278,7 +278,7 @@ fn no_server_has_to_queue_more_than_it_can() {
 }
 
 #[test]
-fn what_is_read_in_place_is_what_would_have_been_copied() {
+fn bytes_read_in_place_are_the_same_as_copied_ones() {
     let bytes = [head(1, 0), data(1, 0, &[7; 9000]), data(1, 1, b"end"), head(3, 1)].concat();
     for cut in [1, 8, 9, 10, 500, bytes.len() - 1, bytes.len()] {
         let (mut session, _) = with_streams(2);
@@ -289,12 +289,12 @@ fn what_is_read_in_place_is_what_would_have_been_copied() {
             assert_eq!(session.drive_with(buffer, piece.len(), &mut events).len(), 10_000);
         }
         assert_eq!((body_bytes(&events), ends(&events)), (9003, 2), "pieces of {cut}");
-        assert!(session.peer_has_told() && !session.is_stuffed());
+        assert!(session.has_settings() && !session.input_waits());
     }
 }
 
 #[test]
-fn refused_streams_are_told_apart_from_reset_ones() {
+fn refused_streams_are_distinguished_from_reset_ones() {
     let (mut session, _) = with_streams(2);
     let refused = fed(&mut session, &frame(3, 0, 1, &7_u32.to_be_bytes()));
     assert_eq!(failures(&refused), [Failure::Refused]);
@@ -339,7 +339,7 @@ fn a_connection_that_ends_ends_its_streams() {
 }
 
 #[test]
-fn what_is_no_http2_ends_the_connection() {
+fn invalid_http2_ends_the_connection() {
     let mut session = session();
     session.open(OWNER, get("/"), false).expect("the first stream");
     let events = fed(&mut session, b"HTTP/1.1 400 Bad Request\r\n\r\n");
@@ -364,17 +364,20 @@ fn interim_heads_are_counted_and_limited() {
     let interim = |stream| frame(1, 0x4, stream, &[0x08, 3, b'1', b'0', b'3']);
     let (mut session, _) = with_streams(2);
     let events = fed(&mut session, &[interim(1), interim(1), head(1, 1)].concat());
-    assert!(matches!(events[..3], [Event { what: What::Interim(1), .. }, Event { what: What::Interim(2), .. }, _]));
-    assert!(matches!(events[2].what, What::Head(_)), "{events:?}");
+    assert!(matches!(
+        events[..3],
+        [Event { kind: EventKind::Interim(1), .. }, Event { kind: EventKind::Interim(2), .. }, _]
+    ));
+    assert!(matches!(events[2].kind, EventKind::Head(_)), "{events:?}");
     let flood: Vec<u8> = (0..100).flat_map(|_| interim(3)).collect();
     assert_eq!(failures(&fed(&mut session, &flood)), [Failure::TooManyInterim]);
 }
 
 #[test]
-fn a_cancelled_stream_is_reset_and_says_no_more() {
+fn a_canceled_stream_is_reset_and_has_no_more_events() {
     let (mut session, keys) = with_streams(1);
     let out = session.with_output(<[u8]>::len);
-    session.taken(out);
+    session.output_taken(out);
     session.cancel(keys[0]);
     assert!(drive(&mut session).is_empty());
     let reset = frame(3, 0, 1, &8_u32.to_be_bytes());
@@ -384,21 +387,21 @@ fn a_cancelled_stream_is_reset_and_says_no_more() {
 }
 
 #[test]
-fn a_flood_that_wants_answers_is_not_read_on() {
+fn a_flood_that_needs_replies_is_not_read() {
     let (mut session, _) = with_streams(1);
     let flood: Vec<u8> = (0..1000).flat_map(|_| frame(6, 0, 0, &[0; 8])).collect();
     let mut events = Vec::new();
     let fed = (0..1000).take_while(|_| {
         session.drive_with(flood.clone().into(), flood.len(), &mut events);
         assert!(events.is_empty());
-        !session.is_stuffed()
+        !session.input_waits()
     });
     assert!(fed.count() < 100);
     assert!(session.with_output(<[u8]>::len) < OUTPUT_MAX + 64 * 1024);
     assert!(session.take_blocked() && !session.take_blocked());
     // It goes on once that is sent.
     let out = session.with_output(<[u8]>::len);
-    session.taken(out);
+    session.output_taken(out);
     drive(&mut session);
     assert!(session.has_output());
 }
@@ -428,7 +431,7 @@ proptest! {
         }
         session.feed_end();
         session.drive(&mut events);
-        let over = events.iter().filter(|event| matches!(event.what, What::End | What::Failed(_))).count();
+        let over = events.iter().filter(|event| matches!(event.kind, EventKind::End | EventKind::Failed(_))).count();
         prop_assert_eq!(over, opened);
         prop_assert!(session.end().is_some());
     }

@@ -1,4 +1,4 @@
-//! Who asks: signatures, beside the header fields that a user gave.
+//! Authentication: signatures and sessions, besides the header fields that a user gave.
 
 use super::RequestPlan;
 use std::fmt;
@@ -6,69 +6,69 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use wire::sigv4::{Signer, Streaming};
 
-/// How a request says who asks.
+/// The authentication of requests.
 #[derive(Clone, Debug, Default)]
 pub enum Auth {
-    /// By the header fields of its plan alone.
+    /// Only by the header fields of the plan.
     #[default]
     None,
-    /// By a signature of S3 (AWS Signature Version 4), for the origins that the user named.
+    /// By an S3 signature (AWS Signature Version 4), for the origins that the user named.
     S3 {
-        /// Whose, for which region.
+        /// Keys and region.
         signer: Box<Signer>,
-        /// Where the signature stands.
+        /// The place of the signature.
         carried: Carried,
-        /// How bodies are covered by it.
+        /// How it covers bodies.
         payload: S3Payload,
     },
-    /// By nothing, of S3: its error messages are read as those of signed requests are.
+    /// Anonymous requests to S3, whose error messages are read like those of signed requests.
     S3Anonymous,
-    /// By a session, or one for each slot, opened before the run.
+    /// By one session, or one for each slot, opened before the run.
     Session(Box<Sessions>),
 }
 
-/// Sessions that a run stands in; only origins that the user named are shown them.
+/// The sessions of a run, which are sent only to origins that the user named.
 #[derive(Clone)]
 pub struct Sessions {
-    /// How one is opened.
+    /// How a session is opened.
     pub opening: Opening,
-    /// How many there are.
+    /// How many sessions there are.
     pub shared: Shared,
-    /// The header line of each, without its end; none until they are opened.
+    /// The header line of each session, without its end; none until they are opened.
     pub lines: Arc<[Box<str>]>,
 }
 
 /// How the slots of a run share sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shared {
-    /// All are in one.
+    /// All slots use one session.
     #[default]
     One,
-    /// So many, each slot in its own.
+    /// A number of sessions, each for its own slot.
     PerSlot(NonZeroU64),
 }
 
-/// Sessions of a run, at most: each is a header line of up to some 50 KiB, and a login that the server may limit.
+/// The most sessions of a run: each is a header line of up to about 50 KiB, and a login that the server may limit.
 pub const SESSIONS_MAX: u64 = 10_000;
 
-/// The request that opens a session, and how its answer is read.
+/// The request that opens a session, and how its response is read.
 #[derive(Clone)]
 pub struct Opening {
-    /// Of whom, at what: for the report.
+    /// A description for the report.
     pub about: String,
     /// Path and query.
     pub target: String,
-    /// The request; it may hold secrets.
+    /// The request, which may contain secrets.
     pub request: RequestPlan,
-    /// The header line that stands for the session, from the body of a good answer.
+    /// Returns the header line of the session, from the body of a good response.
     pub read: fn(&[u8]) -> Option<String>,
-    /// The reason that the body of a refusal gives.
+    /// Returns the reason in the body of a refusal.
     pub reason: fn(&[u8]) -> Option<String>,
-    /// Values that no message may repeat, even when the server does.
+    /// Values that no message may show, even when the server does.
     pub hidden: Vec<Box<str>>,
 }
 
-/// Without the tokens.
+/// Does not show the tokens.
 impl fmt::Debug for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let open = self.lines.len();
@@ -80,7 +80,7 @@ impl fmt::Debug for Sessions {
     }
 }
 
-/// Without what logs in.
+/// Does not show the login.
 impl fmt::Debug for Opening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Opening").field("about", &self.about).field("target", &self.target).finish_non_exhaustive()
@@ -88,22 +88,22 @@ impl fmt::Debug for Opening {
 }
 
 impl Sessions {
-    /// The lines for the slots of one of several threads, with their ends: slot n takes the n-th, from the beginning again
-    /// after the last.
-    pub(crate) fn lines_of(&self, thread: u32, threads: u32) -> Box<[Box<[u8]>]> {
+    /// Returns the header lines for the slots of one of several threads: slot n uses the n-th, from the first again after the
+    /// last.
+    pub(crate) fn lines_of(&self, thread: u32, threads: u32) -> impl Iterator<Item = &str> {
         let own = self.lines.iter().skip(thread as usize).step_by(threads.max(1) as usize);
-        let lines: Vec<&Box<str>> = if own.len() > 0 { own.collect() } else { self.lines.iter().collect() };
-        lines.into_iter().map(|line| format!("{line}\r\n").into_bytes().into_boxed_slice()).collect()
+        let all = self.lines.iter().take(if own.len() > 0 { 0 } else { self.lines.len() });
+        own.chain(all).map(AsRef::as_ref)
     }
 }
 
-/// Where a signature stands.
+/// The place of a signature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carried {
     /// In header fields.
     #[default]
     Header,
-    /// In the query, as of a presigned URL; good for that many seconds.
+    /// In the query, as in a presigned URL, valid for this many seconds.
     Query(u32),
 }
 
@@ -113,8 +113,8 @@ pub enum S3Payload {
     /// Not at all.
     #[default]
     Unsigned,
-    /// By the SHA-256 of the whole: the body is made twice, once to be hashed.
+    /// By the SHA-256 of the whole body, which is generated twice: once to be hashed.
     Signed,
-    /// In chunks with signatures or a checksum of their own.
+    /// In chunks that have signatures or a checksum.
     Chunks(Streaming),
 }

@@ -5,43 +5,43 @@ use measure::OpKind;
 use std::num::NonZeroU64;
 use wire::s3::MAX_DELETED;
 
-/// Several objects that the bucket is told of in one message.
+/// Several objects of a bucket that one request deletes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// Which ones.
+    /// The objects.
     pub of: Lot,
-    /// How many, at most.
+    /// The most objects.
     pub most: BatchSize,
 }
 
-/// Where the objects of a batch come from.
+/// The objects of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lot {
-    /// The oldest that operations of the same thread have made and that are still there, as many as there are. While there is
-    /// none, the operation is carried out as that other request of the mix instead.
+    /// The oldest that operations of the same thread have written and that still exist, as many as there are. While there is none, the
+    /// operation uses another request of the mix.
     Spent {
-        /// Index of the request that makes objects.
+        /// Index of the request that writes objects.
         instead: usize,
     },
-    /// The run's targets in their order: operation n is about the n-th batch of them.
+    /// The run's targets in their order: operation n deletes the n-th batch of them.
     Targets,
 }
 
-/// How many objects one request deletes: 1 to [`MAX_DELETED`].
+/// The number of objects that one request deletes: 1 to [`MAX_DELETED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchSize(NonZeroU64);
 
 impl BatchSize {
-    /// As many as S3 takes.
+    /// The most objects that S3 accepts.
     pub const MAX: Self = Self(NonZeroU64::new(MAX_DELETED as u64).expect("a batch has room"));
 
-    /// So many; `None` when it is too many.
+    /// Returns a size; `None` when it is too large.
     #[must_use]
     pub fn new(objects: NonZeroU64) -> Option<Self> {
         (objects <= Self::MAX.0).then_some(Self(objects))
     }
 
-    /// The number of objects.
+    /// Returns the number of objects.
     #[must_use]
     pub fn get(self) -> u64 {
         self.0.get()
@@ -49,7 +49,7 @@ impl BatchSize {
 }
 
 impl RequestPlan {
-    /// The request that deletes a batch of objects.
+    /// Returns the request that deletes a batch of objects.
     #[must_use]
     pub fn delete_batch(batch: Batch) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl RequestPlan {
         }
     }
 
-    /// Whether it says what deleting a batch needs, where it is about one.
+    /// Returns whether it has what deleting a batch needs, if it deletes one.
     pub(super) fn can_carry_its_batch(&self) -> bool {
         let has_message = || self.body.as_ref().is_some_and(|body| matches!(body.source, Source::Own));
         !matches!(self.pick, Pick::Batch(_)) || has_message() && matches!(self.answers, Answers::Kept)

@@ -1,7 +1,7 @@
-//! What a run is to do: resolved, and valid by construction.
+//! The plan of a run: resolved, and valid by construction.
 //!
-//! A plan holds no text that is still to be parsed and no setting that only counts when another one is on. Whoever
-//! makes one (the command line today, scenarios as well) has dealt with every mistake a user can make.
+//! A plan contains no text that is still to be parsed, and no setting that only matters when another one is on. Whoever makes one has
+//! dealt with every mistake a user can make.
 
 mod auth;
 mod batch;
@@ -19,14 +19,14 @@ pub use request::{
 pub use targets::{Area, Item, Members, ORIGINS_MAX, Subject, Targets, fresh_number, fresh_prefix};
 
 use crate::schedule::{Profile, Spacing};
-use measure::Timeline;
 use measure::recorder::Pacing;
+use measure::{OpKind, Timeline};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::message::Version;
 
-/// Which object the n-th operation is about.
+/// The choice of the n-th operation's object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// In turn.
@@ -35,19 +35,19 @@ pub enum Choice {
     Random,
 }
 
-/// How HTTP is spoken.
+/// Settings of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpPlan {
     /// Version of the request line.
     pub version: Version,
-    /// Whether connections are to be used again.
+    /// Whether connections are kept for further requests.
     pub keep_alive: bool,
 }
 
-/// How load is offered.
+/// The load model.
 #[derive(Clone, Debug)]
 pub enum LoadModel {
-    /// Each of N slots starts an operation when its last one ended.
+    /// Each of N slots starts an operation when its last one has ended.
     Closed {
         /// Slots in use over time.
         slots: Profile,
@@ -58,15 +58,15 @@ pub enum LoadModel {
     Open {
         /// Operations per second over time.
         rate: Profile,
-        /// How arrivals are spaced.
+        /// Spacing of arrivals.
         spacing: Spacing,
-        /// Operations in flight at most.
+        /// The most operations in flight.
         in_flight_max: NonZeroU64,
     },
 }
 
 impl LoadModel {
-    /// The most operations that can be in flight.
+    /// Returns the most operations that can be in flight.
     #[must_use]
     pub fn in_flight_max(&self) -> u64 {
         match self {
@@ -75,7 +75,7 @@ impl LoadModel {
         }
     }
 
-    /// Whether operations have a planned start.
+    /// Returns whether operations have a planned start.
     #[must_use]
     pub fn pacing(&self) -> Pacing {
         match self {
@@ -84,7 +84,7 @@ impl LoadModel {
         }
     }
 
-    /// The model as the figures are judged by it.
+    /// Returns the model by which results are judged.
     #[must_use]
     pub fn model(&self) -> measure::Model {
         match self {
@@ -94,34 +94,34 @@ impl LoadModel {
     }
 }
 
-/// When enough is measured; the first that is reached ends the window.
+/// The stop rule. The first limit that is reached ends the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StopAfter {
-    /// After so long.
+    /// Time in the window.
     pub time: Option<Duration>,
-    /// After so many operations.
+    /// Number of operations.
     pub ops: Option<NonZeroU64>,
-    /// After so many operations of each slot (closed model).
+    /// Number of operations of each slot (closed model).
     pub ops_per_slot: Option<NonZeroU64>,
-    /// After so many body bytes.
+    /// Number of body bytes.
     pub bytes: Option<NonZeroU64>,
 }
 
-/// How long each phase of an attempt may take.
+/// The timeouts of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// Opening a connection.
     pub connect: Duration,
-    /// From sending the request to the end of the head: absolute, not anew for every byte.
+    /// From sending the request to the end of the head. Received bytes do not extend it.
     pub head: Duration,
     /// Between two arrivals of body bytes.
     pub idle: Duration,
-    /// The whole attempt, when bounded.
+    /// The whole attempt, when it is limited.
     pub total: Option<Duration>,
 }
 
 impl Default for Timeouts {
-    /// The values of docs/measurement.md.
+    /// Returns the values of docs/measurement.md.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
@@ -132,102 +132,127 @@ impl Default for Timeouts {
     }
 }
 
-/// Redirects.
+/// The handling of redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
     /// A 3xx is a failure.
     Never,
-    /// Up to so many hops for an operation, past the traps that are allowed.
-    UpTo(u8, Traps),
+    /// Redirects are followed, up to a number for each request, as far as the rules allow.
+    UpTo(u8, RedirectRules),
 }
 
 impl Follow {
-    /// Up to so many hops, and into no trap.
+    /// Follows up to `hops` redirects, with the default rules.
     #[must_use]
     pub fn up_to(hops: u8) -> Self {
-        Self::UpTo(hops, Traps::default())
+        Self::UpTo(hops, RedirectRules::default())
     }
 }
 
-/// Redirects by which a server leads a client to where it would not go by itself.
+/// Rules for redirects that lead a client to where it would not go by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traps {
-    /// From https to http: what was encrypted no longer is.
-    pub downgrade: Trap,
-    /// From a public address to one that is not: the client is made to reach into its own network.
-    pub private: Trap,
+pub struct RedirectRules {
+    /// From https to http, which removes the encryption.
+    pub downgrade: RedirectRule,
+    /// From a public address to a private one: the server makes the client access its own network.
+    pub private: RedirectRule,
 }
 
-/// What is done about a trap.
+/// What is done about such a redirect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Trap {
+pub enum RedirectRule {
     /// The redirect is not followed: `redirect_denied`.
     #[default]
-    Refused,
-    /// The user has said that it may be followed.
-    Allowed,
+    Deny,
+    /// The redirect is followed, because the user allowed it.
+    Allow,
 }
 
-/// A run.
+/// The plan of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is asked for.
+    /// The objects.
     pub targets: Arc<Targets>,
-    /// Which of them comes when.
+    /// The choice of each operation's object.
     pub choice: Choice,
     /// The requests.
     pub mix: Mix,
-    /// How HTTP is spoken.
+    /// Settings of HTTP.
     pub http: HttpPlan,
-    /// Who asks.
+    /// Authentication.
     pub auth: Auth,
-    /// The load.
+    /// The load model.
     pub load: LoadModel,
-    /// When enough is measured.
+    /// The stop rule.
     pub stop: StopAfter,
-    /// Load before the window.
+    /// Length of the load before the window.
     pub warmup: Duration,
-    /// How long operations in flight may go on after the window.
+    /// How long operations in flight may continue after the window.
     pub drain: Duration,
     /// Timeouts.
     pub timeouts: Timeouts,
-    /// Redirects.
+    /// The handling of redirects.
     pub follow: Follow,
     /// Connections.
     pub connections: ConnectionPlan,
-    /// Threads.
+    /// Number of threads.
     pub threads: u32,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Response header that figures are broken down by.
+    /// Response header that results are broken down by.
     pub group_by: Option<Box<str>>,
-    /// Whether every operation is reported on its own.
+    /// Whether every operation is logged.
     pub log_ops: bool,
-    /// How often a controller looks at the run; it is told whole intervals alone when there is none.
+    /// Length of the slices that a controller gets, in addition to intervals; `None` without slices.
     pub slices: Option<Duration>,
 }
 
 impl Plan {
-    /// The stages of the run, counted from `start`.
+    /// Returns a plan that reads `targets` in turn with GET, under `load`, in one thread and without warm-up, following up to
+    /// 10 redirects. It runs until it is stopped, unless `stop` is set.
+    #[must_use]
+    pub fn new(targets: Targets, load: LoadModel) -> Self {
+        Self {
+            targets: Arc::new(targets),
+            choice: Choice::RoundRobin,
+            mix: Mix::one(RequestPlan::new("GET", OpKind::Get)),
+            http: HttpPlan { version: Version::Http11, keep_alive: true },
+            auth: Auth::None,
+            load,
+            stop: StopAfter::default(),
+            warmup: Duration::ZERO,
+            drain: Duration::from_secs(10),
+            timeouts: Timeouts::default(),
+            follow: Follow::up_to(10),
+            connections: ConnectionPlan::default(),
+            threads: 1,
+            seed: 1,
+            group_by: None,
+            log_ops: false,
+            slices: None,
+        }
+    }
+
+    /// Returns the stages of the run, counted from `start`.
     #[must_use]
     pub fn timeline(&self, start: measure::Instant) -> Timeline {
         let timeline = Timeline::new(start, self.warmup, self.stop.time);
         self.slices.map_or(timeline, |length| timeline.in_slices(length))
     }
 
-    /// The most requests that can be on their way at once: parts of one object go out in parallel.
+    /// Returns the most requests that can be in flight at once: the parts of one object are sent in parallel.
     #[must_use]
     pub fn requests_in_flight_max(&self) -> u64 {
         self.load.in_flight_max().saturating_mul(self.mix.parallel_max())
     }
 
-    /// Operations that can be in flight with the descriptors that there are.
+    /// Returns how many operations the available file descriptors allow in flight.
     #[must_use]
     pub fn operations_of_descriptors(&self) -> u64 {
         (self.connections.open_max as u64).saturating_mul(self.threads_used().into()) / self.mix.parallel_max().max(1)
     }
 
-    /// Threads that have something to do: no more than operations can be in flight.
+    /// Returns the number of threads that are used: no more than operations can be in flight.
     #[must_use]
     pub fn threads_used(&self) -> u32 {
         u32::try_from(self.load.in_flight_max()).unwrap_or(u32::MAX).min(self.threads.max(1))

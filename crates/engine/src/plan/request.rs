@@ -1,4 +1,4 @@
-//! The requests of a run: what is asked of an object, with which body, and what a good answer is.
+//! The requests of a run: their method, object and body, and the checks of their responses.
 
 use super::{Batch, Lot};
 use crate::random::{Stream, below};
@@ -12,60 +12,60 @@ use wire::gateway::Depth;
 use wire::header::Header;
 use wire::range::ByteRange;
 
-/// Which slice of the object an operation asks for.
+/// The range of the object that an operation requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeChoice {
-    /// The same slice each time.
+    /// The same range each time.
     Fixed(ByteRange),
-    /// A slice of that length, uniformly among all that lie in the object; the whole object when it is not longer.
+    /// A range of this length, uniformly among all that lie in the object; the whole object when it is not longer.
     Random {
-        /// Length of the slice in bytes.
+        /// Length of the range in bytes.
         length: NonZeroU64,
     },
 }
 
-/// Which object an operation is about.
+/// The object that an operation reads or writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pick {
-    /// One of the run's targets, as [`super::Choice`] says.
+    /// One of the run's targets, according to [`super::Choice`].
     #[default]
     Target,
-    /// One that this operation makes, beside those of the dataset.
+    /// A new one that this operation writes, besides those of the dataset.
     Fresh,
-    /// The oldest one that an operation of the same thread has made so and that is still there. While there is none, the
-    /// operation is carried out as that other request of the mix instead.
+    /// The oldest one that an operation of the same thread has written so and that still exists. While there is none, the operation uses
+    /// another request of the mix.
     Spent {
-        /// Index of the request that makes objects.
+        /// Index of the request that writes objects.
         instead: usize,
     },
-    /// Several at once, which are to be deleted: see [`RequestPlan::delete_batch`].
+    /// Several at once, to delete them: see [`RequestPlan::delete_batch`].
     Batch(Batch),
-    /// No object: the bucket or folder that all of them lie in.
+    /// No object, but the bucket or folder of all objects.
     Container,
 }
 
-/// Where the bytes of bodies come from. None of them is held for a request: they are made, or read, piece by piece.
+/// The source of the bytes of request bodies. Bodies are not held in memory: they are generated or read piece by piece.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// The same bytes each time.
     Bytes(Arc<[u8]>),
-    /// The content of the object that the operation is about.
+    /// The content of the operation's object.
     Content(Arc<Content>),
-    /// Files, the n-th for the n-th of a list of targets, each with its size.
+    /// Files with their sizes, the n-th for the n-th of a list of targets.
     Files(Arc<[(PathBuf, u64)]>),
-    /// A message that the operation makes from earlier answers.
+    /// A message that the operation composes from earlier responses.
     Own,
 }
 
 impl Source {
-    /// Whether the bytes are those of an object, and no message.
+    /// Returns whether the bytes are those of an object, and not a message.
     #[must_use]
     pub fn is_object(&self) -> bool {
         matches!(self, Self::Content(_) | Self::Files(_))
     }
 }
 
-/// How the end of a body is told.
+/// The framing of a request body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// By `Content-Length`.
@@ -75,157 +75,157 @@ pub enum Framing {
     Chunked,
 }
 
-/// Bodies of requests.
+/// The body of a request.
 #[derive(Clone, Debug)]
 pub struct BodyPlan {
-    /// Where their bytes come from.
+    /// Source of the bytes.
     pub source: Source,
-    /// How their end is told.
+    /// Framing.
     pub framing: Framing,
-    /// Whether the server is asked to agree before they are sent (`Expect: 100-continue`).
+    /// Whether the client waits for the server before it sends the body (`Expect: 100-continue`).
     pub expect_continue: bool,
 }
 
 impl BodyPlan {
-    /// The same bytes each time, sent without asking.
+    /// Returns a body of the same bytes each time, without `Expect`.
     #[must_use]
     pub fn of_bytes(bytes: Arc<[u8]>) -> Self {
         Self::of(Source::Bytes(bytes))
     }
 
-    /// Framed by their length, and sent without asking.
+    /// Returns a body with `Content-Length`, without `Expect`.
     #[must_use]
     pub fn of(source: Source) -> Self {
         Self { source, framing: Framing::Length, expect_continue: false }
     }
 }
 
-/// Status codes that a range may come with.
+/// The status codes that a response with a range may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RangeStatus {
     /// 206 only (RFC 9110 §14.2).
     #[default]
     Only206,
-    /// Also 200, as gofakes3 and what is built on it send it, where `Content-Range` and length are those of the range.
+    /// Also 200 if `Content-Range` and length are those of the range, as gofakes3 and systems built on it respond.
     Also200,
 }
 
-/// What an answer is checked for.
+/// The checks of a response.
 #[derive(Clone, Debug, Default)]
 pub struct Checks {
     /// Status codes that are a success; empty: any 2xx (206 for ranges).
     pub statuses: Vec<u16>,
-    /// Status codes that a range may come with.
+    /// The status codes that a response with a range may have.
     pub ranges: RangeStatus,
     /// Size of the body in bytes.
     pub size: Option<u64>,
-    /// Header fields that must be there with that value.
+    /// Header fields that the response must have.
     pub headers: Vec<Header>,
-    /// Whether an encoded body was asked for.
+    /// Whether an encoded body was requested.
     pub encoding_asked: bool,
-    /// Whether `ETag` has to be the last part of the path, in quotes (with `.gz` behind it, where an encoded body was asked
-    /// for): systems that name objects by their content say so which one they send. For URLs of a list.
+    /// Whether `ETag` has to be the last part of the path, in quotes (or with `.gz` after it, if an encoded body was requested). Systems
+    /// that name objects by their content send such ETags. For URLs of a list.
     pub etag_is_name: bool,
 }
 
-/// Header fields that can be expected of a response: no head has more of them.
+/// The largest number of header fields that can be required: no head has more.
 pub const EXPECTED_HEADERS_MAX: usize = wire::response::MAX_HEADERS;
 
 impl Checks {
-    /// How many header fields a good answer has to have.
+    /// Returns how many header fields a good response must have.
     pub(crate) fn fields(&self) -> usize {
         self.headers.len() + usize::from(self.etag_is_name)
     }
 }
 
-/// What becomes of the bodies of good answers.
+/// The use of the bodies of good responses.
 #[derive(Clone, Debug, Default)]
 pub enum Answers {
-    /// Nobody looks at them: large ones are dropped inside the kernel.
+    /// They are discarded, large ones inside the kernel.
     #[default]
     Dropped,
     /// They are compared with the content of the object, byte by byte.
     Compared(Arc<Content>),
-    /// They go through a hash, whose result must be the wanted one. For whole objects.
+    /// They are hashed, and the checksum must match. For whole objects.
     Digested(Wanted),
-    /// They are CARs or blocks of an IPFS gateway, checked to this depth while they arrive. For the targets of a list, whose
-    /// paths name what is asked for.
+    /// They are CARs or blocks of an IPFS gateway, and are checked to this depth while they arrive. For the targets of a list, whose
+    /// paths name the content.
     Gateway(Depth),
-    /// They are messages that are read when they are complete, up to [`MESSAGE_BYTES_MAX`].
+    /// They are kept and read when they are complete, up to [`MESSAGE_BYTES_MAX`].
     Kept,
 }
 
-/// What the checksum of a body must be.
+/// The expected checksum of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// That one.
+    /// A given checksum.
     Given(Checksum),
-    /// The answer's ETag, as of an object of S3 that was sent in one piece: its MD5.
+    /// The MD5 in the ETag of the response, for S3 objects that were uploaded in one piece.
     Etag,
-    /// The one that the answer tells in a header field, or in a trailer that it announces.
+    /// The checksum in a header field of the response, or in a trailer that it announces.
     Told,
 }
 
-/// What follows a good answer within the same operation.
+/// The requests that follow a good response within the same operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Then {
     /// Nothing.
     #[default]
     End,
-    /// The next page of a listing of S3, as long as there is one; its answers are [`Answers::Kept`].
+    /// The next page of an S3 listing, as long as there is one. Its responses are [`Answers::Kept`].
     Pages {
-        /// Pages of an operation, at most.
+        /// The most pages of an operation.
         most: u32,
     },
-    /// The parts of a multipart upload of S3, then its completion. The answers of both are [`Answers::Kept`].
+    /// The parts of an S3 multipart upload, then its completion. The responses of both are [`Answers::Kept`].
     Parts(Multipart),
 }
 
-/// How an object is written in parts. The requests are named by their places in the mix, where they have no weight.
+/// A multipart upload. Its requests are given by their indexes in the mix, where they have no weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multipart {
-    /// Writes a part; its body is the object's content or file.
+    /// Uploads a part. The body is the object's content or file.
     pub part: usize,
-    /// Puts the parts together; its body is [`Source::Own`].
+    /// Completes the upload. The body is [`Source::Own`].
     pub complete: usize,
-    /// Gives up the parts of an object that failed, which would stay with the server otherwise.
+    /// Aborts an upload that failed. Without this, the server would keep its parts.
     pub abort: usize,
-    /// Bytes of a part, except the last. Larger where an object would have more than 10,000 parts.
+    /// Bytes of each part but the last. Parts are larger when an object would have more than 10,000 of them.
     pub bytes: NonZeroU64,
-    /// Parts of one object that are on their way at once.
+    /// Parts of one object in flight at once.
     pub parallel: NonZeroU32,
 }
 
-/// Bytes of an answer that is kept.
+/// The most bytes of a response that are kept.
 pub const MESSAGE_BYTES_MAX: usize = wire::s3::MAX_XML_BYTES;
 
-/// One kind of request.
+/// A kind of request.
 #[derive(Clone, Debug)]
 pub struct RequestPlan {
     /// The method, as sent.
     pub method: Box<str>,
-    /// What the operations are called in the figures.
+    /// Kind of the operations, for the results.
     pub kind: OpKind,
     /// Header fields besides Host and Connection.
     pub headers: Vec<Header>,
     /// The body.
     pub body: Option<BodyPlan>,
-    /// The slice asked for.
+    /// The requested range.
     pub range: Option<RangeChoice>,
-    /// Which object it is about.
+    /// The object that it reads or writes.
     pub pick: Pick,
-    /// What stands behind the path, without the question mark.
+    /// The query, without the question mark.
     pub query: Option<Box<str>>,
-    /// Whether more requests belong to the same operation.
+    /// The requests that follow within the same operation.
     pub then: Then,
-    /// Checks of the answers.
+    /// The checks of responses.
     pub checks: Checks,
-    /// What becomes of the bodies of good answers.
+    /// The use of the bodies of good responses.
     pub answers: Answers,
 }
 
 impl RequestPlan {
-    /// A request without a body for the run's targets.
+    /// Returns a request without a body for the run's targets.
     #[must_use]
     pub fn new(method: &str, kind: OpKind) -> Self {
         Self {
@@ -242,28 +242,29 @@ impl RequestPlan {
         }
     }
 
-    /// Whether sending it twice is the same as sending it once (RFC 9110 §9.2.2). Deleting a batch is, though its method is
-    /// POST.
+    /// Returns whether sending it twice has the same effect as sending it once (RFC 9110 §9.2.2). Deleting a batch is idempotent even
+    /// though its method is POST.
     #[must_use]
     pub fn is_idempotent(&self) -> bool {
         let deletes = matches!(self.pick, Pick::Batch(_));
         self.is_safe() || deletes || matches!(self.method.as_ref(), "PUT" | "DELETE")
     }
 
-    /// Whether it changes nothing on the server (RFC 9110 §9.2.1).
+    /// Returns whether it changes nothing on the server (RFC 9110 §9.2.1).
     #[must_use]
     pub fn is_safe(&self) -> bool {
         matches!(self.method.as_ref(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
     }
 
-    /// Whether it is an object that it writes: what it moves is then the body of the request.
+    /// Returns whether it writes an object, so that the bytes it moves are those of the request body.
     #[must_use]
     pub fn is_upload(&self) -> bool {
         matches!(self.kind, OpKind::Put | OpKind::PutMultipart)
     }
 }
 
-/// The requests of a run, each with its share of the operations. There is at least one.
+/// The requests of a run, each with its share of the operations.
+/// Invariant: there is at least one request.
 #[derive(Clone, Debug)]
 pub struct Mix {
     requests: Vec<RequestPlan>,
@@ -272,14 +273,14 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// The same request always.
+    /// Returns a mix of one request.
     #[must_use]
     pub fn one(request: RequestPlan) -> Self {
         Self { requests: vec![request], bounds: vec![1] }
     }
 
-    /// Requests by their weights; `None` when there is none, a request stands in for one that is not there, or one is about a
-    /// batch and no [`RequestPlan::delete_batch`].
+    /// Returns requests with their weights. `None` without requests, when a request refers to one that does not write objects, or when
+    /// one deletes a batch and is no [`RequestPlan::delete_batch`].
     #[must_use]
     pub fn of(weighted: Vec<(u32, RequestPlan)>) -> Option<Self> {
         let mut bounds = Vec::new();
@@ -299,18 +300,18 @@ impl Mix {
         (sum > 0 && requests.iter().all(is_sound)).then_some(Self { requests, bounds })
     }
 
-    /// All of them.
+    /// Returns the requests.
     #[must_use]
     pub fn requests(&self) -> &[RequestPlan] {
         &self.requests
     }
 
-    /// All of them, to be changed.
+    /// Returns the requests, to be changed.
     pub fn requests_mut(&mut self) -> &mut [RequestPlan] {
         &mut self.requests
     }
 
-    /// The most requests of one operation that can be on their way at once.
+    /// Returns the most requests of one operation that can be in flight at once.
     #[must_use]
     pub fn parallel_max(&self) -> u64 {
         let parallel = self.requests.iter().filter_map(|request| match request.then {
@@ -320,7 +321,7 @@ impl Mix {
         parallel.max().unwrap_or(1)
     }
 
-    /// The share of each in all operations.
+    /// Returns the requests with their shares of all operations.
     pub fn shares(&self) -> impl Iterator<Item = (f64, &RequestPlan)> {
         let sum = self.bounds.last().copied().unwrap_or(1) as f64;
         let before = std::iter::once(0).chain(self.bounds.iter().copied());
@@ -328,7 +329,7 @@ impl Mix {
         weights.zip(&self.requests)
     }
 
-    /// Which request operation `number` is.
+    /// Returns the index of the request of operation `number`.
     #[inline]
     pub(crate) fn choose(&self, seed: u64, number: u64) -> usize {
         if self.requests.len() == 1 {

@@ -1,24 +1,24 @@
-//! What operations are about: the URLs of a list, or the objects of a dataset, which no list has to hold.
+//! The objects of a run: the URLs of a list, or the objects of a dataset, which need no list.
 
 use content::Dataset;
 use wire::url::{Origin, Url};
 
-/// Different origins that a list of URLs may have.
+/// The most origins of a list of URLs.
 pub const ORIGINS_MAX: usize = 4096;
 
-/// Where the objects are, and which ones there are.
+/// The origins and objects of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Targets {
     origins: Vec<Origin>,
     objects: Objects,
 }
 
-/// Which objects there are.
+/// The objects.
 #[derive(Clone, Debug)]
 enum Objects {
-    /// Those of a list, kept compactly, since it can hold millions.
+    /// The URLs of a list, stored compactly because there can be millions.
     Listed(Vec<Item>),
-    /// Those of a dataset, made when they are asked for.
+    /// The objects of a dataset, whose names are computed.
     Dataset(Box<Area>),
 }
 
@@ -28,7 +28,7 @@ impl Default for Objects {
     }
 }
 
-/// One URL of a list.
+/// A URL of a list.
 #[derive(Clone, Debug)]
 pub struct Item {
     /// Index into [`Targets::origins`].
@@ -39,38 +39,38 @@ pub struct Item {
     pub size: Option<u64>,
 }
 
-/// A part of a server's names that belongs to a dataset.
+/// The place of a dataset at a server.
 #[derive(Clone, Debug)]
 pub struct Area {
     /// The dataset.
     pub dataset: Dataset,
     /// The objects.
     pub objects: Members,
-    /// Path of the bucket or folder, in the form in which it is sent, without a slash at its end.
+    /// Encoded path of the bucket or folder, without a slash at the end.
     pub container: Box<str>,
-    /// What goes before every key, in plain text: empty, or with a slash at its end.
+    /// Prefix of every key, in plain text: empty, or with a slash at the end.
     pub prefix: Box<str>,
 }
 
-/// Which objects of an area are meant.
+/// The objects of an area that are used.
 #[derive(Clone, Debug)]
 pub enum Members {
     /// Those of the dataset.
     Dataset,
-    /// Those of the dataset with these numbers.
+    /// The objects of the dataset with these numbers.
     Chosen(Box<[u64]>),
-    /// Of those that runs wrote beside it, the ones with these numbers.
+    /// The objects with these numbers that runs wrote besides the dataset.
     Fresh(Box<[u64]>),
 }
 
-/// The object that an operation is about.
+/// The object that an operation reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
-    /// One of [`Targets`], by its index.
+    /// One of [`Targets`], by index.
     Target(u64),
-    /// One that only this run makes: object of that number, beside those of the dataset.
+    /// An object that this run writes besides those of the dataset, by number.
     Fresh(u64),
-    /// No object: the bucket or folder that they lie in.
+    /// No object, but the bucket or folder of the objects.
     Container,
 }
 
@@ -83,8 +83,8 @@ impl Area {
         }
     }
 
-    /// Writes the object's key below the prefix, in plain text, over what `key` held; its content depends on nothing else.
-    /// `None` for an object that the dataset has not.
+    /// Writes the object's key below the prefix to `key`, in plain text, and returns its size. Its content depends on nothing else. `None`
+    /// for an object that the dataset does not have.
     pub fn read_key(&self, subject: Subject, key: &mut String) -> Option<u64> {
         match (subject, &self.objects) {
             (Subject::Target(index), Members::Dataset) => Some(self.dataset.read(index, key)?.0),
@@ -95,7 +95,7 @@ impl Area {
                 self.read_key(Subject::Fresh(*numbers.get(usize::try_from(index).ok()?)?), key)
             }
             (Subject::Fresh(number), _) => {
-                // Sizes as those of the dataset; the name tells it apart, and says which dataset it came with.
+                // Sizes are those of the dataset. The name is different, and contains the seed of the dataset.
                 let index = number.checked_rem(self.dataset.count())?;
                 let size = self.dataset.read(index, key)?.0;
                 key.clear();
@@ -106,14 +106,14 @@ impl Area {
         }
     }
 
-    /// The object's key in its bucket, in plain text. `key` is overwritten.
+    /// Returns the object's key in its bucket, in plain text. `key` is overwritten.
     #[must_use]
     pub fn key_in_bucket(&self, subject: Subject, key: &mut String) -> Option<Box<str>> {
         self.read_key(subject, key)?;
         Some([self.prefix.as_ref(), key].concat().into())
     }
 
-    /// The path of an object, in the form in which it is sent.
+    /// Appends the encoded path of an object.
     fn write_path(&self, subject: Subject, key: &mut String, path: &mut String) {
         if subject == Subject::Container {
             path.push_str(if self.container.is_empty() { "/" } else { &self.container });
@@ -126,7 +126,7 @@ impl Area {
     }
 }
 
-/// What the keys of [`Subject::Fresh`] of a dataset with this seed begin with.
+/// Returns the prefix of the keys of [`Subject::Fresh`], for a dataset with this seed.
 #[must_use]
 pub fn fresh_prefix(seed: u64) -> String {
     format!("plimsoll-fresh-{seed:016x}-")
@@ -138,8 +138,7 @@ fn fresh_key(seed: u64, number: u64, key: &mut String) {
     let _ = write!(key, "plimsoll-fresh-{seed:016x}-{number:020}");
 }
 
-/// The number of the [`Subject::Fresh`] that a run with this dataset made under that key below its prefix; `None` for all
-/// other keys.
+/// Returns the number of the [`Subject::Fresh`] that a run with this dataset wrote with this key; `None` for all other keys.
 #[must_use]
 pub fn fresh_number(seed: u64, key: &str) -> Option<u64> {
     let number = key.strip_prefix(&fresh_prefix(seed))?;
@@ -148,29 +147,29 @@ pub fn fresh_number(seed: u64, key: &str) -> Option<u64> {
 }
 
 impl Targets {
-    /// The objects of a dataset at several origins, each of which serves all of them.
+    /// Returns the objects of a dataset at several origins, each of which serves all of them.
     #[must_use]
     pub fn of_dataset(origins: Vec<Origin>, area: Area) -> Self {
         Self { origins, objects: Objects::Dataset(Box::new(area)) }
     }
 
-    /// A list that is still empty, for these origins.
+    /// Returns an empty list with these origins.
     #[must_use]
     pub fn at(origins: Vec<Origin>) -> Self {
         Self { origins, objects: Objects::default() }
     }
 
-    /// A list of paths with their queries, in the form in which they are sent, each at the origin of that index.
+    /// Returns a list of encoded paths with their queries, each with the index of its origin.
     #[must_use]
     pub fn of_paths(origins: Vec<Origin>, paths: impl IntoIterator<Item = (usize, Box<str>)>) -> Self {
         let item = |(origin, target)| Item { origin: origin as u32, target, size: None };
         Self { origins, objects: Objects::Listed(paths.into_iter().map(item).collect()) }
     }
 
-    /// Adds a URL; `false` when there are too many different origins, or this is no list.
+    /// Adds a URL. Returns `false` when there are too many origins, or for a dataset.
     #[must_use]
     pub fn push(&mut self, url: &Url) -> bool {
-        // Lists are mostly sorted by origin: the last one is the likeliest.
+        // Lists are mostly sorted by origin, so the last one is the most likely.
         let known = self.origins.iter().rposition(|origin| origin == url.origin());
         let Objects::Listed(items) = &mut self.objects else { return false };
         if known.is_none() && self.origins.len() >= ORIGINS_MAX {
@@ -184,7 +183,7 @@ impl Targets {
         true
     }
 
-    /// The URLs of a list; none for a dataset, whose sizes are known anyway.
+    /// Returns the URLs of a list; none for a dataset, whose sizes are always known.
     #[must_use]
     pub fn items(&self) -> &[Item] {
         match &self.objects {
@@ -193,14 +192,14 @@ impl Targets {
         }
     }
 
-    /// Path and query of a target of a list.
+    /// Returns path and query of a target of a list.
     #[must_use]
     pub fn target(&self, subject: Subject) -> Option<&str> {
         let Subject::Target(index) = subject else { return None };
         self.items().get(usize::try_from(index).ok()?).map(|item| item.target.as_ref())
     }
 
-    /// The URLs of a list, for filling in sizes.
+    /// Returns the URLs of a list, to set their sizes.
     pub fn items_mut(&mut self) -> &mut [Item] {
         match &mut self.objects {
             Objects::Listed(items) => items,
@@ -208,7 +207,7 @@ impl Targets {
         }
     }
 
-    /// The dataset, when that is what they are.
+    /// Returns the dataset, if there is one.
     #[must_use]
     pub fn area(&self) -> Option<&Area> {
         match &self.objects {
@@ -217,13 +216,13 @@ impl Targets {
         }
     }
 
-    /// The same origins with only these items.
+    /// Returns the same origins with only these items.
     pub(crate) fn only(&self, items: &[usize]) -> Self {
         let kept = items.iter().filter_map(|index| self.items().get(*index).cloned());
         Self { origins: self.origins.clone(), objects: Objects::Listed(kept.collect()) }
     }
 
-    /// The different origins.
+    /// Returns the origins.
     #[must_use]
     pub fn origins(&self) -> &[Origin] {
         &self.origins
@@ -238,7 +237,7 @@ impl Targets {
         }
     }
 
-    /// The origin of a listed URL; those of a dataset are everywhere.
+    /// Returns the origin of a listed URL; `None` for a dataset, whose origins serve all objects.
     #[inline]
     pub(crate) fn origin(&self, subject: Subject) -> Option<usize> {
         match (&self.objects, subject) {
@@ -263,7 +262,7 @@ impl Targets {
         }
     }
 
-    /// Appends path and query of the object, in the form in which they are sent. `key` is overwritten.
+    /// Appends encoded path and query of an object. `key` is overwritten.
     #[inline]
     pub fn write_path(&self, subject: Subject, key: &mut String, path: &mut String) {
         match (&self.objects, subject) {
@@ -275,14 +274,14 @@ impl Targets {
         }
     }
 
-    /// That of the list, when there is a list that holds one there.
+    /// Returns a URL of the list by index, if there is one.
     #[must_use]
     pub fn listed(&self, index: usize) -> Option<Url> {
         self.items().get(index)?;
         self.url(Subject::Target(index as u64)).parse().ok()
     }
 
-    /// The object's URL at the origin that is its own, or the first.
+    /// Returns the URL of an object at its own origin, or at the first.
     #[must_use]
     pub fn url(&self, subject: Subject) -> String {
         let Some(origin) = self.origins.get(self.origin(subject).unwrap_or(0)) else { return String::new() };
@@ -323,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn fresh_objects_have_names_of_their_own_that_are_known_again() {
+    fn fresh_objects_have_recognizable_names() {
         let targets = targets();
         let mut key = String::new();
         assert_eq!(targets.area().unwrap().read_key(Subject::Fresh(4), &mut key), Some(2048));

@@ -1,15 +1,15 @@
 //! The open model's schedule: the intended start of the n-th operation.
 //!
-//! Arrivals are computed from their number, never from "a while after the last one", so lateness shows itself and
-//! nothing drifts. Thread t of T takes every T-th arrival of a constant schedule, and its own Poisson process of a
-//! T-th of the rate; together they are the schedule that was asked for, without a word between threads.
+//! Arrivals are computed from their number, never from the last one, so lateness is visible and nothing drifts. Thread t of T takes
+//! every T-th arrival of a constant schedule, or has its own Poisson process of a T-th of the rate. Together they are the requested
+//! schedule, without communication between threads.
 
 use super::Profile;
 use crate::random::{Stream, exponential};
 use measure::Instant;
 use std::time::Duration;
 
-/// How arrivals are spaced.
+/// The spacing of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
     /// Evenly.
@@ -27,15 +27,15 @@ pub struct Arrivals<'p> {
     thread: u32,
     threads: u32,
     start: Instant,
-    /// How many were taken.
+    /// Number of arrivals taken.
     taken: u64,
-    /// Where in Λ the next one lies.
+    /// Position of the next one in Λ.
     area: f64,
     next: Option<Instant>,
 }
 
 impl<'p> Arrivals<'p> {
-    /// The arrivals of `thread` of `threads`, for a run that starts at `start`.
+    /// Returns the arrivals of `thread` of `threads`, for a run that starts at `start`.
     #[must_use]
     pub fn new(
         profile: &'p Profile,
@@ -66,23 +66,23 @@ impl<'p> Arrivals<'p> {
         Some(self.start + Duration::try_from_secs_f64(seconds).ok()?)
     }
 
-    /// The next intended start; `None` when the schedule is over.
+    /// Returns the next intended start; `None` when the schedule is over.
     #[inline]
     #[must_use]
     pub fn peek(&self) -> Option<Instant> {
         self.next
     }
 
-    /// Number of the next arrival among those of all threads.
+    /// Returns the number of the next arrival among those of all threads.
     fn number(&self) -> u64 {
         self.taken * u64::from(self.threads) + u64::from(self.thread)
     }
 
-    /// Goes on to the arrival after the next one.
+    /// Advances to the arrival after the next one.
     #[inline]
     pub fn advance(&mut self) {
         self.taken += 1;
-        // A constant schedule multiplies anew each time, so that rounding does not add up.
+        // A constant schedule multiplies each time, so that rounding errors do not add up.
         self.area = match self.spacing {
             Spacing::Constant => self.number() as f64,
             Spacing::Poisson => self.area + self.gap(self.taken),

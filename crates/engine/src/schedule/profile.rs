@@ -3,10 +3,10 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// One stage: over `length`, move linearly to `level`.
+/// A stage: a linear change to `level` over `length`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StagePlan {
-    /// How long the stage takes.
+    /// Length of the stage.
     pub length: Duration,
     /// The level at its end.
     pub level: f64,
@@ -22,10 +22,10 @@ struct Segment {
     area_before: f64,
 }
 
-/// A level (operations per second, or slots) over the seconds of a run. After its last stage the level stays.
+/// A level (operations per second, or slots) over the seconds of a run. After the last stage it remains constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// As asked for: the level at the start, and the stages.
+    /// The level at the start and the stages, as given.
     from: f64,
     stages: Vec<StagePlan>,
     segments: Vec<Segment>,
@@ -37,10 +37,10 @@ pub struct Profile {
     area: f64,
 }
 
-/// Why stages make no profile.
+/// The reason for which stages are not a valid profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
-    /// A level is negative or no number.
+    /// A level is negative or not a number.
     #[error("a level must be 0 or more")]
     BadLevel,
     /// All levels are 0.
@@ -49,7 +49,7 @@ pub enum ProfileError {
 }
 
 impl Profile {
-    /// The same level throughout.
+    /// Returns a constant profile.
     ///
     /// # Errors
     /// When `level` is not above 0.
@@ -57,7 +57,7 @@ impl Profile {
         Self::stages(level, &[])
     }
 
-    /// So many slots throughout.
+    /// Returns a constant number of slots.
     #[must_use]
     pub fn slots(count: NonZeroU64) -> Self {
         Self::flat(count.get() as f64)
@@ -67,7 +67,7 @@ impl Profile {
         Self { from: level, stages: Vec::new(), segments: Vec::new(), last: level, end: 0.0, area: 0.0 }
     }
 
-    /// From 0 to `level` over `ramp`, then `level`.
+    /// Returns a profile that rises from 0 to `level` over `ramp`.
     ///
     /// # Errors
     /// When `level` is not above 0.
@@ -75,10 +75,10 @@ impl Profile {
         Self::stages(0.0, &[StagePlan { length: ramp, level }])
     }
 
-    /// Starts at level `from` and goes through `stages`.
+    /// Returns a profile that starts at level `from` and goes through `stages`.
     ///
     /// # Errors
-    /// When a level is negative or no number, or none is above 0.
+    /// When a level is negative or not a number, or none is above 0.
     pub fn stages(from: f64, stages: &[StagePlan]) -> Result<Self, ProfileError> {
         let levels = || stages.iter().map(|stage| stage.level).chain([from]);
         if !levels().all(|level| level.is_finite() && level >= 0.0) {
@@ -106,19 +106,19 @@ impl Profile {
         Ok(profile)
     }
 
-    /// The level at the start, as asked for.
+    /// Returns the level at the start, as given.
     #[must_use]
     pub fn level_at_start(&self) -> f64 {
         self.from
     }
 
-    /// The stages as asked for; none when the level never changes.
+    /// Returns the stages as given; none when the level never changes.
     #[must_use]
     pub fn as_stages(&self) -> &[StagePlan] {
         &self.stages
     }
 
-    /// The level at `seconds` from the start.
+    /// Returns the level at `seconds` from the start.
     #[must_use]
     pub fn level(&self, seconds: f64) -> f64 {
         match self.segments.iter().find(|segment| seconds < segment.start + segment.length) {
@@ -127,25 +127,25 @@ impl Profile {
         }
     }
 
-    /// The highest level ever reached.
+    /// Returns the highest level.
     #[must_use]
     pub fn peak(&self) -> f64 {
         self.segments.iter().flat_map(|segment| [segment.from, segment.to]).fold(self.last, f64::max)
     }
 
-    /// Length of all stages together.
+    /// Returns the length of all stages together.
     #[must_use]
     pub fn length(&self) -> Duration {
         Duration::from_secs_f64(self.end)
     }
 
-    /// Whether the level never changes.
+    /// Returns whether the level never changes.
     #[must_use]
     pub fn is_constant(&self) -> bool {
         self.segments.is_empty()
     }
 
-    /// Λ(t) = ∫ level dt from 0 to `seconds`: operations asked for until then.
+    /// Returns Λ(t) = ∫ level dt from 0 to `seconds`: the operations requested until then.
     #[must_use]
     pub fn area(&self, seconds: f64) -> f64 {
         match self.segments.iter().find(|segment| seconds < segment.start + segment.length) {
@@ -158,7 +158,7 @@ impl Profile {
         }
     }
 
-    /// Λ⁻¹(a): when ∫ level dt reaches `area`, in seconds. `None` when it never does.
+    /// Returns Λ⁻¹(a): when ∫ level dt reaches `area`, in seconds. `None` when it never does.
     #[must_use]
     pub fn time_of(&self, area: f64) -> Option<f64> {
         for segment in &self.segments {

@@ -1,13 +1,13 @@
-//! Numbers for operations: who asks for what, and when there are enough.
+//! Numbers of operations in the closed model.
 //!
-//! Every operation has a number, from which its object and range follow. When a run has a bounded number of
-//! operations, all threads draw from one [`Budget`], in batches that shrink towards the end: no thread runs dry while
-//! another has work left, and none touches the shared counter at every operation.
+//! Every operation has a number, which determines its object and range. When a run has a limited number of operations, all threads
+//! draw from one [`Budget`], in batches that shrink towards the end: no thread runs out while another has work left, and none
+//! accesses the shared counter for every operation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many operations are left for all threads.
+/// The operations that are left for all threads.
 #[derive(Debug)]
 pub struct Budget {
     total: u64,
@@ -19,7 +19,7 @@ pub struct Budget {
 const BATCH_MAX: u64 = 256;
 
 impl Budget {
-    /// A budget of `total` operations for `threads` threads.
+    /// Returns a budget of `total` operations for `threads` threads.
     #[must_use]
     pub fn new(total: u64, threads: u32) -> Self {
         Self { total, threads: u64::from(threads.max(1)), taken: AtomicU64::new(0) }
@@ -36,7 +36,7 @@ impl Budget {
 /// One thread's source of operation numbers.
 #[derive(Clone, Debug)]
 pub enum Tickets {
-    /// Without end: thread t of T takes t, t + T, t + 2T, …
+    /// Unlimited: thread t of T takes t, t + T, t + 2T, …
     Endless {
         /// The next number.
         next: u64,
@@ -47,25 +47,25 @@ pub enum Tickets {
     Bounded {
         /// The budget.
         budget: Arc<Budget>,
-        /// What was drawn and is not used yet.
+        /// Numbers that were drawn and are not used yet.
         drawn: std::ops::Range<u64>,
     },
 }
 
 impl Tickets {
-    /// Numbers without end for `thread` of `threads`.
+    /// Returns unlimited numbers for `thread` of `threads`.
     #[must_use]
     pub fn endless(thread: u32, threads: u32) -> Self {
         Self::endless_from(0, thread, threads)
     }
 
-    /// Numbers without end from `first` on, for `thread` of `threads`.
+    /// Returns unlimited numbers from `first` on, for `thread` of `threads`.
     #[must_use]
     pub fn endless_from(first: u64, thread: u32, threads: u32) -> Self {
         Self::Endless { next: first + u64::from(thread), step: u64::from(threads) }
     }
 
-    /// Numbers from a shared budget.
+    /// Returns numbers from a shared budget.
     #[must_use]
     pub fn bounded(budget: Arc<Budget>) -> Self {
         Self::Bounded { budget, drawn: 0..0 }

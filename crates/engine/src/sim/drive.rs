@@ -3,15 +3,14 @@
 use super::{SimNetwork, SimServer};
 use crate::control::{Control, StopReason};
 use crate::plan::Plan;
-use crate::run_loop::log::OpEntry;
+use crate::run_loop::OpEntry;
 use crate::run_loop::{RunLoop, Share, budget};
 use measure::{Instant, Interval};
 use std::collections::BTreeMap;
 use wire::sigv4::Timestamp;
 
-/// Carries out a plan, each thread on a network of its own, and gives all threads' intervals, merged by their start,
-/// and operations. Threads of a simulation run one after the other; they share nothing but the budget, and know of no
-/// stalls of each other.
+/// Carries out a plan, each thread on a network of its own. Returns the intervals of all threads, merged by their start, and the
+/// operations. The threads of a simulation run one after the other. They share only the budget, and no stalls.
 pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S>) -> (Vec<Interval>, Vec<OpEntry>) {
     let mut merged: BTreeMap<(Instant, usize), Interval> = BTreeMap::new();
     let ops = simulate_until(plan, network, |interval| {
@@ -27,8 +26,8 @@ pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S
     (merged.into_values().collect(), ops)
 }
 
-/// As [`simulate`], handing on the intervals of one thread after the other, and keeping none. The window ends when `decided` says
-/// so, as a controller ends it.
+/// Like [`simulate`], but passes the intervals of one thread after the other to `decided` and keeps none. The window ends when it
+/// returns `true`, like with a controller.
 pub fn simulate_until<S: SimServer>(
     plan: &Plan,
     network: impl Fn(u32) -> SimNetwork<S>,

@@ -1,8 +1,8 @@
-//! A network of simulated time: the same run loop, driven without sockets and without waiting.
+//! A network on simulated time: it drives the same run loop without sockets and without waiting.
 //!
-//! A [`SimServer`] answers each request with bytes that become readable at instants of its choosing. Time stands still
-//! while the loop works (unless a cost for each send is asked for) and jumps to the next event when it waits, so ten
-//! seconds of load take milliseconds, and every figure can be compared with what was planned, to the nanosecond.
+//! A [`SimServer`] responds to each request with bytes that become readable at instants of its choice. Time stands still while the
+//! loop works (unless each send has a cost) and jumps to the next event when it waits. So ten seconds of load take milliseconds, and
+//! every result can be compared with the plan, to the nanosecond.
 
 mod drive;
 
@@ -17,12 +17,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a simulated server puts on a connection.
+/// A reply of a simulated server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Bytes.
     Bytes(Vec<u8>),
-    /// So many body bytes that nobody looks at.
+    /// A number of body bytes whose values do not matter.
     Filler(u64),
     /// The end of the stream.
     End,
@@ -30,7 +30,7 @@ pub enum Reply {
     Reset,
 }
 
-/// How a simulated server takes a connection.
+/// How a simulated server accepts a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accept {
     /// After that time.
@@ -39,27 +39,27 @@ pub enum Accept {
     Refuse,
     /// Never.
     Ignore,
-    /// Not now: the queue of the listener, a unix socket, is full.
+    /// Not now: the queue of the listening unix socket is full.
     Full,
 }
 
-/// The other side.
+/// A simulated server.
 pub trait SimServer {
-    /// A connection is being opened.
+    /// Accepts a connection.
     fn connect(&mut self, _now: Instant) -> Accept {
         Accept::After(Duration::ZERO)
     }
 
-    /// A connection to that address is being opened, for servers with several.
+    /// Accepts a connection to an address, for servers with several.
     fn connect_to(&mut self, now: Instant, _address: &Address) -> Accept {
         self.connect(now)
     }
 
-    /// A request has come whole; what is put on its connection, and when.
+    /// Returns the replies to a complete request, and when they come.
     fn request(&mut self, now: Instant, request: &str) -> Vec<(Instant, Reply)>;
 
-    /// Bytes have come on the connection of that number, behind those in `bytes` that were left there before. A server
-    /// takes out what it has read. Unless it speaks something else, that is a request of HTTP/1 without a body.
+    /// Handles bytes on a connection, which follow those that were left in `bytes` before. A server takes out what it has read. The
+    /// default reads requests of HTTP/1 without a body.
     fn received(&mut self, now: Instant, _connection: usize, bytes: &mut Vec<u8>) -> Vec<(Instant, Reply)> {
         if !bytes.ends_with(b"\r\n\r\n") {
             return Vec::new();
@@ -69,7 +69,7 @@ pub trait SimServer {
     }
 }
 
-/// Any function from instant and request to replies is a server.
+/// A function from instant and request to replies is a server.
 impl<F: FnMut(Instant, &str) -> Vec<(Instant, Reply)>> SimServer for F {
     fn request(&mut self, now: Instant, request: &str) -> Vec<(Instant, Reply)> {
         self(now, request)
@@ -86,16 +86,16 @@ pub struct SimSocket {
 struct Pipe {
     token: Token,
     open: bool,
-    /// When the connection is established; `None` once it was told.
+    /// When the connection is established; `None` once that was reported.
     establishes: Option<(Instant, bool)>,
     sent: Vec<u8>,
     arriving: VecDeque<(Instant, Reply)>,
-    /// Replies at the front that the loop has been told of.
+    /// Number of replies at the front that were reported to the loop.
     told: usize,
 }
 
 impl Pipe {
-    /// When something comes that the loop has not been told of.
+    /// When something comes that was not reported to the loop.
     fn next_news(&self) -> Option<Instant> {
         match self.establishes {
             Some((at, _)) => Some(at),
@@ -114,19 +114,19 @@ pub struct SimNetwork<S> {
     now: Cell<Instant>,
     server: S,
     pipes: Vec<Pipe>,
-    /// What each send costs this client.
+    /// The time that each send costs this client.
     send_cost: Duration,
     busy_nanos: u64,
     /// Connections that can be open at once.
     descriptors: usize,
-    /// When the client is kept from running, in order: from and to.
+    /// Start and end of the times in which the client does not run, in order.
     stalls: Vec<(Instant, Instant)>,
     /// When the newest byte of the last read came.
     newest: Option<Instant>,
 }
 
 impl<S: SimServer> SimNetwork<S> {
-    /// A network with that server, at instant zero.
+    /// Returns a network with a server, at instant zero.
     pub fn new(server: S) -> Self {
         Self {
             now: Cell::new(Instant::ZERO),
@@ -140,33 +140,33 @@ impl<S: SimServer> SimNetwork<S> {
         }
     }
 
-    /// Keeps the client from running at times: from and to, in order, without overlaps.
+    /// Stops the client from running at times: start and end, in order, without overlaps.
     #[must_use]
     pub fn with_stalls(mut self, stalls: Vec<(Instant, Instant)>) -> Self {
         self.stalls = stalls;
         self
     }
 
-    /// Gives the client no more than so many descriptors.
+    /// Limits the client's file descriptors.
     #[must_use]
     pub fn with_descriptors(mut self, descriptors: usize) -> Self {
         self.descriptors = descriptors;
         self
     }
 
-    /// Makes the client slow: each send takes that long.
+    /// Makes each send of the client take a time.
     #[must_use]
     pub fn with_send_cost(mut self, cost: Duration) -> Self {
         self.send_cost = cost;
         self
     }
 
-    /// The server.
+    /// Returns the server.
     pub fn server(&self) -> &S {
         &self.server
     }
 
-    /// When a client runs that wants to at that instant.
+    /// Returns when a client runs that wants to run at an instant.
     fn awake(&self, at: Instant) -> Instant {
         let begun = self.stalls.partition_point(|(from, _)| *from <= at);
         begun.checked_sub(1).map_or(at, |last| at.max(self.stalls[last].1))

@@ -1,9 +1,8 @@
-//! TLS of connections, made at the edge and carried out without a lock between threads.
+//! TLS settings, and the sessions of connections, without locks between threads.
 //!
-//! [`configure`] reads what the user named, so that a wrong file is told before the run. The authorities of the system
-//! are read when the first connection needs them: a run without TLS never does. Each thread takes a copy of the
-//! settings with a store of sessions of its own. The protocol itself is rustls; what a failure amounts to stands in
-//! `outcome`, what a connection agreed on in [`negotiated`].
+//! [`configure`] reads the files that the user named, so that a wrong file is reported before the run. The system's CA certificates
+//! are read when the first connection needs them: a run without TLS never does. Each thread has a copy of the settings with its own
+//! session store. rustls implements the protocol; `outcome` classifies failures, and [`negotiated`] describes connections.
 
 mod error;
 pub mod negotiated;
@@ -25,42 +24,42 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use wire::url::Origin;
 
-/// Servers whose sessions a thread remembers.
+/// Servers whose sessions a thread keeps.
 const SESSIONS_MAX: usize = 256;
 /// The largest file of certificates or keys that is read.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// Which certificates are believed.
+/// The certificates that are trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// Those signed by an authority of this system.
+    /// Those signed by a CA of this system.
     #[default]
     System,
-    /// Those signed by an authority of these PEM files.
+    /// Those signed by a CA certificate in these PEM files.
     Files(Vec<PathBuf>),
-    /// Every one: nothing is checked but that the server holds its key.
+    /// All: the only check is that the server has the key of its certificate.
     Any,
 }
 
-/// A certificate for this client, and its key.
+/// A client certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// PEM file with the certificate and those that lead to its authority.
+    /// PEM file with the certificate and its chain.
     pub certificate: PathBuf,
     /// PEM file with the private key.
     pub key: PathBuf,
 }
 
-/// What a user can say about TLS.
+/// The TLS settings of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// Which certificates are believed.
+    /// The certificates that are trusted.
     pub trust: Trust,
-    /// What this client shows of itself, when it is asked.
+    /// The client certificate, for servers that request one.
     pub identity: Option<Identity>,
-    /// Whether a new connection may take up an earlier session.
+    /// Whether a new connection may resume an earlier session.
     pub resumption: bool,
-    /// Protocols offered (ALPN), the preferred one first.
+    /// Protocols offered by ALPN, the preferred one first.
     pub protocols: Vec<Box<[u8]>>,
 }
 
@@ -70,7 +69,7 @@ impl Default for TlsSettings {
     }
 }
 
-/// Authorities that are believed, once their files are read.
+/// The trusted CA certificates, once their files are read.
 #[derive(Clone)]
 enum Roots {
     System,
@@ -78,17 +77,17 @@ enum Roots {
     Any,
 }
 
-/// Settings whose files have been read. Shared by all threads of a run.
+/// TLS settings whose files have been read. Shared by all threads of a run.
 pub struct TlsPlan {
     roots: Roots,
     identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
     resumption: bool,
     protocols: Vec<Box<[u8]>>,
-    /// Made when first needed, and then for the run.
+    /// Made when it is needed first, for the whole run.
     made: OnceLock<Arc<ClientConfig>>,
 }
 
-/// What is meant where nothing is said.
+/// The settings of a user who sets nothing.
 impl Default for TlsPlan {
     fn default() -> Self {
         let TlsSettings { resumption, protocols, .. } = TlsSettings::default();
@@ -96,7 +95,7 @@ impl Default for TlsPlan {
     }
 }
 
-/// Nothing of the key.
+/// Does not show the key.
 impl std::fmt::Debug for TlsPlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TlsPlan")
@@ -110,7 +109,7 @@ impl std::fmt::Debug for TlsPlan {
 /// Reads the files that the settings name.
 ///
 /// # Errors
-/// Which file can not be used, and why.
+/// The file that cannot be used, and why.
 pub fn configure(settings: &TlsSettings) -> Result<TlsPlan, TlsConfigError> {
     let roots = match &settings.trust {
         Trust::System => Roots::System,
@@ -168,7 +167,7 @@ fn read(file: &Path) -> Result<Vec<u8>, TlsConfigError> {
     fs::read(file).map_err(unreadable)
 }
 
-/// The authorities that this system trusts; unreadable ones are left out.
+/// Returns the system's CA certificates, without unreadable ones.
 fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -181,28 +180,28 @@ fn provider() -> Arc<CryptoProvider> {
 }
 
 impl TlsPlan {
-    /// Whether certificates are not checked.
+    /// Returns whether certificates are not checked.
     #[must_use]
     pub fn is_insecure(&self) -> bool {
         matches!(self.roots, Roots::Any)
     }
 
-    /// Whether new connections may take up earlier sessions.
+    /// Returns whether new connections may resume earlier sessions.
     #[must_use]
     pub fn resumes(&self) -> bool {
         self.resumption
     }
 
-    /// Whether this client has a certificate of its own.
+    /// Returns whether this client has a certificate.
     #[must_use]
     pub fn has_identity(&self) -> bool {
         self.identity.is_some()
     }
 
-    /// Gets ready what the first connection would have to wait for.
+    /// Prepares what the first connection would have to wait for.
     ///
     /// # Errors
-    /// When no server could be believed.
+    /// When no server could be trusted.
     pub fn prepare(&self) -> Result<(), TlsConfigError> {
         self.config().map(|_| ())
     }
@@ -226,7 +225,7 @@ impl TlsPlan {
     fn build(&self, roots: RootCertStore) -> Result<ClientConfig, rustls::Error> {
         let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions()?;
         let builder = if self.is_insecure() {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(verify::BelieveAll::new(provider())))
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(verify::TrustAll::new(provider())))
         } else {
             builder.with_root_certificates(roots)
         };
@@ -238,7 +237,7 @@ impl TlsPlan {
         Ok(config)
     }
 
-    /// A copy for one thread, with sessions of its own, so that threads do not wait for each other.
+    /// Returns a copy for one thread, with its own sessions, so that threads do not wait for each other.
     pub(crate) fn for_thread(&self) -> Option<Arc<ClientConfig>> {
         let mut config = ClientConfig::clone(self.config().ok()?);
         config.resumption = if self.resumption {
@@ -250,7 +249,7 @@ impl TlsPlan {
     }
 }
 
-/// The name that a server of that origin must prove to have; `None` when no certificate can hold it.
+/// Returns the name that the certificate of an origin must be for; `None` when no certificate can contain it.
 #[must_use]
 pub fn server_name(origin: &Origin) -> Option<ServerName<'static>> {
     ServerName::try_from(origin.host.to_string()).ok()

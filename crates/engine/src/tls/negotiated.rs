@@ -1,4 +1,4 @@
-//! What a connection agreed on, for the description of the server.
+//! The result of a TLS handshake, for the description of the server.
 
 use super::Session;
 use rustls::ProtocolVersion;
@@ -9,26 +9,26 @@ use x509_cert::der::Decode;
 /// Bytes of a name in a certificate that are kept.
 const NAME_BYTES_MAX: usize = 256;
 
-/// What the first good answer's connection agreed on. Names come from the server: they are data, not to be trusted.
+/// The result of the handshake of the first good response's connection. Names come from the server and are not trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Negotiated {
-    /// Like `TLSv1.3`.
+    /// Protocol version, such as `TLSv1.3`.
     pub version: String,
-    /// Like `TLS13_AES_256_GCM_SHA384`.
+    /// Cipher suite, such as `TLS13_AES_256_GCM_SHA384`.
     pub cipher: String,
     /// The protocol chosen by ALPN, when the server chose one.
     pub protocol: Option<String>,
-    /// The name asked for (SNI, when it is no address).
+    /// The requested server name (SNI, unless it is an address).
     pub server_name: String,
-    /// Whom the certificate is for.
+    /// The subject of the certificate.
     pub subject: Option<String>,
-    /// Who has signed it.
+    /// The issuer of the certificate.
     pub issuer: Option<String>,
 }
 
 impl Negotiated {
     pub(crate) fn of(session: &Session, server_name: &str) -> Self {
-        let agreed = session.agreed();
+        let agreed = session.connection();
         let version = match agreed.protocol_version() {
             Some(ProtocolVersion::TLSv1_2) => "TLSv1.2",
             Some(ProtocolVersion::TLSv1_3) => "TLSv1.3",

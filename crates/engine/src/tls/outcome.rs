@@ -1,4 +1,4 @@
-//! What a failure of TLS amounts to. Decided by rustls' kinds of errors and by bytes, never by text.
+//! The outcomes of TLS failures, from rustls' kinds of errors and from bytes, never from text.
 
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 use rustls::{CertificateError, Error};
@@ -7,7 +7,7 @@ use rustls::{CertificateError, Error};
 const RECORD_TYPES: std::ops::RangeInclusive<u8> = 20..=23;
 const RECORD_MAJOR: u8 = 3;
 
-/// The outcome of a handshake that failed; `began_plain` says that the server sent HTTP as it is.
+/// Returns the outcome of a handshake that failed. `began_plain` is whether the server sent plain HTTP.
 pub(crate) fn of_handshake(error: &Error, began_plain: bool) -> AttemptOutcome {
     let (class, cause) = match error {
         Error::InvalidCertificate(error) => (AttemptClass::TlsCert, of_certificate(error)),
@@ -32,8 +32,8 @@ fn of_certificate(error: &CertificateError) -> Cause {
     }
 }
 
-/// The outcome of a record that ended an established connection. In TLS 1.3 a server refuses a client's certificate only
-/// after the client's handshake is over, so an alert in place of the first answer still is a failure of the handshake.
+/// Returns the outcome of a record that ended an established connection. In TLS 1.3 a server refuses a client certificate only after
+/// the client's handshake is over, so an alert instead of the first response is still a failure of the handshake.
 pub(crate) fn of_record(error: &Error, phase: Phase, unanswered: bool) -> AttemptOutcome {
     let (class, cause) = match error {
         Error::AlertReceived(_) if unanswered => (AttemptClass::TlsHandshake, Cause::TlsAlert),
@@ -43,7 +43,7 @@ pub(crate) fn of_record(error: &Error, phase: Phase, unanswered: bool) -> Attemp
     AttemptOutcome::failed(class, cause, phase)
 }
 
-/// What a person wants to know of it beside the cause.
+/// Returns the details of an error, for an example of the failure.
 pub(crate) fn detail(error: &Error) -> String {
     match error {
         Error::AlertReceived(alert) => format!("alert {} ({alert:?})", u8::from(*alert)),
@@ -54,7 +54,7 @@ pub(crate) fn detail(error: &Error) -> String {
     }
 }
 
-/// Whether these bytes, which should be HTTP, are TLS.
+/// Returns whether bytes that should be HTTP are TLS.
 pub(crate) fn is_tls(bytes: &[u8]) -> bool {
     matches!(bytes, [kind, RECORD_MAJOR, ..] if RECORD_TYPES.contains(kind))
 }

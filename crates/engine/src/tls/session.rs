@@ -1,25 +1,24 @@
-//! One connection's TLS: ciphertext in, plaintext out, and the other way round. It sees no socket.
+//! The TLS session of one connection: ciphertext in, plaintext out, and the other way round. It has no socket.
 //!
-//! rustls keeps at most one record that has not come whole and what it has decrypted of the last piece it was given.
-//! [`Session::feed`] hands over everything it can decrypt before it returns, so nothing waits here unseen: when the
-//! socket is drained, so is the session.
+//! rustls keeps at most one incomplete record, and what it has decrypted of the last piece. [`Session::feed`] passes on everything
+//! it can decrypt before it returns, so nothing waits here unseen: when the socket is empty, so is the session.
 
-use crate::owed::Owed;
+use crate::unattributed::Unattributed;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Error, HandshakeKind};
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
-/// The largest record with its head (RFC 8446 §5.2, and RFC 5246 §6.2.3, which allows 2^14 + 2048): so many bytes can be
-/// here without their content being known.
+/// The largest record with its header (RFC 8446 §5.2, and RFC 5246 §6.2.3, which allows 2^14 + 2048): the most received bytes whose
+/// content can be unknown.
 pub(crate) const RECORD_BYTES_MAX: u64 = 5 + (1 << 14) + 2048;
-/// Bytes by which an answer in plain HTTP is told from TLS.
+/// Bytes that are kept of the start, to recognize a response in plain HTTP.
 const BEGIN_BYTES: usize = 5;
 
-/// Bytes that went one way.
+/// The result of sending bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wire {
-    /// Bytes of the caller that need not be given again.
+    /// Bytes that were taken and need not be sent again.
     pub taken: usize,
     /// Bytes that the kernel took.
     pub sent: usize,
@@ -29,15 +28,15 @@ pub(crate) struct Wire {
 #[derive(Debug)]
 pub(crate) struct Session {
     tls: ClientConnection,
-    /// Bytes received that are not counted yet: they may belong to content that is not decrypted.
-    owed: Owed,
-    /// What the server's first bytes were.
+    /// Received bytes that are not counted yet: they may belong to content that is not decrypted.
+    unattributed: Unattributed,
+    /// The first bytes of the server.
     begin: [u8; BEGIN_BYTES],
     begun: usize,
     peer_closed: bool,
 }
 
-/// Lets rustls write to a socket.
+/// Adapts a function that sends bytes to the writer that rustls needs.
 struct Put<F>(F);
 
 impl<F: FnMut(&[u8]) -> io::Result<usize>> Write for Put<F> {
@@ -53,49 +52,55 @@ impl<F: FnMut(&[u8]) -> io::Result<usize>> Write for Put<F> {
 impl Session {
     pub(crate) fn new(config: Arc<ClientConfig>, name: ServerName<'static>) -> Result<Self, Error> {
         let tls = ClientConnection::new(config, name)?;
-        Ok(Self { tls, owed: Owed::new(RECORD_BYTES_MAX), begin: [0; BEGIN_BYTES], begun: 0, peer_closed: false })
+        Ok(Self {
+            tls,
+            unattributed: Unattributed::new(RECORD_BYTES_MAX),
+            begin: [0; BEGIN_BYTES],
+            begun: 0,
+            peer_closed: false,
+        })
     }
 
-    /// The connection as rustls knows it, to ask what was agreed on.
-    pub(crate) fn agreed(&self) -> &ClientConnection {
+    /// Returns the connection of rustls, which knows the result of the handshake.
+    pub(crate) fn connection(&self) -> &ClientConnection {
         &self.tls
     }
 
-    /// Whether the handshake took up an earlier session.
+    /// Returns whether the handshake resumed an earlier session.
     pub(crate) fn is_resumed(&self) -> bool {
         self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
-    /// Whether the server has said that nothing more comes.
+    /// Returns whether the server has announced the end of its data.
     pub(crate) fn peer_closed(&self) -> bool {
         self.peer_closed
     }
 
-    /// The first bytes that came.
+    /// Returns the first bytes that came.
     pub(crate) fn begin(&self) -> &[u8] {
         &self.begin[..self.begun]
     }
 
-    /// Notes that so many bytes came.
+    /// Notes that `bytes` bytes came.
     #[inline]
     pub(crate) fn received(&mut self, bytes: usize) {
-        self.owed.add(bytes as u64);
+        self.unattributed.add(bytes as u64);
     }
 
-    /// Of the bytes received, those that can be counted now that `body` bytes of content are known.
+    /// Returns how many received bytes to count now that `body` bytes of content are known.
     #[inline]
-    pub(crate) fn settle(&mut self, body: usize) -> usize {
-        self.owed.settle(body as u64) as usize
+    pub(crate) fn attribute(&mut self, body: usize) -> usize {
+        self.unattributed.attribute(body as u64) as usize
     }
 
-    /// All bytes that were kept back: the attempt that they belong to has ended.
+    /// Takes all received bytes that are not counted yet: their attempt has ended.
     #[inline]
-    pub(crate) fn settle_all(&mut self) -> u64 {
-        self.owed.settle_all()
+    pub(crate) fn take_unattributed(&mut self) -> u64 {
+        self.unattributed.take_all()
     }
 
-    /// Goes on with the handshake. Answers how many bytes of the input belong to it when it is complete.
-    pub(crate) fn shake(&mut self, input: &[u8]) -> Result<Option<usize>, Error> {
+    /// Continues the handshake. When it is complete, returns how many bytes of the input belong to it.
+    pub(crate) fn handshake(&mut self, input: &[u8]) -> Result<Option<usize>, Error> {
         let more = (BEGIN_BYTES - self.begun).min(input.len());
         self.begin[self.begun..self.begun + more].copy_from_slice(&input[..more]);
         self.begun += more;
@@ -106,8 +111,8 @@ impl Session {
         Ok((!self.tls.is_handshaking()).then(|| input.len() - rest.len()))
     }
 
-    /// Decrypts `input`; `see` gets every piece of plaintext and says whether more is wanted. Plaintext that came before
-    /// a damaged record is handed over before the damage is told.
+    /// Decrypts `input`. `see` gets every piece of plaintext and returns whether more is wanted. Plaintext before a damaged record is
+    /// passed on before the error is returned.
     #[inline]
     pub(crate) fn feed(&mut self, input: &[u8], mut see: impl FnMut(&[u8]) -> bool) -> Result<(), Error> {
         let mut rest = input;
@@ -137,7 +142,7 @@ impl Session {
 
     fn take_in(&mut self, rest: &mut &[u8]) -> Result<(), Error> {
         match self.tls.read_tls(rest) {
-            // After the server's farewell nothing is read.
+            // After the server's `close_notify` nothing is read.
             Ok(0) => *rest = &[],
             Ok(_) => {}
             Err(_) => return Err(Error::General("more than one record waits".into())),
@@ -146,13 +151,13 @@ impl Session {
         Ok(())
     }
 
-    /// Whether there is something to send.
+    /// Returns whether there is something to send.
     #[inline]
     pub(crate) fn wants_write(&self) -> bool {
         self.tls.wants_write()
     }
 
-    /// Sends what is waiting to be sent, as far as the kernel takes it.
+    /// Sends what waits to be sent, as far as the kernel takes it.
     #[inline]
     pub(crate) fn flush(&mut self, put: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<usize> {
         let mut put = Put(put);
@@ -161,7 +166,7 @@ impl Session {
             match self.tls.write_tls(&mut put) {
                 Ok(bytes) => sent += bytes,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // What went before counts; the error comes again with the next call.
+                // Bytes before the error count. The next call returns the error again.
                 Err(_) if sent > 0 => break,
                 Err(error) => return Err(error),
             }
@@ -181,8 +186,8 @@ impl Session {
         Ok(Wire { taken, sent: earlier + self.flush(put)? })
     }
 
-    /// Says that nothing more will be sent, when a handshake has come so far.
-    pub(crate) fn say_goodbye(&mut self) {
+    /// Announces the end of the data, if the handshake is complete.
+    pub(crate) fn close(&mut self) {
         if !self.tls.is_handshaking() {
             self.tls.send_close_notify();
         }

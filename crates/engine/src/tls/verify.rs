@@ -1,4 +1,4 @@
-//! Belief without proof, for servers with certificates of their own making.
+//! Trust without verification, for servers with self-signed certificates.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -6,20 +6,20 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 use std::sync::Arc;
 
-/// Takes every certificate, whoever made it, for whatever name. That the server holds its key is still checked: a
-/// handshake costs what it costs with a certificate that is believed.
+/// Accepts every certificate for every name. The server still has to prove that it has the key, so that a handshake costs as much as
+/// with a trusted certificate.
 #[derive(Debug)]
-pub(super) struct BelieveAll {
+pub(super) struct TrustAll {
     provider: Arc<CryptoProvider>,
 }
 
-impl BelieveAll {
+impl TrustAll {
     pub(super) fn new(provider: Arc<CryptoProvider>) -> Self {
         Self { provider }
     }
 }
 
-impl ServerCertVerifier for BelieveAll {
+impl ServerCertVerifier for TrustAll {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

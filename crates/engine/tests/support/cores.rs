@@ -1,4 +1,4 @@
-//! Whether the cores are free. Tests whose figures are times can tell nothing while others use them.
+//! Checks whether the cores are free. Tests of times prove nothing while other processes use the cores.
 
 use std::fs;
 use std::thread;

@@ -1,4 +1,4 @@
-//! A simulated server that speaks HTTP/2 in frames written by hand.
+//! A simulated HTTP/2 server with handwritten frames.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use engine::sim::{Accept, Reply, SimServer};

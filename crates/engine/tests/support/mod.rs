@@ -4,48 +4,19 @@
 use engine::plan::*;
 use engine::schedule::{Profile, Spacing};
 use engine::sim::Reply;
-use measure::{Distribution, Instant, Interval, OpKind, Summary};
-use std::collections::HashMap;
+use measure::{Distribution, Instant, Interval, Summary};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
+use wire::Url;
 use wire::sigv4::{Keys, Secret, Signer};
-use wire::{Url, Version};
 
 /// A plan against one URL, to be changed by the test: closed, 1 slot, 10 s, no warm-up.
 pub fn plan() -> Plan {
     let mut targets = Targets::default();
     assert!(targets.push(&Url::parse("http://sim:80/object").unwrap()));
-    Plan {
-        targets: Arc::new(targets),
-        choice: Choice::RoundRobin,
-        mix: Mix::one(RequestPlan::new("GET", OpKind::Get)),
-        http: HttpPlan { version: Version::Http11, keep_alive: true },
-        auth: Auth::None,
-        load: closed(1),
-        stop: StopAfter { time: Some(Duration::from_secs(10)), ..StopAfter::default() },
-        warmup: Duration::ZERO,
-        drain: Duration::from_secs(10),
-        timeouts: Timeouts::default(),
-        follow: Follow::up_to(10),
-        connections: ConnectionPlan {
-            spread: Spread::Own,
-            route: Route::Direct,
-            connect_to: Vec::new(),
-            known: HashMap::new(),
-            from: Arc::from([]),
-            requests_max: None,
-            open_max: usize::MAX,
-            http2: None,
-            tls: Arc::default(),
-            receive_low_water: None,
-        },
-        threads: 1,
-        seed: 1,
-        group_by: None,
-        log_ops: false,
-        slices: None,
-    }
+    let stop = StopAfter { time: Some(Duration::from_secs(10)), ..StopAfter::default() };
+    Plan { stop, ..Plan::new(targets, closed(1)) }
 }
 
 /// Somebody's keys for S3.

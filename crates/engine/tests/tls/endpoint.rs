@@ -1,4 +1,4 @@
-//! Servers that speak TLS as a script says, and the certificates that they show.
+//! TLS servers that follow a script, and their certificates.
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::pem::PemObject;

@@ -1,5 +1,4 @@
-//! TLS: every way in which it can go wrong ends in its one class, for its one cause; what goes right is counted to the
-//! byte.
+//! TLS: each failure has one class and one cause, and the bytes of successes are counted exactly.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -93,7 +92,7 @@ fn certificates_are_checked() {
 }
 
 #[test]
-fn handshakes_that_go_wrong_are_told_apart() {
+fn failed_handshakes_have_their_own_causes() {
     let authority = Authority::new();
     let failed = |cause| (AttemptClass::TlsHandshake, cause, Phase::Tls);
     let cases: Vec<(&str, Script, _, &str)> = vec![
@@ -128,7 +127,7 @@ fn handshakes_that_go_wrong_are_told_apart() {
 }
 
 #[test]
-fn a_server_of_tls_that_is_asked_in_plain_http_is_recognised() {
+fn a_tls_server_that_gets_plain_http_is_recognized() {
     let authority = Authority::new();
     let endpoint = Endpoint::start(says(alert(50)));
     let (end, _, _) = end_of(&plan_for(&endpoint, "http", &trusting(&authority)));
@@ -146,7 +145,7 @@ fn then(authority: &Authority, deed: impl Fn(&mut Tls) -> io::Result<()> + Send 
 }
 
 #[test]
-fn an_end_without_a_farewell_is_no_end_of_a_body() {
+fn an_end_without_close_notify_does_not_end_a_body() {
     const FRAMED: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     const OPEN: &[u8] = b"HTTP/1.0 200 OK\r\n\r\nhello";
     const SHORT: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello";
@@ -175,7 +174,7 @@ fn an_end_without_a_farewell_is_no_end_of_a_body() {
 }
 
 #[test]
-fn an_end_without_a_farewell_that_is_seen_with_the_body_is_flagged() {
+fn an_end_without_close_notify_after_the_body_is_flagged() {
     let authority = Authority::new();
     // The answer and the end of the connection become one event, since the client is kept from reading meanwhile.
     let endpoint = Endpoint::start(then(&authority, |tls| tls.write_all(&page(5))));
@@ -189,7 +188,7 @@ fn an_end_without_a_farewell_that_is_seen_with_the_body_is_flagged() {
 }
 
 #[test]
-fn broken_records_and_late_alerts_are_told_apart() {
+fn broken_records_and_late_alerts_have_their_own_causes() {
     let authority = Authority::new();
     let raw = |bytes: Vec<u8>| {
         move |tls: &mut Tls| {
@@ -211,7 +210,7 @@ fn broken_records_and_late_alerts_are_told_apart() {
 }
 
 #[test]
-fn clients_show_the_certificate_that_they_are_asked_for() {
+fn clients_send_the_requested_certificate() {
     let authority = Authority::new();
     let server = authority.server(&authority.sign(HOST, VALID), true);
     let endpoint = Endpoint::start(serve(server, 100));
@@ -268,7 +267,7 @@ fn a_free_connection_with_nothing_to_read_is_kept() {
 }
 
 #[test]
-fn what_comes_inside_tls_is_dated() {
+fn reads_inside_tls_are_timestamped() {
     let authority = Authority::new();
     let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), 1000));
     let mut plan = plan_for(&endpoint, "https", &trusting(&authority));
@@ -279,7 +278,7 @@ fn what_comes_inside_tls_is_dated() {
 }
 
 #[test]
-fn sessions_are_taken_up_again_unless_that_is_off() {
+fn sessions_are_resumed_unless_that_is_disabled() {
     let authority = Authority::new();
     let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), 10));
     for resumption in [true, false] {
@@ -296,7 +295,7 @@ fn sessions_are_taken_up_again_unless_that_is_off() {
 }
 
 #[test]
-fn answers_that_come_byte_by_byte_are_read_as_those_that_come_at_once() {
+fn responses_that_come_byte_by_byte_are_read_like_those_that_come_at_once() {
     let authority = Authority::new();
     let endpoint = Endpoint::start(then(&authority, |tls| {
         let mut records = Vec::new();
@@ -359,18 +358,18 @@ fn redirects_do_not_lead_out_of_tls_unless_that_is_allowed() {
     assert_eq!(detail, format!("to http://{HOST}:{}", plain.address.port()));
     assert_eq!((summary.stats.measured.attempts, plain.seen.connections.load(Ordering::Relaxed)), (1, 0));
     assert_eq!(summary.stats.measured.body_bytes, 5, "its body is counted");
-    plan.follow = Follow::UpTo(10, Traps { downgrade: Trap::Allowed, ..Traps::default() });
+    plan.follow = Follow::UpTo(10, RedirectRules { downgrade: RedirectRule::Allow, ..RedirectRules::default() });
     let (end, detail, summary) = end_of(&plan);
     assert_eq!((end.0, summary.stats.measured.hops), (AttemptClass::Ok, 1), "{detail}");
 }
 
 #[test]
-fn what_was_agreed_on_is_known() {
+fn the_negotiated_parameters_are_known() {
     let authority = Authority::new();
     let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), 100));
     let plan = plan_for(&endpoint, "https", &trusting(&authority));
     let control = engine::Control::new(None);
-    let first = engine::run(&plan, &control, &mut Keep::default()).unwrap().first_answer.unwrap();
+    let first = engine::run(&plan, &control, &mut Keep::default()).unwrap().first_response.unwrap();
     let agreed = first.tls.unwrap();
     assert_eq!((agreed.version.as_str(), agreed.protocol.as_deref()), ("TLSv1.3", Some("http/1.1")));
     assert!(agreed.cipher.starts_with("TLS13_"), "{}", agreed.cipher);

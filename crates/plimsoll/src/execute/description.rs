@@ -3,8 +3,8 @@
 use super::{RunOptions, host};
 use crate::redact;
 use engine::plan::{
-    Answers, Auth, BodyPlan, Choice, Follow, Framing, LoadModel, Pick, Plan, RangeChoice, RangeStatus, RequestPlan,
-    Route, Shared, Source, Subject, Targets, Trap, Wanted,
+    Answers, Auth, BodyPlan, Choice, Follow, Framing, LoadModel, Pick, Plan, RangeChoice, RangeStatus, RedirectRule,
+    RequestPlan, Route, Shared, Source, Subject, Targets, Wanted,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::Enumerated;
@@ -135,7 +135,7 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
         match plan.follow {
             Follow::Never => "not followed".to_owned(),
             Follow::UpTo(most, traps) => {
-                let also = |trap, text| if trap == Trap::Allowed { text } else { "" };
+                let also = |trap, text| if trap == RedirectRule::Allow { text } else { "" };
                 let downgrade = also(traps.downgrade, ", also from https to http");
                 let private = also(traps.private, ", also from public to private addresses");
                 format!("followed, up to {most}{downgrade}{private}")

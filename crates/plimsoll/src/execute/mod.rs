@@ -103,8 +103,8 @@ fn run_in(
     let mut recording = Recording::new(plan, options, directory, (writer, log), live);
     let begun = std::time::Instant::now();
     let ran = written_objects::make_load(plan, &control, &mut recording);
-    let (at, first_answer, mut left, failed) = match ran {
-        Ok(ending) => (ending.at, ending.first_answer, ending.left, None),
+    let (at, first_response, mut left, failed) = match ran {
+        Ok(ending) => (ending.at, ending.first_response, ending.left, None),
         // What was measured so far is saved all the same.
         Err(mut error) => (Instant::ZERO + begun.elapsed(), None, std::mem::take(&mut error.left), Some(error)),
     };
@@ -118,7 +118,7 @@ fn run_in(
     let end = End {
         reason,
         at,
-        server: first_answer.map(run_end::server),
+        server: first_response.map(run_end::server),
         peak_memory_bytes: sys::limits::peak_memory_bytes().unwrap_or(0),
         cpu_nanos,
         uploads: abort_uploads::abort(plan, &left.uploads),

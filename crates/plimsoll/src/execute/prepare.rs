@@ -56,7 +56,7 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
     if has_random_ranges(plan) && plan.targets.items().iter().any(|item| item.size.is_none()) {
         let total = plan.targets.items().len() as u64;
         let describe = |seen, _| format!("getting object sizes: {seen} of {total}");
-        with_progress(describe, |tick| engine::discover::discover_sizes(plan, tick))
+        with_progress(describe, |tick| engine::object_sizes::discover_sizes(plan, tick))
             .map_err(|error| requests_failed(format!("{error}; or give the size with --object-size SIZE")))?;
     }
     empty_ranges(plan)

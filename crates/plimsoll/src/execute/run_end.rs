@@ -42,7 +42,7 @@ pub fn unreachable(plan: &Plan, run: &SavedRun) -> Option<Failure> {
 }
 
 /// Returns the server's part of the record, from the first response.
-pub fn server(first: engine::run_loop::FirstAnswer) -> Server {
+pub fn server(first: engine::run_loop::FirstResponse) -> Server {
     Server {
         http_version: first.version_text().to_owned(),
         software: first.software,

@@ -5,7 +5,7 @@ use super::written_objects::make_load;
 use crate::console;
 use crate::progress::{Interrupts, LiveLine};
 use engine::plan::{LoadModel, Plan, StopAfter};
-use engine::run_loop::log::OpEntry;
+use engine::run_loop::OpEntry;
 use engine::schedule::Profile;
 use engine::{Control, Left, Observer};
 use measure::evidence::{Probe, Probes};

@@ -7,7 +7,7 @@ use crate::execute::{RunOptions, own_descriptors};
 use crate::failure::Failure;
 use crate::saved::OutputFormat;
 use engine::plan::{
-    Auth, Choice, Follow, HttpPlan, LoadModel, Mix, Plan, Spread, StopAfter, Targets, Timeouts, Trap, Traps,
+    Auth, Choice, Follow, HttpPlan, LoadModel, Mix, Plan, Spread, StopAfter, Targets, Timeouts, RedirectRule, RedirectRules,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::{Enumerated, Objective};
@@ -137,8 +137,8 @@ fn objectives(checks: &Checks) -> Vec<Objective> {
 }
 
 fn follow(flags: &Requests) -> Follow {
-    let trap = |allowed| if allowed { Trap::Allowed } else { Trap::Refused };
-    let traps = Traps { downgrade: trap(flags.allow_downgrade), private: trap(flags.allow_private_redirects) };
+    let trap = |allowed| if allowed { RedirectRule::Allow } else { RedirectRule::Deny };
+    let traps = RedirectRules { downgrade: trap(flags.allow_downgrade), private: trap(flags.allow_private_redirects) };
     if flags.no_follow { Follow::Never } else { Follow::UpTo(flags.redirects_max, traps) }
 }
 

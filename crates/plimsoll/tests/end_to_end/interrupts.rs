@@ -91,7 +91,7 @@ fn an_interrupt_ends_the_requests_before_a_run() {
     run.signal("INT");
     let ended = run.end_within(Duration::from_secs(5));
     ended.expect(130);
-    assert!(ended.stderr.contains("interrupted while object sizes were asked for"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("interrupted while object sizes were requested"), "{}", ended.stderr);
 }
 
 #[test]

@@ -65,15 +65,32 @@ impl Signer {
         Self { keys, region, service, cached_key: None, canonical, parameters: Parameters::default(), payload }
     }
 
-    /// Appends the header lines that sign the request, including line endings: `x-amz-content-sha256`, `x-amz-date`,
-    /// `x-amz-security-token` and `authorization`. The signature covers every header of the request. Returns the
-    /// signature, which the first chunk signature covers. Appends nothing on error.
+    /// Appends the header lines that sign the request, with their ends. See [`Self::sign_fields`].
+    ///
+    /// # Errors
+    /// As [`Self::sign_fields`]. After an error nothing was appended.
     pub fn sign(
         &mut self,
         now: Timestamp,
         request: &Request,
         payload: &Payload,
         out: &mut Vec<u8>,
+    ) -> Result<Signature, SignError> {
+        self.sign_fields(now, request, payload, |name, value| push_all(out, &[name.as_bytes(), b": ", value, b"\r\n"]))
+    }
+
+    /// Passes the header fields that sign the request to `field`: `x-amz-content-sha256`, `x-amz-date`,
+    /// `x-amz-security-token` and `authorization`. The signature covers every header of the request. Returns it: those of
+    /// chunks are based on it.
+    ///
+    /// # Errors
+    /// When the request cannot be signed. Then `field` was not called.
+    pub fn sign_fields(
+        &mut self,
+        now: Timestamp,
+        request: &Request,
+        payload: &Payload,
+        mut field: impl FnMut(&'static str, &[u8]),
     ) -> Result<Signature, SignError> {
         let key = self.key(now);
         let time = now.text();
@@ -95,17 +112,18 @@ impl Signer {
         string_to_sign(&time, key.scope(), canonical);
         let signature = key.sign(canonical);
 
-        push_line(out, "x-amz-content-sha256: ", payload_text);
-        push_line(out, "x-amz-date: ", time.as_bytes());
+        field("x-amz-content-sha256", payload_text);
+        field("x-amz-date", time.as_bytes());
         if let Some(token) = token {
-            push_line(out, "x-amz-security-token: ", token);
+            field("x-amz-security-token", token);
         }
-        push_all(out, &[b"authorization: ", ALGORITHM.as_bytes(), b" Credential=", keys.access_key().as_bytes(), b"/"]);
-        push_all(out, &[key.scope(), b", SignedHeaders="]);
-        headers.write_names(out);
-        out.extend_from_slice(b", Signature=");
-        signature.write(out);
-        out.extend_from_slice(b"\r\n");
+        canonical.clear();
+        push_all(canonical, &[ALGORITHM.as_bytes(), b" Credential=", keys.access_key().as_bytes(), b"/"]);
+        push_all(canonical, &[key.scope(), b", SignedHeaders="]);
+        headers.write_names(canonical);
+        canonical.extend_from_slice(b", Signature=");
+        signature.write(canonical);
+        field("authorization", canonical);
         Ok(signature)
     }
 
@@ -179,10 +197,6 @@ fn covered<'a>(request: &Request<'a>) -> Result<SignedHeaders<'a>, SignError> {
         headers.push(name, value)?;
     }
     if host { Ok(headers) } else { Err(SignError::NoHost) }
-}
-
-fn push_line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
-    push_all(out, &[name.as_bytes(), value, b"\r\n"]);
 }
 
 fn push_all(out: &mut Vec<u8>, parts: &[&[u8]]) {

@@ -4,7 +4,7 @@ use super::Finding;
 use crate::command::get;
 use crate::embedded_server;
 use crate::failure::Failure;
-use engine::run_loop::log::OpEntry;
+use engine::run_loop::OpEntry;
 use engine::{Control, Observer};
 use measure::{Instant, Interval, Stage, Summary};
 use server::Faults;

@@ -1,0 +1,81 @@
+//! Wakers that only set a flag, for futures that are polled by hand.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Wake, Waker};
+
+/// Set when the connection has to be polled.
+#[derive(Debug, Default)]
+pub(super) struct WakeFlag(AtomicBool);
+
+impl WakeFlag {
+    /// Returns whether it was set since the last call.
+    pub fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+}
+
+impl Wake for WakeFlag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Places of the streams that have to be polled, each at most once. The lock is required by the library's interface, which
+/// wants wakers that can be sent to other threads. It is never contended.
+#[derive(Debug, Default)]
+pub(super) struct WakeQueue(Mutex<Vec<u32>>);
+
+impl WakeQueue {
+    fn push(&self, place: u32) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(place);
+    }
+
+    /// Moves the places into `into`, replacing its content.
+    pub fn take(&self, into: &mut Vec<u32>) {
+        into.clear();
+        std::mem::swap(into, &mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// The waker of one stream's place.
+#[derive(Debug)]
+pub(super) struct StreamWaker {
+    place: u32,
+    woken: AtomicBool,
+    queue: Arc<WakeQueue>,
+}
+
+impl StreamWaker {
+    /// Returns the waker for a place, which is not woken.
+    pub fn new(place: u32, queue: &Arc<WakeQueue>) -> Arc<Self> {
+        Arc::new(Self { place, woken: AtomicBool::new(false), queue: Arc::clone(queue) })
+    }
+
+    /// Returns the waker in the form that futures take.
+    pub fn waker(self: &Arc<Self>) -> Waker {
+        Waker::from(Arc::clone(self))
+    }
+
+    /// Has the stream polled.
+    pub fn wake_stream(&self) {
+        if !self.woken.swap(true, Ordering::Relaxed) {
+            self.queue.push(self.place);
+        }
+    }
+
+    /// Notes that the stream is being polled: from now on it can be woken again.
+    pub fn reset(&self) {
+        self.woken.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Wake for StreamWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_stream();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.wake_stream();
+    }
+}

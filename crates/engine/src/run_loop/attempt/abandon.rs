@@ -1,0 +1,59 @@
+//! Operations in flight that are ended because the run ends.
+
+use super::Reuse;
+use super::exchange::State;
+use crate::control::StopReason;
+use crate::network::Network;
+use crate::plan::RequestPlan;
+use crate::run_loop::RunLoop;
+use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
+use wire::message::Reading;
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Ends everything in flight: the drain is over.
+    pub(in crate::run_loop) fn abandon_all(&mut self, net: &mut N, now: Instant) {
+        let by_user = self.control.is_abandoned() && self.control.reason() != Some(StopReason::ThreadLost);
+        let (class, cause) = if by_user {
+            (AttemptClass::Interrupted, Cause::UserInterrupt)
+        } else {
+            (AttemptClass::InflightAtEnd, Cause::RunEnded)
+        };
+        self.abandon(net, class, cause, |_| true, now);
+    }
+
+    /// Ends the reads in flight: as many bytes have come as were requested, and they would only bring more. Writes may
+    /// complete, because a part of an object is of no use.
+    pub(in crate::run_loop) fn abandon_reads(&mut self, net: &mut N, now: Instant) {
+        self.abandon(net, AttemptClass::InflightAtEnd, Cause::BytesReached, RequestPlan::is_safe, now);
+        for origin in &mut self.pool.origins {
+            origin.waiting.retain(|slot| self.slots.find_op(*slot).is_some());
+        }
+        self.pool.waits.for_connection = self.pool.origins.iter().map(|origin| origin.waiting.len()).sum();
+    }
+
+    /// Ends the operations in flight whose request `which` selects.
+    fn abandon(
+        &mut self,
+        net: &mut N,
+        class: AttemptClass,
+        cause: Cause,
+        which: impl Fn(&RequestPlan) -> bool,
+        now: Instant,
+    ) {
+        for slot in 0..self.slots.len() {
+            let Some(op) = self.slots.find_op(slot) else { continue };
+            if !which(&self.plan.mix.requests()[op.request]) {
+                continue;
+            }
+            let exchange = op.attempt.exchange.and_then(|id| self.pool.exchange(id));
+            let phase = match exchange.map(|exchange| (exchange.state, exchange.reader.phase())) {
+                None if self.pool.waits.for_name.contains(&slot) => Phase::Resolve,
+                None | Some((State::Opening, _)) => Phase::Connect,
+                Some((State::Handshaking, _)) => Phase::Tls,
+                Some((_, Reading::Head)) => Phase::Head,
+                Some(_) => Phase::Body,
+            };
+            self.end_op(net, slot, AttemptOutcome::failed(class, cause, phase), Reuse::Close, now);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The end of an attempt: its response is judged, it is recorded, and what follows it is decided.
+
+use super::Reuse;
+use super::exchange::ExchangeId;
+use super::redirect_chain::RedirectChain;
+use crate::network::Network;
+use crate::run_loop::RunLoop;
+use crate::run_loop::operation::next_request::Next;
+use crate::run_loop::operation::op::Op;
+use crate::run_loop::response::body::BodySink;
+use crate::run_loop::response::checks::{self, AfterHead};
+use crate::run_loop::response::first_response::FirstResponse;
+use crate::run_loop::response::header_values::speaks_s3;
+use crate::run_loop::response::refusal;
+use crate::tls::Negotiated;
+use measure::sample::HopSample;
+use measure::sample::{AttemptKind, AttemptSample, LabelId, Moved};
+use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase};
+
+const NOT_FOLLOWED: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Http3xx, Cause::NotFollowed, Phase::Head);
+
+impl<N: Network> RunLoop<'_, N> {
+    /// A response is complete; `excess` bytes came after it.
+    pub(in crate::run_loop) fn complete(&mut self, net: &mut N, id: ExchangeId, excess: usize, now: Instant) {
+        self.sample_unread(net, id, now);
+        let request_sent = self.pool.request_is_sent(id);
+        let Some(exchange) = self.pool.exchange(id) else { return };
+        let slot = exchange.slot;
+        let Some(op) = self.slots.op_mut(slot) else { return };
+        let Some(head) = exchange.reader.head() else { return };
+        let status = head.status;
+        // HTTP/2 has no response field for it: GOAWAY announces that the connection takes no more requests.
+        let goaway = exchange.closing && matches!(id, ExchangeId::Stream(_));
+        let persistent = exchange.reader.reusable() && request_sent && self.plan.http.keep_alive && !goaway;
+        if excess > 0 {
+            op.attempt.flags.set(Flag::ExcessBytes);
+        } else if persistent {
+            op.attempt.flags.set(Flag::Persistent);
+        }
+        let may_repeat = self.plan.connections.requests_max.is_none_or(|most| exchange.requests < most.get());
+        let kept = persistent && !exchange.closing && may_repeat && excess == 0;
+        let body_bytes = exchange.reader.body_bytes();
+        let request = &self.plan.mix.requests()[op.request];
+        let has_body = request.method.as_ref() != "HEAD" && !matches!(status, 204 | 304);
+        let after_head = op.attempt.after_head;
+        let message = &mut self.notes.message;
+        let outcome = match after_head {
+            AfterHead::Read => {
+                let expected = op.expected(self.plan.follow);
+                match checks::judge_size(&expected, &request.checks, body_bytes, has_body) {
+                    AttemptOutcome::OK if has_body => {
+                        let s3 = speaks_s3(self.plan);
+                        refusal::of_success(&mut op.body, s3, exchange.reader.trailers(), message)
+                    }
+                    outcome => outcome,
+                }
+            }
+            AfterHead::ReadAndFail(outcome) if outcome.cause == Cause::Status => {
+                refusal::of_refusal(outcome, &op.body, op.attempt.refusal, message)
+            }
+            AfterHead::ReadAndFail(outcome) | AfterHead::Close(outcome) => outcome,
+            AfterHead::Redirect => AttemptOutcome::OK,
+        };
+        let expects = request.body.as_ref().is_some_and(|body| body.expect_continue);
+        if status == 417 && expects && !op.expectation_failed && after_head != AfterHead::Read {
+            // The server does not support `Expect`: the request is sent again without it.
+            op.expectation_failed = true;
+            if op.continue_nanos.is_none() {
+                op.note_continue(now);
+            }
+            return self.resend(net, slot, outcome, now);
+        }
+        // A redirect is not the requested response, and a body that was cut off was not read completely.
+        let comparable = matches!(after_head, AfterHead::Read | AfterHead::ReadAndFail(_));
+        if comparable && self.first_response.length_differs(body_bytes) {
+            op.attempt.flags.set(Flag::LengthDiffers);
+        }
+        if outcome == AttemptOutcome::OK && after_head == AfterHead::Read && self.first_response.found.is_none() {
+            self.keep_first_response(id, body_bytes);
+        }
+        self.note_kept(id, kept);
+        self.end_attempt(net, slot, outcome, if kept { Reuse::Keep } else { Reuse::Close }, now);
+    }
+
+    /// Keeps what the first good response shows of the server.
+    #[cold]
+    fn keep_first_response(&mut self, id: ExchangeId, body_bytes: u64) {
+        let Some(exchange) = self.pool.exchange(id) else { return };
+        let Some(head) = exchange.reader.head() else { return };
+        let host = &self.pool.origins[exchange.origin].origin.host;
+        self.first_response.found = Some(FirstResponse {
+            software: self.first_response.software.take(),
+            address: exchange.address.to_string(),
+            status: head.status,
+            body_bytes,
+            version: head.version,
+            tls: self.pool.tls_session(id).map(|session| Negotiated::of(session, host)),
+        });
+    }
+
+    /// Ends the slot's attempt, and with it the operation, unless a redirect or another request follows.
+    pub(in crate::run_loop) fn end_attempt(
+        &mut self,
+        net: &mut N,
+        slot: u32,
+        outcome: AttemptOutcome,
+        reuse: Reuse,
+        now: Instant,
+    ) {
+        if self.end_aborted_multipart(net, slot, outcome, reuse, now) {
+            return;
+        }
+        let Some(op) = self.slots.op(slot) else { return };
+        if outcome == AttemptOutcome::OK && op.attempt.after_head == AfterHead::Redirect {
+            return self.follow_redirect(net, slot, reuse, now);
+        }
+        match self.next_request(slot, outcome) {
+            Ok(Next::Parts) => {
+                self.record_attempt(net, slot, AttemptOutcome::OK, reuse, now);
+                self.begin_parts(net, slot, now);
+            }
+            Ok(Next::Request) => {
+                self.record_attempt(net, slot, AttemptOutcome::OK, reuse, now);
+                if let Some(op) = self.slots.op_mut(slot) {
+                    op.redirect = None;
+                }
+                self.begin_attempt(net, slot, AttemptKind::Step, now);
+            }
+            Ok(Next::Nothing) => self.end_last_attempt(net, slot, outcome, reuse, now),
+            Err(outcome) => self.end_last_attempt(net, slot, outcome, reuse, now),
+        }
+    }
+
+    /// Ends the slot's attempt with a redirect, and sends the request to its target.
+    fn follow_redirect(&mut self, net: &mut N, slot: u32, reuse: Reuse, now: Instant) {
+        if self.is_multipart(slot) {
+            // The requests of a multipart upload belong to one server.
+            return self.end_op(net, slot, NOT_FOLLOWED, reuse, now);
+        }
+        let target = match self.redirect_target(slot) {
+            Ok(target) => target,
+            Err(outcome) => return self.end_op(net, slot, outcome, reuse, now),
+        };
+        if let Some(op) = self.slots.op_mut(slot) {
+            op.attempt.flags.set(Flag::Followed);
+            let (attempts, received) = (op.attempts, op.received_before);
+            op.chain.get_or_insert_with(|| Box::new(RedirectChain::begin(attempts, received)));
+        }
+        let wasted = self.record_attempt(net, slot, AttemptOutcome::OK, reuse, now);
+        self.recorder.wasted(wasted);
+        if let Some(op) = self.slots.op_mut(slot) {
+            op.redirects += 1;
+            op.redirect = Some(Box::new(target));
+        }
+        self.begin_attempt(net, slot, AttemptKind::Hop, now);
+    }
+
+    fn end_last_attempt(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, reuse: Reuse, now: Instant) {
+        if self.completion_is_refused(slot, outcome) {
+            self.record_attempt(net, slot, outcome, reuse, now);
+            self.finish_multipart(net, slot, now);
+        } else {
+            self.end_op(net, slot, outcome, reuse, now);
+        }
+    }
+
+    /// Records the slot's attempt and releases its connection. Returns what it moved inside the window.
+    pub(in crate::run_loop) fn record_attempt(
+        &mut self,
+        net: &mut N,
+        slot: u32,
+        outcome: AttemptOutcome,
+        reuse: Reuse,
+        now: Instant,
+    ) -> Moved {
+        let Some(op) = self.slots.op_mut(slot) else { return Moved::default() };
+        // While the parts of an object are in flight, its operation has no attempt of its own.
+        if std::mem::replace(&mut op.attempt.over, true) {
+            return Moved::default();
+        }
+        let id = op.attempt.exchange;
+        if outcome != AttemptOutcome::OK && self.recorder.wants_example(outcome.cause) {
+            self.keep_example(slot, outcome, now);
+        }
+        self.notes.clear_failure();
+        let unattributed = id.map_or(0, |id| self.pool.take_unattributed(id));
+        self.recorder.received(0, unattributed);
+        let Some(op) = self.slots.op_mut(slot) else { return Moved::default() };
+        op.attempt.received_bytes += unattributed;
+        let exchange = id.and_then(|id| self.pool.exchange(id));
+        let body_bytes = exchange.map_or(0, |exchange| exchange.reader.body_bytes());
+        let sample = AttemptSample {
+            op_intended: op.intended,
+            kind: op.attempt.kind,
+            outcome,
+            flags: op.attempt.flags,
+            status: exchange.and_then(|exchange| exchange.reader.head()).map(|head| head.status),
+            body_bytes,
+            overhead_bytes: op.attempt.received_bytes.saturating_sub(body_bytes),
+            sent_bytes: op.attempt.sent_bytes,
+            sent_body: op.attempt.sent_body,
+        };
+        self.recorder.attempt(&sample);
+        if op.chain.is_some() {
+            let host = self.pool.origins[op.attempt_origin()].label;
+            add_hop(op, &sample, host, now);
+        }
+        op.body = BodySink::Discard;
+        let window = op.attempt.window;
+        if let Some(id) = op.attempt.exchange.take() {
+            self.release(net, id, reuse);
+        }
+        window
+    }
+}
+
+/// Adds an attempt that has ended to the chain of its operation.
+#[cold]
+fn add_hop(op: &mut Op<'_>, sample: &AttemptSample, host: LabelId, end: Instant) {
+    let hop = HopSample {
+        host,
+        sent: op.attempt.sent,
+        end,
+        attempts: 1,
+        redirected: sample.outcome == AttemptOutcome::OK && op.attempt.after_head == AfterHead::Redirect,
+        opened: u64::from(op.attempt.opened),
+        status: sample.status,
+        body_bytes: sample.body_bytes,
+        overhead_bytes: sample.overhead_bytes,
+    };
+    // An operation counts as sent when it was first sent, even on a stale connection.
+    let hop = if op.redirects == 0 { HopSample { sent: op.sent, ..hop } } else { hop };
+    if let Some(chain) = &mut op.chain {
+        chain.add(op.redirects, hop);
+    }
+}

@@ -1,0 +1,86 @@
+//! One request and its response, the same for both versions of HTTP.
+
+use crate::network::{Address, Token};
+use crate::run_loop::request::upload::Upload;
+use crate::run_loop::response::reader::Reader;
+use measure::Instant;
+
+/// Where an attempt runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::run_loop) enum ExchangeId {
+    /// On a connection that carries one request at a time (HTTP/1, or not known yet).
+    Connection(Token),
+    /// On a stream of a multiplexed connection (HTTP/2).
+    Stream(Token),
+}
+
+/// The state of a connection or stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::run_loop) enum State {
+    /// The connection is being opened.
+    Opening,
+    /// The connection is established and runs the TLS handshake.
+    Handshaking,
+    /// The connection is multiplexed: exchanges run on its streams.
+    Multiplexed,
+    /// A request or its response is in progress.
+    Active,
+    /// Free for the next attempt.
+    Idle,
+}
+
+/// A request and its response on a connection or stream, from the choice of the connection to the end of the response.
+#[derive(Debug)]
+pub(in crate::run_loop) struct Exchange {
+    pub state: State,
+    /// The slot whose attempt runs here; meaningless while idle.
+    pub slot: u32,
+    pub origin: usize,
+    /// The address that the connection was opened to.
+    pub address: Address,
+    pub reader: Reader,
+    /// The body of the request, while it has one.
+    pub upload: Option<Box<Upload>>,
+    /// Bytes of the request that the kernel did not take yet: of its head, and of one piece of its body. Always empty on a
+    /// stream, whose connection keeps them.
+    pub unsent: Vec<u8>,
+    /// When the current phase times out.
+    pub deadline: Instant,
+    /// Position of the request among those of its connection, from 1. Above 1, the connection was used before.
+    pub requests: u64,
+    /// Intended start of the operation after whose response the connection was left open, until it is known whether it
+    /// stayed open.
+    pub kept_for: Option<Instant>,
+    /// The connection takes no further request: the peer closed its side, or the connection is broken or being retired.
+    pub closing: bool,
+    /// The body that is being read is checked or kept, and not discarded.
+    pub body_is_read: bool,
+    /// The last body was large: the next head is read apart from its body.
+    pub large_bodies: bool,
+}
+
+impl Exchange {
+    /// Returns the exchange of a connection that is being opened for the attempt of `slot`.
+    pub fn opening(reader: Reader, origin: usize, address: Address, slot: u32) -> Self {
+        Self {
+            state: State::Opening,
+            slot,
+            origin,
+            address,
+            reader,
+            upload: None,
+            unsent: Vec::new(),
+            deadline: Instant::NEVER,
+            requests: 0,
+            kept_for: None,
+            closing: false,
+            body_is_read: false,
+            large_bodies: false,
+        }
+    }
+
+    /// Returns whether the body of the request, if it has one, has been sent.
+    pub fn body_is_sent(&self) -> bool {
+        self.upload.as_ref().is_none_or(|upload| upload.is_sent())
+    }
+}

@@ -1,0 +1,92 @@
+//! Attempts: how one request of an operation begins and ends. The same for both versions of HTTP.
+
+pub(in crate::run_loop) mod abandon;
+pub(in crate::run_loop) mod deadline;
+pub(in crate::run_loop) mod end;
+pub(in crate::run_loop) mod exchange;
+pub(in crate::run_loop) mod failure_example;
+pub(in crate::run_loop) mod orphans;
+pub(in crate::run_loop) mod private_address;
+pub(in crate::run_loop) mod redirect;
+pub(in crate::run_loop) mod redirect_chain;
+pub(in crate::run_loop) mod resend;
+pub(in crate::run_loop) mod traffic;
+
+use super::response::checks::AfterHead;
+use super::response::refusal::Refusal;
+use exchange::ExchangeId;
+use measure::sample::{AttemptKind, Moved};
+use measure::{Flags, Instant, ReadSample};
+
+/// One request of an operation.
+#[derive(Debug)]
+pub(in crate::run_loop) struct Attempt {
+    pub kind: AttemptKind,
+    /// The exchange that it runs on, once there is one.
+    pub exchange: Option<ExchangeId>,
+    pub started: Instant,
+    /// When its first byte was handed to the kernel.
+    pub sent: Option<Instant>,
+    /// Since when it has waited for space in the queue of a listening unix socket.
+    pub backlog_since: Option<Instant>,
+    /// Whether a connection was opened for it.
+    pub opened: bool,
+    pub flags: Flags,
+    pub sent_bytes: u64,
+    /// Body bytes among them.
+    pub sent_body: u64,
+    /// All bytes received for it.
+    pub received_bytes: u64,
+    /// Body bytes that were received and sent inside the window.
+    pub window: Moved,
+    /// Addresses that were tried.
+    pub addresses_tried: usize,
+    /// Its first place in the rotation of the host's addresses.
+    pub first_address: usize,
+    /// How it proceeds, once the head of the response is known.
+    pub after_head: AfterHead,
+    /// One bit for each required header field that the response has.
+    pub headers_matched: u128,
+    /// The ETag of the response; kept for the parts of a multipart upload.
+    pub etag: Option<Box<str>>,
+    /// How long the end of its response waited before it was read, where that was sampled.
+    pub unread: Option<ReadSample>,
+    /// It has ended and is recorded.
+    pub over: bool,
+    /// What a refusal said in its head.
+    pub refusal: Refusal,
+}
+
+/// What happens to the connection of an ended attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::run_loop) enum Reuse {
+    Keep,
+    Close,
+}
+
+impl Attempt {
+    /// Returns an attempt that starts now and has no connection yet.
+    pub fn new(kind: AttemptKind, started: Instant) -> Self {
+        Self {
+            kind,
+            exchange: None,
+            started,
+            sent: None,
+            backlog_since: None,
+            opened: false,
+            flags: Flags::default(),
+            sent_bytes: 0,
+            sent_body: 0,
+            received_bytes: 0,
+            window: Moved::default(),
+            addresses_tried: 0,
+            first_address: 0,
+            after_head: AfterHead::Read,
+            headers_matched: 0,
+            etag: None,
+            unread: None,
+            over: false,
+            refusal: Refusal::default(),
+        }
+    }
+}

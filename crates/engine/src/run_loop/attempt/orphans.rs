@@ -1,0 +1,56 @@
+//! Operations that a defect of this program has left without a connection.
+//!
+//! A broken invariant panics in debug builds. In release builds the code returns early where it finds one, so an operation
+//! could remain in flight without anything that would ever end it. Once a second such operations are looked for. They end
+//! with the class `internal`, so that they are counted.
+
+use super::Reuse;
+use crate::network::Network;
+use crate::run_loop::RunLoop;
+use crate::run_loop::operation::op::Op;
+use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
+use std::time::Duration;
+
+/// How often operations are checked.
+pub(in crate::run_loop) const CHECK_EVERY: Duration = Duration::from_secs(1);
+
+const DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Connect);
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Ends the operations that nothing else would end. Called between steps, when no slot is being worked on.
+    #[cold]
+    pub(in crate::run_loop) fn end_orphans(&mut self, net: &mut N, now: Instant) {
+        self.slots.next_check = now + CHECK_EVERY;
+        let mut waiting = None;
+        for slot in 0..self.slots.len() {
+            let Some(op) = self.slots.find_op(slot) else { continue };
+            if self.has_exchange(op) || is_in_parts(op) {
+                continue;
+            }
+            let waiting = waiting.get_or_insert_with(|| self.waiting_slots());
+            if op.attempt.exchange.is_none() && waiting.binary_search(&slot).is_ok() {
+                continue;
+            }
+            debug_assert!(false, "operation {} in slot {slot} has no connection and waits for none", op.number);
+            self.end_op(net, slot, DEFECT, Reuse::Close, now);
+        }
+    }
+
+    fn has_exchange(&self, op: &Op<'_>) -> bool {
+        op.attempt.exchange.is_some_and(|id| self.pool.exchange(id).is_some())
+    }
+
+    /// Returns the slots that wait for a connection, a name or a listener, sorted.
+    fn waiting_slots(&self) -> Vec<u32> {
+        let waits = &self.pool.waits;
+        let for_connection = self.pool.origins.iter().flat_map(|origin| &origin.waiting);
+        let mut slots: Vec<u32> = for_connection.chain(&waits.for_name).chain(&waits.for_backlog).copied().collect();
+        slots.sort_unstable();
+        slots
+    }
+}
+
+/// Returns whether an operation has no request of its own at the moment, because its parts are in flight.
+fn is_in_parts(op: &Op<'_>) -> bool {
+    op.attempt.over && op.multipart.as_ref().is_some_and(|multipart| multipart.running > 0)
+}

@@ -1,0 +1,175 @@
+//! Where a redirect leads, and which redirects are not followed.
+//!
+//! A server can send a client anywhere: in circles, from https to http, or into the client's own network, where the client may
+//! reach what the server cannot. Each of these has a cause of its own. Whether an address is private is decided for the
+//! address that is connected to, after the name look-up, so that the name of a public host cannot hide it.
+
+use super::Reuse;
+use super::exchange::ExchangeId;
+use super::private_address::{is_private, is_private_host};
+use super::redirect_chain::RedirectTarget;
+use crate::network::{Address, Network};
+use crate::plan::{Follow, ORIGINS_MAX, RedirectRule, RedirectRules, Route};
+use crate::run_loop::RunLoop;
+use crate::run_loop::connections::origin::OriginPool;
+use crate::run_loop::operation::op::Op;
+use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use wire::response::Location;
+use wire::url::{Scheme, Url, UrlError};
+
+fn failed(cause: Cause) -> AttemptOutcome {
+    AttemptOutcome::failed(AttemptClass::Redirect, cause, Phase::Head)
+}
+
+fn denied(cause: Cause, phase: Phase) -> AttemptOutcome {
+    AttemptOutcome::failed(AttemptClass::RedirectDenied, cause, phase)
+}
+
+const DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Head);
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Returns where the redirect leads that was just read.
+    ///
+    /// # Errors
+    /// How the attempt ends when the redirect is not followed.
+    pub(super) fn redirect_target(&mut self, slot: u32) -> Result<RedirectTarget, AttemptOutcome> {
+        let op = self.slots.op(slot).ok_or(DEFECT)?;
+        let exchange = op.attempt.exchange.and_then(|id| self.pool.exchange(id)).ok_or(DEFECT)?;
+        let head = exchange.reader.head().ok_or(DEFECT)?;
+        // 301, 302 and 303 may turn other methods into GET. Only redirects that keep the method are followed.
+        let keeps_method = matches!(self.plan.mix.requests()[op.request].method.as_ref(), "GET" | "HEAD")
+            || matches!(head.status, 307 | 308);
+        if !keeps_method {
+            return Err(AttemptOutcome::failed(AttemptClass::Http3xx, Cause::MethodChange, Phase::Head));
+        }
+        let Follow::UpTo(most, rules) = self.plan.follow else { return Err(failed(Cause::NotFollowed)) };
+        let base = match &op.redirect {
+            Some(redirect) => redirect.url.clone(),
+            None => self.url_of(op).parse::<Url>().map_err(|_| DEFECT)?,
+        };
+        let url = redirected_to(&base, &head.location)?;
+        let mut visited = op.redirect.as_ref().map_or_else(Vec::new, |redirect| redirect.visited.clone());
+        visited.push(hash(&base));
+        // The limit applies to each request of an operation, such as each page of a listing: so does `visited`.
+        if visited.len() > usize::from(most) {
+            // A second visit may end elsewhere than the first. Only one beyond the limit is known to lead nowhere.
+            let loops = visited.contains(&hash(&url));
+            return Err(failed(if loops { Cause::RedirectLoop } else { Cause::TooManyRedirects }));
+        }
+        let from = exchange.address.clone();
+        let origin = self.origin_index(&url).ok_or_else(|| failed(Cause::TooManyOrigins))?;
+        let only_public = self.check_redirect(&base, &from, &url, origin, rules)?;
+        Ok(RedirectTarget { url, origin, only_public, visited })
+    }
+
+    /// Checks what the URL of a redirect shows by itself. Returns whether it may lead to public addresses only.
+    fn check_redirect(
+        &mut self,
+        base: &Url,
+        from: &Address,
+        url: &Url,
+        origin: usize,
+        rules: RedirectRules,
+    ) -> Result<bool, AttemptOutcome> {
+        let proxied = matches!(self.plan.connections.route, Route::Proxy { .. });
+        if url.origin().scheme == Scheme::Https && proxied {
+            return Err(failed(Cause::UnsupportedScheme));
+        }
+        if leaves_tls(base, url) && rules.downgrade == RedirectRule::Deny {
+            self.note_target(url);
+            return Err(denied(Cause::Downgrade, Phase::Head));
+        }
+        // Through a proxy no address is known here: the URL has to do.
+        let from_public = match from {
+            _ if proxied => !is_private_host(base.origin()),
+            Address::Tcp(address) => !is_private(address.ip()),
+            Address::Unix(_) => false,
+        };
+        // A redirect to where the user sends load anyway leads nowhere new.
+        let named = origin < self.plan.targets.origins().len();
+        let only_public = from_public && !named && rules.private == RedirectRule::Deny;
+        if only_public && proxied && is_private_host(url.origin()) {
+            self.note_target(url);
+            return Err(denied(Cause::PrivateAddress, Phase::Head));
+        }
+        Ok(only_public)
+    }
+
+    /// Keeps the target of a redirect that is not followed, without path and query, which may contain a secret.
+    fn note_target(&mut self, url: &Url) {
+        let origin = url.origin();
+        self.notes.set_detail(format!("to {}://{}", origin.scheme, origin.host_header()).as_bytes());
+    }
+
+    /// Returns the URL of an operation, as it was addressed first.
+    pub(super) fn url_of(&self, op: &Op<'_>) -> String {
+        let origin = &self.pool.origins[op.origin].origin;
+        let mut url = format!("{}://{}", origin.scheme, origin.host_header());
+        self.plan.targets.write_path(op.subject, &mut String::new(), &mut url);
+        url
+    }
+
+    /// Returns the index of the URL's origin, which is added when it is new. `None` when there are too many.
+    fn origin_index(&mut self, url: &Url) -> Option<usize> {
+        let origins = &mut self.pool.origins;
+        let known = origins.iter().position(|state| state.origin == *url.origin());
+        if known.is_none() && origins.len() < self.plan.targets.origins().len() + ORIGINS_MAX {
+            let label = self.recorder.host_label(&url.origin().to_string());
+            origins.push(OriginPool::new(self.plan, url.origin().clone(), false, label));
+            return Some(origins.len() - 1);
+        }
+        known
+    }
+
+    /// Returns whether the slot's attempt must not use this kept connection, because a redirect leads to a private address.
+    #[inline]
+    pub(in crate::run_loop) fn redirect_is_forbidden_on(&mut self, slot: u32, id: ExchangeId) -> bool {
+        let redirect = self.slots.op(slot).and_then(|op| op.redirect.as_ref());
+        let Some((redirect, exchange)) = redirect.zip(self.pool.exchange(id)) else { return false };
+        let forbidden = is_forbidden(redirect, &exchange.address);
+        if forbidden {
+            self.notes.set_detail(exchange.address.to_string().as_bytes());
+        }
+        forbidden
+    }
+
+    /// Ends the slot's operation instead of connecting to a private address.
+    pub(in crate::run_loop) fn deny_private_address(&mut self, net: &mut N, slot: u32, now: Instant) {
+        self.end_attempt(net, slot, denied(Cause::PrivateAddress, Phase::Connect), Reuse::Close, now);
+    }
+}
+
+/// Returns the URL in a `Location`, which may be relative to that of the request.
+///
+/// # Errors
+/// How a request with such a response ends.
+pub(crate) fn redirected_to(base: &Url, location: &Location) -> Result<Url, AttemptOutcome> {
+    let location = match location {
+        Location::One(location) => location,
+        Location::Absent => return Err(failed(Cause::NoLocation)),
+        Location::Several => return Err(failed(Cause::TwoLocations)),
+        Location::Invalid => return Err(failed(Cause::BadLocation)),
+    };
+    base.join(location).map_err(|error| match error {
+        UrlError::OtherScheme(_) => failed(Cause::UnsupportedScheme),
+        _ => failed(Cause::BadLocation),
+    })
+}
+
+/// Returns whether a redirect leads from https to http.
+pub(crate) fn leaves_tls(from: &Url, to: &Url) -> bool {
+    (from.origin().scheme, to.origin().scheme) == (Scheme::Https, Scheme::Http)
+}
+
+/// Returns whether a redirect must not be followed to that address.
+pub(in crate::run_loop) fn is_forbidden(redirect: &RedirectTarget, address: &Address) -> bool {
+    redirect.only_public && matches!(address, Address::Tcp(address) if is_private(address.ip()))
+}
+
+/// Returns a hash of a URL, which is only compared within one run.
+fn hash(url: &Url) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    url.to_string().hash(&mut hasher);
+    hasher.finish()
+}

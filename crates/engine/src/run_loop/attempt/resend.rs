@@ -1,0 +1,97 @@
+//! Attempts that end before their response is complete, and when their request is sent again.
+
+use super::Reuse;
+use super::exchange::{ExchangeId, State};
+use crate::network::Network;
+use crate::run_loop::RunLoop;
+use measure::sample::AttemptKind;
+use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant};
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Starts an attempt for the slot's operation.
+    pub(in crate::run_loop) fn begin_attempt(&mut self, net: &mut N, slot: u32, kind: AttemptKind, now: Instant) {
+        let Some(op) = self.slots.op_mut(slot) else { return };
+        op.begin_attempt(kind, now);
+        if kind == AttemptKind::Resend {
+            op.attempt.flags.set(Flag::Resent);
+        }
+        self.find_connection(net, slot, now);
+    }
+
+    /// Ends an attempt whose response is not read any further, and closes its connection.
+    pub(in crate::run_loop) fn cut(&mut self, net: &mut N, id: ExchangeId, outcome: AttemptOutcome, now: Instant) {
+        let Some(slot) = self.pool.running(id).map(|exchange| exchange.slot) else { return };
+        self.end_attempt(net, slot, outcome, Reuse::Close, now);
+    }
+
+    /// Like [`Self::cut`], except for a kept connection that was closed before the first byte of a response. That one was
+    /// stale: the request is sent again on a new connection, once, if that is safe (docs/measurement.md).
+    pub(in crate::run_loop) fn cut_or_resend(
+        &mut self,
+        net: &mut N,
+        id: ExchangeId,
+        outcome: AttemptOutcome,
+        now: Instant,
+    ) {
+        let Some(exchange) = self.pool.running(id) else { return };
+        let slot = exchange.slot;
+        let unused = exchange.reader.is_untouched() && exchange.requests > 1;
+        let Some(op) = self.slots.op(slot) else { return };
+        if !unused || op.attempt.kind == AttemptKind::Resend {
+            let outcome = self.of_no_response(id, outcome);
+            return self.end_attempt(net, slot, outcome, Reuse::Close, now);
+        }
+        let stale = AttemptOutcome::failed(AttemptClass::StaleReuse, Cause::StaleConnection, outcome.phase);
+        if self.plan.mix.requests()[op.request].is_idempotent() {
+            self.resend(net, slot, stale, now);
+        } else {
+            self.end_attempt(net, slot, stale, Reuse::Close, now);
+        }
+    }
+
+    /// The server reports that it has not processed the request: it is sent again once, whatever the method (RFC 9113 §8.7).
+    pub(in crate::run_loop) fn resend_unprocessed(
+        &mut self,
+        net: &mut N,
+        id: ExchangeId,
+        outcome: AttemptOutcome,
+        now: Instant,
+    ) {
+        let Some(slot) = self.pool.running(id).map(|exchange| exchange.slot) else { return };
+        let Some(op) = self.slots.op_mut(slot) else { return };
+        op.attempt.flags.set(Flag::Unprocessed);
+        if op.attempt.kind == AttemptKind::Resend {
+            self.end_attempt(net, slot, outcome, Reuse::Close, now);
+        } else {
+            self.resend(net, slot, outcome, now);
+        }
+    }
+
+    /// Records the slot's attempt and starts another one for the same request. This is where a retry gets counted.
+    pub(in crate::run_loop) fn resend(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, now: Instant) {
+        let wasted = self.record_attempt(net, slot, outcome, Reuse::Close, now);
+        self.recorder.wasted(wasted);
+        self.begin_attempt(net, slot, AttemptKind::Resend, now);
+    }
+
+    /// Returns the outcome of an attempt that got no response: indeterminate for a write that was sent completely, since it may
+    /// have taken place.
+    pub(in crate::run_loop) fn of_no_response(&self, id: ExchangeId, outcome: AttemptOutcome) -> AttemptOutcome {
+        let Some(exchange) = self.pool.exchange(id) else { return outcome };
+        let Some(op) = self.slots.op(exchange.slot) else { return outcome };
+        let sent = exchange.unsent.is_empty() && exchange.body_is_sent();
+        let no_response = exchange.state == State::Active && exchange.reader.head().is_none();
+        let lost = matches!(
+            outcome.class,
+            AttemptClass::ClosedEarly
+                | AttemptClass::Reset
+                | AttemptClass::Incomplete
+                | AttemptClass::TimeoutHead
+                | AttemptClass::TimeoutTotal
+        );
+        if lost && sent && no_response && !self.plan.mix.requests()[op.request].is_safe() {
+            return AttemptOutcome { class: AttemptClass::Indeterminate, ..outcome };
+        }
+        outcome
+    }
+}

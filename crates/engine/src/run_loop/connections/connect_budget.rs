@@ -1,0 +1,71 @@
+//! A limit on how fast the open model opens connections.
+
+use measure::Instant;
+use std::time::Duration;
+
+/// A token bucket for opening connections in the open model.
+///
+/// Arrivals come whether or not there are connections for them. If each opened its own at once, a target that responds
+/// slightly late would be flooded with handshakes. These cost it more than requests, so it would respond even later. Once
+/// the bucket is empty, a thread therefore opens at most one connection per millisecond. Other arrivals take the next
+/// connection that becomes free, and the wait is part of their response time.
+#[derive(Debug)]
+pub(in crate::run_loop) struct ConnectBudget {
+    left: u64,
+    filled: Instant,
+    /// A request was denied since [`Self::reset_demand`].
+    denied: bool,
+}
+
+/// Size of the bucket.
+const SIZE: u64 = 64;
+/// How often a token is added.
+const REFILL_EVERY: Duration = Duration::from_millis(1);
+
+impl ConnectBudget {
+    /// Returns a full bucket.
+    pub fn new(start: Instant) -> Self {
+        Self { left: SIZE, filled: start, denied: false }
+    }
+
+    /// Takes a token; returns whether there was one.
+    pub fn take(&mut self, now: Instant) -> bool {
+        let every = REFILL_EVERY.as_nanos() as u64;
+        let added = now.nanos_since(self.filled) / every;
+        if added > 0 {
+            self.left = self.left.saturating_add(added).min(SIZE);
+            self.filled = self.filled + Duration::from_nanos(added * every);
+        }
+        let granted = self.left > 0;
+        self.left -= u64::from(granted);
+        self.denied |= !granted;
+        granted
+    }
+
+    /// Forgets that a token was denied.
+    pub fn reset_demand(&mut self) {
+        self.denied = false;
+    }
+
+    /// Returns when there is a token for a request that was denied.
+    pub fn next_refill(&self) -> Instant {
+        if self.denied { self.filled + REFILL_EVERY } else { Instant::NEVER }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_followed_by_one_connection_per_millisecond() {
+        let at = |us: u64| Instant::from_nanos(us * 1000);
+        let mut budget = ConnectBudget::new(at(0));
+        assert_eq!((0..100).filter(|_| budget.take(at(500))).count(), SIZE as usize);
+        assert_eq!(budget.next_refill(), at(1000));
+        assert!(!budget.take(at(999)) && budget.take(at(1000)) && !budget.take(at(1000)));
+        budget.reset_demand();
+        assert_eq!(budget.next_refill(), Instant::NEVER);
+        assert_eq!((0..100).filter(|_| budget.take(at(10_000_000))).count(), SIZE as usize, "it does not overflow");
+    }
+}

@@ -1,0 +1,60 @@
+//! Connections, and streams of multiplexed ones.
+
+use super::transport::Transport;
+use crate::http2::Key;
+use crate::network::{Address, Token};
+use crate::run_loop::attempt::exchange::{Exchange, State};
+use crate::run_loop::http2::multiplexed::Multiplexed;
+use crate::run_loop::response::reader::Reader;
+use measure::Instant;
+
+/// A connection with a socket.
+#[derive(Debug)]
+pub(in crate::run_loop) struct Connection<S> {
+    pub transport: Transport<S>,
+    /// The exchange on it, unless it is multiplexed.
+    pub exchange: Exchange,
+    pub opened: Instant,
+    /// When it was established, before TLS.
+    pub connected: Instant,
+    /// The low-water mark of the socket.
+    pub low_water: usize,
+    /// Waits in `Pool::unfinished` to be read on.
+    pub queued: bool,
+    /// The origin's forecast counts the streams that this connection is expected to take.
+    pub forecast: bool,
+    /// The HTTP/2 side of a multiplexed connection.
+    pub http2: Option<Box<Multiplexed>>,
+}
+
+/// A place for a stream on a multiplexed connection. It is idle, or carries an exchange.
+#[derive(Debug)]
+pub(in crate::run_loop) struct Stream {
+    pub connection: Token,
+    /// The open stream in the HTTP/2 session.
+    pub key: Option<Key>,
+    pub exchange: Exchange,
+}
+
+impl<S> Connection<S> {
+    /// Returns a connection that is being opened for the attempt of `slot`.
+    pub fn opening(socket: S, origin: usize, address: Address, slot: u32, opened: Instant) -> Self {
+        Self {
+            transport: Transport::plain(socket),
+            exchange: Exchange::opening(Reader::http1(), origin, address, slot),
+            opened,
+            connected: opened,
+            low_water: 1,
+            queued: false,
+            forecast: false,
+            http2: None,
+        }
+    }
+
+    /// Returns a free stream of this connection, which has the token `connection`.
+    pub fn idle_stream(&self, connection: Token) -> Stream {
+        let (origin, address) = (self.exchange.origin, self.exchange.address.clone());
+        let exchange = Exchange { state: State::Idle, ..Exchange::opening(Reader::http2(), origin, address, 0) };
+        Stream { connection, key: None, exchange }
+    }
+}

@@ -1,0 +1,92 @@
+//! How an attempt gets a connection: a free one, one that is expected soon, or a new one.
+
+use crate::network::Network;
+use crate::run_loop::RunLoop;
+use crate::run_loop::attempt::Reuse;
+use crate::run_loop::attempt::exchange::ExchangeId;
+use crate::run_loop::pacing::Pacer;
+use measure::sample::AttemptKind;
+use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
+
+const CONNECT_TIMED_OUT: AttemptOutcome =
+    AttemptOutcome::failed(AttemptClass::ConnectTimeout, Cause::ConnectTimedOut, Phase::Connect);
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Finds a connection for the slot's attempt.
+    pub(in crate::run_loop) fn find_connection(&mut self, net: &mut N, slot: u32, now: Instant) {
+        let Some(op) = self.slots.op(slot) else { return };
+        let origin = op.attempt_origin();
+        // A resend needs a new connection: other kept ones are likely to be as stale as the first. Connections of HTTP/2 are
+        // few, and announce that they close.
+        let new_only = op.attempt.kind == AttemptKind::Resend && !self.pool.origins[origin].multiplexes();
+        let idle = if new_only { None } else { self.pool.take_idle(origin) };
+        match idle {
+            Some(id) => self.use_idle(net, id, slot, now),
+            None if self.pool.origins[origin].stream_is_coming() || (!new_only && self.must_wait(origin, now)) => {
+                self.pool.origins[origin].waiting.push_back(slot);
+                self.pool.waits.for_connection += 1;
+            }
+            None => self.open(net, slot, now),
+        }
+    }
+
+    fn use_idle(&mut self, net: &mut N, id: ExchangeId, slot: u32, now: Instant) {
+        if let Some(exchange) = self.pool.running(id) {
+            exchange.slot = slot;
+        }
+        if self.redirect_is_forbidden_on(slot, id) {
+            self.release(net, id, Reuse::Keep);
+            self.deny_private_address(net, slot, now);
+        } else {
+            self.send_request(net, id, now);
+        }
+    }
+
+    /// Returns whether an attempt has to wait for a connection. In the closed model each slot opens its own, because as many
+    /// connections are wanted as there are slots.
+    fn must_wait(&mut self, origin: usize, now: Instant) -> bool {
+        let waits = !self.pool.origins[origin].waiting.is_empty();
+        matches!(self.pacer, Pacer::Open(_)) && (waits || !self.pool.budget.take(now))
+    }
+
+    /// Gives free connections, and permission to open new ones, to the attempts that wait.
+    #[inline]
+    pub(in crate::run_loop) fn serve_waiting(&mut self, net: &mut N, now: Instant) {
+        if self.pool.waits.for_connection == 0 {
+            return;
+        }
+        self.pool.budget.reset_demand();
+        for origin in 0..self.pool.origins.len() {
+            if self.pool.waits.for_connection == 0 {
+                return;
+            }
+            while self.serve_first(net, origin, now) {}
+        }
+    }
+
+    /// Serves the attempt that has waited for longest. Returns `false` when there is none, or nothing for it.
+    fn serve_first(&mut self, net: &mut N, origin: usize, now: Instant) -> bool {
+        let Some(slot) = self.pool.origins[origin].waiting.front().copied() else { return false };
+        let Some(op) = self.slots.op(slot) else { return false };
+        let timed_out = now.since(op.attempt.started) >= self.plan.timeouts.connect;
+        let idle = self.pool.take_idle(origin);
+        if idle.is_none() && !timed_out && !self.may_open(origin, now) {
+            return false;
+        }
+        self.pool.origins[origin].waiting.pop_front();
+        self.pool.waits.for_connection -= 1;
+        match idle {
+            Some(id) => self.use_idle(net, id, slot, now),
+            None if timed_out => self.unreached(net, slot, CONNECT_TIMED_OUT, now),
+            None => self.open(net, slot, now),
+        }
+        true
+    }
+
+    /// Returns whether a connection may be opened for the first attempt that waits.
+    fn may_open(&mut self, origin: usize, now: Instant) -> bool {
+        let state = &self.pool.origins[origin];
+        state.streams_coming() < state.waiting.len()
+            && (matches!(self.pacer, Pacer::Closed(_)) || self.pool.budget.take(now))
+    }
+}

@@ -1,0 +1,60 @@
+//! One thread's view of an origin: its request templates, addresses and free connections.
+
+use super::addresses::Addresses;
+use super::stream_forecast::StreamForecast;
+use crate::plan::Plan;
+use crate::run_loop::attempt::exchange::ExchangeId;
+use crate::run_loop::request::template::RequestTemplate;
+use measure::sample::LabelId;
+use std::collections::VecDeque;
+use wire::url::Origin;
+
+/// The connections of one thread to one origin.
+#[derive(Debug)]
+pub(in crate::run_loop) struct OriginPool {
+    pub origin: Origin,
+    /// One template for each request of the mix.
+    pub templates: Vec<RequestTemplate>,
+    pub addresses: Addresses,
+    /// The expected streams of connections that are being opened, for plans with HTTP/2.
+    pub forecast: Option<StreamForecast>,
+    /// Operations in flight that were addressed to it.
+    pub in_flight: u32,
+    pub label: LabelId,
+    /// Free connections and streams, the one used last at the end. Some may be closed by now.
+    pub(super) idle: Vec<ExchangeId>,
+    /// Slots that wait for a connection, oldest first.
+    pub waiting: VecDeque<u32>,
+}
+
+impl OriginPool {
+    /// Returns an origin without connections. `trusted` origins are those that the user named: they get credentials.
+    pub fn new(plan: &Plan, origin: Origin, trusted: bool, label: LabelId) -> Self {
+        let requests = plan.mix.requests().iter();
+        Self {
+            templates: requests.map(|request| RequestTemplate::new(plan, request, &origin, trusted)).collect(),
+            addresses: Addresses::new(plan, &origin),
+            forecast: StreamForecast::new(plan),
+            in_flight: 0,
+            origin,
+            label,
+            idle: Vec::new(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Returns whether a connection that is being opened is expected to take one attempt more than those that wait.
+    pub fn stream_is_coming(&self) -> bool {
+        self.streams_coming() > self.waiting.len()
+    }
+
+    /// Returns how many attempts the connections that are being opened are expected to take.
+    pub fn streams_coming(&self) -> usize {
+        self.forecast.as_ref().map_or(0, StreamForecast::coming)
+    }
+
+    /// Returns whether connections are multiplexed, as far as is known.
+    pub fn multiplexes(&self) -> bool {
+        self.forecast.as_ref().is_some_and(StreamForecast::multiplexes)
+    }
+}

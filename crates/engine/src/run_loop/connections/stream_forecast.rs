@@ -1,0 +1,93 @@
+//! How many streams the connections that are being opened to an origin will take.
+
+use crate::http2::REQUESTS_MAX;
+use crate::plan::Plan;
+
+/// What is known of HTTP/2 at an origin. Attempts wait for a connection that is being opened as long as it is expected to
+/// take them, so that N slots open as many connections as they need and no more.
+///
+/// Invariant: `opening` is the number of connections of the origin whose `forecast` is set.
+#[derive(Debug)]
+pub(in crate::run_loop) struct StreamForecast {
+    /// Streams wanted on a connection.
+    wanted: usize,
+    /// Streams that one thread can have open at once on a connection.
+    pub at_once: u32,
+    /// Requests after which a connection takes no more.
+    pub requests_max: u64,
+    /// Streams that a new connection is expected to take.
+    expected: usize,
+    /// Whether the last connection that was opened is multiplexed, as far as is known.
+    multiplexes: bool,
+    /// Connections that are being opened.
+    opening: usize,
+}
+
+impl StreamForecast {
+    /// Returns the forecast before the first connection; `None` for plans without HTTP/2.
+    pub fn new(plan: &Plan) -> Option<Self> {
+        let http2 = plan.connections.http2.as_ref()?;
+        let allowed = plan.connections.requests_max.map_or(REQUESTS_MAX, |most| most.get().min(REQUESTS_MAX));
+        let requests_max = if plan.http.keep_alive { allowed } else { 1 };
+        let wanted = requests_max.min(u64::from(http2.streams.get())) as usize;
+        let slots = plan.load.in_flight_max().div_ceil(u64::from(plan.threads_used()));
+        let at_once = slots.min(wanted as u64) as u32;
+        Some(Self { wanted, at_once, requests_max, expected: wanted, multiplexes: true, opening: 0 })
+    }
+
+    /// Returns whether connections to the origin are multiplexed, as far as is known.
+    pub fn multiplexes(&self) -> bool {
+        self.multiplexes
+    }
+
+    /// Returns how many attempts the connections that are being opened will take, besides the one for which each is opened.
+    pub fn coming(&self) -> usize {
+        self.opening * (self.expected - 1)
+    }
+
+    /// Returns how many streams to use on a connection whose peer allows `allowed`.
+    pub fn usable(&self, allowed: usize) -> usize {
+        allowed.min(self.wanted)
+    }
+
+    /// Counts a connection that is being opened.
+    pub fn begin(&mut self) {
+        self.opening += 1;
+    }
+
+    /// Ends the count of a connection that was counted. `streams` is how many streams it takes, if that is known.
+    pub fn end(&mut self, counted: bool, streams: Option<usize>) {
+        self.opening -= usize::from(counted);
+        self.expected = streams.unwrap_or(self.expected).clamp(1, self.wanted);
+        self.multiplexes |= streams.is_some_and(|streams| streams > 1);
+    }
+
+    /// Notes that the server chose HTTP/1.1.
+    pub fn set_single(&mut self) {
+        self.multiplexes = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_wait_for_as_many_streams_as_are_expected() {
+        let mut forecast =
+            StreamForecast { wanted: 10, at_once: 10, requests_max: 100, expected: 10, multiplexes: true, opening: 0 };
+        assert_eq!(forecast.coming(), 0);
+        forecast.begin();
+        forecast.begin();
+        assert_eq!(forecast.coming(), 18);
+        forecast.end(true, Some(4));
+        assert_eq!(forecast.coming(), 3);
+        forecast.end(true, None);
+        forecast.end(false, Some(1));
+        assert_eq!((forecast.coming(), forecast.usable(100), forecast.usable(3)), (0, 10, 3));
+        forecast.set_single();
+        assert!(!forecast.multiplexes());
+        forecast.end(false, Some(2));
+        assert!(forecast.multiplexes());
+    }
+}

@@ -1,0 +1,97 @@
+//! A table with stable places, whose entries are named by tokens.
+
+use crate::network::Token;
+
+/// A table of connections or streams. A place is used again with a higher generation, so that a token never names another
+/// entry than the one it was made for.
+#[derive(Debug)]
+pub(in crate::run_loop) struct Table<T> {
+    places: Vec<(u32, Option<T>)>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Table<T> {
+    /// Returns the token of the entry that is inserted next.
+    pub fn reserve(&mut self) -> Token {
+        let index = self.free.last().copied().unwrap_or_else(|| {
+            self.places.push((0, None));
+            self.free.push(self.places.len() as u32 - 1);
+            self.places.len() as u32 - 1
+        });
+        Token { index, generation: self.places[index as usize].0 }
+    }
+
+    /// Puts an entry into the place that was reserved last.
+    pub fn insert(&mut self, token: Token, entry: T) {
+        let reserved = self.free.pop();
+        debug_assert_eq!(reserved, Some(token.index), "entries are inserted where they were reserved");
+        self.places[token.index as usize].1 = Some(entry);
+    }
+
+    /// Returns an entry, unless it was removed.
+    #[inline]
+    pub fn get(&self, token: Token) -> Option<&T> {
+        self.places.get(token.index as usize).filter(|(generation, _)| *generation == token.generation)?.1.as_ref()
+    }
+
+    /// Returns an entry, unless it was removed.
+    #[inline]
+    pub fn get_mut(&mut self, token: Token) -> Option<&mut T> {
+        self.places.get_mut(token.index as usize).filter(|(generation, _)| *generation == token.generation)?.1.as_mut()
+    }
+
+    /// Takes an entry out.
+    pub fn remove(&mut self, token: Token) -> Option<T> {
+        let (generation, place) = self.places.get_mut(token.index as usize)?;
+        if *generation != token.generation {
+            return None;
+        }
+        let entry = place.take()?;
+        *generation = generation.wrapping_add(1);
+        self.free.push(token.index);
+        Some(entry)
+    }
+
+    /// Returns the entries with their tokens.
+    pub fn iter(&self) -> impl Iterator<Item = (Token, &T)> {
+        self.places.iter().enumerate().filter_map(|(index, (generation, place))| {
+            Some((Token { index: index as u32, generation: *generation }, place.as_ref()?))
+        })
+    }
+
+    /// Returns the number of entries.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_of_removed_entries_name_nothing() {
+        let mut table = Table::default();
+        let first = table.reserve();
+        assert_eq!(table.reserve(), first, "a reservation that is not used is made again");
+        // A place is free until something is inserted.
+        assert_eq!((table.len(), table.get(first)), (0, None));
+        table.insert(first, 'a');
+        let second = table.reserve();
+        table.insert(second, 'b');
+        assert!(table.iter().eq([(first, &'a'), (second, &'b')]));
+        assert_eq!((table.remove(first), table.remove(first)), (Some('a'), None));
+        let third = table.reserve();
+        table.insert(third, 'c');
+        assert_eq!((third.index, table.len()), (first.index, 2), "its place is used again");
+        assert_eq!(table.get(first), None);
+        assert_eq!(table.get_mut(third), Some(&mut 'c'));
+    }
+}

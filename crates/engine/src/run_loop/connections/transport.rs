@@ -1,0 +1,148 @@
+//! The socket of a connection, perhaps with TLS on it.
+//!
+//! A plain connection costs one check per call. The state of TLS is behind a pointer, since most runs have none.
+
+use crate::network::Network;
+use crate::tls::{Session, Wire};
+use std::io;
+
+/// A socket, and the TLS session on it.
+#[derive(Debug)]
+pub(in crate::run_loop) struct Transport<S> {
+    socket: S,
+    tls: Option<Box<Session>>,
+}
+
+/// The result of a read.
+pub(in crate::run_loop) enum Received {
+    Bytes(usize),
+    Nothing,
+    End,
+    Broken(io::Error),
+}
+
+impl From<io::Result<usize>> for Received {
+    #[inline]
+    fn from(result: io::Result<usize>) -> Self {
+        match result {
+            Ok(0) => Self::End,
+            Ok(bytes) => Self::Bytes(bytes),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Self::Nothing
+            }
+            Err(error) => Self::Broken(error),
+        }
+    }
+}
+
+impl<S> Transport<S> {
+    /// Returns a plain connection.
+    pub fn plain(socket: S) -> Self {
+        Self { socket, tls: None }
+    }
+
+    /// Puts a TLS session on the socket.
+    pub fn set_tls(&mut self, session: Box<Session>) {
+        self.tls = Some(session);
+    }
+
+    /// Takes the session out, to be put back with [`Self::set_tls`]: what it decrypts is read while the connection is
+    /// borrowed.
+    #[inline]
+    pub fn take_tls(&mut self) -> Option<Box<Session>> {
+        self.tls.take()
+    }
+
+    /// Returns whether TLS is used.
+    #[inline]
+    pub fn is_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Returns the session, when there is one.
+    #[inline]
+    pub fn tls(&self) -> Option<&Session> {
+        self.tls.as_deref()
+    }
+
+    /// Returns the session, when there is one.
+    #[inline]
+    pub fn tls_mut(&mut self) -> Option<&mut Session> {
+        self.tls.as_deref_mut()
+    }
+
+    /// Returns whether the kernel has everything that TLS has taken.
+    #[inline]
+    pub fn is_flushed(&self) -> bool {
+        self.tls().is_none_or(|session| !session.wants_write())
+    }
+
+    /// Returns the number of bytes that were received and not counted yet, and counts them as taken.
+    #[inline]
+    pub fn take_unattributed(&mut self) -> u64 {
+        self.tls_mut().map_or(0, Session::take_unattributed)
+    }
+
+    /// Returns the socket.
+    pub fn socket(&self) -> &S {
+        &self.socket
+    }
+
+    /// Returns the socket, to be closed.
+    pub fn into_socket(self) -> S {
+        self.socket
+    }
+
+    /// Returns whether a connection that was being opened is established.
+    pub fn connected<N: Network<Socket = S>>(&mut self, net: &mut N) -> io::Result<()> {
+        net.connected(&mut self.socket)
+    }
+
+    /// Receives what has come, encrypted as it may be.
+    #[inline]
+    pub fn recv<N: Network<Socket = S>>(&mut self, net: &mut N, room: &mut [u8]) -> Received {
+        net.recv(&mut self.socket, room).into()
+    }
+
+    /// Discards up to `most` bytes of what has come.
+    #[inline]
+    pub fn discard<N: Network<Socket = S>>(&mut self, net: &mut N, most: usize) -> Received {
+        net.discard(&mut self.socket, most).into()
+    }
+
+    /// Asks the kernel not to report the socket as readable before `bytes` bytes have come.
+    pub fn set_low_water<N: Network<Socket = S>>(&self, net: &mut N, bytes: usize) {
+        net.set_low_water(&self.socket, bytes);
+    }
+
+    /// Sends as much of `bytes` as fits. Bytes that TLS has taken and the kernel has not go out with the next call, or with
+    /// [`Self::flush`].
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing fits.
+    #[inline]
+    pub fn send<N: Network<Socket = S>>(&mut self, net: &mut N, bytes: &[u8]) -> io::Result<Wire> {
+        let Self { socket, tls } = self;
+        match tls {
+            None => net.send(socket, bytes).map(|sent| Wire { taken: sent, sent }),
+            Some(session) => session.send(bytes, |bytes| net.send(socket, bytes)),
+        }
+    }
+
+    /// Sends what TLS has taken and the kernel has not. Returns how many bytes went out.
+    #[inline]
+    pub fn flush<N: Network<Socket = S>>(&mut self, net: &mut N) -> io::Result<usize> {
+        let Self { socket, tls } = self;
+        tls.as_mut().map_or(Ok(0), |session| session.flush(|bytes| net.send(socket, bytes)))
+    }
+
+    /// Tells the server that nothing more will be sent, as TLS requires. Returns how many bytes went out.
+    #[inline]
+    pub fn send_close<N: Network<Socket = S>>(&mut self, net: &mut N) -> usize {
+        let Self { socket, tls } = self;
+        tls.as_mut().map_or(0, |session| {
+            session.close();
+            session.flush(|bytes| net.send(socket, bytes)).unwrap_or(0)
+        })
+    }
+}

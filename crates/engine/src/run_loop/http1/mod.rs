@@ -1,0 +1,6 @@
+//! HTTP/1: requests as text, and responses read from a socket or from TLS.
+
+pub(in crate::run_loop) mod encode;
+pub(in crate::run_loop) mod receive;
+pub(in crate::run_loop) mod receive_tls;
+pub(in crate::run_loop) mod send;

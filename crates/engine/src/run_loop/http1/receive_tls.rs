@@ -1,0 +1,144 @@
+//! Responses that come encrypted.
+//!
+//! Ciphertext is received into the buffer that all connections share, and all of it is decrypted, so that the rule of
+//! edge-triggered readiness holds as for plain sockets: a short read means that the socket is empty, and no plaintext waits
+//! unseen. Bodies have to be decrypted, and cannot be discarded inside the kernel.
+
+use crate::network::{Network, Token};
+use crate::run_loop::RunLoop;
+use crate::run_loop::attempt::exchange::ExchangeId;
+use crate::run_loop::connections::transport::Received;
+use crate::run_loop::response::{Parsed, ParsedEnd, ReadStep, transport_failures};
+use crate::tls::outcome;
+use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase};
+use wire::message::Reading;
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Reads what has come of a response inside TLS.
+    pub(super) fn receive_tls(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
+        let Some(connection) = self.pool.connections.get_mut(token) else { return ReadStep::Over };
+        match connection.transport.recv(net, &mut self.buffers.receive) {
+            Received::Bytes(bytes) => {
+                if let Some(session) = connection.transport.tls_mut() {
+                    session.received(bytes);
+                }
+                *now = net.now();
+                self.advance_to(net, *now);
+                let buffer = std::mem::take(&mut self.buffers.receive);
+                let step = self.decrypt(net, token, &buffer[..bytes], bytes < buffer.len(), *now);
+                self.buffers.receive = buffer;
+                step
+            }
+            Received::Nothing => ReadStep::Drained,
+            Received::End => self.ended_without_close(net, token, now),
+            Received::Broken(error) => self.broken(net, token, &error, now),
+        }
+    }
+
+    /// The server closed its side without the alert that TLS requires: a body that ends here may be incomplete.
+    fn ended_without_close(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
+        let id = ExchangeId::Connection(token);
+        *now = net.now();
+        self.advance_to(net, *now);
+        self.flag_unclean(token);
+        let Some(exchange) = self.pool.running(id) else { return ReadStep::Over };
+        let outcome = match exchange.reader.end_of_stream() {
+            Ok(()) => AttemptOutcome::failed(AttemptClass::Incomplete, Cause::BodyCutShort, Phase::Body),
+            Err(error) => transport_failures::of_truncated(error),
+        };
+        let outcome = self.of_lost(id, outcome);
+        self.cut_or_resend(net, id, outcome, *now);
+        ReadStep::Over
+    }
+
+    fn flag_unclean(&mut self, token: Token) {
+        let Some(connection) = self.pool.connections.get(token) else { return };
+        if connection.transport.tls().is_some_and(|session| !session.peer_closed())
+            && let Some(op) = self.slots.op_mut(connection.exchange.slot)
+        {
+            op.attempt.flags.set(Flag::UncleanTls);
+        }
+    }
+
+    /// Decrypts and parses ciphertext. `drained` is whether it was all that had come.
+    pub(in crate::run_loop) fn decrypt(
+        &mut self,
+        net: &mut N,
+        token: Token,
+        input: &[u8],
+        drained: bool,
+        now: Instant,
+    ) -> ReadStep {
+        let id = ExchangeId::Connection(token);
+        let Some(connection) = self.pool.connections.get_mut(token) else { return ReadStep::Over };
+        if connection.http2.is_some() {
+            return self.read_frames(net, token, input, drained, now);
+        }
+        let Some(mut session) = connection.transport.take_tls() else { return ReadStep::Over };
+        let mut parsed = Parsed::default();
+        let result = session.feed(input, |piece| {
+            self.parse_piece(token, piece, &mut parsed, now);
+            !matches!(parsed.end, ParsedEnd::Cut(_))
+        });
+        let counted = session.attribute(parsed.body);
+        let (peer_closed, wants_write) = (session.peer_closed(), session.wants_write());
+        let Some(connection) = self.pool.connections.get_mut(token) else { return ReadStep::Over };
+        connection.transport.set_tls(session);
+        let ended = drained && connection.exchange.closing;
+        connection.exchange.closing |= peer_closed || result.is_err();
+        if wants_write {
+            // TLS itself responds, for example to new keys. If sending fails, so does what follows.
+            let (slot, sent) = (connection.exchange.slot, connection.transport.flush(net).unwrap_or(0));
+            self.count_sent(slot, sent);
+        }
+        self.count_received(id, counted, parsed.body, now);
+        match (parsed.end, result) {
+            (ParsedEnd::Incomplete, Err(error)) => self.bad_record(net, token, &error, now),
+            (ParsedEnd::Incomplete, Ok(())) if peer_closed => self.ended_by_peer(net, token, &mut { now }),
+            (end, _) => {
+                if ended && matches!(end, ParsedEnd::Complete { .. }) {
+                    self.flag_unclean(token);
+                }
+                let step = self.after_parsing(net, token, end, now);
+                if matches!(step, ReadStep::More) && drained { self.after_short_read(token) } else { step }
+            }
+        }
+    }
+
+    fn bad_record(&mut self, net: &mut N, token: Token, error: &rustls::Error, now: Instant) -> ReadStep {
+        let id = ExchangeId::Connection(token);
+        let Some(exchange) = self.pool.running(id) else { return ReadStep::Over };
+        let no_response = exchange.requests <= 1 && exchange.reader.is_untouched();
+        let phase = if exchange.reader.phase() == Reading::Head { Phase::Head } else { Phase::Body };
+        self.notes.set_detail(outcome::detail(error).as_bytes());
+        self.cut_or_resend(net, id, outcome::of_record(error, phase, no_response), now);
+        ReadStep::Over
+    }
+
+    /// Reads what came on an idle connection. Returns whether it makes the connection unusable.
+    pub(in crate::run_loop) fn is_unusable_tls(&mut self, net: &mut N, token: Token) -> bool {
+        let Some(connection) = self.pool.connections.get_mut(token) else { return false };
+        loop {
+            let bytes = match connection.transport.recv(net, &mut self.buffers.receive) {
+                Received::Bytes(bytes) => bytes,
+                // What made the socket readable was read together with the last response.
+                Received::Nothing => return false,
+                Received::End | Received::Broken(_) => return true,
+            };
+            let Some(session) = connection.transport.tls_mut() else { return true };
+            session.received(bytes);
+            let mut unexpected = false;
+            let result = session.feed(&self.buffers.receive[..bytes], |_| {
+                unexpected = true;
+                false
+            });
+            if result.is_err() || unexpected || session.peer_closed() {
+                return true;
+            }
+            if bytes < self.buffers.receive.len() {
+                // Keys or session tickets: the connection is as good as before.
+                return false;
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Requests of HTTP/1: the head at once, the body piece by piece as the kernel takes it.
+
+use crate::network::{Network, Token};
+use crate::plan::{Answers, Wanted};
+use crate::run_loop::RunLoop;
+use crate::run_loop::attempt::exchange::{ExchangeId, State};
+use crate::run_loop::request::upload::PIECES_MAX;
+use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
+use std::io;
+use wire::response::RequestKind;
+
+/// The result of sending a piece.
+enum Sent {
+    /// All of it was taken.
+    Whole,
+    /// A part was taken: the kernel may take more.
+    Part,
+    /// Nothing more is taken for now.
+    Nothing,
+}
+
+const SEND_FAILED: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Reset, Cause::SendFailed, Phase::Send);
+const RESET_IN_BODY: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Reset, Cause::ResetInBody, Phase::Body);
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Sends the request of an exchange's attempt.
+    pub(in crate::run_loop) fn send_request(&mut self, net: &mut N, id: ExchangeId, now: Instant) {
+        match id {
+            ExchangeId::Connection(token) => self.send_http1_request(net, token, now),
+            ExchangeId::Stream(token) => self.open_stream(net, token, now),
+        }
+    }
+
+    fn send_http1_request(&mut self, net: &mut N, token: Token, now: Instant) {
+        let id = ExchangeId::Connection(token);
+        let Some(connection) = self.pool.connections.get_mut(token) else { return };
+        let exchange = &mut connection.exchange;
+        let slot = exchange.slot;
+        let Some(op) = self.slots.op_mut(slot) else { return };
+        op.attempt.exchange = Some(id);
+        let template = &self.pool.origins[exchange.origin].templates[op.request];
+        let upload = match self.requests.compose(self.plan, op, template, slot, now) {
+            Ok(upload) => upload,
+            Err(error) => return self.request_failed(net, id, &error, now),
+        };
+        template.http1.write(self.requests.target(), self.requests.fields(), &mut self.buffers.send);
+        let plan = &self.plan.mix.requests()[op.request];
+        exchange.reader.start(if plan.method.as_ref() == "HEAD" { RequestKind::Head } else { RequestKind::Other });
+        if matches!(plan.answers, Answers::Digested(Wanted::Told)) {
+            exchange.reader.keep_trailers();
+        }
+        exchange.state = State::Active;
+        exchange.requests += 1;
+        exchange.unsent.clear();
+        exchange.upload = upload;
+        op.note_sent(now);
+        if let Some(upload) = &mut exchange.upload {
+            upload.follow_head(self.buffers.send.len());
+            self.begin_body(net, token, now);
+        } else {
+            self.set_deadline(id, now + self.plan.timeouts.head);
+            if let Some(Sent::Part) = self.send_buffer(net, token, now) {
+                self.send_on(net, token, now);
+            }
+        }
+        self.stalls.request_taken(slot);
+    }
+
+    /// Sends the head together with the first piece of the body, or alone when the body waits for `100 Continue`.
+    fn begin_body(&mut self, net: &mut N, token: Token, now: Instant) {
+        let id = ExchangeId::Connection(token);
+        match self.append_piece(id) {
+            Ok(_) => {
+                self.expect_progress(id, now);
+                self.send_buffer(net, token, now);
+                self.send_on(net, token, now);
+            }
+            Err(error) => self.request_failed(net, id, &error, now),
+        }
+    }
+
+    /// Sends the buffer, and keeps what the kernel does not take.
+    #[inline]
+    fn send_buffer(&mut self, net: &mut N, token: Token, now: Instant) -> Option<Sent> {
+        let connection = self.pool.connections.get_mut(token)?;
+        let bytes = &self.buffers.send;
+        let unsent = &mut connection.exchange.unsent;
+        match connection.transport.send(net, bytes) {
+            Ok(wire) => {
+                let whole = wire.taken == bytes.len();
+                if !whole {
+                    unsent.clear();
+                    unsent.extend_from_slice(&bytes[wire.taken..]);
+                }
+                self.count_taken(token, wire.taken, wire.sent, now);
+                Some(if whole { Sent::Whole } else { Sent::Part })
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                unsent.clear();
+                unsent.extend_from_slice(bytes);
+                Some(Sent::Nothing)
+            }
+            Err(error) => {
+                self.send_failed(net, token, &error, now);
+                None
+            }
+        }
+    }
+
+    /// Sends what was kept.
+    fn send_kept(&mut self, net: &mut N, token: Token, now: Instant) -> Option<Sent> {
+        let connection = self.pool.connections.get_mut(token)?;
+        let unsent = &mut connection.exchange.unsent;
+        match connection.transport.send(net, unsent) {
+            Ok(wire) => {
+                let whole = wire.taken == unsent.len();
+                unsent.drain(..wire.taken);
+                self.count_taken(token, wire.taken, wire.sent, now);
+                Some(if whole { Sent::Whole } else { Sent::Part })
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Some(Sent::Nothing),
+            Err(error) => {
+                self.send_failed(net, token, &error, now);
+                None
+            }
+        }
+    }
+
+    /// Counts the bytes of a request that were taken, and those of them that the kernel has.
+    #[inline]
+    fn count_taken(&mut self, token: Token, taken: usize, sent: usize, now: Instant) {
+        let Some(exchange) = self.pool.running(ExchangeId::Connection(token)) else { return };
+        let slot = exchange.slot;
+        if let Some(upload) = &mut exchange.upload {
+            let data = upload.take(taken) as u64;
+            if upload.rewind(exchange.unsent.len()) {
+                exchange.unsent.clear();
+            }
+            self.count_uploaded(slot, data, now);
+        }
+        self.count_sent(slot, sent);
+    }
+
+    /// Sends on where the kernel did not take all of a request.
+    pub(in crate::run_loop) fn send_on(&mut self, net: &mut N, token: Token, now: Instant) {
+        let id = ExchangeId::Connection(token);
+        for _ in 0..PIECES_MAX {
+            let Some(connection) = self.pool.connections.get(token) else { return };
+            let exchange = &connection.exchange;
+            let body_left = exchange.upload.as_ref().is_some_and(|upload| upload.is_under_way());
+            let left = body_left || !exchange.unsent.is_empty() || !connection.transport.is_flushed();
+            if exchange.state != State::Active || !left {
+                return;
+            }
+            let before = exchange.upload.as_ref().map(|upload| upload.taken());
+            let sent = if exchange.unsent.is_empty() {
+                self.buffers.send.clear();
+                match self.append_piece(id) {
+                    Ok(true) => self.send_buffer(net, token, now),
+                    Ok(false) => return self.flush(net, token, now),
+                    Err(error) => return self.request_failed(net, id, &error, now),
+                }
+            } else {
+                self.send_kept(net, token, now)
+            };
+            let Some(sent) = sent else { return };
+            let Some(exchange) = self.pool.exchange(id) else { return };
+            if exchange.upload.as_ref().map(|upload| upload.taken()) != before {
+                self.expect_progress(id, now);
+            }
+            if matches!(sent, Sent::Nothing) {
+                return;
+            }
+        }
+        self.pool.read_later(token);
+    }
+
+    /// Sends what TLS still holds. Then the request is sent.
+    fn flush(&mut self, net: &mut N, token: Token, now: Instant) {
+        let Some(connection) = self.pool.connections.get_mut(token) else { return };
+        if !connection.transport.is_flushed() {
+            let slot = connection.exchange.slot;
+            match connection.transport.flush(net) {
+                Ok(sent) => self.count_sent(slot, sent),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) => return self.send_failed(net, token, &error, now),
+            }
+        }
+        let Some(connection) = self.pool.connections.get_mut(token) else { return };
+        if connection.transport.is_flushed()
+            && let Some(upload) = &mut connection.exchange.upload
+            && upload.mark_sent()
+        {
+            // Generating and sending a body takes time.
+            let now = net.now();
+            if let Some(op) = self.slots.op_mut(connection.exchange.slot) {
+                op.sent_all = Some(now);
+            }
+            self.expect_progress(ExchangeId::Connection(token), now);
+        }
+    }
+
+    /// The request could not be sent. The server may have responded to an upload before it closed, so what has come is read.
+    fn send_failed(&mut self, net: &mut N, token: Token, error: &io::Error, now: Instant) {
+        let id = ExchangeId::Connection(token);
+        self.notes.set_detail(error.to_string().as_bytes());
+        let Some(exchange) = self.pool.running(id) else { return };
+        if let Some(upload) = &mut exchange.upload {
+            upload.break_off();
+            exchange.unsent.clear();
+            exchange.closing = true;
+            self.read_connection(net, token, now);
+        }
+        // Reading may have ended the attempt, and there may be more to read.
+        if self.pool.connections.get(token).is_some_and(|connection| !connection.queued) {
+            let outcome = self.of_lost(id, SEND_FAILED);
+            self.cut_or_resend(net, id, outcome, now);
+        }
+    }
+
+    /// Returns how an attempt ends whose connection was lost, whichever way that was noticed: with the request when not all
+    /// of it could be sent and no response came, with the response when its head came.
+    pub(in crate::run_loop) fn of_lost(&self, id: ExchangeId, outcome: AttemptOutcome) -> AttemptOutcome {
+        let Some(exchange) = self.pool.exchange(id) else { return outcome };
+        let Some(upload) = &exchange.upload else { return outcome };
+        let unsent = upload.is_broken() || (upload.is_under_way() && outcome.class == AttemptClass::Reset);
+        match exchange.reader.head() {
+            None if unsent => SEND_FAILED,
+            // After a failed send the kernel reports the end of the stream instead of the reset.
+            Some(_) if upload.is_broken() => RESET_IN_BODY,
+            _ => outcome,
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Client stalls: times in which a thread of this client acted later than it should have.
+//!
+//! In the open model, and with think time, lateness shows a stall: an operation starts late, a wait ends late, or a step takes
+//! long while responses wait. Lateness below [`LATE_MIN`] changes no percentile by more than that, because a target that
+//! processes requests in order delays none by more than the client did. A closed loop without think time has no schedule:
+//! there, a stall means that the thread was not scheduled.
+
+use crate::network::{Network, Waited};
+use crate::plan::{LoadModel, Plan};
+use crate::run_loop::RunLoop;
+use crate::run_loop::attempt::exchange::ExchangeId;
+use crate::run_loop::operation::slots::Slots;
+use crate::run_loop::pacing::{Pacer, Share};
+use crate::stalls::{LevelGauge, stretch};
+use measure::recorder::Pacing;
+use measure::{Instant, ReadSample};
+use std::time::Duration;
+
+/// Lateness below this is no stall.
+const LATE_MIN: Duration = Duration::from_micros(100);
+/// Nor is lateness below this share of the median response time: percentiles from the median up change by no more.
+const LATE_SHARE: f64 = 0.05;
+/// In the closed model, a thread must not have been scheduled for at least this time. On a busy host, shorter delays are part
+/// of every operation, so that there would be no unaffected ones to compare with.
+const KEPT_MIN: Duration = Duration::from_millis(10);
+/// A response up to this length fits one segment, on any common link.
+const SEGMENT_BYTES: u64 = 1400;
+/// A median needs this many operations of a kind.
+const MEDIAN_OF: u64 = 20;
+
+/// The stalls of one thread.
+#[derive(Debug)]
+pub(in crate::run_loop) struct ClientStalls {
+    share: Share,
+    pacing: Pacing,
+    /// Lateness above this is a stall.
+    late: Duration,
+    level: LevelGauge,
+    /// Operations in flight of this thread, as published to the others.
+    published: u64,
+    stretch: Duration,
+    cpu_nanos: u64,
+    /// Start and end of the last wait.
+    waited: (Instant, Instant),
+    /// When the events of the last wait may have come, and when they had not come yet.
+    ready_since: Instant,
+    not_before: Instant,
+    /// Time for which this thread waited for a core, when it was last read.
+    delay_nanos: u64,
+    /// Slots whose requests the kernel got since the clock was last read.
+    taken: Vec<u32>,
+}
+
+impl ClientStalls {
+    pub fn new(plan: &Plan, share: Share, start: Instant) -> Self {
+        let pacing = plan.load.pacing();
+        let late = if pacing == Pacing::Scheduled { LATE_MIN } else { KEPT_MIN };
+        let (level, stretch) = (LevelGauge::new(start), stretch(rate_at(plan, 0.0)));
+        Self {
+            share,
+            pacing,
+            late,
+            level,
+            published: 0,
+            stretch,
+            cpu_nanos: 0,
+            waited: (start, start),
+            ready_since: start,
+            not_before: start,
+            delay_nanos: 0,
+            taken: Vec::new(),
+        }
+    }
+
+    /// Notes that the kernel has the first bytes of the slot's request. The time that this took is known when the clock is read
+    /// next, which is soon.
+    #[inline]
+    pub fn request_taken(&mut self, slot: u32) {
+        self.taken.push(slot);
+    }
+
+    #[inline]
+    fn note_taken_requests(&mut self, slots: &mut Slots<'_>, step_began: Instant, now: Instant) {
+        while let Some(slot) = self.taken.pop() {
+            // The operation may have ended already.
+            if let Some(op) = slots.find_op_mut(slot)
+                && op.started >= step_began
+                && op.handing_nanos == 0
+            {
+                op.handing_nanos = now.nanos_since(op.started);
+            }
+        }
+    }
+
+    /// Returns the time in which this client delayed a response that came at `came` and is read at `now`. In a closed loop that
+    /// is the time to wake up: what a thread does between two waits is its work.
+    fn unread(&self, came: Instant, now: Instant) -> (Instant, Instant) {
+        let (began, woke) = self.waited;
+        if self.pacing == Pacing::Scheduled { (came, now) } else { (came.max(began), woke) }
+    }
+
+    /// Returns the longest time for which something that is read at `now` can have waited, in nanoseconds. The kernel dates the
+    /// newest byte of a read, and on a multiplexed connection another response may have come before it. The time for which this
+    /// thread waited for a core bounds that.
+    fn longest_unread<N: Network>(&mut self, net: &mut N, now: Instant) -> u64 {
+        let delay_nanos = net.thread_use().delay_nanos;
+        let kept = delay_nanos.saturating_sub(std::mem::replace(&mut self.delay_nanos, delay_nanos));
+        // A part of it was before this wait. It applies to other responses of this step as well.
+        self.ready_since = (self.ready_since - Duration::from_nanos(kept)).max(self.not_before);
+        now.nanos_since(self.ready_since)
+    }
+}
+
+/// Returns the arrivals per second of all threads; 0 in the closed model.
+fn rate_at(plan: &Plan, seconds: f64) -> f64 {
+    match &plan.load {
+        LoadModel::Open { rate, .. } => rate.level(seconds),
+        LoadModel::Closed { .. } => 0.0,
+    }
+}
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Notes that an operation starts at `now` that could have started at `due`.
+    #[inline]
+    pub(in crate::run_loop) fn note_start(&mut self, due: Instant, now: Instant) {
+        if now.since(due) > self.stalls.late && self.stalls.pacing == Pacing::Scheduled {
+            self.stalled(due, now);
+        }
+    }
+
+    /// Notes that a wait has ended with events, which could have lasted until `until`.
+    #[inline]
+    pub(in crate::run_loop) fn note_wait(&mut self, net: &mut N, until: Instant, waited: Waited) {
+        let late = self.stalls.late;
+        self.stalls.waited = (waited.began, waited.now);
+        // Events that are there at once came during the last step.
+        self.stalls.not_before = if waited.at_once { self.load.step_began } else { waited.began };
+        self.stalls.ready_since = if waited.at_once { self.load.step_began } else { waited.now };
+        let overslept = waited.now.since(until.max(waited.began));
+        let kept = Duration::from_nanos(waited.kept_nanos);
+        if overslept > late || kept > late {
+            self.stalled(waited.now - overslept.max(kept), waited.now);
+        }
+        // Events that come while the thread waits were not delayed by the last step.
+        if waited.began.since(self.load.step_began) > late && waited.now.since(waited.began) < late {
+            self.note_long_step(net, waited);
+        }
+    }
+
+    /// The last step took long. With a schedule, responses waited meanwhile. In a closed loop that is its work, unless the
+    /// thread was not scheduled.
+    #[cold]
+    fn note_long_step(&mut self, net: &mut N, waited: Waited) {
+        let took = waited.began.since(self.load.step_began);
+        let working = match self.stalls.pacing {
+            Pacing::Scheduled => Duration::ZERO,
+            Pacing::Immediate => {
+                let used = net.thread_use().cpu_nanos;
+                Duration::from_nanos(used.saturating_sub(std::mem::replace(&mut self.stalls.cpu_nanos, used)))
+            }
+        };
+        if took > working * 2 {
+            self.stalled(self.load.step_began, waited.now);
+        }
+    }
+
+    /// Notes how long the operations that started in this step took until the kernel had their requests: all of that is time
+    /// inside the client. Others have waited for something, such as a connection.
+    #[inline]
+    pub(in crate::run_loop) fn note_taken_requests(&mut self, now: Instant) {
+        self.stalls.note_taken_requests(&mut self.slots, self.load.step_began, now);
+    }
+
+    /// A response has ended with the last read. Notes how long its end had waited, if that was sampled.
+    #[inline]
+    pub(in crate::run_loop) fn sample_unread(&mut self, net: &mut N, id: ExchangeId, now: Instant) {
+        if let Some(sample) = net.sample() {
+            self.add_sample(net, id, sample, now);
+        }
+    }
+
+    #[cold]
+    fn add_sample(&mut self, net: &mut N, id: ExchangeId, sample: ReadSample, now: Instant) {
+        let Some(slot) = self.pool.running(id).map(|exchange| exchange.slot) else { return };
+        let has_streams = matches!(id, ExchangeId::Stream(_));
+        let longest = if has_streams { self.stalls.longest_unread(net, now) } else { 0 };
+        let Some(op) = self.slots.op_mut(slot) else { return };
+        op.attempt.unread = Some(sample.at_least(longest));
+        let Some(sent) = op.attempt.sent.or(op.sent) else { return };
+        // On a multiplexed connection, what was read last may belong to another stream.
+        let exact = !has_streams && op.attempt.received_bytes <= SEGMENT_BYTES;
+        self.recorder.unread(sample, now.nanos_since(sent), exact);
+        let ReadSample::Dated { nanos, .. } = sample else { return };
+        let came = (now - Duration::from_nanos(nanos)).max(sent);
+        let (from, until) = self.stalls.unread(came, now);
+        if until.since(from) > self.stalls.late {
+            self.stalled(from, until);
+        }
+    }
+
+    /// Notes that this client stalled from `from` to `now`.
+    #[cold]
+    pub(in crate::run_loop) fn stalled(&mut self, from: Instant, now: Instant) {
+        // The slots of a closed loop are always in flight: no backlog builds up during a stall.
+        let scheduled = self.stalls.pacing == Pacing::Scheduled;
+        let level = self.stalls.level.level().filter(|_| scheduled);
+        self.control.stalls().note(from, now, level);
+    }
+
+    /// Checks whether the effects of a stall are over. Without a stall, learns how many operations are in flight.
+    #[inline]
+    pub(in crate::run_loop) fn watch_stall(&mut self, now: Instant) {
+        let own = &mut self.stalls;
+        let stalls = self.control.stalls();
+        let in_flight = self.slots.in_flight as u64;
+        if in_flight != own.published {
+            stalls.publish(own.share.thread, own.published, in_flight);
+            own.published = in_flight;
+        }
+        if own.level.is_due(now, own.stretch) || (in_flight == 0 && stalls.is_open()) {
+            self.check_stall(now);
+        }
+    }
+
+    fn check_stall(&mut self, now: Instant) {
+        let own = &mut self.stalls;
+        let stalls = self.control.stalls();
+        let in_flight = stalls.in_flight(own.share.threads);
+        let ended = own.level.see(now, in_flight, own.stretch);
+        if stalls.is_open() {
+            let late = matches!(&self.pacer, Pacer::Open(open) if open.starved.is_none()
+                && open.next(self.recorder.timeline()).is_some_and(|at| at + own.late < now));
+            if !late {
+                let (from, mean) = ended.map_or((now, None), |(from, mean)| (from, Some(mean)));
+                stalls.look(from, now, mean, in_flight == 0);
+            }
+        } else if let Some((from, mean)) = ended {
+            own.level.learn(mean, now.since(from));
+        }
+        if ended.is_some() {
+            own.stretch = stretch(rate_at(self.plan, now.as_secs_f64()));
+        }
+    }
+
+    /// Adapts the lateness of a stall to the median response time of the interval that ends.
+    pub(in crate::run_loop) fn adapt_stall_threshold(&mut self) {
+        let stats = &self.recorder.current_mut().stats;
+        let median =
+            |response: &measure::Distribution| response.quantile(0.5).filter(|_| response.count() >= MEDIAN_OF);
+        let shortest = stats.kinds.iter().filter_map(|(_, kind)| median(&kind.response)).min();
+        let least = if self.stalls.pacing == Pacing::Scheduled { LATE_MIN } else { KEPT_MIN };
+        if let Some(shortest) = shortest {
+            self.stalls.late = least.max(Duration::from_nanos((shortest as f64 * LATE_SHARE) as u64));
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! What a thread observes of itself and of its network: stalls, its load, and the paths of its connections.
+
+pub(in crate::run_loop) mod client_stalls;
+pub(in crate::run_loop) mod path_samples;
+pub(in crate::run_loop) mod thread_load;

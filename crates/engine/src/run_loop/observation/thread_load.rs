@@ -1,0 +1,79 @@
+//! How busy a thread is.
+
+use crate::network::{Network, ThreadUse, Waited};
+use crate::run_loop::RunLoop;
+use measure::Instant;
+use std::time::Duration;
+
+/// A thread that takes longer than this from one step to the next was not scheduled: waits and steps are far shorter.
+const FROZEN_MIN: Duration = Duration::from_millis(150);
+
+/// The load of one thread in the current interval.
+#[derive(Debug)]
+pub(in crate::run_loop) struct ThreadLoad {
+    /// When the last step began.
+    pub step_began: Instant,
+    /// Waits, and those of them that found events already there.
+    polls: u64,
+    polls_at_once: u64,
+    /// CPU time and run delay up to the start of the interval.
+    used: ThreadUse,
+    /// Time for which finished work could not be handed over.
+    held_up_nanos: u64,
+}
+
+impl ThreadLoad {
+    /// Returns the load at the start of a run.
+    pub fn new(start: Instant) -> Self {
+        Self { step_began: start, polls: 0, polls_at_once: 0, used: ThreadUse::default(), held_up_nanos: 0 }
+    }
+
+    /// Notes what the thread used before the run.
+    pub fn start(&mut self, used: ThreadUse) {
+        self.used = used;
+    }
+
+    /// Notes a wait that has ended.
+    #[inline]
+    pub fn add_wait(&mut self, waited: Waited) {
+        self.polls += 1;
+        self.polls_at_once += u64::from(waited.at_once);
+    }
+
+    /// Notes that finished work was handed over from `from` to `until`.
+    pub fn add_handover(&mut self, from: Instant, until: Instant) {
+        self.step_began = until;
+        self.held_up_nanos += until.nanos_since(from);
+    }
+}
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Begins a step, and notes that this thread was not scheduled since the last one, if it was not.
+    #[inline]
+    pub(in crate::run_loop) fn note_gap(&mut self, now: Instant) {
+        if now.since(self.load.step_began) > FROZEN_MIN {
+            self.recorder.frozen(self.load.step_began, now);
+            self.stalled(self.load.step_began, now);
+        }
+        self.load.step_began = now;
+    }
+
+    /// Records how busy this thread was in the interval that is about to be closed.
+    pub(in crate::run_loop) fn record_load(&mut self, net: &mut N, now: Instant) {
+        let used = net.thread_use();
+        let load = &mut self.load;
+        let interval = self.recorder.current_mut();
+        let length = now.nanos_since(interval.start).max(1) as f64;
+        let cpu_nanos = used.cpu_nanos.saturating_sub(load.used.cpu_nanos);
+        let delay_nanos = used.delay_nanos.saturating_sub(load.used.delay_nanos);
+        let client = &mut interval.client;
+        // Clocks are read one after the other, which must not make a very short interval look more than full.
+        client.busy = (cpu_nanos.saturating_add(load.held_up_nanos) as f64 / length).min(1.0);
+        client.run_delay = (delay_nanos as f64 / length).min(1.0);
+        client.run_delay_sum = client.run_delay;
+        client.cpu_nanos = cpu_nanos;
+        client.unread = load.polls_at_once as f64 / load.polls.max(1) as f64;
+        self.load = ThreadLoad { used, ..ThreadLoad::new(load.step_began) };
+        self.sample_paths(net);
+    }
+}

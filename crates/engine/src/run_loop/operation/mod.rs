@@ -1,0 +1,18 @@
+//! Operations: which request and object each one has, the slot that it occupies, and what follows each of its requests.
+
+pub(in crate::run_loop) mod begin;
+pub(in crate::run_loop) mod delete_batch;
+pub(in crate::run_loop) mod end;
+pub(in crate::run_loop) mod log;
+pub(in crate::run_loop) mod multipart;
+pub(in crate::run_loop) mod next_request;
+pub(in crate::run_loop) mod op;
+pub(in crate::run_loop) mod parts;
+pub(in crate::run_loop) mod slots;
+pub(in crate::run_loop) mod written_objects;
+
+use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
+
+const BAD_MESSAGE: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Protocol, Cause::BadMessage, Phase::Body);
+const ERROR_WITHIN_200: AttemptOutcome =
+    AttemptOutcome::failed(AttemptClass::S3Error, Cause::ErrorWithin200, Phase::Body);

@@ -1,0 +1,172 @@
+//! Objects that are uploaded in parts. The parts are sent at once, each in a slot of its own.
+
+use super::BAD_MESSAGE;
+use crate::plan::Multipart;
+use measure::AttemptOutcome;
+use measure::sample::Moved;
+use wire::s3::{CompletedPart, MAX_PARTS, write_complete};
+
+/// A part of an object that is being sent.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::run_loop) struct UploadPart {
+    /// The slot and the number of the operation that it belongs to.
+    pub of: (u32, u64),
+    /// From 0.
+    pub index: u32,
+    pub offset: u64,
+    pub length: u64,
+}
+
+/// The result of sending a part.
+pub(super) struct PartResult {
+    pub etag: Option<Box<str>>,
+    pub sent_body: u64,
+    pub window: Moved,
+}
+
+/// An object that is uploaded in parts.
+#[derive(Debug)]
+pub(in crate::run_loop) struct MultipartUpload {
+    pub plan: Multipart,
+    /// The server's ID of the upload.
+    pub upload: Box<str>,
+    /// Size of the object.
+    size: u64,
+    /// Size of each part but the last.
+    part_bytes: u64,
+    /// The ETags of the parts that were sent, by index.
+    etags: Vec<Option<Box<str>>>,
+    /// The part to be sent next.
+    next: u32,
+    /// Parts in flight.
+    pub running: u32,
+    pub failed: Option<AttemptOutcome>,
+    /// The server has confirmed that it keeps none of the parts.
+    pub aborted: bool,
+    /// Body bytes of the parts that succeeded.
+    pub sent_body: u64,
+    /// Those of them that were sent inside the window.
+    pub window: Moved,
+    /// The message that completes the upload.
+    pub completion: Vec<u8>,
+}
+
+impl MultipartUpload {
+    /// Returns an upload of `size` bytes whose parts are still to be sent.
+    pub fn new(plan: Multipart, upload: Box<str>, size: u64) -> Self {
+        let part_bytes = plan.bytes.get().max(size.div_ceil(u64::from(MAX_PARTS)));
+        let count = size.div_ceil(part_bytes).max(1) as usize;
+        Self {
+            plan,
+            upload,
+            size,
+            part_bytes,
+            etags: vec![None; count],
+            next: 0,
+            running: 0,
+            failed: None,
+            aborted: false,
+            sent_body: 0,
+            window: Moved::default(),
+            completion: Vec::new(),
+        }
+    }
+
+    /// Returns the number of parts.
+    fn count(&self) -> u32 {
+        self.etags.len() as u32
+    }
+
+    /// Returns the query of requests for the whole upload.
+    pub(super) fn query(&self) -> Box<str> {
+        format!("uploadId={}", wire::percent::parameter(&self.upload)).into()
+    }
+
+    /// Returns the next part and its query.
+    pub(super) fn next_part(&mut self, of: (u32, u64)) -> Option<(UploadPart, Box<str>)> {
+        if self.next >= self.count() {
+            return None;
+        }
+        let index = self.next;
+        (self.next, self.running) = (index + 1, self.running + 1);
+        let offset = u64::from(index) * self.part_bytes;
+        let length = self.part_bytes.min(self.size - offset);
+        let query = format!("partNumber={}&{}", index + 1, self.query());
+        Some((UploadPart { of, index, offset, length }, query.into()))
+    }
+
+    /// Returns whether another part is to be sent.
+    pub(super) fn has_more(&self) -> bool {
+        self.failed.is_none() && self.next < self.count()
+    }
+
+    /// Notes that a part has ended.
+    pub(super) fn end_part(&mut self, index: u32, sent: PartResult, outcome: AttemptOutcome) {
+        self.running -= 1;
+        match (sent.etag, self.etags.get_mut(index as usize)) {
+            (Some(etag), Some(place)) if outcome == AttemptOutcome::OK => {
+                *place = Some(etag);
+                self.sent_body += sent.sent_body;
+                self.window.sent += sent.window.sent;
+            }
+            (None, _) if outcome == AttemptOutcome::OK => {
+                self.failed.get_or_insert(BAD_MESSAGE);
+            }
+            _ => {
+                self.failed.get_or_insert(outcome);
+            }
+        }
+    }
+
+    /// Returns the message that completes the upload.
+    pub(super) fn completion_message(&self) -> Vec<u8> {
+        let parts = self
+            .etags
+            .iter()
+            .zip(1_u16..)
+            .filter_map(|(etag, number)| Some(CompletedPart { number, etag: etag.clone()? }));
+        let (parts, mut message) = (parts.collect::<Vec<_>>(), String::new());
+        write_complete(&parts, &mut message);
+        message.into_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::{NonZeroU32, NonZeroU64};
+
+    fn upload(size: u64, part_bytes: u64) -> MultipartUpload {
+        let (bytes, parallel) = (NonZeroU64::new(part_bytes).unwrap(), NonZeroU32::MIN);
+        MultipartUpload::new(Multipart { part: 1, complete: 2, abort: 3, bytes, parallel }, "a/b".into(), size)
+    }
+
+    fn result(etag: Option<&str>) -> PartResult {
+        PartResult { etag: etag.map(Into::into), sent_body: 5, window: Moved::default() }
+    }
+
+    #[test]
+    fn parts_cover_the_object_once() {
+        for (size, part_bytes, count) in [(0, 10, 1), (10, 10, 1), (11, 10, 2), (100_000_001, 1, 10_000)] {
+            let mut upload = upload(size, part_bytes);
+            let (mut end, mut parts) = (0, 0);
+            while let Some((part, _)) = upload.next_part((0, 0)) {
+                assert_eq!((part.offset, part.index), (end, parts));
+                (end, parts) = (end + part.length, parts + 1);
+            }
+            assert_eq!((end, parts, upload.running), (size, count, count), "{size} in {part_bytes}");
+        }
+    }
+
+    #[test]
+    fn a_part_without_an_etag_or_with_a_failure_fails_the_upload() {
+        let mut upload = upload(30, 10);
+        let queries: Vec<_> = std::iter::from_fn(|| upload.next_part((0, 0))).map(|(_, query)| query).collect();
+        assert_eq!(&*queries[1], "partNumber=2&uploadId=a%2Fb");
+        upload.end_part(0, result(Some("x")), AttemptOutcome::OK);
+        assert_eq!((upload.failed, upload.sent_body, upload.running), (None, 5, 2));
+        upload.end_part(1, result(None), AttemptOutcome::OK);
+        upload.end_part(2, result(Some("y")), crate::run_loop::operation::ERROR_WITHIN_200);
+        assert_eq!((upload.failed, upload.running, upload.has_more()), (Some(BAD_MESSAGE), 0, false));
+    }
+}

@@ -1,0 +1,65 @@
+//! What follows a successful request within its operation: another page of a listing, or the parts of an upload.
+
+use super::delete_batch;
+use super::multipart::MultipartUpload;
+use super::{BAD_MESSAGE, ERROR_WITHIN_200};
+use crate::network::Network;
+use crate::plan::Then;
+use crate::run_loop::RunLoop;
+use crate::run_loop::response::body::BodySink;
+use measure::AttemptOutcome;
+use wire::s3::{Completed, InitiatedUpload, ListResult};
+
+/// What follows an attempt within its operation.
+pub(in crate::run_loop) enum Next {
+    Nothing,
+    /// Another request.
+    Request,
+    /// Several requests at once.
+    Parts,
+}
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Returns what follows the slot's attempt, which has just ended with `outcome`.
+    ///
+    /// # Errors
+    /// How the operation ends when the response does not tell what follows.
+    pub(in crate::run_loop) fn next_request(
+        &mut self,
+        slot: u32,
+        outcome: AttemptOutcome,
+    ) -> Result<Next, AttemptOutcome> {
+        let Some(op) = self.slots.op_mut(slot) else { return Ok(Next::Nothing) };
+        let BodySink::Keep(message) = &op.body else { return Ok(Next::Nothing) };
+        if outcome != AttemptOutcome::OK {
+            return Ok(Next::Nothing);
+        }
+        match self.plan.mix.requests()[op.request].then {
+            Then::End if op.multipart.is_some() => match Completed::parse(message) {
+                Ok(Completed::Done(_)) => Ok(Next::Nothing),
+                Ok(Completed::Failed(_)) => Err(ERROR_WITHIN_200),
+                Err(_) => Err(BAD_MESSAGE),
+            },
+            Then::End if op.batch.is_some() => {
+                delete_batch::judge(message, &mut self.notes.message).map(|()| Next::Nothing)
+            }
+            Then::End => Ok(Next::Nothing),
+            Then::Pages { most } => {
+                let page = ListResult::parse(message).map_err(|_| BAD_MESSAGE)?;
+                op.pages.read += 1;
+                let Some(next) = page.next.filter(|_| op.pages.read < most) else { return Ok(Next::Nothing) };
+                op.pages.body_bytes += message.len() as u64;
+                op.pages.next = Some(format!("continuation-token={}", wire::percent::parameter(&next)).into());
+                Ok(Next::Request)
+            }
+            Then::Parts(plan) => {
+                let upload = InitiatedUpload::parse(message).map_err(|_| BAD_MESSAGE)?.upload_id;
+                let body = self.plan.mix.requests().get(plan.part).and_then(|part| part.body.as_ref());
+                let key = &mut self.requests.key;
+                let size = body.map_or(0, |body| op.body_source(self.plan, body, key).whole_size());
+                op.multipart = Some(Box::new(MultipartUpload::new(plan, upload, size)));
+                Ok(Next::Parts)
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! An operation in flight, and what is recorded of it.
+
+use super::delete_batch::DeleteBatch;
+use super::log::OpEntry;
+use super::multipart::{MultipartUpload, UploadPart};
+use crate::plan::{BodyPlan, Follow, Plan, Subject};
+use crate::run_loop::attempt::Attempt;
+use crate::run_loop::attempt::redirect_chain::{RedirectChain, RedirectTarget};
+use crate::run_loop::request::upload::BodySource;
+use crate::run_loop::response::body::BodySink;
+use crate::run_loop::response::checks::Expected;
+use measure::sample::{AttemptKind, LabelId};
+use measure::{AttemptOutcome, Instant, OpKind, OpOutcome, OpSample};
+use wire::range::ByteRange;
+use wire::response::Location;
+
+/// The progress of a listing.
+#[derive(Debug, Default)]
+pub(in crate::run_loop) struct Pages {
+    /// Pages read.
+    pub read: u32,
+    /// Where the next page begins, as a part of the query.
+    pub next: Option<Box<str>>,
+    /// Body bytes of the pages that were read.
+    pub body_bytes: u64,
+}
+
+/// An operation in flight.
+#[derive(Debug)]
+pub(in crate::run_loop) struct Op<'p> {
+    pub number: u64,
+    /// Index of its request in the mix.
+    pub request: usize,
+    /// The object that it reads or writes.
+    pub subject: Subject,
+    pub kind: OpKind,
+    pub range: Option<ByteRange>,
+    /// Size of the object, when it is read and its size is known.
+    pub size: Option<u64>,
+    pub intended: Instant,
+    pub started: Instant,
+    pub sent: Option<Instant>,
+    /// When the last byte of its request was handed to the kernel, for uploads.
+    pub sent_all: Option<Instant>,
+    /// How long its bodies have waited for `100 Continue`.
+    pub continue_nanos: Option<u64>,
+    pub first_byte: Option<Instant>,
+    pub slot_wait_nanos: u64,
+    /// The time from its start until the kernel had its request, if the client waited for nothing in between.
+    pub handing_nanos: u64,
+    /// Length of all client stalls before it started, or before the slots ran out that it waited for, in nanoseconds.
+    pub stalls_before: u64,
+    pub connect_nanos: Option<u64>,
+    pub handshake_nanos: Option<u64>,
+    pub origin: usize,
+    /// Where its request was redirected to.
+    pub redirect: Option<Box<RedirectTarget>>,
+    /// Redirects followed so far.
+    pub redirects: u16,
+    /// Its requests so far, once it was redirected.
+    pub chain: Option<Box<RedirectChain>>,
+    pub attempts: u16,
+    /// Bytes received by the attempts before the current one.
+    pub received_before: u64,
+    pub label: LabelId,
+    pub group: Option<LabelId>,
+    /// The server has refused `Expect: 100-continue` with a 417.
+    pub expectation_failed: bool,
+    /// What happens to the body that is being read.
+    pub body: BodySink<'p>,
+    /// The progress of a listing.
+    pub pages: Pages,
+    /// The parts in which its object is written, once the upload is initiated.
+    pub multipart: Option<Box<MultipartUpload>>,
+    /// The message with which it deletes several objects.
+    pub batch: Option<Box<DeleteBatch>>,
+    /// The part that this is, when its operation is in another slot.
+    pub part: Option<UploadPart>,
+    pub attempt: Attempt,
+}
+
+impl<'p> Op<'p> {
+    /// Notes that the first byte of the current request is handed to the kernel. The only place for that instant, for both
+    /// versions of HTTP.
+    #[inline]
+    pub fn note_sent(&mut self, now: Instant) {
+        self.attempt.sent = Some(now);
+        self.sent.get_or_insert(now);
+    }
+
+    /// Notes that the wait for `100 Continue` is over.
+    pub fn note_continue(&mut self, now: Instant) {
+        let waited = self.attempt.sent.or(self.sent).map_or(0, |sent| now.nanos_since(sent));
+        self.continue_nanos = Some(self.continue_nanos.unwrap_or(0) + waited);
+    }
+
+    /// Returns the operation that sends a part of this one.
+    pub fn of_part(&self, part: UploadPart, request: usize, query: Box<str>, now: Instant) -> Op<'p> {
+        Op {
+            number: self.number,
+            request,
+            subject: self.subject,
+            kind: self.kind,
+            range: None,
+            size: None,
+            intended: self.intended,
+            started: now,
+            sent: None,
+            sent_all: None,
+            first_byte: None,
+            slot_wait_nanos: 0,
+            handing_nanos: 0,
+            stalls_before: 0,
+            connect_nanos: None,
+            handshake_nanos: None,
+            origin: self.origin,
+            redirect: None,
+            redirects: 0,
+            chain: None,
+            attempts: 0,
+            received_before: 0,
+            label: self.label,
+            group: None,
+            expectation_failed: false,
+            continue_nanos: None,
+            body: BodySink::Discard,
+            pages: Pages { next: Some(query), ..Pages::default() },
+            multipart: None,
+            batch: None,
+            part: Some(part),
+            attempt: Attempt::new(AttemptKind::Step, now),
+        }
+    }
+
+    /// Returns the source of the body of its request. `key` is memory for the key of the object.
+    #[inline]
+    pub fn body_source<'a>(&'a self, plan: &'a Plan, body: &'a BodyPlan, key: &'a mut String) -> BodySource<'a> {
+        BodySource {
+            body,
+            targets: &plan.targets,
+            subject: self.subject,
+            key,
+            own: match (&self.batch, &self.multipart) {
+                (Some(batch), _) => &batch.bytes,
+                (None, Some(multipart)) => &multipart.completion,
+                (None, None) => &[],
+            },
+            slice: self.part.map(|part| (part.offset, part.length)),
+        }
+    }
+
+    /// Begins its next attempt.
+    pub fn begin_attempt(&mut self, kind: AttemptKind, now: Instant) {
+        self.attempts += 1;
+        self.received_before += self.attempt.received_bytes;
+        self.attempt = Attempt::new(kind, now);
+    }
+
+    /// Returns the origin that the current attempt goes to.
+    pub fn attempt_origin(&self) -> usize {
+        self.redirect.as_ref().map_or(self.origin, |redirect| redirect.origin)
+    }
+
+    /// Returns what the response is judged by.
+    #[inline]
+    pub fn expected(&self, follow: Follow) -> Expected {
+        Expected { range: self.range, follow, size: self.size, headers_matched: self.attempt.headers_matched }
+    }
+
+    /// Returns the sample that is recorded at the end.
+    pub fn sample(&self, end: Instant, outcome: OpOutcome, body_bytes: u64) -> OpSample {
+        OpSample {
+            kind: self.kind,
+            intended: self.intended,
+            started: self.started,
+            sent: self.sent,
+            sent_all: self.sent_all,
+            agreement_nanos: self.continue_nanos,
+            first_byte: self.first_byte,
+            end,
+            slot_wait_nanos: self.slot_wait_nanos,
+            connect_nanos: self.connect_nanos,
+            handshake_nanos: self.handshake_nanos,
+            outcome,
+            body_bytes,
+            window: self.attempt.window,
+            host: self.label,
+            header: self.group,
+            affected_by: None,
+            handing_nanos: self.handing_nanos,
+            unread: self.attempt.unread,
+        }
+    }
+
+    /// Returns the entry for the log of operations.
+    pub fn entry(&self, slot: u32, sample: &OpSample, outcome: AttemptOutcome, response: FinalResponse) -> OpEntry {
+        OpEntry {
+            number: self.number,
+            slot,
+            kind: self.kind,
+            subject: self.subject,
+            range: self.range,
+            intended: self.intended,
+            started: self.started,
+            sent: self.sent,
+            first_byte: self.first_byte,
+            end: sample.end,
+            connect_nanos: self.connect_nanos,
+            handshake_nanos: self.handshake_nanos,
+            attempts: self.attempts,
+            hops: self.redirects,
+            chain: Vec::new(),
+            outcome,
+            status: response.status,
+            location: response.location,
+            body_bytes: sample.body_bytes,
+            received_bytes: self.received_before + self.attempt.received_bytes,
+            object_bytes: response.object_bytes,
+            differs_at: None,
+            message: None,
+        }
+    }
+}
+
+/// The final response of an operation, as far as it is reported.
+#[derive(Clone, Debug)]
+pub(in crate::run_loop) struct FinalResponse {
+    pub status: Option<u16>,
+    /// Where it leads, when it is a redirect. Only when every operation is logged.
+    pub location: Location,
+    /// Size of the whole object, from `Content-Range` or `Content-Length`.
+    pub object_bytes: Option<u64>,
+}
+
+impl FinalResponse {
+    /// No complete head.
+    pub const NONE: Self = Self { status: None, location: Location::Absent, object_bytes: None };
+}

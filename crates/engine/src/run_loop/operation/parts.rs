@@ -1,0 +1,109 @@
+//! The requests of a multipart upload after it was initiated: its parts, and its completion or abort.
+
+use super::multipart::PartResult;
+use crate::network::Network;
+use crate::plan::Then;
+use crate::run_loop::RunLoop;
+use crate::run_loop::attempt::Reuse;
+use measure::sample::AttemptKind;
+use measure::{AttemptClass, AttemptOutcome, Instant};
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Returns whether the slot's operation is a multipart upload, or a part of one.
+    pub(in crate::run_loop) fn is_multipart(&self, slot: u32) -> bool {
+        self.slots.op(slot).is_some_and(|op| {
+            let initiates = matches!(self.plan.mix.requests()[op.request].then, Then::Parts(_));
+            op.part.is_some() || op.multipart.is_some() || initiates
+        })
+    }
+
+    /// Sends the first parts of the slot's object.
+    pub(in crate::run_loop) fn begin_parts(&mut self, net: &mut N, slot: u32, now: Instant) {
+        let multipart = self.slots.op(slot).and_then(|op| op.multipart.as_ref());
+        let parallel = multipart.map_or(0, |multipart| multipart.plan.parallel.get());
+        for _ in 0..parallel {
+            self.begin_part(net, slot, now);
+        }
+    }
+
+    /// Sends the next part of the slot's object, if there is one. The parts before may have ended the operation.
+    fn begin_part(&mut self, net: &mut N, slot: u32, now: Instant) {
+        let Some(op) = self.slots.find_op_mut(slot) else { return };
+        let number = op.number;
+        let Some(multipart) = &mut op.multipart else { return };
+        let request = multipart.plan.part;
+        let Some((part, query)) = multipart.next_part((slot, number)) else { return };
+        let part = op.of_part(part, request, query, now);
+        let place = self.slots.add_part(part, now);
+        self.begin_attempt(net, place, AttemptKind::Step, now);
+    }
+
+    /// Ends a part. Another one is sent, or the upload is completed or aborted.
+    pub(super) fn end_part(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, reuse: Reuse, now: Instant) {
+        let window = self.record_attempt(net, slot, outcome, reuse, now);
+        let Some(child) = self.slots.take_part(slot) else { return };
+        if outcome != AttemptOutcome::OK {
+            self.recorder.wasted(window);
+        }
+        let Some(part) = child.part else { return };
+        let (parent, number) = part.of;
+        // The end of the run may have ended the operation.
+        let Some(op) = self.slots.find_op_mut(parent).filter(|op| op.number == number) else { return };
+        op.received_before += child.received_before + child.attempt.received_bytes;
+        op.sent_all = op.sent_all.max(child.sent_all);
+        let Some(multipart) = &mut op.multipart else { return };
+        let sent = PartResult { etag: child.attempt.etag, sent_body: child.attempt.sent_body, window };
+        multipart.end_part(part.index, sent, outcome);
+        if multipart.has_more() {
+            self.begin_part(net, parent, now);
+        } else if multipart.running == 0 {
+            self.finish_multipart(net, parent, now);
+        }
+    }
+
+    /// Returns whether the server has just refused to complete the slot's upload. When its response is not clear, it may have
+    /// completed the upload, and there is nothing to abort.
+    pub(in crate::run_loop) fn completion_is_refused(&mut self, slot: u32, outcome: AttemptOutcome) -> bool {
+        use AttemptClass::{Http4xx, Http5xx, S3Error, Throttled};
+        let refused = matches!(outcome.class, Http4xx | Http5xx | S3Error | Throttled);
+        let multipart = self.slots.op_mut(slot).and_then(|op| op.multipart.as_mut());
+        let Some(multipart) = multipart.filter(|_| refused) else { return false };
+        multipart.failed = Some(outcome);
+        true
+    }
+
+    /// Completes the slot's upload, or aborts it when a part has failed.
+    pub(in crate::run_loop) fn finish_multipart(&mut self, net: &mut N, slot: u32, now: Instant) {
+        let Some(op) = self.slots.op_mut(slot) else { return };
+        let Some(multipart) = &mut op.multipart else { return };
+        op.pages.next = Some(multipart.query());
+        op.request = match multipart.failed {
+            Some(_) => multipart.plan.abort,
+            None => {
+                multipart.completion = multipart.completion_message();
+                multipart.plan.complete
+            }
+        };
+        self.begin_attempt(net, slot, AttemptKind::Step, now);
+    }
+
+    /// Ends an upload with the attempt that aborted it. Returns `false` for all other attempts. Whatever the outcome of the
+    /// abort, the upload has failed before.
+    pub(in crate::run_loop) fn end_aborted_multipart(
+        &mut self,
+        net: &mut N,
+        slot: u32,
+        outcome: AttemptOutcome,
+        reuse: Reuse,
+        now: Instant,
+    ) -> bool {
+        let multipart = self.slots.op_mut(slot).and_then(|op| op.multipart.as_mut());
+        let Some((multipart, failed)) = multipart.and_then(|it| it.failed.map(|failed| (it, failed))) else {
+            return false;
+        };
+        multipart.aborted = outcome == AttemptOutcome::OK;
+        self.record_attempt(net, slot, outcome, reuse, now);
+        self.end_op(net, slot, failed, Reuse::Close, now);
+        true
+    }
+}

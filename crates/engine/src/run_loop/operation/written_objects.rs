@@ -1,0 +1,126 @@
+//! The objects that a run has written at the server, and the multipart uploads that it leaves open. The parts of an open upload
+//! take space at the server until somebody aborts it, so a run reports it at its end.
+
+use super::op::Op;
+use crate::plan::{RequestPlan, Subject, Then};
+use crate::run_loop::pacing::WARMUP_NUMBERS;
+use measure::{AttemptClass, AttemptOutcome};
+use std::collections::VecDeque;
+
+/// Uploads that a thread remembers. Those beyond are only counted.
+const UPLOADS_MAX: usize = 100_000;
+/// Objects that a thread has written and remembers, to delete them.
+const DELETABLE_MAX: usize = 1 << 20;
+
+/// An upload that is probably open at the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenUpload {
+    /// Index of its server among the origins of the targets.
+    pub origin: usize,
+    /// The object that was to be written.
+    pub subject: Subject,
+    /// The server's ID of the upload.
+    pub upload_id: Box<str>,
+}
+
+/// The uploads that a run leaves open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenUploads {
+    /// Those that can be aborted.
+    pub known: Vec<OpenUpload>,
+    /// Number of uploads that may be open as well: the response with their ID did not arrive or was not understood, or there
+    /// were too many to keep.
+    pub unknown: u64,
+}
+
+/// What a run leaves at the server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Multipart uploads.
+    pub uploads: OpenUploads,
+    /// Every [`Subject::Fresh`] that the run wrote has a number below this, or is of the warm-up.
+    pub fresh_below: u64,
+    /// Those of the warm-up have numbers below this, counted from [`crate::run_loop::WARMUP_NUMBERS`].
+    pub fresh_of_warmup: u64,
+}
+
+impl Left {
+    /// Adds what another thread or another run leaves.
+    pub fn merge(&mut self, other: Self) {
+        let Self { uploads: OpenUploads { known, unknown }, fresh_below, fresh_of_warmup } = other;
+        self.uploads.known.extend(known);
+        self.uploads.unknown += unknown;
+        self.fresh_below = self.fresh_below.max(fresh_below);
+        self.fresh_of_warmup = self.fresh_of_warmup.max(fresh_of_warmup);
+    }
+}
+
+/// The objects that one thread has written besides those of the dataset.
+#[derive(Debug, Default)]
+pub(in crate::run_loop) struct WrittenObjects {
+    /// Objects that exist and that an operation may delete, oldest first.
+    pub deletable: VecDeque<u64>,
+    left: Left,
+}
+
+impl WrittenObjects {
+    /// Returns what this thread leaves at the server.
+    pub fn left(&self) -> Left {
+        self.left.clone()
+    }
+
+    /// Notes that an object is about to be written.
+    pub fn begin(&mut self, subject: Subject) {
+        let Subject::Fresh(number) = subject else { return };
+        match number.checked_sub(WARMUP_NUMBERS) {
+            None => self.left.fresh_below = self.left.fresh_below.max(number + 1),
+            Some(turn) => self.left.fresh_of_warmup = self.left.fresh_of_warmup.max(turn.saturating_add(1)),
+        }
+    }
+
+    /// Notes that an object was written, so that a later operation of this thread may delete it.
+    pub fn add(&mut self, subject: Subject) {
+        if let Subject::Fresh(number) = subject
+            && self.deletable.len() < DELETABLE_MAX
+        {
+            self.deletable.push_back(number);
+        }
+    }
+
+    /// Notes the upload that an operation which did not succeed leaves open.
+    #[cold]
+    pub fn note_open_upload(&mut self, op: &Op<'_>, request: &RequestPlan, outcome: AttemptOutcome) {
+        let uploads = &mut self.left.uploads;
+        match &op.multipart {
+            Some(multipart) if multipart.aborted => {}
+            Some(_) if uploads.known.len() >= UPLOADS_MAX => uploads.unknown += 1,
+            Some(multipart) => {
+                let upload_id = multipart.upload.clone();
+                uploads.known.push(OpenUpload { origin: op.origin, subject: op.subject, upload_id });
+            }
+            None => {
+                let initiates = matches!(request.then, Then::Parts(_));
+                uploads.unknown += u64::from(initiates && op.sent.is_some() && may_be_done(outcome.class));
+            }
+        }
+    }
+}
+
+/// Returns whether the server may have carried out the request without this client knowing.
+fn may_be_done(class: AttemptClass) -> bool {
+    use AttemptClass::{
+        ClosedEarly, Incomplete, InflightAtEnd, Interrupted, Protocol, Reset, TimeoutHead, TimeoutIdle, TimeoutTotal,
+    };
+    matches!(
+        class,
+        ClosedEarly
+            | Incomplete
+            | InflightAtEnd
+            | Interrupted
+            | Protocol
+            | Reset
+            | TimeoutHead
+            | TimeoutIdle
+            | TimeoutTotal
+    )
+}

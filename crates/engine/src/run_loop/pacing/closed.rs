@@ -1,0 +1,119 @@
+//! The closed model: each slot starts an operation when its last one has ended.
+
+use super::{Share, WARMUP_NUMBERS};
+use crate::plan::Plan;
+use crate::schedule::{Budget, Profile, Tickets};
+use measure::Instant;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often parked slots check whether the profile wants them.
+const UNPARK_EVERY: Duration = Duration::from_millis(5);
+
+/// The slots that wait for their next operation.
+///
+/// Invariant: each slot is in `waiting`, in `pauses` or in `parked`, has an operation, or has retired.
+#[derive(Debug)]
+pub(in crate::run_loop) struct Closed<'p> {
+    profile: &'p Profile,
+    share: Share,
+    start: Instant,
+    pub think: Duration,
+    pub tickets: Tickets,
+    pub warmup_tickets: Tickets,
+    /// Slots that can start now, and since when.
+    pub waiting: VecDeque<(u32, Instant)>,
+    /// Slots that pause, by the end of the pause.
+    pauses: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// Slots above the current level of the profile.
+    parked: BTreeSet<u32>,
+    next_unpark: Instant,
+    /// The budget is used up, or every slot has retired.
+    pub exhausted: bool,
+    retired: u64,
+    slots: u64,
+}
+
+impl<'p> Closed<'p> {
+    /// Returns the slots of one thread, all of which can start at `start`.
+    pub fn new(
+        plan: &Plan,
+        profile: &'p Profile,
+        think: Duration,
+        share: Share,
+        budget: Option<Arc<Budget>>,
+        start: Instant,
+    ) -> Self {
+        let slots = share.of(plan.load.in_flight_max()) as u32;
+        Self {
+            profile,
+            share,
+            start,
+            think,
+            tickets: budget.map_or_else(|| Tickets::endless(share.thread, share.threads), Tickets::bounded),
+            // The warm-up uses other numbers than the window, and thus other objects.
+            warmup_tickets: Tickets::endless_from(WARMUP_NUMBERS, share.thread, share.threads),
+            waiting: (0..slots).map(|slot| (slot, start)).collect(),
+            pauses: BinaryHeap::new(),
+            parked: BTreeSet::new(),
+            next_unpark: Instant::NEVER,
+            exhausted: false,
+            retired: 0,
+            slots: slots.into(),
+        }
+    }
+
+    /// Returns whether the profile wants that slot in use.
+    fn wants(&self, slot: u32, now: Instant) -> bool {
+        let place = f64::from(slot) * f64::from(self.share.threads) + f64::from(self.share.thread);
+        self.profile.is_constant() || self.profile.level(now.nanos_since(self.start) as f64 / 1e9) > place
+    }
+
+    /// Returns the next slot that may start, and since when.
+    pub fn next(&mut self, now: Instant) -> Option<(u32, Instant)> {
+        while let Some((slot, since)) = self.waiting.pop_front() {
+            if self.wants(slot, now) {
+                return Some((slot, since));
+            }
+            self.parked.insert(slot);
+            self.next_unpark = self.next_unpark.min(now + UNPARK_EVERY);
+        }
+        None
+    }
+
+    /// Lets a slot pause until `at`.
+    pub fn pause(&mut self, slot: u32, at: Instant) {
+        self.pauses.push(Reverse((at, slot)));
+    }
+
+    /// Retires a slot that has started its share of operations.
+    pub fn retire(&mut self) {
+        self.retired += 1;
+        self.exhausted = self.exhausted || self.retired >= self.slots;
+    }
+
+    /// Lets slots start whose pause is over, and parked ones that are wanted again.
+    pub fn wake(&mut self, now: Instant) {
+        while let Some(Reverse((at, slot))) = self.pauses.peek().copied().filter(|Reverse((at, _))| *at <= now) {
+            self.pauses.pop();
+            self.waiting.push_back((slot, at));
+        }
+        if now >= self.next_unpark {
+            while let Some(slot) = self.parked.first().copied().filter(|slot| self.wants(*slot, now)) {
+                self.parked.pop_first();
+                self.waiting.push_back((slot, now));
+            }
+            self.next_unpark = if self.parked.is_empty() { Instant::NEVER } else { now + UNPARK_EVERY };
+        }
+    }
+
+    /// Returns when a slot may start next.
+    pub fn next_wake(&self) -> Instant {
+        if !self.waiting.is_empty() {
+            return Instant::ZERO;
+        }
+        self.pauses.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at).min(self.next_unpark)
+    }
+}

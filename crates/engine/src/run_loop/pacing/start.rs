@@ -1,0 +1,188 @@
+//! Operations start here, as the load model allows.
+
+use super::Pacer;
+use crate::network::Network;
+use crate::run_loop::RunLoop;
+use measure::{Instant, Stage};
+use std::time::Duration;
+
+/// Operations that are started before sockets are checked again.
+const BURST: usize = 32;
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Serves the attempts that wait for a connection, then starts a limited number of operations that are due. Returns the
+    /// current instant.
+    #[inline]
+    pub(in crate::run_loop) fn start_due(&mut self, net: &mut N, now: Instant) -> Instant {
+        let pool = &self.pool;
+        match &self.pacer {
+            Pacer::Closed(closed)
+                if closed.waiting.is_empty() && pool.waits.for_connection == 0 && pool.to_send.is_empty() =>
+            {
+                now
+            }
+            Pacer::Closed(_) => {
+                self.serve_waiting(net, now);
+                let now = self.start_closed(net, now);
+                self.send_queued(net, now);
+                now
+            }
+            Pacer::Open(_) => {
+                self.serve_waiting(net, now);
+                let now = self.start_open(net, now);
+                self.send_queued(net, now);
+                now
+            }
+        }
+    }
+
+    /// Reads the clock again from the second operation of a burst on, so that none is recorded as started too early.
+    #[inline]
+    fn now_in_burst(&mut self, net: &mut N, started: usize, now: Instant) -> Instant {
+        if started == 0 {
+            return now;
+        }
+        let now = net.now();
+        self.advance_to(net, now);
+        now
+    }
+
+    fn start_closed(&mut self, net: &mut N, mut now: Instant) -> Instant {
+        for started in 0..BURST {
+            if matches!(&self.pacer, Pacer::Closed(closed) if closed.waiting.is_empty()) {
+                return now;
+            }
+            now = self.now_in_burst(net, started, now);
+            let Pacer::Closed(closed) = &mut self.pacer else { return now };
+            closed.exhausted |= self.control.is_spent();
+            if closed.exhausted || now >= self.recorder.timeline().window_end() {
+                self.recorder.exhausted(now);
+                closed.waiting.clear();
+                return now;
+            }
+            let Some((slot, since)) = closed.next(now) else { return now };
+            // A slot that became free in the warm-up and starts in the window belongs to the warm-up, by its intended start.
+            let measured = self.recorder.timeline().stage(since) == Stage::Measured;
+            let taken = &mut self.slots.get_mut(slot).taken;
+            if measured && self.plan.stop.ops_per_slot.is_some_and(|most| *taken >= most.get()) {
+                closed.retire();
+                continue;
+            }
+            let tickets = if measured { &mut closed.tickets } else { &mut closed.warmup_tickets };
+            let Some(number) = tickets.next() else {
+                closed.exhausted = true;
+                self.recorder.exhausted(now);
+                return now;
+            };
+            *taken += u64::from(measured);
+            self.recorder.scheduled(since, 1);
+            self.note_start(since, now);
+            self.start_op(net, slot, number, (since, 0), now);
+        }
+        now
+    }
+
+    fn start_open(&mut self, net: &mut N, mut now: Instant) -> Instant {
+        for started in 0..BURST {
+            now = self.now_in_burst(net, started, now);
+            if self.control.is_spent() {
+                return now;
+            }
+            let timeline = *self.recorder.timeline();
+            let Pacer::Open(open) = &mut self.pacer else { return now };
+            let Some(at) = open.next(&timeline).filter(|at| *at <= now && now < timeline.window_end()) else {
+                open.starved = open.starved.filter(|_| open.free_slots.is_empty());
+                return now;
+            };
+            let free = open.free_slots.pop().or_else(|| {
+                (open.slots_made < open.slots_max).then(|| {
+                    open.slots_made += 1;
+                    self.slots.add(Instant::ZERO)
+                })
+            });
+            let Some(slot) = free else {
+                open.starved.get_or_insert_with(|| self.control.stalls().total());
+                return now;
+            };
+            // The target causes the wait for a slot. This client causes all other delay.
+            let starved = open.starved;
+            let slot_wait = starved.map_or(0, |_| self.slots.get(slot).freed.nanos_since(at));
+            let number = open.take(at, &timeline);
+            open.started(now);
+            self.offer(now);
+            self.note_start(at + Duration::from_nanos(slot_wait), now);
+            self.start_op(net, slot, number, (at, slot_wait), now);
+            // The operation may have ended already.
+            if let (Some(stalls), Some(op)) = (starved.filter(|_| slot_wait > 0), self.slots.find_op_mut(slot)) {
+                op.stalls_before = stalls;
+            }
+        }
+        now
+    }
+
+    /// Lets the slots start whose pause is over.
+    pub(in crate::run_loop) fn wake_slots(&mut self, now: Instant) {
+        if let Pacer::Closed(closed) = &mut self.pacer {
+            closed.wake(now);
+        }
+    }
+
+    /// Returns when the next operation may start.
+    pub(in crate::run_loop) fn next_start(&self, now: Instant) -> Instant {
+        match &self.pacer {
+            Pacer::Closed(closed) => closed.next_wake(),
+            Pacer::Open(open) if open.starved.is_some() && open.free_slots.is_empty() => Instant::NEVER,
+            // Nothing starts any more, even if it is due.
+            Pacer::Open(_) if self.control.is_spent() => Instant::NEVER,
+            Pacer::Open(open) => {
+                let timeline = self.recorder.timeline();
+                let last = || open.exhausted_at(timeline).filter(|_| self.slots.in_flight == 0);
+                open.next_wake(timeline, now).or_else(last).unwrap_or(Instant::NEVER)
+            }
+        }
+    }
+
+    /// Returns whether no further operation will start, whatever the window.
+    pub(in crate::run_loop) fn is_exhausted(&self, now: Instant) -> bool {
+        match &self.pacer {
+            Pacer::Closed(closed) => closed.exhausted,
+            Pacer::Open(open) => open.exhausted_at(self.recorder.timeline()).is_some_and(|at| now >= at),
+        }
+    }
+
+    /// Counts the arrivals that are due as offered.
+    #[inline]
+    pub(in crate::run_loop) fn offer(&mut self, now: Instant) {
+        if let Pacer::Open(open) = &mut self.pacer {
+            let timeline = *self.recorder.timeline();
+            let recorder = &mut self.recorder;
+            open.offer(now, &timeline, |at| recorder.scheduled(at, 1));
+        }
+    }
+
+    /// Drops the arrivals that were due and have not started, once, at the end of the window.
+    pub(in crate::run_loop) fn drop_rest(&mut self, net: &mut N, now: Instant) {
+        if !matches!(&self.pacer, Pacer::Open(open) if !open.rest_is_dropped()) {
+            return;
+        }
+        self.offer(now);
+        let timeline = *self.recorder.timeline();
+        let Pacer::Open(open) = &mut self.pacer else { return };
+        let end = timeline.window_end();
+        let freed = open.free_slots.iter().filter(|slot| self.slots.get(**slot).freed < end).count();
+        let recorder = &mut self.recorder;
+        open.drop_rest(freed, &timeline, |at, could_start| recorder.dropped(at, could_start));
+        if self.ends_at_once() {
+            self.abandon_reads(net, now);
+        }
+    }
+
+    /// Records when a schedule of a fixed number of operations ended.
+    pub(in crate::run_loop) fn record_schedule_end(&mut self) {
+        let Pacer::Open(open) = &self.pacer else { return };
+        let timeline = self.recorder.timeline();
+        if let Some(at) = open.exhausted_at(timeline).filter(|at| *at > timeline.window_start()) {
+            self.recorder.schedule_ended(at);
+        }
+    }
+}

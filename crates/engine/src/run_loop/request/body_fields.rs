@@ -1,0 +1,39 @@
+//! The header fields of a request that depend on its body.
+
+use super::fields::Fields;
+use super::upload::Frame;
+use crate::plan::{BodyPlan, Framing};
+
+/// The body of a request, as far as its head depends on it.
+pub(super) struct BodyFacts<'a> {
+    pub plan: &'a BodyPlan,
+    pub bytes: u64,
+    /// Whether the server is asked before the body is sent.
+    pub expect_continue: bool,
+    /// The value of `Content-MD5`, where it is sent.
+    pub md5: Option<&'a str>,
+}
+
+/// Adds the field that tells where the body ends.
+pub(super) fn push_framing(body: &BodyFacts<'_>, fields: &mut Fields) -> Frame {
+    match body.plan.framing {
+        Framing::Length => {
+            fields.push_number("Content-Length", body.bytes);
+            Frame::Length
+        }
+        Framing::Chunked => {
+            fields.push("Transfer-Encoding", b"chunked");
+            Frame::Chunked
+        }
+    }
+}
+
+/// Adds the other fields that a body needs.
+pub(super) fn push_body_fields(body: &BodyFacts<'_>, fields: &mut Fields) {
+    if body.expect_continue {
+        fields.push("Expect", b"100-continue");
+    }
+    if let Some(md5) = body.md5 {
+        fields.push("Content-MD5", md5.as_bytes());
+    }
+}

@@ -1,0 +1,152 @@
+//! The fields of each request that differ from those of its template: target, range, session, body and signature.
+
+use super::body_fields::{BodyFacts, push_body_fields, push_framing};
+use super::fields::Fields;
+use super::sign::{Signing, sign};
+use super::template::RequestTemplate;
+use super::upload::{CONTINUE_WAIT, Frame, Upload, digest};
+use crate::plan::{Auth, Plan};
+use crate::run_loop::operation::op::Op;
+use measure::Instant;
+use std::io;
+use wire::sigv4::{Signer, Timestamp};
+
+/// Composes the requests of one thread. It holds the request that was composed last until it is encoded.
+#[derive(Debug)]
+pub(in crate::run_loop) struct RequestWriter {
+    signer: Option<Signer>,
+    /// The fields of the sessions of this thread's slots; slot n uses the n-th, from the first again after the last.
+    sessions: Box<[Fields]>,
+    /// Wall time at the start of the run: signatures are made for it.
+    wall: Timestamp,
+    /// Path and query of the request.
+    target: String,
+    /// The fields of the request beyond those of its template.
+    fields: Fields,
+    /// Memory for the key of an object.
+    pub key: String,
+}
+
+impl RequestWriter {
+    /// Returns the writer of thread `thread` of `threads`, for a run that starts at `wall`.
+    pub fn new(plan: &Plan, thread: u32, threads: u32, wall: Timestamp) -> Self {
+        let (signer, sessions) = match &plan.auth {
+            Auth::None | Auth::S3Anonymous => (None, Box::default()),
+            Auth::S3 { signer, .. } => (Some(Signer::clone(signer)), Box::default()),
+            Auth::Session(sessions) => (None, sessions.lines_of(thread, threads).map(session_fields).collect()),
+        };
+        let (target, key) = (String::new(), String::new());
+        Self { signer, sessions, wall, target, fields: Fields::default(), key }
+    }
+
+    /// Returns the wall time at `now`, in seconds since 1970.
+    pub fn unix_seconds(&self, now: Instant) -> u64 {
+        self.wall.unix_seconds() + now.nanos_since(Instant::ZERO) / 1_000_000_000
+    }
+
+    /// Returns path and query of the request that was composed last.
+    #[inline]
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// Returns the fields of that request beyond those of its template.
+    #[inline]
+    pub fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// Composes the next request of `op` and returns its body, if it has one.
+    ///
+    /// # Errors
+    /// When the body cannot be read to be hashed, or the request cannot be signed.
+    #[inline]
+    pub fn compose(
+        &mut self,
+        plan: &Plan,
+        op: &Op<'_>,
+        template: &RequestTemplate,
+        slot: u32,
+        now: Instant,
+    ) -> io::Result<Option<Box<Upload>>> {
+        self.write_target(plan, op);
+        self.fields.clear();
+        if let Some(range) = op.range {
+            self.fields.push_with("Range", |out| range.write_to(out));
+        }
+        if template.sends_session && !self.sessions.is_empty() {
+            self.fields.extend(&self.sessions[slot as usize % self.sessions.len()]);
+        }
+        let body = plan.mix.requests()[op.request].body.as_ref();
+        if body.is_none() && template.signed.is_none() {
+            return Ok(None);
+        }
+        self.compose_body(plan, op, template, now)
+    }
+
+    #[inline]
+    fn write_target(&mut self, plan: &Plan, op: &Op<'_>) {
+        self.target.clear();
+        if let Some(redirect) = &op.redirect {
+            return self.target.push_str(redirect.url.target());
+        }
+        plan.targets.write_path(op.subject, &mut self.key, &mut self.target);
+        let query = plan.mix.requests()[op.request].query.as_deref();
+        let mut mark = if self.target.contains('?') { '&' } else { '?' };
+        for part in query.into_iter().chain(op.pages.next.as_deref()) {
+            self.target.push(mark);
+            self.target.push_str(part);
+            mark = '&';
+        }
+    }
+
+    fn compose_body(
+        &mut self,
+        plan: &Plan,
+        op: &Op<'_>,
+        template: &RequestTemplate,
+        now: Instant,
+    ) -> io::Result<Option<Box<Upload>>> {
+        let time = Timestamp::from_unix_seconds(self.unix_seconds(now));
+        let Self { signer, target, fields, key, .. } = self;
+        let mut source = plan.mix.requests()[op.request].body.as_ref().map(|body| op.body_source(plan, body, key));
+        let body = source.as_ref().map(|source| {
+            let bytes = source.size();
+            // An empty body needs no agreement (RFC 9110 §10.1.1).
+            let expect_continue = source.body.expect_continue && !op.expectation_failed && bytes > 0;
+            let md5 = op.batch.as_ref().map(|batch| batch.md5.as_ref());
+            BodyFacts { plan: source.body, bytes, expect_continue, md5 }
+        });
+        let bytes = body.as_ref().map_or(0, |body| body.bytes);
+        let mut digest_body = || match &mut source {
+            Some(source) => {
+                let mut whole = Upload::new(bytes, Frame::Length, None);
+                digest(|piece| whole.next_piece(source, piece))
+            }
+            None => digest(|_| Ok(false)),
+        };
+        let frame = match (&plan.auth, &template.signed, signer) {
+            (Auth::S3 { carried, payload, .. }, Some(covered), Some(signer)) => {
+                let signing = Signing { signer, carried: *carried, payload: *payload, now: time };
+                sign(signing, covered, target, body.as_ref(), &mut digest_body, fields)?
+            }
+            _ => body.as_ref().map_or(Frame::Length, |body| {
+                let frame = push_framing(body, fields);
+                push_body_fields(body, fields);
+                frame
+            }),
+        };
+        let Some(body) = body else { return Ok(None) };
+        let until = body.expect_continue.then(|| now + CONTINUE_WAIT);
+        Ok(Some(Box::new(Upload::new(bytes, frame, until))))
+    }
+}
+
+/// Returns the field that a header line without its end is.
+fn session_fields(line: &str) -> Fields {
+    let mut fields = Fields::default();
+    if let Some((name, value)) = line.split_once(": ") {
+        fields.push(name, value.as_bytes());
+    }
+    fields
+}

@@ -1,0 +1,92 @@
+//! What all requests of one kind to one origin have in common, encoded once for each version of HTTP.
+
+use super::fields::Fields;
+use crate::plan::{Auth, Plan, RequestPlan, Route};
+use crate::run_loop::http1::encode::FixedHead as Http1Head;
+use crate::run_loop::http2::encode::FixedHead as Http2Head;
+use wire::header::Header;
+use wire::message::Version;
+use wire::url::Origin;
+
+/// The fixed part of the requests of one kind to one origin.
+#[derive(Debug)]
+pub(in crate::run_loop) struct RequestTemplate {
+    pub http1: Http1Head,
+    /// The same for HTTP/2; `None` when it is not used, or when the fields cannot be sent with it, which is a defect.
+    pub http2: Option<Box<Http2Head>>,
+    /// The fixed fields that a signature covers; `None` for origins that get no signature.
+    pub signed: Option<Box<SignedFields>>,
+    /// Whether requests show the session of their slot.
+    pub sends_session: bool,
+}
+
+/// The fixed part of what a signature covers.
+#[derive(Debug)]
+pub(in crate::run_loop) struct SignedFields {
+    pub method: Box<str>,
+    /// `Host` and the fields of S3.
+    pub fields: Vec<(Box<str>, Box<[u8]>)>,
+}
+
+impl RequestTemplate {
+    /// Returns the template of `request` for `origin`. `trusted` origins are those that the user named: only these get
+    /// credentials.
+    pub fn new(plan: &Plan, request: &RequestPlan, origin: &Origin, trusted: bool) -> Self {
+        let fields = fixed_fields(plan, request, origin, trusted);
+        // A proxy expects the whole URL.
+        let prefix = match &plan.connections.route {
+            Route::Proxy { .. } => format!("http://{}", origin.host_header()),
+            Route::Direct | Route::Unix(_) => String::new(),
+        };
+        let http2 =
+            plan.connections.http2.as_ref().and_then(|_| Http2Head::new(&request.method, origin.scheme, &fields));
+        let signs = trusted && matches!(plan.auth, Auth::S3 { .. });
+        Self {
+            http1: Http1Head::new(&request.method, &prefix, plan.http.version, &fields),
+            http2: http2.map(Box::new),
+            signed: signs.then(|| Box::new(SignedFields::new(request, origin))),
+            sends_session: trusted && matches!(plan.auth, Auth::Session(_)),
+        }
+    }
+}
+
+/// The header fields that every such request has: those with credentials come last.
+fn fixed_fields(plan: &Plan, request: &RequestPlan, origin: &Origin, trusted: bool) -> Fields {
+    let (mut fields, mut credentials) = (Fields::default(), Fields::default());
+    if let Route::Proxy { authorization: Some(value), .. } = &plan.connections.route {
+        credentials.push("Proxy-Authorization", value.as_bytes());
+    }
+    // A `Host` that the user set is meant for the hosts that the user named.
+    let sent = |header: &&Header| trusted || !header.name.is("host");
+    if !request.headers.iter().filter(sent).any(|header| header.name.is("host")) {
+        fields.push("Host", origin.host_header().to_string().as_bytes());
+    }
+    match (plan.http.version, plan.http.keep_alive) {
+        (Version::Http10, true) => fields.push("Connection", b"Keep-Alive"),
+        (Version::Http11 | Version::Http2, false) => fields.push("Connection", b"close"),
+        (Version::Http10, false) | (Version::Http11 | Version::Http2, true) => {}
+    }
+    for header in request.headers.iter().filter(sent) {
+        let (name, value) = (header.name.as_str(), header.value.as_str().as_bytes());
+        if !header.is_secret() {
+            fields.push(name, value);
+        } else if trusted {
+            credentials.push(name, value);
+        }
+    }
+    fields.extend(&credentials);
+    fields
+}
+
+impl SignedFields {
+    fn new(request: &RequestPlan, origin: &Origin) -> Self {
+        let of_s3 = |name: &str| name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-"));
+        let covered = request.headers.iter().filter(|it| it.name.is("host") || of_s3(it.name.as_str()));
+        let mut fields: Vec<(Box<str>, Box<[u8]>)> =
+            covered.map(|header| (header.name.as_str().into(), header.value.as_str().as_bytes().into())).collect();
+        if !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            fields.push(("host".into(), origin.host_header().to_string().into_bytes().into()));
+        }
+        Self { method: request.method.clone(), fields }
+    }
+}

@@ -1,0 +1,391 @@
+//! The body of a request while it is sent: generated or read piece by piece, framed, and counted as the kernel takes it.
+//!
+//! A body is never held in memory. What the kernel does not take of a piece waits with its connection, one piece at most. A
+//! body with `Content-Length` does not even need that: the bytes are generated again.
+
+use crate::plan::{BodyPlan, Source, Subject, Targets};
+use measure::Instant;
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+use wire::sigv4::ChunkEncoder;
+
+/// Data bytes of a piece. S3 requires chunks of at least 8 KiB. Larger pieces save system calls.
+pub(in crate::run_loop) const PIECE_BYTES: usize = 64 << 10;
+/// Pieces that one connection sends before other connections get their turn.
+pub(in crate::run_loop) const PIECES_MAX: usize = 16;
+/// How long the client waits for `100 Continue` before it sends the body anyway (curl's default).
+pub(in crate::run_loop) const CONTINUE_WAIT: Duration = Duration::from_secs(1);
+
+/// The framing of a body.
+#[derive(Debug)]
+pub(in crate::run_loop) enum Frame {
+    Length,
+    Chunked,
+    /// S3's signed chunks; `None` once the last one is made.
+    S3Chunks(Option<Box<ChunkEncoder>>),
+}
+
+/// The state of sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Waits for `100 Continue`.
+    AwaitingContinue {
+        until: Instant,
+    },
+    Sending,
+    /// The kernel has all of it.
+    Sent,
+    /// The response came first: the rest is not sent.
+    Stopped,
+    /// The connection broke: the rest cannot be sent.
+    Broken,
+}
+
+/// A body that is being sent.
+#[derive(Debug)]
+pub(in crate::run_loop) struct Upload {
+    frame: Frame,
+    stage: Stage,
+    file: Option<File>,
+    /// Data bytes of the whole body.
+    total: u64,
+    /// Data bytes in pieces so far.
+    framed: u64,
+    /// Data bytes that the kernel, or TLS, has taken.
+    taken: u64,
+    /// Whether the last piece has been made.
+    ended: bool,
+    /// Of what waits to be sent: the bytes before the data of its piece, and the data.
+    before: usize,
+    data: usize,
+}
+
+/// The source of the bytes of one body.
+pub(in crate::run_loop) struct BodySource<'a> {
+    pub body: &'a BodyPlan,
+    pub targets: &'a Targets,
+    pub subject: Subject,
+    /// Memory for the key of an object.
+    pub key: &'a mut String,
+    /// The message that the operation sends, for [`Source::Own`].
+    pub own: &'a [u8],
+    /// Offset and length of the part of the body that is sent; `None` for all of it.
+    pub slice: Option<(u64, u64)>,
+}
+
+impl BodySource<'_> {
+    /// Returns the number of bytes to send.
+    pub fn size(&self) -> u64 {
+        if let Some((_, length)) = self.slice {
+            return length;
+        }
+        self.whole_size()
+    }
+
+    /// Returns the size of the whole body, of which a part may be sent.
+    pub fn whole_size(&self) -> u64 {
+        match (&self.body.source, self.subject) {
+            (Source::Bytes(bytes), _) => bytes.len() as u64,
+            (Source::Own, _) => self.own.len() as u64,
+            (Source::Content(_), subject) => self.targets.size(subject).unwrap_or(0),
+            (Source::Files(files), Subject::Target(index)) => files.get(index as usize).map_or(0, |(_, size)| *size),
+            (Source::Files(_), Subject::Fresh(_) | Subject::Container) => 0,
+        }
+    }
+
+    /// Fills `out` with the bytes from `offset` on.
+    fn fill(&mut self, file: &mut Option<File>, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let offset = offset + self.slice.map_or(0, |(first, _)| first);
+        match &self.body.source {
+            Source::Bytes(bytes) => copy(bytes, offset, out)?,
+            Source::Own => copy(self.own, offset, out)?,
+            Source::Content(content) => {
+                if let Some(area) = self.targets.area() {
+                    area.read_key(self.subject, self.key);
+                }
+                content.object(self.key).fill(offset, out);
+            }
+            Source::Files(files) => {
+                let Subject::Target(index) = self.subject else { return Err(io::ErrorKind::NotFound.into()) };
+                let (path, _) = files.get(index as usize).ok_or(io::ErrorKind::NotFound)?;
+                let file = match file {
+                    Some(file) => file,
+                    None => file.insert(File::open(path)?),
+                };
+                file.read_exact_at(out, offset)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn copy(bytes: &[u8], offset: u64, out: &mut [u8]) -> io::Result<()> {
+    let from = usize::try_from(offset).map_err(io::Error::other)?;
+    let bytes = bytes.get(from..from.saturating_add(out.len())).ok_or(io::ErrorKind::UnexpectedEof)?;
+    out.copy_from_slice(bytes);
+    Ok(())
+}
+
+impl Upload {
+    /// Returns a body of `total` bytes that is to be sent. With `continue_until`, it waits until then for `100 Continue`.
+    pub fn new(total: u64, frame: Frame, continue_until: Option<Instant>) -> Self {
+        let stage = continue_until.map_or(Stage::Sending, |until| Stage::AwaitingContinue { until });
+        Self { frame, stage, file: None, total, framed: 0, taken: 0, ended: false, before: 0, data: 0 }
+    }
+
+    /// Removes the framing in chunks: HTTP/2 has its own.
+    pub fn remove_chunks(&mut self) {
+        if matches!(self.frame, Frame::Chunked) {
+            self.frame = Frame::Length;
+        }
+    }
+
+    /// Returns whether the last piece has been made.
+    pub fn is_made(&self) -> bool {
+        self.ended
+    }
+
+    /// Returns the number of data bytes that were taken.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Returns whether the kernel has all of it.
+    pub fn is_sent(&self) -> bool {
+        self.stage == Stage::Sent
+    }
+
+    /// Returns whether bytes are still to be sent, now or after `100 Continue`.
+    pub fn is_under_way(&self) -> bool {
+        matches!(self.stage, Stage::AwaitingContinue { .. } | Stage::Sending)
+    }
+
+    /// Returns whether the body waits for `100 Continue`.
+    pub fn awaits_continue(&self) -> bool {
+        matches!(self.stage, Stage::AwaitingContinue { .. })
+    }
+
+    /// Returns until when the body waits for `100 Continue`.
+    pub fn continue_until(&self) -> Option<Instant> {
+        match self.stage {
+            Stage::AwaitingContinue { until } => Some(until),
+            Stage::Sending | Stage::Sent | Stage::Stopped | Stage::Broken => None,
+        }
+    }
+
+    /// Ends the wait for `100 Continue`.
+    pub fn release(&mut self) {
+        if self.awaits_continue() {
+            self.stage = Stage::Sending;
+        }
+    }
+
+    /// Stops sending: the response has come.
+    pub fn stop(&mut self) {
+        if self.is_under_way() {
+            self.stage = Stage::Stopped;
+        }
+    }
+
+    /// Stops sending: the connection broke.
+    pub fn break_off(&mut self) {
+        if self.is_under_way() {
+            self.stage = Stage::Broken;
+        }
+    }
+
+    /// Returns whether the connection broke before all of it was sent.
+    pub fn is_broken(&self) -> bool {
+        self.stage == Stage::Broken
+    }
+
+    /// Marks the body as sent if its last piece was made. Returns whether it was not marked before.
+    pub fn mark_sent(&mut self) -> bool {
+        let newly_sent = self.stage == Stage::Sending && self.ended;
+        if newly_sent {
+            self.stage = Stage::Sent;
+        }
+        newly_sent
+    }
+
+    /// Notes that a head of `bytes` bytes goes out before the first piece.
+    pub fn follow_head(&mut self, bytes: usize) {
+        self.before = bytes;
+    }
+
+    /// Appends the next piece to `out`. Returns `false` when there is none.
+    pub fn next_piece(&mut self, source: &mut BodySource<'_>, out: &mut Vec<u8>) -> io::Result<bool> {
+        if self.stage != Stage::Sending || self.ended {
+            return Ok(false);
+        }
+        let length = (self.total - self.framed).min(PIECE_BYTES as u64) as usize;
+        let start = out.len();
+        match &mut self.frame {
+            Frame::Length => {
+                out.resize(start + length, 0);
+                source.fill(&mut self.file, self.framed, &mut out[start..])?;
+            }
+            Frame::Chunked => {
+                if length > 0 {
+                    out.extend_from_slice(format!("{length:x}\r\n").as_bytes());
+                    self.before += out.len() - start;
+                    let data = out.len();
+                    out.resize(data + length, 0);
+                    source.fill(&mut self.file, self.framed, &mut out[data..])?;
+                    out.extend_from_slice(b"\r\n");
+                }
+            }
+            Frame::S3Chunks(encoder) => {
+                let mut data = vec![0; length];
+                source.fill(&mut self.file, self.framed, &mut data)?;
+                if let Some(encoder) = encoder
+                    && encoder.chunk_head(&data, out)
+                {
+                    self.before += out.len() - start;
+                    out.extend_from_slice(&data);
+                    out.extend_from_slice(ChunkEncoder::CHUNK_END);
+                }
+            }
+        }
+        self.data = length;
+        self.framed += length as u64;
+        if self.framed == self.total {
+            self.end(out);
+        }
+        Ok(true)
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        self.ended = true;
+        match &mut self.frame {
+            Frame::Length => {}
+            Frame::Chunked => out.extend_from_slice(b"0\r\n\r\n"),
+            Frame::S3Chunks(encoder) => {
+                if let Some(encoder) = encoder.take() {
+                    encoder.finish(out);
+                }
+            }
+        }
+    }
+
+    /// Notes that `bytes` of what waits were taken. Returns how many of them are data.
+    pub fn take(&mut self, bytes: usize) -> usize {
+        let before = bytes.min(self.before);
+        self.before -= before;
+        let data = (bytes - before).min(self.data);
+        self.data -= data;
+        self.taken += data as u64;
+        data
+    }
+
+    /// Returns whether the `left` bytes of a piece need not be kept, because they can be generated again. Then the next piece
+    /// begins with them.
+    pub fn rewind(&mut self, left: usize) -> bool {
+        if !matches!(self.frame, Frame::Length) || self.before > 0 || left != self.data {
+            return false;
+        }
+        self.framed -= left as u64;
+        self.data = 0;
+        self.ended = self.ended && left == 0;
+        true
+    }
+}
+
+/// Returns the SHA-256 of a body, from its pieces.
+pub(in crate::run_loop) fn digest(mut next: impl FnMut(&mut Vec<u8>) -> io::Result<bool>) -> io::Result<[u8; 32]> {
+    let (mut hash, mut piece) = (Sha256::new(), Vec::new());
+    while next(&mut piece)? {
+        hash.update(&piece);
+        piece.clear();
+    }
+    Ok(hash.finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Framing;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    /// Sends a body to a kernel that takes as many bytes of each piece as `takes` says.
+    fn sent(bytes: &[u8], framing: Framing, takes: &[usize]) -> (Vec<u8>, u64) {
+        let body = BodyPlan { framing, ..BodyPlan::of_bytes(Arc::from(bytes)) };
+        let (targets, mut key) = (Targets::default(), String::new());
+        let mut source = BodySource {
+            body: &body,
+            targets: &targets,
+            subject: Subject::Target(0),
+            key: &mut key,
+            own: &[],
+            slice: None,
+        };
+        let frame = match framing {
+            Framing::Length => Frame::Length,
+            Framing::Chunked => Frame::Chunked,
+        };
+        let mut upload = Upload::new(source.size(), frame, None);
+        let (mut wire, mut waits, mut takes) = (Vec::new(), b"head".to_vec(), takes.iter().cycle());
+        upload.follow_head(waits.len());
+        let mut data = 0;
+        loop {
+            if waits.is_empty() && !upload.next_piece(&mut source, &mut waits).unwrap() {
+                break;
+            }
+            let taken = waits.len().min(*takes.next().unwrap());
+            data += upload.take(taken) as u64;
+            wire.extend(waits.drain(..taken));
+            if upload.rewind(waits.len()) {
+                waits.clear();
+            }
+        }
+        assert!(upload.mark_sent() && upload.is_sent() && !upload.mark_sent());
+        assert_eq!(upload.taken(), data);
+        (wire, data)
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_is_sent_once_however_the_kernel_takes_them(
+            length in 0_usize..200_000, takes in prop::collection::vec(1_usize..90_000, 1..6),
+        ) {
+            let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let (wire, data) = sent(&bytes, Framing::Length, &takes);
+            prop_assert_eq!(data, length as u64);
+            prop_assert!(wire == [b"head", &bytes[..]].concat());
+            let (wire, data) = sent(&bytes, Framing::Chunked, &takes);
+            prop_assert_eq!(data, length as u64);
+            let mut expected = b"head".to_vec();
+            for chunk in bytes.chunks(PIECE_BYTES) {
+                expected.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+                expected.extend_from_slice(chunk);
+                expected.extend_from_slice(b"\r\n");
+            }
+            expected.extend_from_slice(b"0\r\n\r\n");
+            prop_assert!(wire == expected);
+        }
+    }
+
+    #[test]
+    fn a_body_waits_for_continue_and_stops_at_the_response() {
+        let body = BodyPlan::of_bytes(Arc::from(*b"body"));
+        let (targets, mut key) = (Targets::default(), String::new());
+        let mut source = BodySource {
+            body: &body,
+            targets: &targets,
+            subject: Subject::Target(0),
+            key: &mut key,
+            own: &[],
+            slice: None,
+        };
+        let mut upload = Upload::new(4, Frame::Length, Some(Instant::ZERO));
+        assert!(upload.is_under_way() && !upload.next_piece(&mut source, &mut Vec::new()).unwrap());
+        upload.release();
+        assert!(upload.next_piece(&mut source, &mut Vec::new()).unwrap());
+        upload.stop();
+        assert!(!upload.is_under_way() && !upload.is_sent() && !upload.mark_sent());
+    }
+}

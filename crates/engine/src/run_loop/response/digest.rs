@@ -1,0 +1,102 @@
+//! Checksums of bodies.
+
+use super::header_values::HeaderValues;
+use crate::plan::Wanted;
+use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
+use wire::checksum::{self, Algorithm, Checksum};
+
+const NO_HASH: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integrity, Cause::NoHash, Phase::Head);
+
+/// A body that is being hashed.
+#[derive(Debug)]
+pub(in crate::run_loop) struct BodyDigest {
+    hasher: checksum::Hasher,
+    /// `None` when the checksum comes in a trailer.
+    expected: Option<Checksum>,
+    algorithm: Algorithm,
+}
+
+impl BodyDigest {
+    /// Begins to hash the body of a response.
+    ///
+    /// # Errors
+    /// When the response has nothing that its body could be compared with.
+    pub fn begin(wanted: &Wanted, values: &HeaderValues) -> Result<Self, AttemptOutcome> {
+        let expected = match wanted {
+            Wanted::Given(checksum) => Some(*checksum),
+            Wanted::Etag => Some(md5_of_etag(&values.etag).ok_or(NO_HASH)?),
+            Wanted::Told => values.checksum,
+        };
+        let algorithm = expected.map(|checksum| checksum.algorithm()).or(values.announced).ok_or(NO_HASH)?;
+        Ok(Self { hasher: checksum::Hasher::new(algorithm), expected, algorithm })
+    }
+
+    /// Hashes the next piece.
+    #[inline]
+    pub fn update(&mut self, piece: &[u8]) {
+        self.hasher.update(piece);
+    }
+
+    /// Returns the outcome of a complete body. `message` gets the two checksums when they differ.
+    pub fn finish<'t>(
+        self,
+        mut trailers: impl Iterator<Item = (&'t [u8], &'t [u8])>,
+        message: &mut String,
+    ) -> AttemptOutcome {
+        let in_trailer = || trailers.find_map(|(name, value)| checksum::of_field(name, value));
+        let expected = self.expected.or_else(in_trailer).filter(|found| found.algorithm() == self.algorithm);
+        let Some(expected) = expected else { return AttemptOutcome { phase: Phase::Body, ..NO_HASH } };
+        let found = self.hasher.finish();
+        if found == expected {
+            return AttemptOutcome::OK;
+        }
+        *message = format!("expected {expected}, got {found}");
+        AttemptOutcome::failed(AttemptClass::Integrity, Cause::HashDiffers, Phase::Body)
+    }
+}
+
+/// Returns the MD5 in the ETag of an object that was uploaded in one piece.
+fn md5_of_etag(etag: &[u8]) -> Option<Checksum> {
+    let text = std::str::from_utf8(etag).ok()?.trim();
+    Checksum::from_hex(Algorithm::Md5, text.strip_prefix('"')?.strip_suffix('"')?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_compared_with_the_checksum_of_its_response() {
+        let judge = |wanted: Wanted, fields: &[(&str, &str)], trailers: &[(&str, &str)]| {
+            let mut digest = match BodyDigest::begin(&wanted, &HeaderValues::of(fields)) {
+                Ok(digest) => digest,
+                Err(outcome) => return outcome.cause,
+            };
+            digest.update(b"123456789");
+            let trailers = trailers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+            digest.finish(trailers, &mut String::new()).cause
+        };
+        let etag = "\"25f9e794323b453885f5181f1b624d0b\"";
+        for (wanted, fields, trailers, cause) in [
+            (Wanted::Etag, &[("ETag", etag)][..], &[][..], Cause::None),
+            (Wanted::Etag, &[("ETag", "\"25f9e794323b453885f5181f1b624d0c\"")], &[], Cause::HashDiffers),
+            (Wanted::Etag, &[("ETag", "\"25f9e794323b453885f5181f1b624d0b-2\"")], &[], Cause::NoHash),
+            (Wanted::Etag, &[], &[], Cause::NoHash),
+            (Wanted::Told, &[("x-amz-checksum-crc32", "y/Q5Jg==")], &[], Cause::None),
+            (Wanted::Told, &[("x-amz-checksum-crc32", "y/Q5Jw==")], &[], Cause::HashDiffers),
+            (Wanted::Told, &[("Content-MD5", "JfnnlDI7RTiF9RgfG2JNCw==")], &[], Cause::None),
+            (
+                Wanted::Told,
+                &[("Trailer", "x-amz-checksum-crc32")],
+                &[("x-amz-checksum-crc32", "y/Q5Jg==")],
+                Cause::None,
+            ),
+            (Wanted::Told, &[("Trailer", "x-amz-checksum-crc32")], &[], Cause::NoHash),
+            (Wanted::Told, &[("ETag", etag)], &[], Cause::NoHash),
+            (Wanted::Given(Algorithm::Sha1.of(b"123456789")), &[], &[], Cause::None),
+            (Wanted::Given(Algorithm::Sha1.of(b"")), &[], &[], Cause::HashDiffers),
+        ] {
+            assert_eq!(judge(wanted.clone(), fields, trailers), cause, "{wanted:?} {fields:?} {trailers:?}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The values of header fields that the outcome of a response depends on.
+
+use crate::plan::{Answers, Auth, Plan, RequestPlan};
+use wire::checksum::{self, Algorithm, Checksum};
+
+/// Bytes of a field's value that are kept.
+const VALUE_BYTES_MAX: usize = 256;
+
+/// The header values of the response that is being read.
+#[derive(Debug, Default)]
+pub(in crate::run_loop) struct HeaderValues {
+    /// Whether more than `Retry-After` matters to this run.
+    all: bool,
+    pub date: Vec<u8>,
+    pub retry_after: Vec<u8>,
+    pub etag: Vec<u8>,
+    /// The checksum of the body.
+    pub checksum: Option<Checksum>,
+    /// The algorithm of a checksum that is announced as a trailer.
+    pub announced: Option<Algorithm>,
+}
+
+impl HeaderValues {
+    /// Returns empty values, for the fields that matter to a plan.
+    pub fn new(plan: &Plan) -> Self {
+        let needs = |request: &RequestPlan| request.range.is_some() || matches!(request.answers, Answers::Digested(_));
+        Self { all: speaks_s3(plan) || plan.mix.requests().iter().any(needs), ..Self::default() }
+    }
+
+    /// Removes the values of the response before.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.retry_after.clear();
+        if self.all {
+            self.date.clear();
+            self.etag.clear();
+            (self.checksum, self.announced) = (None, None);
+        }
+    }
+
+    /// Notes a field if it matters.
+    #[inline]
+    pub fn add(&mut self, name: &[u8], value: &[u8]) {
+        if self.all || name.len() == b"retry-after".len() {
+            self.note(name, value);
+        }
+    }
+
+    fn note(&mut self, name: &[u8], value: &[u8]) {
+        let is = |wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
+        let field = match name.len() {
+            4 if is("date") => &mut self.date,
+            4 if is("etag") => &mut self.etag,
+            11 if is("retry-after") => &mut self.retry_after,
+            7 | 13 if is("trailer") || is("x-amz-trailer") => {
+                self.announced = self.announced.or_else(|| announced_algorithm(value));
+                return;
+            }
+            _ => {
+                self.checksum = self.checksum.or_else(|| checksum::of_field(name, value));
+                return;
+            }
+        };
+        field.clear();
+        field.extend_from_slice(&value[..value.len().min(VALUE_BYTES_MAX)]);
+    }
+
+    /// Returns the values of a response with these fields.
+    #[cfg(test)]
+    pub fn of(fields: &[(&str, &str)]) -> Self {
+        let mut values = Self { all: true, ..Self::default() };
+        fields.iter().for_each(|(name, value)| values.add(name.as_bytes(), value.as_bytes()));
+        values
+    }
+}
+
+fn announced_algorithm(value: &[u8]) -> Option<Algorithm> {
+    value.split(|byte| *byte == b',').find_map(|name| Algorithm::of_field(name.trim_ascii()))
+}
+
+/// Returns whether the requests of a plan are those of S3.
+pub(in crate::run_loop) fn speaks_s3(plan: &Plan) -> bool {
+    matches!(plan.auth, Auth::S3 { .. } | Auth::S3Anonymous)
+}

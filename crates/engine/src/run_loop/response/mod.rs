@@ -1,0 +1,48 @@
+//! Judgement of responses: from status, header fields and body to an outcome. Most of it are pure functions.
+//!
+//! `checks` decides by status, range and size; `header_values`, `refusal`, `digest` and `object_states` by what the response
+//! says of itself; `transport_failures` by how the connection failed; `head` puts it together when a head is complete.
+
+pub(in crate::run_loop) mod body;
+pub(in crate::run_loop) mod checks;
+pub(in crate::run_loop) mod digest;
+pub(in crate::run_loop) mod first_response;
+pub(in crate::run_loop) mod head;
+pub(in crate::run_loop) mod header_values;
+pub(in crate::run_loop) mod header_watch;
+pub(in crate::run_loop) mod notes;
+pub(in crate::run_loop) mod object_states;
+pub(in crate::run_loop) mod reader;
+pub(in crate::run_loop) mod refusal;
+pub(in crate::run_loop) mod transport_failures;
+
+use measure::AttemptOutcome;
+
+/// How reading a connection proceeds.
+pub(in crate::run_loop) enum ReadStep {
+    /// There may be more to read at once.
+    More,
+    /// Everything that had come is read.
+    Drained,
+    /// The attempt has ended.
+    Over,
+}
+
+/// The result of parsing pieces of a response.
+#[derive(Default)]
+pub(in crate::run_loop) struct Parsed {
+    /// Body bytes in them.
+    pub body: usize,
+    pub end: ParsedEnd,
+}
+
+/// Where a piece of a response ended.
+#[derive(Clone, Copy, Default)]
+pub(in crate::run_loop) enum ParsedEnd {
+    #[default]
+    Incomplete,
+    /// The response is complete; `excess` bytes came after it.
+    Complete { excess: usize },
+    /// The rest is not read.
+    Cut(AttemptOutcome),
+}

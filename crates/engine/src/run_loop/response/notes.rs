@@ -1,0 +1,122 @@
+//! What was learned from the response that is being read, and from the failure that is about to be recorded.
+
+use super::body::BodyFault;
+use super::header_values::HeaderValues;
+use super::header_watch::HeaderWatch;
+use super::transport_failures;
+use crate::plan::Plan;
+use crate::run_loop::operation::op::Op;
+use content::Mismatch;
+use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
+
+/// Bytes of what was received that an example keeps.
+const DETAIL_BYTES_MAX: usize = 64;
+
+const CONTENT_DIFFERS: AttemptOutcome =
+    AttemptOutcome::failed(AttemptClass::Integrity, Cause::ContentDiffers, Phase::Body);
+const MESSAGE_TOO_LARGE: AttemptOutcome =
+    AttemptOutcome::failed(AttemptClass::Protocol, Cause::MessageTooLarge, Phase::Body);
+
+/// Notes on the current response. One set serves a whole thread: a head is judged as soon as it is complete, and a failure is
+/// recorded as soon as it is known.
+#[derive(Debug)]
+pub(in crate::run_loop) struct ResponseNotes {
+    /// Header values that outcomes depend on.
+    pub values: HeaderValues,
+    /// The value of the header that results are broken down by.
+    pub group_value: Vec<u8>,
+    /// Where the last body that differed from its object did so.
+    pub mismatch: Option<Mismatch>,
+    /// The explanation of a failure, for its example.
+    pub message: String,
+    /// Bytes that show a failure, for its example where there is no explanation.
+    detail: Vec<u8>,
+}
+
+impl ResponseNotes {
+    /// Returns empty notes.
+    pub fn new(plan: &Plan) -> Self {
+        Self {
+            values: HeaderValues::new(plan),
+            group_value: Vec::new(),
+            mismatch: None,
+            message: String::new(),
+            detail: Vec::new(),
+        }
+    }
+
+    /// Forgets the header values of the response before.
+    #[inline]
+    pub fn clear_head(&mut self) {
+        self.group_value.clear();
+        self.values.clear();
+    }
+
+    /// Forgets the failure that was recorded.
+    #[inline]
+    pub fn clear_failure(&mut self) {
+        self.message.clear();
+        self.detail.clear();
+    }
+
+    /// Keeps the beginning of the bytes that show a failure.
+    pub fn set_detail(&mut self, bytes: &[u8]) {
+        self.detail.clear();
+        self.detail.extend_from_slice(&bytes[..bytes.len().min(DETAIL_BYTES_MAX)]);
+    }
+
+    /// Returns a watch that notes the header fields of the response to `op`. `software` is where the `Server` header goes,
+    /// as long as it is wanted.
+    #[inline]
+    pub fn watch<'a>(
+        &'a mut self,
+        plan: &'a Plan,
+        op: &'a mut Op<'_>,
+        software: Option<&'a mut Option<String>>,
+    ) -> HeaderWatch<'a> {
+        let etag = op.part.map(|_| &mut op.attempt.etag);
+        let request = (op.request, op.subject);
+        HeaderWatch::new(plan, request, &mut self.group_value, &mut self.values, software, etag)
+    }
+
+    /// Returns the outcome of a body that is not what it should be.
+    pub fn of_body_fault(&mut self, fault: BodyFault) -> AttemptOutcome {
+        match fault {
+            BodyFault::Gateway(fault) => {
+                self.message = fault.to_string();
+                transport_failures::of_gateway(&fault)
+            }
+            BodyFault::Differs(mismatch) => {
+                self.mismatch = Some(mismatch);
+                CONTENT_DIFFERS
+            }
+            BodyFault::TooLarge => MESSAGE_TOO_LARGE,
+        }
+    }
+
+    /// Returns the mismatch that led to `outcome`, if one did.
+    pub fn mismatch_of(&self, outcome: AttemptOutcome) -> Option<Mismatch> {
+        self.mismatch.filter(|_| outcome.cause == Cause::ContentDiffers)
+    }
+
+    /// Returns what an example of a failure shows besides its cause.
+    pub fn explain(&self, outcome: AttemptOutcome) -> String {
+        let shows_bytes = matches!(
+            outcome.class,
+            AttemptClass::Protocol
+                | AttemptClass::Reset
+                | AttemptClass::TlsHandshake
+                | AttemptClass::TlsCert
+                | AttemptClass::RedirectDenied
+        );
+        if !self.message.is_empty() {
+            self.message.clone()
+        } else if let Some(mismatch) = self.mismatch_of(outcome) {
+            mismatch.to_string()
+        } else if shows_bytes {
+            String::from_utf8_lossy(&self.detail).into_owned()
+        } else {
+            String::new()
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The response of an exchange as far as it has come, for both versions of HTTP.
+
+use http::HeaderMap;
+use wire::message::{Reading, Truncated};
+use wire::response::{Head, RequestKind, ResponseReader};
+
+/// Parses responses of HTTP/1, or keeps what the frames of HTTP/2 held.
+#[derive(Debug)]
+pub(in crate::run_loop) enum Reader {
+    Http1(ResponseReader),
+    Http2(StreamReader),
+}
+
+/// A response on a stream, as far as its frames have come.
+#[derive(Debug)]
+pub(in crate::run_loop) struct StreamReader {
+    pub kind: RequestKind,
+    head: Option<Head>,
+    interim: u32,
+    body_bytes: u64,
+    trailers: HeaderMap,
+    complete: bool,
+}
+
+impl StreamReader {
+    pub fn new() -> Self {
+        Self {
+            kind: RequestKind::Other,
+            head: None,
+            interim: 0,
+            body_bytes: 0,
+            trailers: HeaderMap::new(),
+            complete: false,
+        }
+    }
+
+    pub fn set_interim(&mut self, count: u32) {
+        self.interim = count;
+    }
+
+    pub fn set_head(&mut self, head: Head) {
+        self.head = Some(head);
+    }
+
+    pub fn add_body(&mut self, bytes: u64) {
+        self.body_bytes += bytes;
+    }
+
+    /// Sets the trailers, which the session limits to the size of a head.
+    pub fn set_trailers(&mut self, fields: HeaderMap) {
+        self.trailers = fields;
+    }
+
+    pub fn set_complete(&mut self) {
+        self.complete = true;
+    }
+}
+
+impl Reader {
+    /// Returns a reader for responses of HTTP/1.
+    pub fn http1() -> Self {
+        Self::Http1(ResponseReader::new())
+    }
+
+    /// Returns a reader for responses of HTTP/2.
+    pub fn http2() -> Self {
+        Self::Http2(StreamReader::new())
+    }
+
+    /// Returns the reader of a stream.
+    pub fn http2_mut(&mut self) -> Option<&mut StreamReader> {
+        match self {
+            Self::Http1(_) => None,
+            Self::Http2(reader) => Some(reader),
+        }
+    }
+
+    /// Starts the response to a request of this kind.
+    #[inline]
+    pub fn start(&mut self, kind: RequestKind) {
+        match self {
+            Self::Http1(reader) => reader.start(kind),
+            Self::Http2(reader) => *reader = StreamReader { kind, ..StreamReader::new() },
+        }
+    }
+
+    /// Keeps the trailer fields of the response. Those of HTTP/2 are always kept.
+    pub fn keep_trailers(&mut self) {
+        if let Self::Http1(reader) = self {
+            reader.keep_trailers();
+        }
+    }
+
+    /// Returns names and values of the trailer fields that were kept.
+    pub fn trailers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let (http1, http2) = match self {
+            Self::Http1(reader) => (Some(reader), None),
+            Self::Http2(reader) => (None, Some(&reader.trailers)),
+        };
+        let fields = http2.into_iter().flatten().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
+        http1.into_iter().flat_map(ResponseReader::trailers).chain(fields)
+    }
+
+    /// Returns the final head, once it is complete.
+    #[inline]
+    pub fn head(&self) -> Option<&Head> {
+        match self {
+            Self::Http1(reader) => reader.head(),
+            Self::Http2(reader) => reader.head.as_ref(),
+        }
+    }
+
+    /// Returns the part that is being read.
+    #[inline]
+    pub fn phase(&self) -> Reading {
+        match self {
+            Self::Http1(reader) => reader.phase(),
+            Self::Http2(reader) if reader.complete => Reading::Complete,
+            Self::Http2(reader) if reader.head.is_some() => Reading::Body,
+            Self::Http2(_) => Reading::Head,
+        }
+    }
+
+    /// Returns whether no byte of a response has come.
+    #[inline]
+    pub fn is_untouched(&self) -> bool {
+        match self {
+            Self::Http1(reader) => reader.head_bytes() == 0,
+            Self::Http2(reader) => reader.head.is_none(),
+        }
+    }
+
+    /// Returns the number of body bytes received so far.
+    #[inline]
+    pub fn body_bytes(&self) -> u64 {
+        match self {
+            Self::Http1(reader) => reader.body_bytes(),
+            Self::Http2(reader) => reader.body_bytes,
+        }
+    }
+
+    /// Returns how many body bytes come next that need no parsing; 0 on a stream, whose frames have to be parsed.
+    #[inline]
+    pub fn opaque_bytes(&self) -> u64 {
+        match self {
+            Self::Http1(reader) => reader.opaque_bytes(),
+            Self::Http2(_) => 0,
+        }
+    }
+
+    /// Returns how many interim (1xx) heads came before the final one.
+    #[inline]
+    pub fn interim(&self) -> u32 {
+        match self {
+            Self::Http1(reader) => reader.interim(),
+            Self::Http2(reader) => reader.interim,
+        }
+    }
+
+    /// Returns whether the connection can be used for another request after the response.
+    #[inline]
+    pub fn reusable(&self) -> bool {
+        match self {
+            Self::Http1(reader) => reader.reusable(),
+            Self::Http2(reader) => reader.complete,
+        }
+    }
+
+    /// Notes that the peer has closed its side.
+    ///
+    /// # Errors
+    /// When the response is incomplete.
+    pub fn end_of_stream(&mut self) -> Result<(), Truncated> {
+        match self {
+            Self::Http1(reader) => reader.end_of_stream(),
+            Self::Http2(reader) if reader.complete => Ok(()),
+            Self::Http2(reader) if reader.head.is_some() => Err(Truncated::InBody),
+            Self::Http2(_) => Err(Truncated::BeforeHead),
+        }
+    }
+}

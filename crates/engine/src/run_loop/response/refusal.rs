@@ -1,0 +1,146 @@
+//! Error messages of servers: what a refusal says in its head and its body.
+//!
+//! Outcomes depend on a closed set of codes and values, never on text, which is only shown.
+
+use super::body::BodySink;
+use super::header_values::HeaderValues;
+use super::transport_failures;
+use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
+use wire::date::http_seconds;
+use wire::s3::{ErrorBody, ErrorCode};
+
+/// Characters of a server's message that an example shows.
+const SHOWN_CHARACTERS_MAX: usize = 200;
+/// The longest `Retry-After` that is noted: a day.
+const RETRY_AFTER_MAX: u64 = 86_400;
+
+/// The head of a refusal.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::run_loop) struct Refusal {
+    /// Seconds by which the server's clock is ahead of ours.
+    ahead: Option<i64>,
+    /// Seconds to wait.
+    retry_after: Option<u64>,
+}
+
+impl Refusal {
+    /// Reads the head of a refusal. `wall` is our time when the request was sent, in seconds since 1970.
+    pub fn of(values: &HeaderValues, wall: u64) -> Self {
+        let until = || http_seconds(&values.retry_after).map(|at| at.saturating_sub(wall));
+        let seconds = std::str::from_utf8(&values.retry_after).ok().and_then(|text| text.trim().parse().ok());
+        let ahead = |date: u64| i64::try_from(i128::from(date) - i128::from(wall)).ok();
+        Self {
+            ahead: http_seconds(&values.date).and_then(ahead),
+            retry_after: seconds.or_else(until).map(|seconds: u64| seconds.min(RETRY_AFTER_MAX)),
+        }
+    }
+
+    /// Adds what explains `outcome` to the server's message.
+    fn explain(self, outcome: AttemptOutcome, message: &mut String) {
+        let more = match (outcome, self.ahead, self.retry_after) {
+            (AttemptOutcome { cause: Cause::ClockSkew, .. }, Some(ahead), _) => {
+                let direction = if ahead >= 0 { "ahead of" } else { "behind" };
+                format!("the server's clock is {} s {direction} this host's", ahead.unsigned_abs())
+            }
+            (AttemptOutcome { class: AttemptClass::Throttled, .. }, _, Some(seconds)) => {
+                format!("asks to wait {seconds} s")
+            }
+            _ => return,
+        };
+        if !message.is_empty() {
+            message.push_str("; ");
+        }
+        message.push_str(&more);
+    }
+}
+
+/// Judges a complete response that succeeded so far by its body. `message` gets the explanation of a failure.
+pub(in crate::run_loop) fn of_success<'t>(
+    body: &mut BodySink<'_>,
+    s3: bool,
+    trailers: impl Iterator<Item = (&'t [u8], &'t [u8])>,
+    message: &mut String,
+) -> AttemptOutcome {
+    if let BodySink::Error(text) | BodySink::Keep(text) = body {
+        let error = if s3 { ErrorBody::parse(text).ok() } else { None };
+        return error.map_or(AttemptOutcome::OK, |error| {
+            *message = shown(&error.code, &error.message);
+            AttemptOutcome::failed(AttemptClass::S3Error, Cause::ErrorWithin200, Phase::Body)
+        });
+    }
+    match std::mem::take(body) {
+        BodySink::Digest(digest) => digest.finish(trailers, message),
+        BodySink::Gateway(check) => check.end().map_or_else(
+            |fault| {
+                *message = fault.to_string();
+                transport_failures::of_gateway(&fault)
+            },
+            |()| AttemptOutcome::OK,
+        ),
+        BodySink::Discard | BodySink::Compare(_) | BodySink::Keep(_) | BodySink::Error(_) => AttemptOutcome::OK,
+    }
+}
+
+/// Judges a refusal by the code in its body, where it has one. `message` gets the explanation.
+pub(in crate::run_loop) fn of_refusal(
+    outcome: AttemptOutcome,
+    body: &BodySink<'_>,
+    refusal: Refusal,
+    message: &mut String,
+) -> AttemptOutcome {
+    let error = match body {
+        BodySink::Error(text) => ErrorBody::parse(text).ok(),
+        _ => None,
+    };
+    let found = error.as_ref().and_then(|error| of_code(&error.code));
+    let outcome = found.map_or(outcome, |(class, cause)| AttemptOutcome { class, cause, ..outcome });
+    *message = error.as_ref().map(|error| shown(&error.code, &error.message)).unwrap_or_default();
+    refusal.explain(outcome, message);
+    outcome
+}
+
+fn of_code(code: &ErrorCode) -> Option<(AttemptClass, Cause)> {
+    let cause = match code {
+        ErrorCode::SlowDown => return Some((AttemptClass::Throttled, Cause::SlowDown)),
+        ErrorCode::ServiceUnavailable => return Some((AttemptClass::Throttled, Cause::Status)),
+        ErrorCode::RequestTimeTooSkewed => Cause::ClockSkew,
+        ErrorCode::SignatureDoesNotMatch => Cause::SignatureDiffers,
+        ErrorCode::AuthorizationHeaderMalformed => Cause::AuthorizationMalformed,
+        ErrorCode::InvalidAccessKeyId => Cause::UnknownAccessKey,
+        ErrorCode::ExpiredToken => Cause::TokenExpired,
+        ErrorCode::InvalidToken => Cause::TokenInvalid,
+        ErrorCode::AccessDenied => Cause::AccessDenied,
+        _ => return None,
+    };
+    Some((AttemptClass::Auth, cause))
+}
+
+/// Returns what an example shows of an error of S3.
+pub(in crate::run_loop) fn shown(code: &ErrorCode, message: &str) -> String {
+    format!("{code}: {message}").chars().take(SHOWN_CHARACTERS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_times_and_clocks_are_read() {
+        const NOW: u64 = 1_369_353_600;
+        let of = |retry: &str| Refusal::of(&HeaderValues::of(&[("Retry-After", retry)]), NOW).retry_after;
+        assert_eq!(of("30"), Some(30));
+        assert_eq!(of("Fri, 24 May 2013 00:01:00 GMT"), Some(60));
+        assert_eq!(of("Thu, 23 May 2013 00:01:00 GMT"), Some(0));
+        assert_eq!(of("99999999999"), Some(RETRY_AFTER_MAX));
+        assert_eq!((of("soon"), of("")), (None, None));
+        let skew = |date: &str| {
+            let refusal = Refusal::of(&HeaderValues::of(&[("date", date)]), NOW);
+            let (mut message, cause) = (String::new(), Cause::ClockSkew);
+            refusal.explain(AttemptOutcome::failed(AttemptClass::Auth, cause, Phase::Head), &mut message);
+            message
+        };
+        assert_eq!(skew("Fri, 24 May 2013 01:00:00 GMT"), "the server's clock is 3600 s ahead of this host's");
+        assert_eq!(skew("Thu, 23 May 2013 23:59:59 GMT"), "the server's clock is 1 s behind this host's");
+        assert_eq!(skew("yesterday"), "");
+    }
+}
