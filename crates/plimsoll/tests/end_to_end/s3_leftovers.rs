@@ -43,7 +43,7 @@ fn refusals_of_s3_are_reported_with_code_and_message() {
     let (server, endpoint) = serve(&place, &[]);
     let prepare = ["prepare", "s3://bbb/p", "--count", "3", "--size", "1KiB"];
     let ended = run(&place, &endpoint, &prepare);
-    assert!(ended.code == Some(4) && ended.stderr.contains("status 404, NoSuchBucket: "), "{ended:?}");
+    assert!(ended.code == Some(4) && ended.stderr.contains("status 404, NoSuchBucket; "), "{ended:?}");
     let wrong = ["--access-key", "plimsoll", "--secret-key", "another", "--make-bucket"];
     let ended = run(&place, &endpoint, &[&prepare[..], &wrong].concat());
     assert!(ended.code == Some(4) && ended.stderr.contains("status 403, SignatureDoesNotMatch"), "{ended:?}");
@@ -342,9 +342,6 @@ fn the_record_of_a_mix_survives_another_that_is_refused_or_killed() {
     wait_for("another object", || (fresh(&objects) > 20).then_some(()));
     drop(running);
     let ended = place.run(["cleanup", &url]);
-    assert!(
-        ended.code == Some(4) && ended.stderr.contains("and 20 objects that earlier runs had written"),
-        "{ended:?}"
-    );
+    assert!(ended.code == Some(4) && ended.stderr.contains("and 20 objects that earlier runs wrote"), "{ended:?}");
     assert!(fresh(&objects) > 0);
 }
