@@ -18,6 +18,8 @@ const DELAYED: f64 = 3.0;
 /// start or a pause of the target, and show nothing about queues.
 const COLD_SHARE: f64 = 0.2;
 const COLD_FACTOR: f64 = 1.5;
+/// Log-density of a usual time above that of a time unlike all others.
+const USUAL: f64 = 1.0;
 /// Share of quick operations above which there is no queue.
 const QUICK_SHARE: f64 = 0.04;
 /// Operations sent within this part of the mean service time are sent at once.
@@ -63,6 +65,13 @@ impl Densities {
             likelihood(&ops, |place| others(place) * 1e9 / load.per_second) - independent
         };
         mean_of_likelihoods(&served.into_iter().map(odds).collect::<Vec<f64>>())
+    }
+
+    /// Returns whether the first operations took as long as others do, as far as that is known. A pause among them then changes nothing.
+    pub fn opening_is_usual(&self, ops: &[EdgeOp]) -> bool {
+        let known = ops.iter().filter_map(|op| Some((taken(op), self.get(op.class)?)));
+        let unusual = known.filter(|(taken, density)| density.coarse_density(*taken) < density::unlike(*taken) + USUAL);
+        unusual.count() as f64 <= COLD_SHARE * ops.len() as f64
     }
 
     /// Returns the log-odds of shared service from the last operations.

@@ -104,8 +104,10 @@ impl Odds {
         if load.in_flight < 1.5 {
             return Self { queue: f64::NEG_INFINITY, sharing };
         }
-        let opening_counts = !(load.pauses_are_rare && evidence.edges.opening_paused);
-        let opening = if opening_counts { densities.opening(&evidence.edges.opening, load) } else { 0.0 };
+        let first = &evidence.edges.opening;
+        let paused = load.pauses_are_rare && evidence.edges.opening_paused;
+        let opening_counts = !paused || densities.opening_is_usual(first);
+        let opening = if opening_counts { densities.opening(first, load) } else { 0.0 };
         let queue = opening + overtaking_odds(evidence, load) + densities.quick();
         Self { queue, sharing }
     }
