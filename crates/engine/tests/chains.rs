@@ -24,7 +24,7 @@ fn counted(ops: u64) -> StopAfter {
 
 /// The chains of a run whose books balance, and whose parts make up the whole.
 fn chains(summary: &Summary) -> &RedirectChains {
-    assert_eq!(audit(&summary, true).violations, []);
+    assert_eq!(audit(summary, true).violations, []);
     let chains = summary.stats.redirect_chains.as_deref().expect("there was a redirect");
     let parts: u128 = chains.rows.iter().map(HopStats::nanos).sum();
     assert_eq!(parts, chains.response.moments().sum, "the hops' times are the response time");

@@ -1,8 +1,8 @@
 //! Aborts the multipart uploads that a run leaves open, so that no parts stay at the server unnoticed.
 
 use crate::console;
-use engine::single_requests::{Answered, aborting, try_each};
 use engine::plan::{Checks, Plan, RequestPlan, Then};
+use engine::single_requests::{Answered, aborting, try_each};
 use engine::{OpenUpload, OpenUploads};
 use measure::OpKind;
 use std::num::NonZeroU64;

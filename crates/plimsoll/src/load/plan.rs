@@ -7,7 +7,8 @@ use crate::execute::{RunOptions, own_descriptors};
 use crate::failure::Failure;
 use crate::saved::OutputFormat;
 use engine::plan::{
-    Auth, Choice, Follow, HttpPlan, LoadModel, Mix, Plan, Spread, StopAfter, Targets, Timeouts, RedirectRule, RedirectRules,
+    Auth, Choice, Follow, HttpPlan, LoadModel, Mix, Plan, RedirectRule, RedirectRules, Spread, StopAfter, Targets,
+    Timeouts,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::{Enumerated, Objective};
