@@ -110,5 +110,5 @@ fn the_wrong_scheme_is_reported_for_both_schemes() {
     let (Some(plain), place) = (Nginx::start(Setup::default()), TestDir::new()) else { return };
     let ended = place.run(["get", &plain.url("/f/1k").replace("http://", "https://"), "--insecure", "-n", "5"]);
     ended.expect(4);
-    assert!(ended.stderr.contains("write http://"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("use http://"), "{}", ended.stderr);
 }
