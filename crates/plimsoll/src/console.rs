@@ -15,7 +15,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// As [`print`], but returns the bare error. A reader that has gone away is not an error.
+/// As [`print()`], but returns the bare error. A reader that has gone away is not an error.
 pub fn try_print(text: &str) -> io::Result<()> {
     let mut stream = io::stdout().lock();
     match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {

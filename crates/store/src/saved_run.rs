@@ -95,7 +95,7 @@ impl SavedRun {
     /// Reads the run in `dir`.
     ///
     /// # Errors
-    /// Those of [`for_each_record`].
+    /// Those of [`crate::for_each_record`].
     pub fn read(dir: &Path) -> Result<Self, StoreError> {
         Self::read_with(dir, |_| ())
     }
@@ -103,7 +103,7 @@ impl SavedRun {
     /// Reads the run in `dir` and passes each interval to `look` before folding it, for data that a summary does not keep.
     ///
     /// # Errors
-    /// Those of [`for_each_record`].
+    /// Those of [`crate::for_each_record`].
     pub fn read_with(dir: &Path, look: impl FnMut(&Interval)) -> Result<Self, StoreError> {
         let path = dir.join(RECORDS_FILE);
         let file = open(dir, &path)?;

@@ -4,7 +4,7 @@
 //! for as long as the run lasts. A closed run has the same number of operations in flight throughout, so one moment of it
 //! looks like any other. Evidence comes from where that number changes: the first operations of all slots find the target
 //! empty, and the last ones see it drain ([`EdgeOp`]). In between, operations that wait in one queue do not overtake each
-//! other ([`Overtaking`]), except that pauses of the target have the same effect ([`target_pauses`]). On a full link, data
+//! other ([`Overtaking`]), except that pauses of the target have the same effect (`target_pauses`). On a full link, data
 //! waits on the way ([`NetworkPaths`]).
 
 mod arrival_cohorts;
