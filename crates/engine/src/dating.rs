@@ -82,7 +82,7 @@ impl Dating {
             (Some(_), Some(waited)) => {
                 let came = Instant::from_nanos(now.as_nanos().saturating_sub(waited.as_nanos() as u64));
                 let stands_for = self.turns.stands_for(came, self.every);
-                stands_for.map(|stands_for| ReadSample::Dated { nanos: waited.as_nanos() as u64, stands_for })
+                stands_for.map(|stands_for| ReadSample::Timestamped { nanos: waited.as_nanos() as u64, stands_for })
             }
         };
     }

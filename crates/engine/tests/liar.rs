@@ -117,11 +117,11 @@ fn play(case: &Case) -> Vec<String> {
         must("whole upload sent", whole.to_string(), wanted.to_string());
     }
     let asked = case.client.body.as_ref().is_some_and(|body| body.expect_continue) && expected.ok;
-    must("waits for agreement", summary.all.agreement.count().to_string(), u64::from(asked).to_string());
+    must("waits for agreement", summary.all.expect_continue.count().to_string(), u64::from(asked).to_string());
     if case.name.as_ref() == "29-no-continue" {
-        let (agreement, sending) = (&summary.all.agreement, &summary.all.service);
-        must("second waited", agreement.min().is_some_and(|nanos| nanos >= 1_000_000_000).to_string(), "true".into());
-        must("in the service time", (sending.min() >= agreement.min()).to_string(), "true".into());
+        let (expect_continue, sending) = (&summary.all.expect_continue, &summary.all.service);
+        must("second waited", expect_continue.min().is_some_and(|nanos| nanos >= 1_000_000_000).to_string(), "true".into());
+        must("in the service time", (sending.min() >= expect_continue.min()).to_string(), "true".into());
     }
     if let Some(connections) = expected.connections {
         must("connections", liar.connections().to_string(), connections.to_string());

@@ -2,7 +2,7 @@
 
 use measure::limits::queueing::{Odds, Queueing, queueing_odds};
 use measure::recorder::{Pacing, Recorder};
-use measure::sample::{Moved, OpKind, OpSample};
+use measure::sample::{BodyBytes, OpKind, OpSample};
 use measure::values::random::Random;
 use measure::{Instant, Interval, Model, OpOutcome, Summary, Timeline};
 use std::time::Duration;
@@ -89,7 +89,7 @@ fn odds(target: Target, slots: usize, seconds: f64, seed: u64) -> Odds {
             started: at(sent),
             sent: Some(at(sent)),
             sent_all: None,
-            agreement_nanos: None,
+            expect_continue_nanos: None,
             first_byte: Some(at(end)),
             end: at(end),
             slot_wait_nanos: 0,
@@ -97,11 +97,11 @@ fn odds(target: Target, slots: usize, seconds: f64, seed: u64) -> Odds {
             handshake_nanos: None,
             outcome: OpOutcome::Ok,
             body_bytes: 1000,
-            window: Moved { received: 1000, sent: 0 },
+            window: BodyBytes { received: 1000, sent: 0 },
             host,
             header: None,
             affected_by: None,
-            handing_nanos: 0,
+            client_send_nanos: 0,
             unread: None,
         });
         let next = end + 3e-6;

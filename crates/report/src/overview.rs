@@ -42,7 +42,7 @@ impl Overview {
             rates,
             further_reasons: reasons.collect(),
             accounting: accounting(&result),
-            stopped_early: matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::Decided { .. })),
+            stopped_early: matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::StoppedEarly { .. })),
             notes: notes::of(run),
             limit,
         }

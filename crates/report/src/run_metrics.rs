@@ -4,7 +4,7 @@ use crate::escape::escape;
 use crate::percentile;
 use crate::result;
 use measure::limits;
-use measure::objective::{Judged, Judgement, Metric, Timed};
+use measure::objective::{Metric, ObjectiveOutcome, ObjectiveResult, Timed};
 use measure::{KindStats, Objective, Summary};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -54,13 +54,13 @@ pub struct MeasuredObjective {
 }
 
 impl MeasuredObjective {
-    fn of(judged: &Judged, summary: &Summary) -> Self {
+    fn of(judged: &ObjectiveResult, summary: &Summary) -> Self {
         let objective = judged.objective;
         let low = match objective.metric() {
             Metric::Time(timed, q) => lower_end(judged, summary, timed, q),
             Metric::Success | Metric::Rate | Metric::Goodput | Metric::Speed(_) => judged.value,
         };
-        Self { objective, value: judged.value, low, met: judged.judgement == Judgement::Met }
+        Self { objective, value: judged.value, low, met: judged.outcome == ObjectiveOutcome::Met }
     }
 
     /// Returns whether the value is a range.
@@ -71,7 +71,7 @@ impl MeasuredObjective {
 
 /// Returns the lower end of the range of an objective's percentile. That percentile counts all operations, failed ones last, so
 /// it has the same rank among the successes, but another quantile.
-fn lower_end(judged: &Judged, summary: &Summary, timed: Timed, q: f64) -> Option<f64> {
+fn lower_end(judged: &ObjectiveResult, summary: &Summary, timed: Timed, q: f64) -> Option<f64> {
     let value = judged.value?;
     let of_kind = |kind| summary.stats.kinds.iter().find(|(known, _)| *known == kind).map(|(_, stats)| stats);
     let stats = judged.objective.kind().map_or(Some(&summary.all), of_kind);
@@ -89,7 +89,7 @@ impl RunMetrics {
     pub fn of(directory: &str, run: &SavedRun) -> Self {
         let summary = run.summary();
         let stopped_for = match run.end.as_ref().map(|end| &end.reason) {
-            Some(EndReason::Decided { broke }) => broke.as_deref().map(escape),
+            Some(EndReason::StoppedEarly { first_missed }) => first_missed.as_deref().map(escape),
             Some(EndReason::Aborted { condition }) => Some(escape(condition)),
             _ => None,
         };

@@ -53,7 +53,7 @@ fn planted() -> impl Strategy<Value = Planted> {
         1 => Just(Some(EndReason::Merged { runs: 2 })),
         1 => Just(Some(EndReason::DiskFull)),
         1 => Just(Some(EndReason::Unreachable { detail: "connection refused".into() })),
-        1 => Just(Some(EndReason::Decided { broke: None })),
+        1 => Just(Some(EndReason::StoppedEarly { first_missed: None })),
         1 => Just(None),
     ];
     let objectives = prop::sample::subsequence(OBJECTIVES.to_vec(), 0..5);

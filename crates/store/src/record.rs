@@ -208,10 +208,10 @@ pub enum EndReason {
         /// The signal number.
         signal: i32,
     },
-    /// The objectives were decided, possibly before the planned end.
-    Decided {
-        /// The objective that is not met, formatted by this program. `None` if all are met.
-        broke: Option<String>,
+    /// The results of the objectives were certain before the planned end.
+    StoppedEarly {
+        /// The first objective missed, formatted by this program. `None` if all are met.
+        first_missed: Option<String>,
     },
     /// An abort condition of the user was met.
     Aborted {

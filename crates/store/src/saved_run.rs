@@ -163,7 +163,7 @@ impl SavedRun {
         let in_order = |end: &End| match end.reason {
             EndReason::Completed
             | EndReason::Interrupted { .. }
-            | EndReason::Decided { .. }
+            | EndReason::StoppedEarly { .. }
             | EndReason::Aborted { .. } => true,
             // Operations across the edges of the common time were counted at one end only.
             EndReason::Merged { .. } => false,

@@ -5,7 +5,7 @@ mod support;
 
 use engine::plan::StopAfter;
 use engine::sim::{Reply, SimNetwork, simulate};
-use measure::objective::Judgement;
+use measure::objective::ObjectiveOutcome;
 use measure::result::load_line::{Found, Outcome};
 use measure::{Instant, Objective};
 use std::cell::RefCell;
@@ -38,7 +38,7 @@ fn passes(line: u64, level: u64, objective: &Objective) -> bool {
         })
     };
     let (intervals, _) = simulate(&plan, |_| network());
-    objective.judge(&summary(&plan, &intervals), &plan.load.model()).judgement != Judgement::Missed
+    objective.judge(&summary(&plan, &intervals), &plan.load.model()).outcome != ObjectiveOutcome::Missed
 }
 
 #[test]

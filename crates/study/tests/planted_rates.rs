@@ -59,11 +59,11 @@ fn level(gate: Gate, rate: f64, objectives: &[Objective], duration: LevelDuratio
         },
     );
     summary.all = summary.stats.all_kinds();
-    let judge = |objective: &Objective| (*objective, objective.judge(&summary, &plan.load.model()).judgement);
-    let judged: Vec<_> = objectives.iter().map(judge).collect();
+    let judge = |objective: &Objective| (*objective, objective.judge(&summary, &plan.load.model()).outcome);
+    let objectives: Vec<_> = objectives.iter().map(judge).collect();
     outcome(&FinishedLevel {
         evidence: monitor.evidence(),
-        judged: &judged,
+        objectives: &objectives,
         stopped_for: missed.as_deref(),
         target_fault: None,
         client_limit: None,

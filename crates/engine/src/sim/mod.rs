@@ -267,7 +267,7 @@ impl<S: SimServer> Network for SimNetwork<S> {
 
     fn sample(&self) -> Option<ReadSample> {
         let nanos = self.now().nanos_since(self.newest?);
-        Some(ReadSample::Dated { nanos, stands_for: 1 })
+        Some(ReadSample::Timestamped { nanos, stands_for: 1 })
     }
 
     fn discard(&mut self, socket: &mut SimSocket, max: usize) -> io::Result<usize> {

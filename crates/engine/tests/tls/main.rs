@@ -289,8 +289,8 @@ fn sessions_are_resumed_unless_that_is_disabled() {
         let wanted = if resumption { (1, 19) } else { (20, 0) };
         assert_eq!((connections.handshakes_full, connections.handshakes_resumed), wanted);
         assert_eq!(connections.handshake.count(), 20);
-        assert_eq!((summary.all.handshake.count(), summary.all.secured.count()), (20, 20));
-        assert!(summary.all.secured.min() > summary.all.handshake.min());
+        assert_eq!((summary.all.handshake.count(), summary.all.connect_and_handshake.count()), (20, 20));
+        assert!(summary.all.connect_and_handshake.min() > summary.all.handshake.min());
     }
 }
 

@@ -381,7 +381,7 @@ fn a_client_that_waits_for_cores_most_of_the_time_shares_its_host() {
     let run = seconds(4, crowded, |interval| {
         respond(interval, 300_000);
         for _ in 0..30 {
-            interval.stats.unread_responses.add(ReadSample::Dated { nanos: 1_000, stands_for: 1 }, 300_000, true);
+            interval.stats.unread_responses.add(ReadSample::Timestamped { nanos: 1_000, stands_for: 1 }, 300_000, true);
         }
     });
     let at = |shares_host| limited_by(&Summary { shares_host, ..Summary::of(&CLOSED, &run) }, &CLOSED);

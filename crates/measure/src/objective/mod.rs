@@ -7,7 +7,7 @@ mod judge;
 mod text;
 
 pub use crate::stats::quantile_range::Timed;
-pub use judge::Judged;
+pub use judge::ObjectiveResult;
 
 use crate::sample::OpKind;
 use crate::stats::{KindStats, Stats};
@@ -47,7 +47,7 @@ pub enum Metric {
 /// Outcome of an objective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Judgement {
+pub enum ObjectiveOutcome {
     /// The objective is met, whatever the client did to the numbers.
     Met,
     /// The objective is missed, whatever the client did to the numbers.

@@ -2,7 +2,7 @@
 
 use super::{Handshake, Pacing, Recorder};
 use crate::sample::outcome::{Cause, Flag, OpOutcome};
-use crate::sample::{AttemptKind, AttemptSample, Example, HopSample, LabelId, Moved, OpSample, ReadSample};
+use crate::sample::{AttemptKind, AttemptSample, BodyBytes, Example, HopSample, LabelId, OpSample, ReadSample};
 use crate::stats::Tally;
 use crate::stats::label::Label;
 use crate::stats::size_class::size_class;
@@ -86,7 +86,7 @@ impl Recorder {
     }
 
     /// Counts body bytes of redirects and of attempts that were repeated, which arrived inside the window.
-    pub fn wasted(&mut self, moved: Moved) {
+    pub fn wasted(&mut self, moved: BodyBytes) {
         self.current.stats.traffic.wasted += moved.received;
         self.current.stats.traffic.wasted_sent += moved.sent;
     }
@@ -115,7 +115,7 @@ impl Recorder {
     }
 
     /// Counts a TLS handshake that took `nanos`.
-    pub fn secured(&mut self, nanos: u64, handshake: Handshake) {
+    pub fn tls_handshake(&mut self, nanos: u64, handshake: Handshake) {
         let connections = &mut self.current.stats.connections;
         match handshake {
             Handshake::Full => connections.handshakes_full += 1,

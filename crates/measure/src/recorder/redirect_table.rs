@@ -76,7 +76,7 @@ impl RedirectTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Moved, OpKind};
+    use crate::sample::{BodyBytes, OpKind};
     use crate::stats::Stats;
     use crate::time::Instant;
 
@@ -91,7 +91,7 @@ mod tests {
             started: ms(intended),
             sent: Some(ms(sent)),
             sent_all: None,
-            agreement_nanos: None,
+            expect_continue_nanos: None,
             first_byte: Some(ms(end)),
             end: ms(end),
             slot_wait_nanos: 0,
@@ -99,11 +99,11 @@ mod tests {
             handshake_nanos: None,
             outcome,
             body_bytes: 1000,
-            window: Moved { received: 1000, sent: 0 },
+            window: BodyBytes { received: 1000, sent: 0 },
             host: LabelId(0),
             header: None,
             affected_by: None,
-            handing_nanos: 0,
+            client_send_nanos: 0,
             unread: None,
         }
     }

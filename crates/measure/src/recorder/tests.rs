@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sample::outcome::{AttemptClass, AttemptOutcome, Cause, OpOutcome, Phase};
-use crate::sample::{Moved, OpKind, OpSample};
+use crate::sample::{BodyBytes, OpKind, OpSample};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn sample(recorder: &mut Recorder, started: u64, end: u64, outcome: OpOutcome) -
         started: ms(started),
         sent: Some(ms(started)),
         sent_all: None,
-        agreement_nanos: None,
+        expect_continue_nanos: None,
         first_byte: Some(ms(end)),
         end: ms(end),
         slot_wait_nanos: 0,
@@ -25,11 +25,11 @@ fn sample(recorder: &mut Recorder, started: u64, end: u64, outcome: OpOutcome) -
         handshake_nanos: None,
         outcome,
         body_bytes: 1000,
-        window: Moved { received: 1000, sent: 0 },
+        window: BodyBytes { received: 1000, sent: 0 },
         host: recorder.host_label("a:80"),
         header: None,
         affected_by: None,
-        handing_nanos: 0,
+        client_send_nanos: 0,
         unread: None,
     }
 }

@@ -10,7 +10,7 @@ mod reason;
 pub use reason::{CutOff, MostFailures, Reason};
 
 use crate::limits::{LimitedBy, limited_by, missed_by_client};
-use crate::objective::{Judged, Judgement, Metric, Objective};
+use crate::objective::{Metric, Objective, ObjectiveOutcome, ObjectiveResult};
 use crate::sample::outcome::{AttemptClass, Cause};
 use crate::summary::{Model, Summary};
 use crate::values::sum;
@@ -140,7 +140,7 @@ pub struct RunResult {
     /// Result of the comparison of independent counters.
     pub accounting: Accounting,
     /// Objectives, in the order given.
-    pub objectives: Vec<Judged>,
+    pub objectives: Vec<ObjectiveResult>,
     /// Exit status.
     pub exit: ExitStatus,
 }
@@ -170,7 +170,7 @@ impl RunResult {
     #[must_use]
     pub fn of(facts: &RunFacts) -> Self {
         let accounting = audit(facts.summary, facts.ending.is_in_good_order());
-        let objectives: Vec<Judged> =
+        let objectives: Vec<ObjectiveResult> =
             facts.objectives.iter().map(|objective| objective.judge(facts.summary, &facts.model)).collect();
         let mut reasons = wrong_content(facts);
         reasons.extend(accounting.violations.iter().map(|violation| Reason::CountersDisagree(*violation)));
@@ -210,7 +210,7 @@ fn wrong_content(facts: &RunFacts) -> Vec<Reason> {
     if responses > 0 { vec![Reason::WrongContent { responses }] } else { Vec::new() }
 }
 
-fn failures(facts: &RunFacts, objectives: &[Judged]) -> Vec<Reason> {
+fn failures(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if let Ending::Unreachable { detail } = facts.ending {
         return vec![Reason::Unreachable { detail: detail.clone() }];
@@ -230,16 +230,16 @@ fn failures(facts: &RunFacts, objectives: &[Judged]) -> Vec<Reason> {
             reasons.push(Reason::Outage { length: facts.outage });
         }
     }
-    reasons.extend(with(objectives, Judgement::Missed).map(Reason::Missed));
+    reasons.extend(with(objectives, ObjectiveOutcome::Missed).map(Reason::Missed));
     reasons
 }
 
-fn with(objectives: &[Judged], judgement: Judgement) -> impl Iterator<Item = Judged> {
-    objectives.iter().copied().filter(move |judged| judged.judgement == judgement)
+fn with(objectives: &[ObjectiveResult], outcome: ObjectiveOutcome) -> impl Iterator<Item = ObjectiveResult> {
+    objectives.iter().copied().filter(move |judged| judged.outcome == outcome)
 }
 
 /// Returns the objectives that a longer run would decide. A run that was cut off is not at fault for being short.
-fn not_enough_data(facts: &RunFacts, objectives: &[Judged]) -> Vec<Reason> {
+fn not_enough_data(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reason> {
     let cut_short = match facts.ending {
         // Each of the merged runs has reached its end.
         Ending::CutOff(CutOff::Merged { .. }) => false,
@@ -249,7 +249,7 @@ fn not_enough_data(facts: &RunFacts, objectives: &[Judged]) -> Vec<Reason> {
     if facts.accept_not_enough_data || cut_short {
         return Vec::new();
     }
-    with(objectives, Judgement::NotEnoughData).map(Reason::NotEnoughData).collect()
+    with(objectives, ObjectiveOutcome::NotEnoughData).map(Reason::NotEnoughData).collect()
 }
 
 /// Returns whether the user asks for successes, which is not the case if every objective on success is `success >= 0%`.
@@ -269,7 +269,7 @@ fn client_lost(facts: &RunFacts) -> u64 {
     sum([missed_by_client(summary, &facts.model), refused, unseen])
 }
 
-fn client_reasons(facts: &RunFacts, objectives: &[Judged]) -> Vec<Reason> {
+fn client_reasons(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reason> {
     let tally = &facts.summary.stats.measured;
     let mut reasons = Vec::new();
     let (missed, of) = (missed_by_client(facts.summary, &facts.model), tally.scheduled);
@@ -281,7 +281,7 @@ fn client_reasons(facts: &RunFacts, objectives: &[Judged]) -> Vec<Reason> {
     if without as f64 > MISSED_SHARE_MAX * tally.attempts as f64 {
         reasons.push(Reason::ClientResources { attempts: without, of: tally.attempts });
     }
-    reasons.extend(with(objectives, Judgement::ClientLimited).map(Reason::ClientDecides));
+    reasons.extend(with(objectives, ObjectiveOutcome::ClientLimited).map(Reason::ClientDecides));
     reasons
 }
 

@@ -2,7 +2,7 @@
 
 use super::ResultWord;
 use super::accounting::Violation;
-use crate::objective::Judged;
+use crate::objective::ObjectiveResult;
 use crate::sample::outcome::Cause;
 use crate::stats::Tally;
 use crate::values::sum;
@@ -45,9 +45,9 @@ pub enum Reason {
         length: Duration,
     },
     /// An objective is missed.
-    Missed(Judged),
+    Missed(ObjectiveResult),
     /// Too few operations ended to judge an objective.
-    NotEnoughData(Judged),
+    NotEnoughData(ObjectiveResult),
     /// The client did not start operations in time.
     ClientMissed {
         /// Operations that were not started.
@@ -65,7 +65,7 @@ pub enum Reason {
         of: u64,
     },
     /// An objective is met or missed depending on what the client did to the times.
-    ClientDecides(Judged),
+    ClientDecides(ObjectiveResult),
     /// The run was cut off before its end.
     CutOff(CutOff),
 }

@@ -199,7 +199,7 @@ fn word_reasons_and_exit_code_never_contradict_each_other() {
         assert!(!wrong || result.word == ResultWord::Fail, "{}", context());
         let unusable = !wrong && !result.accounting.violations.is_empty();
         assert!(!unusable || result.word == ResultWord::Unusable, "{}", context());
-        let missed = result.objectives.iter().any(|judged| judged.judgement == Judgement::Missed);
+        let missed = result.objectives.iter().any(|judged| judged.outcome == ObjectiveOutcome::Missed);
         assert!(!missed || matches!(result.word, ResultWord::Fail | ResultWord::Unusable), "{}", context());
     }
 }

@@ -37,7 +37,7 @@ pub struct OpSample {
     /// Instant at which the kernel accepted the last byte of its request; `None` unless it is an upload.
     pub sent_all: Option<Instant>,
     /// Time for which its body waited for `100 Continue`, in nanoseconds; `None` without `Expect: 100-continue`.
-    pub agreement_nanos: Option<u64>,
+    pub expect_continue_nanos: Option<u64>,
     /// Instant at which the first byte of its final response was read.
     pub first_byte: Option<Instant>,
     /// Instant at which it ended.
@@ -53,7 +53,7 @@ pub struct OpSample {
     /// Bytes of the object that it moved: the body of its final response, or of an upload's request.
     pub body_bytes: u64,
     /// Body bytes that its last attempt moved inside the window.
-    pub window: Moved,
+    pub window: BodyBytes,
     /// Host that it was addressed to.
     pub host: LabelId,
     /// Value of the response header by which results are grouped.
@@ -62,14 +62,14 @@ pub struct OpSample {
     pub affected_by: Option<u64>,
     /// Time from its start until the kernel accepted its request, in nanoseconds, if the client waited for nothing else in
     /// between; 0 where that is not known.
-    pub handing_nanos: u64,
+    pub client_send_nanos: u64,
     /// Wait of the end of its response in the socket; `None` if it was not sampled.
     pub unread: Option<ReadSample>,
 }
 
 /// Body bytes that were moved over the network, by direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
+pub struct BodyBytes {
     /// Response body bytes.
     pub received: u64,
     /// Request body bytes.
@@ -99,7 +99,7 @@ impl OpSample {
     /// nanoseconds; `None` unless it is an upload.
     #[must_use]
     pub fn sending_nanos(&self) -> Option<u64> {
-        Some(self.sent_all?.nanos_since(self.sent?).saturating_sub(self.agreement_nanos.unwrap_or(0)))
+        Some(self.sent_all?.nanos_since(self.sent?).saturating_sub(self.expect_continue_nanos.unwrap_or(0)))
     }
 
     /// Returns the wait for the response, end − last byte of the request, in nanoseconds; `None` unless it is an upload.
@@ -122,7 +122,7 @@ impl OpSample {
 
     /// Returns the time that opening connections and TLS handshakes took together, in nanoseconds; `None` without handshakes.
     #[must_use]
-    pub fn secured_nanos(&self) -> Option<u64> {
+    pub fn connect_and_handshake_nanos(&self) -> Option<u64> {
         self.handshake_nanos.map(|handshake| handshake.saturating_add(self.connect_nanos.unwrap_or(0)))
     }
 

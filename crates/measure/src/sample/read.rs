@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadSample {
     /// The kernel's timestamp of the arrival was usable.
-    Dated {
+    Timestamped {
         /// Time from the arrival of the last byte to its read, in nanoseconds.
         nanos: u64,
         /// Number of reads that this sample represents, itself included; at least 1. Only one of so many reads is sampled.
@@ -19,7 +19,7 @@ impl ReadSample {
     #[must_use]
     pub fn at_least(self, least: u64) -> Self {
         match self {
-            Self::Dated { nanos, stands_for } => Self::Dated { nanos: nanos.max(least), stands_for },
+            Self::Timestamped { nanos, stands_for } => Self::Timestamped { nanos: nanos.max(least), stands_for },
             Self::Discarded => self,
         }
     }

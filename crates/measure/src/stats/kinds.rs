@@ -28,12 +28,12 @@ pub struct KindStats {
     /// Transfer times of the operations that succeeded.
     pub transfer: Distribution,
     /// Sending times of the uploads that succeeded: from the first byte of the request to its last, without
-    /// [`Self::agreement`].
+    /// [`Self::expect_continue`].
     #[serde(default)]
     pub sending: Distribution,
     /// Waits for `100 Continue`, of the operations that succeeded and sent `Expect: 100-continue`.
     #[serde(default)]
-    pub agreement: Distribution,
+    pub expect_continue: Distribution,
     /// Waits of the uploads that succeeded, from the last byte of the request to the end.
     #[serde(default)]
     pub waiting: Distribution,
@@ -44,7 +44,7 @@ pub struct KindStats {
     pub handshake: Distribution,
     /// Sum of [`Self::connect`] and [`Self::handshake`], of the operations that succeeded and made a TLS handshake.
     #[serde(default)]
-    pub secured: Distribution,
+    pub connect_and_handshake: Distribution,
     /// Speeds of the operations that succeeded and had a body.
     pub speed: Distribution,
     /// Lateness of all operations that started (open model, or think time).
@@ -88,11 +88,11 @@ impl KindStats {
             ttfb,
             transfer,
             sending,
-            agreement,
+            expect_continue,
             waiting,
             connect,
             handshake,
-            secured,
+            connect_and_handshake,
             speed,
             lateness,
             slot_wait,
@@ -113,11 +113,11 @@ impl KindStats {
         self.ttfb.merge(ttfb);
         self.transfer.merge(transfer);
         self.sending.merge(sending);
-        self.agreement.merge(agreement);
+        self.expect_continue.merge(expect_continue);
         self.waiting.merge(waiting);
         self.connect.merge(connect);
         self.handshake.merge(handshake);
-        self.secured.merge(secured);
+        self.connect_and_handshake.merge(connect_and_handshake);
         self.speed.merge(speed);
         self.lateness.merge(lateness);
         self.slot_wait.merge(slot_wait);
@@ -171,11 +171,11 @@ impl KindStats {
             (&mut self.ttfb, sample.ttfb_nanos()),
             (&mut self.transfer, sample.transfer_nanos()),
             (&mut self.sending, sample.sending_nanos()),
-            (&mut self.agreement, sample.agreement_nanos),
+            (&mut self.expect_continue, sample.expect_continue_nanos),
             (&mut self.waiting, sample.waiting_nanos()),
             (&mut self.connect, sample.connect_nanos),
             (&mut self.handshake, sample.handshake_nanos),
-            (&mut self.secured, sample.secured_nanos()),
+            (&mut self.connect_and_handshake, sample.connect_and_handshake_nanos()),
             (&mut self.speed, sample.speed()),
         ];
         for (distribution, value) in timed {

@@ -36,7 +36,7 @@ impl UnreadResponses {
     pub(crate) fn add(&mut self, sample: ReadSample, service_nanos: u64, exact: bool) {
         match sample {
             ReadSample::Discarded => self.discarded += 1,
-            ReadSample::Dated { nanos, stands_for } => {
+            ReadSample::Timestamped { nanos, stands_for } => {
                 // A response that arrived before its request was sent waited for longer than the service time.
                 let nanos = nanos.min(service_nanos);
                 self.sampled += 1;
@@ -94,10 +94,10 @@ impl TimestampedTimes {
 
     /// Adds an operation that succeeded, if its response has an arrival timestamp.
     pub(crate) fn add(&mut self, sample: &OpSample) {
-        if let Some(ReadSample::Dated { nanos, stands_for }) = sample.unread {
+        if let Some(ReadSample::Timestamped { nanos, stands_for }) = sample.unread {
             // A response that arrived before its request was sent waited for longer than the service time.
             let service = sample.service_nanos().unwrap_or(0);
-            let starting = sample.lateness_nanos().saturating_add(sample.handing_nanos);
+            let starting = sample.lateness_nanos().saturating_add(sample.client_send_nanos);
             self.record((sample.response_nanos(), service), starting, nanos.min(service), stands_for.into());
         }
     }
@@ -168,7 +168,7 @@ mod tests {
     fn share_is_waits_divided_by_service_times() {
         let mut unread = UnreadResponses::default();
         assert_eq!(unread.share(), None);
-        let dated = |nanos, stands_for| ReadSample::Dated { nanos, stands_for };
+        let dated = |nanos, stands_for| ReadSample::Timestamped { nanos, stands_for };
         unread.add(dated(200, 1), 1000, true);
         unread.add(dated(9000, 1), 1000, true);
         unread.add(ReadSample::Discarded, 1000, true);

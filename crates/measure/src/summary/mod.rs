@@ -229,8 +229,8 @@ impl Summary {
     /// what ab calls "Connect". It includes the TLS handshake. In a run with TLS, connections without it count as zero.
     #[must_use]
     pub fn connect_of_all(&self) -> Distribution {
-        let secured = self.all.secured.count() > 0;
-        let mut connect = if secured { self.all.secured.clone() } else { self.all.connect.clone() };
+        let with_tls = self.all.connect_and_handshake.count() > 0;
+        let mut connect = if with_tls { self.all.connect_and_handshake.clone() } else { self.all.connect.clone() };
         connect.record_zeros(self.all.ok.saturating_sub(connect.count()));
         connect
     }

@@ -158,8 +158,8 @@ impl Observer for Recording {
             Decision::Missed(Missed::Backlog) | Decision::Met => None,
         });
         let decided = self.monitor.as_mut().and_then(|monitor| monitor.add_slice(slice)).map(|decided| match decided {
-            Decision::Missed(missed) => EndReason::Decided { broke: Some(missed.to_string()) },
-            Decision::Met => EndReason::Decided { broke: None },
+            Decision::Missed(missed) => EndReason::StoppedEarly { first_missed: Some(missed.to_string()) },
+            Decision::Met => EndReason::StoppedEarly { first_missed: None },
         });
         if let Some(reason) = aborted.or(decided).filter(|_| self.ended.is_none()) {
             self.ended = Some(reason);

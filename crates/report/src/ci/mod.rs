@@ -15,7 +15,7 @@ use crate::load_line::LoadLine;
 use crate::number::{byte_rate, rate, share, were_of};
 use crate::percentile;
 use crate::result;
-use measure::objective::{Judged, Judgement, Timed};
+use measure::objective::{ObjectiveOutcome, ObjectiveResult, Timed};
 use measure::result::Reason;
 use measure::{ExitStatus, ResultWord, RunResult};
 use store::SavedRun;
@@ -130,19 +130,19 @@ fn is_on_objective(reason: &Reason) -> bool {
 }
 
 /// Returns the outcome of an objective. It is an error if the numbers of the run are unusable.
-fn of_objective(judged: &Judged, result: &RunResult) -> Outcome {
-    let text = result::judgement_text(judged);
+fn of_objective(judged: &ObjectiveResult, result: &RunResult) -> Outcome {
+    let text = result::objective_outcome_text(judged);
     let unusable = result.reasons.iter().find(|reason| reason.word() == ResultWord::Unusable);
-    match (unusable, judged.judgement) {
+    match (unusable, judged.outcome) {
         (Some(reason), _) if result.word == ResultWord::Unusable => Outcome::Error(result::text(reason)),
-        (_, Judgement::Met) => Outcome::Passed,
-        (_, Judgement::Missed) => Outcome::Failed(text),
-        (_, Judgement::ClientLimited) => Outcome::Error(text),
+        (_, ObjectiveOutcome::Met) => Outcome::Passed,
+        (_, ObjectiveOutcome::Missed) => Outcome::Failed(text),
+        (_, ObjectiveOutcome::ClientLimited) => Outcome::Error(text),
         // The user accepts a lack of data: it is no reason.
-        (_, Judgement::NotEnoughData) if result.reasons.contains(&Reason::NotEnoughData(*judged)) => {
+        (_, ObjectiveOutcome::NotEnoughData) if result.reasons.contains(&Reason::NotEnoughData(*judged)) => {
             Outcome::Failed(text)
         }
-        (_, Judgement::NotEnoughData) => Outcome::Skipped(text),
+        (_, ObjectiveOutcome::NotEnoughData) => Outcome::Skipped(text),
     }
 }
 

@@ -21,7 +21,7 @@ pub fn cut_off(run: &SavedRun) -> Option<String> {
     let how = match run.end.as_ref().map(|end| &end.reason) {
         None => "it was cut off",
         Some(EndReason::Interrupted { .. }) => "it was interrupted",
-        Some(EndReason::Decided { .. }) => "it was stopped early: the results of its objectives were certain",
+        Some(EndReason::StoppedEarly { .. }) => "it was stopped early: the results of its objectives were certain",
         Some(EndReason::Aborted { .. }) => "it was aborted by its own condition",
         Some(EndReason::DiskFull) => "it was cut off: the disk was full",
         Some(EndReason::Unreachable { .. }) => "it was stopped: the target could not be reached",

@@ -51,7 +51,7 @@ pub fn run(run: &SavedRun) -> String {
     }
     let result = result::of(run);
     for judged in &result.objectives {
-        add("objective", cell(&format!("{}: {}", judged.objective, result::judgement_text(judged))));
+        add("objective", cell(&format!("{}: {}", judged.objective, result::objective_outcome_text(judged))));
     }
     let mut text = format!("**{}** · limited by: {}\n", result.word.text(), limit::limited_by(run));
     for reason in &result.reasons {

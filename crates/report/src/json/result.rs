@@ -2,7 +2,7 @@
 
 use crate::escape::escape;
 use crate::result::{NamedText, ResultRecord};
-use measure::objective::{Judged, Judgement};
+use measure::objective;
 use measure::result::Reason;
 use measure::result::accounting::Violation;
 use measure::{Enumerated, RunResult};
@@ -148,7 +148,7 @@ impl RunEnd {
         let (reason, signal, detail) = match &end.reason {
             EndReason::Completed => (EndName::Completed, None, None),
             EndReason::Interrupted { signal } => (EndName::Interrupted, Some(*signal), None),
-            EndReason::Decided { broke } => (EndName::StoppedEarly, None, broke.as_deref().map(escape)),
+            EndReason::StoppedEarly { first_missed } => (EndName::StoppedEarly, None, first_missed.as_deref().map(escape)),
             EndReason::Aborted { condition } => (EndName::Aborted, None, Some(escape(condition))),
             EndReason::Merged { .. } => (EndName::Merged, None, None),
             EndReason::DiskFull => (EndName::DiskFull, None, None),
@@ -160,14 +160,14 @@ impl RunEnd {
 }
 
 impl ObjectiveResult {
-    pub(super) fn of(judged: &Judged) -> Self {
+    pub(super) fn of(judged: &objective::ObjectiveResult) -> Self {
         Self {
             objective: judged.objective.to_string(),
-            outcome: match judged.judgement {
-                Judgement::Met => ObjectiveOutcome::Met,
-                Judgement::Missed => ObjectiveOutcome::Missed,
-                Judgement::NotEnoughData => ObjectiveOutcome::NotEnoughData,
-                Judgement::ClientLimited => ObjectiveOutcome::ClientLimited,
+            outcome: match judged.outcome {
+                objective::ObjectiveOutcome::Met => ObjectiveOutcome::Met,
+                objective::ObjectiveOutcome::Missed => ObjectiveOutcome::Missed,
+                objective::ObjectiveOutcome::NotEnoughData => ObjectiveOutcome::NotEnoughData,
+                objective::ObjectiveOutcome::ClientLimited => ObjectiveOutcome::ClientLimited,
             },
             value: judged.value,
             operations: judged.operations,

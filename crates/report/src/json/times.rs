@@ -111,7 +111,7 @@ impl Times {
             service: Spread::timed(all, Timed::Service),
             ttfb: Spread::timed(all, Timed::Ttfb),
             transfer: Spread::of(&all.transfer),
-            expect_continue: Spread::of(&all.agreement),
+            expect_continue: Spread::of(&all.expect_continue),
             sending: Spread::of(&all.sending),
             waiting: Spread::of(&all.waiting),
             connect: Spread::of(&all.connect),

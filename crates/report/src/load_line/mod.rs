@@ -198,7 +198,7 @@ impl Level {
             Outcome::Failed { .. } | Outcome::NotDecided { .. } => false,
         };
         // A level that fails for certain stops early; one that passes rarely can.
-        let stopped = matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::Decided { broke: Some(_) }));
+        let stopped = matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::StoppedEarly { first_missed: Some(_) }));
         Self {
             level,
             passed: outcome.is_passed(),

@@ -9,7 +9,7 @@ mod text;
 
 pub(crate) use outage::{is_whole, whole_seconds};
 pub use record::{NamedText, ResultName, ResultRecord};
-pub use text::{first_missed, judgement_text, text};
+pub use text::{first_missed, objective_outcome_text, text};
 
 use measure::result::{CutOff, Ending, RunFacts};
 use measure::{ResultWord, RunResult};
@@ -39,7 +39,7 @@ fn ending(run: &SavedRun) -> Ending {
         EndReason::Merged { runs } => Ending::CutOff(CutOff::Merged { runs: *runs }),
         _ if run.damage.is_some() => Ending::CutOff(CutOff::Damaged),
         EndReason::Aborted { condition } => Ending::Aborted { condition: condition.clone() },
-        EndReason::Completed | EndReason::Decided { .. } => Ending::Completed,
+        EndReason::Completed | EndReason::StoppedEarly { .. } => Ending::Completed,
     }
 }
 

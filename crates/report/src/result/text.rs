@@ -2,7 +2,7 @@
 
 use crate::escape::escape;
 use crate::number::{byte_rate, count, plural, rate, seconds, share, time};
-use measure::objective::{Judged, Judgement, Metric};
+use measure::objective::{Metric, ObjectiveOutcome, ObjectiveResult};
 use measure::result::{CutOff, MostFailures, Reason};
 use measure::sample::outcome::Cause;
 use measure::{Objective, RunResult};
@@ -76,7 +76,7 @@ fn most_failures(mostly: MostFailures) -> String {
     }
 }
 
-fn missing_data(judged: &Judged) -> String {
+fn missing_data(judged: &ObjectiveResult) -> String {
     if judged.operations < judged.needed {
         let operations = plural(judged.operations, "operation");
         format!("{operations} ended, {} needed; run longer, or add --accept-not-enough-data", count(judged.needed))
@@ -103,7 +103,7 @@ fn cut_off_text(cut_off: &CutOff) -> String {
 }
 
 /// Returns what was measured for an objective, like `measured 900 ms`.
-fn measured(judged: &Judged) -> String {
+fn measured(judged: &ObjectiveResult) -> String {
     let metric = judged.objective.metric();
     match judged.value {
         Some(value) => format!("measured {}", value_text(metric, value)),
@@ -124,12 +124,12 @@ fn value_text(metric: Metric, value: f64) -> String {
 
 /// Returns an objective's outcome in words.
 #[must_use]
-pub fn judgement_text(judged: &Judged) -> String {
-    match judged.judgement {
-        Judgement::Met => format!("met: {}", measured(judged)),
-        Judgement::Missed => format!("MISSED: {}", measured(judged)),
-        Judgement::NotEnoughData => format!("not enough data: {}", missing_data(judged)),
-        Judgement::ClientLimited => format!("cannot be judged: {}, and delays of this client decide", measured(judged)),
+pub fn objective_outcome_text(judged: &ObjectiveResult) -> String {
+    match judged.outcome {
+        ObjectiveOutcome::Met => format!("met: {}", measured(judged)),
+        ObjectiveOutcome::Missed => format!("MISSED: {}", measured(judged)),
+        ObjectiveOutcome::NotEnoughData => format!("not enough data: {}", missing_data(judged)),
+        ObjectiveOutcome::ClientLimited => format!("cannot be judged: {}, and delays of this client decide", measured(judged)),
     }
 }
 

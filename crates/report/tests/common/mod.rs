@@ -153,7 +153,7 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
         started: at(op.started),
         sent: Some(at((op.started + 10_000).min(op.end))),
         sent_all: None,
-        agreement_nanos: None,
+        expect_continue_nanos: None,
         first_byte: matches!(op.outcome, OpOutcome::Ok).then(|| at(op.first_byte)),
         end: at(op.end),
         slot_wait_nanos: op.slot_wait,
@@ -161,12 +161,12 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
         handshake_nanos: None,
         outcome: op.outcome,
         body_bytes: op.bytes,
-        window: measure::sample::Moved { received: if inside { op.bytes } else { 0 }, sent: 0 },
+        window: measure::sample::BodyBytes { received: if inside { op.bytes } else { 0 }, sent: 0 },
         host,
         header,
         // Like a client that is late with everything.
         affected_by: Some(op.started.saturating_sub(op.intended + op.slot_wait)).filter(|late| *late > MS),
-        handing_nanos: 0,
+        client_send_nanos: 0,
         unread: None,
     };
     recorder.ended(&sample);
@@ -192,7 +192,7 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
 /// Returns the first attempt of a redirected operation.
 fn redirect(recorder: &mut Recorder, op: &Op) {
     recorder.received(5, 160);
-    recorder.wasted(measure::sample::Moved { received: 5, sent: 0 });
+    recorder.wasted(measure::sample::BodyBytes { received: 5, sent: 0 });
     let mut flags = Flags::default();
     flags.set(Flag::Followed);
     recorder.attempt(&AttemptSample {

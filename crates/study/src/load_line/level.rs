@@ -2,7 +2,7 @@
 
 use crate::objective_monitor::{LevelEvidence, LevelRules, Missed, OfferedLoad, operations_needed};
 use measure::Objective;
-use measure::objective::Judgement;
+use measure::objective::ObjectiveOutcome;
 use measure::result::load_line::Outcome;
 use measure::statistics::drift::Drift;
 use std::time::Duration;
@@ -57,7 +57,7 @@ pub struct FinishedLevel<'a> {
     /// State of the monitor at the end.
     pub evidence: LevelEvidence,
     /// All objectives, judged by the whole run.
-    pub judged: &'a [(Objective, Judgement)],
+    pub objectives: &'a [(Objective, ObjectiveOutcome)],
     /// What was missed, if that stopped the run early.
     pub stopped_for: Option<&'a str>,
     /// A fault of the target that no objective allows, such as wrong content.
@@ -76,8 +76,8 @@ pub struct FinishedLevel<'a> {
 /// Decides the outcome of a level. No other code decides it.
 #[must_use]
 pub fn outcome(level: &FinishedLevel) -> Outcome {
-    let missed = level.judged.iter().find(|(_, judgement)| *judgement == Judgement::Missed);
-    let open = level.judged.iter().find(|(_, judgement)| *judgement == Judgement::NotEnoughData);
+    let missed = level.objectives.iter().find(|(_, outcome)| *outcome == ObjectiveOutcome::Missed);
+    let open = level.objectives.iter().find(|(_, outcome)| *outcome == ObjectiveOutcome::NotEnoughData);
     let failed = |why: String| Outcome::Failed { why };
     if let Some(fault) = level.target_fault {
         return failed(fault.to_owned());
@@ -90,7 +90,7 @@ pub fn outcome(level: &FinishedLevel) -> Outcome {
         let by_client = level.evidence.client_behind || level.client_delays;
         return if by_client { Outcome::ClientLimited { why } } else { failed(why) };
     }
-    let by_client = level.judged.iter().find(|(_, judgement)| *judgement == Judgement::ClientLimited);
+    let by_client = level.objectives.iter().find(|(_, outcome)| *outcome == ObjectiveOutcome::ClientLimited);
     // The running level counts operations with the delays that the client added. The whole run may show that the client added all of
     // the excess.
     let stopped_for = level.stopped_for.filter(|_| missed.is_some() || by_client.is_none());
@@ -128,19 +128,19 @@ mod tests {
     const STEADY: LevelEvidence =
         LevelEvidence { drift: Some(Drift::Steady), client_behind: false, too_few: None, certain: false };
 
-    fn result(evidence: LevelEvidence, judgement: Judgement, client: Option<&str>) -> Outcome {
-        let judged = [("response p99 <= 50ms".parse().unwrap(), judgement)];
-        outcome(&finished(evidence, &judged, client))
+    fn result(evidence: LevelEvidence, of_objective: ObjectiveOutcome, client: Option<&str>) -> Outcome {
+        let objectives = [("response p99 <= 50ms".parse().unwrap(), of_objective)];
+        outcome(&finished(evidence, &objectives, client))
     }
 
     fn finished<'a>(
         evidence: LevelEvidence,
-        judged: &'a [(Objective, Judgement)],
+        objectives: &'a [(Objective, ObjectiveOutcome)],
         client_limit: Option<&'a str>,
     ) -> FinishedLevel<'a> {
         FinishedLevel {
             evidence,
-            judged,
+            objectives,
             stopped_for: None,
             target_fault: None,
             client_limit,
@@ -167,14 +167,14 @@ mod tests {
     #[test]
     fn a_level_that_stopped_early_because_of_client_delays_has_not_failed() {
         let objective: Objective = "response p99 <= 50ms".parse().unwrap();
-        let early = |judgement| {
-            let judged = [(objective, judgement)];
-            outcome(&FinishedLevel { stopped_for: Some("response p99 <= 50ms"), ..finished(STEADY, &judged, None) })
+        let early = |of_objective| {
+            let objectives = [(objective, of_objective)];
+            outcome(&FinishedLevel { stopped_for: Some("response p99 <= 50ms"), ..finished(STEADY, &objectives, None) })
         };
-        assert!(matches!(early(Judgement::ClientLimited), Outcome::ClientLimited { .. }));
-        assert!(matches!(early(Judgement::Missed), Outcome::Failed { .. }));
+        assert!(matches!(early(ObjectiveOutcome::ClientLimited), Outcome::ClientLimited { .. }));
+        assert!(matches!(early(ObjectiveOutcome::Missed), Outcome::Failed { .. }));
         // The operations in flight at the stop may turn a narrow miss into a narrow pass.
-        assert!(matches!(early(Judgement::Met), Outcome::Failed { .. }));
+        assert!(matches!(early(ObjectiveOutcome::Met), Outcome::Failed { .. }));
     }
 
     #[test]
@@ -183,23 +183,23 @@ mod tests {
         let undecided = LevelEvidence { drift: Some(Drift::Undecided), ..STEADY };
         let objective: Objective = "response p99 <= 50ms".parse().unwrap();
         let few = LevelEvidence { too_few: Some((objective, 5, 299)), ..STEADY };
-        assert_eq!(result(STEADY, Judgement::Met, None), Outcome::Passed);
+        assert_eq!(result(STEADY, ObjectiveOutcome::Met, None), Outcome::Passed);
         assert_eq!(
-            result(STEADY, Judgement::Met, Some("client CPU")),
+            result(STEADY, ObjectiveOutcome::Met, Some("client CPU")),
             Outcome::Passed,
             "a limit of the client does not matter to a level that passes"
         );
         let why = || "response p99 <= 50ms".to_owned();
-        assert_eq!(result(STEADY, Judgement::Missed, None), Outcome::Failed { why: why() });
-        assert!(matches!(result(STEADY, Judgement::Missed, Some("client CPU")), Outcome::ClientLimited { .. }));
-        assert!(matches!(result(growing, Judgement::Met, Some("shared host")), Outcome::Failed { .. }));
+        assert_eq!(result(STEADY, ObjectiveOutcome::Missed, None), Outcome::Failed { why: why() });
+        assert!(matches!(result(STEADY, ObjectiveOutcome::Missed, Some("client CPU")), Outcome::ClientLimited { .. }));
+        assert!(matches!(result(growing, ObjectiveOutcome::Met, Some("shared host")), Outcome::Failed { .. }));
         let behind = LevelEvidence { client_behind: true, ..growing };
-        assert!(matches!(result(behind, Judgement::Met, None), Outcome::ClientLimited { .. }));
-        assert!(matches!(result(undecided, Judgement::Met, None), Outcome::NotDecided { .. }));
-        let few = result(few, Judgement::Met, None);
+        assert!(matches!(result(behind, ObjectiveOutcome::Met, None), Outcome::ClientLimited { .. }));
+        assert!(matches!(result(undecided, ObjectiveOutcome::Met, None), Outcome::NotDecided { .. }));
+        let few = result(few, ObjectiveOutcome::Met, None);
         assert_eq!(few.why(), Some("response p99 <= 50ms: 5 of the 299 operations it needs"));
-        assert_eq!(result(STEADY, Judgement::NotEnoughData, None), Outcome::NotDecided { why: why() });
-        assert!(matches!(result(STEADY, Judgement::ClientLimited, None), Outcome::ClientLimited { .. }));
+        assert_eq!(result(STEADY, ObjectiveOutcome::NotEnoughData, None), Outcome::NotDecided { why: why() });
+        assert!(matches!(result(STEADY, ObjectiveOutcome::ClientLimited, None), Outcome::ClientLimited { .. }));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::run_loop::response::header_values::speaks_s3;
 use crate::run_loop::response::refusal;
 use crate::tls::Negotiated;
 use measure::sample::HopSample;
-use measure::sample::{AttemptKind, AttemptSample, LabelId, Moved};
+use measure::sample::{AttemptKind, AttemptSample, BodyBytes, LabelId};
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase};
 
 const NOT_FOLLOWED: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Http3xx, Cause::NotFollowed, Phase::Head);
@@ -172,11 +172,11 @@ impl<N: Network> RunLoop<'_, N> {
         outcome: AttemptOutcome,
         reuse: Reuse,
         now: Instant,
-    ) -> Moved {
-        let Some(op) = self.slots.op_mut(slot) else { return Moved::default() };
+    ) -> BodyBytes {
+        let Some(op) = self.slots.op_mut(slot) else { return BodyBytes::default() };
         // While the parts of an object are in flight, its operation has no attempt of its own.
         if std::mem::replace(&mut op.attempt.over, true) {
-            return Moved::default();
+            return BodyBytes::default();
         }
         let id = op.attempt.exchange;
         if outcome != AttemptOutcome::OK && self.recorder.wants_example(outcome.cause) {
@@ -185,7 +185,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.notes.clear_failure();
         let unattributed = id.map_or(0, |id| self.pool.take_unattributed(id));
         self.recorder.received(0, unattributed);
-        let Some(op) = self.slots.op_mut(slot) else { return Moved::default() };
+        let Some(op) = self.slots.op_mut(slot) else { return BodyBytes::default() };
         op.attempt.received_bytes += unattributed;
         let exchange = id.and_then(|id| self.pool.exchange(id));
         let body_bytes = exchange.map_or(0, |exchange| exchange.reader.body_bytes());

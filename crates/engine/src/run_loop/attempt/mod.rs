@@ -15,7 +15,7 @@ pub(in crate::run_loop) mod traffic;
 use super::response::checks::AfterHead;
 use super::response::refusal::Refusal;
 use exchange::ExchangeId;
-use measure::sample::{AttemptKind, Moved};
+use measure::sample::{AttemptKind, BodyBytes};
 use measure::{Flags, Instant, ReadSample};
 
 /// One request of an operation.
@@ -38,7 +38,7 @@ pub(in crate::run_loop) struct Attempt {
     /// All bytes received for it.
     pub received_bytes: u64,
     /// Body bytes that were received and sent inside the window.
-    pub window: Moved,
+    pub window: BodyBytes,
     /// Addresses that were tried.
     pub addresses_tried: usize,
     /// Its first place in the rotation of the host's addresses.
@@ -78,7 +78,7 @@ impl Attempt {
             sent_bytes: 0,
             sent_body: 0,
             received_bytes: 0,
-            window: Moved::default(),
+            window: BodyBytes::default(),
             addresses_tried: 0,
             first_address: 0,
             after_head: AfterHead::Read,

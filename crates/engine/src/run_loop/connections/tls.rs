@@ -111,7 +111,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(connection) = self.pool.connections.get(token) else { return };
         let Some(session) = connection.transport.tls() else { return };
         let nanos = now.nanos_since(connection.connected);
-        self.recorder.secured(nanos, if session.is_resumed() { Handshake::Resumed } else { Handshake::Full });
+        self.recorder.tls_handshake(nanos, if session.is_resumed() { Handshake::Resumed } else { Handshake::Full });
         if let Some(op) = self.slots.op_mut(connection.exchange.slot) {
             op.handshake_nanos = Some(op.handshake_nanos.unwrap_or(0) + nanos);
         }

@@ -85,9 +85,9 @@ impl ClientStalls {
             // The operation may have ended already.
             if let Some(op) = slots.find_op_mut(slot)
                 && op.started >= step_began
-                && op.handing_nanos == 0
+                && op.client_send_nanos == 0
             {
-                op.handing_nanos = now.nanos_since(op.started);
+                op.client_send_nanos = now.nanos_since(op.started);
             }
         }
     }
@@ -190,7 +190,7 @@ impl<N: Network> RunLoop<'_, N> {
         // On a multiplexed connection, what was read last may belong to another stream.
         let exact = !has_streams && op.attempt.received_bytes <= SEGMENT_BYTES;
         self.recorder.unread(sample, now.nanos_since(sent), exact);
-        let ReadSample::Dated { nanos, .. } = sample else { return };
+        let ReadSample::Timestamped { nanos, .. } = sample else { return };
         let came = (now - Duration::from_nanos(nanos)).max(sent);
         let (from, until) = self.stalls.unread(came, now);
         if until.since(from) > self.stalls.late {

@@ -55,7 +55,7 @@ impl<N: Network> RunLoop<'_, N> {
             continue_nanos: None,
             first_byte: None,
             slot_wait_nanos,
-            handing_nanos: 0,
+            client_send_nanos: 0,
             stalls_before: self.control.stalls().total(),
             connect_nanos: None,
             handshake_nanos: None,

@@ -3,7 +3,7 @@
 use super::BAD_MESSAGE;
 use crate::plan::Multipart;
 use measure::AttemptOutcome;
-use measure::sample::Moved;
+use measure::sample::BodyBytes;
 use wire::s3::{CompletedPart, MAX_PARTS, write_complete};
 
 /// A part of an object that is being sent.
@@ -21,7 +21,7 @@ pub(in crate::run_loop) struct UploadPart {
 pub(super) struct PartResult {
     pub etag: Option<Box<str>>,
     pub sent_body: u64,
-    pub window: Moved,
+    pub window: BodyBytes,
 }
 
 /// An object that is uploaded in parts.
@@ -46,7 +46,7 @@ pub(in crate::run_loop) struct MultipartUpload {
     /// Body bytes of the parts that succeeded.
     pub sent_body: u64,
     /// Those of them that were sent inside the window.
-    pub window: Moved,
+    pub window: BodyBytes,
     /// The message that completes the upload.
     pub completion: Vec<u8>,
 }
@@ -67,7 +67,7 @@ impl MultipartUpload {
             failed: None,
             aborted: false,
             sent_body: 0,
-            window: Moved::default(),
+            window: BodyBytes::default(),
             completion: Vec::new(),
         }
     }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn result(etag: Option<&str>) -> PartResult {
-        PartResult { etag: etag.map(Into::into), sent_body: 5, window: Moved::default() }
+        PartResult { etag: etag.map(Into::into), sent_body: 5, window: BodyBytes::default() }
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(in crate::run_loop) struct Op<'p> {
     pub first_byte: Option<Instant>,
     pub slot_wait_nanos: u64,
     /// The time from its start until the kernel had its request, if the client waited for nothing in between.
-    pub handing_nanos: u64,
+    pub client_send_nanos: u64,
     /// Length of all client stalls before it started, or before the slots ran out that it waited for, in nanoseconds.
     pub stalls_before: u64,
     pub connect_nanos: Option<u64>,
@@ -109,7 +109,7 @@ impl<'p> Op<'p> {
             sent_all: None,
             first_byte: None,
             slot_wait_nanos: 0,
-            handing_nanos: 0,
+            client_send_nanos: 0,
             stalls_before: 0,
             connect_nanos: None,
             handshake_nanos: None,
@@ -175,7 +175,7 @@ impl<'p> Op<'p> {
             started: self.started,
             sent: self.sent,
             sent_all: self.sent_all,
-            agreement_nanos: self.continue_nanos,
+            expect_continue_nanos: self.continue_nanos,
             first_byte: self.first_byte,
             end,
             slot_wait_nanos: self.slot_wait_nanos,
@@ -187,7 +187,7 @@ impl<'p> Op<'p> {
             host: self.label,
             header: self.group,
             affected_by: None,
-            handing_nanos: self.handing_nanos,
+            client_send_nanos: self.client_send_nanos,
             unread: self.attempt.unread,
         }
     }

@@ -5,7 +5,7 @@
 //! operations meet it, and missed if the undisturbed ones miss it. Where the two disagree, the run cannot decide
 //! (docs/measurement.md).
 
-use super::{Judgement, Metric, Objective, Timed};
+use super::{Metric, Objective, ObjectiveOutcome, Timed};
 use crate::limits::{limited_by, missed_by_client};
 use crate::sample::outcome::AttemptClass;
 use crate::statistics::{ALPHA, binomial, samples_needed};
@@ -15,11 +15,11 @@ use crate::values::sum;
 
 /// An objective, judged after a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judged {
+pub struct ObjectiveResult {
     /// The objective.
     pub objective: Objective,
     /// Outcome.
-    pub judgement: Judgement,
+    pub outcome: ObjectiveOutcome,
     /// Measured value, in the unit of the bound; `None` if no operation has the metric, or the quantile of a time falls
     /// among operations that failed or never ended.
     pub value: Option<f64>,
@@ -96,17 +96,17 @@ impl Bounded {
 impl Objective {
     /// Judges a finished run.
     #[must_use]
-    pub fn judge(&self, summary: &Summary, model: &Model) -> Judged {
+    pub fn judge(&self, summary: &Summary, model: &Model) -> ObjectiveResult {
         let around = self.around(summary);
         let needed = self.needed();
-        let judgement = match self.tolerated() {
+        let outcome = match self.tolerated() {
             None => self.judge_rate(summary, model),
             Some(tolerated) => {
                 let strict = matches!(self.metric, Metric::Speed(_));
                 self.judge_share(summary, model, &Bounded { tolerated, strict, needed }, around)
             }
         };
-        Judged { objective: *self, judgement, value: self.value(summary), operations: around.all, needed }
+        ObjectiveResult { objective: *self, outcome, value: self.value(summary), operations: around.all, needed }
     }
 
     /// Returns the number of operations needed to meet the objective: as many as its quantile needs, else one.
@@ -119,7 +119,7 @@ impl Objective {
         }
     }
 
-    fn judge_share(&self, summary: &Summary, model: &Model, bounded: &Bounded, all: Around) -> Judgement {
+    fn judge_share(&self, summary: &Summary, model: &Model, bounded: &Bounded, all: Around) -> ObjectiveOutcome {
         let undisturbed = self.undisturbed(summary, model, all);
         let missed_by_client = self.missed_by_client(summary, model);
         let too_many = matches!(self.metric, Metric::Time(..))
@@ -128,18 +128,18 @@ impl Objective {
         let client_sets_speed =
             || matches!(self.metric, Metric::Speed(_)) && !model.is_open() && limited_by(summary, model).is_client();
         if bounded.is_missed(undisturbed) && !client_sets_speed() {
-            Judgement::Missed
+            ObjectiveOutcome::Missed
         } else if bounded.is_met(all) && !too_many {
-            Judgement::Met
+            ObjectiveOutcome::Met
         } else if too_many || bounded.is_missed(all) || bounded.is_met(undisturbed) {
-            Judgement::ClientLimited
+            ObjectiveOutcome::ClientLimited
         } else {
-            Judgement::NotEnoughData
+            ObjectiveOutcome::NotEnoughData
         }
     }
 
-    fn judge_rate(&self, summary: &Summary, model: &Model) -> Judgement {
-        let Some(value) = self.value(summary) else { return Judgement::NotEnoughData };
+    fn judge_rate(&self, summary: &Summary, model: &Model) -> ObjectiveOutcome {
+        let Some(value) = self.value(summary) else { return ObjectiveOutcome::NotEnoughData };
         // The target might have served what the client did not start or could not sustain.
         let by_client = match model {
             Model::Open { .. } if summary.client_stood_still() => f64::INFINITY,
@@ -148,10 +148,10 @@ impl Objective {
             Model::Closed { .. } => 0.0,
         };
         match self.metric {
-            _ if value >= self.bound => Judgement::Met,
-            Metric::Rate if value + by_client >= self.bound => Judgement::ClientLimited,
-            Metric::Goodput if by_client > 0.0 => Judgement::ClientLimited,
-            _ => Judgement::Missed,
+            _ if value >= self.bound => ObjectiveOutcome::Met,
+            Metric::Rate if value + by_client >= self.bound => ObjectiveOutcome::ClientLimited,
+            Metric::Goodput if by_client > 0.0 => ObjectiveOutcome::ClientLimited,
+            _ => ObjectiveOutcome::Missed,
         }
     }
 

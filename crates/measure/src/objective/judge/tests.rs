@@ -6,8 +6,8 @@ use crate::stats::Stats;
 
 const CLOSED: Model = Model::Closed { concurrency: 10 };
 
-fn judged(text: &str, summary: &Summary) -> Judgement {
-    text.parse::<Objective>().unwrap().judge(summary, &CLOSED).judgement
+fn judged(text: &str, summary: &Summary) -> ObjectiveOutcome {
+    text.parse::<Objective>().unwrap().judge(summary, &CLOSED).outcome
 }
 
 /// Returns a summary of operations of one kind.
@@ -55,8 +55,8 @@ fn operations_beyond_the_bound_agree_with_the_judgement() {
                 Metric::Speed(_) => beyond as f64 >= tolerated - ROUNDING,
                 _ => beyond as f64 > tolerated + ROUNDING,
             };
-            let wanted = if missed { Judgement::Missed } else { Judgement::Met };
-            let found = objective.judge(&summary, &CLOSED).judgement;
+            let wanted = if missed { ObjectiveOutcome::Missed } else { ObjectiveOutcome::Met };
+            let found = objective.judge(&summary, &CLOSED).outcome;
             assert_eq!(found, wanted, "seed 5, round {round}, {text}: {beyond} of {all}");
         }
     }
@@ -64,16 +64,16 @@ fn operations_beyond_the_bound_agree_with_the_judgement() {
 
 #[test]
 fn drops_and_failures_lower_success_but_healthy_unfinished_operations_do_not() {
-    let default = |summary: &Summary| Objective::DEFAULT.judge(summary, &CLOSED).judgement;
-    assert_eq!(default(&Summary::default()), Judgement::NotEnoughData);
+    let default = |summary: &Summary| Objective::DEFAULT.judge(summary, &CLOSED).outcome;
+    assert_eq!(default(&Summary::default()), ObjectiveOutcome::NotEnoughData);
     let mut kind = KindStats { unfinished: 50, ..KindStats::default() };
-    assert_eq!(default(&summary(kind.clone(), 0)), Judgement::NotEnoughData);
+    assert_eq!(default(&summary(kind.clone(), 0)), ObjectiveOutcome::NotEnoughData);
     kind.unanswered_wait.record(1_000_000);
-    assert_eq!(default(&summary(kind, 0)), Judgement::Missed, "a target that never responds");
+    assert_eq!(default(&summary(kind, 0)), ObjectiveOutcome::Missed, "a target that never responds");
     let mut kind = successes([1; 99]);
     kind.failed = 1;
-    assert_eq!(default(&summary(kind.clone(), 0)), Judgement::Met);
-    assert_eq!(default(&summary(kind, 1)), Judgement::Missed);
+    assert_eq!(default(&summary(kind.clone(), 0)), ObjectiveOutcome::Met);
+    assert_eq!(default(&summary(kind, 1)), ObjectiveOutcome::Missed);
 }
 
 #[test]
@@ -88,27 +88,27 @@ fn operations_cut_off_by_the_end_of_the_run_are_not_failures() {
 
 #[test]
 fn failures_and_drops_exceed_every_time() {
-    assert_eq!(judged("response p99 <= 10ms", &Summary::default()), Judgement::NotEnoughData);
+    assert_eq!(judged("response p99 <= 10ms", &Summary::default()), ObjectiveOutcome::NotEnoughData);
     let kind = successes((1..=300).map(|n| n % 100));
-    assert_eq!(judged("response p50 <= 51ms", &summary(kind.clone(), 0)), Judgement::Met);
-    assert_eq!(judged("response p99 <= 98.5ms", &summary(kind.clone(), 0)), Judgement::Met);
-    assert_eq!(judged("response p99 <= 97ms", &summary(kind.clone(), 0)), Judgement::Missed);
-    assert_eq!(judged("response max <= 100ms", &summary(kind.clone(), 0)), Judgement::Met);
-    assert_eq!(judged("response max <= 100ms", &summary(kind.clone(), 1)), Judgement::Missed);
+    assert_eq!(judged("response p50 <= 51ms", &summary(kind.clone(), 0)), ObjectiveOutcome::Met);
+    assert_eq!(judged("response p99 <= 98.5ms", &summary(kind.clone(), 0)), ObjectiveOutcome::Met);
+    assert_eq!(judged("response p99 <= 97ms", &summary(kind.clone(), 0)), ObjectiveOutcome::Missed);
+    assert_eq!(judged("response max <= 100ms", &summary(kind.clone(), 0)), ObjectiveOutcome::Met);
+    assert_eq!(judged("response max <= 100ms", &summary(kind.clone(), 1)), ObjectiveOutcome::Missed);
     let failed = KindStats { failed: 301, ..kind };
-    assert_eq!(judged("response p50 <= 1h", &summary(failed, 0)), Judgement::Missed);
+    assert_eq!(judged("response p50 <= 1h", &summary(failed, 0)), ObjectiveOutcome::Missed);
 }
 
 #[test]
 fn percentiles_need_their_samples() {
-    assert_eq!(judged("p99.99 <= 5ms", &summary(successes([1; 5]), 0)), Judgement::NotEnoughData);
-    assert_eq!(judged("p99 <= 5ms", &summary(successes([1; 298]), 0)), Judgement::NotEnoughData);
-    assert_eq!(judged("p99 <= 5ms", &summary(successes([1; 299]), 0)), Judgement::Met);
-    assert_eq!(judged("max <= 5ms", &summary(successes([1]), 0)), Judgement::Met);
+    assert_eq!(judged("p99.99 <= 5ms", &summary(successes([1; 5]), 0)), ObjectiveOutcome::NotEnoughData);
+    assert_eq!(judged("p99 <= 5ms", &summary(successes([1; 298]), 0)), ObjectiveOutcome::NotEnoughData);
+    assert_eq!(judged("p99 <= 5ms", &summary(successes([1; 299]), 0)), ObjectiveOutcome::Met);
+    assert_eq!(judged("max <= 5ms", &summary(successes([1]), 0)), ObjectiveOutcome::Met);
     // One slow operation of 100 may be the one that p99 tolerates; ten are too many for chance.
     let slow = |slow: usize| summary(successes((0..100).map(|n| if n < slow { 9 } else { 1 })), 0);
-    assert_eq!(judged("p99 <= 5ms", &slow(2)), Judgement::NotEnoughData);
-    assert_eq!(judged("p99 <= 5ms", &slow(10)), Judgement::Missed);
+    assert_eq!(judged("p99 <= 5ms", &slow(2)), ObjectiveOutcome::NotEnoughData);
+    assert_eq!(judged("p99 <= 5ms", &slow(10)), ObjectiveOutcome::Missed);
 }
 
 #[test]
@@ -122,18 +122,18 @@ fn objectives_may_apply_to_one_kind_of_operations() {
         summary.stats.measured.failed += failed;
     }
     summary.all = summary.stats.all_kinds();
-    for (text, judgement) in [
-        ("get response p99 <= 10ms", Judgement::Met),
-        ("put response p90 <= 10ms", Judgement::Missed),
-        ("put p50 <= 90ms", Judgement::Met),
-        ("put p99 <= 90ms", Judgement::Missed),
-        ("get success >= 100%", Judgement::Met),
-        ("put success >= 95%", Judgement::Missed),
-        ("success >= 94%", Judgement::Met),
-        ("delete p50 <= 1s", Judgement::NotEnoughData),
-        ("get-range success >= 1%", Judgement::NotEnoughData),
+    for (text, wanted) in [
+        ("get response p99 <= 10ms", ObjectiveOutcome::Met),
+        ("put response p90 <= 10ms", ObjectiveOutcome::Missed),
+        ("put p50 <= 90ms", ObjectiveOutcome::Met),
+        ("put p99 <= 90ms", ObjectiveOutcome::Missed),
+        ("get success >= 100%", ObjectiveOutcome::Met),
+        ("put success >= 95%", ObjectiveOutcome::Missed),
+        ("success >= 94%", ObjectiveOutcome::Met),
+        ("delete p50 <= 1s", ObjectiveOutcome::NotEnoughData),
+        ("get-range success >= 1%", ObjectiveOutcome::NotEnoughData),
     ] {
-        assert_eq!(judged(text, &summary), judgement, "{text}");
+        assert_eq!(judged(text, &summary), wanted, "{text}");
     }
     let objective: Objective = "put response p90 <= 10ms".parse().unwrap();
     assert_eq!((objective.kind(), objective.beyond(&summary.stats)), (Some(OpKind::Put), (400, 400)));
@@ -147,13 +147,13 @@ fn unfinished_operations_count_at_their_rank() {
     let mut kind = successes([1]);
     kind.unfinished = 999;
     (0..999).for_each(|_| kind.unfinished_wait.record(50_000_000));
-    assert_eq!(judged("response p99 <= 10ms", &summary(kind.clone(), 0)), Judgement::Missed);
-    assert_eq!(judged("response p99 <= 60ms", &summary(kind.clone(), 0)), Judgement::NotEnoughData);
+    assert_eq!(judged("response p99 <= 10ms", &summary(kind.clone(), 0)), ObjectiveOutcome::Missed);
+    assert_eq!(judged("response p99 <= 60ms", &summary(kind.clone(), 0)), ObjectiveOutcome::NotEnoughData);
     // A few of them cannot change a median.
     let mut kind = successes([1; 1000]);
     kind.unfinished = 9;
     (0..9).for_each(|_| kind.unfinished_wait.record(5_000_000));
-    assert_eq!(judged("response p50 <= 10ms", &summary(kind, 0)), Judgement::Met);
+    assert_eq!(judged("response p50 <= 10ms", &summary(kind, 0)), ObjectiveOutcome::Met);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn the_success_of_a_kind_counts_its_hanging_operations() {
     kind.unfinished = 50;
     (0..50).for_each(|_| kind.unanswered_wait.record(9_000_000_000));
     let (summary, objective) = (summary(kind, 0), "get success >= 99%".parse::<Objective>().unwrap());
-    assert_eq!(objective.judge(&summary, &CLOSED).judgement, Judgement::Missed);
+    assert_eq!(objective.judge(&summary, &CLOSED).outcome, ObjectiveOutcome::Missed);
     assert_eq!(objective.value(&summary), Some(100.0 / 150.0));
 }
 
@@ -171,14 +171,14 @@ fn ttfb_counts_every_operation_whose_first_byte_came() {
     let mut kind = KindStats { ok: 500, failed: 500, ..KindStats::default() };
     (0..500).for_each(|_| kind.response.record(1_000_000));
     (0..500).for_each(|_| kind.ttfb.record(1_000_000));
-    assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind.clone(), 0)), Judgement::Missed, "no first byte came");
+    assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind.clone(), 0)), ObjectiveOutcome::Missed, "no first byte came");
     (0..500).for_each(|_| kind.failed_ttfb.record(2_000_000));
-    assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind.clone(), 0)), Judgement::Met, "they failed after it");
+    assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind.clone(), 0)), ObjectiveOutcome::Met, "they failed after it");
     let value = "ttfb p90 <= 5ms".parse::<Objective>().unwrap().value(&summary(kind.clone(), 0)).unwrap();
     assert!((value - 2e6).abs() < 1e4, "the value includes failed operations: {value}");
     kind.unfinished = 500;
     (0..500).for_each(|_| kind.unfinished_ttfb.record(9_000_000));
-    assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind, 0)), Judgement::Missed);
+    assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind, 0)), ObjectiveOutcome::Missed);
 }
 
 /// Returns successes of which some were affected by a client stall, with the response times of both in
@@ -194,34 +194,34 @@ fn stalled(calm: &[u64], affected: &[u64]) -> Summary {
 #[test]
 fn the_client_limits_a_judgment_only_if_it_makes_a_difference() {
     let run = stalled(&[1; 1000], &[50; 1000]);
-    assert_eq!(judged("p99 <= 60ms", &run), Judgement::Met, "all operations met it");
-    assert_eq!(judged("p99 <= 500us", &run), Judgement::Missed, "the undisturbed operations missed it");
-    assert_eq!(judged("p99 <= 10ms", &run), Judgement::ClientLimited);
-    assert_eq!(judged("p50 <= 2ms", &run), Judgement::Met, "stalls do not change the median");
+    assert_eq!(judged("p99 <= 60ms", &run), ObjectiveOutcome::Met, "all operations met it");
+    assert_eq!(judged("p99 <= 500us", &run), ObjectiveOutcome::Missed, "the undisturbed operations missed it");
+    assert_eq!(judged("p99 <= 10ms", &run), ObjectiveOutcome::ClientLimited);
+    assert_eq!(judged("p50 <= 2ms", &run), ObjectiveOutcome::Met, "stalls do not change the median");
     // Without undisturbed operations, the target's times are unknown.
-    assert_eq!(judged("p50 <= 10ms", &stalled(&[], &[50; 1000])), Judgement::ClientLimited);
-    assert_eq!(judged("p50 <= 60ms", &stalled(&[], &[50; 1000])), Judgement::Met);
+    assert_eq!(judged("p50 <= 10ms", &stalled(&[], &[50; 1000])), ObjectiveOutcome::ClientLimited);
+    assert_eq!(judged("p50 <= 60ms", &stalled(&[], &[50; 1000])), ObjectiveOutcome::Met);
     // Stalls of 30 ms do not explain 100 ms.
-    assert_eq!(judged("p50 <= 10ms", &stalled(&[], &[100; 1000])), Judgement::Missed);
-    assert_eq!(judged("p95 <= 10ms", &stalled(&[1; 10], &[1; 990])), Judgement::Met);
+    assert_eq!(judged("p50 <= 10ms", &stalled(&[], &[100; 1000])), ObjectiveOutcome::Missed);
+    assert_eq!(judged("p95 <= 10ms", &stalled(&[1; 10], &[1; 990])), ObjectiveOutcome::Met);
     let mixed = [vec![1; 930], vec![50; 50], vec![100; 10]].concat();
-    assert_eq!(judged("p95 <= 10ms", &stalled(&[1; 10], &mixed)), Judgement::ClientLimited);
+    assert_eq!(judged("p95 <= 10ms", &stalled(&[1; 10], &mixed)), ObjectiveOutcome::ClientLimited);
 }
 
 #[test]
 fn responses_that_waited_unread_do_not_count_against_the_target() {
     let mut kind = successes([20; 1000]);
-    assert_eq!(judged("p99 <= 10ms", &summary(kind.clone(), 0)), Judgement::Missed);
+    assert_eq!(judged("p99 <= 10ms", &summary(kind.clone(), 0)), ObjectiveOutcome::Missed);
     // Half of the responses waited for 15 ms. They were ready after 5 ms, the others were not.
     (0..1000).for_each(|number| kind.timestamped.record((20_000_000, 20_000_000), 0, 15_000_000 * (number % 2), 1));
     let run = summary(kind.clone(), 0);
-    assert_eq!(judged("p40 <= 10ms", &run), Judgement::ClientLimited);
-    assert_eq!(judged("p99 <= 10ms", &run), Judgement::Missed);
-    assert_eq!(judged("p99 <= 25ms", &run), Judgement::Met);
+    assert_eq!(judged("p40 <= 10ms", &run), ObjectiveOutcome::ClientLimited);
+    assert_eq!(judged("p99 <= 10ms", &run), ObjectiveOutcome::Missed);
+    assert_eq!(judged("p99 <= 25ms", &run), ObjectiveOutcome::Met);
     kind.timestamped.record((20_000_000, 20_000_000), 0, 15_000_000, 200_000);
     let run = summary(kind, 0);
-    assert_eq!(judged("p99 <= 10ms", &run), Judgement::ClientLimited);
-    assert_eq!(judged("p99 <= 4ms", &run), Judgement::Missed);
+    assert_eq!(judged("p99 <= 10ms", &run), ObjectiveOutcome::ClientLimited);
+    assert_eq!(judged("p99 <= 4ms", &run), ObjectiveOutcome::Missed);
 }
 
 /// A quota stopped the client for most of the time, so it has read nothing.
@@ -232,10 +232,10 @@ fn operations_in_flight_of_a_client_that_hardly_ran_do_not_count_against_the_tar
     (0..64).for_each(|_| kind.unanswered_wait.record(4_000_000_000));
     let mut run = summary(kind, 0);
     run.limits.seconds = 3.0;
-    for (throttled, judgement) in [(0.3, Judgement::Missed), (2.8, Judgement::ClientLimited)] {
+    for (throttled, wanted) in [(0.3, ObjectiveOutcome::Missed), (2.8, ObjectiveOutcome::ClientLimited)] {
         run.limits.throttled = throttled;
-        assert_eq!(judged("success >= 99%", &run), judgement);
-        assert_eq!(judged("p50 <= 1s", &run), judgement);
+        assert_eq!(judged("success >= 99%", &run), wanted);
+        assert_eq!(judged("p50 <= 1s", &run), wanted);
     }
 }
 
@@ -246,5 +246,5 @@ fn a_percentile_tolerates_some_operations_missed_by_the_client() {
         run.stats.measured.missed_by_client = missed;
         judged("p99 <= 10ms", &run)
     };
-    assert_eq!((missing(0), missing(10), missing(11)), (Judgement::Met, Judgement::Met, Judgement::ClientLimited));
+    assert_eq!((missing(0), missing(10), missing(11)), (ObjectiveOutcome::Met, ObjectiveOutcome::Met, ObjectiveOutcome::ClientLimited));
 }

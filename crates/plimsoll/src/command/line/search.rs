@@ -201,11 +201,11 @@ fn note(run: &Level, confirming: bool) {
 fn outcome(evidence: LevelEvidence, saved: &SavedRun) -> Outcome {
     let summary = saved.summary();
     let result = report::result::of(saved);
-    let judged: Vec<_> = result.objectives.iter().map(|judged| (judged.objective, judged.judgement)).collect();
+    let objectives: Vec<_> = result.objectives.iter().map(|judged| (judged.objective, judged.outcome)).collect();
     let is_fault = |reason: &&Reason| matches!(reason, Reason::WrongContent { .. } | Reason::Outage { .. });
     let fault = result.reasons.iter().find(is_fault).map(report::result::text);
     let ended = match saved.end.as_ref().map(|end| &end.reason) {
-        Some(EndReason::Decided { broke }) => broke.as_deref(),
+        Some(EndReason::StoppedEarly { first_missed }) => first_missed.as_deref(),
         Some(EndReason::Aborted { condition }) => Some(condition.as_str()),
         _ => None,
     };
@@ -221,7 +221,7 @@ fn outcome(evidence: LevelEvidence, saved: &SavedRun) -> Outcome {
     });
     level::outcome(&FinishedLevel {
         evidence,
-        judged: &judged,
+        objectives: &objectives,
         stopped_for: ended,
         target_fault: fault.as_deref(),
         client_limit: client.as_deref(),

@@ -47,6 +47,6 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         page.item("in flight", &format!("{mean:.1} on average{most}"));
     }
     for judged in &result::of(run).objectives {
-        page.item("objective", &format!("{}: {}", judged.objective, result::judgement_text(judged)));
+        page.item("objective", &format!("{}: {}", judged.objective, result::objective_outcome_text(judged)));
     }
 }

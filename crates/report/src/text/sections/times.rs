@@ -34,7 +34,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     columns.extend([service, ttfb].into_iter().filter(|column| column.samples > 0));
     for (title, values) in [
         (["transfer", ""], &all.transfer),
-        (["100-continue", "where sent"], &all.agreement),
+        (["100-continue", "where sent"], &all.expect_continue),
         (["sending", "of uploads"], &all.sending),
         (["waiting", "of uploads"], &all.waiting),
         (["connect", "where opened"], &all.connect),
