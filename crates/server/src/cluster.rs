@@ -2,10 +2,11 @@
 //!
 //! A request for an object that another server owns gets 307 with the object's URL at its owner in `Location`
 //! ([`Handoff::Redirect`]), or the server fetches the object from its owner ([`Handoff::Proxy`]). Ownership is a pure
-//! function of the path ([`owner()`](crate::owner())), so servers need not agree on it. Every server has its own
-//! ledger. A redirected operation appears in two of them: as a 307, and as the owner's response.
+//! function of the path ([`owner()`](crate::owner())), so all servers compute the same owner without talking to each
+//! other. Every server has its own ledger. A redirected operation therefore appears in two ledgers: as a 307 in one,
+//! and as the owner's response in the other.
 //!
-//! Every server responds to paths that end with `/` (listings), and the stand-in of Alluxio to buckets.
+//! Listings have no owner: every server responds to paths that end with `/`, and as a stand-in of Alluxio to buckets.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,12 +23,11 @@ use crate::ownership::member::{Handoff, Member};
 /// The configuration of a cluster, apart from that of its servers.
 #[derive(Debug, Clone)]
 pub struct ClusterConfig {
-    /// One address for each server; port 0 is any free one.
+    /// One address for each server. Port 0 means any free port.
     pub listen: Vec<SocketAddr>,
     /// The treatment of a request for another server's object.
     pub handoff: Handoff,
-    /// The number of the only server with the faults of the [`Config`], counted from 0; `None` if all servers have
-    /// them.
+    /// The index, from 0, of the only server to which the faults of the [`Config`] apply; `None` if they apply to all.
     pub faults_on: Option<usize>,
 }
 
@@ -67,7 +67,7 @@ impl Cluster {
         self.servers.iter().flat_map(Server::addresses).copied().collect()
     }
 
-    /// Returns the ledger of each server so far; see [`Server::ledger`].
+    /// Returns the present ledger of each server; see [`Server::ledger`].
     #[must_use]
     pub fn ledgers(&self) -> Vec<Ledger> {
         self.servers.iter().map(Server::ledger).collect()

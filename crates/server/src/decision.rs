@@ -19,9 +19,9 @@ use crate::shared::Shared;
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and it moves on at once")]
 pub(crate) enum Decision {
-    /// With this response, after the delay that the request asks for.
+    /// The server sends this response, after the delay that the request asks for.
     Respond(Response, Duration),
-    /// With the response of another server.
+    /// The server fetches the response from the object's owner, at this address, and passes it on.
     Fetch(SocketAddr),
 }
 
@@ -30,7 +30,7 @@ impl Decision {
         Self::Respond(set_framing(response, head, false), Duration::ZERO)
     }
 
-    /// Replaces the decision because the request is refused: by overload, or by an injected error.
+    /// Replaces the decision with a refusal: that of an overloaded server if `overload`, else an injected error.
     pub(crate) fn refuse(self, shared: &Shared, head: &RequestHead, overload: bool) -> Self {
         let refusal = if overload { shared.stand_in.overloaded(head) } else { Response::injected_error() };
         match self {
@@ -84,7 +84,7 @@ fn hand_off(shared: &Shared, head: &RequestHead, target: Target<'_>, redirected_
     }
 }
 
-/// Makes the response of a server that is no stand-in.
+/// Makes the response of a server that does not imitate another system.
 fn default_response(shared: &Shared, head: &RequestHead, target: Target<'_>, facts: &RequestFacts<'_>) -> Response {
     match &head.method {
         Method::Get | Method::Head => object_response(shared, target),
@@ -97,7 +97,7 @@ fn default_response(shared: &Shared, head: &RequestHead, target: Target<'_>, fac
     }
 }
 
-/// Applies the faults of a query. If it asks for another status, the range is ignored.
+/// Applies the faults of a query. If the query asks for a redirect or a status, the request's `Range` is ignored.
 fn apply_query_faults(response: Response, faults: QueryFaults, narrow: impl Fn(Response) -> Response) -> Response {
     let mut response = if let Some(redirect) = faults.redirect {
         Response { location: Some(redirect.location), ..Response::line(redirect.code, "see Location") }

@@ -3,44 +3,46 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// Faults that apply to every request. Those of a query (see the crate's documentation) come on top.
+/// Faults that apply to every request. A request can ask for more faults in its query (see the crate's documentation).
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
     /// Time before a response begins.
     pub delay: Delay,
     /// A period in which the whole server stalls.
     pub stall: Option<Stall>,
-    /// Body bytes per second of each response.
+    /// The rate at which each response body is sent, in bytes per second.
     pub rate: Option<NonZeroU64>,
-    /// Requests after which a connection is closed; the last response carries `Connection: close`.
+    /// The number of requests after which a connection is closed. The last response has `Connection: close`.
     pub close_after: Option<NonZeroU64>,
     /// A limit beyond which the server slows down.
     pub capacity: Option<Capacity>,
-    /// Every n-th request of the whole server gets 500 (S3: 503 `SlowDown`) and is not carried out.
+    /// This is n: every n-th request to the server gets 500 (S3: 503 `SlowDown`) and is not carried out.
     pub error_every: Option<NonZeroU64>,
-    /// Bodies that break off.
+    /// Which bodies break off, and where.
     pub truncate: Option<Truncate>,
-    /// Bodies with one wrong byte.
+    /// Which bodies have one wrong byte, and where.
     pub flip: Option<Flip>,
-    /// S3 only: every n-th stored object is acknowledged and then lost.
+    /// This is n, for S3 only: every n-th object that a client stores is acknowledged but then lost.
     pub lose_every: Option<NonZeroU64>,
 }
 
 /// Every n-th body with content breaks off after `after` bytes: the connection closes, or the HTTP/2 stream is reset.
-/// The count covers the whole server, without bodies of failures. A body that is no longer than `after` stays whole.
+/// Bodies are counted across all connections of the server. Bodies of error responses do not count. A body that is no
+/// longer than `after` stays whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Truncate {
-    /// The n of every n-th body; 1 cuts all of them.
+    /// The n in "every n-th body"; with 1, every body is cut.
     pub every: NonZeroU64,
     /// Body bytes that are sent before it breaks off.
     pub after: u64,
 }
 
-/// Every n-th body with content has one wrong byte, with all its bits inverted. The count covers the whole server,
-/// without bodies of failures. Lengths, heads and checksums stay those of the right content.
+/// Every n-th body with content has one wrong byte, with all its bits inverted. Bodies are counted across all
+/// connections of the server. Bodies of error responses do not count. The lengths, heads and checksums that the server
+/// sends are still those of the correct content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flip {
-    /// The n of every n-th body; 1 corrupts all of them.
+    /// The n in "every n-th body"; with 1, every body is corrupted.
     pub every: NonZeroU64,
     /// Offset of the wrong byte; in a shorter body, the last byte is wrong.
     pub at: u64,
@@ -54,30 +56,30 @@ pub enum Delay {
     None,
     /// The same delay for every request.
     Constant(Duration),
-    /// `fast` for most requests, `slow` for every n-th request of the whole server.
+    /// `slow` for every n-th request to the server, over all its connections, and `fast` for all other requests.
     Bimodal {
         /// The usual delay.
         fast: Duration,
         /// The delay of every n-th request.
         slow: Duration,
-        /// The n of every n-th request; 1 makes all of them slow.
+        /// The n in "every n-th request"; with 1, every request is slow.
         every: NonZeroU64,
     },
 }
 
-/// A period in which no thread reads, accepts, sends or fires a timer, as if SIGSTOP had stopped the process. The
-/// kernel still acknowledges what it receives.
+/// A period in which no thread reads, accepts, sends or fires a timer, as if SIGSTOP had stopped the process.
+/// Meanwhile, the kernel still acknowledges the data that it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stall {
-    /// The origin of `at`.
+    /// The event from which `at` is counted.
     pub from: StallFrom,
-    /// When the stall begins.
+    /// Time from that event to the beginning of the stall.
     pub at: Duration,
     /// How long the stall lasts.
     pub length: Duration,
 }
 
-/// The origin of a stall's begin.
+/// The event from which the beginning of a stall is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StallFrom {
     /// The start of the server.
@@ -86,15 +88,15 @@ pub enum StallFrom {
     FirstRequest,
 }
 
-/// A capacity limit. Up to `concurrency` requests in service nothing happens. A request that finds `n` more than that
-/// (itself included) begins `n × slowdown` later, and may be refused.
+/// A capacity limit. As long as at most `concurrency` requests are in service, it has no effect. A request that raises
+/// their number to `concurrency + n` is delayed by `n × slowdown`, and may be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
-    /// The number of requests in service that causes no slowdown.
+    /// The highest number of requests in service at which none is slowed down.
     pub concurrency: u64,
-    /// The delay per request above `concurrency`.
+    /// The delay for each request in service above `concurrency`.
     pub slowdown: Duration,
-    /// The requests that count.
+    /// The requests that are counted and slowed down.
     pub counted: CountedRequests,
     /// The requests that are refused after their delay, with the overload response of the [`StandIn`](crate::StandIn).
     pub refused: RefusedRequests,
@@ -122,7 +124,8 @@ pub enum CountedRequests {
 pub enum RefusedRequests {
     /// No request.
     None,
-    /// A share that grows with the load: about `n / (n + 2c)` of the requests that find `n` above a capacity of `c`.
+    /// A share that grows with the load. With a capacity of `c` and `c + n` requests in service, the share is about `n
+    /// / (n + 2c)`.
     Share,
     /// All requests above the capacity.
     All,

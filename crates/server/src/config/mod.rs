@@ -15,7 +15,7 @@ use stand_in::StandIn;
 /// loopback address, serves only `/blackhole/…`, and has no faults.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// TCP addresses to listen on; port 0 is any free one.
+    /// TCP addresses to listen on. Port 0 means any free port.
     pub listen: Vec<SocketAddr>,
     /// Unix sockets to listen on. The paths must not exist; the server removes them when it stops.
     pub unix: Vec<PathBuf>,
@@ -23,19 +23,20 @@ pub struct Config {
     pub threads: Option<NonZeroUsize>,
     /// The directory whose files are served; `None` for no files.
     pub directory: Option<PathBuf>,
-    /// The most open connections. Further ones are closed as soon as they are accepted, and counted as refused.
+    /// The maximum number of open connections. Further connections are accepted, closed at once, and counted as
+    /// refused.
     pub connections_max: NonZeroUsize,
-    /// The longest time from the first byte of a request's head to its end.
+    /// The longest time from the first to the last byte of a request head.
     pub head_timeout: Duration,
     /// The longest time in which no byte moves on a connection. A delayed response does not count as idle.
     pub idle_timeout: Duration,
-    /// The longest time that responses in flight may take when the server stops.
+    /// The longest time for which a stopping server waits for responses in flight.
     pub drain: Duration,
-    /// Faults of every request.
+    /// Faults that apply to every request.
     pub faults: Faults,
     /// The system whose documented behavior the server imitates.
     pub stand_in: StandIn,
-    /// How many requests the ledger records one by one; `None` for no log.
+    /// The number of requests that the ledger records individually; `None` for no log.
     pub log_requests: Option<NonZeroUsize>,
 }
 

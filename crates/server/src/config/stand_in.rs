@@ -7,7 +7,7 @@ use measure::units::ByteSize;
 /// The system whose documented behavior a [`crate::Server`] imitates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StandIn {
-    /// No other system: see the crate's documentation.
+    /// No other system. The server behaves as the crate's documentation says.
     #[default]
     None,
     /// booster-http, which serves pieces and blocks of a Filecoin storage provider.
@@ -21,7 +21,7 @@ pub enum StandIn {
 /// The content of an [`Alluxio`] stand-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alluxio {
-    /// Objects in the listing of any bucket. Objects of every other name exist as well.
+    /// The number of objects in the listing of each bucket. Objects with any other name exist too, but are not listed.
     pub listed: u64,
     /// The size of each listed object.
     pub object_size: ByteSize,
@@ -32,28 +32,29 @@ pub struct Alluxio {
 pub struct Booster {
     /// The size of every piece.
     pub piece_size: ByteSize,
-    /// The size of the file below `/ipfs/`.
+    /// The size of the one file that `/ipfs/` serves.
     pub car_size: ByteSize,
     /// The compression level for clients that accept gzip; 0 turns compression off.
     pub compression_level: u32,
     /// The gateway to imitate.
     pub gateway: Gateway,
-    /// The number of a missing leaf of the file, counted from 0.
+    /// The index, from 0, of a leaf block of the file that the gateway does not have; `None` if it has all of them.
     pub missing_leaf: Option<u64>,
 }
 
-/// Gateways of IPFS.
+/// An IPFS gateway to imitate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Gateway {
     /// The gateway of booster-http.
     #[default]
     Frisbii,
-    /// The gateway of kubo, without pieces.
+    /// The gateway of kubo. It does not serve pieces.
     Kubo,
 }
 
 impl Default for Booster {
-    /// Returns a piece of 32 GiB, of which 127/128 is data, and booster-http's own compression level.
+    /// Returns a piece of 32 GiB (127/128 of that is data, and served), a file of 64 MiB, and booster-http's own
+    /// compression level.
     fn default() -> Self {
         let (gateway, missing_leaf) = (Gateway::Frisbii, None);
         let piece_size = ByteSize((32 << 30) / 128 * 127);
@@ -64,11 +65,12 @@ impl Default for Booster {
 /// The settings of a [`Filestash`] stand-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filestash {
-    /// Logins per second, for all clients together.
+    /// The limit of logins per second, for all clients together.
     pub logins_per_second: NonZeroU64,
-    /// Logins that may come at once.
+    /// The number of logins that may come at once, above that rate.
     pub login_burst: u64,
-    /// Whether clients may log in to SFTP servers. Clients then name the hosts to which `ssh` connects.
+    /// Whether clients may log in to SFTP servers. If so, clients choose the hosts to which this server's `ssh`
+    /// connects.
     pub sftp: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Files below one directory, and nothing outside it.
 //!
-//! A path is split and decoded first: `..`, NUL and encoded slashes are rejected, not resolved. The real name of the
-//! opened file (`/proc/self/fd`) must then lie below the directory. This also holds for symbolic links, and if a file
-//! is replaced between check and use.
+//! A path is split and decoded first: `..`, NUL and encoded slashes are rejected, not resolved. Then the file is
+//! opened, and its real name (from `/proc/self/fd`) must lie below the directory. Because the name is that of the open
+//! file, symbolic links cannot lead outside, nor can replacing a file between check and use.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
-/// The most names of a listing.
+/// The most names in a listing.
 pub(crate) const LISTED_MAX: usize = 1000;
-/// The characters that stay as they are in a listed name.
+/// The characters that are percent-encoded in a listed name: all but letters, digits, `-`, `.`, `_` and `~`.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The served directory.
@@ -46,7 +46,7 @@ pub(crate) enum FileError {
     Forbidden,
     /// Nothing exists there: 404.
     Absent,
-    /// The system refuses: 500.
+    /// The system reports another error: 500.
     Failed,
 }
 
@@ -71,7 +71,7 @@ impl Directory {
         Ok(Self { root })
     }
 
-    /// Opens what a percent-encoded path names.
+    /// Opens the file or directory that a percent-encoded path names.
     ///
     /// # Errors
     /// The path cannot name a file, leads outside, or names nothing that can be opened.
@@ -94,7 +94,7 @@ impl Directory {
     }
 }
 
-/// Returns a path relative to the directory.
+/// Decodes a path and makes it relative to the served directory.
 fn relative(path: &str) -> Result<PathBuf, FileError> {
     let mut relative = PathBuf::new();
     for segment in path.split('/') {
@@ -127,7 +127,7 @@ fn list(directory: &Path) -> io::Result<Vec<u8>> {
     }
     names.sort_unstable();
     if left_out {
-        // This line cannot be a name: names have no slash here except at the end.
+        // No reader can take this line for a name, because a name in a listing has no slash except at its end.
         names.push(format!("// more than {LISTED_MAX} names; the others are not listed"));
     }
     let mut text = names.join("\n").into_bytes();

@@ -15,12 +15,12 @@ use source::Source;
 /// The content of a response body.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// No content, whatever length the head states.
+    /// No content, even if the head states a length.
     Empty,
     Text(Cow<'static, [u8]>),
     Pattern,
     File(File),
-    /// Content that is made or fetched while it is sent.
+    /// Content that is generated or fetched while it is sent.
     Source(Box<dyn Source>),
 }
 
@@ -47,7 +47,7 @@ impl Content {
         Ok(())
     }
 
-    /// Returns the media type that the content has unless the response names another.
+    /// Returns the default media type, for a response that does not name one.
     pub(crate) fn media_type(&self) -> &'static str {
         match self {
             Self::Text(_) => "text/plain; charset=utf-8",

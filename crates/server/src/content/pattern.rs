@@ -1,15 +1,15 @@
 //! The content of blackhole objects: a pattern that repeats every 251 bytes, kept once in memory.
 //!
-//! 251 is prime, so no size of a buffer, page or part is a multiple of it. Bytes from a wrong offset are therefore
-//! wrong.
+//! 251 is prime, so the usual sizes of buffers, pages and parts are not multiples of it. If content is shifted by such
+//! a size, its bytes are therefore wrong, and a check finds the mistake.
 
 use std::fs::File;
 use std::io;
 
 /// Length of the pattern.
 const PERIOD: u64 = 251;
-/// Bytes that are kept: whole periods and whole pages, about 1 MiB. One `sendfile` then moves much, and the content
-/// still fits into the cache of a core.
+/// The number of bytes that are kept: about 1 MiB, in whole periods and whole pages. That is enough for few `sendfile`
+/// calls, and still fits into the cache of a core.
 const KEPT: u64 = PERIOD * 4096;
 
 /// Returns the byte at `offset` of every blackhole object: `offset mod 251`.
@@ -31,7 +31,8 @@ impl Pattern {
         Ok(Self { bytes, file })
     }
 
-    /// Returns the offset in the file of the content from `offset` on, and how many bytes follow there.
+    /// Returns where in the file the content at `offset` is, and how many bytes of content the file holds from there
+    /// on.
     pub(crate) fn locate(offset: u64) -> (u64, u64) {
         let at = offset % KEPT;
         (at, KEPT - at)

@@ -1,4 +1,4 @@
-//! Content that is made or fetched while it is sent, in pieces whose total may be unknown beforehand.
+//! Content that is generated or fetched while it is sent, piece by piece. Its total length may be unknown beforehand.
 
 use std::fmt::Debug;
 use std::io;
@@ -21,18 +21,19 @@ pub(crate) enum Produced {
 
 /// A source of content.
 pub(crate) trait Source: Debug + Send {
-    /// Appends about `room` bytes of content, at most twice as many.
+    /// Appends the next piece of content: about `room` bytes, and never more than twice as many.
     ///
     /// # Errors
-    /// The content cannot continue; the response breaks off.
+    /// The rest of the content cannot be produced, so the response must break off.
     fn produce(&mut self, pattern: &Pattern, room: usize, out: &mut Vec<u8>) -> io::Result<Produced>;
 
-    /// Returns the socket that must become readable before there is more.
+    /// Returns the socket that must become readable before there is more content.
     fn waits_for(&self) -> Option<&Socket> {
         None
     }
 
-    /// Returns, after the end, a connection to a server that can be reused.
+    /// Returns the connection that the content came from, and its server, if it can be reused. To be called after the
+    /// end.
     fn into_connection(self: Box<Self>) -> Option<(SocketAddr, Socket)> {
         None
     }

@@ -3,19 +3,20 @@
 /// The faults of one response body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct BodyFaults {
-    /// Body bytes after which the body breaks off.
+    /// The number of bytes after which the body breaks off.
     pub(crate) cut: Option<u64>,
     /// Offset of the wrong byte; in a body that is known to be shorter, its last byte is wrong.
     pub(crate) flip: Option<u64>,
 }
 
 impl BodyFaults {
-    /// Returns these faults, completed by those of `other`.
+    /// Returns these faults, and those of `other` where this has none.
     pub(crate) fn or(self, other: Self) -> Self {
         Self { cut: self.cut.or(other.cut), flip: self.flip.or(other.flip) }
     }
 
-    /// Returns where a body of `length` bytes breaks off, if it does. A body of unknown length may end before that.
+    /// Returns where a body of `length` bytes breaks off, if it does. A body of unknown length may end before that
+    /// offset.
     pub(crate) fn breaks_at(self, length: Option<u64>) -> Option<u64> {
         self.cut.filter(|cut| length.is_none_or(|length| *cut < length))
     }

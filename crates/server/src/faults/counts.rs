@@ -2,20 +2,20 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of the faults that took place, configured or requested by a query: those that clients may have seen.
+/// Counts of the faults that took place and that clients may have noticed, whether configured or requested by a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultCounts {
     /// Requests that got an injected error.
     pub errors: u64,
     /// Requests that were refused because too many were in service.
     pub refused: u64,
-    /// Requests that got the slow one of two delays.
+    /// Requests that got the slow delay of [`Delay::Bimodal`](crate::Delay::Bimodal).
     pub slow: u64,
     /// Bodies that broke off.
     pub broken_off: u64,
-    /// Bodies whose wrong byte was handed over.
+    /// Bodies whose wrong byte was handed over for sending.
     pub wrong_bytes: u64,
-    /// Objects that were acknowledged and not stored.
+    /// Objects that were acknowledged but not stored.
     pub lost: u64,
 }
 
@@ -31,7 +31,7 @@ impl FaultCounts {
     }
 }
 
-/// [`FaultCounts`] of all threads.
+/// The [`FaultCounts`], shared by all threads.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) errors: AtomicU64,

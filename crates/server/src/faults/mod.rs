@@ -1,6 +1,6 @@
-//! Fault injection: which request and which body gets which fault, and when the server stalls.
+//! Fault injection: the choice of the requests and bodies that get a fault, and the time at which the server stalls.
 //!
-//! State shared by threads is touched only if a configured fault needs it.
+//! State that threads share is accessed only if a configured fault needs it, because such accesses cost time.
 
 pub(crate) mod body;
 pub(crate) mod counts;
@@ -19,16 +19,16 @@ use counts::{Counts, FaultCounts, count_if};
 pub(crate) struct FaultInjector {
     pub(crate) config: Faults,
     started: Duration,
-    /// When the first request was read, in nanoseconds of the monotonic clock; 0 before.
+    /// When the first request was read, in nanoseconds of the monotonic clock; 0 until then.
     first_request: AtomicU64,
-    /// Requests so far, for faults of every n-th request.
+    /// The number of requests so far, for faults that affect every n-th request.
     requests: AtomicU64,
-    /// Bodies with content so far, for faults of every n-th body.
+    /// The number of bodies with content so far, for faults that affect every n-th body.
     bodies: AtomicU64,
-    /// Objects stored so far, for the loss of every n-th object.
+    /// The number of stored objects so far, for the loss of every n-th object.
     stored: AtomicU64,
     in_service: AtomicU64,
-    /// Requests that found the capacity exceeded.
+    /// The number of requests that arrived above the capacity.
     above: AtomicU64,
     counts: Counts,
 }
@@ -44,7 +44,7 @@ pub(crate) struct RequestFaults {
     pub(crate) in_service: InService,
 }
 
-/// A request in service. It counts only if a capacity is configured.
+/// A request in service, counted until this value is dropped. It is counted only if a capacity is configured.
 #[derive(Debug)]
 pub(crate) struct InService(Option<Arc<FaultInjector>>);
 
@@ -57,7 +57,7 @@ impl Drop for InService {
 }
 
 impl FaultInjector {
-    /// Makes an injector of a server that started at `started` of the monotonic clock.
+    /// Makes the injector for a server that started at the instant `started` of the monotonic clock.
     pub(crate) fn new(config: Faults, started: Duration) -> Self {
         let zero = || AtomicU64::new(0);
         let (first_request, in_service, above) = (zero(), zero(), zero());
@@ -65,7 +65,7 @@ impl FaultInjector {
         Self { config, started, first_request, requests, bodies, stored, in_service, above, counts }
     }
 
-    /// Notes that a request was read. A stall may count from the first one.
+    /// Notes that a request was read. The beginning of a stall may be counted from the first one.
     #[inline]
     pub(crate) fn note_request_read(&self, now: Duration) {
         if self.config.stall.is_some() && self.first_request.load(Ordering::Relaxed) == 0 {
@@ -75,7 +75,7 @@ impl FaultInjector {
         }
     }
 
-    /// Returns begin and end of the present or next stall, if one is configured and its begin is known.
+    /// Returns the beginning and end of the stall, if one is configured and its beginning is known.
     pub(crate) fn stall(&self) -> Option<(Duration, Duration)> {
         let stall = self.config.stall?;
         let from = match stall.from {
@@ -89,7 +89,7 @@ impl FaultInjector {
         Some((begin, begin.saturating_add(stall.length)))
     }
 
-    /// Returns the faults of the next request. `ranged` tells whether it has a `Range`.
+    /// Returns the faults of the next request. `ranged` states whether the request has a `Range`.
     pub(crate) fn next_request(self: &Arc<Self>, ranged: bool) -> RequestFaults {
         let config = &self.config;
         let numbered = config.error_every.is_some() || matches!(config.delay, Delay::Bimodal { .. });
@@ -119,8 +119,9 @@ impl FaultInjector {
         RequestFaults { delay, error, refused, in_service: guard }
     }
 
-    /// Returns whether to refuse a request that finds `above` more than the capacity in service. A share of `above /
-    /// (above + 2 capacity)` is spread evenly, because multiples of the golden ratio lie evenly between 0 and 1.
+    /// Returns whether to refuse a request that is number `above` beyond the capacity. [`RefusedRequests::Share`]
+    /// refuses `above / (above + 2 capacity)` of them. These refusals are spread evenly, because the fractional parts
+    /// of multiples of the golden ratio are.
     fn refuses(&self, refused: RefusedRequests, above: u64, capacity: u64) -> bool {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
         match refused {
@@ -156,7 +157,8 @@ impl FaultInjector {
         loses
     }
 
-    /// Counts the faults of a body of `length` bytes, of which `sent` were handed over before its response ended.
+    /// Counts the faults of a body of `length` bytes that took effect, given that `sent` bytes were handed over for
+    /// sending.
     #[inline]
     pub(crate) fn note_sent(&self, body_faults: BodyFaults, length: Option<u64>, sent: u64) {
         if body_faults != BodyFaults::default() {
@@ -220,7 +222,7 @@ mod tests {
         assert!(kept.iter().all(|faults| !faults.refused && faults.delay.is_zero()));
         let others: Vec<RequestFaults> = (0..700).map(|_| injector.next_request(true)).collect();
         let all_refused = others.iter().filter(|faults| faults.refused).count();
-        // The share grows from 0 to 700 / 1300. With 1000 requests in service it is 54 %.
+        // The refused share grows from 0 to 54 % (700 / 1300) while the number of requests in service grows to 1000.
         assert!((210..260).contains(&all_refused), "{all_refused} of 700");
         let at_1000 = (0..2000).filter(|_| injector.next_request(true).refused).count();
         assert!((1060..1090).contains(&at_1000), "{at_1000} of 2000");
@@ -239,7 +241,8 @@ mod tests {
             [false, true, false]
         );
         let both = BodyFaults { cut: Some(7), flip: Some(3) };
-        // Whole; broken off at the cut; abandoned before the wrong byte; cut beyond the end.
+        // In turn: a whole body; one broken off at the cut; one abandoned before the wrong byte; one shorter than the
+        // cut.
         for (body_faults, length, sent) in [(BodyFaults::default(), 9, 9), (both, 9, 7), (both, 9, 3), (both, 5, 5)] {
             injector.note_sent(body_faults, Some(length), sent);
         }

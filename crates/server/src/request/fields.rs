@@ -1,10 +1,11 @@
-//! Header fields that only some servers read.
+//! Header fields that only some kinds of server read.
 
 use std::fmt;
 
 use super::target::Target;
 
-/// The first value of each field, as Go's `Header.Get` returns it. The limit of a head bounds them.
+/// The first value of each field, as Go's `Header.Get` returns it. The size limit of request heads bounds these values
+/// too.
 #[derive(Default)]
 pub(crate) struct RequestFields {
     pub(crate) if_range: Option<Box<[u8]>>,
@@ -17,7 +18,7 @@ pub(crate) struct RequestFields {
     pub(crate) authorization: Option<Box<[u8]>>,
     pub(crate) cookie: Option<Box<[u8]>>,
     pub(crate) requested_with: Option<Box<[u8]>>,
-    /// The beginning of the request's body, as far as a stand-in reads it.
+    /// The beginning of the request body, up to the length that a stand-in reads.
     pub(crate) body: Vec<u8>,
     noted: bool,
 }
@@ -30,7 +31,7 @@ impl fmt::Debug for RequestFields {
 }
 
 impl RequestFields {
-    /// Keeps a field: `If-Range` always, others only with `keep_all`.
+    /// Keeps a field if it is `If-Range`. Other known fields are kept only with `keep_all`.
     #[inline]
     pub(crate) fn note(&mut self, keep_all: bool, name: &[u8], value: &[u8]) {
         if keep_all || (name.len() == 8 && name.eq_ignore_ascii_case(b"if-range")) {
@@ -66,7 +67,7 @@ impl RequestFields {
         }
     }
 
-    /// Clears all, for the next request.
+    /// Clears all fields before the next request.
     #[inline]
     pub(crate) fn clear(&mut self) {
         if self.noted {
@@ -75,7 +76,8 @@ impl RequestFields {
     }
 }
 
-/// Splits a list in a header field into elements, each with its parameters (`name=value`, trimmed).
+/// Splits the comma-separated list in a header field into its elements, each with its parameters (`name=value`,
+/// trimmed).
 pub(crate) fn elements(list: &[u8]) -> impl Iterator<Item = (&str, Vec<(&str, &str)>)> {
     let list = str::from_utf8(list).unwrap_or("");
     list.split(',').map(|element| {
@@ -86,13 +88,13 @@ pub(crate) fn elements(list: &[u8]) -> impl Iterator<Item = (&str, Vec<(&str, &s
     })
 }
 
-/// Returns the value of a query's first parameter with this name, percent-encoded.
+/// Returns the value, still percent-encoded, of the first query parameter with this name.
 pub(crate) fn parameter<'a>(target: Target<'a>, name: &str) -> Option<&'a str> {
     let mut pairs = target.query?.split('&').filter_map(|pair| pair.split_once('='));
     pairs.find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
-/// Returns the weight (`q`) of a list's element: 1 if it has none, 0 if it is not a number.
+/// Returns the weight (`q`) among the parameters of a list element: 1 if there is none, 0 if it is not a number.
 pub(crate) fn weight(parameters: &[(&str, &str)]) -> f64 {
     let weight = parameters.iter().find(|(name, _)| name.eq_ignore_ascii_case("q"));
     weight.map_or(1.0, |(_, value)| value.parse().unwrap_or(0.0))

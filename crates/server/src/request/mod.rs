@@ -1,4 +1,4 @@
-//! Requests, as far as responses depend on them.
+//! The parts of a request that its response depends on.
 
 pub(crate) mod fields;
 pub(crate) mod query;
@@ -6,10 +6,10 @@ pub(crate) mod target;
 
 use fields::RequestFields;
 
-/// Facts about a request apart from its head.
+/// The parts of a request that its response depends on and that are not in [`wire::RequestHead`].
 #[derive(Debug)]
 pub(crate) struct RequestFacts<'a> {
-    /// Bytes of its body.
+    /// Length of the request body, in bytes.
     pub(crate) received: u64,
     pub(crate) fields: &'a RequestFields,
 }

@@ -25,7 +25,8 @@ pub(crate) struct QueryFaults {
     pub(crate) close: bool,
     pub(crate) headers: Vec<Header>,
     pub(crate) redirect: Option<Redirect>,
-    /// A bare `redirect`: another server of the cluster has redirected the client to this one.
+    /// Whether the query has `redirect` without a value: another server of the cluster redirected the client to this
+    /// one.
     pub(crate) redirected_here: bool,
     pub(crate) body: BodyFaults,
 }
@@ -37,7 +38,7 @@ pub(crate) struct Redirect {
     pub(crate) location: Box<str>,
 }
 
-/// An explanation for the client of what is wrong with a query.
+/// A message for the client that says what is wrong with its query.
 pub(crate) type QueryError = &'static str;
 
 impl QueryFaults {

@@ -2,7 +2,7 @@
 
 use measure::units::{ByteSize, UnitError};
 
-/// The path below which the objects of any size are.
+/// The path prefix of blackhole objects. The name after it states the size of the object.
 const BLACKHOLE: &str = "/blackhole/";
 
 /// A target, split into its parts.
@@ -43,11 +43,11 @@ impl<'a> Target<'a> {
         Some(Self { path, query })
     }
 
-    /// Returns what the path names. A `-` and more text may follow the size of a blackhole object, to distinguish
-    /// objects of one size.
+    /// Returns what the path names. In the name of a blackhole object, `-` and more text may follow the size, so that
+    /// there can be several objects of one size.
     ///
     /// # Errors
-    /// The path begins like a blackhole object and has no valid size.
+    /// The path begins with `/blackhole/`, but no valid size follows.
     pub(crate) fn kind(self) -> Result<TargetKind<'a>, UnitError> {
         match self.path.strip_prefix(BLACKHOLE) {
             Some(name) => size_of_name(name).map(TargetKind::Blackhole),
@@ -62,7 +62,7 @@ pub(crate) fn size_of_name(name: &str) -> Result<u64, UnitError> {
     size.parse().map(|ByteSize(bytes)| bytes)
 }
 
-/// Returns the name of object number `index` of many objects of one size, as in `/blackhole/1MiB-000123`.
+/// Returns the name of the object with number `index` among objects of the same size, as in `/blackhole/1MiB-000123`.
 #[must_use]
 pub fn object_name(size: ByteSize, index: u64) -> String {
     format!("{size}-{index:06}")
