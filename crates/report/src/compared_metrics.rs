@@ -1,4 +1,4 @@
-//! The metrics by which several runs of the same load are compared, in every form of a report.
+//! The metrics by which several runs of the same load are compared, in every format of a report.
 
 use crate::number::{byte_rate, rate};
 use crate::percentile;
@@ -8,9 +8,9 @@ use store::SavedRun;
 
 /// A metric of a run.
 pub struct ComparedMetric {
-    /// Returns its value; `None` if the run has too little data for it.
+    /// Returns the value in a run, or `None` if the run has too little data.
     pub of: fn(&SavedRun) -> Option<f64>,
-    /// Returns the lower end of its range; the value itself for a metric without one.
+    /// Returns the lower end of the value's range, or the value itself if the metric has no range.
     pub low: fn(&SavedRun) -> Option<f64>,
     /// Formats a lower end and a value for people.
     pub show: fn(Option<f64>, f64) -> String,
@@ -25,13 +25,13 @@ pub const COMPARED_METRICS: [ComparedMetric; 4] = [
 ];
 
 impl ComparedMetric {
-    /// Returns the value of a run for people; `None` if the run has too little data for it.
+    /// Formats the value of a run for people. Returns `None` if the run has too little data.
     pub fn shown(&self, run: &SavedRun) -> Option<String> {
         (self.of)(run).map(|value| (self.show)((self.low)(run), value))
     }
 
-    /// Returns the median over the runs that have the metric, for people. The range of a median reaches from the median of the
-    /// lower ends to that of the upper ends.
+    /// Formats the median over the runs that have the metric, for people. If the values are ranges, the result is a
+    /// range as well: from the median of the lower ends to the median of the upper ends.
     pub fn median(&self, runs: &[SavedRun]) -> Option<String> {
         let lows = runs.iter().filter_map(self.low).collect();
         median(runs.iter().filter_map(self.of).collect()).map(|value| (self.show)(median(lows), value))
@@ -51,7 +51,7 @@ fn goodput(run: &SavedRun) -> Option<f64> {
     run.summary().goodput()
 }
 
-/// Returns the upper end of the range of a percentile of response time; `None` with too few operations.
+/// Returns the upper end of the range of a response time percentile, or `None` if there are too few operations.
 fn high(run: &SavedRun, q: f64) -> Option<f64> {
     percentile::ends(&run.summary().all, Timed::Response, q).map(|(_, high)| high as f64)
 }

@@ -1,17 +1,18 @@
-//! Escaping of text from servers and files, so that no control sequence reaches a terminal and nothing reorders a line.
+//! Escaping of text from servers and files, so that control sequences do not reach a terminal and no character changes
+//! the order of a line.
 
 use std::fmt::Write;
 
-/// Most characters of a foreign text in a report.
+/// Maximum length of text from servers and files in a report, in characters.
 pub const SHOWN_MAX: usize = 256;
 
-/// Returns `text` with control, bidirectional and invisible characters as `\u{..}`, cut to [`SHOWN_MAX`] characters.
+/// Returns `text` cut to [`SHOWN_MAX`] characters. Control, bidirectional and invisible characters become `\u{..}`.
 #[must_use]
 pub fn escape(text: &str) -> String {
     bounded(text, SHOWN_MAX)
 }
 
-/// Escapes like [`escape`], with another limit, for text that the user typed.
+/// Escapes like [`escape`], but with another maximum length. It is meant for text that the user typed.
 #[must_use]
 pub fn bounded(text: &str, limit: usize) -> String {
     let mut pieces: Vec<String> = Vec::new();
@@ -26,7 +27,8 @@ pub fn bounded(text: &str, limit: usize) -> String {
         used += piece.chars().count();
         pieces.push(piece);
         if used > limit {
-            // Remove whole pieces until there is room for the ellipsis.
+            // Remove whole pieces, since cutting an escape sequence would change its meaning, until there is room for
+            // the ellipsis.
             while used >= limit {
                 used -= pieces.pop().map_or(used, |piece| piece.chars().count());
             }

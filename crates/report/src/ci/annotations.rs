@@ -1,11 +1,12 @@
-//! GitHub's workflow commands: lines on standard output that the pages of a workflow and of a pull request show.
+//! GitHub's workflow commands: lines on standard output that GitHub shows on the pages of a workflow and of a pull
+//! request.
 //!
 //! <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>
 
 use super::{Outcome, Suite};
 use std::fmt::Write;
 
-/// Returns a line for each case that failed, is unusable, or was not decided; empty if all passed.
+/// Returns one line for each case that failed, is unusable, or was not decided. The text is empty if all cases passed.
 #[must_use]
 pub fn annotations(suite: &Suite) -> String {
     let mut text = String::new();
@@ -24,12 +25,12 @@ pub fn annotations(suite: &Suite) -> String {
     text
 }
 
-/// Escapes the text of a command, which ends with its line.
+/// Escapes the text of a command. A line break would end the command.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// Escapes a property of a command. A colon ends all properties, a comma ends one.
+/// Escapes a property of a command. A colon would end all properties, and a comma would end this one.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,7 +1,7 @@
 //! Results for CI systems: test cases of a JUnit file, and annotations of GitHub's workflows.
 //!
-//! Each objective of a run is a test case, and so is a search for the load line. An unusable result is an error and not a failure: an
-//! objective says something about the target only if the numbers do.
+//! Each objective of a run is a test case, and so is each search for the load line. An unusable result is reported as
+//! an error, not as a failure, because its objectives show nothing about the target.
 
 mod annotations;
 mod junit;
@@ -20,22 +20,22 @@ use measure::result::Reason;
 use measure::{ExitStatus, ResultWord, RunResult};
 use store::SavedRun;
 
-/// The outcome of a case. Messages are one line.
+/// The outcome of a case. Each message is a single line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The objective was met.
     Passed,
-    /// It was missed.
+    /// The objective was missed.
     Failed(String),
     /// The numbers must not be used.
     Error(String),
-    /// The run was cut off, and the program exits with an error.
+    /// The run was cut off, and the program exits with an error code.
     CutOff(String),
-    /// Too few operations ended to decide it.
+    /// Too few operations ended to decide the objective.
     Skipped(String),
 }
 
-/// One objective of one run, or a search.
+/// One objective of a run, or one search for the load line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Cell of a study, or target.
@@ -50,19 +50,19 @@ pub struct Case {
     pub metrics: String,
 }
 
-/// All cases of a directory.
+/// All cases of a saved directory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Suite {
-    /// Name: the directory.
+    /// Name of the suite, which is the directory.
     pub name: String,
-    /// Its cases.
+    /// Cases in the order in which they were added.
     pub cases: Vec<Case>,
     /// Sum of the measured windows, in seconds.
     pub seconds: f64,
 }
 
 impl Suite {
-    /// Adds the objectives of a run. `class` is the cell of a study, `label` tells several runs apart.
+    /// Adds the objectives of a run. `class` is the cell of a study; `label` distinguishes several runs.
     pub fn add_run(&mut self, class: Option<&str>, label: Option<&str>, run: &SavedRun) {
         let seconds = run.summary().measured.seconds;
         let target = || run.begin.targets.first().map_or_else(|| "run".to_owned(), |target| escape(target));
@@ -87,7 +87,7 @@ impl Suite {
         self.seconds += seconds;
     }
 
-    /// Adds a case for missing trials, if there are any. The study is PARTIAL then, which is no failure.
+    /// Adds a case for missing trials, if there are any. They make the study PARTIAL, which is not a failure.
     pub fn add_missing(&mut self, trials: u64) {
         if trials > 0 {
             let why = format!("{} not run: the study goes on, or was stopped", were_of(trials, "trial"));
@@ -124,7 +124,7 @@ impl Suite {
     }
 }
 
-/// Returns whether the case of an objective shows this reason.
+/// Returns whether a reason is already shown by the case of an objective.
 fn is_on_objective(reason: &Reason) -> bool {
     matches!(reason, Reason::Missed(_) | Reason::NotEnoughData(_) | Reason::ClientDecides(_))
 }
@@ -138,7 +138,7 @@ fn of_objective(judged: &ObjectiveResult, result: &RunResult) -> Outcome {
         (_, ObjectiveOutcome::Met) => Outcome::Passed,
         (_, ObjectiveOutcome::Missed) => Outcome::Failed(text),
         (_, ObjectiveOutcome::ClientLimited) => Outcome::Error(text),
-        // The user accepts a lack of data: it is no reason.
+        // The user accepts a lack of data, so it is no reason for a failure.
         (_, ObjectiveOutcome::NotEnoughData) if result.reasons.contains(&Reason::NotEnoughData(*judged)) => {
             Outcome::Failed(text)
         }
@@ -146,8 +146,8 @@ fn of_objective(judged: &ObjectiveResult, result: &RunResult) -> Outcome {
     }
 }
 
-/// Returns the outcome of a reason that concerns no objective. An incomplete run is no failure, unless the program exits with an
-/// error.
+/// Returns the outcome for a reason that concerns no objective. An incomplete run is not a failure, unless the program
+/// exits with an error code.
 fn of_reason(reason: &Reason, result: &RunResult) -> Outcome {
     let text = result::text(reason);
     match reason.word() {

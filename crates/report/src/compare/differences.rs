@@ -1,4 +1,5 @@
-//! The differences between runs other than their target: their load, and the conditions they ran under.
+//! Differences between runs, apart from their targets: differences in their load, and in the conditions under which
+//! they ran.
 
 use super::ComparedRun;
 use super::usable::is_usable;
@@ -7,7 +8,7 @@ use crate::limit::rates_are_lower_bounds;
 use crate::number::count;
 use store::{Begin, SavedRun, Server};
 
-/// Settings that describe how a target is reached, not the load on it.
+/// Settings that determine how a target is reached, but not the load on it.
 const CONNECTION_SETTINGS: [&str; 6] =
     ["proxy", "unix_socket", "connect_to", "local_address", "tls_certificates", "merged"];
 
@@ -22,8 +23,8 @@ impl Differences {
     }
 }
 
-/// Returns the differences between two runs other than the target itself, as phrases. The address of the target and the version of
-/// the program may differ, the path of the target may not.
+/// Returns the differences between two runs, apart from the target itself, as phrases. The target's address and the
+/// program's version may differ. The target's path may not.
 #[must_use]
 pub fn run_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     let mut found = Differences(load_differences(a, b));
@@ -41,7 +42,8 @@ pub fn run_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     found.0
 }
 
-/// Returns the differences as [`run_differences`] does for runs on different machines: where they ran makes no difference.
+/// Returns the differences in load, as phrases. Unlike [`run_differences`], it ignores where the runs were made, since
+/// they may come from different machines.
 #[must_use]
 pub fn load_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     let (a, b) = (&a.begin, &b.begin);
@@ -68,7 +70,7 @@ pub fn load_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     found.0
 }
 
-/// Relative difference in size from which on two single objects are taken for different ones.
+/// Relative difference in size above which two single objects are considered different objects.
 const SIZE_TOLERANCE: f64 = 0.01;
 
 /// Adds the differences between the first successful responses: the versions of HTTP and TLS, and the size of a single object.
@@ -115,7 +117,7 @@ fn path(target: &str) -> &str {
     }
 }
 
-/// Returns the targets without scheme and address.
+/// Returns the paths of all targets: their URLs without scheme and address.
 fn paths(begin: &Begin) -> String {
     begin.targets.iter().map(|target| path(target)).collect::<Vec<_>>().join(" ")
 }
@@ -140,8 +142,8 @@ fn setting(begin: &Begin, name: &str) -> String {
     values.collect::<Vec<_>>().join(" · ")
 }
 
-/// Returns the differences between the first run and any other ([`run_differences`]), and whether the client limited most runs of
-/// one side alone.
+/// Returns the differences between the first run and each other run (see [`run_differences`]). One more difference is
+/// added if the client limited most runs of one side, but not of the other.
 #[must_use]
 pub fn all_differences(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String> {
     let mut runs = base.iter().chain(new);

@@ -33,10 +33,11 @@ enumerated! {
     }
 }
 
-/// Largest margin of the share of success: a tenth of a percent. A few percent matter little for a rate, but much for failures.
+/// Maximum margin for the share of success: a tenth of a percent. A few percent matter little for a rate, but a lot for
+/// failures.
 const SUCCESS_MARGIN_MAX: f64 = 0.001;
 
-/// The data that a metric is computed from.
+/// The data from which a metric is computed.
 enum Source {
     /// Operations by outcome.
     Success,
@@ -46,15 +47,15 @@ enum Source {
     Response(f64),
     /// A ratio of two sums.
     Ratio {
-        /// Returns the ratio of a whole run; `None` without a denominator.
+        /// Returns the ratio over a whole run, or `None` if the denominator is 0.
         run: fn(&Summary) -> Option<f64>,
-        /// Returns numerator and denominator in one window.
+        /// Returns the numerator and the denominator in one window.
         window: fn(&Window) -> (f64, f64),
     },
 }
 
 impl ComparisonMetric {
-    /// Metrics by which sets of runs are compared, in order.
+    /// Metrics by which sets of runs are compared, in the order in which they are shown.
     pub const COMPARED: [Self; 9] = [
         Self::Success,
         Self::Rate,
@@ -89,20 +90,21 @@ impl ComparisonMetric {
         }
     }
 
-    /// Returns the value of a run; `None` if it has too little data. A time that lies among failed operations is infinite.
+    /// Returns the value in a run, or `None` if the run has too little data. A time is infinite if its quantile lies
+    /// among failed operations.
     #[must_use]
     pub fn of(self, run: &SavedRun) -> Option<f64> {
         match self.source() {
             Source::Success => run.summary().success(),
             Source::Ttfb(q) => beyond_failures(run, q, percentile::ttfb_of_all),
             Source::Response(q) => beyond_failures(run, q, percentile::of_all),
-            // The cost of failures says nothing about the cost of successes.
+            // What failures cost shows nothing about what successes cost.
             Source::Ratio { .. } if self == Self::CpuPerOp && nothing_succeeded(run) => None,
             Source::Ratio { run: of, .. } => of(run.summary()),
         }
     }
 
-    /// Returns the value with the confidence interval from the windows of one run.
+    /// Returns the value with its confidence interval, computed from the windows of one run.
     pub(super) fn estimate(self, run: &ComparedRun, seed: u64) -> Option<Estimate> {
         self.of(&run.run)?;
         let windows = run.windows.list().iter();
@@ -111,7 +113,7 @@ impl ComparisonMetric {
                 bootstrap::percentile(&windows.map(|window| &window.response).collect::<Vec<_>>(), q, seed)
             }
             Source::Ratio { window: parts, .. } => batch_means::ratio(&windows.map(parts).collect::<Vec<_>>()),
-            // Shares have their own rule; windows hold no times to the first byte.
+            // Success has its own test, and windows do not record times to the first byte.
             Source::Success | Source::Ttfb(_) => None,
         }
     }
@@ -127,13 +129,13 @@ impl ComparisonMetric {
         }
     }
 
-    /// Returns the scale of its difference between sets of runs.
+    /// Returns whether differences between sets of runs are absolute or relative.
     #[must_use]
     pub fn scale(self) -> Scale {
         if self == Self::Success { Scale::Absolute } else { Scale::Relative }
     }
 
-    /// Returns the scale of its difference between two cells of a study.
+    /// Returns whether differences between two cells of a study are absolute or relative.
     #[must_use]
     pub fn scale_of_pairs(self) -> Scale {
         match self.source() {
@@ -142,13 +144,13 @@ impl ComparisonMetric {
         }
     }
 
-    /// Returns the margin of this metric if `requested` was requested for all.
+    /// Returns the margin that applies to this metric if the user requested `requested` for all metrics.
     #[must_use]
     pub fn margin(self, requested: f64) -> f64 {
         if self == Self::Success { requested.min(SUCCESS_MARGIN_MAX) } else { requested }
     }
 
-    /// Returns the title in tables.
+    /// Returns the title of the metric's column.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -199,7 +201,8 @@ impl ComparisonMetric {
     }
 }
 
-/// Returns a percentile of all operations. A run in which nothing succeeded failed at each, however few operations it has.
+/// Returns a percentile over all operations, failed ones included. If nothing succeeded in a run, every percentile lies
+/// among failures, however few operations the run has.
 fn beyond_failures(run: &SavedRun, q: f64, of: fn(&KindStats, u64, f64) -> Percentile) -> Option<f64> {
     let tally = &run.summary().stats.measured;
     let Share { ok, of: judged } = counts(run);
@@ -213,7 +216,7 @@ fn beyond_failures(run: &SavedRun, q: f64, of: fn(&KindStats, u64, f64) -> Perce
     }
 }
 
-/// Returns nanoseconds per operation that ended.
+/// Returns the client's CPU time per ended operation, in nanoseconds.
 fn cpu_per_op(summary: &Summary) -> Option<f64> {
     let done = summary.stats.measured.completed();
     (done > 0).then(|| summary.measured.cpu_nanos as f64 / done as f64)

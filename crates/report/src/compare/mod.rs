@@ -1,8 +1,9 @@
-//! Two sets of saved runs, metric by metric: worse, better, equivalent, or inconclusive.
+//! Comparison of two sets of saved runs. Each metric is worse, better, equivalent, or inconclusive.
 //!
-//! Several runs per side are compared by ranks, each run as one observation, or pair by pair. With one run per side, only its seconds
-//! tell chance from change, which says nothing about further runs. Success comes first and has its own test. Runs in which
-//! everything failed count as slower than any other. The statistics are in [`measure::statistics`], the formulas in
+//! If a side has several runs, each run is one observation, and the sides are compared by ranks or pair by pair. With
+//! one run per side, the seconds of the runs are the observations. They separate a change from chance within these two
+//! runs, but show nothing about further runs. Success comes first and has its own test. A run in which everything
+//! failed counts as slower than any other. The statistics are in [`measure::statistics`], the formulas in
 //! docs/measurement.md.
 
 mod conclusion;
@@ -23,58 +24,60 @@ use measure::statistics::{median, pairs_needed, runs_needed};
 use measure::summary::Windows;
 use store::SavedRun;
 
-/// Seed of the bootstrap.
+/// Seed of the bootstrap's random choices.
 pub const SEED: u64 = 1;
 
 /// A run that is compared.
 #[derive(Clone, Debug)]
 pub struct ComparedRun {
-    /// Directory in which it is saved; escaped.
+    /// Directory in which the run is saved. Escaped.
     pub name: String,
     /// The run.
     pub run: SavedRun,
-    /// Its windows; used only with one run per side.
+    /// Windows of the run. They are used only with one run per side.
     pub windows: Windows,
 }
 
-/// The observations of a comparison.
+/// What counts as one observation in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The seconds of one run per side. The conclusion holds within these runs only.
+    /// A second of a run, with one run per side. The conclusion holds within these runs only.
     WithinRuns,
-    /// Several runs, each one observation.
+    /// A run, with several runs per side.
     AcrossRuns,
-    /// Pairs of runs made in turn, each one observation.
+    /// A pair of runs that were made in turn.
     AcrossPairs,
 }
 
 /// The relation between the two sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sides {
-    /// A base, and new runs.
+    /// Old and new runs.
     BaseAndNew,
-    /// A base and new runs as pairs: the n-th run of one side was made next to the n-th of the other. Both have the same number.
+    /// Old and new runs in pairs: the n-th old run and the n-th new run were made one after the other. Both sides have
+    /// the same number of runs.
     Pairs,
     /// Two halves of the runs of one target, which differ only by noise.
     Halves,
 }
 
-/// One metric of both sets.
+/// One metric of both sets of runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The metric.
     pub metric: ComparisonMetric,
-    /// Median over the runs of the base that have it, infinite if it lies among failures; for success, the share of all operations.
+    /// Median over the base runs that have the metric, or infinity if the median lies among failures. For success, it
+    /// is the share over all operations.
     pub base: Option<f64>,
-    /// The same of the new runs.
+    /// The same for the new runs.
     pub new: Option<f64>,
     /// The difference; `None` if it cannot be computed.
     pub difference: Option<Difference>,
-    /// The p-value after Holm's correction over all metrics; `None` if nothing was tested.
+    /// The p-value after Holm's correction over all metrics, or `None` if nothing was tested.
     pub p: Option<f64>,
-    /// The margin that applies, as a share.
+    /// The margin that applies to this metric, as a share.
     pub margin: f64,
-    /// Runs of the base and new runs whose time lies among failures.
+    /// Number of runs, of the base and of the new ones, whose time lies among failed operations.
     pub failed: [u64; 2],
     /// Conclusion.
     pub conclusion: Conclusion,
@@ -94,19 +97,19 @@ impl Row {
 /// A comparison of two sets of runs.
 #[derive(Clone, Debug)]
 pub struct Comparison<'a> {
-    /// The base.
+    /// The base runs.
     pub base: &'a [ComparedRun],
     /// The new runs.
     pub new: &'a [ComparedRun],
-    /// Relation between them.
+    /// How the two sets are related.
     pub sides: Sides,
-    /// Observations.
+    /// What counts as one observation.
     pub scope: Scope,
     /// Differences up to this share do not matter.
     pub margin: f64,
     /// Metrics that both sets have.
     pub rows: Vec<Row>,
-    /// Differences between the runs other than their target, if those were allowed.
+    /// Differences between the runs, apart from their targets, if the user allowed any.
     pub differences: Vec<String>,
 }
 
@@ -134,13 +137,14 @@ impl<'a> Comparison<'a> {
         self.rows.iter().filter(|row| row.conclusion == conclusion).count()
     }
 
-    /// Returns the conclusion of all metrics together: see [`conclude_together`].
+    /// Returns the conclusion over all metrics together (see [`conclude_together`]).
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
         conclude_together(&self.rows.iter().map(Row::concluded).collect::<Vec<_>>())
     }
 
-    /// Returns how many runs per side (or pairs) are needed to find a difference in so many metrics; `None` if there are enough.
+    /// Returns how many runs per side (or how many pairs) a difference in this many metrics needs to be found. Returns
+    /// `None` if there are enough.
     #[must_use]
     pub fn runs_missing(&self) -> Option<u64> {
         let tested = self.rows.iter().filter(|row| row.p.is_some()).count();
@@ -159,14 +163,15 @@ fn row(metric: ComparisonMetric, base: &[ComparedRun], new: &[ComparedRun], scop
     let (base_values, new_values) = (values(base), values(new));
     let is_nothing = |value: &f64| *value == 0.0 || value.is_infinite();
     if base_values.iter().chain(&new_values).all(is_nothing) && metric != ComparisonMetric::Success {
-        // Nothing was read or written, or nothing succeeded on either side: such runs do not have the metric.
+        // Neither side has the metric: nothing was read or written, or nothing succeeded.
         return None;
     }
     let whole = base_values.len() == base.len() && new_values.len() == new.len();
     let difference = match scope {
         _ if metric == ComparisonMetric::Success => success(base, new, scope),
         Scope::WithinRuns => within(metric, base, new),
-        // A run without the metric must not be left out: it may have been too slow to have it.
+        // If one run lacks the metric, the others must not be compared without it: it may have been too slow to have
+        // it.
         Scope::AcrossRuns | Scope::AcrossPairs if !whole => None,
         Scope::AcrossRuns => Difference::of_runs(&base_values, &new_values, metric.scale()),
         Scope::AcrossPairs => Difference::of_pairs(&base_values, &new_values, metric.scale()),
@@ -193,7 +198,7 @@ fn by_run(runs: &[ComparedRun]) -> Vec<Share> {
     runs.iter().map(|run| counts(&run.run)).collect()
 }
 
-/// Returns the difference in success. Runs are the observations, or the seconds of single runs.
+/// Returns the difference in success. The observations are runs, or the seconds of a single run per side.
 fn success(base: &[ComparedRun], new: &[ComparedRun], scope: Scope) -> Option<Difference> {
     let by_second = |runs: &[ComparedRun]| -> Vec<Share> {
         let windows = runs.iter().flat_map(|run| run.windows.list());
@@ -207,7 +212,7 @@ fn success(base: &[ComparedRun], new: &[ComparedRun], scope: Scope) -> Option<Di
 
 fn within(metric: ComparisonMetric, base: &[ComparedRun], new: &[ComparedRun]) -> Option<Difference> {
     let (base, new) = (base.first()?, new.first()?);
-    // Both use the same seed, but different streams.
+    // Use a separate random stream for each side.
     let base = metric.estimate(base, measure::values::random::mix(SEED))?;
     let new = metric.estimate(new, measure::values::random::mix(SEED + 1))?;
     Difference::of_estimates(base, new)

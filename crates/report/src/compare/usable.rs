@@ -1,4 +1,4 @@
-//! The conditions on runs that are compared.
+//! The conditions that a run must meet to be compared.
 
 use crate::number::{count, seconds};
 use crate::result;
@@ -6,10 +6,10 @@ use measure::statistics::shares::Share;
 use std::time::Duration;
 use store::{EndReason, SavedRun};
 
-/// Returns whether a run can be compared: its result is not UNUSABLE, and it has a measured window.
+/// Checks that a run can be compared: its result is not UNUSABLE, and it has a measured window.
 ///
 /// # Errors
-/// The reason why not, as a phrase.
+/// The reason why the run cannot be compared, as a phrase.
 pub fn is_usable(run: &SavedRun) -> Result<(), String> {
     result::usable(run)?;
     if run.summary().measured.seconds > 0.0 { Ok(()) } else { Err("it ended before its measured window began".into()) }
@@ -37,7 +37,7 @@ pub fn cut_off(run: &SavedRun) -> Option<String> {
     })
 }
 
-/// Returns whether operations of a run were judged and none succeeded.
+/// Returns whether a run has operations that count, but none of them succeeded.
 #[must_use]
 pub fn nothing_succeeded(run: &SavedRun) -> bool {
     let Share { ok, of } = counts(run);
@@ -49,7 +49,7 @@ pub(crate) fn no_success(run: &SavedRun) -> Option<String> {
     nothing_succeeded(run).then(|| format!("nothing succeeded (0 of {} operations)", count(counts(run).of as u64)))
 }
 
-/// Returns the operations of a run that succeeded, of those that are judged.
+/// Returns how many of the operations that count succeeded.
 #[must_use]
 pub fn counts(run: &SavedRun) -> Share {
     let tally = &run.summary().stats.measured;

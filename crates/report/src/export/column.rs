@@ -1,14 +1,14 @@
-//! The columns of a table: name, type, and how to get a value from a row. Names end in their unit; those without one are counts or
-//! texts. A missing value is an empty cell (CSV) or null (Parquet), never 0.
+//! The columns of a table: their names, their types, and how they get their values from a row. Names end in the unit;
+//! without a unit, the column holds counts or text. A missing value is an empty cell (CSV) or null (Parquet), never 0.
 
 use super::ExportError;
 
-/// A function that gets a value from a row. Text is escaped when it is written.
+/// A function that gets a column's value from a row. Text is escaped later, when it is written.
 #[derive(Clone, Copy)]
 pub enum Get<R> {
     /// A whole number.
     Count(fn(&R) -> Option<u64>),
-    /// A number; an infinite one counts as missing.
+    /// A number. An infinite one counts as missing.
     Number(fn(&R) -> Option<f64>),
     /// A text.
     Text(fn(&R) -> Option<String>),
@@ -19,7 +19,7 @@ pub enum Get<R> {
 pub struct Column<R> {
     /// Name, which ends in the unit.
     pub name: &'static str,
-    /// Its values.
+    /// Function that gets the values.
     pub get: Get<R>,
 }
 
@@ -46,7 +46,7 @@ pub trait Table<R> {
     /// If writing fails.
     fn row(&mut self, row: &R) -> Result<(), ExportError>;
 
-    /// Writes what is buffered, and the footer of a Parquet file.
+    /// Writes what is still buffered, and the footer of a Parquet file.
     ///
     /// # Errors
     /// If writing fails.

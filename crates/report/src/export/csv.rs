@@ -1,7 +1,8 @@
-//! Comma-separated values (RFC 4180) that programs and spreadsheets read alike.
+//! Comma-separated values (RFC 4180) that both programs and spreadsheets can read.
 //!
-//! Foreign text must not end its cell, so it is quoted. A spreadsheet must not take it for a formula, so a text that begins like one
-//! gets an apostrophe in front, which means "this is text". Control characters are escaped as in all reports.
+//! Text from servers is quoted, so that it cannot end its cell. A spreadsheet would take text that begins like a
+//! formula for one, so an apostrophe is put in front, which means "this is text". Control characters are escaped as in
+//! all reports.
 
 use super::ExportError;
 use super::column::{Column, Get, Table};
@@ -17,7 +18,7 @@ pub struct CsvTable<'a, R: 'static> {
 }
 
 impl<'a, R> CsvTable<'a, R> {
-    /// Writes the header.
+    /// Writes the header line, and returns the table.
     pub fn new(columns: &'static [Column<R>], out: &'a mut (dyn Write + Send)) -> Result<Self, ExportError> {
         let names: Vec<String> = columns.iter().map(|column| quoted(column.name)).collect();
         writeln!(out, "{}", names.join(","))?;
@@ -47,7 +48,7 @@ impl<R> Table<R> for CsvTable<'_, R> {
     }
 }
 
-/// Returns a foreign text as a cell.
+/// Returns text from a server as a cell.
 fn cell(text: &str) -> String {
     let text = escape(text);
     let formula = text.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
@@ -73,7 +74,7 @@ mod tests {
         for formula in ["=1+1", "+1", "-1", "@SUM(A1)", "  =1", "＝1"] {
             assert!(cell(formula).trim_start_matches('"').starts_with('\''), "{formula}");
         }
-        // A tab in front is escaped.
+        // The tab is escaped, so nothing else needs to be put in front.
         assert_eq!(cell("\t=1"), "\\u{9}=1");
     }
 }

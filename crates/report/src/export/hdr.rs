@@ -1,5 +1,5 @@
-//! The files of HdrHistogram: percentiles as text (`.hgrm`) for its plotters, and an interval log (`.hlog`, version 1.3) with a
-//! histogram for each interval, for its log processors and analyzers.
+//! Files of HdrHistogram: percentiles as text (`.hgrm`) for its plotters, and an interval log (`.hlog`, version 1.3)
+//! for its log processors and analyzers. The log has a histogram for each interval.
 
 use super::ExportError;
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -10,9 +10,9 @@ use measure::{Distribution, Interval, Stage};
 use std::io::{self, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Steps for each halving of the remaining samples: the default of HdrHistogram.
+/// Percentile lines until the share of remaining samples is halved. This is HdrHistogram's default.
 const TICKS_PER_HALF: u32 = 5;
-/// Nanoseconds of a millisecond, the unit that plotters expect.
+/// Nanoseconds per millisecond, the unit that plotters expect.
 const MILLISECOND: f64 = 1e6;
 
 /// Writes the percentiles of a time, in milliseconds. The format is that of Java's `outputPercentileDistribution`.
@@ -27,7 +27,7 @@ pub fn percentiles(values: &Distribution, out: &mut dyn Write) -> io::Result<()>
         buckets = histogram.buckets();
         for step in histogram.iter_quantiles(TICKS_PER_HALF) {
             below = below.saturating_add(step.count_since_last_iteration());
-            // The last bucket reaches beyond the largest value, which is recorded exactly.
+            // The last bucket may reach beyond the largest value. That value is recorded exactly, so use it.
             let value = step.value_iterated_to().min(max) as f64 / MILLISECOND;
             let quantile = step.quantile_iterated_to();
             if quantile < 1.0 {
@@ -45,7 +45,7 @@ pub fn percentiles(values: &Distribution, out: &mut dyn Write) -> io::Result<()>
     out.flush()
 }
 
-/// Buckets that three significant digits need: 2 · 10³, rounded up to a power of two.
+/// Number of buckets needed for three significant digits: 2 · 10³, rounded up to a power of two.
 const SUB_BUCKETS: u32 = 2048;
 
 /// Returns the serializer for the histograms of a [`Log`].
@@ -65,7 +65,7 @@ impl<'a, W: Write> Log<'a, W> {
     /// # Errors
     /// If writing fails.
     pub fn begin(started_unix_ms: u64, out: &'a mut W, serializer: &'a mut V2DeflateSerializer) -> io::Result<Self> {
-        // A damaged record may hold any time.
+        // A damaged record may contain any time.
         let started = UNIX_EPOCH.checked_add(Duration::from_millis(started_unix_ms)).unwrap_or(UNIX_EPOCH);
         let writer = IntervalLogWriterBuilder::new()
             .add_comment(&format!("[Logged with plimsoll {}]", env!("CARGO_PKG_VERSION")))
@@ -78,7 +78,8 @@ impl<'a, W: Write> Log<'a, W> {
         Ok(Self { writer })
     }
 
-    /// Adds an interval: response times without a tag, service times with one. The warm-up is left out, as in all reports.
+    /// Adds an interval: response times without a tag, and service times with one. An interval of the warm-up is left
+    /// out, as in all reports.
     ///
     /// # Errors
     /// If writing fails.

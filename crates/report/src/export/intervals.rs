@@ -1,4 +1,4 @@
-//! The run over time: a row for each interval of at most one second.
+//! The run over time, as a table with one row for each interval of at most one second.
 
 use super::column::{Column, count, number, text};
 use super::ms;
@@ -25,8 +25,9 @@ impl Row {
     }
 }
 
-/// The columns. Counts are of operations of the measured window, in the interval in which they were offered, started or ended;
-/// those with `warmup_` are of the warm-up. Bytes count when they arrive. The percentile of few operations is the largest value.
+/// The columns. A count includes the operations of the measured window that were offered, started or ended in the
+/// interval. Columns with `warmup_` count the operations of the warm-up instead. Bytes count when they arrive. With few
+/// operations, a percentile is the largest value.
 pub const COLUMNS: &[Column<Row>] = &[
     count("start_unix_ms", |row| Some(row.started_unix_ms.saturating_add(row.interval.start.as_nanos() / 1_000_000))),
     number("start_seconds", |row| Some(row.interval.start.as_secs_f64())),

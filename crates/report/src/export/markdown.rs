@@ -1,7 +1,8 @@
-//! Tables in Markdown for an issue or a page: a run, repeats, a study, or the levels of a search.
+//! Markdown tables for an issue or a page: of a run, repeats, a study, or the levels of a search.
 //!
-//! Text of servers and users stays text: it makes no link, no mention, no markup, and ends no cell. Plain characters are written as
-//! they are; any other text goes into a code element, with special characters as entities.
+//! Text from servers and users stays text: it cannot make a link, a mention or markup, and cannot end a cell. Text of
+//! plain characters is written as it is. Any other text becomes a code element in which special characters are
+//! entities.
 
 use crate::escape::escape;
 use crate::limit;
@@ -16,7 +17,7 @@ use measure::objective::Timed;
 use std::fmt::Write;
 use store::SavedRun;
 
-/// Returns the table of a run: its result, and its main metrics.
+/// Returns the table of a run, with its result and its main metrics.
 #[must_use]
 pub fn run(run: &SavedRun) -> String {
     let summary = run.summary();
@@ -64,7 +65,7 @@ pub fn run(run: &SavedRun) -> String {
     text + &table(&rows)
 }
 
-/// Returns the table of runs of the same load, each with its directory.
+/// Returns the table of several runs of the same load, one row per directory.
 #[must_use]
 pub fn repeats(runs: &[(String, SavedRun)]) -> String {
     let mut rows = vec![["run", "result", "ok", "goodput", "p50", "p99", "success", "limited by"].map(str::to_owned)];
@@ -90,7 +91,7 @@ fn limit_and_missed(metrics: &RunMetrics) -> String {
     format!("{}{missed}", metrics.limited_by)
 }
 
-/// Returns the tables of a study: a row for each cell and target, and one for each search.
+/// Returns the tables of a study: one row for each cell on each target, and one for each search.
 #[must_use]
 pub fn study(study: &Study) -> String {
     let trials = (!study.trials.is_empty()).then(|| table(&foreign(table_rows(&study.trials, &Order::default()))));
@@ -99,7 +100,7 @@ pub fn study(study: &Study) -> String {
     trials.into_iter().chain(load_lines).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns a search for the load line: where the line lies, and the levels in order.
+/// Returns the result of a search for the load line and a table of its levels in order.
 #[must_use]
 pub fn line(line: &LoadLine) -> String {
     let mut levels: Vec<_> = line.levels.iter().collect();
@@ -114,12 +115,12 @@ pub fn line(line: &LoadLine) -> String {
     format!("**{sentence}**\n\n{target}, objectives: {objectives}\n\n{levels}{gap}{estimated}")
 }
 
-/// Escapes rows whose cells may hold foreign text.
+/// Escapes rows whose cells may contain text from servers or users.
 fn foreign<const N: usize>(rows: Vec<[String; N]>) -> Vec<[String; N]> {
     rows.into_iter().map(|row| row.map(|text| cell(&text))).collect()
 }
 
-/// Returns a table of escaped cells. The first row holds the titles.
+/// Formats a table whose cells are already escaped. The first row holds the titles.
 fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let mut text = String::new();
     for (index, row) in rows.iter().enumerate() {
@@ -131,15 +132,15 @@ fn table<const N: usize>(rows: &[[String; N]]) -> String {
     text
 }
 
-/// Returns whether a character means nothing to Markdown inside a line.
+/// Returns whether a character has no special meaning inside a line of Markdown.
 fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || " .,:;%/()+-–…=·×≈>≥≤".contains(c)
 }
 
-/// Returns a foreign text as a cell.
+/// Returns text from a server or user as a cell.
 fn cell(text: &str) -> String {
     let text = escape(text);
-    // Hosts and addresses would become links.
+    // GitHub would turn hosts and addresses into links.
     let linked = text.contains("://") || text.contains("www.");
     if text.chars().all(is_plain) && !linked {
         return text.replace('>', "&gt;");

@@ -1,8 +1,8 @@
 //! Saved runs for other programs: tables as CSV or Parquet, HdrHistogram files, and Markdown for an issue.
 //!
-//! Everything here writes records to a writer and opens no file. A table is defined once, as columns ([`column::Column`]), and written
-//! row by row in either format, so that a run of any length needs the memory of a few rows. The numbers are those of the reports. A
-//! percentile that reports leave out because of too few samples is empty.
+//! This module writes to a given writer and opens no file. A table is defined once, as columns ([`column::Column`]),
+//! and is written row by row in either format, so even a long run needs memory for only a few rows. The numbers are
+//! those of the reports. A percentile that reports leave out for lack of samples is empty.
 
 pub mod column;
 mod csv;
@@ -18,18 +18,18 @@ pub mod table;
 use std::io;
 use thiserror::Error;
 
-/// Why an export could not be written.
+/// Why an export failed.
 #[derive(Debug, Error)]
 pub enum ExportError {
     /// Writing failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The format cannot hold the data.
+    /// The format cannot represent the data.
     #[error("{0}")]
     Form(String),
 }
 
-/// Converts nanoseconds to milliseconds without loss of digits.
+/// Converts nanoseconds to milliseconds, keeping all digits.
 pub(crate) fn ms(nanos: Option<u64>) -> Option<f64> {
     nanos.map(|nanos| nanos as f64 / 1e6)
 }

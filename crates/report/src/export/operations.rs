@@ -1,17 +1,18 @@
-//! A table of all operations of a run that was made with `--log-ops`.
+//! A table of all operations of a run, which must have been made with `--log-ops`.
 
 use super::column::{Column, count, number, text};
 use super::ms;
 use measure::{AttemptClass, Enumerated, Instant};
 use store::{OpRecord, SavedRun};
 
-/// Returns whether an operation belongs to the measured window of a run: its intended start lies in the window.
+/// Returns whether an operation belongs to the measured window of a run, that is, whether its intended start lies in
+/// the window.
 #[must_use]
 pub fn is_measured(run: &SavedRun, op: &OpRecord) -> bool {
     run.summary().window.is_some_and(|(start, end)| start <= op.intended && op.intended < end)
 }
 
-/// An operation.
+/// An operation, with whether it is measured.
 pub struct Row {
     op: OpRecord,
     measured: bool,
@@ -31,8 +32,9 @@ impl Row {
     }
 }
 
-/// The columns: those of the log with its names and units, and times computed from them. Times in milliseconds are those of
-/// successful operations. `measured` is 1 for operations of the window and 0 for those of the warm-up.
+/// The columns: first those of the log, with the same names and units, then times computed from them. Times in
+/// milliseconds are empty unless the operation succeeded. `measured` is 1 for operations of the window and 0 for those
+/// of the warm-up.
 pub const COLUMNS: &[Column<Row>] = &[
     count("op", |row| Some(row.op.op)),
     count("measured", |row| Some(u64::from(row.measured))),
@@ -60,7 +62,7 @@ pub const COLUMNS: &[Column<Row>] = &[
     text("hops", |row| hops(&row.op)),
 ];
 
-/// Returns the hosts of a redirected operation in order.
+/// Returns the hosts to which an operation was redirected, in order.
 fn hops(op: &OpRecord) -> Option<String> {
     let hosts: Vec<&str> = op.hops.iter().map(|hop| hop.host.as_str()).collect();
     (!hosts.is_empty()).then(|| hosts.join(" "))

@@ -1,5 +1,5 @@
-//! Apache Parquet: typed columns in row groups, compressed with zstd. All columns are nullable. Counts are signed 64-bit integers,
-//! which every reader supports.
+//! Apache Parquet: typed columns in row groups, compressed with zstd. All columns are nullable. Counts are signed
+//! 64-bit integers, since every reader supports those.
 
 use super::ExportError;
 use super::column::{Column, Get, Table};
@@ -13,13 +13,13 @@ use parquet::schema::types::Type;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Rows of a group: some 20 MB of operations.
+/// Rows per row group. For operations, a group takes about 20 MB.
 const GROUP_ROWS: usize = 1 << 16;
 
 impl From<ParquetError> for ExportError {
     fn from(error: ParquetError) -> Self {
         match error {
-            // Keep the writer's error, so that a full disk is reported as one.
+            // Return the writer's own error, so that a full disk is reported as a full disk.
             ParquetError::External(source) => match source.downcast::<io::Error>() {
                 Ok(error) => Self::Io(*error),
                 Err(other) => Self::Form(other.to_string()),
@@ -29,7 +29,7 @@ impl From<ParquetError> for ExportError {
     }
 }
 
-/// The buffered values of a column, and which rows have one.
+/// The buffered values of a column, and a flag for each row that tells whether it has a value.
 struct Buffered {
     values: Values,
     present: Vec<i16>,
@@ -50,7 +50,7 @@ pub struct ParquetTable<'a, R: 'static> {
 }
 
 impl<'a, R> ParquetTable<'a, R> {
-    /// Writes the header.
+    /// Writes the header of the file, and returns the table.
     pub fn new(columns: &'static [Column<R>], out: &'a mut (dyn Write + Send)) -> Result<Self, ExportError> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -82,7 +82,7 @@ impl<'a, R> ParquetTable<'a, R> {
     }
 }
 
-/// Writes the next column of a group.
+/// Writes the next column of a row group.
 fn write<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, &mut (dyn Write + Send)>,
     values: &mut Vec<T::T>,
@@ -129,9 +129,9 @@ impl Buffered {
             (Values::Texts(values), Get::Text(of)) => {
                 keep(values, of(row).map(|text| ByteArray::from(escape(&text).into_bytes())))
             }
-            // The buffers were made from the same columns.
+            // Cannot happen, because the buffers were created from the same columns.
             _ => {
-                debug_assert!(false, "a value of another type than its column");
+                debug_assert!(false, "a value has another type than its column");
                 false
             }
         };

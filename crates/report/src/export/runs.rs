@@ -1,4 +1,4 @@
-//! A table of several runs: repeats, trials of a study, or levels of a search.
+//! A table with one row per run: repeats, trials of a study, or levels of a search.
 
 use super::column::{Column, count, number, text};
 use super::ms;
@@ -10,24 +10,24 @@ use measure::stats::Tally;
 use measure::{Distribution, Model, Summary};
 use store::SavedRun;
 
-/// The position of a run among others.
+/// Where a run belongs in a repeated run, a study or a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Position {
-    /// Its directory, relative to that of all runs.
+    /// Directory of the run, relative to the directory of all runs.
     pub directory: String,
-    /// The cell of a study.
+    /// Cell of the study.
     pub cell: Option<String>,
-    /// The target of a study.
+    /// Target of the study.
     pub target: Option<String>,
     /// Number of the repeat, from 1.
     pub repeat: Option<u64>,
-    /// The level of a search: operations in flight, or per second.
+    /// Level of the search: operations in flight, or operations per second.
     pub level: Option<f64>,
 }
 
-/// A run among others.
+/// One of several runs.
 pub struct Row {
-    /// Its position.
+    /// Where the run belongs.
     pub position: Position,
     /// The run.
     pub run: SavedRun,
@@ -55,7 +55,7 @@ fn at(values: &Distribution, q: f64) -> Option<f64> {
     }
 }
 
-/// The columns. Percentiles with too few operations are empty.
+/// The columns. A percentile is empty if there are too few operations.
 pub const COLUMNS: &[Column<Row>] = &[
     text("directory", |row| Some(row.position.directory.clone())),
     text("cell", |row| row.position.cell.clone()),

@@ -1,20 +1,21 @@
-//! The HTML file around a report: data, script, style, and a policy that allows nothing else.
+//! The HTML file around a report: its data, its script, its style, and a content security policy that forbids
+//! everything else.
 
 use super::model::Document;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest, Sha256};
 
-/// Script, built from `ui/src`.
+/// The script, built from `ui/src`.
 const SCRIPT: &str = include_str!("../../../../ui/dist/report.js");
-/// Style, built from `ui/src`.
+/// The style sheet, built from `ui/src`.
 const STYLE: &str = include_str!("../../../../ui/dist/report.css");
 
 /// Returns a report as an HTML file.
 pub fn file(document: &Document) -> String {
-    // A document holds only strings and numbers, so it can always be written.
+    // Serialization cannot fail, because a document holds only strings and numbers.
     let data = serde_json::to_string(document).unwrap_or_default();
-    debug_assert!(!data.is_empty(), "a document that JSON cannot hold");
+    debug_assert!(!data.is_empty(), "the document could not be serialized");
     let policy = policy();
     let data = in_script(&data);
     format!(
@@ -29,7 +30,7 @@ pub fn file(document: &Document) -> String {
     )
 }
 
-/// Returns the content security policy: no request, and only the script and the style of this file.
+/// Returns the content security policy. It forbids all requests, and allows only the script and the style of this file.
 fn policy() -> String {
     format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
@@ -42,8 +43,8 @@ fn digest(text: &str) -> String {
     BASE64.encode(Sha256::digest(text.as_bytes()))
 }
 
-/// Escapes JSON for a script element. The element ends at the first `</script`, even inside a string, and `<!--` changes how it is
-/// parsed. In JSON, `<` occurs only inside strings, where it can be escaped.
+/// Escapes JSON for use inside a script element. The first `</script` would end the element, even inside a string, and
+/// `<!--` would change how it is parsed. In JSON, `<` occurs only inside strings, where it can be escaped.
 fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
@@ -77,11 +78,11 @@ mod tests {
         ] {
             let hash = BASE64.encode(Sha256::digest(content.as_bytes()));
             assert!(policy.contains(&format!("{directive} 'sha256-{hash}'")), "{directive}: {policy}");
-            // A browser normalizes line ends, and the hash would not match.
+            // A browser converts CR LF to LF before it computes the hash, so a CR would make the hash wrong.
             assert!(!content.contains('\r'));
         }
         assert!(policy.starts_with("default-src 'none';"), "{policy}");
         assert!(!policy.contains("unsafe"), "{policy}");
-        assert_eq!(page.matches("</script>").count(), 2, "the script's own text must not end its element");
+        assert_eq!(page.matches("</script>").count(), 2, "the script contains `</script>`, which ends its element");
     }
 }

@@ -1,4 +1,4 @@
-//! The document of a search for the load line.
+//! The HTML report of a search for the load line.
 
 use super::charts::load_curve;
 use super::model::{Block, Document, Headline, OverviewData, Section, Times};
@@ -10,7 +10,7 @@ use crate::run_metrics::MeasuredObjective;
 use crate::text;
 use store::SavedRun;
 
-/// Returns the report of a search; `run` is its last run.
+/// Returns the report of a search. `run` is its last run.
 pub fn document(line: &LoadLine, run: Option<&SavedRun>) -> Document {
     let mut all = vec![levels(line), search(line)];
     if let Some(run) = run {
@@ -29,7 +29,7 @@ pub fn document(line: &LoadLine, run: Option<&SavedRun>) -> Document {
     }
 }
 
-/// Returns the line, the first objective missed, and the metrics at the line.
+/// Returns the headline: the load line, the first objective missed, and the metrics at the load line.
 fn headline(line: &LoadLine) -> Vec<Headline> {
     let metric = |label: &str, value: String, detail: String| Headline { label: label.into(), value, detail };
     let mut metrics = Vec::new();
@@ -78,7 +78,7 @@ fn at_the_line(level: &Level) -> Vec<Headline> {
     .collect()
 }
 
-/// Returns all levels in the order in which they were tried.
+/// Returns a table of all levels in the order in which they were run.
 fn levels(line: &LoadLine) -> Section {
     let mut head = line.columns().to_vec();
     let texts = head.len() - 1;

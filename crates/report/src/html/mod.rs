@@ -1,9 +1,9 @@
-//! The report as one HTML file that opens without a network.
+//! The report as one HTML file that opens offline.
 //!
-//! Texts and numbers are those of the text report, section by section; the browser draws the charts. This module decides the content
-//! and passes it on as JSON ([`model`]). The script and the style in `ui/`, whose built bundle is embedded, decide the look. The
-//! script sets text only as text, and a policy in the file forbids any other script and any request, so text from servers cannot do
-//! anything.
+//! It has the sections, texts and numbers of the text report, and the browser draws charts as well. This module decides
+//! what the report contains and writes it as JSON ([`model`]). The script and the style in `ui/` decide how it looks;
+//! the built bundle is embedded. The script inserts text only as text nodes, and a policy in the file forbids any other
+//! script and all requests, so text from servers can do no harm.
 
 mod charts;
 mod file;
@@ -23,7 +23,8 @@ pub fn html(run: &SavedRun) -> String {
     file::file(&run::document(run))
 }
 
-/// Returns the report of a search for the load line as an HTML file. `run` is its last run, from which setup and notes come.
+/// Returns the report of a search for the load line as an HTML file. The setup and the notes come from `run`, the last
+/// run of the search.
 #[must_use]
 pub fn html_line(line: &LoadLine, run: Option<&SavedRun>) -> String {
     file::file(&load_line::document(line, run))

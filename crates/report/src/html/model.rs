@@ -1,4 +1,4 @@
-//! The JSON that the script of an HTML report reads. Its counterpart is `ui/src/model.ts`; change the two together.
+//! The JSON that the script of an HTML report reads. It must match `ui/src/model.ts`, so change the two together.
 
 use measure::ResultWord;
 use serde::Serialize;
@@ -8,38 +8,38 @@ use serde::Serialize;
 pub struct Document {
     /// Title of the file.
     pub title: String,
-    /// Result, limit and notes.
+    /// Result, what limited the run, and notes.
     pub overview: OverviewData,
     /// Main metrics.
     pub headline: Vec<Headline>,
     /// Charts, in order.
     pub charts: Vec<Chart>,
-    /// Groups of small charts, which follow the charts.
+    /// Groups of small charts, shown after the charts.
     pub groups: Vec<Group>,
-    /// Columns of all charts over time, in seconds from the start of the run.
+    /// Columns that all charts over time share, in seconds from the start of the run.
     pub times: Times,
     /// The sections of the text report.
     pub sections: Vec<Section>,
 }
 
-/// The result, what limited the run, and what must be known next to the numbers.
+/// The result, what limited the run, and the notes that a reader needs to interpret the numbers.
 #[derive(Debug, Serialize)]
 pub struct OverviewData {
-    /// Like `PASS`.
+    /// The result in one word, such as `PASS`.
     pub word: String,
     /// Tone of the result.
     pub tone: Tone,
-    /// Texts that follow it in the first line.
+    /// Texts that follow the word in the first line.
     pub pieces: Vec<String>,
     /// Further sentences and notes.
     pub notes: Vec<String>,
 }
 
-/// The tone of a result.
+/// The tone of a result, which decides its color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tone {
-    /// All is well.
+    /// The result is good.
     Good,
     /// The run is incomplete.
     Caution,
@@ -76,45 +76,45 @@ pub struct Headline {
     pub detail: String,
 }
 
-/// The columns of charts over time.
+/// The columns that charts over time share.
 #[derive(Debug, Default, Serialize)]
 pub struct Times {
-    /// Begin of each column, ascending.
+    /// Start of each column, ascending.
     pub starts: Vec<f64>,
-    /// End of the last one.
+    /// End of the last column.
     pub end: f64,
-    /// Intervals in each column; the last column may have fewer.
+    /// Number of intervals in each column. The last column may have fewer.
     pub merged: usize,
-    /// The measured window.
+    /// Start and end of the measured window.
     pub window: Option<(f64, f64)>,
 }
 
 /// A chart with its title and caption.
 #[derive(Debug, Serialize)]
 pub struct Chart {
-    /// ID in the file.
+    /// ID of the chart in the file.
     pub id: String,
     /// Title.
     pub title: String,
     /// What the chart shows, and how to read it.
     pub caption: String,
-    /// Content.
+    /// What is drawn.
     #[serde(flatten)]
     pub plot: Plot,
 }
 
-/// Small charts on the same axes, which show one of several metrics at a time.
+/// A group of small charts with the same axes. All of them show the same metric, which the reader chooses.
 #[derive(Debug, Serialize)]
 pub struct Group {
-    /// ID in the file.
+    /// ID of the group in the file.
     pub id: String,
     /// Title.
     pub title: String,
     /// What the charts show.
     pub caption: String,
-    /// Names of the lines, in the order of [`Marks::order`].
+    /// Names of the lines, indexed by [`Marks::order`].
     pub lines: Vec<String>,
-    /// Metrics to choose from; the first one is shown first.
+    /// Metrics to choose from. The first one is shown at the start.
     pub choices: Vec<Choice>,
 }
 
@@ -125,40 +125,41 @@ pub struct Choice {
     pub label: String,
     /// How to read the charts.
     pub caption: String,
-    /// The charts.
+    /// The charts of this metric.
     pub charts: Vec<Chart>,
 }
 
-/// The content of a chart.
+/// What a chart draws.
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Plot {
-    /// Lines over time, on the columns of [`Times`].
+    /// Lines over time, with one value for each column of [`Times`].
     Series {
         /// Unit of the vertical axis.
         unit: Unit,
-        /// Whether that axis is logarithmic.
+        /// Whether the vertical axis is logarithmic.
         log: bool,
         /// The lines.
         lines: Vec<Line>,
     },
-    /// Times by quantile, on an axis of log10(1 / (1 − q)).
+    /// Times by quantile. The horizontal axis is log10(1 / (1 − q)).
     Quantiles {
         /// The quantiles, 0 to 0.9999.
         quantiles: Vec<f64>,
-        /// The lines, in nanoseconds; shorter than the quantiles where there are too few samples.
+        /// The lines, in nanoseconds. A line is shorter than the quantiles if there are too few samples for the highest
+        /// ones.
         lines: Vec<Line>,
     },
-    /// Counts by time and response time.
+    /// Number of operations by time and by response time.
     Heat {
-        /// Length of a column in seconds; the first one begins with the run.
+        /// Length of a column in seconds. The first column begins at the start of the run.
         column_seconds: f64,
-        /// Begins of the rows and the end of the last one, in nanoseconds.
+        /// Lower edge of each row and upper edge of the last one, in nanoseconds.
         edges: Vec<f64>,
-        /// Counts of each column by row.
+        /// Counts by column, then by row.
         columns: Vec<Vec<u64>>,
     },
-    /// Marks over loads, or over the values of a setting, joined by lines.
+    /// Marks joined by lines, over loads or over the values of a setting.
     Points {
         /// Horizontal axis.
         across: Across,
@@ -168,27 +169,27 @@ pub enum Plot {
         log: bool,
         /// The lines.
         lines: Vec<Marks>,
-        /// Bounds of objectives, or other reference values.
+        /// Bounds that objectives set, or other reference values.
         bounds: Vec<Bound>,
         /// Load lines.
         brackets: Vec<Bracket>,
     },
 }
 
-/// The horizontal axis of marks.
+/// The horizontal axis of a chart with marks.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Across {
-    /// Loads.
+    /// An axis of loads.
     Load {
-        /// Name, like `operations in flight`.
+        /// Name of the axis, such as `operations in flight`.
         label: String,
-        /// Their unit.
+        /// Unit of the loads.
         unit: Unit,
         /// Whether the axis is logarithmic.
         log: bool,
     },
-    /// Values of a setting, evenly spaced. The position of a mark is the index of a value.
+    /// An axis of the values of a setting, evenly spaced. A mark's position is the index of its value.
     Values {
         /// Name of the setting.
         label: String,
@@ -202,7 +203,7 @@ pub enum Across {
 pub struct Marks {
     /// Name.
     pub label: String,
-    /// Index of its color, and of the shape of its plain marks.
+    /// Index that selects the line's color, and the shape of its plain marks.
     pub order: usize,
     /// The marks, from left to right.
     pub points: Vec<Mark>,
@@ -213,9 +214,9 @@ pub struct Marks {
 pub struct Mark {
     /// Horizontal position.
     pub x: f64,
-    /// Its value.
+    /// Value; `None` if it was not measured.
     pub y: Option<f64>,
-    /// Range of the value; `None` if there is only one value.
+    /// Lowest and highest value of the repeats; `None` if there is only one value.
     pub range: Option<(f64, f64)>,
     /// Shape.
     pub shape: Shape,
@@ -225,7 +226,7 @@ pub struct Mark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
-    /// Shape of its line.
+    /// The shape that the line uses by default.
     Plain,
     /// All objectives were met.
     Passed,
@@ -242,16 +243,16 @@ pub struct Bound {
     pub value: f64,
 }
 
-/// A load line: it lies between a load that passed and one that failed.
+/// A load line. It lies between the highest load that passed and the lowest one above it that failed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bracket {
     /// Name.
     pub label: String,
-    /// Index of its color.
+    /// Index of the load line's color.
     pub order: usize,
     /// Highest load that passed.
     pub passed: f64,
-    /// Lowest load above it that failed; `None` if none failed.
+    /// Lowest load above `passed` that failed; `None` if no load failed.
     pub failed: Option<f64>,
 }
 
@@ -273,15 +274,15 @@ pub enum Unit {
     Ratio,
 }
 
-/// The color of a line. The same meaning has the same color in all charts.
+/// What a line shows, which decides its color. The same role has the same color in all charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Subject of the chart.
+    /// The main line of the chart.
     Main,
-    /// Second line, for comparison.
+    /// A second line, for comparison.
     Secondary,
-    /// Third line.
+    /// A third line.
     Third,
     /// Failures.
     Failed,
@@ -294,11 +295,11 @@ pub struct Line {
     pub label: String,
     /// Color.
     pub role: Role,
-    /// Values.
+    /// One value for each column; `None` leaves a gap.
     pub values: Vec<Option<f64>>,
-    /// Lowest value of each column; empty if each column is one interval.
+    /// Lowest value within each column. Empty if each column is a single interval.
     pub low: Vec<Option<f64>>,
-    /// Highest value of each column.
+    /// Highest value within each column. Empty if each column is a single interval.
     pub high: Vec<Option<f64>>,
 }
 
@@ -320,7 +321,7 @@ pub enum Block {
         /// The text.
         text: String,
     },
-    /// A label with its texts.
+    /// A label with one or more texts.
     Item {
         /// The label.
         label: String,
@@ -331,14 +332,14 @@ pub enum Block {
     Table {
         /// Titles of the columns; empty for a table without titles.
         head: Vec<String>,
-        /// Whether a column is text.
+        /// Whether each column is text, which is aligned to the left.
         left: Vec<bool>,
         /// The cells.
         rows: Vec<Vec<String>>,
     },
     /// Text whose line ends and spaces are kept.
     Verbatim {
-        /// Meaning of the value.
+        /// Label above the text.
         label: String,
         /// The text.
         text: String,

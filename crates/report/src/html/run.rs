@@ -1,4 +1,4 @@
-//! The document of a run.
+//! The HTML report of a run.
 
 use super::charts::{heat_map, percentile_curve, time_series};
 use super::model::{Chart, Document, Headline, OverviewData};
@@ -40,7 +40,7 @@ fn title(run: &SavedRun) -> String {
     }
 }
 
-/// Returns what must be known next to the numbers of a run.
+/// Returns the notes that a reader needs to interpret the numbers of a run.
 pub fn notes(run: &SavedRun) -> Vec<String> {
     notes_of(&Overview::of(run))
 }
@@ -50,7 +50,7 @@ fn notes_of(overview: &Overview) -> Vec<String> {
     overview.sentences().into_iter().chain(notes).collect()
 }
 
-/// Returns the main metrics; none if the counters disagree.
+/// Returns the main metrics, or none if the counters disagree.
 fn headline(run: &SavedRun) -> Vec<Headline> {
     if !result::of(run).accounting.violations.is_empty() {
         return Vec::new();
@@ -109,7 +109,7 @@ pub mod tests {
     use measure::Objective;
     use store::{Begin, FORMAT, Host};
 
-    /// Returns the begin record of a run with default values.
+    /// Returns a begin record with default values.
     pub fn begin() -> Begin {
         Begin {
             format: FORMAT,

@@ -5,7 +5,7 @@ use crate::escape::bounded;
 use crate::text;
 use store::SavedRun;
 
-/// Characters of a setting, which the user typed.
+/// Maximum length of a setting, in characters. The user typed it, so it may be long.
 const TYPED_MAX: usize = 4096;
 
 /// Returns the blocks of the text report as sections.
@@ -15,7 +15,7 @@ pub fn of(blocks: Vec<text::Block>) -> Vec<Section> {
         match (block, sections.last_mut()) {
             (text::Block::Heading(title), _) => sections.push(Section { title, blocks: Vec::new() }),
             (block, Some(section)) => add(&mut section.blocks, block),
-            (_, None) => debug_assert!(false, "a block before the first heading"),
+            (_, None) => debug_assert!(false, "a block comes before the first heading"),
         }
     }
     sections
@@ -31,7 +31,7 @@ fn add(blocks: &mut Vec<Block>, block: text::Block) {
         text::Block::Table(table) => {
             let (heads, rows) = table.parts();
             let columns = table.widths().len();
-            // A title in several lines becomes one.
+            // A title may have several lines. Join them.
             let title = |column: usize| {
                 let words: Vec<&str> = heads.iter().filter_map(|head| head.get(column)).map(String::as_str).collect();
                 words.join(" ").trim().to_owned()
@@ -44,7 +44,7 @@ fn add(blocks: &mut Vec<Block>, block: text::Block) {
     }
 }
 
-/// Returns all settings of a run, with defaults filled in.
+/// Returns a section with all settings of a run, including the defaults.
 pub fn settings(run: &SavedRun, title: &str) -> Option<Section> {
     let typed = |text: &String| bounded(text, TYPED_MAX);
     let item = |(name, value): &(String, String)| Block::Item { label: typed(name), texts: vec![typed(value)] };

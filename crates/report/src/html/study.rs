@@ -1,4 +1,4 @@
-//! The document of a saved study.
+//! The HTML report of a saved study.
 
 use super::charts::{load_curve, matrix};
 use super::model::{Block, Chart, Document, Headline, OverviewData, Section, Times};
@@ -14,9 +14,9 @@ use measure::statistics::median;
 use measure::values::sum;
 use measure::{AttemptClass, Enumerated};
 
-/// Characters of a line of a scenario, which the user wrote.
+/// Maximum length of a line of the scenario, in characters. The user wrote it, so it may be long.
 const LINE_MAX: usize = 4096;
-/// Targets with a number of their own at the top.
+/// Maximum number of targets whose main metric is shown at the top.
 const TARGETS_SHOWN: usize = 8;
 
 /// Returns the report of a study.
@@ -67,7 +67,7 @@ fn overview(study: &SavedStudy) -> OverviewData {
     OverviewData::of(trials.result(), pieces, all)
 }
 
-/// Returns the notes of all trials, each once.
+/// Returns each note of the trials once, with the number of trials that have it unless all do.
 fn notes(trials: &[Trial]) -> Vec<String> {
     let mut notes: Vec<(&str, usize)> = Vec::new();
     for note in trials.iter().flat_map(|trial| &trial.notes) {
@@ -87,7 +87,7 @@ fn notes(trials: &[Trial]) -> Vec<String> {
 struct TargetTotals<'s> {
     target: &'s str,
     trials: Vec<&'s Trial>,
-    /// Ratios to the first target, one median per cell.
+    /// Ratio to the first target for each cell: the median over its repeats.
     ratios: Vec<f64>,
 }
 
@@ -108,7 +108,7 @@ impl TargetTotals<'_> {
         format!("{} of {}", count(met as u64), plural(self.trials.len() as u64, "trial"))
     }
 
-    /// Returns the median ratio to the first target over its cells, and their range.
+    /// Returns the median over the cells of the ratio to the first target, and the range over the cells.
     fn ratio(&self) -> Option<(f64, String)> {
         let least = self.ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let most = self.ratios.iter().copied().fold(0.0, f64::max);
@@ -176,7 +176,7 @@ fn cells(study: &SavedStudy, rows: &[Row<'_>]) -> Section {
     section
 }
 
-/// Returns the differences of cells, pair by pair.
+/// Returns the section with the differences of cells, computed pair by pair.
 fn differences(list: &[Subtraction]) -> Option<Section> {
     let head = ["metric", "subtracted", "from", "difference", "interval", "conclusion"];
     let mut blocks = vec![Block::Line { text: subtraction::about(list) }];
@@ -194,7 +194,7 @@ fn differences(list: &[Subtraction]) -> Option<Section> {
     (!list.is_empty()).then(|| Section { title: "Differences".into(), blocks })
 }
 
-/// Returns the name of a search among others of its cell.
+/// Returns the target of a search. If the cell was searched repeatedly, the number of the repeat follows.
 fn search_name(study: &SavedStudy, search: &LineTrial) -> String {
     let more = study.study.load_lines.iter().any(|other| other.cell == search.cell && other.repeat > 1);
     if more { format!("{}, repeat {}", search.target, search.repeat) } else { search.target.clone() }
@@ -215,7 +215,7 @@ fn load_lines(study: &SavedStudy) -> Option<Section> {
     (!rows.is_empty()).then(|| table("Load lines", &head, &[0, 1, 5, 6, 7], rows))
 }
 
-/// Returns the load curves of all targets, cell by cell.
+/// Returns the charts of metrics by level for all targets, cell by cell.
 fn curves(study: &SavedStudy) -> Vec<Chart> {
     let sorted = load_lines::sorted(&study.study.load_lines, &study.order());
     let mut charts = Vec::new();
@@ -236,7 +236,7 @@ fn curves(study: &SavedStudy) -> Vec<Chart> {
     charts
 }
 
-/// Returns failed attempts by class and target.
+/// Returns the section with failed attempts by class and target.
 fn failures(study: &SavedStudy) -> Option<Section> {
     let mut rows = Vec::new();
     for totals in totals(study, &study.rows()) {
@@ -260,7 +260,7 @@ fn failures(study: &SavedStudy) -> Option<Section> {
     (!rows.is_empty()).then(|| table("Failed attempts", &head, &[0, 1, 4], rows))
 }
 
-/// Returns objects that succeed on one target and fail on another.
+/// Returns the section with the objects that succeed on one target and fail on another.
 fn differing(study: &SavedStudy) -> Option<Section> {
     let line = |one: &Discrepancy| Block::Line { text: one.sentence() };
     let blocks: Vec<Block> = study.study.discrepancies.iter().map(line).collect();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of these formats.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// A dataset that was prepared on a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use store::SavedRun;
 
 /// Version of the format. It grows if a field is removed or changes its meaning, and stays if a field is added.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// The report of a run: its setup, its result, and its metrics.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

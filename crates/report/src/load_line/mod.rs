@@ -184,7 +184,7 @@ fn whole_or_none<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S:
 }
 
 impl Level {
-    /// Returns the level of a saved run. Without an outcome, as in logs of older versions, its objectives decide.
+    /// Returns the level of a saved run. Without an outcome, its objectives decide.
     #[must_use]
     pub fn of(level: f64, directory: &str, run: &SavedRun, outcome: Option<Outcome>, certain: bool) -> Self {
         let metrics = RunMetrics::of(directory, run);

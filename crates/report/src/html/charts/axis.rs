@@ -1,4 +1,4 @@
-//! The axis of a metric, and the objectives that bound it.
+//! The vertical axis of a metric, and the bounds that objectives set on it.
 
 use crate::html::model::{Bound, Unit};
 use measure::Objective;
@@ -14,13 +14,14 @@ pub fn unit(metric: Metric) -> Unit {
     }
 }
 
-/// Returns whether an axis is logarithmic. Times of a failing run may be a hundred times those of a good one.
+/// Returns whether an axis is logarithmic. It is for times, because those of a failing run may be a hundred times those
+/// of a good one.
 pub fn is_log(unit: Unit) -> bool {
     unit == Unit::Time
 }
 
-/// Returns the bound of an objective in a chart of a metric; `None` for other metrics, and for objectives on one kind of operations,
-/// since charts show all kinds.
+/// Returns the bound that an objective sets in the chart of a metric. Returns `None` if the objective is about another
+/// metric, or about one kind of operation, since charts show all kinds together.
 pub fn bound(objective: &Objective, metric: Metric) -> Option<Bound> {
     let drawn = objective.metric() == metric && objective.kind().is_none();
     drawn.then(|| Bound { label: objective.to_string(), value: objective.bound() })

@@ -5,7 +5,7 @@ use crate::number::seconds;
 use measure::summary::heat_map::{ROWS, row_start};
 use store::SavedRun;
 
-/// Rows of the map at most.
+/// Maximum number of rows.
 const ROWS_MAX: usize = 40;
 
 /// Returns the chart; `None` if nothing succeeded.

@@ -1,25 +1,25 @@
-//! The charts of metrics over the level: of one search for the load line, or of several in comparison.
+//! Charts of metrics by level, for one search for the load line or for several that are compared.
 
 use super::axis;
 use crate::html::model::{Across, Bound, Bracket, Chart, Mark, Marks, Plot, Shape, Unit};
 use crate::load_line::{Level, LineUnit, LoadLine, SearchOutcome};
 use measure::objective::{Metric, Timed};
 
-/// Ratio of the highest to the lowest level from which on the axis is logarithmic.
+/// The axis is logarithmic if the highest level is at least this many times the lowest one.
 const WIDE: f64 = 10.0;
 
-/// A search in a chart.
+/// A search that is shown in a chart.
 #[derive(Clone, Copy)]
 pub struct Curve<'a> {
-    /// Name; empty if there is only one.
+    /// Name of the search, or empty if there is only one.
     pub label: &'a str,
-    /// Index of its color.
+    /// Index of the search's color.
     pub order: usize,
     /// The search.
     pub line: &'a LoadLine,
 }
 
-/// A metric of levels.
+/// A metric that each level has.
 struct LevelMetric {
     id: &'static str,
     title: &'static str,
@@ -36,7 +36,7 @@ const P99: LevelMetric = LevelMetric {
     of: |level| level.metrics.response_p99_nanos.map(|nanos| nanos as f64),
 };
 
-/// Metrics with the same chart for one search and for several.
+/// Metrics whose charts look the same for one search and for several.
 const METRICS: [LevelMetric; 3] = [
     LevelMetric {
         id: "rate",
@@ -63,7 +63,7 @@ const METRICS: [LevelMetric; 3] = [
 
 const MARKS: &str = " A level that was tried several times has several marks.";
 
-/// Returns the charts of one search; none without a level.
+/// Returns the charts of one search, or none if no level was run.
 pub fn of_one(line: &LoadLine) -> Vec<Chart> {
     let curve = [Curve { label: "", order: 0, line }];
     if line.levels.is_empty() {
@@ -74,7 +74,7 @@ pub fn of_one(line: &LoadLine) -> Vec<Chart> {
     charts
 }
 
-/// Returns the charts of the same search on several targets. `prefix` distinguishes their IDs from others in the file.
+/// Returns the charts that compare the same search on several targets. `prefix` makes their IDs unique in the file.
 pub fn of_several(prefix: &str, curves: &[Curve]) -> Vec<Chart> {
     let metrics = [&P99].into_iter().chain(&METRICS);
     metrics.filter(|metric| any(metric, curves)).map(|metric| chart(metric, prefix, curves)).collect()
@@ -84,7 +84,7 @@ fn any(metric: &LevelMetric, curves: &[Curve]) -> bool {
     curves.iter().flat_map(|curve| &curve.line.levels).any(|level| (metric.of)(level).is_some_and(|value| value > 0.0))
 }
 
-/// Returns the chart of p50, p99, and other times that objectives bound.
+/// Returns the chart of p50, p99, and other percentiles on which there are objectives.
 fn response(curve: &Curve) -> Chart {
     let nanos = |value: Option<u64>| value.map(|nanos| nanos as f64);
     let mut lines = vec![
@@ -93,7 +93,7 @@ fn response(curve: &Curve) -> Chart {
     ];
     let (mut bounds, mut about) = (Vec::new(), P99.about.to_owned());
     for objective in objectives(curve.line) {
-        // The chart shows all operations, so bounds on one kind are only in the table.
+        // The chart shows all kinds of operations together, so bounds on one kind are only in the table.
         let (Metric::Time(timed, q), None) = (objective.metric(), objective.kind()) else { continue };
         bounds.push(Bound { label: objective.to_string(), value: objective.bound() });
         if timed == Timed::Response && (q == 0.5 || q == 0.99) {
@@ -144,7 +144,7 @@ fn chart(metric: &LevelMetric, prefix: &str, curves: &[Curve]) -> Chart {
     Chart { id, title: metric.title.into(), caption, plot }
 }
 
-/// Returns the explanation of the band, if there is one.
+/// Returns a sentence that explains the band, or an empty text if there is no band.
 fn band(curves: &[Curve]) -> &'static str {
     if curves.iter().any(|curve| bracket(curve).is_some_and(|bracket| bracket.failed.is_some())) {
         " The band is the load line: it lies between the highest level that passed and the lowest above it that did not."
@@ -157,7 +157,8 @@ fn objectives(line: &LoadLine) -> impl Iterator<Item = measure::Objective> {
     line.levels.first().into_iter().flat_map(|level| &level.metrics.objectives).map(|measured| measured.objective)
 }
 
-/// Returns the marks of all levels, the lowest first; those of one level in the order in which they were tried.
+/// Returns the marks of all levels, from the lowest to the highest. Marks of the same level keep the order in which
+/// they were made.
 fn marks(line: &LoadLine, label: &str, order: usize, of: impl Fn(&Level) -> Option<f64>) -> Marks {
     let mut levels: Vec<&Level> = line.levels.iter().collect();
     levels.sort_by(|one, other| one.level.total_cmp(&other.level));
@@ -170,7 +171,7 @@ fn marks(line: &LoadLine, label: &str, order: usize, of: impl Fn(&Level) -> Opti
     Marks { label: label.to_owned(), order, points: levels.iter().map(mark).collect() }
 }
 
-/// Returns the line of offered rates.
+/// Returns the line of offered rates, for comparison with the achieved ones.
 fn offered(curves: &[Curve]) -> Marks {
     let mut levels: Vec<f64> = curves.iter().flat_map(|curve| &curve.line.levels).map(|level| level.level).collect();
     levels.sort_by(f64::total_cmp);

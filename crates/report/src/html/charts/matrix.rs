@@ -1,5 +1,5 @@
-//! The matrix of a study as small charts: one chart for each combination of settings, one line for each target. The setting with the
-//! most values is on the horizontal axis.
+//! The matrix of a study as small charts: one chart for each combination of settings, and in it one line for each
+//! target. The setting with the most values is on the horizontal axis.
 
 use super::axis;
 use crate::html::model::{Across, Bound, Chart, Choice, Group, Mark, Marks, Plot, Shape, Unit};
@@ -8,10 +8,10 @@ use crate::study::{MedianRange, Row, SavedStudy, StudyCell, Trial, rows, target_
 use measure::objective::{Metric, Timed};
 use std::collections::HashMap;
 
-/// Most charts of one part and metric; the tables have the others.
+/// Maximum number of charts for one part of the scenario and one metric. The tables show the remaining combinations.
 const CHARTS_MAX: usize = 48;
 
-/// A metric of the cells.
+/// A metric that each cell has.
 struct CellMetric {
     label: &'static str,
     about: &'static str,
@@ -52,25 +52,25 @@ const METRICS: [CellMetric; 5] = [
     },
 ];
 
-/// How to read repeats, below the charts.
+/// Sentence below the charts that explains how repeats are shown.
 const REPEATS: &str =
     " A line joins the medians of the repeats; a whisker reaches from the lowest to the highest of them.";
 
-/// The rows of a study, with an index.
+/// The rows of a study, indexed by cell and target.
 struct Table<'s> {
     rows: Vec<Row<'s>>,
     targets: Vec<&'s str>,
     by_key: HashMap<(&'s str, &'s str), usize>,
 }
 
-/// A chart in preparation: its title, and its cells from left to right.
+/// A chart without its data yet: the title, and the cells from left to right.
 struct Frame<'s> {
     title: String,
     across: Across,
     cells: Vec<&'s str>,
 }
 
-/// Returns the groups of charts, one for each part of the scenario that was measured.
+/// Returns one group of charts for each part of the scenario that was measured.
 pub fn groups(study: &SavedStudy) -> Vec<Group> {
     let order = study.order();
     let rows = rows(&study.study.trials, &order);
@@ -85,7 +85,7 @@ pub fn groups(study: &SavedStudy) -> Vec<Group> {
     }
     let mut groups: Vec<Group> = Vec::new();
     for part in parts {
-        // Load lines have charts of their own.
+        // Cells that search for the load line have their own charts.
         let measured = |cell: &&StudyCell| cell.part == part && table.has(&cell.label);
         let cells: Vec<&StudyCell> = study.cells.iter().filter(measured).collect();
         groups.push(group(&table, groups.len(), part, &frames(&cells)));
@@ -109,7 +109,7 @@ impl<'s> Table<'s> {
         self.targets.iter().any(|target| self.row(cell, target).is_some())
     }
 
-    /// Returns the cells that the scenario does not name, because it cannot be read any more.
+    /// Returns the cells that were measured but are not in the scenario, because the scenario can no longer be read.
     fn unknown(&self, known: &[StudyCell]) -> Vec<&'s str> {
         let mut cells: Vec<&str> = Vec::new();
         for row in &self.rows {
@@ -121,7 +121,8 @@ impl<'s> Table<'s> {
     }
 }
 
-/// Returns the charts of a part. The setting with the most values, the last of several, is on the horizontal axis.
+/// Returns the charts of a part. The setting with the most values is on the horizontal axis; if several have equally
+/// many, the last of them is.
 fn frames<'s>(cells: &[&'s StudyCell]) -> Vec<Frame<'s>> {
     let axes = cells.first().map_or(0, |cell| cell.values.len());
     let values = |axis: usize| {
@@ -225,7 +226,7 @@ fn lines(table: &Table, frame: &Frame, of: impl Fn(&Row) -> Option<MedianRange>)
     table.targets.iter().enumerate().filter_map(line).collect()
 }
 
-/// Returns the bounds of objectives on a metric that all trials of a chart have.
+/// Returns the bounds on a metric that the objectives of all trials in a chart share.
 fn bounds(table: &Table, frame: &Frame, metric: &CellMetric) -> Vec<Bound> {
     let trials: Vec<&Trial> = frame.cells.iter().flat_map(|cell| of_cell(table, cell)).collect();
     let first = trials.first().map(|trial| trial.metrics.objectives.as_slice()).unwrap_or_default();
@@ -236,11 +237,12 @@ fn bounds(table: &Table, frame: &Frame, metric: &CellMetric) -> Vec<Bound> {
     objectives.filter_map(|objective| axis::bound(&objective, metric.metric)).collect()
 }
 
-/// Returns the charts of each target's throughput compared with the first one's; `None` if there is only one target.
+/// Returns the charts that show each target's throughput divided by that of the first target, or `None` if there is
+/// only one target.
 fn versus_first(table: &Table, id: &str, frames: &[Frame]) -> Option<Choice> {
     let first = table.targets.first().filter(|_| table.targets.len() > 1)?;
     let label = format!("vs. {first}");
-    // A pair in which nothing succeeded on the first target has no finite ratio; the tables show it.
+    // If nothing succeeded on the first target, the ratio is infinite. The chart leaves it out; the tables show it.
     let ratio = |row: &Row| row.ratio_to(table.rows.get(row.first?)?).filter(|ratio| ratio.most.is_finite());
     let chart = |frame: &Frame| {
         let plot = Plot::Points {

@@ -1,21 +1,22 @@
-//! The charts of a run over time, in as many columns as a screen can show.
+//! The charts of a run over time, with no more columns than a screen can show.
 //!
-//! A day has 86,400 intervals, and a screen a thousand columns. Neighboring intervals become one column that keeps their lowest and
-//! highest value, so that one bad second of a day is still visible. Rates are those of the whole column; percentiles cannot be
-//! added, so a column shows the range of those of its intervals.
+//! A day has 86,400 intervals, but a screen only about a thousand columns. So neighboring intervals are merged into one
+//! column. It keeps the lowest and the highest value of its intervals, so that one bad second in a day remains visible.
+//! Its rate is computed over the whole column. Percentiles of several intervals cannot be averaged, so a column shows
+//! their range.
 
 use crate::html::model::{Chart, Line, Plot, Role, Times, Unit};
 use crate::number::count;
 use measure::Stage;
 use store::{Point, SavedRun};
 
-/// Columns at most.
+/// Maximum number of columns.
 pub const COLUMNS_MAX: usize = 1200;
-/// Intervals shorter than this mean little: one operation in the last millisecond of a drain is not 1,000/s. They are left out,
-/// unless a run has no others.
+/// Shorter intervals mean little: one operation in the last millisecond of a drain is not a rate of 1,000/s. They are
+/// left out, unless the run has no longer ones.
 const SECONDS_MIN: f64 = 0.1;
 
-/// Returns the columns, and the charts on them; none without an interval.
+/// Returns the columns and the charts that use them. There are no charts if the run has no interval.
 pub fn of(run: &SavedRun) -> (Times, Vec<Chart>) {
     let merged = run.points.len().div_ceil(COLUMNS_MAX).max(1);
     let columns: Vec<&[Point]> = run.points.chunks(merged).collect();
@@ -32,7 +33,7 @@ fn times(run: &SavedRun, columns: &[&[Point]], merged: usize) -> Times {
     let mut starts: Vec<f64> = Vec::with_capacity(columns.len());
     for column in columns {
         let start = column.first().map_or(0.0, |point| point.start.as_secs_f64());
-        // Times of damaged records may decrease; an axis cannot.
+        // In damaged records, times may decrease. The starts of columns must not.
         starts.push(short(starts.last().copied().unwrap_or(0.0).max(start)));
     }
     let last = starts.last().copied().unwrap_or(0.0);
@@ -41,7 +42,7 @@ fn times(run: &SavedRun, columns: &[&[Point]], merged: usize) -> Times {
     Times { starts, end: short(end.max(last)), merged, window }
 }
 
-/// The value of a column, with the lowest and the highest of its intervals.
+/// The value of a column, and the lowest and highest value among its intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Range {
     low: f64,
@@ -52,7 +53,7 @@ struct Range {
 struct ChartBuilder<'a> {
     columns: &'a [&'a [Point]],
     merged: usize,
-    /// Seconds from which on an interval is shown.
+    /// Minimum length of an interval to be shown, in seconds.
     shortest: f64,
 }
 
@@ -72,7 +73,7 @@ impl ChartBuilder<'_> {
         }
     }
 
-    /// Returns the line of a count per second, over the intervals for which `counts` is true.
+    /// Returns a line that shows a count per second, over the intervals for which `counts` is true.
     fn rate(&self, label: &str, role: Role, counts: fn(&Point) -> bool, of: fn(&Point) -> u64) -> Line {
         let shown = |point: &&Point| counts(point) && self.is_shown(point);
         self.line(label, role, |column| rate_of(column.iter().filter(shown), of))
@@ -82,7 +83,7 @@ impl ChartBuilder<'_> {
         seconds_of(point) >= self.shortest
     }
 
-    /// Returns the line of the highest values, with a band down to the lowest.
+    /// Returns a line that shows the highest value of each column, with a band down to the lowest.
     fn highest(&self, label: &str, role: Role, of: impl Fn(&Point) -> Option<f64>) -> Line {
         self.line(label, role, |column| {
             let range = bounds(column.iter().filter(|point| self.is_shown(point)).filter_map(&of))?;
@@ -164,7 +165,7 @@ fn charts(run: &SavedRun, build: &ChartBuilder) -> Vec<Chart> {
     charts
 }
 
-/// Returns the percentiles of response time by interval; `None` if no operation succeeded.
+/// Returns the chart of response time percentiles by interval, or `None` if no operation succeeded.
 fn response(build: &ChartBuilder) -> Option<Chart> {
     let at = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64);
     let p50 = build.highest("p50", Role::Main, |point| at(point.response_p50_nanos));
@@ -178,7 +179,7 @@ fn seconds_of(point: &Point) -> f64 {
     point.end.nanos_since(point.start) as f64 / 1e9
 }
 
-/// Returns the rate of several intervals together, with the lowest and the highest of one interval.
+/// Returns the rate over several intervals, and the lowest and highest rate of a single one.
 fn rate_of<'a>(points: impl Iterator<Item = &'a Point>, of: fn(&Point) -> u64) -> Option<Range> {
     let mut rates = Vec::new();
     let (mut sum, mut length) = (0.0, 0.0);
@@ -202,7 +203,7 @@ fn bounds(values: impl Iterator<Item = f64>) -> Option<Range> {
     })
 }
 
-/// Rounds to six significant digits: more than a screen shows, at half the file size.
+/// Rounds to six significant digits. That is more than a screen shows, and halves the size of the file.
 fn short(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
@@ -267,7 +268,7 @@ mod tests {
         let rate = line(&charts, "rate", "succeeded");
         let column = 54_321 / times.merged;
         assert_eq!((rate.low[column], rate.high[column]), (Some(0.0), Some(100.0)));
-        // 71 good seconds of 72.
+        // The column merges 72 seconds, one of which is bad.
         assert_eq!(rate.values[column], Some(short(7_100.0 / 72.0)));
         assert_eq!(most(&line(&charts, "failures", "failed").high), 7.0);
         assert_eq!(most(&line(&charts, "response", "p99").values), 9e9);
