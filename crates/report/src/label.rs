@@ -1,9 +1,9 @@
-//! Labels of breakdowns in words.
+//! Texts for the labels of breakdowns.
 
 use crate::escape::escape;
 use measure::Label;
 
-/// Label of the row for values that have no row of their own.
+/// Label of the row that combines all values without a row of their own.
 pub(crate) const OTHER: &str = "(other)";
 
 /// Returns the name of a host.

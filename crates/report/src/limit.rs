@@ -1,4 +1,4 @@
-//! What limited a run, in words. The rules are those of [`Limit::of`].
+//! The limit of a run in words. The rules are those of [`Limit::of`].
 
 use crate::label::host_name;
 use crate::number::{count, plural, rate, seconds, share, time, were};

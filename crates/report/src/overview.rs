@@ -8,7 +8,7 @@ use measure::result::{CutOff, Reason};
 use measure::{ResultWord, RunResult};
 use store::{EndReason, SavedRun};
 
-/// What a reader must know before any other number of a run.
+/// Facts that a reader must know before any other number of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Overview {
     /// Result.
@@ -19,11 +19,11 @@ pub(crate) struct Overview {
     pub rates: Vec<String>,
     /// Further reasons for the result.
     pub further_reasons: Vec<String>,
-    /// What limited the run.
+    /// Limit of the run.
     pub limit: Limit,
-    /// Whether the counters agree.
+    /// Agreement of the counters, in words.
     pub accounting: String,
-    /// Whether the run stopped early because its objectives were certain.
+    /// `true` if the run stopped early because its objectives were certain.
     pub stopped_early: bool,
     /// Notes, the most important first.
     pub notes: Vec<Note>,

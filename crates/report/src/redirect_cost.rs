@@ -18,7 +18,7 @@ pub struct RunPair {
     rates: [f64; 2],
     /// Share of the response time of redirected operations that their redirects took.
     redirects: Option<f64>,
-    /// How many of the two runs the client's side limited.
+    /// Number of the two runs that the client's side limited.
     client_limited: u64,
 }
 
@@ -64,7 +64,7 @@ struct Cost {
     from: f64,
     /// Upper end.
     to: f64,
-    /// Whether the ends are those of a 95 % interval.
+    /// `true` if the ends are those of a 95 % interval.
     is_interval: bool,
 }
 

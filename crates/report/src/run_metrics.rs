@@ -31,7 +31,7 @@ pub struct RunMetrics {
     pub objectives: Vec<MeasuredObjective>,
     /// First objective missed, or another reason why the run did not pass, in words.
     pub first_missed: Option<String>,
-    /// What limited the run, in words.
+    /// Limit of the run, in words.
     pub limited_by: String,
     /// Name of the run's directory.
     pub directory: String,
@@ -49,7 +49,7 @@ pub struct MeasuredObjective {
     /// Lower end of the range of a time's percentile, in nanoseconds; the same as the value if client stalls made no
     /// difference, and for other metrics.
     pub low: Option<f64>,
-    /// Whether the objective was met.
+    /// `true` if the objective was met.
     pub met: bool,
 }
 

@@ -1,21 +1,21 @@
-//! Conclusions and numbers of a comparison as JSON documents hold them.
+//! Conclusions and numbers of a comparison, as written to JSON documents.
 
 use measure::statistics::difference::Conclusion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-// The variants are those of `Conclusion`; serde fails to compile if they differ.
+// The variants must be those of `Conclusion`: serde does not compile if they differ.
 /// The conclusion of a comparison.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Conclusion", rename_all = "snake_case")]
 pub enum ConclusionName {
-    /// Worse, by more than chance and margin.
+    /// Worse, by more than chance explains and by more than the margin.
     Worse,
-    /// Better, by more than chance and margin.
+    /// Better, by more than chance explains and by more than the margin.
     Better,
     /// Any difference is within the margin.
     Equivalent,
-    /// These runs do not tell.
+    /// These runs do not show which of the others is true.
     Inconclusive,
 }
 

@@ -18,7 +18,7 @@ pub mod table;
 use std::io;
 use thiserror::Error;
 
-/// Why an export failed.
+/// Reason why an export could not be written.
 #[derive(Debug, Error)]
 pub enum ExportError {
     /// Writing failed.

@@ -96,7 +96,7 @@ pub struct Chart {
     pub id: String,
     /// Title.
     pub title: String,
-    /// What the chart shows, and how to read it.
+    /// Explanation of the chart, and how to read it.
     pub caption: String,
     /// What is drawn.
     #[serde(flatten)]
@@ -110,7 +110,7 @@ pub struct Group {
     pub id: String,
     /// Title.
     pub title: String,
-    /// What the charts show.
+    /// Explanation of the charts.
     pub caption: String,
     /// Names of the lines, indexed by [`Marks::order`].
     pub lines: Vec<String>,
@@ -123,7 +123,7 @@ pub struct Group {
 pub struct Choice {
     /// Name of the metric.
     pub label: String,
-    /// How to read the charts.
+    /// Instructions for reading the charts.
     pub caption: String,
     /// The charts of this metric.
     pub charts: Vec<Chart>,
@@ -137,7 +137,7 @@ pub enum Plot {
     Series {
         /// Unit of the vertical axis.
         unit: Unit,
-        /// Whether the vertical axis is logarithmic.
+        /// `true` if the vertical axis is logarithmic.
         log: bool,
         /// The lines.
         lines: Vec<Line>,
@@ -165,7 +165,7 @@ pub enum Plot {
         across: Across,
         /// Unit of the vertical axis.
         unit: Unit,
-        /// Whether that axis is logarithmic.
+        /// `true` if that axis is logarithmic.
         log: bool,
         /// The lines.
         lines: Vec<Marks>,
@@ -186,7 +186,7 @@ pub enum Across {
         label: String,
         /// Unit of the loads.
         unit: Unit,
-        /// Whether the axis is logarithmic.
+        /// `true` if the axis is logarithmic.
         log: bool,
     },
     /// An axis of the values of a setting, evenly spaced. A mark's position is the index of its value.
@@ -332,7 +332,7 @@ pub enum Block {
     Table {
         /// Titles of the columns; empty for a table without titles.
         head: Vec<String>,
-        /// Whether each column is text, which is aligned to the left.
+        /// `true` if each column is text, which is aligned to the left.
         left: Vec<bool>,
         /// The cells.
         rows: Vec<Vec<String>>,

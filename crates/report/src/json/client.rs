@@ -1,45 +1,45 @@
-//! Load and cost of the client, in a [`JsonReport`](super::JsonReport).
+//! The load on the client and its cost, in a [`JsonReport`](super::JsonReport).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::SavedRun;
 
-/// Load and cost of the client.
+/// The load on the client and its cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Client {
-    /// Seconds of the window in which the client was observed.
+    /// Seconds of the window for which the client was observed.
     pub observed_seconds: f64,
-    /// Seconds in which a thread was busy while responses waited unread.
+    /// Seconds in which a thread was busy while responses waited to be read.
     pub cpu_limited_seconds: f64,
     /// Seconds in which operations started too late.
     pub late_seconds: f64,
-    /// Seconds in which a network card was full.
+    /// Seconds in which a network card of the client was used to its full speed.
     pub nic_limited_seconds: f64,
-    /// Seconds in which others took the host's cores.
+    /// Seconds in which other processes or machines took the host's cores.
     pub shared_host_seconds: f64,
-    /// Largest busy share of a thread.
+    /// Busy share of the busiest thread.
     pub busy_max_share: f64,
-    /// Largest share of time that a thread waited for a core.
+    /// Share of the time for which a thread waited for a core: the largest of all threads.
     pub run_delay_max_share: f64,
-    /// Largest share of a network card's speed.
+    /// Share of its speed that a network card reached: the largest of all cards.
     pub nic_max_share: f64,
-    /// Share of service time for which responses waited unread in the client; null if it was not measured.
+    /// Share of service time for which responses waited in the client to be read; null if this was not measured.
     pub unread_share: Option<f64>,
-    /// Whether that is a lower bound, because some of the sampled responses did not fit one segment.
+    /// `true` if that is a lower bound, because some of the sampled responses did not fit one segment.
     pub unread_is_lower_bound: bool,
-    /// Responses on which it was measured.
+    /// Number of responses that were sampled for `unread_share`.
     pub unread_samples: u64,
     /// CPU time of the client in the window.
     pub cpu_nanos: u64,
     /// CPU time per completed operation.
     pub cpu_nanos_per_operation: Option<f64>,
-    /// CPU seconds per decimal GB of bodies received or sent in the window.
+    /// CPU seconds per decimal GB of bodies that the client received or sent in the window.
     pub cpu_seconds_per_gigabyte: Option<f64>,
     /// Largest resident memory.
     pub peak_memory_bytes: Option<u64>,
-    /// Whether client and target shared one host.
+    /// `true` if client and target shared one host.
     pub loopback: bool,
-    /// Whether certificates were not checked.
+    /// `true` if certificates were not checked.
     pub insecure: bool,
 }
 

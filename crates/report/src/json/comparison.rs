@@ -14,81 +14,81 @@ use serde::{Deserialize, Serialize};
 /// A comparison of two sets of runs, metric by metric.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct JsonComparison {
-    /// Version of this format, the same as that of a report.
+    /// Version of this format. It is the same as the version of the report format.
     pub format: u32,
-    /// Conclusion of all metrics together: worse if any is worse; better if any is better, none is worse, and success has not
-    /// dropped; equivalent if all are.
+    /// Conclusion over all metrics together: worse if any metric is worse; better if any is better, none is worse, and
+    /// success has not dropped; equivalent if all are equivalent.
     #[serde(with = "ConclusionName")]
     pub conclusion: Conclusion,
-    /// Observations: the seconds of one run per side, several runs, or pairs of runs.
+    /// What counts as one observation: a second of a run, a run, or a pair of runs.
     pub scope: ScopeName,
-    /// Whether the sets are two halves of the runs of one target, which shows the noise.
+    /// `true` if the sets are two halves of the runs of one target, which shows the noise.
     pub halves: bool,
     /// Differences up to this share do not matter.
     pub margin_share: f64,
-    /// Confidence of the intervals: how often one holds the true value.
+    /// Confidence of the intervals: how often an interval contains the true value.
     pub confidence_share: f64,
-    /// Seed of the bootstrap.
+    /// Seed of the bootstrap's random choices.
     pub seed: u64,
-    /// Directories of the base, escaped.
+    /// Directories of the base runs, escaped.
     pub base: Vec<String>,
     /// Directories of the new runs, escaped.
     pub new: Vec<String>,
-    /// Runs of both sides in which nothing succeeded.
+    /// Runs of either side in which nothing succeeded.
     pub without_success: Vec<String>,
-    /// Runs of both sides that ended early.
+    /// Runs of either side that ended early.
     pub cut_off: Vec<String>,
-    /// Runs of both sides that are compared although their result is UNUSABLE.
+    /// Runs of either side that were compared although their result is UNUSABLE.
     pub unusable: Vec<String>,
-    /// Differences between the runs other than their target, if those were allowed.
+    /// Differences between the runs, apart from their targets, if the user allowed any.
     pub differences: Vec<String>,
-    /// Metrics that the runs have.
+    /// Metrics that both sets have.
     pub metrics: Vec<MetricComparison>,
-    /// What must be known next to the metrics.
+    /// Facts that a reader must know next to the metrics.
     pub notes: Vec<String>,
 }
 
-/// One metric of both sets.
+/// One metric of both sets of runs.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct MetricComparison {
-    /// Name: `success`, `rate`, `goodput`, `goodput_sent`, `response_p50`, `response_p90`, `response_p99`, `response_p99_9` or
-    /// `cpu_per_op`. Rates are per second, times in nanoseconds, success a share.
+    /// Name: `success`, `rate`, `goodput`, `goodput_sent`, `response_p50`, `response_p90`, `response_p99`,
+    /// `response_p99_9` or `cpu_per_op`. Rates are per second, times are in nanoseconds, and success is a share.
     pub metric: String,
-    /// Median over the runs of the base, for success the share of all operations; null if no run has it, and for a time that lies
-    /// among failed operations.
+    /// Median over the base runs; for success, the share over all operations. Null if no run has the metric, or if a
+    /// time lies among failed operations.
     pub base: Option<f64>,
-    /// The same of the new runs.
+    /// The same for the new runs.
     pub new: Option<f64>,
-    /// Runs of the base whose time lies among failed operations. They count as slower than any other.
+    /// Number of base runs whose time lies among failed operations. They count as slower than any other run.
     pub base_failed_runs: u64,
-    /// The same of the new runs.
+    /// The same for the new runs.
     pub new_failed_runs: u64,
-    /// new / base − 1, for success new − base; null if it cannot be computed, and if it is infinite because of failures.
+    /// new / base − 1; for success, new − base. Null if it cannot be computed, or if failures make it infinite.
     pub change_share: Option<f64>,
-    /// Lower end of its 95 % interval; null without one, and if it is infinite.
+    /// Lower end of the 95 % interval of the change; null if there is no interval, or if the end is infinite.
     pub low_share: Option<f64>,
-    /// Upper end of its 95 % interval; null without one, and if it is infinite.
+    /// Upper end of the 95 % interval of the change; null if there is no interval, or if the end is infinite.
     pub high_share: Option<f64>,
     /// p-value after Holm's correction; null if nothing was tested.
     pub p_value: Option<f64>,
-    /// Margin of this metric.
+    /// Margin that applies to this metric.
     pub margin_share: f64,
-    /// Largest change inside the interval, for two halves; otherwise null.
+    /// Largest change inside the interval, if the sets are two halves; otherwise null.
     pub noise_floor_share: Option<f64>,
     /// Conclusion.
     #[serde(with = "ConclusionName")]
     pub conclusion: Conclusion,
 }
 
-/// What was compared.
+/// Subject of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScopeName {
-    /// The seconds of one run per side. The conclusion holds within these runs only.
+    /// A second of a run, with one run per side. The conclusion holds within these runs only.
     WithinRuns,
-    /// Several runs, each one observation.
+    /// A run, with several runs per side.
     AcrossRuns,
-    /// Pairs of runs made in turn, each one observation.
+    /// A pair of runs that were made in turn.
     AcrossPairs,
 }
 
@@ -119,7 +119,7 @@ pub fn json_comparison(comparison: &Comparison<'_>) -> JsonComparison {
     }
 }
 
-/// Returns the names of the runs of both sides that match.
+/// Returns the names of the runs, on either side, for which `matches` is true.
 fn runs_that(comparison: &Comparison<'_>, matches: impl Fn(&ComparedRun) -> bool) -> Vec<String> {
     let runs = comparison.base.iter().chain(comparison.new);
     runs.filter(|run| matches(run)).map(|run| run.name.clone()).collect()

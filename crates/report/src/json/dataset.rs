@@ -1,4 +1,4 @@
-//! The JSON of `prepare` and `cleanup`.
+//! The JSON output of `prepare` and `cleanup`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,44 +12,45 @@ const FORMAT: u32 = 2;
 pub struct JsonPrepared {
     /// Version of this format.
     pub format: u32,
-    /// Objects of the dataset.
+    /// Number of objects in the dataset.
     pub objects: u64,
     /// Bytes of all objects.
     pub object_bytes: u64,
-    /// Objects that were written: all, or none if the same dataset was there already.
+    /// Number of objects that were written: all, or 0 if the target already had the same dataset.
     pub written: u64,
-    /// Duration of writing.
+    /// Duration of writing, in seconds.
     pub seconds: f64,
-    /// Requests that were retried after a temporary failure of the server or the connection, by cause.
+    /// Number of retries after a temporary failure of the server or the connection, by cause.
     pub retried: BTreeMap<String, u64>,
 }
 
-/// Objects that `cleanup` deleted.
+/// What `cleanup` deleted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonCleaned {
     /// Version of this format.
     pub format: u32,
-    /// Objects of the dataset that are gone now. Batch deletion in S3 counts objects that did not exist as well.
+    /// Number of objects of the dataset that no longer exist. If S3 deleted them in batches, objects that never existed
+    /// are counted as well.
     pub dataset_objects: u64,
-    /// Objects of the dataset that did not exist; null if the server does not report it.
+    /// Number of objects of the dataset that did not exist; null if the server does not report this.
     pub missing: Option<u64>,
-    /// Objects that `mix` wrote next to the dataset and that are gone now.
+    /// Number of objects that `mix` had written next to the dataset and that no longer exist.
     pub mix_objects: u64,
-    /// Open multipart uploads below the prefix; null if the server does not list them.
+    /// Multipart uploads that were open below the prefix; null if the server does not list them.
     pub uploads: Option<JsonAborted>,
 }
 
 /// Multipart uploads that were open below the prefix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonAborted {
-    /// Uploads of these objects, which were aborted.
+    /// Number of uploads of the dataset's objects and of those of `mix`. They were aborted.
     pub aborted: u64,
-    /// Uploads of other objects, which were left alone.
+    /// Number of uploads of other objects. They were not touched.
     pub others: u64,
 }
 
 impl JsonPrepared {
-    /// Returns a dataset of which nothing was written yet.
+    /// Returns the report of a dataset from which nothing has been written yet.
     #[must_use]
     pub fn new(objects: u64, object_bytes: u64) -> Self {
         Self { format: FORMAT, objects, object_bytes, written: 0, seconds: 0.0, retried: BTreeMap::new() }
@@ -57,7 +58,7 @@ impl JsonPrepared {
 }
 
 impl JsonCleaned {
-    /// Returns the report before anything was deleted.
+    /// Returns the report before anything has been deleted.
     #[must_use]
     pub fn new() -> Self {
         Self { format: FORMAT, dataset_objects: 0, missing: None, mix_objects: 0, uploads: None }

@@ -12,11 +12,11 @@ use store::SavedRun;
 pub struct Failures {
     /// Failed attempts by class.
     pub classes: Vec<ClassCount>,
-    /// Failed attempts by cause, with one example each.
+    /// Failed attempts by cause, with one example of each cause.
     pub causes: Vec<CauseCount>,
     /// Attempts by status code.
     pub statuses: Vec<StatusCount>,
-    /// Attempts with an anomaly that does not change their class.
+    /// Attempts with an anomaly that does not change their class, by anomaly.
     pub flags: Vec<FlagCount>,
     /// Objects with wrong or missing content; null if there were none.
     pub damaged: Option<DamagedObjects>,
@@ -29,7 +29,7 @@ pub struct Failures {
 pub struct ClassCount {
     /// The class.
     pub class: String,
-    /// Description in words.
+    /// Meaning of the class.
     pub description: String,
     /// Number of attempts.
     pub attempts: u64,
@@ -42,7 +42,7 @@ pub struct ClassCount {
 pub struct CauseCount {
     /// The cause.
     pub cause: String,
-    /// Description in words.
+    /// Meaning of the cause.
     pub description: String,
     /// Number of attempts.
     pub attempts: u64,
@@ -53,19 +53,19 @@ pub struct CauseCount {
 /// One failed attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureExample {
-    /// When it failed, from the start of the run.
+    /// Time of the failure, from the start of the run.
     pub at_nanos: u64,
     /// Its class.
     pub class: String,
-    /// Phase of the attempt in which it failed.
+    /// Phase in which the attempt failed.
     pub phase: String,
-    /// The URL, without secrets.
+    /// URL, without secrets.
     pub url: String,
     /// Address of the server.
     pub address: Option<String>,
     /// Status code.
     pub status: Option<u16>,
-    /// What was observed.
+    /// Observation in words.
     pub detail: String,
 }
 
@@ -83,7 +83,7 @@ pub struct StatusCount {
 pub struct FlagCount {
     /// The anomaly.
     pub flag: String,
-    /// Description in words.
+    /// Meaning of the anomaly.
     pub description: String,
     /// Number of attempts.
     pub attempts: u64,

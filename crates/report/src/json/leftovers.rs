@@ -9,24 +9,24 @@ use store::{DAMAGED_FILE, Damaged, DamagedObject, Uploads};
 /// Objects with wrong or missing content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DamagedObjects {
-    /// Operations that found a damaged object.
+    /// Number of operations that found a damaged object.
     pub operations: u64,
-    /// Different damages in `file`. An object may have several at different offsets.
+    /// Number of different damages listed in `file`. An object may have several, at different offsets.
     pub listed: u64,
-    /// Operations whose damage is not listed because the file is full.
+    /// Number of operations whose damage is not listed, because `file` has reached its maximum size.
     pub not_listed: u64,
-    /// File in the run directory: one JSON object per line, as in `first`.
+    /// File in the run directory. It has one JSON object per line, in the format of `first`.
     pub file: String,
-    /// The first 20 damages.
+    /// The first damages of the file, at most 20.
     pub first: Vec<DamageRecord>,
 }
 
-/// One damage of an object.
+/// Damage found in an object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DamageRecord {
-    /// Key in its bucket, or URL.
+    /// Key within the bucket, or URL.
     pub object: String,
-    /// Offset of the first byte that differs; null if no bytes were compared.
+    /// Offset of the first wrong byte; null if no bytes were compared.
     pub offset: Option<u64>,
     /// Cause of the failure.
     pub cause: String,
@@ -37,11 +37,11 @@ pub struct DamageRecord {
 /// Multipart uploads that were neither completed nor aborted when the load ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UploadsAtEnd {
-    /// Uploads that were aborted then.
+    /// Number of these uploads that were aborted then.
     pub aborted: u64,
-    /// Uploads that could not be aborted and stay on the server.
+    /// Number of these uploads that could not be aborted. They remain on the server.
     pub not_aborted: u64,
-    /// Uploads that may be open: the server did not return their ID.
+    /// Number of uploads that may be open, which cannot be known because the server did not return an ID.
     pub possibly_open: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Operations of the measured window, in all and by kind and label, in a [`JsonReport`](super::JsonReport).
+//! Operations of the measured window: all together, by kind, and by label, in a [`JsonReport`](super::JsonReport).
 
 use super::times::Spread;
 use crate::escape::escape;
@@ -12,7 +12,7 @@ use store::SavedRun;
 /// Operations and attempts of the measured window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Operations {
-    /// Length of the window.
+    /// Length of the window, in seconds.
     pub window_seconds: f64,
     /// Operations that the load model offered.
     pub offered: u64,
@@ -24,17 +24,17 @@ pub struct Operations {
     pub ok: u64,
     /// Operations that failed.
     pub failed: u64,
-    /// Operations that were offered and never started.
+    /// Operations that were offered but never started.
     pub dropped: u64,
-    /// Operations in flight at the end of the drain.
+    /// Operations still in flight at the end of the drain.
     pub unfinished: u64,
-    /// Requests.
+    /// Attempts. Each is one request.
     pub attempts: u64,
     /// Attempts that followed a redirect.
     pub hops: u64,
-    /// Attempts that repeated an operation after a stale kept connection.
+    /// Attempts that sent a request again because the server had closed the kept connection.
     pub resends: u64,
-    /// Offered rate; null without a window.
+    /// Offered rate; null if the run has no window.
     pub offered_per_second: Option<f64>,
     /// Started rate.
     pub started_per_second: Option<f64>,
@@ -42,45 +42,46 @@ pub struct Operations {
     pub completed_per_second: Option<f64>,
     /// Rate of successful operations.
     pub ok_per_second: Option<f64>,
-    /// Share of successes among operations that completed, were dropped, or hung.
+    /// Share of successes among all operations that completed, were dropped, or hung.
     pub success_share: Option<f64>,
     /// Mean number of operations in flight over the window.
     pub in_flight_mean: Option<f64>,
-    /// Most operations in flight at one instant of the window; an upper bound with several threads.
+    /// Largest number of operations in flight at any instant of the window. With several threads it is an upper bound.
     pub in_flight_peak: u64,
 }
 
 /// Operations of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KindMetrics {
-    /// Kind: `get`, `put` and so on.
+    /// Kind of operation, such as `get` or `put`.
     pub kind: String,
     /// Operations that succeeded.
     pub ok: u64,
     /// Operations that failed.
     pub failed: u64,
-    /// Operations in flight at the end of the drain.
+    /// Operations still in flight at the end of the drain.
     pub unfinished: u64,
-    /// Body bytes of successes: of responses, or of the requests of uploads.
+    /// Body bytes of successes: of the responses, or of the requests for uploads.
     pub ok_body_bytes: u64,
-    /// End − intended start, of successes.
+    /// Response time of successes: from the intended start to the end.
     pub response: Spread,
-    /// End − sent, of successes.
+    /// Service time of successes: from the sending of the request to the end.
     pub service: Spread,
 }
 
 /// Operations that share a label.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupMetrics {
-    /// Dimension of the label: `host`, `size` or `header`.
+    /// What the label describes: `host`, `size` or `header`.
     pub dimension: String,
-    /// The label: a value, `(absent)` or `other`. A value may read like the last two; `kind` tells them apart.
+    /// The label: a value, `(absent)` or `other`. A value may have the same text as one of the last two, so check
+    /// `kind`.
     pub label: String,
-    /// Whether the label is a value.
+    /// Kind of the label: a value, or a name for the rest.
     pub kind: LabelKind,
     /// Operations that succeeded.
     pub ok: u64,
-    /// Operations that failed or did not finish.
+    /// Operations that failed or did not end.
     pub not_ok: u64,
     /// Body bytes of successes.
     pub ok_body_bytes: u64,
@@ -94,9 +95,9 @@ pub struct GroupMetrics {
 pub enum LabelKind {
     /// A value.
     Value,
-    /// There was no value.
+    /// No value: the response did not have one.
     Absent,
-    /// All values beyond the limit of separate ones.
+    /// All values that have no row of their own, because there were too many.
     Other,
 }
 

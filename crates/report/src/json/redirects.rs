@@ -6,14 +6,14 @@ use measure::stats::redirect_chains::{HopStats, RedirectChains};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Measured operations that were redirected. Times are those of successes.
+/// Measured operations that were redirected. All times are those of successful operations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Redirects {
-    /// Number of these operations.
+    /// Number of operations that were redirected.
     pub operations: u64,
     /// Operations that succeeded.
     pub operations_ok: u64,
-    /// Attempts of all these operations.
+    /// Attempts of all operations that were redirected.
     pub attempts: u64,
     /// Most redirects that one operation followed.
     pub hops_max: u64,
@@ -21,44 +21,44 @@ pub struct Redirects {
     pub response: Spread,
     /// Service time.
     pub service: Spread,
-    /// Time spent on responses that were redirects.
+    /// Total time spent on responses that were redirects.
     pub redirect_nanos: u64,
-    /// The same as a share of response time.
+    /// `redirect_nanos` as a share of response time.
     pub redirect_share: Option<f64>,
-    /// Time between the end of a redirect and the sending of the next request.
+    /// Total time between the end of a redirect and the sending of the next request.
     pub follow_nanos: u64,
-    /// The same as a share of response time.
+    /// `follow_nanos` as a share of response time.
     pub follow_share: Option<f64>,
-    /// Body bytes of redirects.
+    /// Body bytes of responses that were redirects.
     pub redirect_body_bytes: u64,
-    /// Bytes of headers and framing of redirects.
+    /// Bytes of headers and framing of responses that were redirects.
     pub redirect_overhead_bytes: u64,
-    /// Requests by position and host.
+    /// Requests by position in the redirect chain and by host.
     pub hops: Vec<HopMetrics>,
 }
 
 /// Requests at one position of a redirect chain to one host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HopMetrics {
-    /// Number of redirects before them; 15 stands for 15 and more.
+    /// Number of redirects before these requests; 15 means 15 or more.
     pub position: u8,
     /// The host.
     pub host: String,
     /// Attempts.
     pub attempts: u64,
-    /// Attempts whose response was a redirect that was followed.
+    /// Attempts whose response was a redirect, which the client followed.
     pub redirects: u64,
-    /// Connections that were opened for them.
+    /// Connections that were opened for these requests.
     pub connections_opened: u64,
     /// Body bytes received.
     pub body_bytes: u64,
     /// Bytes of headers and framing received.
     pub overhead_bytes: u64,
-    /// Sum of the times before they were sent, since the previous response or the intended start.
+    /// Total time before these requests were sent, counted from the previous response, or from the intended start.
     pub before_sent_nanos: u64,
     /// Time from sending to the end of the response.
     pub service: Spread,
-    /// Both times as a share of the response time of the whole operations.
+    /// `before_sent_nanos` and service time together, as a share of the response time of the whole operations.
     pub response_share: Option<f64>,
 }
 

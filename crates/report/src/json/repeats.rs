@@ -10,13 +10,13 @@ use store::SavedRun;
 /// Runs of the same load, and the spread of their metrics.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct JsonRepeats {
-    /// Version of this format, the same as that of each run.
+    /// Version of this format. It is the same as the version of each run's format.
     pub format: u32,
-    /// Joint result of all runs: that of the worst.
+    /// Joint result of all runs, which is the worst of their results.
     pub result: ResultRecord,
     /// The runs in the order in which they were made.
     pub runs: Vec<JsonReport>,
-    /// Their metrics. Each run counts once; the operations of several runs are never merged.
+    /// Metrics over the runs. Each run counts once. The operations of several runs are never merged.
     pub repeats: RepeatedMetrics,
 }
 
@@ -33,15 +33,15 @@ pub struct RepeatedMetrics {
     pub response_p99_nanos: RepeatedMetric,
 }
 
-/// A metric of all runs.
+/// A metric over all runs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RepeatedMetric {
-    /// Median of the runs that have it; null if no run has it.
+    /// Median over the runs that have the metric; null if no run has it.
     pub median: Option<f64>,
-    /// Median of the lower ends of the ranges of a time; the same as `median` if client stalls made no difference, and for other
-    /// metrics.
+    /// Median of the lower ends of the metric's ranges. It equals `median` if client stalls made no difference, and for
+    /// metrics without ranges.
     pub median_low: Option<f64>,
-    /// (largest − smallest) / median, as a share of 1; null without a median above 0.
+    /// (largest − smallest) / median, as a share of 1; null unless the median is above 0.
     pub spread_share: Option<f64>,
 }
 

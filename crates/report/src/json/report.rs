@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::SavedRun;
 
-/// Version of the format. It grows if a field is removed or changes its meaning, and stays if a field is added.
+/// Version of the format. It increases when a field is removed or changes its meaning, but not when a field is added.
 pub const FORMAT: u32 = 3;
 
 /// The report of a run: its setup, its result, and its metrics.
@@ -27,36 +27,36 @@ pub struct JsonReport {
     pub format: u32,
     /// Result, with the reasons for it.
     pub result: ResultRecord,
-    /// Whether the independent counters agree.
+    /// Comparison of the independent counters.
     pub accounting: Accounting,
-    /// What limited the run.
+    /// Limit of the run.
     #[serde(with = "LimitName")]
     pub limited_by: LimitedBy,
-    /// Why this limit is known, in words with numbers.
+    /// Reason for this limit, in words with numbers.
     pub limit_reason: String,
-    /// Whether the client's side limited a closed run, so that the target may sustain more than the rates show.
+    /// `true` if the client's side limited a closed run, so that the target may sustain more than the rates show.
     pub rates_are_lower_bounds: bool,
-    /// How the run ended; null while it goes on and after a crash.
+    /// End of the run; null while it goes on and after a crash.
     pub end: Option<RunEnd>,
-    /// What must be known next to the numbers.
+    /// Facts that a reader must know next to the numbers.
     pub notes: Vec<NamedText>,
     /// Load, target, settings and host.
     pub setup: Setup,
-    /// What the first successful response showed of the server.
+    /// Properties of the server, from the first successful response.
     pub server: Option<FirstResponse>,
     /// Operations and attempts of the measured window.
     pub operations: Operations,
     /// Objectives with their outcome.
     pub objectives: Vec<ObjectiveResult>,
-    /// Times of operations.
+    /// Times of the operations.
     pub times: Times,
     /// Metrics by kind of operation.
     pub kinds: Vec<KindMetrics>,
-    /// Speed of operations: body bytes divided by service time.
+    /// Speed of the operations: body bytes divided by service time.
     pub speed: Speeds,
-    /// Opened connections.
+    /// Connections of the whole run.
     pub connections: ConnectionCounts,
-    /// Bytes by the stage in which they arrived or were sent.
+    /// Bytes received and sent, by stage of the run.
     pub bytes: Bytes,
     /// Failed attempts of the measured window.
     pub failures: Failures,

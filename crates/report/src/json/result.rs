@@ -10,87 +10,87 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{End, EndReason};
 
-/// Whether counters that were counted in independent ways agree.
+/// Comparison of counters that were counted in independent ways.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Accounting {
-    /// Number of comparisons.
+    /// Number of comparisons between counters.
     pub checks: u32,
     /// Comparisons that failed. The result is `unusable` if there are any.
     pub violations: Vec<ViolationRecord>,
 }
 
-// The variants are those of `LimitedBy`; serde fails to compile if they differ.
-/// What limited the run.
+// The variants must be those of `LimitedBy`: serde does not compile if they differ.
+/// Limit of a run.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "measure::LimitedBy", rename_all = "snake_case")]
 pub enum LimitName {
-    /// The target responded as fast as it could.
+    /// The target: it responded as fast as it could.
     Target,
-    /// The network between client and target was full.
+    /// The network between client and target, which was used to its capacity.
     Link,
-    /// A thread of the client had no time left.
+    /// The CPU of the client: a thread had no time left.
     ClientCpu,
-    /// The client's network card was full.
+    /// The client's network card, which was used to its full speed.
     ClientNic,
-    /// The client had too few file descriptors or local ports.
+    /// The client's file descriptors or local ports, of which there were too few.
     ClientResources,
-    /// Client and others compete for the client's cores.
+    /// The client's cores, which other processes or machines also used.
     SharedHost,
-    /// Operations did not wait for each other: more slots reach a higher rate.
+    /// The concurrency: operations did not wait for each other, so more slots would reach a higher rate.
     Concurrency,
-    /// The target sustained all that was offered.
+    /// The offered rate, which the target sustained.
     Rate,
-    /// One closed level does not show whether the target or the concurrency was the limit.
+    /// Not known: a closed run at one level does not show whether the target or the concurrency was the limit.
     NotDetermined,
-    /// Too few operations ended.
+    /// Not known: too few operations ended.
     Unknown,
 }
 
-/// Two counters that must agree and do not.
+/// Two counters that must agree but do not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ViolationRecord {
-    /// Name of the identity.
+    /// Name of the rule that the counters break.
     pub identity: String,
-    /// What must be true, in words.
+    /// Condition, in words.
     pub description: String,
-    /// Value of its left side.
+    /// Value of the left side of the rule.
     pub left: u64,
-    /// Value of its right side.
+    /// Value of the right side of the rule.
     pub right: u64,
 }
 
-/// How the run ended.
+/// End of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunEnd {
-    /// Why it ended.
+    /// Reason of the end.
     pub reason: EndName,
-    /// Number of the signal that interrupted it.
+    /// Number of the signal that interrupted the run.
     pub signal: Option<i32>,
-    /// Error, condition, or missed objective that ended it.
+    /// The error, condition or missed objective that ended the run.
     pub detail: Option<String>,
-    /// When it ended, from the start of the run.
+    /// Time of the end, from the start of the run.
     pub at_nanos: u64,
 }
 
-/// Why a run ended.
+/// Reason for which a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndName {
-    /// It reached its planned end.
+    /// The run reached its planned end.
     Completed,
-    /// The user ended it early.
+    /// The user interrupted the run.
     Interrupted,
-    /// The results of its objectives were certain early.
+    /// The results of all objectives were certain early.
     StoppedEarly,
-    /// A condition of the user ended it.
+    /// A condition for aborting, which the user set, was met.
     Aborted,
-    /// It is made of several runs that were measured at the same time.
+    /// The run was merged from several runs that were made at the same time.
     Merged,
     /// The disk was full.
     DiskFull,
     /// The target could not be reached.
     Unreachable,
-    /// Another error ended it.
+    /// Another error ended the run.
     Failed,
 }
 
@@ -101,12 +101,12 @@ pub struct ObjectiveResult {
     pub objective: String,
     /// Its outcome.
     pub outcome: ObjectiveOutcome,
-    /// Measured value: a share of 1, nanoseconds, operations per second or bytes per second; null if nothing was measured, and if
-    /// the percentile lies among operations that failed or did not end.
+    /// Measured value: a share of 1, nanoseconds, operations per second, or bytes per second. Null if nothing was
+    /// measured, or if the percentile lies among operations that failed or did not end.
     pub value: Option<f64>,
-    /// Operations that were judged.
+    /// Number of operations on which the outcome is based.
     pub operations: u64,
-    /// Operations that are needed to meet it.
+    /// Number of operations needed to meet the objective.
     pub operations_needed: u64,
 }
 
@@ -114,13 +114,13 @@ pub struct ObjectiveResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ObjectiveOutcome {
-    /// It was met.
+    /// The objective was met.
     Met,
-    /// It was missed.
+    /// The objective was missed.
     Missed,
-    /// Too few operations ended to decide it.
+    /// Too few operations ended to decide the objective.
     NotEnoughData,
-    /// Delays of the client decide whether it was met.
+    /// Delays of the client could decide whether the objective was met, so the outcome is unknown.
     ClientLimited,
 }
 

@@ -8,27 +8,27 @@ use store::Point;
 /// An interval of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesPoint {
-    /// Its begin, from the start of the run.
+    /// Start of the interval, from the start of the run.
     pub start_nanos: u64,
-    /// Its length.
+    /// Length of the interval.
     pub length_nanos: u64,
     /// `warmup`, `measured` or `drain`.
     pub stage: String,
-    /// Measured operations that succeeded in it.
+    /// Measured operations that succeeded in the interval.
     pub ok: u64,
-    /// Measured operations that failed in it.
+    /// Measured operations that failed in the interval.
     pub failed: u64,
-    /// Measured operations that were dropped in it.
+    /// Measured operations that were dropped in the interval.
     pub dropped: u64,
-    /// Body bytes that arrived in it.
+    /// Body bytes received in the interval.
     pub body_bytes: u64,
-    /// Body bytes of requests that were sent in it.
+    /// Body bytes of requests that were sent in the interval.
     pub sent_body_bytes: u64,
-    /// Median response time of its successes.
+    /// Median response time of the interval's successes.
     pub response_p50_nanos: Option<u64>,
-    /// p99 of the same; with few samples, the largest.
+    /// 99th percentile of the response time of the interval's successes. With few samples, it is the largest value.
     pub response_p99_nanos: Option<u64>,
-    /// Operations in flight at its end.
+    /// Operations in flight at the end of the interval.
     pub in_flight: u64,
     /// Busy share of the client's busiest thread.
     pub client_busy_share: f64,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{SavedRun, Server, Tls};
 
-/// Characters of a text that the user typed.
+/// Maximum length of a text that the user typed, in characters.
 const TYPED_MAX: usize = 4096;
 
 /// The setup of a run.
@@ -14,53 +14,54 @@ const TYPED_MAX: usize = 4096;
 pub struct Setup {
     /// Version of the program.
     pub version: String,
-    /// Whether the program was built without optimization.
+    /// `true` if the program was built without optimization.
     pub debug_build: bool,
-    /// Wall time of the start.
+    /// Wall-clock time at which the run started.
     pub started_unix_ms: u64,
     /// Command line, without secrets.
     pub command: Vec<String>,
-    /// First targets, without secrets.
+    /// The first targets, without secrets.
     pub targets: Vec<String>,
     /// Number of URLs.
     pub urls: u64,
     /// Load model.
     pub model: ModelName,
-    /// Slots of a closed run; most operations in flight of an open one.
+    /// Slots of a closed run, or the maximum number of operations in flight in an open run.
     pub concurrency: u64,
-    /// Load in one line, with its warm-up.
+    /// The load in one line, including its warm-up.
     pub load: String,
-    /// Planned changes of the load's level; null if it stays the same.
+    /// Planned changes of the load's level; null if the level stays the same.
     pub levels: Option<Levels>,
     /// Length of the warm-up.
     pub warmup_ms: u64,
-    /// Length of the window; null if the run ends by a count.
+    /// Length of the measured window; null if the run ends after a number of operations.
     pub duration_ms: Option<u64>,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Threads that make load.
+    /// Number of threads that make load.
     pub threads: u32,
-    /// All settings, with defaults filled in.
+    /// All settings, including defaults.
     pub settings: Vec<Setting>,
     /// Host of the client.
     pub host: ClientHost,
 }
 
-/// Planned changes of the load's level: slots in the closed model, operations per second in the open one.
+/// Planned changes of the load's level: of the slots in the closed model, or of the operations per second in the open
+/// model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Levels {
     /// Level at the start.
     pub from: f64,
-    /// Stages in order. The level stays after the last one.
+    /// Stages in order. After the last stage, the level stays the same.
     pub stages: Vec<LevelStage>,
 }
 
-/// A stage in which the level changes linearly.
+/// A stage in which the level changes linearly from the previous level to its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelStage {
     /// Its length.
     pub length_nanos: u64,
-    /// Level at its end.
+    /// Level at the end of the stage.
     pub level: f64,
 }
 
@@ -68,9 +69,9 @@ pub struct LevelStage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelName {
-    /// Each slot starts an operation when its last one ended.
+    /// Each slot starts its next operation when its previous one has ended.
     Closed,
-    /// Arrivals follow a schedule.
+    /// Operations start at times given by a schedule.
     Open,
 }
 
@@ -92,16 +93,16 @@ pub struct ClientHost {
     pub kernel: String,
     /// Model of its processor.
     pub cpu: String,
-    /// Cores that the process may use.
+    /// Number of cores that the process may use.
     pub cores: u32,
-    /// Its memory.
+    /// Memory of the host.
     pub memory_bytes: u64,
 }
 
-/// The first successful response, as far as it describes the server.
+/// What the first successful response shows about the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstResponse {
-    /// Its `Server` header.
+    /// Value of its `Server` header.
     pub software: Option<String>,
     /// Address of the server.
     pub address: String,
@@ -111,20 +112,20 @@ pub struct FirstResponse {
     pub status: u16,
     /// Its HTTP version.
     pub http_version: String,
-    /// TLS session; null for plain HTTP.
+    /// The TLS session; null for plain HTTP.
     pub tls: Option<TlsSession>,
 }
 
 /// The parameters of a TLS session, and the server's certificate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsSession {
-    /// Version, like `TLSv1.3`.
+    /// TLS version, such as `TLSv1.3`.
     pub version: String,
-    /// Cipher suite, like `TLS13_AES_256_GCM_SHA384`.
+    /// Cipher suite, such as `TLS13_AES_256_GCM_SHA384`.
     pub cipher: String,
-    /// Protocol that the server chose by ALPN.
+    /// Application protocol that the server selected with ALPN.
     pub protocol: Option<String>,
-    /// Server name that the client requested.
+    /// Server name that the client requested (SNI).
     pub server_name: String,
     /// Subject of the certificate.
     pub subject: Option<String>,

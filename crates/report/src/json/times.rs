@@ -11,38 +11,40 @@ use store::SavedRun;
 /// Times of operations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
-    /// End − intended start, of successes.
+    /// Response time of successes: from the intended start to the end.
     pub response: Spread,
-    /// Percentiles of response time of all operations; failed and dropped ones count as beyond any time.
+    /// Response time percentiles over all operations. Those that failed or were dropped count as longer than any time.
     pub response_with_failures: Vec<QuantileNanos>,
-    /// End − sent, of successes.
+    /// Service time of successes: from the sending of the request to the end.
     pub service: Spread,
-    /// First byte − sent, of successes.
+    /// Time to first byte of successes: from the sending of the request to the first byte of the response.
     pub ttfb: Spread,
-    /// End − first byte, of successes.
+    /// Transfer time of successes: from the first byte of the response to the end.
     pub transfer: Spread,
-    /// Wait for the server's `100 Continue` or its timeout, of successes that sent `Expect`.
+    /// Wait for the server's `100 Continue` or for its timeout, of successes that sent `Expect`.
     pub expect_continue: Spread,
-    /// Last byte of the request − first, without that wait, of successful uploads.
+    /// Time to send the request, from its first byte to its last, of successful uploads. The wait for `100 Continue` is
+    /// not included.
     pub sending: Spread,
-    /// End − last byte of the request, of successful uploads.
+    /// Wait for the response of successful uploads: from the last byte of the request to the end.
     pub waiting: Spread,
-    /// Opening connections, of successes that opened one.
+    /// Time to open a connection, of successes that opened one.
     pub connect: Spread,
-    /// TLS handshakes, of successes that made one.
+    /// Time of the TLS handshake, of successes that made one.
     pub handshake: Spread,
-    /// Start − intended start, of all that started; empty unless the load has a schedule.
+    /// Delay of the start, from the intended start, of all operations that started. Empty unless the load follows a
+    /// schedule.
     pub lateness: Spread,
-    /// Wait for a slot, of all that started and had to wait.
+    /// Wait for a slot, of all operations that started and had to wait for one.
     pub slot_wait: Spread,
-    /// Time until failure, of failed operations.
+    /// Time from the intended start to the failure, of failed operations.
     pub failed_response: Spread,
 }
 
 /// A distribution of times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
-    /// Samples.
+    /// Number of samples.
     pub count: u64,
     /// Smallest.
     pub min_nanos: Option<u64>,
@@ -52,52 +54,52 @@ pub struct Spread {
     pub sd_nanos: Option<f64>,
     /// Largest.
     pub max_nanos: Option<u64>,
-    /// Percentiles, ascending.
+    /// Percentiles in ascending order.
     pub quantiles: Vec<QuantileNanos>,
 }
 
 /// A quantile of a distribution of times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuantileNanos {
-    /// Quantile, in 0..=1.
+    /// The quantile, from 0 to 1.
     pub q: f64,
-    /// Its value; a lower bound if `state` is `longer_than`.
+    /// Value of the quantile. It is a lower bound if `state` is `longer_than`.
     pub nanos: Option<u64>,
-    /// Lower end of the range in which the target's quantile lies: without delays by client stalls, and without time inside the
-    /// client. The same as `nanos` if that makes no difference.
+    /// Lower end of the range in which the target's quantile lies. It leaves out delays by client stalls and time spent
+    /// inside the client. It equals `nanos` if this makes no difference.
     pub low_nanos: Option<u64>,
     /// Meaning of `nanos`, or why it is null.
     pub state: QuantileState,
-    /// Samples that are needed to show it.
+    /// Number of samples needed to show this quantile.
     pub samples_needed: u64,
 }
 
-/// The meaning of a quantile's value.
+/// The meaning of `nanos` in a quantile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QuantileState {
-    /// The value.
+    /// The value of the quantile.
     Value,
-    /// A lower bound: the quantile lies among unfinished operations.
+    /// A lower bound, because the quantile lies among unfinished operations.
     LongerThan,
-    /// The quantile lies among failed or dropped operations.
+    /// None: the quantile lies among failed or dropped operations.
     Failed,
-    /// There are too few samples.
+    /// None: there are too few samples.
     TooFew,
-    /// There are no samples.
+    /// None: there are no samples.
     Empty,
 }
 
 /// A distribution of speeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Speeds {
-    /// Samples.
+    /// Number of samples.
     pub count: u64,
-    /// p5; null with too few samples.
+    /// 5th percentile; null if there are too few samples.
     pub p5_bytes_per_second: Option<u64>,
     /// Median.
     pub p50_bytes_per_second: Option<u64>,
-    /// p95.
+    /// 95th percentile; null if there are too few samples.
     pub p95_bytes_per_second: Option<u64>,
 }
 
@@ -128,7 +130,8 @@ impl Spread {
         Self::with(values, |q| percentile::of(values, q))
     }
 
-    /// Returns the spread of a time of the target, which client stalls may have lengthened.
+    /// Returns the distribution of a time of the target. Each quantile has a range, because client stalls may have
+    /// lengthened it.
     pub(super) fn timed(stats: &KindStats, timed: Timed) -> Self {
         Self::with(stats.timed(timed).0, |q| percentile::timed(stats, timed, q))
     }

@@ -11,19 +11,19 @@ use store::SavedRun;
 /// Connections of the whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionCounts {
-    /// Connections that were opened.
+    /// Number of connections that were opened.
     pub opened: u64,
-    /// Connections that could not be opened.
+    /// Number of connections that could not be opened.
     pub failed: u64,
-    /// Time to open one, without the TLS handshake.
+    /// Time to open a connection, without the TLS handshake.
     pub connect: Spread,
-    /// TLS handshakes in which certificates were exchanged.
+    /// Number of TLS handshakes in which certificates were exchanged.
     pub handshakes_full: u64,
-    /// TLS handshakes that resumed an earlier session.
+    /// Number of TLS handshakes that resumed an earlier session.
     pub handshakes_resumed: u64,
     /// Time of TLS handshakes.
     pub handshake: Spread,
-    /// Opened connections by host; empty for runs of versions that did not save it.
+    /// Opened connections by host. Empty for runs of versions that did not record them.
     pub hosts: Vec<HostConnections>,
 }
 
@@ -32,11 +32,11 @@ pub struct ConnectionCounts {
 pub struct HostConnections {
     /// The host.
     pub host: String,
-    /// Connections that were opened.
+    /// Number of connections that were opened.
     pub opened: u64,
 }
 
-/// Bytes by the stage in which they arrived or were sent.
+/// Bytes received and sent, by stage of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bytes {
     /// Bytes of the warm-up.
@@ -45,28 +45,28 @@ pub struct Bytes {
     pub measured: StageBytes,
     /// Bytes of the drain.
     pub drain: StageBytes,
-    /// Body bytes received per second of the window.
+    /// Received body bytes per second of the window.
     pub throughput_bytes_per_second: Option<f64>,
-    /// Throughput without the bytes of attempts that failed or were redirects.
+    /// Throughput without attempts that failed or were redirected.
     pub goodput_bytes_per_second: Option<f64>,
-    /// Body bytes of requests sent per second of the window.
+    /// Sent body bytes per second of the window.
     pub sending_bytes_per_second: Option<f64>,
-    /// The same without the bytes of attempts that failed or were redirects.
+    /// `sending_bytes_per_second` without attempts that failed or were redirected.
     pub good_sending_bytes_per_second: Option<f64>,
 }
 
 /// Bytes of one stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageBytes {
-    /// Length of the stage.
+    /// Length of the stage, in seconds.
     pub length_seconds: f64,
-    /// Received bodies.
+    /// Bytes of received bodies.
     pub body_bytes: u64,
-    /// Received headers, framing and trailers.
+    /// Bytes of received headers, framing and trailers.
     pub overhead_bytes: u64,
     /// Sent bytes.
     pub sent_bytes: u64,
-    /// Bodies of requests among the sent bytes.
+    /// Bytes of sent bodies. They are also part of `sent_bytes`.
     pub sent_body_bytes: u64,
 }
 
@@ -116,7 +116,7 @@ impl StageBytes {
     }
 }
 
-/// Returns the name of a host. A host always has a port, so none reads like `other`.
+/// Returns the name of a host. A host always includes a port, so no host is confused with `other`.
 pub(super) fn host_name(host: &Label) -> String {
     host.value().map_or_else(|| "other".to_owned(), escape)
 }

@@ -21,17 +21,17 @@ pub struct Level {
     /// Operations in flight, or per second.
     #[serde(serialize_with = "whole")]
     pub level: f64,
-    /// Whether it passed: all objectives were met, and on a rate the backlog did not grow.
+    /// `true` if it passed: all objectives were met, and on a rate the backlog did not grow.
     pub passed: bool,
     /// Its outcome.
     pub outcome: LevelOutcome,
-    /// Why it did not pass: the objective that was missed, or another cause in words.
+    /// Reason why it did not pass: the objective that was missed, or another cause in words.
     pub reason: Option<String>,
-    /// Whether the client's side set the limit.
+    /// `true` if the client's side set the limit.
     pub limited_by_client: bool,
     /// Length of its measured window, in seconds.
     pub seconds: f64,
-    /// Whether its outcome is certain at the confidence asked for; if not, it was judged on the data at its end.
+    /// `true` if its outcome is certain at the confidence asked for; if not, it was judged on the data at its end.
     pub certain: bool,
     /// Metrics of its run.
     #[serde(flatten)]
@@ -156,7 +156,7 @@ pub struct LoadLine {
     pub failed: Option<f64>,
     /// First objective missed at that level, or another cause in words.
     pub first_missed: Option<String>,
-    /// Whether the client's side limited the highest level, so that the target may sustain more.
+    /// `true` if the client's side limited the highest level, so that the target may sustain more.
     pub limited_by_client: bool,
     /// All levels in the order in which they were tried.
     pub levels: Vec<Level>,

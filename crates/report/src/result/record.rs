@@ -27,7 +27,7 @@ pub struct ResultRecord {
     pub word: ResultWord,
     /// Exit code of the program, and of `plimsoll report`.
     pub exit_code: u8,
-    /// Why the result is not `pass`, the most important reason first; empty for `pass`.
+    /// Reasons why the result is not `pass`, the most important first; empty for `pass`.
     pub reasons: Vec<NamedText>,
 }
 

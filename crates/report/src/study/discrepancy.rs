@@ -70,7 +70,7 @@ pub struct Discrepancy {
     pub requested: u64,
     /// The first 10 of them.
     pub first: Vec<FailingObject>,
-    /// Whether there were too many objects to compare all.
+    /// `true` if there were too many objects to compare all.
     pub left_out: bool,
 }
 

@@ -24,7 +24,7 @@ pub struct Study {
     pub differences: Vec<Subtraction>,
     /// Objects that succeed on one target and fail on another.
     pub discrepancies: Vec<Discrepancy>,
-    /// What ended the command before all trials were run; `None` for a saved study.
+    /// Reason why the command ended before all trials were run; `None` for a saved study.
     pub broken_off: Option<ExitStatus>,
 }
 

@@ -21,7 +21,7 @@ pub struct SavedStudy {
     pub targets: Vec<String>,
     /// Its cells in the order of the scenario.
     pub cells: Vec<StudyCell>,
-    /// How often each cell was to be measured.
+    /// Planned number of measurements of each cell.
     pub repeats: u32,
     /// Its trials in the order in which they were run.
     pub study: Study,

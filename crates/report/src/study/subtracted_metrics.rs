@@ -29,7 +29,7 @@ pub struct TrialValues {
     pub metrics: Vec<Option<f64>>,
     /// Operations that succeeded, of those that are judged.
     pub share: Share,
-    /// Why the trial cannot be used.
+    /// Reason why the trial cannot be used.
     pub unusable: Option<String>,
 }
 

@@ -39,7 +39,7 @@ pub struct Trial {
     pub attempts: u64,
     /// Those that failed, by class.
     pub failures: Vec<FailedAttempts>,
-    /// What must be known next to the numbers.
+    /// Facts that a reader must know next to the numbers.
     pub notes: Vec<String>,
     /// Values by which cells are subtracted.
     #[serde(skip)]
@@ -53,7 +53,7 @@ pub struct FailedAttempts {
     /// The class.
     #[schemars(with = "String")]
     pub class: AttemptClass,
-    /// How many.
+    /// Number of failures.
     pub attempts: u64,
 }
 

@@ -5,7 +5,7 @@
 pub struct Style {
     /// Columns of a line. URLs are never broken. Below 60, tables are wider.
     pub width: usize,
-    /// Whether headings and the result are colored, for terminals.
+    /// `true` if headings and the result are colored, for terminals.
     pub color: bool,
 }
 

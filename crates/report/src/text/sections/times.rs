@@ -14,7 +14,7 @@ struct Column {
     title: [&'static str; 2],
     cells: Vec<String>,
     samples: u64,
-    /// Whether a percentile is a range.
+    /// `true` if a percentile is a range.
     ranges: bool,
     /// By row of the ladder, the samples needed if there are too few.
     needed: Vec<Option<u64>>,
