@@ -3,13 +3,13 @@
 use std::fmt::Display;
 use std::io;
 
-/// Why a task ended early.
+/// Reason for which a task ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The user interrupted the task.
     #[error("interrupted; nothing is left running")]
     Interrupted,
-    /// What failed, why, and what to do about it.
+    /// Text that says what failed, why, and how to fix it.
     #[error("{0}")]
     Message(String),
 }

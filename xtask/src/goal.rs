@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Whether a goal is met.
+/// Result of comparing a measurement with a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GoalResult {
     /// The goal is met.

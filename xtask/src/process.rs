@@ -12,7 +12,7 @@ pub const SERVER_CORE: Affinity = Affinity::Core(0);
 /// Core of the client.
 pub const CLIENT_CORE: Affinity = Affinity::Core(1);
 
-/// How often a waiting task checks for Ctrl-C.
+/// Interval at which a waiting task checks for Ctrl-C.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Cores on which a process may run.
@@ -39,7 +39,7 @@ pub struct Run {
     pub cpu: Duration,
     /// Largest resident memory.
     pub peak: PeakMemory,
-    /// How it ended.
+    /// End of the process.
     pub end: ProcessEnd,
 }
 
@@ -52,7 +52,7 @@ pub enum PeakMemory {
     AtMost(u64),
 }
 
-/// How a process ended.
+/// End of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessEnd {
     /// Exit code.

@@ -1,12 +1,12 @@
-//! The meaning of each number.
+//! Definitions of all metrics, and the computations behind them.
 //!
-//! Everything that Plimsoll reports about a target is made of the values in this crate: instants of an operation, the
-//! closed set of ways in which an attempt can end, histograms that add up, immutable intervals, and the results drawn
-//! from them. The crate does no I/O and knows no protocol, so each formula can be tested against a brute-force
-//! computation, and any report can be made again from saved records.
+//! Everything that Plimsoll reports about a target is built from the types in this crate: instants of an operation, the
+//! closed set of ways in which an attempt can end, histograms that can be merged, immutable intervals, and the results
+//! drawn from them. The crate does no I/O and knows no protocol. Each formula can therefore be tested against a
+//! brute-force computation, and each report can be produced again from saved records.
 //!
-//! In the order in which data flows: [`sample`] (one operation, one attempt) → [`recorder`] (one per thread) →
-//! [`stats`] and [`evidence`] in an [`interval`] → [`summary`] (a whole run) → [`limits`] (the bottleneck),
+//! The modules, in the order in which data flows: [`sample`] (one operation, one attempt) → [`recorder`] (one per thread)
+//! → [`stats`] and [`evidence`] in an [`interval`] → [`summary`] (a whole run) → [`limits`] (the bottleneck),
 //! [`objective`] and [`result`]. [`values`], [`units`], [`time`] and [`statistics`] serve all of them.
 //!
 //! ```

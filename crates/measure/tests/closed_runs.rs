@@ -18,7 +18,7 @@ struct Target {
     /// Length of a pause, and time from one to the next.
     pause: f64,
     period: f64,
-    /// Whether work resumes after a pause where it stopped. Otherwise a timer runs meanwhile, and operations that are
+    /// `true` if work resumes after a pause where it stopped. Otherwise a timer runs meanwhile, and operations that are
     /// due end with the pause.
     suspended: bool,
 }

@@ -75,7 +75,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why the program ends, as text for people.
+/// Reason for which the program ends, as text for people.
 #[derive(Debug)]
 pub enum Failure {
     /// A message for standard error. Control characters are escaped, so it stays on one line.

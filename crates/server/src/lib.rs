@@ -3,7 +3,8 @@
 //!
 //! * [`Server`] serves objects of any size from memory (`/blackhole/10GiB`) and files below a directory, with delays,
 //!   faults and stalls on request. Its [`Ledger`] counts every request, so that tests can compare it with a client's
-//!   counters. The server speaks plain HTTP/1 and costs little CPU, because a client's ceiling is measured against it.
+//!   counters. The server speaks plain HTTP/1 and uses little CPU, because the highest load that a client can generate
+//!   is measured against it.
 //! * [`HyperServer`] serves the same over TLS and HTTP/2, and S3, with the same faults and the same ledger.
 //! * [`Cluster`] runs several servers, each of which owns a part of the objects.
 //! * [`StandIn`] makes a server behave like another storage system, quirks included.
@@ -20,16 +21,16 @@
 //! | `GET /blackhole/SIZE-NAME` | the same; `NAME` distinguishes objects of one size |
 //! | `GET /PATH` | the file below [`Config::directory`], or the names in that directory, one per line, percent-encoded |
 //! | `HEAD` | the same without the body |
-//! | `PUT`, `POST` (any path) | the body is read and dropped; 201 or 200 with its length in decimal and a line end |
+//! | `PUT`, `POST` (any path) | the body is read and dropped; the response is 201 or 200, its body is that length in decimal and a line end |
 //!
-//! A single byte range gets 206, or 416 if it lies outside the object. Several ranges get the whole object, and so does
-//! a range with `If-Range`, because the server sends no validators.
+//! A single byte range gets 206, or 416 if it lies outside the object. A request for several ranges gets the whole
+//! object. So does a range with `If-Range`, because the server sends no validators.
 //!
 //! # Faults by query
 //!
 //! | parameter | effect |
 //! |---|---|
-//! | `delay=20ms` | the response starts that much later (`us`, `ms`, `s`, `m`; at most 10 minutes) |
+//! | `delay=20ms` | the response starts this much later (`us`, `ms`, `s`, `m`; at most 10 minutes) |
 //! | `status=503` | that status (200 to 599); if it is not 2xx, the body is a line of text; ranges are then ignored |
 //! | `chunked` | the body in chunks (to an HTTP/1.0 client: ended by closing) |
 //! | `close` | `Connection: close`, and the server closes the connection |

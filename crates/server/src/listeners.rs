@@ -10,11 +10,11 @@ use sys::Socket;
 
 use crate::config::Config;
 
-/// The most connections of a listener that wait to be accepted.
+/// The most connections that may wait to be accepted on one listener.
 const BACKLOG: u32 = 4096;
 
 /// The listening sockets of each thread. Every thread has its own TCP socket for each address, so that the kernel
-/// distributes connections. Threads share Unix sockets.
+/// distributes connections among the threads. Unix sockets are shared by all threads.
 #[derive(Debug)]
 pub(crate) struct Listeners {
     pub(crate) addresses: Vec<SocketAddr>,
@@ -42,8 +42,8 @@ impl Listeners {
     fn open_tcp(&mut self, mut address: SocketAddr) -> io::Result<()> {
         let shared = self.by_thread.len() > 1;
         if shared && address.port() != 0 {
-            // Sockets that share a port also share it with a server that already runs, which would take half of the
-            // load unnoticed.
+            // Sockets that share a port with each other also share it with a server that is already running. That
+            // server would get half of the load, and nobody would notice. This unshared socket fails instead.
             drop(Socket::listen_tcp(address, 1, false).map_err(|error| at(&address, &error))?);
         }
         for sockets in &mut self.by_thread {

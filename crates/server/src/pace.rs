@@ -1,9 +1,9 @@
-//! A limit on the rate of a body, in pieces that are large enough to be worth a wake-up.
+//! The limit on the rate of a body. It lets the body pass in pieces that are large enough to be worth a wake-up.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// Pieces per second.
+/// The number of pieces per second.
 const PIECES: u64 = 100;
 
 /// The rate limit of one body.
@@ -19,8 +19,8 @@ impl Pace {
         Self { rate, began: now }
     }
 
-    /// Returns how many of the `left` bytes may be sent now, after `sent` bytes. The error is the instant of the next
-    /// piece.
+    /// Returns how many of the `left` bytes may be sent now, if `sent` bytes were sent before. If none may, the error
+    /// is the instant from which the next piece may.
     pub(crate) fn allows(self, sent: u64, left: u64, now: Duration) -> Result<u64, Duration> {
         let rate = self.rate.get();
         let earned = now.saturating_sub(self.began).as_nanos() * u128::from(rate) / 1_000_000_000;

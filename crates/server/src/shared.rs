@@ -16,7 +16,7 @@ use crate::stand_in::ActiveStandIn;
 /// The longest single sleep within a stall, so that a server can be stopped during it.
 const NAP: Duration = Duration::from_millis(20);
 
-/// Content, limits and switches of one server.
+/// The content, limits and state of one server.
 pub(crate) struct Shared {
     pub(crate) pattern: Pattern,
     pub(crate) directory: Option<Directory>,
@@ -25,7 +25,7 @@ pub(crate) struct Shared {
     pub(crate) member: Option<Member>,
     pub(crate) faults: Arc<FaultInjector>,
     pub(crate) limits: Limits,
-    /// Records that the log still has room for; `None` if no log is kept.
+    /// The number of records that the log still has room for; `None` if no log is kept.
     pub(crate) log_left: Option<AtomicUsize>,
     connections: AtomicUsize,
     stopping: AtomicBool,
@@ -65,7 +65,7 @@ impl Shared {
         })
     }
 
-    /// Counts a new connection in. Returns whether it is within the limit.
+    /// Counts a new connection if the limit allows one more, and returns whether it does.
     pub(crate) fn enter(&self) -> bool {
         if self.connections.fetch_add(1, Ordering::Relaxed) < self.limits.connections_max {
             return true;
@@ -74,13 +74,13 @@ impl Shared {
         false
     }
 
-    /// Counts a connection out.
+    /// Removes a closed connection from the count.
     pub(crate) fn leave(&self) {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Sleeps, with the whole thread, until a stall that has begun is over. Returns the time then; `None` if no stall
-    /// is configured or due.
+    /// If a stall has begun, blocks the thread until it is over. Returns the time afterwards, or `None` if there is no
+    /// stall or its beginning is not known yet.
     pub(crate) fn sleep_through_stall(&self) -> Option<Duration> {
         let (begin, end) = self.faults.stall()?;
         let mut now = sys::clock::monotonic();

@@ -28,7 +28,7 @@ struct Row {
     request: String,
     #[serde(default = "http11")]
     version: String,
-    /// Whether to open a session first and send its cookies.
+    /// `true` to open a session first and send its cookies.
     #[serde(default)]
     session: bool,
     #[serde(default)]
@@ -59,7 +59,7 @@ fn http11() -> String {
     "1.1".to_owned()
 }
 
-/// What follows the response.
+/// Bytes that follow the response.
 #[derive(Deserialize, Default, PartialEq, Eq, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
 enum Then {

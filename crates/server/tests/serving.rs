@@ -1,4 +1,4 @@
-//! What clients receive from the embedded server, byte by byte, and that the ledger agrees.
+//! Tests of the responses of the embedded server, byte by byte, and of the agreement of the ledger.
 
 mod common;
 

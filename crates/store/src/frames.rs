@@ -43,7 +43,7 @@ pub(crate) struct FrameWriter {
     compressor: Compressor<'static>,
     /// Total size of complete frames.
     len: u64,
-    /// Whether there may be bytes of a failed frame after `len`.
+    /// `true` if there may be bytes of a failed frame after `len`.
     dirty: bool,
     /// Called between the steps of appending a frame.
     give_way: fn(),

@@ -171,7 +171,7 @@ pub struct OpLogReader {
     lines: Vec<u8>,
     /// Offset of the next line.
     at: usize,
-    /// Whether the end was reached.
+    /// `true` if the end was reached.
     over: bool,
     damage: Option<Damage>,
 }

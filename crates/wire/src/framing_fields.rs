@@ -6,7 +6,7 @@ use crate::decimal::parse_u64;
 #[derive(Debug, Default)]
 pub(crate) struct FramingFields {
     pub(crate) length: Option<u64>,
-    /// Whether `Content-Length` occurred more than once, always with the same number.
+    /// `true` if `Content-Length` occurred more than once, always with the same number.
     pub(crate) duplicate_length: bool,
     pub(crate) chunked: bool,
     close: bool,

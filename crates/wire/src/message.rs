@@ -51,7 +51,7 @@ pub enum Reading {
 pub struct Progress {
     /// Number of input bytes consumed.
     pub consumed: usize,
-    /// What the reader found at their end.
+    /// State at the end of the message.
     pub event: Event,
 }
 

@@ -78,13 +78,13 @@ pub struct RequestHead {
     pub version: Version,
     /// The framing of the body. Never [`Framing::UntilClose`].
     pub framing: Framing,
-    /// Whether the client may send another request on this connection.
+    /// `true` if the client may send another request on this connection.
     pub keep_alive: bool,
     /// The value of `Host`. Always present in HTTP/1.1.
     pub host: Option<Box<str>>,
     /// The value of `Range`. `None` also if the header is invalid or occurs twice, since a server then ignores it.
     pub range: Option<RangeRequest>,
-    /// Whether the client waits for `100 Continue` before it sends the body.
+    /// `true` if the client waits for `100 Continue` before it sends the body.
     pub expect_continue: bool,
 }
 

@@ -1,49 +1,49 @@
-//! Response times by the time at which operations were due.
+//! Response times, grouped by the time at which the operations were due.
 //!
-//! Grouping by the time at which they ended would mislead: quick operations end before slow ones, so response times
-//! would seem to grow at the beginning of every run.
+//! Grouping operations by the time at which they ended would mislead. Quick operations end before slow ones, so response
+//! times would seem to grow at the beginning of every run.
 
 use crate::sample::OpSample;
 use crate::time::Timeline;
 use crate::values::{add, bounded};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Shortest time span of a cohort, in nanoseconds: short enough for runs of a second.
+/// Time span of the shortest cohorts, in nanoseconds. It is short enough for runs that last one second.
 const SPAN: u64 = 50_000_000;
-/// Number of cohorts with the shortest span. Every [`DOUBLED`] cohorts after them, the span doubles, like the buckets
-/// of a histogram, so two weeks have about 1,300 cohorts.
+/// Number of cohorts that have the shortest span. After these, the span doubles every [`DOUBLED`] cohorts, like the
+/// buckets of a histogram. Two weeks therefore need only about 1,300 cohorts.
 const SHORTEST: u64 = 128;
 const DOUBLED: u64 = SHORTEST / 2;
-/// Most cohorts of a run, enough for 2⁶⁴ ns.
+/// Maximum number of cohorts of a run, enough for 2⁶⁴ ns.
 const COHORTS_MAX: usize = 2176;
 
 /// Measured operations that were due within one time span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrivalCohort {
-    /// Index of the span, counted from the start of the window.
+    /// Index of the span, counted from the start of the measured window.
     pub index: u32,
-    /// Operations that were due.
+    /// Number of operations that were due.
     pub scheduled: u64,
-    /// Operations among them that ended, whether they succeeded or failed.
+    /// Number of these operations that have ended, whether they succeeded or failed.
     pub ended: u64,
     /// Σ of the response times of [`Self::ended`], in nanoseconds.
     pub response_nanos: u64,
     /// Σ of the lateness of [`Self::ended`], in nanoseconds.
     pub late_nanos: u64,
-    /// Operations that ended within the span, whenever they were due.
+    /// Number of operations that ended within the span, whenever they were due.
     #[serde(default)]
     pub departed: u64,
 }
 
 impl ArrivalCohort {
-    /// Returns the index of the span that contains a time since the start of the window.
+    /// Returns the index of the span that contains a time, given in nanoseconds since the start of the measured window.
     fn index_of(nanos: u64) -> u32 {
         let spans = nanos / SPAN;
         let doublings = (spans / DOUBLED).max(1).ilog2();
         (u64::from(doublings) * DOUBLED + (spans >> doublings)) as u32
     }
 
-    /// Returns the middle of the span, in seconds since the start of the window.
+    /// Returns the middle of the span, in seconds since the start of the measured window.
     #[must_use]
     pub fn middle(&self) -> f64 {
         let index = u64::from(self.index);
@@ -53,7 +53,7 @@ impl ArrivalCohort {
     }
 }
 
-/// ArrivalCohorts of a run, by ascending index.
+/// Cohorts of a run, sorted by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct ArrivalCohorts(Vec<ArrivalCohort>);
@@ -80,7 +80,8 @@ impl ArrivalCohorts {
         &self.0
     }
 
-    /// Returns the cohort of a time since the start of the window, and creates it on first use.
+    /// Returns the cohort that contains a time, given in nanoseconds since the start of the measured window. Creates it
+    /// if it does not exist yet.
     #[inline]
     pub(crate) fn at(&mut self, nanos: u64) -> &mut ArrivalCohort {
         self.numbered(ArrivalCohort::index_of(nanos).min(COHORTS_MAX as u32 - 1))
@@ -107,7 +108,7 @@ impl ArrivalCohorts {
         self.at(sample.end.nanos_since(timeline.window_start())).departed += 1;
     }
 
-    /// Adds a cohort, unless its index is damaged.
+    /// Adds the counts of a cohort. Ignores it if its index is out of range, as in a damaged record.
     fn add(&mut self, other: &ArrivalCohort) {
         let ArrivalCohort { index, scheduled, ended, response_nanos, late_nanos, departed } = *other;
         if index as usize >= COHORTS_MAX {
@@ -135,7 +136,7 @@ mod tests {
     fn spans_tile_the_time_and_grow_with_it() {
         let mut before = (0, 0.0);
         for step in 0..2_000_000_u64 {
-            // Up to 11 days.
+            // Times of up to 11 days.
             let nanos = step * step * 250 * 1000;
             let index = ArrivalCohort::index_of(nanos);
             let middle = ArrivalCohort { index, ..ArrivalCohort::default() }.middle();

@@ -8,12 +8,12 @@ use crate::sample::OpSample;
 use crate::sample::outcome::OpOutcome;
 use crate::time::{Instant, Timeline};
 
-/// Source of a thread's operations, on which the evidence depends.
+/// Origin of a thread's operations. It decides which evidence is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// Slots that start an operation when their previous one has ended, without a pause.
+    /// Slots that start their next operation as soon as the previous one has ended.
     Slots,
-    /// Slots with think time.
+    /// Slots that pause for a think time between operations.
     PausingSlots,
     /// A schedule of arrivals.
     Arrivals,
@@ -40,14 +40,14 @@ impl Collector {
         }
     }
 
-    /// Declares that operations belong to slots, even if they have a planned start.
+    /// Declares that slots start the operations, even if each operation has a planned start.
     pub fn of_slots(&mut self) {
         if self.source == Source::Arrivals {
             self.source = Source::PausingSlots;
         }
     }
 
-    /// Notes that slots have no more operations to start because a budget is used up.
+    /// Notes that the slots have no more operations to start because a budget (of operations or bytes) is used up.
     pub fn exhausted(&mut self, now: Instant) {
         self.edges.exhausted(now);
     }

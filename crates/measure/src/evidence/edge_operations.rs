@@ -1,7 +1,7 @@
 //! The first and the last operations of a run.
 //!
-//! The first operations meet an empty target. In a closed run, the last ones end while no new ones start. In between,
-//! the number of operations in flight is constant, and so is everything that follows from it.
+//! The first operations arrive at an idle target. In a closed run, the last ones end while no new ones start. In between,
+//! the number of operations in flight is constant, so only these edges show how times depend on it.
 
 use crate::sample::outcome::OpOutcome;
 use crate::sample::{OpKind, OpSample};
@@ -10,19 +10,19 @@ use crate::time::Timeline;
 use crate::values::{add, bounded};
 use serde::{Deserialize, Serialize};
 
-/// Most operations that a thread keeps for each edge.
+/// Maximum number of operations that a thread keeps for each edge.
 const OF_A_THREAD: usize = 256;
-/// Most operations of all threads that are kept for an edge.
+/// Maximum number of operations that are kept for an edge, over all threads.
 const OF_AN_EDGE: usize = 1024;
 
-/// Operation at an edge.
+/// Operation at the beginning or at the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeOp {
-    /// Instant at which it was sent.
+    /// Instant at which the operation was sent.
     pub sent: Instant,
-    /// Instant at which it ended.
+    /// Instant at which the operation ended.
     pub end: Instant,
-    /// Class of operations that it is compared with.
+    /// Class of the operations with which this one is compared.
     #[serde(flatten)]
     pub class: OperationClass,
 }
@@ -36,25 +36,26 @@ pub struct OperationClass {
     pub size: u8,
 }
 
-/// Operations at both edges of a run.
+/// Operations at the beginning and at the end of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edges {
     /// Operations that started before the first operation of their thread had ended.
     #[serde(default, deserialize_with = "bounded::list::<_, _, OF_AN_EDGE>")]
     pub opening: Vec<EdgeOp>,
-    /// Operations that succeeded after no new ones were started.
+    /// Operations that succeeded after the last start of an operation.
     #[serde(default, deserialize_with = "bounded::list::<_, _, OF_AN_EDGE>")]
     pub closing: Vec<EdgeOp>,
     /// Instant from which no new operations were started.
     #[serde(default)]
     pub closed_at: Option<Instant>,
-    /// Operations in flight at that instant that are not in `closing`: they failed, did not end, or were too many.
+    /// Number of operations that were in flight at `closed_at` but are not in `closing`, because they failed, did not
+    /// end, or exceeded the maximum number that is kept.
     #[serde(default)]
     pub lost: u64,
-    /// Whether the target paused while a thread's first operations ended.
+    /// `true` if the target paused while a thread's first operations ended.
     #[serde(default, skip_serializing_if = "is_false")]
     pub opening_paused: bool,
-    /// Operations of `closing` that were in flight while the target paused.
+    /// Number of operations in `closing` that were in flight while the target paused.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub closing_paused: u64,
 }
@@ -68,7 +69,7 @@ fn is_zero(value: &u64) -> bool {
 }
 
 impl Edges {
-    /// Returns whether there are no operations at the edges.
+    /// Returns whether no operations were kept.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -96,8 +97,8 @@ impl Edges {
 #[derive(Debug, Default)]
 pub(super) struct EdgeWatch {
     started: usize,
-    /// Start of the last operation that may be kept. Operations are selected by their start, because those that end
-    /// first are not typical.
+    /// Start of the last operation that may be kept. Operations are selected by their start and not by their end, because
+    /// the first ones to end are faster than typical ones.
     last_kept: Option<Instant>,
     first_end: Option<Instant>,
     opening: usize,
@@ -128,7 +129,7 @@ impl EdgeWatch {
         }
     }
 
-    /// Keeps an operation that ended if it started before any operation had ended.
+    /// Keeps an operation that has ended, provided that it started before any operation had ended.
     #[inline]
     pub fn opened(&mut self, edges: &mut Edges, sample: &OpSample, size: u8) {
         let first_end = *self.first_end.get_or_insert(sample.end);

@@ -1,11 +1,15 @@
-//! Evidence of what limited a run, recorded while it goes on; [`crate::limits`] draws the conclusion.
+//! Evidence of what limited a run. It is recorded during the run, and [`crate::limits`] draws the conclusion.
 //!
-//! An open run keeps response times by when operations were due ([`ArrivalCohort`]). If the target falls behind, they grow
-//! for as long as the run lasts. A closed run has the same number of operations in flight throughout, so one moment of it
-//! looks like any other. Evidence comes from where that number changes: the first operations of all slots find the target
-//! empty, and the last ones see it drain ([`EdgeOp`]). In between, operations that wait in one queue do not overtake each
-//! other ([`Overtaking`]), except that pauses of the target have the same effect (`target_pauses`). On a full link, data
-//! waits on the way ([`NetworkPaths`]).
+//! In an open run, response times are grouped by the time at which operations were due ([`ArrivalCohort`]). If the target
+//! falls behind, response times grow for as long as the run lasts.
+//!
+//! In a closed run, the number of operations in flight is constant, so one moment of it looks like any other. Evidence
+//! comes from the times at which this number changes: the first operations of all slots find the target idle, and the
+//! last ones find it less and less busy ([`EdgeOp`]). In between, operations that wait in one queue do not overtake each
+//! other ([`Overtaking`]). Pauses of the target have the same effect on the order, so operations affected by them are
+//! left out (`target_pauses`).
+//!
+//! On a full link, data waits in the network ([`NetworkPaths`]).
 
 mod arrival_cohorts;
 mod collector;
@@ -26,26 +30,27 @@ use crate::time::Instant;
 use crate::values::Distribution;
 use serde::{Deserialize, Serialize};
 
-/// Evidence of one thread in an interval, of all threads in an interval, or of a whole run. It adds up at every level.
+/// Evidence of one thread in an interval, of all threads in an interval, or of a whole run. Smaller parts can be merged
+/// into larger ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Measured operations by when they were due; of loads with a schedule.
+    /// Measured operations, grouped by the time at which they were due. Only runs with a schedule have them.
     #[serde(default, skip_serializing_if = "ArrivalCohorts::is_empty")]
     pub arrival_cohorts: ArrivalCohorts,
-    /// First operations, and in the closed model the last ones.
+    /// The first operations of the run, and in a closed run also the last ones.
     #[serde(default, skip_serializing_if = "Edges::is_empty")]
     pub edges: Edges,
-    /// Overtaking among operations in flight; closed model.
+    /// Overtaking among operations in flight. Closed runs only.
     #[serde(default, skip_serializing_if = "Overtaking::is_empty")]
     pub overtaking: Overtaking,
-    /// Service times of measured operations that were in flight while the target paused; closed model. [`Self::overtaking`] leaves
-    /// these operations out.
+    /// Service times of measured operations that were in flight while the target paused. Closed runs only.
+    /// [`Self::overtaking`] leaves these operations out.
     #[serde(default, skip_serializing_if = "Distribution::is_empty")]
     pub paused: Distribution,
-    /// The kernel's statistics of the connections' path through the network.
+    /// The kernel's statistics about the network paths of the connections.
     #[serde(default, skip_serializing_if = "NetworkPaths::is_empty")]
     pub network_paths: NetworkPaths,
-    /// End of the schedule of a fixed number of operations; open model.
+    /// Instant at which the schedule ended, if the number of operations was fixed. Open runs only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule_end: Option<Instant>,
 }

@@ -1,17 +1,17 @@
-//! Signs of a full link between client and target: data waits in its queue, or is lost.
+//! Signs that the link between client and target is full: data waits in its queue, or is lost.
 //!
-//! The kernel measures how long the peer's kernel takes to acknowledge data, which does not depend on the target
-//! program. If that time grows far beyond the shortest one, data waits on the way. The peer may delay an
-//! acknowledgement by itself, on Linux by 40 ms, so differences below `QUEUED_MIN` are ignored.
+//! The kernel measures how long the peer's kernel takes to acknowledge data, which does not depend on the target program.
+//! If this round-trip time grows far beyond the shortest one measured, data is waiting in the network. The peer may also
+//! delay an acknowledgement on purpose, on Linux by 40 ms, so smaller differences than `QUEUED_MIN` are ignored.
 
 use crate::values::add;
 use serde::{Deserialize, Serialize};
 
-/// Excess of the round-trip time over the shortest one from which data waits on the way, in nanoseconds, …
+/// A sample shows waiting data if its round-trip time exceeds the shortest one by at least this much, in nanoseconds, …
 const QUEUED_MIN: u64 = 50_000_000;
-/// … and its smallest ratio to the shortest one.
+/// … and is at least this many times the shortest one.
 const QUEUED_FACTOR: u64 = 2;
-/// Share of lost segments on a full link, and fewest segments for a share.
+/// Minimum share of lost segments that shows a full link, and minimum number of segments for which a share is computed.
 const LOST_MIN: f64 = 0.01;
 const SEGMENTS_MIN: u64 = 50;
 
@@ -24,7 +24,7 @@ pub struct PathSample {
     pub shortest: u64,
     /// Segments sent and received.
     pub segments: u64,
-    /// Segments that were retransmitted, or arrived behind a gap.
+    /// Segments that were retransmitted, or that arrived after a missing one.
     pub lost: u64,
 }
 
@@ -37,16 +37,16 @@ impl PathSample {
     }
 }
 
-/// Sums over samples of connections, taken once per interval and at the end.
+/// Sums over samples of the connections, which are taken once per interval and at the end of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkPaths {
-    /// Samples taken, several of each connection.
+    /// Number of samples. Each connection is usually sampled several times.
     pub sampled: u64,
-    /// Samples in which data waited on the way or was lost.
+    /// Number of samples in which data waited in the network or was lost.
     pub full: u64,
-    /// Σ of the round-trip times of these samples, in nanoseconds.
+    /// Sum of the round-trip times of the samples counted in [`Self::full`], in nanoseconds.
     pub round_trip_nanos: u64,
-    /// Σ of the shortest round-trip times of their connections, in nanoseconds.
+    /// Sum of the shortest round-trip times of the same samples, in nanoseconds.
     pub shortest_nanos: u64,
 }
 
@@ -73,8 +73,8 @@ impl NetworkPaths {
         self.full > self.sampled / 2
     }
 
-    /// Returns the mean round-trip time of the samples that show a full link, and the mean of their shortest ones, in
-    /// nanoseconds.
+    /// Returns two means over the samples that show a full link, in nanoseconds: of their round-trip times, and of the
+    /// shortest round-trip times of their connections.
     #[must_use]
     pub fn round_trips(&self) -> Option<(f64, f64)> {
         let mean = |nanos: u64| nanos as f64 / self.full as f64;
@@ -99,11 +99,17 @@ mod tests {
     #[test]
     fn queues_and_losses_are_distinguished_from_delayed_acknowledgements() {
         let look = |round_trip, shortest, segments, lost| PathSample { round_trip, shortest, segments, lost }.is_full();
-        assert!(look(65 * MS, 10_000, 600, 0), "measured on a link of 40 Mbit/s with a queue of 100 ms");
-        assert!(!look(44 * MS, 10_000, 600, 0), "a request acknowledged with its response, or after 40 ms");
+        assert!(
+            look(65 * MS, 10_000, 600, 0),
+            "values measured on a link of 40 Mbit/s with a queue of 100 ms show a full link"
+        );
+        assert!(
+            !look(44 * MS, 10_000, 600, 0),
+            "a delayed acknowledgement (with the response, or after 40 ms) does not show a full link"
+        );
         assert!(!look(160 * MS, 100 * MS, 600, 0), "far away");
         assert!(look(MS, MS, 600, 44) && !look(MS, MS, 600, 2) && !look(MS, MS, 10, 2));
-        assert!(!look(MS, u64::MAX, 0, 0), "no round trip was measured");
+        assert!(!look(MS, u64::MAX, 0, 0), "without a measured round trip, the link does not count as full");
     }
 
     #[test]

@@ -1,24 +1,24 @@
-//! Counts of operations in flight that overtake each other.
+//! Counts how many operations in flight overtake each other.
 //!
-//! The recorder marks one operation at a time when it starts. Operations that were in flight at that time and are still
-//! in flight when the marked one ends have been overtaken. If service times are independent of each other, the share of
-//! overtaken operations follows from the spread of service times alone: `E[(R′ − R)⁺] / E[R]`, their Gini coefficient,
+//! The recorder marks one operation at a time, when it starts. The operations that were in flight at its start and are
+//! still in flight at its end have been overtaken. If service times are independent of each other, the expected share of
+//! overtaken operations depends only on the spread of service times: `E[(R′ − R)⁺] / E[R]`, their Gini coefficient,
 //! whatever their distribution (the remaining time of an operation in flight has the equilibrium distribution of the
-//! renewal process, Cox 1962, §5). Operations in one queue overtake each other less often.
+//! renewal process, Cox 1962, §5). Operations that wait in one queue overtake each other less often.
 
 use crate::sample::OpSample;
 use crate::time::Instant;
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
-/// Marked operations, and how many others they overtook.
+/// Number of marked operations, and how many others these overtook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overtaking {
-    /// Marked operations that ended.
+    /// Number of marked operations that have ended.
     pub marked: u64,
-    /// Operations of the same thread that were in flight when the marked ones started.
+    /// Number of operations of the same thread that were in flight when the marked ones started.
     pub ahead: u64,
-    /// Operations among [`Self::ahead`] that were still in flight when the marked ones ended.
+    /// Number of operations in [`Self::ahead`] that were still in flight when the marked ones ended.
     pub overtaken: u64,
 }
 
@@ -52,8 +52,8 @@ struct Marked {
 }
 
 impl OvertakingWatch {
-    /// Considers an operation that starts for marking. The instant of its start identifies it, so no other operation
-    /// may start at the same instant.
+    /// Marks an operation that starts at `now`, unless another one is marked already. A marked operation is recognized by
+    /// its start, so it loses its mark if another operation starts at the same instant.
     #[inline]
     pub fn started(&mut self, now: Instant, in_flight: u64) {
         let alone = self.last_start.replace(now) != Some(now);
@@ -88,7 +88,8 @@ pub fn spread(times: &Distribution) -> Option<f64> {
     if times.count() < 10 {
         return None;
     }
-    // Σ over pairs of |x − y|. In ascending order, each value adds its differences to the values below it.
+    // The sum of |x − y| over all pairs of values. In ascending order, each value contributes its differences to all
+    // lower ones.
     let (mut below, mut sum_below, mut differences) = (0.0, 0.0, 0.0);
     for (value, here) in times.recorded() {
         let (value, here) = (value as f64, here as f64);
@@ -111,7 +112,7 @@ mod tests {
             spread(&times).unwrap()
         };
         assert!(of(&mut (0..1000).map(|_| 0.01)) < 1e-3);
-        // Uniform on 0..1: 1/3. Exponential: 1/2.
+        // Known Gini coefficients: 1/3 for the uniform distribution on 0..1, 1/2 for the exponential distribution.
         let uniform = of(&mut (0..10_000).map(|at| (f64::from(at) + 0.5) / 1e4));
         assert!((uniform - 1.0 / 3.0).abs() < 0.002, "{uniform}");
         let exponential = of(&mut (0..10_000).map(|at| -((f64::from(at) + 0.5) / 1e4).ln()));

@@ -1,11 +1,13 @@
-//! Rates that a closed run reaches with other numbers of slots, in short levels after it (`--probe`).
+//! Rates that a closed run would reach with other numbers of slots. They are measured in short levels after the run
+//! (`--probe`).
 
 use serde::{Deserialize, Serialize};
 
-/// Fewest operations of a level that is used.
+/// Minimum number of operations of a level. A level with fewer is ignored.
 const OPERATIONS_MIN: u64 = 20;
-/// Smallest exponent p at which more slots count as faster, where the rate grows with slots^p. p is 1 if operations are
-/// independent, and 0 if they wait for each other. At this value, twice the slots reach 1.25 times the rate.
+/// Smallest exponent p at which more slots count as faster, in the model in which the rate grows with slots^p. p is 1 if
+/// operations are independent, and 0 if each waits for the others. At this value, twice the slots reach 1.25 times the
+/// rate.
 const POWER_MIN: f64 = 0.32;
 
 /// Level of a probe.
@@ -17,21 +19,21 @@ pub struct Probe {
     pub operations: u64,
     /// Operations that succeeded per second.
     pub per_second: f64,
-    /// Whether the client limited the level.
+    /// `true` if the client limited the level.
     pub client_limited: bool,
 }
 
 /// Levels of a probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Probes {
-    /// Level with half of the run's slots; `None` for one slot.
+    /// Level with half of the run's slots; `None` if the run has only one slot.
     pub lower: Option<Probe>,
     /// Level with twice the run's slots.
     pub higher: Option<Probe>,
 }
 
 impl Probes {
-    /// Returns whether more slots than the run's reach a higher rate; `None` if the probe does not show it.
+    /// Returns whether more slots than the run has would reach a higher rate; `None` if the probe cannot decide this.
     #[must_use]
     pub fn more_is_faster(&self, slots: u64, per_second: f64) -> Option<bool> {
         let usable = |probe: &Probe| probe.operations >= OPERATIONS_MIN && probe.per_second > 0.0 && per_second > 0.0;

@@ -1,16 +1,16 @@
-//! Slices joined to the intervals that are saved.
+//! Joins slices of a run to the intervals that are saved.
 
 use super::Interval;
 use crate::time::INTERVAL;
 
-/// Joins consecutive slices to intervals of at most [`INTERVAL`].
+/// Joins consecutive slices to intervals that are at most [`INTERVAL`] long.
 #[derive(Debug, Default)]
 pub struct IntervalBuilder {
     open: Option<Interval>,
 }
 
 impl IntervalBuilder {
-    /// Adds the next slice, and passes the intervals that it completes to `hand_on`.
+    /// Adds the next slice. Passes each interval that this completes to `hand_on`.
     pub fn add(&mut self, slice: Interval, mut hand_on: impl FnMut(Interval)) {
         let fits = |open: &&mut Interval| {
             open.stage == slice.stage && open.end == slice.start && slice.end.since(open.start) <= INTERVAL
@@ -41,7 +41,7 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Duration;
 
-    /// Slices of a run; each counts as many operations as it has nanoseconds.
+    /// Returns the slices of a run. Each counts as many operations as it is long in nanoseconds.
     fn slices(timeline: &Timeline, until: Instant) -> Vec<Interval> {
         let mut at = Instant::ZERO;
         let mut slices = Vec::new();

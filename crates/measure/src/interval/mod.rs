@@ -15,18 +15,18 @@ use serde::{Deserialize, Serialize};
 /// Everything that happened between two instants of one stage.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Interval {
-    /// Stage that it belongs to.
+    /// Stage of the run that contains the interval.
     pub stage: Stage,
     /// Start of the interval.
     pub start: Instant,
     /// End of the interval.
     pub end: Instant,
-    /// Everything counted and timed.
+    /// Counts and times of the interval.
     pub stats: Stats,
-    /// Operations in flight at the end.
+    /// Number of operations in flight at the end of the interval.
     pub in_flight: u64,
-    /// Largest number of operations in flight. Exact for one thread. The peaks of several threads are added although they may
-    /// fall on different instants, which makes an upper bound.
+    /// Largest number of operations in flight. It is exact for one thread. The peaks of several threads are added
+    /// although they may fall on different instants, so the sum is an upper bound.
     #[serde(default)]
     pub in_flight_peak: u64,
     /// Load of the client itself.
@@ -44,7 +44,7 @@ impl Interval {
         Self { stage, start, end, stats, in_flight: 0, in_flight_peak: 0, client, evidence }
     }
 
-    /// Returns the length in seconds.
+    /// Returns the length of the interval in seconds.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.end.nanos_since(self.start) as f64 / 1e9
@@ -62,7 +62,7 @@ impl Interval {
         self.evidence.merge(evidence);
     }
 
-    /// Adds the slice of the same stage that follows this one.
+    /// Appends the slice of the same stage that follows this one.
     fn append(&mut self, later: &Self) {
         let Self { stage: _, start: _, end, stats, in_flight, in_flight_peak, client, evidence } = later;
         self.client = self.client.and_then(self.seconds(), *client, later.seconds());

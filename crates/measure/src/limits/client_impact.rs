@@ -1,34 +1,34 @@
-//! The client's impact on the times of operations.
+//! How much the client itself prolonged the times of operations.
 
 use super::{MOST, OPERATIONS_MIN};
 use crate::stats::quantile_range::{QuantileRange, Timed};
 use crate::summary::Summary;
 
-/// Share of the operations of an open run that stalls may affect before the client is named.
+/// Share of the operations of an open run that client stalls may affect before the client is reported as the limit.
 pub(super) const AFFECTED_MAX: f64 = 0.05;
-/// Mean wait of unread responses that is ignored, in nanoseconds. Waking up takes that long on any client.
+/// Mean wait of unread responses, in nanoseconds, up to which it is ignored. Waking up takes this long on any client.
 const UNREAD_MIN: f64 = 200_000.0;
-/// Fewest samples of unread responses.
+/// Minimum number of samples of unread responses.
 const SAMPLES_MIN: u64 = 20;
-/// Quantile that shows whether the client changed the times: that of the operations that may be affected. At p99, one stall of a
+/// Quantile at which the client's effect on times is checked. It corresponds to [`AFFECTED_MAX`]. At p99, one stall of a
 /// healthy client can make up most of the value.
 const SHOWN: f64 = 1.0 - AFFECTED_MAX;
 
-/// The client's impact on the times of operations, as far as it was measured.
+/// Measured impact of the client on the times of operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClientImpact {
-    /// Share of service time for which responses waited unread, in 0..=1; `None` if it was not measured, 0 if it is too short to
-    /// matter.
+    /// Share of service time for which responses waited unread, in 0..=1; `None` if it was not measured, 0 if the wait is
+    /// too short to matter.
     pub service_share: Option<f64>,
-    /// Share of the operations that a client stall delayed, directly or by the queue it left behind, in 0..=1. 0 if stalls do not
-    /// explain most of the p95.
+    /// Share of the operations that a client stall delayed, directly or through the queue that the stall left behind, in
+    /// 0..=1. It is 0 unless stalls explain most of the p95.
     pub affected_share: f64,
-    /// Share of the slots' time that stalls added to operations, in 0..=1.
+    /// Share of the slots' time by which stalls prolonged operations, in 0..=1.
     pub stalled_share: f64,
 }
 
 impl ClientImpact {
-    /// Measures the impact on a run.
+    /// Returns the client's impact on a run.
     #[must_use]
     pub fn of(summary: &Summary) -> Self {
         let all = &summary.all;
@@ -48,14 +48,14 @@ impl ClientImpact {
         }
     }
 
-    /// Returns whether responses waited unread for most of the service time, as far as that was measured.
+    /// Returns whether responses waited unread for most of the service time; false if this was not measured.
     #[must_use]
     pub fn reads_late(&self) -> bool {
         self.service_share.is_some_and(|share| share > MOST)
     }
 }
 
-/// Returns what stalls added to the response times of the operations that they affected, as a share of all response times.
+/// Returns the time that stalls added to the operations that they affected, as a share of the sum of all response times.
 fn stalled_share(summary: &Summary) -> f64 {
     let (all, part) = summary.all.timed(Timed::Response);
     let (sum, affected) = (all.moments().sum as f64, part.moments().sum as f64);

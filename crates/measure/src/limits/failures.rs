@@ -1,15 +1,15 @@
-//! Share of a run that operations which fail take.
+//! Share of a run that is spent on failing operations.
 
 use super::offered_load::{overdue, overdue_from};
 use crate::summary::{Model, Summary};
 
-/// Share of operations that may fail.
+/// Maximum share of operations that may fail.
 const FAILED_MAX: f64 = 0.1;
-/// Share of the slots' time that may go to operations that fail, and to pauses after them.
+/// Maximum share of the slots' time that may be spent on failing operations and on the pauses after them.
 const FAILING_MAX: f64 = 0.25;
 
-/// Returns whether operations that fail take much of the run. A dead endpoint among several limits the run, whatever the others do:
-/// slots of a closed run that wait for such operations, or pause after them, do nothing else.
+/// Returns whether failing operations take much of the run. A dead endpoint among several limits the run even if the
+/// others are healthy: slots of a closed run that wait for its operations, or pause after their failure, do nothing else.
 #[must_use]
 pub fn has_many_failures(summary: &Summary, model: &Model) -> bool {
     let (tally, overdue) = (&summary.stats.measured, overdue(summary));
@@ -19,8 +19,8 @@ pub fn has_many_failures(summary: &Summary, model: &Model) -> bool {
     failed as f64 > FAILED_MAX * ended as f64 || slots_fail
 }
 
-/// Returns the share of the slots' time that went to operations which failed or were overdue, and to pauses after them, in 0..=1; 0
-/// in an open run.
+/// Returns the share of the slots' time that was spent on operations that failed or were overdue, and on pauses after
+/// them, in 0..=1; 0 in an open run.
 #[must_use]
 pub fn failing_share(summary: &Summary, model: &Model) -> f64 {
     let Model::Closed { concurrency } = *model else { return 0.0 };

@@ -1,27 +1,28 @@
-//! Growth of response times with the time at which operations were due.
+//! Growth of response times over a run, by the time at which operations were due.
 //!
-//! A target that keeps up responds to the last operations as fast as to the first ones, however slow it is. One that
-//! falls behind responds to each later than to the one before: at 1,600/s offered and 800/s sustained, each second adds
-//! one second.
+//! A target that keeps up responds to the last operations as fast as to the first ones, however slow it is. A target that
+//! falls behind responds to each operation later than to the one before. For example, at 1,600/s offered and 800/s
+//! sustained, response times grow by one second per second of the schedule.
 //!
-//! If all operations in flight share the capacity of the target or the link, the target responds to the last operations
-//! while the load ends, so their times do not grow. Then far fewer operations end than are due, both in the third and
-//! in the last quarter of the time.
+//! Growth is not visible if all operations in flight share the capacity of the target or of the link. The last operations
+//! then end quickly because no new load follows them. In this case, far fewer operations end than are due, both in the
+//! third and in the last quarter of the schedule.
 
 use crate::evidence::ArrivalCohorts;
 
-/// Numbers of groups of cohorts that are compared, and fewest groups. Many groups show growth early. If operations
-/// differ much from each other, fewer and larger groups show it better.
+/// Numbers of groups into which cohorts are divided for the comparison, in the order in which they are tried, and the
+/// minimum number of groups. Many groups show growth early. If times of operations differ much, fewer and larger groups
+/// show it better.
 const GROUPS: [usize; 2] = [20, 10];
 const GROUPS_MIN: usize = 5;
-/// Fewest operations in a group.
+/// Minimum number of operations per group.
 const GROUP_OPERATIONS: u64 = 3;
-/// Smallest distance of the mean step from zero, in standard errors, with very many steps, and the addition for few of
-/// them: Student's t at about 0.1 %.
+/// How far the mean step must be above zero to count as growth, in standard errors, for very many steps; and how much is
+/// added if there are few steps (divided by their number). This is Student's t at about 0.1 %.
 const CERTAIN: f64 = 3.1;
 const CERTAIN_BY_FEW: f64 = 12.0;
-/// A target that keeps up ends about as many operations as are due: at least this share of them, or fewer by at most so
-/// many standard errors of random arrivals.
+/// A target keeps up if at least this share of the due operations ends, or if the missing ones are no more than this many
+/// standard errors of random arrivals.
 const DEPARTED_SHARE: f64 = 0.85;
 const DEPARTED_ERRORS: f64 = 4.0;
 
@@ -30,13 +31,13 @@ const DEPARTED_ERRORS: f64 = 4.0;
 pub struct Growth {
     /// Increase of the response time from the first to the last operation due, in seconds.
     pub response: f64,
-    /// Part of the increase that is lateness, because this client started operations later and later, in seconds.
+    /// Part of the increase that is due to the client, which started operations later and later, in seconds.
     pub lateness: f64,
-    /// Operations that had piled up at the end of the schedule.
+    /// Number of operations that had piled up at the end of the schedule.
     pub piled_up: u64,
 }
 
-/// Operations of a time span: number due, and number ended.
+/// Numbers of operations that were due, and that ended, in a time span.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     due: f64,
@@ -58,7 +59,7 @@ impl Flow {
     }
 }
 
-/// Means of a group of cohorts, in seconds.
+/// Means over a group of cohorts, in seconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     time: f64,
@@ -67,25 +68,25 @@ struct Group {
 }
 
 impl Growth {
-    /// Returns the growth over a schedule of `seconds`; `None` if response times do not certainly grow.
+    /// Returns the growth over a schedule of `seconds`; `None` if it is not certain that response times grow.
     #[must_use]
     pub fn of(cohorts: &ArrivalCohorts, seconds: f64) -> Option<Self> {
         let groups = GROUPS.into_iter().find_map(|most| Self::of_groups(cohorts, seconds, most));
         groups.or_else(|| Self::of_departures(cohorts, seconds))
     }
 
-    /// Estimates the growth from how many operations end while others are due.
+    /// Estimates the growth by comparing how many operations end with how many are due in the same time.
     fn of_departures(cohorts: &ArrivalCohorts, seconds: f64) -> Option<Self> {
         let quarter = seconds / 4.0;
         let flows = [2.0, 3.0].map(|begun| Flow::within(cohorts, begun * quarter, (begun + 1.0) * quarter));
         let groups = groups(cohorts, GROUPS[0]);
         let (first, last) = (groups.first()?, groups.last()?);
-        // A slow target has not responded to any of the operations yet.
+        // If response times exceed half of the schedule, few ends say nothing yet: the target may be slow but keep up.
         if first.response > 2.0 * quarter || !flows.iter().all(Flow::falls_behind) {
             return None;
         }
         let all = Flow::within(cohorts, 0.0, seconds);
-        // Runs that were saved by earlier versions do not contain when operations ended.
+        // Records of earlier versions do not contain when operations ended.
         if all.departed == 0.0 {
             return None;
         }
@@ -117,20 +118,20 @@ impl Growth {
             return None;
         }
         let scheduled = cohorts.all().iter().fold(0_u64, |sum, cohort| sum.saturating_add(cohort.scheduled));
-        // The target needs the time of the schedule plus the growth to respond to everything that was due.
+        // To respond to everything that was due, the target needs the time of the schedule plus the growth.
         let piled_up = (scheduled as f64 * response / (seconds + response)) as u64;
         Some(Self { response, lateness: (last.lateness - first.lateness).max(0.0) * whole, piled_up })
     }
 }
 
-/// Returns groups of equal length in time, of cohorts of which most operations have ended.
+/// Divides the cohorts into groups that span equal times. Only cohorts of which most operations have ended are used.
 fn groups(cohorts: &ArrivalCohorts, most: usize) -> Vec<Group> {
     let ended: Vec<_> = cohorts.all().iter().filter(|c| c.ended > 0 && c.ended >= c.scheduled / 2).collect();
     let (Some(first), Some(last)) = (ended.first(), ended.last()) else { return Vec::new() };
     let operations = ended.iter().fold(0_u64, |sum, cohort| sum.saturating_add(cohort.ended));
     let count = most.min(ended.len()).min(usize::try_from(operations / GROUP_OPERATIONS).unwrap_or(most)).max(1);
     let (from, span) = (first.middle(), (last.middle() - first.middle()).max(f64::MIN_POSITIVE));
-    // Sums of each group: operations, times, response times, lateness.
+    // For each group: number of operations, and the sums of their times, response times and lateness.
     let mut sums = vec![[0.0; 4]; count];
     for cohort in ended {
         let place = ((cohort.middle() - from) / span * count as f64) as usize;
@@ -156,8 +157,8 @@ fn groups(cohorts: &ArrivalCohorts, most: usize) -> Vec<Group> {
 mod tests {
     use super::*;
 
-    /// Returns one operation per millisecond, with the response time in seconds as a function of the time at which it
-    /// is due.
+    /// Returns cohorts with one operation per millisecond. `response` maps the time at which an operation is due to its
+    /// response time, both in seconds.
     fn cohorts(seconds: u64, response: impl Fn(f64) -> f64) -> ArrivalCohorts {
         let mut cohorts = ArrivalCohorts::default();
         for millisecond in 0..seconds * 1000 {
@@ -181,8 +182,8 @@ mod tests {
         }
     }
 
-    /// All operations share 50/s, and 100/s are due, as on a full link: the first ones take long, the last ones end
-    /// together.
+    /// As on a full link, all operations in flight share a capacity of 50/s while 100/s are due. The first ones take
+    /// long, the last ones end together.
     #[test]
     fn shared_capacity_lets_operations_pile_up_without_growing_times() {
         let mut cohorts = ArrivalCohorts::default();
@@ -203,17 +204,22 @@ mod tests {
         let departures = |response: &dyn Fn(f64) -> f64| Growth::of_departures(&cohorts(9, response), 9.0);
         assert_eq!(departures(&|_| 0.01), None);
         assert_eq!(departures(&|_| 4.0), None);
-        assert_eq!(departures(&|_| 5.0), None, "the first ones end only in the last half");
+        assert_eq!(
+            departures(&|_| 5.0),
+            None,
+            "a target whose first responses arrive in the second half may still keep up"
+        );
         assert_eq!(
             departures(&|time| if (4.0..7.0).contains(&time) { 7.0 - time } else { 0.01 }),
             None,
-            "a stall of 3 s"
+            "a stall of 3 s is not growth"
         );
         assert_eq!(departures(&|time| if time < 5.0 { 0.01 } else { 0.3 }), None);
-        assert!(departures(&|time| time).is_some(), "half of what is due");
+        assert!(departures(&|time| time).is_some(), "growth is found if only half of the due operations end");
     }
 
-    /// Responses that differ by half a second hide a growth of one second between steps, but not over the whole run.
+    /// Response times vary by half a second. This hides a growth of one second from step to step, but not over the whole
+    /// run.
     #[test]
     fn growth_is_found_behind_a_wide_spread() {
         let uneven = |time: f64| time + if ((time / 0.05) as u64).is_multiple_of(2) { 0.0 } else { 0.15 };
@@ -226,7 +232,11 @@ mod tests {
         let stalls = |time: f64| if (4.0..5.0).contains(&time) { 5.0 - time } else { 0.001 };
         assert_eq!(Growth::of(&cohorts(10, stalls), 10.0), None, "it recovers");
         let degrades = |time: f64| if time < 5.0 { 0.01 } else { 0.3 };
-        assert_eq!(Growth::of(&cohorts(10, degrades), 10.0), None, "it still keeps up, with more in flight");
+        assert_eq!(
+            Growth::of(&cohorts(10, degrades), 10.0),
+            None,
+            "a target that responds more slowly but keeps up does not grow"
+        );
         assert_eq!(Growth::of(&ArrivalCohorts::default(), 1.0), None);
     }
 }

@@ -1,7 +1,7 @@
 //! The limit of a run: what kept its rate from being higher.
 //!
-//! A limit is named for its effect: the part of the missing operations, or of the time, that it explains
-//! (docs/measurement.md). If a run leaves two explanations, none is named.
+//! A limit is reported if it explains most of the missing operations or of the lost time (docs/measurement.md). If two
+//! explanations remain, neither is reported.
 
 mod client_impact;
 mod diagnosis;
@@ -22,12 +22,12 @@ pub use reason::{HostFailures, InFlightLimit, Limit, LimitReason, ProbedRate};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Share of the missing operations or of the time that a limit has to explain.
+/// Minimum share of the missing operations, or of the lost time, that a limit has to explain.
 const MOST: f64 = 0.5;
-/// Fewest operations from which something follows about all of them.
+/// Minimum number of operations from which conclusions are drawn.
 const OPERATIONS_MIN: u64 = 20;
 
-/// Limit of a run.
+/// What limited a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
@@ -43,18 +43,18 @@ pub enum LimitedBy {
     ClientResources,
     /// Other processes or machines used this host's cores.
     SharedHost,
-    /// Operations did not wait for each other: more concurrency reaches a higher rate.
+    /// Operations did not wait for each other, so more concurrency would reach a higher rate.
     Concurrency,
     /// The target sustained everything that was offered.
     Rate,
-    /// One closed level does not show whether the target or the concurrency set the limit.
+    /// A single level of concurrency does not show whether the target or the concurrency was the limit.
     NotDetermined,
-    /// Too few operations ended.
+    /// Too few operations ended to decide.
     Unknown,
 }
 
 impl LimitedBy {
-    /// Returns whether the limit lies on the client's side, so that the rates are lower bounds.
+    /// Returns whether the client or its host was the limit, so that the measured rates are lower bounds.
     #[must_use]
     pub fn is_client(self) -> bool {
         matches!(self, Self::ClientCpu | Self::ClientNic | Self::ClientResources | Self::SharedHost)

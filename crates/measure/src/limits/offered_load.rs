@@ -1,15 +1,15 @@
-//! Offered load of an open run that the target did not sustain.
+//! Operations that an open run offered and the target did not sustain.
 
 use super::growth::Growth;
 use crate::summary::Summary;
 
-/// Share of the offered operations that may be missing.
+/// Maximum share of the offered operations that may be missing.
 pub(super) const MISSED_MAX: f64 = 0.01;
-/// Fewest operations that count as piled up.
+/// Minimum number of waiting operations that counts as a pile-up.
 const PILED_UP_MIN: u64 = 10;
 
-/// Returns the number of measured operations that the target did not sustain: those that were dropped, and those that had piled up
-/// at the end of the schedule, even if they ended in the drain.
+/// Returns the number of measured operations that the target did not sustain. These are the dropped operations and those
+/// that had piled up at the end of the schedule, even if they ended in the drain.
 #[must_use]
 pub fn not_sustained(summary: &Summary) -> u64 {
     let piled_up = growth(summary).map_or(0, |growth| growth.piled_up);
@@ -23,13 +23,13 @@ pub fn misses_offered_rate(summary: &Summary) -> bool {
     not_sustained(summary) as f64 > MISSED_MAX * summary.stats.measured.scheduled as f64
 }
 
-/// Returns the growth of response times over the window; `None` if they did not grow, or in a closed run.
+/// Returns the growth of response times over the measured window; `None` if they did not grow, or if the run is closed.
 #[must_use]
 pub fn growth(summary: &Summary) -> Option<Growth> {
     Growth::of(&summary.evidence.arrival_cohorts, summary.schedule_seconds())
 }
 
-/// Returns the number of unfinished operations that had waited longer than successes usually take.
+/// Returns the number of unfinished operations that had already waited longer than successful ones usually take.
 pub(super) fn overdue(summary: &Summary) -> u64 {
     let waits = &summary.all.unfinished_wait;
     let (overdue, _) = waits.beyond(overdue_from(summary));
@@ -37,7 +37,8 @@ pub(super) fn overdue(summary: &Summary) -> u64 {
     summary.stats.measured.unfinished.saturating_sub(healthy)
 }
 
-/// Returns the wait from which an unfinished operation is overdue, in nanoseconds; below 0, so that any is, if none succeeded.
+/// Returns the wait after which an unfinished operation is overdue, in nanoseconds. If no operation succeeded, the result
+/// is negative, so that every unfinished operation is overdue.
 pub(super) fn overdue_from(summary: &Summary) -> f64 {
     summary.all.response.quantile(0.99).map_or(-1.0, |usual| 2.0 * usual as f64)
 }

@@ -1,4 +1,4 @@
-//! The limit of a run with the numbers that show it.
+//! The limit of a run, with the numbers that show it.
 
 use super::queueing::{Queueing, queueing_odds};
 use super::{LimitedBy, growth, has_many_failures, limited_by, misses_offered_rate, not_sustained};
@@ -7,9 +7,9 @@ use crate::stats::Dimension;
 use crate::stats::label::Label;
 use crate::summary::{ClientLimits, Model, Summary};
 
-/// Share of the time for which a CPU quota stopped the client above which the quota is the reason.
+/// If a CPU quota stopped the client for more than this share of the time, the quota is the reason.
 const THROTTLED_SHARE_MIN: f64 = 0.05;
-/// Ratio of round-trip times with load to those without it above which data queues on the way.
+/// If round-trip times grow under load by more than this factor, data queues in the network.
 const ROUND_TRIPS_RATIO_MIN: f64 = 2.0;
 
 /// Limit of a run, with the reason.
@@ -17,11 +17,11 @@ const ROUND_TRIPS_RATIO_MIN: f64 = 2.0;
 pub struct Limit {
     /// The limit.
     pub by: LimitedBy,
-    /// Facts that show it.
+    /// Facts that show the limit.
     pub reason: LimitReason,
-    /// Effect of `in_flight_max`; `None` unless an open run reached it.
+    /// Effect of `in_flight_max` on the run; `None` unless an open run reached it.
     pub in_flight: Option<InFlightLimit>,
-    /// Whether the rates are lower bounds: the client's side limited a closed run.
+    /// `true` if the rates are lower bounds, because the client or its host limited a closed run.
     pub rates_are_lower_bounds: bool,
 }
 
@@ -30,9 +30,9 @@ pub struct Limit {
 pub struct InFlightLimit {
     /// Largest number of operations in flight, as requested or by default.
     pub limit: u64,
-    /// Operations that waited for one in flight to end before they started.
+    /// Number of operations that could not start before another one ended.
     pub waited: u64,
-    /// Operations that never started.
+    /// Number of operations that never started.
     pub dropped: u64,
 }
 
@@ -47,7 +47,7 @@ pub struct HostFailures {
     pub operations: u64,
 }
 
-/// A rate at another level than that of the run.
+/// Rate of a probe level, compared with the rate of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProbedRate {
     /// The level, with more slots.
@@ -68,13 +68,13 @@ pub enum LimitReason {
         /// Failures by host, most failures first; empty with one host.
         hosts: Vec<HostFailures>,
     },
-    /// Operations waited for the limit of operations in flight, and some never started.
+    /// Operations waited because too many others were in flight, and some never started.
     InFlight(InFlightLimit),
     /// Response times grew and operations piled up.
     Growth {
         /// Increase of the response time, in seconds.
         seconds: f64,
-        /// Operations still waiting at the end.
+        /// Number of operations still waiting at the end.
         waiting: u64,
         /// Operations offered.
         offered: u64,
@@ -91,21 +91,21 @@ pub enum LimitReason {
         /// A level with more slots that shows it.
         probed: Option<ProbedRate>,
     },
-    /// Data queued on the way.
+    /// Data queued in the network.
     RoundTrips {
         /// Mean round-trip time under load, in nanoseconds.
         loaded: f64,
         /// Mean of the shortest round-trip times, in nanoseconds.
         unloaded: f64,
     },
-    /// Data was lost on the way.
+    /// Data was lost in the network.
     Loss,
     /// A CPU quota stopped the client.
     Throttled {
         /// Share of the time, in 0..=1.
         share: f64,
     },
-    /// The client had too little CPU time for the schedule.
+    /// The client had too little CPU time to keep up with the schedule.
     BehindSchedule,
     /// A thread of the client was busy all the time.
     BusyThread,
@@ -115,7 +115,7 @@ pub enum LimitReason {
     Resources,
     /// The client was stopped.
     ClientStopped {
-        /// Length of the stop.
+        /// Length of the stop, in seconds.
         seconds: f64,
     },
     /// Other processes or machines used the client's cores.
@@ -132,21 +132,21 @@ pub enum LimitReason {
     },
     /// Operations did not wait for each other, and the client's host has no idle core.
     NoIdleCore,
-    /// One level of slots does not show the limit.
+    /// A single number of slots does not show the limit.
     OneLevel {
         /// Slots of the run.
         slots: u64,
-        /// Probe that did not show it either.
+        /// Probe levels, if there were any; they did not show the limit either.
         probes: Option<Probes>,
     },
-    /// Nothing recorded shows what the limit was.
+    /// The recorded evidence does not show what the limit was.
     NoEvidence,
     /// Too few operations ended.
     TooFewOperations,
 }
 
 impl Limit {
-    /// Diagnoses a run.
+    /// Returns the limit of a run, with its reason.
     #[must_use]
     pub fn of(summary: &Summary, model: &Model) -> Self {
         let by = limited_by(summary, model);

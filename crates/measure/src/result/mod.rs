@@ -126,7 +126,7 @@ pub struct RunFacts<'a> {
     pub ending: &'a Ending,
     /// Total length of the outages ([`outage`]).
     pub outage: Duration,
-    /// Whether an objective without enough data is acceptable.
+    /// `true` if an objective without enough data is acceptable.
     pub accept_not_enough_data: bool,
 }
 

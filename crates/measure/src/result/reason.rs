@@ -54,7 +54,7 @@ pub enum Reason {
         operations: u64,
         /// Operations that were due.
         of: u64,
-        /// Whether descriptors or local ports allowed too few operations at once.
+        /// `true` if descriptors or local ports allowed too few operations at once.
         lacks_resources: bool,
     },
     /// The client had too few descriptors or local ports.

@@ -14,7 +14,7 @@ pub struct HopSample {
     pub end: Instant,
     /// Attempts made: 1, or 2 with a resend.
     pub attempts: u64,
-    /// Whether the response was a redirect that the client followed.
+    /// `true` if the response was a redirect that the client followed.
     pub redirected: bool,
     /// Connections opened for the request.
     pub opened: u64,

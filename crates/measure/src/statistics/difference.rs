@@ -230,7 +230,7 @@ pub struct Concluded {
     pub compared: Compared,
     /// Conclusion of the comparison.
     pub conclusion: Conclusion,
-    /// Whether the metric is the share of operations that succeeded.
+    /// `true` if the metric is the share of operations that succeeded.
     pub is_success: bool,
 }
 

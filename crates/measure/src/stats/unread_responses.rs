@@ -154,7 +154,7 @@ fn quantile_excess(with: &Distribution, without: &Distribution, q: f64) -> u64 {
 pub struct ClientShare {
     /// The share, in 0..=1.
     pub share: f64,
-    /// Whether the share is a lower bound, because some of the sampled responses did not fit one segment.
+    /// `true` if the share is a lower bound, because some of the sampled responses did not fit one segment.
     pub at_least: bool,
     /// Number of responses that it was measured on.
     pub samples: u64,

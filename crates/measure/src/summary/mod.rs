@@ -64,7 +64,7 @@ pub struct Summary {
     pub evidence: Evidence,
     /// Number of operations that marked ones would have overtaken had they been independent ([`crate::evidence::overtaking`]).
     pub overtaking_expected: f64,
-    /// Whether client and target ran on the same host.
+    /// `true` if client and target ran on the same host.
     pub shares_host: bool,
     /// Rates that other numbers of slots reached after the run; `None` without `--probe`.
     pub probes: Option<Probes>,

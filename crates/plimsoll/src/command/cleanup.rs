@@ -9,7 +9,7 @@ use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
 use crate::progress::{requests_interrupted, with_progress};
 use crate::saved::{self, OutputFormat};
 use content::Dataset;
-use engine::plan::{Batch, BatchSize, Checks, Lot, Plan, RequestPlan, Targets, fresh_number, fresh_prefix};
+use engine::plan::{Batch, BatchSize, Checks, BatchObjects, Plan, RequestPlan, Targets, fresh_number, fresh_prefix};
 use engine::single_requests::{Ended, aborting, each};
 use measure::OpKind;
 use report::number::plural;
@@ -162,7 +162,7 @@ impl Gone {
 impl Delete {
     fn new(args: &Args, place: &DatasetLocation) -> Result<Self, Failure> {
         let one = location_client::request(&args.common, place, "DELETE", OpKind::Delete)?;
-        let batch = RequestPlan::delete_batch(Batch { of: Lot::Targets, most: BatchSize::MAX });
+        let batch = RequestPlan::delete_batch(Batch { objects: BatchObjects::Targets, size_max: BatchSize::MAX });
         let batch = RequestPlan { headers: one.headers.clone(), ..batch };
         let concurrency = args.common.load.concurrency.unwrap_or(DEFAULT_CONCURRENCY);
         Ok(Self { one, batch: Some(batch).filter(|_| place.can_list), concurrency })

@@ -6,7 +6,7 @@ use crate::load::location_client::{LocationClient, Patience};
 use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
 use content::Content;
 use engine::plan::{
-    Answers, Batch, BatchSize, BodyPlan, Choice, Lot, Mix, Pick, Plan, RangeChoice, RequestPlan, Source, Then,
+    ResponseBody, Batch, BatchSize, BodyPlan, Choice, BatchObjects, Mix, Pick, Plan, RangeChoice, RequestPlan, Source, Then,
 };
 use measure::OpKind;
 use measure::units::ByteSize;
@@ -104,8 +104,8 @@ pub fn unlisted(args: &Args, plan: &Plan) -> Result<Option<DatasetLocation>, Fai
 /// Returns whether a request may write objects next to the dataset.
 fn makes_objects(request: &RequestPlan) -> bool {
     match request.pick {
-        Pick::Fresh | Pick::Spent { .. } => true,
-        Pick::Batch(Batch { of, .. }) => matches!(of, Lot::Spent { .. }),
+        Pick::Fresh | Pick::Written { .. } => true,
+        Pick::Batch(Batch { objects, .. }) => matches!(objects, BatchObjects::Written { .. }),
         Pick::Target | Pick::Container => false,
     }
 }
@@ -167,7 +167,7 @@ fn requests(
     content: &Arc<Content>,
 ) -> Result<Vec<(u32, RequestPlan)>, Failure> {
     let of = |method, kind| location_client::request(&args.common, place, method, kind);
-    let answers = || if args.verify { Answers::Compared(Arc::clone(content)) } else { Answers::Dropped };
+    let response_body = || if args.verify { ResponseBody::Compared(Arc::clone(content)) } else { ResponseBody::Discarded };
     let body = BodyPlan::of(Source::Content(Arc::clone(content)));
     let put = RequestPlan { body: Some(body), pick: Pick::Fresh, ..of("PUT", OpKind::Put)? };
     // The write that a deletion makes if there is nothing to delete comes first, with the weight of writes.
@@ -176,26 +176,26 @@ fn requests(
     for (kind, weight) in weights {
         let request = match kind {
             OpKind::Put => continue,
-            OpKind::Get => RequestPlan { answers: answers(), ..of("GET", *kind)? },
+            OpKind::Get => RequestPlan { response_body: response_body(), ..of("GET", *kind)? },
             OpKind::GetRange => {
                 let length = args.range.and_then(|size| NonZeroU64::new(size.0));
                 let length =
                     length.ok_or_else(|| Failure::usage("--range 0: the size must be above 0, for example 1MiB"))?;
                 let range = Some(RangeChoice::Random { length });
-                RequestPlan { range, answers: answers(), ..of("GET", *kind)? }
+                RequestPlan { range, response_body: response_body(), ..of("GET", *kind)? }
             }
             OpKind::Head => of("HEAD", *kind)?,
             OpKind::Delete if args.delete_batch.get() > 1 => {
-                let batch = Batch { of: Lot::Spent { instead: 0 }, most: args.delete_batch };
+                let batch = Batch { objects: BatchObjects::Written { instead: 0 }, size_max: args.delete_batch };
                 let RequestPlan { headers, checks, .. } = of("POST", *kind)?;
                 RequestPlan { headers, checks, ..RequestPlan::delete_batch(batch) }
             }
-            OpKind::Delete => RequestPlan { pick: Pick::Spent { instead: 0 }, ..of("DELETE", *kind)? },
+            OpKind::Delete => RequestPlan { pick: Pick::Written { instead: 0 }, ..of("DELETE", *kind)? },
             _ => RequestPlan {
                 pick: Pick::Container,
                 query: Some(format!("list-type=2&prefix={}", wire::percent::parameter(&place.prefix)).into()),
                 then: Then::Pages { most: args.pages_max.get() },
-                answers: Answers::Kept,
+                response_body: ResponseBody::Kept,
                 ..of("GET", *kind)?
             },
         };

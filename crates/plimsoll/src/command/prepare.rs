@@ -13,7 +13,7 @@ use crate::saved::{self, OutputFormat};
 use content::{Content, Dataset};
 use engine::OpEntry;
 use engine::plan::{BodyPlan, Plan, RequestPlan, Source};
-use engine::single_requests::{Answered, try_each};
+use engine::single_requests::{RequestOutcome, try_each};
 use measure::units::ByteSize;
 use measure::{AttemptOutcome, OpKind};
 use report::JsonPrepared;
@@ -169,13 +169,13 @@ impl<'a> Writing<'a> {
             let describe = |seen, _| format!("preparing: {} of {}", count(before + seen), count(total));
             let tried = with_progress(describe, |tick| try_each(&plan, self.request.clone(), self.concurrency, tick));
             let tried = tried.map_err(|error| Failure::could_not_run(error.to_string()))?;
-            let good = |answered: &Option<Answered>| answered.is_some_and(|it| it.outcome == AttemptOutcome::OK);
-            let written = tried.outcomes.iter().filter(|answered| good(answered)).count() as u64;
+            let good = |result: &Option<RequestOutcome>| result.is_some_and(|it| it.outcome == AttemptOutcome::OK);
+            let written = tried.outcomes.iter().filter(|result| good(result)).count() as u64;
             self.written += written;
             if tried.interrupted {
                 return Err(requests_interrupted(format!("interrupted: {}", self.progress())));
             }
-            for Answered { outcome, status } in tried.outcomes.iter().flatten().copied() {
+            for RequestOutcome { outcome, status } in tried.outcomes.iter().flatten().copied() {
                 if outcome == AttemptOutcome::OK {
                     continue;
                 }

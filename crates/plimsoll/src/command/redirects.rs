@@ -41,7 +41,7 @@ pub struct Args {
     /// Directory in which to save the runs [default: runs/TIME-TARGET].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// How the cluster is reached.
+    /// Access to the cluster.
     #[command(flatten)]
     pub reach: ClusterFlags,
 }

@@ -14,9 +14,9 @@ use std::fmt;
 use std::path::PathBuf;
 use wire::sigv4::{Keys, KeysError, Secret, Timestamp};
 
-/// The sources to ask for keys.
+/// The choice between sources of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Ask {
+pub enum SourceChoice {
     /// Flags, a named profile, the environment, then the default profile.
     #[default]
     Auto,
@@ -43,7 +43,7 @@ pub struct Args {
     pub profile: Option<String>,
     /// Source of the keys: auto, or imds for the role of this cloud machine.
     #[arg(long, hide_short_help = true, value_enum, default_value = "auto", value_name = "FROM", hide_possible_values = true, conflicts_with_all = ["access_key", "profile"])]
-    pub credentials: Ask,
+    pub credentials: SourceChoice,
 }
 
 /// The source of keys.
@@ -121,9 +121,9 @@ impl Credentials {
     pub fn find(args: &Args, around: &Surroundings) -> Result<Option<Self>, Failure> {
         let mut found = match (&args.access_key, &args.profile, args.credentials) {
             (Some(access_key), ..) => Some(Self::typed(access_key, args)?),
-            (None, _, Ask::Imds) => Some(instance_metadata::request_credentials(around)?),
-            (None, Some(name), Ask::Auto) => Some(profile::named(name, around)?),
-            (None, None, Ask::Auto) => match Self::from_environment(around)? {
+            (None, _, SourceChoice::Imds) => Some(instance_metadata::request_credentials(around)?),
+            (None, Some(name), SourceChoice::Auto) => Some(profile::named(name, around)?),
+            (None, None, SourceChoice::Auto) => match Self::from_environment(around)? {
                 Some(found) => Some(found),
                 None => profile::usual(around)?,
             },

@@ -198,7 +198,7 @@ fn good(body: &str) -> String {
 }
 
 fn imds() -> Args {
-    Args { credentials: Ask::Imds, ..Args::default() }
+    Args { credentials: SourceChoice::Imds, ..Args::default() }
 }
 
 /// Returns what was found, and the requests to the service.

@@ -2,7 +2,7 @@
 
 use crate::console;
 use engine::plan::{Checks, Plan, RequestPlan, Then};
-use engine::single_requests::{Answered, aborting, try_each};
+use engine::single_requests::{RequestOutcome, aborting, try_each};
 use engine::{OpenUpload, OpenUploads};
 use measure::OpKind;
 use std::num::NonZeroU64;
@@ -54,10 +54,10 @@ fn abort_all(plan: &Plan, open: Vec<&OpenUpload>) -> u64 {
         // After a failure, every upload that is not confirmed as gone counts as left.
         let Ok(tried) = tried else { break };
         let is_gone =
-            |answered: &Option<Answered>| matches!(answered, Some(Answered { status: Some(200..300 | 404), .. }));
+            |outcome: &Option<RequestOutcome>| matches!(outcome, Some(RequestOutcome { status: Some(200..300 | 404), .. }));
         let now = Instant::now();
-        for ((_, since), answered) in open.iter_mut().zip(&tried.outcomes) {
-            *since = is_gone(answered).then(|| since.unwrap_or(now));
+        for ((_, since), outcome) in open.iter_mut().zip(&tried.outcomes) {
+            *since = is_gone(outcome).then(|| since.unwrap_or(now));
         }
         open.retain(|(_, since)| since.is_none_or(|since| now - since < settled));
         if open.is_empty() || is_over() {

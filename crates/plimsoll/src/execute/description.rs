@@ -3,8 +3,8 @@
 use super::{RunOptions, host};
 use crate::redact;
 use engine::plan::{
-    Answers, Auth, BodyPlan, Choice, Follow, Framing, LoadModel, Pick, Plan, RangeChoice, RangeStatus, RedirectRule,
-    RequestPlan, Route, Shared, Source, Subject, Targets, Wanted,
+    ResponseBody, Auth, BodyPlan, Choice, Follow, Framing, LoadModel, Pick, Plan, RangeChoice, RangeStatus, RedirectRule,
+    RequestPlan, Route, Shared, Source, Subject, Targets, ExpectedChecksum,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::Enumerated;
@@ -243,7 +243,7 @@ fn request_settings(request: &RequestPlan) -> Vec<(String, String)> {
         Some(RangeChoice::Random { length }) => set("range", format!("{} at random", ByteSize(length.get()))),
     }
     if let Pick::Batch(batch) = request.pick {
-        set("delete_batch", batch.most.get().to_string());
+        set("delete_batch", batch.size_max.get().to_string());
     }
     let checks = &request.checks;
     if checks.ranges == RangeStatus::Also200 {
@@ -261,19 +261,19 @@ fn request_settings(request: &RequestPlan) -> Vec<(String, String)> {
     if checks.etag_is_name {
         set("expect_etag", "the object's name".to_owned());
     }
-    if matches!(request.answers, Answers::Compared(_)) {
+    if matches!(request.response_body, ResponseBody::Compared(_)) {
         set("verify", "every byte".to_owned());
     }
-    match &request.answers {
-        Answers::Gateway(Depth::Structure) => set("verify", "framing of CARs".to_owned()),
-        Answers::Gateway(Depth::Blocks) => set("verify", "every block, and that none is missing".to_owned()),
+    match &request.response_body {
+        ResponseBody::Gateway(Depth::Structure) => set("verify", "framing of CARs".to_owned()),
+        ResponseBody::Gateway(Depth::Blocks) => set("verify", "every block, and that none is missing".to_owned()),
         _ => {}
     }
-    if let Answers::Digested(wanted) = &request.answers {
+    if let ResponseBody::Hashed(wanted) = &request.response_body {
         let expected = match wanted {
-            Wanted::Given(checksum) => checksum.to_string(),
-            Wanted::Etag => "etag".to_owned(),
-            Wanted::Told => "checksum".to_owned(),
+            ExpectedChecksum::Given(checksum) => checksum.to_string(),
+            ExpectedChecksum::Etag => "etag".to_owned(),
+            ExpectedChecksum::FromResponse => "checksum".to_owned(),
         };
         set("expect", expected);
     }

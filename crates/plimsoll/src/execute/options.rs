@@ -13,13 +13,13 @@ pub struct RunOptions {
     pub directory: Option<PathBuf>,
     /// The output format.
     pub format: OutputFormat,
-    /// Whether to show a live line.
+    /// `true` to show a live line.
     pub live: bool,
     /// Number of times to run the plan.
     pub repeat: u64,
     /// Objectives of the run.
     pub objectives: Vec<Objective>,
-    /// Whether to accept objectives with too few operations.
+    /// `true` to accept objectives with too few operations.
     pub accept_not_enough_data: bool,
     /// Objectives that abort the run once it certainly misses one.
     pub abort: Vec<Objective>,

@@ -32,7 +32,7 @@ pub struct Recording {
     /// Ends the run once its objectives are decided.
     monitor: Option<ObjectiveMonitor>,
     abort: ObjectiveMonitor,
-    /// Why one of these ended the run.
+    /// Reason, if one of these ended the run.
     ended: Option<EndReason>,
 }
 

@@ -49,7 +49,7 @@ pub struct Load {
     /// Number of operations [default: no limit, the duration ends the run].
     #[arg(short = 'n', long, value_name = "N", value_parser = count::<NonZeroU64>, allow_negative_numbers = true)]
     pub requests: Option<NonZeroU64>,
-    /// How long to measure, e.g. 10s or 1m30s [default: 10s without -n].
+    /// Duration of the measurement, e.g. 10s or 1m30s [default: 10s without -n].
     #[arg(short = 'd', long, value_name = "TIME", value_parser = measured_time)]
     pub duration: Option<Duration>,
     /// Open model: arrival rate of operations per second, e.g. 1000 or 2.5k.
@@ -93,7 +93,7 @@ pub struct Load {
     /// Stop after this many body bytes, received and sent, e.g. 10GiB.
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub bytes: Option<ByteSize>,
-    /// How long operations in flight may take after the run's end.
+    /// Time that operations in flight may take after the run's end.
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "10s", hide_short_help = true)]
     pub drain: Duration,
     /// Number of threads [default: one per core available to this process].

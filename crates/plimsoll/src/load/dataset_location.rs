@@ -19,13 +19,13 @@ pub struct DatasetLocation {
     pub query: Option<Box<str>>,
     /// Prefix of every key: empty, or with a trailing slash.
     pub prefix: String,
-    /// How requests are authenticated.
+    /// Authentication of requests.
     pub auth: Auth,
     /// User and password from a URL.
     pub credentials: Option<String>,
-    /// How requests are spread over the servers.
+    /// Distribution of requests over the servers.
     pub spread: Spread,
-    /// Whether the objects can be listed.
+    /// `true` if the objects can be listed.
     pub can_list: bool,
 }
 

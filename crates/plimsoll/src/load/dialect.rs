@@ -6,7 +6,7 @@ use crate::input_file::{Limits, Lines};
 use crate::redact;
 use crate::secret_reference::expand;
 use clap::ValueEnum;
-use engine::dialect::{Alluxio, Ask, Connection, Dialect, Filestash, Form, Format, Gateway, Http, Piece};
+use engine::dialect::{Alluxio, Access, Connection, Dialect, Filestash, Form, Format, Gateway, Http, Piece};
 use engine::plan::{Auth, SESSIONS_MAX, Sessions, Shared, Targets};
 use std::fmt::Display;
 use std::num::NonZeroU64;
@@ -58,7 +58,7 @@ pub enum FormatOf {
     Raw,
 }
 
-/// How slots share sessions.
+/// Sharing of sessions between slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SharedBy {
     /// One session for all slots.
@@ -75,7 +75,7 @@ pub struct SystemLocation {
     /// Form of the requests.
     pub form: Form,
     dialect: Box<dyn Dialect>,
-    ask: Ask,
+    access: Access,
     /// Path of the system on its server.
     base: String,
     name: &'static str,
@@ -84,11 +84,11 @@ pub struct SystemLocation {
 /// Other settings that a dialect depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct DialectSettings {
-    /// Whether the user gives credentials: a cookie, basic authentication, or a secret header.
+    /// `true` if the user gives credentials: a cookie, basic authentication, or a secret header.
     pub identified: bool,
     /// Number of slots, if it is fixed.
     pub slots: Option<NonZeroU64>,
-    /// How thoroughly a gateway's blocks are verified.
+    /// Verification of a gateway's blocks.
     pub depth: Depth,
 }
 
@@ -96,7 +96,7 @@ impl Args {
     /// Returns the system that the flags select, if any. `servers` are its URLs.
     pub fn locate(
         &self,
-        ask: Ask,
+        access: Access,
         servers: &[String],
         s3: &s3::Args,
         settings: DialectSettings,
@@ -110,11 +110,11 @@ impl Args {
             )));
         }
         let dialect = self.dialect(system, settings)?;
-        let form = dialect.form(ask).ok_or_else(|| {
-            let what = match ask {
-                Ask::Read => "read",
-                Ask::List => "list",
-                Ask::Write => "write",
+        let form = dialect.form(access).ok_or_else(|| {
+            let what = match access {
+                Access::Read => "read",
+                Access::List => "list",
+                Access::Write => "write",
             };
             Failure::usage(format!("--as {name} cannot {what} objects"))
         })?;
@@ -130,7 +130,7 @@ impl Args {
                 Auth::Session(Box::new(sessions))
             }
         };
-        Ok(Some(SystemLocation { location, form, dialect, ask, base, name }))
+        Ok(Some(SystemLocation { location, form, dialect, access, base, name }))
     }
 
     /// Refuses a flag of another system.
@@ -219,7 +219,7 @@ fn connection(text: &str) -> Result<Connection, Failure> {
 impl SystemLocation {
     /// Returns the location of objects whose names the user can choose, for a dataset.
     pub fn dataset_location(self) -> Result<(DatasetLocation, Form), Failure> {
-        let container = self.dialect.container(self.ask, &self.base).ok_or_else(|| {
+        let container = self.dialect.container(self.access, &self.base).ok_or_else(|| {
             let name = self.name;
             Failure::usage(format!(
                 "--as {name}: a CID names an object, so these objects cannot be a dataset: list CIDs with --url-file FILE"
@@ -250,7 +250,7 @@ impl SystemLocation {
 
     fn add(&self, name: &str, targets: &mut Targets, place: &dyn Display) -> Result<(), Failure> {
         let refused = |why: &dyn Display| Failure::usage(format!("{place}: {why}"));
-        let target = self.dialect.target(self.ask, &self.base, name).map_err(|error| refused(&error))?;
+        let target = self.dialect.target(self.access, &self.base, name).map_err(|error| refused(&error))?;
         let origin = self.location.origins.first().ok_or_else(|| refused(&"no server given: write its URL"))?;
         let text = format!("{}://{}{target}", origin.scheme, origin.host_header());
         let url = Url::parse(&text).map_err(|error| refused(&error))?;

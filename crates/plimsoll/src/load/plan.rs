@@ -36,13 +36,13 @@ pub struct Workload {
     pub targets: Targets,
     /// The order in which objects are chosen.
     pub choice: Choice,
-    /// Whether the run ends after one operation per object.
+    /// `true` if the run ends after one operation per object.
     pub once: bool,
     /// The requests.
     pub mix: Mix,
-    /// How requests are authenticated.
+    /// Authentication of requests.
     pub auth: Auth,
-    /// How requests are spread over several origins.
+    /// Distribution of requests over several origins.
     pub spread: Spread,
 }
 

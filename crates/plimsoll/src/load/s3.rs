@@ -3,7 +3,7 @@
 use crate::credentials::{self, Credentials, Surroundings};
 use crate::failure::Failure;
 use clap::ValueEnum;
-use engine::plan::{Auth, Carried, S3Payload, Spread};
+use engine::plan::{Auth, SignaturePlace, S3Payload, Spread};
 use measure::units::parse_span;
 use std::fmt::Display;
 use std::time::Duration;
@@ -24,10 +24,10 @@ pub struct Args {
     /// Region to sign for; without an endpoint, the Amazon S3 region to use [default: AWS_REGION, the profile's, or us-east-1].
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub region: Option<String>,
-    /// Where requests name the bucket: path, or host (bucket.server) [default: path, or host for Amazon S3].
+    /// Place of the bucket's name: path, or host (bucket.server) [default: path, or host for Amazon S3].
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true, hide_short_help = true)]
     pub bucket_in: Option<BucketIn>,
-    /// How bodies are signed: unsigned, signed, chunks (each signed), chunks-trailer, unsigned-trailer (checksum only).
+    /// Signature of bodies: unsigned, signed, chunks (each signed), chunks-trailer, unsigned-trailer (checksum only).
     #[arg(
         long,
         value_enum,
@@ -46,7 +46,7 @@ pub struct Args {
     /// Do not sign requests.
     #[arg(long, conflicts_with_all = ["presign", "access_key", "profile"], hide_short_help = true)]
     pub anonymous: bool,
-    /// How requests are spread over several servers: round-robin, random, least-loaded.
+    /// Distribution of requests over several servers: round-robin, random, least-loaded.
     #[arg(
         long,
         value_enum,
@@ -61,7 +61,7 @@ pub struct Args {
     pub credentials: credentials::Args,
 }
 
-/// Where a request names the bucket.
+/// Place of the bucket's name in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BucketIn {
     /// `http://host/bucket/key`.
@@ -70,7 +70,7 @@ pub enum BucketIn {
     Host,
 }
 
-/// How bodies are signed.
+/// Signature of bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Payload {
     /// Without a signature of the body.
@@ -85,7 +85,7 @@ pub enum Payload {
     UnsignedTrailer,
 }
 
-/// How requests are spread over several servers.
+/// Distribution of requests over several servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SpreadOver {
     /// Each server in turn.
@@ -126,9 +126,9 @@ fn expiry(text: &str) -> Result<u32, String> {
 pub struct Service {
     /// The servers.
     pub endpoints: Vec<Origin>,
-    /// Where a request names the bucket.
+    /// Place of the bucket's name in a request.
     pub addressing: Addressing,
-    /// How requests are authenticated.
+    /// Authentication of requests.
     pub auth: Auth,
 }
 
@@ -169,7 +169,7 @@ impl Args {
             (_, true) => Auth::S3Anonymous,
             (Some(found), false) => Auth::S3 {
                 signer: Box::new(Signer::new(found.keys, &region, "s3")),
-                carried: self.presign.map_or(Carried::Header, Carried::Query),
+                place: self.presign.map_or(SignaturePlace::Header, SignaturePlace::Query),
                 payload: self.payload(),
             },
             (None, false) => {

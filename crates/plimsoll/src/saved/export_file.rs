@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use store::{OPS_FILE, RECORDS_FILE, RESERVE_FILE, STUDY_FILE};
 
-/// Why an export failed.
+/// Reason for the failure of an export.
 #[derive(Debug)]
 pub enum ExportFailure {
     /// It could not be written.

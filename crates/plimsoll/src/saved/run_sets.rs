@@ -6,7 +6,7 @@ use report::export::runs::Position;
 use std::path::{Path, PathBuf};
 use store::{RECORDS_FILE, STUDY_FILE, SavedRun, StudyRecord};
 
-/// How the runs of a directory belong together.
+/// Relation between the runs of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetKind {
     /// One run.
@@ -24,7 +24,7 @@ pub enum SetKind {
 pub struct RunSet {
     /// The directory.
     pub base: PathBuf,
-    /// How the runs belong together.
+    /// Relation between the runs.
     pub kind: SetKind,
     /// Identity of each run, in order.
     pub positions: Vec<Position>,

@@ -9,7 +9,7 @@ pub struct Letter {
     pub letter: char,
     /// Its meaning here, if it is one of our flags.
     pub ours: Option<&'static str>,
-    /// What to write instead, if it is not one of our flags.
+    /// Flags to write instead, if it is not one of our flags.
     pub instead: &'static str,
     /// Its meaning in ab, wrk (and wrk2), hey, oha and curl.
     pub theirs: [&'static str; 5],
@@ -106,7 +106,7 @@ pub struct Long {
     pub flag: &'static str,
     /// The tools that have it.
     pub tools: &'static str,
-    /// What to write instead.
+    /// Flags to write instead.
     pub instead: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What limited a run, and response times of a server that stalls.
+//! Limits that reports name, and response times of a server that stalls.
 
 use crate::support::{
     Ended, Nginx, Report, Request, Running, Setup, TestDir, all_cores, respond, signal, wait_for, with_its_cores,

@@ -38,7 +38,7 @@ const DEPENDING: [(&str, &[i32]); 5] = [
 struct Block {
     /// Its lines.
     commands: Vec<&'static str>,
-    /// Why it is not run, if a comment above it gives a reason.
+    /// Reason why it is not run, if a comment above it gives one.
     not_run: Option<&'static str>,
 }
 

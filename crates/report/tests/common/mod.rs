@@ -29,7 +29,7 @@ pub struct Op {
     pub header: Option<&'static str>,
     pub connect: Option<u64>,
     pub flags: &'static [Flag],
-    /// When the first host's redirect was complete, and the host and port that it named.
+    /// Instant at which the first host's redirect was complete, and the host and port that it named.
     pub moved: Option<(u64, &'static str)>,
 }
 

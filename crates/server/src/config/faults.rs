@@ -18,9 +18,9 @@ pub struct Faults {
     pub capacity: Option<Capacity>,
     /// This is n: every n-th request to the server gets 500 (S3: 503 `SlowDown`) and is not carried out.
     pub error_every: Option<NonZeroU64>,
-    /// Which bodies break off, and where.
+    /// The choice of bodies that break off, and the offset at which they do.
     pub truncate: Option<Truncate>,
-    /// Which bodies have one wrong byte, and where.
+    /// The choice of bodies that have one wrong byte, and its offset.
     pub flip: Option<Flip>,
     /// This is n, for S3 only: every n-th object that a client stores is acknowledged but then lost.
     pub lose_every: Option<NonZeroU64>,
@@ -75,7 +75,7 @@ pub struct Stall {
     pub from: StallFrom,
     /// Time from that event to the beginning of the stall.
     pub at: Duration,
-    /// How long the stall lasts.
+    /// The length of the stall.
     pub length: Duration,
 }
 

@@ -69,7 +69,7 @@ pub struct Filestash {
     pub logins_per_second: NonZeroU64,
     /// The number of logins that may come at once, above that rate.
     pub login_burst: u64,
-    /// Whether clients may log in to SFTP servers. If so, clients choose the hosts to which this server's `ssh`
+    /// `true` if clients may log in to SFTP servers. If so, clients choose the hosts to which this server's `ssh`
     /// connects.
     pub sftp: bool,
 }

@@ -19,7 +19,7 @@ use counts::{Counts, FaultCounts, count_if};
 pub(crate) struct FaultInjector {
     pub(crate) config: Faults,
     started: Duration,
-    /// When the first request was read, in nanoseconds of the monotonic clock; 0 until then.
+    /// Instant at which the first request was read, in nanoseconds of the monotonic clock; 0 before.
     first_request: AtomicU64,
     /// The number of requests so far, for faults that affect every n-th request.
     requests: AtomicU64,
@@ -38,7 +38,7 @@ pub(crate) struct FaultInjector {
 pub(crate) struct RequestFaults {
     pub(crate) delay: Duration,
     pub(crate) error: bool,
-    /// Whether the request is refused because too many are in service.
+    /// `true` if the request is refused because too many are in service.
     pub(crate) refused: bool,
     /// Held until the response has ended.
     pub(crate) in_service: InService,

@@ -13,8 +13,8 @@ use crate::ledger::RequestRecord;
 use crate::ledger::counters::{Completion, Counters, SentBytes, bounded_method, bounded_target};
 use crate::shared::Shared;
 
-/// The accounting of one request. It closes when the last byte of the response is handed over. If it is dropped before
-/// that, it counts an aborted response, or a cut request if there was no response yet.
+/// The accounting of one request. It is closed when the last byte of the response is handed to hyper. If it is dropped
+/// before that, it counts an aborted response, or a cut request if there was no response yet.
 pub(super) struct Account {
     shared: Arc<Shared>,
     counters: Arc<Counters>,
@@ -28,7 +28,7 @@ pub(super) struct Account {
     in_service: Option<InService>,
 }
 
-/// The response of a request, as far as it is counted.
+/// The properties of a response that are counted or logged.
 pub(super) struct Replied {
     pub(super) status: u16,
     pub(super) range: Option<ByteRange>,
@@ -72,12 +72,12 @@ impl Account {
         self.replied = Some(replied);
     }
 
-    /// Returns the body bytes of the response that were handed over so far.
+    /// Returns how many body bytes of the response were handed over so far.
     pub(super) fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Counts body bytes that are handed over.
+    /// Counts response body bytes that are handed over.
     pub(super) fn hand_over(&mut self, bytes: u64) {
         self.sent += bytes;
     }

@@ -17,7 +17,7 @@ use super::socket::{Activity, CountedSocket, Duplex};
 use crate::ledger::counters::{Completion, Counters, SentBytes};
 use crate::shared::Shared;
 
-/// The most open streams of one HTTP/2 connection.
+/// The most open streams on one HTTP/2 connection.
 const STREAMS_MAX: u32 = 1000;
 
 /// Serves a connection until it ends.
@@ -74,7 +74,7 @@ async fn drive(context: Arc<ConnectionContext>, stream: Box<dyn Duplex>, mut sto
     }
 }
 
-/// Counts a request whose head could not be parsed. hyper has sent the response, with one of two statuses.
+/// Counts a request whose head could not be parsed. hyper has already sent a response with one of these two statuses.
 fn count_malformed(counters: &Counters, error: Option<&hyper::Error>) {
     let Some(error) = error.filter(|error| error.is_parse()) else { return };
     let status =
@@ -83,7 +83,7 @@ fn count_malformed(counters: &Counters, error: Option<&hyper::Error>) {
     counters.count_response(status.as_u16(), Completion::Complete, SentBytes::default());
 }
 
-/// The share of one connection in [`crate::Config::connections_max`], given back when it is dropped.
+/// One connection's place within [`crate::Config::connections_max`]. Dropping it frees the place.
 struct ConnectionSlot {
     shared: Arc<Shared>,
     counters: Arc<Counters>,

@@ -1,5 +1,5 @@
-//! The service that serves blackhole objects and files, and plays the stand-ins: the same responses as on the lean
-//! front, in hyper's types.
+//! The service that serves blackhole objects and files, and plays the stand-ins. Its responses are the same as on the
+//! lean front, but in hyper's types.
 
 use std::io;
 use std::pin::Pin;
@@ -56,7 +56,7 @@ impl ContentService {
         let (mut response, delay) = match decision {
             Decision::Respond(response, delay) => (response, delay),
             Decision::Fetch(_) => {
-                debug_assert!(false, "only members of a cluster fetch, and a hyper server is in none");
+                debug_assert!(false, "a hyper server is never in a cluster, so it never fetches from an owner");
                 (set_framing(bad_gateway(), head, false), Duration::ZERO)
             }
         };
@@ -96,7 +96,8 @@ fn write_headers(response: &Response, headers: &mut HeaderMap) {
     if let Some(allow) = response.allow {
         headers.insert(header::ALLOW, HeaderValue::from_static(allow));
     }
-    // A value that the lean front would send and hyper's types refuse is left out: nothing else could be sent.
+    // The lean front sends these values as they are. If hyper's types reject one, the header is left out, because hyper
+    // has no way to send it.
     let range = response.content_range.as_ref().map(|range| (header::CONTENT_RANGE, range.to_string()));
     let location = response.location.as_ref().map(|location| (header::LOCATION, location.to_string()));
     let media = response.media_type().map(|media| (header::CONTENT_TYPE, media.to_owned()));
@@ -105,7 +106,7 @@ fn write_headers(response: &Response, headers: &mut HeaderMap) {
             headers.insert(name, value);
         }
     }
-    // hyper manages connections itself.
+    // Only hyper sets `Connection`, because it manages the connections.
     for extra in response.headers.iter().filter(|header| !header.name.is("connection")) {
         let name = HeaderName::from_bytes(extra.name.as_str().as_bytes());
         if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(extra.value.as_str())) {
@@ -114,13 +115,13 @@ fn write_headers(response: &Response, headers: &mut HeaderMap) {
     }
 }
 
-/// The body of a response, without faults: those are the front's part.
+/// The body of a response, before the front applies body faults to it.
 struct ContentBody {
     response: Response,
     shared: Arc<Shared>,
     /// Offset in the content of the next byte to read.
     next: u64,
-    /// Bytes left to read; `None` as long as the source does not know.
+    /// Bytes left to read; `None` while this is unknown, because only the source knows when it ends.
     left: Option<u64>,
 }
 
@@ -151,7 +152,7 @@ impl ContentBody {
                 *left = Some(0);
                 Ok(None)
             }
-            // The content of a stand-in is never pending.
+            // Content ended before its stated length, or is pending, which the content of a stand-in never is.
             (Produced::End, Some(_)) | (Produced::Pending, _) => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

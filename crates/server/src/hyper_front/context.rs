@@ -19,7 +19,7 @@ pub(super) struct ThreadContext {
     pub(super) counters: Arc<Counters>,
     pub(super) service: Arc<dyn Service>,
     pub(super) tls: Option<TlsAcceptor>,
-    /// Turns true when the server stops.
+    /// Becomes true when the server stops.
     pub(super) stop: watch::Receiver<bool>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct ConnectionContext {
     requests: AtomicU64,
     in_service: AtomicU64,
     activity: Arc<Activity>,
-    /// Wakes the connection when it is to close.
+    /// Wakes the connection's task when the connection is to be closed.
     pub(super) close_requested: Notify,
     closing: AtomicBool,
 }
@@ -58,7 +58,7 @@ impl ConnectionContext {
         Self { shared, counters, service, requests, in_service, activity, close_requested, closing }
     }
 
-    /// Counts a request. The last one that the connection may serve closes it.
+    /// Counts a request. If it is the last one that the connection may serve, the connection closes after it.
     pub(super) fn begin_request(&self) -> RequestGuard<'_> {
         self.in_service.fetch_add(1, Ordering::Relaxed);
         let requests = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
@@ -68,13 +68,13 @@ impl ConnectionContext {
         RequestGuard(self)
     }
 
-    /// Accepts no more requests. The connection closes once those in service have their responses.
+    /// Makes the connection accept no more requests, and close once the requests in service have their responses.
     pub(super) fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
         self.close_requested.notify_one();
     }
 
-    /// Returns whether no more requests are accepted. HTTP/1 responses then carry `Connection: close`.
+    /// Returns whether the connection accepts no more requests. If so, HTTP/1 responses have `Connection: close`.
     pub(super) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Relaxed) || self.shared.is_stopping()
     }

@@ -8,10 +8,11 @@
 //! * [`exchange`]: one request and its response, with faults;
 //! * [`socket`]: the socket, with counted input;
 //! * [`account`]: the accounting of one request;
-//! * [`request_body`], [`response_body`]: the bodies of both;
+//! * [`request_body`], [`response_body`]: the bodies of requests and responses;
 //! * [`content_service`]: the service that serves blackhole objects and files, and plays the stand-ins.
 //!
-//! Each thread has its own runtime, so that a stall can stop it, and counts without locks, as on the lean front.
+//! Each thread has its own async runtime, so that a stall can stop the whole thread. As on the lean front, threads
+//! count without locks.
 
 mod account;
 mod connection;

@@ -9,7 +9,7 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use crate::ledger::counters::Counters;
 
-/// The error of a request that broke off. Nobody waits for its response.
+/// The error that a request broke off. Nobody waits for its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Broken;
 
@@ -25,7 +25,7 @@ impl RequestBody {
         Self { incoming, counters, received }
     }
 
-    /// Reads to the end, passes each piece to `look`, and returns the number of bytes.
+    /// Reads the body to its end, passes each piece to `look`, and returns the number of bytes.
     pub(crate) async fn read(mut self, mut look: impl FnMut(&[u8])) -> Result<u64, Broken> {
         let mut bytes = 0;
         while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut self).poll_frame(cx)).await {

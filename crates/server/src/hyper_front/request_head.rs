@@ -1,17 +1,17 @@
-//! Request heads in the types of `wire`.
+//! Conversion of request heads from hyper's types to those of `wire`.
 
 use hyper::header::{self, HeaderMap};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use wire::{Method, RangeRequest, RequestHead, Version};
 
-/// Converts the head of a request. HTTP/2 requests look like those of HTTP/1.1.
+/// Converts the head of a request. The result of an HTTP/2 request looks like that of an HTTP/1.1 request.
 pub(super) fn request_head(parts: &Parts) -> RequestHead {
     RequestHead {
         method: Method::from_token(parts.method.as_str()),
         target: parts.uri.to_string().into(),
         version: if parts.version < hyper::Version::HTTP_11 { Version::Http10 } else { Version::Http11 },
-        // hyper handles framing and the end of connections.
+        // Framing and keep-alive are constant here, because hyper handles both.
         framing: wire::Framing::None,
         keep_alive: true,
         host: host_of(parts),
@@ -20,7 +20,7 @@ pub(super) fn request_head(parts: &Parts) -> RequestHead {
     }
 }
 
-/// Returns the host that a request names; in HTTP/2, its authority.
+/// Returns the host that a request names. In HTTP/2, this is the request's authority.
 fn host_of(parts: &Parts) -> Option<Box<str>> {
     let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
     host.or_else(|| parts.uri.authority().map(Authority::as_str)).map(Into::into)

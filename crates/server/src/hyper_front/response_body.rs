@@ -1,4 +1,5 @@
-//! The body of a response: paced, with its faults, counted as the protocol takes it.
+//! The body of a response on its way to hyper: limits its rate, applies its faults, and counts the bytes that hyper
+//! takes.
 
 use std::io;
 use std::mem;
@@ -14,7 +15,7 @@ use super::service::ServiceBody;
 use crate::faults::body::BodyFaults;
 use crate::pace::Pace;
 
-/// The most bytes handed over at once, so that a body that breaks off is counted closely.
+/// The most bytes handed over at once. If the response breaks off, the counted bytes exceed those sent by little.
 const PIECE_MAX: usize = 64 * 1024;
 
 /// The body of a response while it is sent.
@@ -26,13 +27,13 @@ pub(super) struct ResponseBody {
     length: Option<u64>,
     /// Bytes after which the body breaks off.
     breaks_at: Option<u64>,
-    /// Whether the length is kept from the protocol, so that HTTP/1.1 sends chunks.
+    /// `true` if the length is kept from the protocol, so that HTTP/1.1 sends chunks.
     chunked: bool,
-    /// Content that the inner body returned and that is not handed over yet.
+    /// Content that was read from the inner body but not handed over yet.
     rest: Bytes,
     pace: Option<Pace>,
     sleep: Option<Pin<Box<Sleep>>>,
-    /// Whether the protocol had a chance to send what was handed over before the body breaks off.
+    /// `true` if the protocol had a chance to send what was handed over before the body breaks off.
     flushed: bool,
 }
 
@@ -53,14 +54,15 @@ impl ResponseBody {
         body
     }
 
-    /// Closes the account as soon as the last byte is handed over: the protocol may not poll again.
+    /// Closes the account if the last byte was handed over. This must not wait for the next poll, because hyper may not
+    /// poll a finished body again.
     fn note_end(&mut self) {
         if self.length == Some(self.account.sent()) {
             self.account.complete();
         }
     }
 
-    /// Returns the bytes left before the body breaks off or ends.
+    /// Returns how many bytes are left before the body breaks off or ends.
     fn left_before_end(&self) -> u64 {
         self.breaks_at.or(self.length).unwrap_or(u64::MAX).saturating_sub(self.account.sent())
     }

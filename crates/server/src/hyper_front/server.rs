@@ -1,4 +1,4 @@
-//! The hyper server: opens its sockets, runs its threads, adds up their counters, stops.
+//! The hyper server: opens its sockets, runs its threads, adds up their counters, and stops.
 
 use std::convert::Infallible;
 use std::io;
@@ -27,9 +27,9 @@ use crate::ledger::counters::Counters;
 use crate::listeners::{Listeners, remove_sockets};
 use crate::shared::Shared;
 
-/// The pause in accepting after descriptors ran out.
+/// The pause before a listener accepts again after no file descriptor was left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// The interval of checks for the first request, if a stall counts from it.
+/// How often to check for the first request, if the beginning of the stall is counted from it.
 const FIRST_REQUEST_CHECK: Duration = Duration::from_millis(1);
 
 /// A running server on the hyper front. Dropping it stops it, as [`HyperServer::stop`] does.
@@ -55,8 +55,9 @@ impl std::fmt::Debug for HyperServer {
 }
 
 impl HyperServer {
-    /// Serves the same as [`crate::Server`], over TLS if `tls` is given, in HTTP/1.1 or HTTP/2 as the client chooses
-    /// (without TLS: by prior knowledge). When this returns, connections are accepted.
+    /// Starts a server of the same content as [`crate::Server`], over TLS if `tls` is given. Clients choose between
+    /// HTTP/1.1 and HTTP/2 (without TLS, they use HTTP/2 by prior knowledge). When this returns, the server accepts
+    /// connections.
     ///
     /// # Errors
     /// An address or path cannot be listened on, the directory does not exist, the files of `tls` cannot be used, or
@@ -65,7 +66,7 @@ impl HyperServer {
         Self::start_with(config, tls, |shared| Ok(Arc::new(ContentService::new(Arc::clone(shared)))))
     }
 
-    /// Starts a server of the service that `make` returns.
+    /// Starts a server that runs the service that `make` returns.
     pub(crate) fn start_with(
         config: &Config,
         tls: Option<&Tls>,
@@ -118,7 +119,7 @@ impl HyperServer {
         &self.unix
     }
 
-    /// Returns the CA certificate (PEM) that clients must trust, if it was generated at the start.
+    /// Returns the CA certificate (PEM) that clients must trust, if it was generated when the server started.
     #[must_use]
     pub fn ca_pem(&self) -> Option<&str> {
         self.ca_pem.as_deref()
@@ -185,13 +186,13 @@ fn run(runtime: &Runtime, context: ThreadContext, accepting: Vec<Listener>) {
     let drain = context.shared.limits.drain;
     runtime.block_on(async {
         let mut stop = context.stop.clone();
-        // Each connection holds a sender. The channel closes with the last of them.
+        // Each connection holds a sender, so the channel closes when the last connection ends.
         let (open, mut all_closed) = mpsc::channel::<Infallible>(1);
         let stalling = tokio::spawn(stall(Arc::clone(&context.shared)));
         let accepting: Vec<_> =
             accepting.into_iter().map(|socket| tokio::spawn(accept(socket, context.clone(), open.clone()))).collect();
         drop((context, open));
-        // An error means that the server is gone, which also ends the wait.
+        // An error means that the server was dropped, which ends the wait too.
         let _ = stop.wait_for(|stops| *stops).await;
         accepting.iter().for_each(tokio::task::JoinHandle::abort);
         stalling.abort();
@@ -227,7 +228,7 @@ fn admit(stream: impl Duplex + 'static, context: &ThreadContext, open: &mpsc::Se
     });
 }
 
-/// Stalls this thread when it is time.
+/// Waits until the configured stall begins, then stalls this thread.
 async fn stall(shared: Arc<Shared>) {
     if shared.faults.config.stall.is_none() {
         return;
@@ -238,7 +239,7 @@ async fn stall(shared: Arc<Shared>) {
             Some((begin, _)) => begin.saturating_sub(sys::clock::monotonic()),
         };
         if wait.is_zero() {
-            // This is the fault: everything on this thread waits.
+            // This blocks the whole thread on purpose: that is the fault.
             shared.sleep_through_stall();
             return;
         }

@@ -15,18 +15,18 @@ use crate::faults::body::BodyFaults;
 /// The body of a service's response. Its size hint is exact, unless the length is unknown.
 pub(crate) type ServiceBody = Pin<Box<dyn Body<Data = Bytes, Error = io::Error> + Send>>;
 
-/// A response that a service is making.
+/// The future of a service's response.
 pub(crate) type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<ServiceResponse, Broken>> + Send + 'a>>;
 
 /// A service that responds to requests. The front handles everything between it and the client, faults and accounting
 /// included.
 pub(crate) trait Service: Send + Sync + 'static {
-    /// Returns the response to a request. A request that is not admitted is not carried out; its response is the one
-    /// that the service gives when it cannot carry out a request.
+    /// Returns the response to a request. If the request is not admitted, the service must not carry it out. It then
+    /// responds as it does when it cannot carry out a request.
     fn respond(&self, request: Request<RequestBody>, admission: Admission) -> ResponseFuture<'_>;
 }
 
-/// Whether a request is carried out.
+/// Decision on whether a request is carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admission {
     Admitted,
@@ -42,11 +42,11 @@ pub(crate) struct ServiceResponse {
     /// The delay that the request asks for.
     pub(crate) delay: Duration,
     pub(crate) body_faults: BodyFaults,
-    /// Whether the length of the body is kept from the protocol, so that HTTP/1.1 sends chunks.
+    /// `true` if the length of the body is kept from the protocol, so that HTTP/1.1 sends chunks.
     pub(crate) chunked: bool,
-    /// Whether the connection is closed afterwards.
+    /// `true` if the connection is closed afterwards.
     pub(crate) close: bool,
-    /// The range of a 206.
+    /// The range in the body of a 206.
     pub(crate) range: Option<ByteRange>,
     /// The name of the operation, if requests are calls of an API.
     pub(crate) operation: Option<Box<str>>,

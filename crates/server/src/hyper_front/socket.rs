@@ -1,4 +1,4 @@
-//! The socket of a connection, with counted input and the time of its last activity.
+//! The socket of a connection. It counts the bytes received and notes the time of the last activity.
 
 use std::io;
 use std::pin::Pin;
@@ -27,7 +27,7 @@ impl Activity {
         activity
     }
 
-    /// Notes that something happens now.
+    /// Sets the time of the last activity to now.
     pub(super) fn note(&self) {
         let nanos = sys::clock::monotonic().as_nanos();
         self.0.store(u64::try_from(nanos).unwrap_or(u64::MAX), Ordering::Relaxed);

@@ -16,7 +16,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-/// The protocols offered to clients, best first.
+/// The protocols offered to clients by ALPN, the preferred one first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// The TLS settings of a server: versions 1.2 and 1.3, with HTTP/2 and HTTP/1.1 offered.
@@ -31,8 +31,8 @@ pub struct Tls {
 /// The origin of a server's certificate.
 #[derive(Debug, Clone)]
 pub enum Identity {
-    /// Generated at the start for `localhost`, the loopback addresses and the listening ones, signed by a CA generated
-    /// for it.
+    /// A certificate for `localhost`, the loopback addresses and the addresses listened on. It is generated when the
+    /// server starts, and signed by a CA that is generated with it.
     SelfSigned,
     /// Files in PEM format.
     Files {
@@ -59,7 +59,7 @@ impl Tls {
             }
             Identity::Files { certificate, key } => (read_certificates(certificate)?, read_key(key)?, None),
         };
-        // Named explicitly, because another crate may enable a second provider.
+        // The provider is named explicitly. If another crate enables a second one, rustls has no default.
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
         let builder = builder.map_err(io::Error::other)?;

@@ -16,7 +16,7 @@ pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 pub(super) struct HeadWriter {
     /// The lines from `Server` to `Date`.
     common: Vec<u8>,
-    /// When the date changes, by the monotonic clock.
+    /// Instant at which the date changes, by the monotonic clock.
     stale_at: Duration,
     http10_style: Http10Style,
 }

@@ -47,7 +47,7 @@ impl OwnerConnections {
 pub(super) struct OwnerFetch {
     owner: SocketAddr,
     socket: Socket,
-    /// Whether the connection was kept from an earlier request. The owner may have closed it since.
+    /// `true` if the connection was kept from an earlier request. The owner may have closed it since.
     reused: bool,
     request: Vec<u8>,
     sent: usize,

@@ -44,9 +44,9 @@ pub(super) struct ResponseSender {
     cut: Option<u64>,
     /// A piece of a source, before it is framed.
     piece: Vec<u8>,
-    /// Whether the end of the message is staged.
+    /// `true` if the end of the message is staged.
     ended: bool,
-    /// Whether a small body had its chance to leave with the head.
+    /// `true` if a small body had its chance to leave with the head.
     begun: bool,
     pace: Option<Pace>,
 }

@@ -60,12 +60,12 @@ pub(super) struct Thread {
     /// The instant of the timer; `None` once it has expired.
     armed: Option<Duration>,
     listeners: Vec<Arc<Socket>>,
-    /// Whether accepting pauses until the next sweep because descriptors ran out.
+    /// `true` if accepting pauses until the next sweep because descriptors ran out.
     listeners_paused: bool,
     table: ConnectionTable<Entry>,
     timers: BinaryHeap<Reverse<(Duration, Token)>>,
     next_sweep: Duration,
-    /// When the drain ends; set once the server stops.
+    /// End of the drain; set once the server stops.
     drains_until: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! The counters of one thread. The [`Ledger`] is their sum.
+//! The counters of one thread. The [`Ledger`] is the sum over all threads.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ pub(crate) enum Completion {
     Aborted,
 }
 
-/// Bytes of one response handed to the kernel.
+/// The number of bytes of one response that were handed to the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SentBytes {
     pub(crate) head: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Counter(AtomicU64);
 impl Counter {
     #[inline]
     pub(crate) fn add(&self, more: u64) {
-        // Only one thread writes, so no other store can come between.
+        // Only one thread writes, so no other store can happen between this load and store.
         self.0.store(self.0.load(Ordering::Relaxed) + more, Ordering::Relaxed);
     }
 
@@ -96,7 +96,8 @@ impl Counters {
         self.methods[method_index(method)].add(1);
     }
 
-    /// Counts interim bytes of a cut request: they were sent and belong to no response.
+    /// Counts the bytes of a `100 Continue` whose request was then cut. They were sent, but there is no response to add
+    /// them to.
     pub(crate) fn stray_head_bytes(&self, bytes: u64) {
         self.aborted.head_bytes.add(bytes);
     }
@@ -115,7 +116,7 @@ impl Counters {
         }
     }
 
-    /// Counts a response under its operation. The API's operations bound the number of names.
+    /// Counts a response under the name of its operation. There are at most as many names as the API has operations.
     pub(crate) fn count_operation(&self, name: Box<str>, status: u16, ended: Completion, received: u64, sent: u64) {
         let mut operations = self.operations.lock().unwrap_or_else(PoisonError::into_inner);
         let count = operations.entry((name, status)).or_default();
@@ -127,7 +128,8 @@ impl Counters {
         count.sent_bytes += sent;
     }
 
-    /// Keeps a record if there is room in `left`, which all threads share.
+    /// Keeps the record that `make` returns, if there is still room for one. All threads share the count of free places
+    /// in `left`.
     pub(crate) fn record(&self, left: &AtomicUsize, make: impl FnOnce() -> RequestRecord) {
         let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         if taken.is_ok() {
@@ -186,7 +188,7 @@ impl Counters {
     }
 }
 
-/// Returns a method as a record keeps it.
+/// Returns a method, cut to the length that a record keeps.
 pub(crate) fn bounded_method(method: &Method) -> Method {
     match method {
         Method::Other(token) => Method::Other(bounded_target(token)),
@@ -194,7 +196,7 @@ pub(crate) fn bounded_method(method: &Method) -> Method {
     }
 }
 
-/// Returns a target as a record keeps it.
+/// Returns a target, cut to the length that a record keeps.
 pub(crate) fn bounded_target(target: &str) -> Box<str> {
     target[..target.floor_char_boundary(TARGET_BYTES_MAX)].into()
 }

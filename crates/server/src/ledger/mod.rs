@@ -1,23 +1,24 @@
 //! The ledger of a server: exact counts of what it received and what it handed to the kernel.
 //!
-//! Each thread has its own [`counters`], without locks; [`Ledger`] is their sum. Counts change at these points:
+//! Each thread has its own [`counters`], without locks; [`Ledger`] is the sum over all threads. Counts change at these
+//! points:
 //!
 //! * a *connection* when it is accepted, and again when it is closed or refused;
 //! * a *request* when its head was read completely and is valid, under its method. A request whose head cannot be
 //!   parsed is *malformed* and gets a response; one whose body breaks off is *cut* and gets none;
 //! * a *response* when it ends: *complete* if its last byte was handed to the kernel, *aborted* if its connection broke
 //!   or was given up before that, possibly before its first byte;
-//! * *bytes sent* when the kernel takes them. Body bytes are those of the content. All others are head bytes, as a
-//!   client counts them, including `100 Continue`, chunk sizes and line ends. The bytes of an aborted response may
-//!   never have reached the client, so they are at least as many as it received;
-//! * a *fault* when an error is decided on or an object is not stored, and when a response ends whose body broke off or
-//!   whose wrong byte was handed over.
+//! * *bytes sent* when the kernel takes them. Body bytes are those of the content. All others are head bytes, including
+//!   `100 Continue`, chunk sizes and line ends, because a client counts them in the same way. The bytes of an aborted
+//!   response may never have reached the client, so they are at least as many as the client received;
+//! * a *fault* when the server decides to inject an error or to lose an object. Faults of a body count when its
+//!   response ends, if the body broke off or its wrong byte was handed over.
 //!
 //! The hyper front (TLS, HTTP/2, S3) leaves framing, heads and encryption to its libraries. There, head bytes are not
-//! counted, content bytes count when the protocol takes them, and a request that breaks off before its response is cut.
-//! Bytes received are those of the socket, which may be encrypted.
+//! counted, content bytes count when hyper takes them, and a request that breaks off before it has a response counts as
+//! cut. Bytes received are counted at the socket, where they may be encrypted.
 //!
-//! Hence always `requests + malformed = complete + aborted + cut + in service`.
+//! At any time, `requests + malformed = complete + aborted + cut + in service`.
 
 pub(crate) mod counters;
 
@@ -30,7 +31,7 @@ use crate::faults::counts::FaultCounts;
 /// The counts of a server, over all threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// Accepted connections, without those refused.
+    /// Accepted connections, without refused ones.
     pub connections_accepted: u64,
     /// Connections closed at once because there were too many.
     pub connections_refused: u64,
@@ -46,11 +47,11 @@ pub struct Ledger {
     pub requests_cut: u64,
     /// All bytes received.
     pub received_bytes: u64,
-    /// Body bytes of requests that were complete or cut, without their framing.
+    /// Body bytes of complete and of cut requests, without chunk sizes and line ends.
     pub request_body_bytes: u64,
     /// Responses whose last byte was handed to the kernel.
     pub complete: ResponseCounts,
-    /// Responses that ended before that.
+    /// Responses that ended before their last byte was handed to the kernel.
     pub aborted: ResponseCounts,
     /// Responses by status.
     pub statuses: BTreeMap<u16, StatusCount>,
@@ -58,7 +59,8 @@ pub struct Ledger {
     pub operations: BTreeMap<(Box<str>, u16), OperationCount>,
     /// Faults that took place.
     pub faults: FaultCounts,
-    /// One record per response, if a log was asked for: in order within a thread, not among threads.
+    /// One record per response, if a log was asked for. Records of one thread are in order; those of different threads
+    /// are not.
     pub log: Vec<RequestRecord>,
     /// Responses that the log had no room for.
     pub log_dropped: u64,
@@ -137,7 +139,7 @@ impl Ledger {
 pub struct ResponseCounts {
     /// The number of responses.
     pub count: u64,
-    /// Bytes handed to the kernel except content.
+    /// Bytes handed to the kernel, without content.
     pub head_bytes: u64,
     /// Content bytes handed to the kernel.
     pub body_bytes: u64,
@@ -236,8 +238,8 @@ pub struct RequestRecord {
     pub status: u16,
     /// Bytes of content handed to the kernel.
     pub body_bytes_sent: u64,
-    /// The range of a 206.
+    /// The range in the body of a 206.
     pub range: Option<ByteRange>,
-    /// Whether the last byte was handed to the kernel.
+    /// `true` if the last byte was handed to the kernel.
     pub complete: bool,
 }

@@ -27,7 +27,7 @@ pub struct Case {
     pub about: Box<str>,
     /// The number of the misbehavior in the project's table (14 to 66).
     pub row: u16,
-    /// How to drive a client.
+    /// Instructions for a client.
     pub client: ClientSetup,
     /// The outcome that the client must report.
     pub expected: Expected,
@@ -37,7 +37,7 @@ pub struct Case {
     second_server: Vec<Vec<Step>>,
 }
 
-/// How to drive a client: operations one after the other, one at a time, on a kept connection.
+/// Instructions for a client: operations one after the other, one at a time, on a kept connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSetup {
     /// The method of every operation.
@@ -46,9 +46,9 @@ pub struct ClientSetup {
     pub headers: Vec<Box<str>>,
     /// The body of every request.
     pub body: Option<Upload>,
-    /// Whether to speak HTTP/2, without TLS.
+    /// `true` to speak HTTP/2, without TLS.
     pub http2: bool,
-    /// Whether to sign requests and read responses as those of S3.
+    /// `true` to sign requests and read responses as those of S3.
     pub s3: bool,
     /// The range to request.
     pub range: Option<ByteRange>,
@@ -71,9 +71,9 @@ pub struct ClientSetup {
 pub struct Upload {
     /// The bytes of the body.
     pub content: UploadContent,
-    /// Whether the body is framed by chunks instead of its length.
+    /// `true` if the body is framed by chunks instead of its length.
     pub chunked: bool,
-    /// Whether the client waits for `100 Continue` before it sends the body.
+    /// `true` if the client waits for `100 Continue` before it sends the body.
     pub expect_continue: bool,
 }
 
@@ -104,13 +104,13 @@ pub struct Expected {
     pub last: AttemptEnd,
     /// The ends of its earlier attempts.
     pub earlier: Vec<AttemptEnd>,
-    /// Whether the operation succeeds, so that its times count among those of successes.
+    /// `true` if the operation succeeds, so that its times count among those of successes.
     pub ok: bool,
     /// Received body bytes of the last attempt; `None` if they depend on timing.
     pub body_bytes: Option<u64>,
     /// Flags of its attempts, without the one that marks the connection as reusable.
     pub flags: Vec<Box<str>>,
-    /// Whether the response is complete and its connection can be reused.
+    /// `true` if the response is complete and its connection can be reused.
     pub reused: bool,
     /// Connections opened in total; `None` if their number does not matter.
     pub connections: Option<u64>,

@@ -13,7 +13,7 @@ use wire::{Event, RequestReader};
 use super::http2_frames::{Frames, NotHttp2};
 use super::step::{REPEAT_BYTES_MAX, Repeat, RepeatEnd, RequestCheck, Step};
 
-/// How often waiting calls check whether the liar is to stop.
+/// Interval at which waiting calls check whether the liar is to stop.
 const TICK: Duration = Duration::from_millis(20);
 
 /// State that all connections of a liar share.
@@ -56,7 +56,7 @@ impl Request {
     }
 }
 
-/// How far to read a request.
+/// Extent to which a request is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReadUntil {
     HeadEnd,

@@ -11,16 +11,16 @@ use crate::request::target::Target;
 /// The treatment of a request for an object that another server owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handoff {
-    /// It responds with 307.
+    /// The server responds with 307.
     Redirect {
-        /// Whether `redirect` is added to the query of `Location`. It tells the owner that the client was redirected.
+        /// `true` if `redirect` is added to the query of `Location`. It tells the owner that the client was redirected.
         /// The owner then serves the object, even if it considers another server the owner.
         marker: bool,
-        /// How long each redirect is delayed, as by a check of the owner's health.
+        /// Delay of each redirect, as by a check of the owner's health.
         check: Duration,
     },
-    /// It fetches from the owner for GET and HEAD. It handles other methods itself, because their bodies are dropped
-    /// anyway.
+    /// For GET and HEAD, the server fetches the response from the owner. It responds to other methods itself, because
+    /// their bodies are dropped anyway.
     Proxy,
 }
 
@@ -32,22 +32,22 @@ pub(crate) struct Member {
     pub(crate) handoff: Handoff,
 }
 
-/// The server that serves a request.
+/// The server that provides the response to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     Here,
-    /// The server at this URL, to which the client is redirected after a while.
+    /// The owner. The client is redirected to this URL there, after this delay.
     Redirect {
         location: Box<str>,
         after: Duration,
     },
-    /// This server, from which the response is fetched.
+    /// The owner at this address, from which this server fetches the response.
     Fetch(SocketAddr),
 }
 
 impl Member {
     /// Returns the route of a request for `target`. `host` is the client's name for this server. `redirected_here`
-    /// tells that another server has redirected the client.
+    /// states whether another server has redirected the client to this one.
     pub(crate) fn route(&self, target: Target<'_>, host: Option<&str>, redirected_here: bool) -> Route {
         let count = NonZeroUsize::new(self.servers.len()).unwrap_or(NonZeroUsize::MIN);
         let owner = owner(target.path, count);
@@ -64,8 +64,8 @@ impl Member {
     }
 }
 
-/// Returns the object's URL at its owner. An owner that listens on every address gets the client's name for this
-/// server.
+/// Returns the object's URL at its owner. If the owner listens on every address, the URL has the host name that the
+/// client uses for this server.
 fn location(target: Target<'_>, owner: SocketAddr, host: Option<&str>, marker: bool) -> Box<str> {
     let authority = match host.map(host_name).filter(|name| owner.ip().is_unspecified() && !name.is_empty()) {
         Some(name) => format!("{name}:{}", owner.port()),
@@ -126,7 +126,7 @@ mod tests {
             for (text, query) in [("/b/1", "?redirect"), ("/b/1?a=b", "?a=b&redirect")] {
                 for (host, name) in [("worker-2:80", "worker-2"), ("[::1]:80", "[::1]"), ("w", "w")] {
                     let Route::Redirect { location, after } = member.route(target(text), Some(host), false) else {
-                        panic!("{text} is somewhere else")
+                        panic!("{text} is not redirected")
                     };
                     assert!(location.starts_with(&format!("http://{name}:700")), "{location}");
                     assert!(location.ends_with(&format!("/b/1{query}")), "{location}");

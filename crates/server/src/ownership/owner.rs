@@ -17,8 +17,8 @@ pub fn owner(path: &str, servers: NonZeroUsize) -> usize {
     jump(hash(percent_decode_str(path)), servers.get() as u64) as usize
 }
 
-/// Returns FNV-1a (64 bits) over the bytes, mixed by the finalizer of `SplitMix64`. FNV alone leaves the upper bits of
-/// short names alike, and the jumps depend on those.
+/// Returns FNV-1a (64 bits) over the bytes, mixed by the finalizer of `SplitMix64`. The mixing is needed because the
+/// jumps depend on the upper bits of the hash, and FNV alone gives short names similar upper bits.
 fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
     let fnv =
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
@@ -27,7 +27,7 @@ fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Returns the bucket of `key`, from 0 to `buckets - 1`; figure 1 of the paper.
+/// Returns the bucket of `key`, from 0 to `buckets - 1`, as in figure 1 of the paper.
 fn jump(mut key: u64, buckets: u64) -> u64 {
     let (mut bucket, mut next) = (0, 0);
     while next < buckets {

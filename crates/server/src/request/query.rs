@@ -25,7 +25,7 @@ pub(crate) struct QueryFaults {
     pub(crate) close: bool,
     pub(crate) headers: Vec<Header>,
     pub(crate) redirect: Option<Redirect>,
-    /// Whether the query has `redirect` without a value: another server of the cluster redirected the client to this
+    /// `true` if the query has `redirect` without a value: another server of the cluster redirected the client to this
     /// one.
     pub(crate) redirected_here: bool,
     pub(crate) body: BodyFaults,

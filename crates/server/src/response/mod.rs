@@ -1,4 +1,4 @@
-//! Responses, decided on and not sent yet.
+//! Responses that are decided on but not sent yet.
 
 pub(crate) mod range;
 
@@ -13,22 +13,22 @@ use crate::faults::body::BodyFaults;
 /// The value of the `Server` header.
 pub(crate) const SERVER: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
-/// A response that is decided on and not sent yet.
+/// A response that is decided on but not sent yet.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) content: Content,
     /// Offset in the content where the body begins.
     pub(crate) first: u64,
-    /// Length of the body, sent or not; `None` if it is unknown until the end.
+    /// Length of the body, even if the body is not sent (HEAD); `None` if it is unknown until the end.
     pub(crate) length: Option<u64>,
     pub(crate) content_range: Option<ContentRange>,
     pub(crate) framing: Framing,
     pub(crate) media: Media,
     pub(crate) accept_ranges: AcceptRanges,
-    /// Whether the connection is closed afterwards.
+    /// `true` if the connection is closed afterwards.
     pub(crate) close: bool,
-    /// Whether the client may have sent more on this connection. The kernel answers a plain close with a reset then.
+    /// `true` if the client may have sent more on this connection. The kernel answers a plain close with a reset then.
     pub(crate) linger: bool,
     /// The value of `Allow`, for a 405.
     pub(crate) allow: Option<&'static str>,
@@ -54,7 +54,7 @@ pub(crate) enum Framing {
 /// The value of `Content-Type`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Media {
-    /// The default of the content: text or bytes.
+    /// The default for the content: the type of text or that of bytes.
     FromContent,
     Named(Box<str>),
     /// No header.
@@ -81,13 +81,14 @@ impl AcceptRanges {
     }
 }
 
-/// The way in which HTTP/1.0 requests get responses.
+/// The style of responses to HTTP/1.0 requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Http10Style {
-    /// With HTTP/1.1 and `Connection: close`.
+    /// The status line says HTTP/1.1, and there is a `Connection: close`.
     #[default]
     Http11,
-    /// Like Go's `net/http`: with HTTP/1.0, and without a `Connection` field unless the connection is kept.
+    /// As Go's `net/http` does: the status line says HTTP/1.0, and there is no `Connection` field unless the connection
+    /// is kept.
     LikeGo,
 }
 
@@ -130,18 +131,20 @@ impl Response {
         Self { close: true, linger: true, ..Self::line(bad.status(), &bad.to_string()) }
     }
 
-    /// Makes the response of an injected error.
+    /// Makes the response for an injected error.
     pub(crate) fn injected_error() -> Self {
         Self::text(500, &b"injected error\n"[..])
     }
 
-    /// Returns `other`, framed and closed as this response would be: a HEAD still gets no body.
+    /// Returns `other` to be sent in place of this response. It keeps this response's framing, so that a HEAD still
+    /// gets no body, and closes the connection if this one does.
     pub(crate) fn replaced_by(self, other: Self) -> Self {
         let framing = if self.framing == Framing::LengthOnly { Framing::LengthOnly } else { Framing::Length };
         Self { close: self.close || other.close, linger: self.linger || other.linger, framing, ..other }
     }
 
-    /// Adds a header line, `Name: value`. Leaves it out if it is not a valid one, as with a client's path in its value.
+    /// Adds a header line, `Name: value`, unless it is invalid. It can be, if the value contains a path from the
+    /// client.
     pub(crate) fn add_header(&mut self, line: &str) {
         self.headers.extend(Header::parse(line));
     }
@@ -171,13 +174,13 @@ impl Response {
         }
     }
 
-    /// Returns the range of a 206.
+    /// Returns the range in the body of a 206.
     pub(crate) fn range(&self) -> Option<ByteRange> {
         self.content_range.filter(|_| self.status == 206)?.range
     }
 }
 
-/// Makes the response of a server that could not fetch one from the owner.
+/// Makes the response of a server that could not fetch the owner's response.
 pub(crate) fn bad_gateway() -> Response {
     Response::line(502, "the owner of this object did not respond")
 }

@@ -1,12 +1,13 @@
-//! Range requests: the part of an object that a response holds.
+//! Range requests: the part of an object that a response contains.
 
 use wire::{ByteRange, ContentRange, Method, RangeRequest, RequestHead, Resolved};
 
 use super::Response;
 use crate::request::RequestFacts;
 
-/// Narrows a 200 to the requested range. Several ranges get the whole object, and so does a range with a condition,
-/// which cannot hold because no validators are sent (RFC 9110 §14.2, §13.1.5).
+/// Narrows a 200 to the requested range. A request for several ranges is answered with the whole object, as RFC 9110
+/// §14.2 allows. So is a request with `If-Range`: its condition cannot be true, because the server sends no validators
+/// (§13.1.5).
 pub(crate) fn narrow_to_range(response: Response, head: &RequestHead, facts: &RequestFacts<'_>) -> Response {
     let range = head.range.as_ref().filter(|_| head.method == Method::Get && response.status == 200);
     let (Some(range), Some(complete)) = (range, response.length) else { return response };
@@ -21,13 +22,13 @@ pub(crate) fn narrow_to_range(response: Response, head: &RequestHead, facts: &Re
     }
 }
 
-/// The outcome of a `Range` on this server.
+/// The response that a `Range` leads to on this server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RangeOutcome {
-    /// Several ranges get the whole object, which RFC 9110 §14.2 allows.
+    /// The whole object. A request for several ranges is answered with it, as RFC 9110 §14.2 allows.
     Whole,
     Range(ByteRange),
-    /// 416.
+    /// No part of the object; the status is 416.
     Unsatisfiable,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct ListRequest<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Page<T> {
     pub(super) entries: Vec<Entry<T>>,
-    /// Whether there is more after the last entry.
+    /// `true` if there is more after the last entry.
     pub(super) truncated: bool,
 }
 

@@ -42,7 +42,7 @@ impl LevelDuration {
     }
 }
 
-/// Why the numbers of a level must not be used, as text.
+/// Reason why the numbers of a level must not be used, as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unusable<'a> {
     /// Counters disagree.
@@ -58,18 +58,18 @@ pub struct FinishedLevel<'a> {
     pub evidence: LevelEvidence,
     /// All objectives, judged by the whole run.
     pub objectives: &'a [(Objective, ObjectiveOutcome)],
-    /// What was missed, if that stopped the run early.
+    /// Objective that was missed, if that stopped the run early.
     pub stopped_for: Option<&'a str>,
     /// A fault of the target that no objective allows, such as wrong content.
     pub target_fault: Option<&'a str>,
     /// Limit of this client or its host, if that limited the run.
     pub client_limit: Option<&'a str>,
-    /// Why its numbers must not be used, whatever the target did.
+    /// Reason why its numbers must not be used, whatever the target did.
     pub unusable: Option<Unusable<'a>>,
-    /// Whether the client itself makes a backlog grow: responses wait for it to read them for most of the service time, it does not run
+    /// `true` if the client itself makes a backlog grow: responses wait for it to read them for most of the service time, it does not run
     /// for most of the level, or its descriptors allow too few slots.
     pub client_delays: bool,
-    /// Whether any operation ended.
+    /// `true` if any operation ended.
     pub any_ended: bool,
 }
 

@@ -10,7 +10,7 @@ use std::num::NonZeroU64;
 
 /// Failures in a row after which a level has failed.
 const FAILURES: u32 = 2;
-/// How often the search lowers a line that fails when it is run again, before it gives up.
+/// Maximum number of times that the search lowers a line that fails when it is run again.
 const LOWERED_MAX: u32 = 3;
 
 /// Range and precision of a search. Levels are in the steps of its unit.
@@ -57,13 +57,13 @@ pub struct Search {
     failed: Option<u64>,
     /// Level to try next.
     level: u64,
-    /// How often in a row that level has failed.
+    /// Number of times in a row that level has failed.
     failures: u32,
     /// All levels that passed, in the order in which they ran.
     passes: Vec<u64>,
-    /// Whether the line is known and is being run again.
+    /// `true` if the line is known and is being run again.
     confirming: bool,
-    /// How often the line failed when it was run again.
+    /// Number of times that the line failed when it was run again.
     lowered: u32,
     result: Option<Found>,
 }

@@ -29,7 +29,7 @@ const SLOTS_USED_MAX: f64 = 0.9;
 /// Operations needed to judge a share of successes.
 const SUCCESS_MIN: u64 = 10;
 
-/// Why a run can stop early.
+/// Reason for which a run can stop early.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decision {
     /// The level can end: its objectives can be judged.
@@ -56,12 +56,12 @@ impl fmt::Display for Missed {
     }
 }
 
-/// When a level may stop.
+/// Conditions under which a level may stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelRules {
     /// Minimum duration, unless the level fails earlier.
     pub min_duration: Duration,
-    /// Whether it may pass after half of that, if all objectives are certainly met.
+    /// `true` if it may pass after half of that, if all objectives are certainly met.
     pub may_pass_early: bool,
     /// Load of a level on a rate; `None` in the closed model.
     pub offered: Option<OfferedLoad>,
@@ -72,7 +72,7 @@ pub struct LevelRules {
 pub struct OfferedLoad {
     /// Operations per second.
     pub rate: f64,
-    /// Whether they start at equal intervals, so that their number is known.
+    /// `true` if they start at equal intervals, so that their number is known.
     pub regular: bool,
     /// Most operations in flight.
     pub in_flight_max: u64,
@@ -110,11 +110,11 @@ struct Test {
 pub struct LevelEvidence {
     /// Drift of the backlog; `None` in the closed model.
     pub drift: Option<Drift>,
-    /// Whether more than half of the backlog waited in this client although it had free slots.
+    /// `true` if more than half of the backlog waited in this client although it had free slots.
     pub client_behind: bool,
     /// An objective with too few operations for its percentile, the number that ended, and the number needed.
     pub too_few: Option<(Objective, u64, u64)>,
-    /// Whether all objectives are met, or one is missed, at the requested confidence.
+    /// `true` if all objectives are met, or one is missed, at the requested confidence.
     pub certain: bool,
 }
 

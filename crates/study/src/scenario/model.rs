@@ -19,7 +19,7 @@ pub struct Scenario {
     pub settings: Vec<Setting>,
     /// Parts, each with its own matrix; at least one.
     pub parts: Vec<Part>,
-    /// How often each cell is measured on each target, 1 to 1000.
+    /// Number of measurements of each cell on each target, 1 to 1000.
     pub repeats: NonZeroU32,
     /// Order of the trials.
     pub order: Order,

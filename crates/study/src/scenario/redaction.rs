@@ -40,7 +40,7 @@ pub fn replace_values(text: &str, replacement: &mut dyn FnMut(&str, &str, bool) 
 struct Owner<'n> {
     name: &'n str,
     is_variable: bool,
-    /// Whether it is an axis, whose values may be named.
+    /// `true` if it is an axis, whose values may be named.
     is_axis: bool,
 }
 

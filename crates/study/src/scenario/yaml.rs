@@ -37,7 +37,7 @@ impl fmt::Display for Position {
 pub struct Diagnostic {
     /// Position of the mistake.
     pub at: Position,
-    /// What is wrong, and how to fix it.
+    /// Description of the mistake, and how to fix it.
     pub message: String,
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Gate {
     /// Capacity in operations per second.
     pub per_second: f64,
-    /// Whether the intervals between admissions are exponentially distributed; otherwise they are equal.
+    /// `true` if the intervals between admissions are exponentially distributed; otherwise they are equal.
     pub random: bool,
 }
 

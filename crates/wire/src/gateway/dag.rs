@@ -53,7 +53,7 @@ pub(super) struct Dag {
     /// Blocks without a known link to them.
     waiting: HashMap<Key, (Cid, Vec<u8>)>,
     waiting_bytes: usize,
-    /// Whether the end of the path was found.
+    /// `true` if the end of the path was found.
     reached: bool,
 }
 

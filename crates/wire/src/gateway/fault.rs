@@ -63,7 +63,7 @@ pub enum Fault {
     Unsupported {
         /// The block.
         cid: Cid,
-        /// What is not supported.
+        /// Unsupported feature.
         what: Unsupported,
     },
 }

@@ -64,7 +64,7 @@ enum Kind {
 struct CarCheck {
     reader: CarReader,
     root: Cid,
-    /// Whether the header must list the root. With a path, gateways list either the root or the block at the path's end.
+    /// `true` if the header must list the root. With a path, gateways list either the root or the block at the path's end.
     root_in_header: bool,
     root_seen: bool,
     /// `None` at [`Depth::Structure`].

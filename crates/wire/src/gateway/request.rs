@@ -12,7 +12,7 @@ pub struct GatewayRequest {
     pub path: Vec<Box<str>>,
     /// The requested part of the DAG below the end of the path.
     pub scope: Scope,
-    /// Whether only a byte range of a file is requested.
+    /// `true` if only a byte range of a file is requested.
     pub entity_bytes: bool,
     /// The format of the response.
     pub format: Format,

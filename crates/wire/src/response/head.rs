@@ -17,12 +17,12 @@ pub struct Head {
     pub version: Version,
     /// The framing of the body.
     pub framing: Framing,
-    /// Whether the server keeps the connection open. [`super::ResponseReader::reusable`] decides whether the client may
+    /// `true` if the server keeps the connection open. [`super::ResponseReader::reusable`] decides whether the client may
     /// reuse it.
     pub keep_alive: bool,
     /// The value of `Content-Range`.
     pub content_range: RangeField,
-    /// Whether the body is `multipart/byteranges`.
+    /// `true` if the body is `multipart/byteranges`.
     pub content_type_multipart_byteranges: bool,
     /// The value of `Content-Encoding`.
     pub encoding: Encoding,

@@ -57,7 +57,7 @@ pub struct ResponseReader {
 /// The trailer fields of a body.
 #[derive(Debug, Default)]
 struct Trailers {
-    /// Whether to keep them.
+    /// `true` to keep them.
     keep: bool,
     /// The received bytes without line feeds. The chunk reader limits their number.
     bytes: Vec<u8>,

@@ -11,7 +11,7 @@ pub const MAX_DELETED: usize = 1000;
 pub struct DeleteRequest {
     /// The keys of the objects, 1 to [`MAX_DELETED`].
     pub keys: Vec<Box<str>>,
-    /// Whether the response lists errors only.
+    /// `true` if the response lists errors only.
     pub quiet: bool,
 }
 

@@ -20,7 +20,7 @@ pub struct ListResult {
     pub objects: Vec<ListedObject>,
     /// Prefixes of grouped keys, up to and including the delimiter.
     pub common_prefixes: Vec<Box<str>>,
-    /// Whether the message percent-encodes keys (`encoding-type=url`), since XML cannot contain all characters. The keys
+    /// `true` if the message percent-encodes keys (`encoding-type=url`), since XML cannot contain all characters. The keys
     /// in this struct are always decoded.
     pub url_encoded: bool,
 }

@@ -84,7 +84,7 @@ impl Signer {
     /// chunks are based on it.
     ///
     /// # Errors
-    /// When the request cannot be signed. Then `field` was not called.
+    /// Fails if the request cannot be signed. Then `field` was not called.
     pub fn sign_fields(
         &mut self,
         now: Timestamp,

@@ -76,7 +76,7 @@ impl From<TooMany> for Refusal {
 pub struct Verified {
     /// The access key of the signer.
     pub access_key: Box<str>,
-    /// Whether the signature is in the query.
+    /// `true` if the signature is in the query.
     pub presigned: bool,
     /// The required check of the body.
     pub body: SignedBody,

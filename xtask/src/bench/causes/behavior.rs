@@ -9,7 +9,7 @@ pub struct Behavior {
     pub servers: u32,
     /// Service time of a request, or its mean.
     pub service: Duration,
-    /// Whether service times are exponentially distributed.
+    /// `true` if service times are exponentially distributed.
     pub exponential: bool,
     /// Bytes per second, shared by all requests; 0 for no limit.
     pub rate: u64,

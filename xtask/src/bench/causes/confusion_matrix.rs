@@ -15,11 +15,11 @@ pub struct JudgedRun {
     pub model: Model,
     /// Limit that the program reported.
     pub named: Limit,
-    /// Whether that limit is right.
+    /// `true` if that limit is right.
     pub named_right: bool,
     /// Result that the program reported.
     pub word: ResultWord,
-    /// Whether a printed percentile is wrong or the schedule was not kept; `None` if the true response times are not known.
+    /// `true` if a printed percentile is wrong or the schedule was not kept; `None` if the true response times are not known.
     pub spoiled: Option<bool>,
     /// Number of contradictions in the report.
     pub contradictions: usize,

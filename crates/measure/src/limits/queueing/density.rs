@@ -1,26 +1,26 @@
-//! Density of service times.
+//! Probability density of service times.
 
 use crate::values::Distribution;
 
-/// Width of a coarse bin of service times, as a difference of logarithms, and of the finest bins. Times are recorded to
-/// 0.1 %.
+/// Width of a coarse bin of service times, and of the finest bins, as a difference of logarithms. Times are recorded with
+/// a precision of 0.1 %.
 const BIN_WIDTH: f64 = 0.14;
 const FINEST_WIDTH: f64 = 0.002;
-/// Probability that a service time is unlike all others.
+/// Assumed probability that a service time is an outlier, unrelated to the recorded ones.
 const UNLIKE: f64 = 0.02;
-/// Operations below this part of the median did not wait behind all others.
+/// Operations that took less than this fraction of the median are quick: they cannot have waited behind all others.
 const QUICK_PART: f64 = 0.1;
 
-/// Density of service times: the mean of a coarse and a fine histogram on a logarithmic axis. The coarse one smooths
-/// the gaps that few operations leave, the fine one resolves times that hardly differ.
+/// Probability density of service times: the mean of a coarse and a fine histogram on a logarithmic axis. The coarse
+/// histogram smooths the gaps between few values. The fine one separates times that hardly differ.
 pub(super) struct Density {
     coarse: Bins,
     fine: Bins,
     /// Mean service time, in nanoseconds.
     pub mean: f64,
-    /// 98th percentile, in nanoseconds.
+    /// 98th percentile of the service times, in nanoseconds.
     pub longest: f64,
-    /// Number of quick operations, and of all operations.
+    /// Number of quick operations ([`QUICK_PART`]), and number of all operations.
     pub quick: f64,
     pub count: f64,
 }
@@ -42,36 +42,36 @@ impl Density {
         log_density(0.5 * (self.coarse.density(nanos) + self.fine.density(nanos)), nanos)
     }
 
-    /// Returns [`Self::density`] for a time that is only known roughly.
+    /// Returns [`Self::density`] for a time that is only known roughly, from the coarse histogram alone.
     pub fn coarse_density(&self, nanos: f64) -> f64 {
         let nanos = nanos.max(1.0);
         log_density(self.coarse.density(nanos), nanos)
     }
 }
 
-/// Returns the logarithm of the density of a time that is unlike all others.
+/// Returns the logarithm of the density of a time that is certainly an outlier.
 pub(super) fn unlike(nanos: f64) -> f64 {
     log_density(0.0, nanos.max(1.0))
 }
 
-/// Returns the logarithm of the density over the time, given the density over its logarithm, for a time that may be
-/// unlike all others.
+/// Converts a density over the logarithm of the time to the logarithm of a density over the time itself. Takes the
+/// probability of outliers into account.
 fn log_density(seen: f64, nanos: f64) -> f64 {
     (seen * (1.0 - UNLIKE) + UNLIKE / UNLIKE_OVER).ln() - nanos.ln()
 }
 
-/// Logarithm of the factor over which times that are unlike all others are spread.
+/// Outliers are assumed to be spread evenly over a range of this width, as a difference of logarithms.
 const UNLIKE_OVER: f64 = 7.0;
 
-/// Returns the width of fine bins: Scott's rule (1979) for the middle half of the logarithms, between the resolution of
-/// recorded times and the coarse width.
+/// Returns the width of the fine bins by Scott's rule (1979), with the standard deviation estimated from the quartiles of
+/// the logarithms. The width is at least the resolution of recorded times and at most the coarse width.
 fn fine_width(times: &Distribution) -> Option<f64> {
     let quartile = |part: f64| Some((times.quantile(part)?.max(1) as f64).ln());
     let deviation = (quartile(0.75)? - quartile(0.25)?) / 1.349;
     Some((3.49 * deviation / (times.count() as f64).cbrt()).clamp(FINEST_WIDTH, BIN_WIDTH))
 }
 
-/// Shares of times in bins of the same logarithmic width, slightly smoothed.
+/// Histogram of the logarithms of times, slightly smoothed.
 struct Bins {
     width: f64,
     first: i64,
@@ -93,7 +93,7 @@ impl Bins {
         Some(Self { width, first, shares })
     }
 
-    /// Returns the share of times per unit of their logarithm.
+    /// Returns the density over the logarithm of the time.
     fn density(&self, nanos: f64) -> f64 {
         let place = usize::try_from(((nanos.ln() / self.width).floor() as i64).saturating_sub(self.first)).ok();
         place.and_then(|place| self.shares.get(place)).map_or(0.0, |share| share / self.width)

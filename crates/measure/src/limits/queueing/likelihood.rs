@@ -6,28 +6,29 @@ use crate::evidence::{EdgeOp, Edges, Evidence, OperationClass};
 use crate::time::Instant;
 use crate::values::Distribution;
 
-/// Largest change of the log-odds by one operation, which may have met something else.
+/// Maximum change of the log-odds by a single operation, because it may have been slow for an unrelated reason.
 const TERM_MAX: f64 = 3.0;
-/// Factor between consecutive hypotheses about the remaining time of the first operation, and their number. All of the first
-/// operations may have been delayed by the same time, because the target paused or warmed up.
+/// All of the first operations may have been delayed by the same time, because the target paused or warmed up. Several
+/// such delays are tried. In each step, the remaining time of the fastest first operation shrinks by this factor; the
+/// second constant is the number of steps.
 const LEFT: f64 = 0.8;
 const DELAYS: i32 = 18;
-/// Logarithm of the odds against such a delay.
+/// Logarithm of the odds against such a common delay.
 const DELAYED: f64 = 3.0;
-/// Share of the operations at an edge that may take longer than this factor of the longest usual time. Above it they met a cold
-/// start or a pause of the target, and show nothing about queues.
+/// Maximum share of the operations at an edge that may take longer than [`COLD_FACTOR`] times the longest usual time. If
+/// there are more, they met a cold start or a pause of the target, and say nothing about queues.
 const COLD_SHARE: f64 = 0.2;
 const COLD_FACTOR: f64 = 1.5;
-/// Log-density of a usual time above that of a time unlike all others.
+/// A time counts as usual if its log-density exceeds that of an outlier by at least this much.
 const USUAL: f64 = 1.0;
-/// Share of quick operations above which there is no queue.
+/// Share of quick operations above which there cannot be a single queue.
 const QUICK_SHARE: f64 = 0.04;
-/// Operations sent within this part of the mean service time are sent at once.
+/// Operations sent within this fraction of the mean service time count as sent at the same time.
 const AT_ONCE: f64 = 0.1;
-/// Operations that end within this part of the mean service time end together.
+/// Operations that end within this fraction of the mean service time count as ending at the same time.
 const TOGETHER: f64 = 0.005;
 
-/// Densities of the service times of the operation classes at the edges.
+/// Densities of service times, one for each class of the operations at the edges.
 pub(super) struct Densities(Vec<(OperationClass, Density)>);
 
 impl Densities {
@@ -47,8 +48,8 @@ impl Densities {
         self.0.iter().find(|(known, _)| *known == class).map(|(_, density)| density)
     }
 
-    /// Returns the log-odds of one queue from the first operations: the mean of the likelihoods over the number of operations served at
-    /// a time.
+    /// Returns the log-odds of one queue, judged by the first operations. The number of operations that the target serves
+    /// at a time is unknown, so the likelihoods for several numbers are averaged.
     pub fn opening(&self, ops: &[EdgeOp], load: &Load) -> f64 {
         let mut ops: Vec<(&EdgeOp, &Density)> = ops.iter().filter_map(|op| Some((op, self.get(op.class)?))).collect();
         in_order_of_service(&mut ops);
@@ -67,14 +68,15 @@ impl Densities {
         mean_of_likelihoods(&served.into_iter().map(odds).collect::<Vec<f64>>())
     }
 
-    /// Returns whether the first operations took as long as others do, as far as that is known. A pause among them then changes nothing.
+    /// Returns whether the first operations took about as long as the others, as far as the usual times are known. If so,
+    /// a pause among the first operations does not matter.
     pub fn opening_is_usual(&self, ops: &[EdgeOp]) -> bool {
         let known = ops.iter().filter_map(|op| Some((taken(op), self.get(op.class)?)));
         let unusual = known.filter(|(taken, density)| density.coarse_density(*taken) < density::unlike(*taken) + USUAL);
         unusual.count() as f64 <= COLD_SHARE * ops.len() as f64
     }
 
-    /// Returns the log-odds of shared service from the last operations.
+    /// Returns the log-odds of shared service, judged by the last operations.
     pub fn closing(&self, evidence: &Evidence) -> f64 {
         let edges = &evidence.edges;
         let Some(closed_at) = edges.closed_at else { return 0.0 };
@@ -85,7 +87,7 @@ impl Densities {
         }
         ops.sort_by_key(|(op, _)| op.end);
         let all = ops.len() as f64;
-        // `shared` is the time at the speed that each operation had when all were in flight.
+        // `shared` is the time that the same work would have taken at the speed with all operations still in flight.
         let (mut odds, mut shared, mut before, mut left) = (0.0, 0.0, closed_at, ops.as_slice());
         while let Some((first, density)) = left.first() {
             shared += nanos(before, first.end) * all / left.len() as f64;
@@ -97,14 +99,15 @@ impl Densities {
                 let term = density.density(age + shared) + speedup - density.density(age + nanos(closed_at, op.end));
                 term.clamp(-TERM_MAX, TERM_MAX)
             };
-            // Operations that end together were served together, in one piece or in one burst, so they count as one.
+            // Operations that end at the same time were probably served as one batch or burst, so together they count as
+            // one.
             odds += left[..together].iter().map(term).sum::<f64>() / together as f64;
             left = &left[together..];
         }
         odds
     }
 
-    /// Returns the log-odds of one queue from quick operations, which cannot have waited for others.
+    /// Returns the log-odds of one queue, judged by the number of quick operations, which cannot have waited for others.
     pub fn quick(&self) -> f64 {
         let (quick, all) =
             self.0.iter().fold((0.0, 0.0), |sum, (_, density)| (sum.0 + density.quick, sum.1 + density.count));
@@ -112,8 +115,9 @@ impl Densities {
     }
 }
 
-/// Returns the logarithm of the likelihood of the first operations. `spared` returns the part of the usual wait that the operation at a
-/// position is spared, in nanoseconds. All operations may have been delayed by the same time.
+/// Returns the logarithm of the likelihood of the first operations. `spared` maps the position of an operation in the
+/// queue to the part of the usual wait that it is spared, in nanoseconds. All operations may also have been delayed by
+/// the same time.
 fn likelihood(ops: &[(&EdgeOp, &Density)], spared: impl Fn(usize) -> f64) -> f64 {
     let first = ops.iter().map(|(op, _)| taken(op)).fold(f64::INFINITY, f64::min);
     let delayed_by = |delay: f64| -> f64 {
@@ -131,14 +135,14 @@ pub(super) fn closing_paused(edges: &Edges) -> bool {
     edges.closing_paused as f64 > COLD_SHARE * edges.closing.len() as f64
 }
 
-/// Returns whether many operations at an edge took longer than operations usually do.
+/// Returns whether many operations at an edge took longer than usual, for example because of a cold start.
 fn met_something_else(ops: &[(&EdgeOp, &Density)]) -> bool {
     let long = ops.iter().filter(|(op, density)| taken(op) > COLD_FACTOR * density.longest).count();
     long as f64 > COLD_SHARE * ops.len() as f64
 }
 
-/// Sorts the first operations in the order in which a queue serves them: as they were sent. Operations sent at once are sorted as they
-/// ended, because the order of their arrival is unknown.
+/// Sorts the first operations in the order in which a queue would serve them, which is the order in which they were sent.
+/// If operations were sent at the same time, the order of their arrival is unknown, so they are sorted by their end.
 fn in_order_of_service(ops: &mut [(&EdgeOp, &Density)]) {
     ops.sort_by_key(|(op, _)| (op.sent, op.end));
     let mut rest = ops;
@@ -159,7 +163,7 @@ fn nanos(from: Instant, to: Instant) -> f64 {
     to.nanos_since(from) as f64
 }
 
-/// Returns the logarithm of the mean of numbers given by their logarithms.
+/// Returns the logarithm of the mean of likelihoods, given their logarithms.
 fn mean_of_likelihoods(logs: &[f64]) -> f64 {
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = logs.iter().map(|log| (log - most).exp()).sum();

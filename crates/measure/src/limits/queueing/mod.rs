@@ -1,16 +1,16 @@
 //! Odds that the operations of a closed run waited for each other at the target.
 //!
-//! With c slots, throughput X and a mean response time R, more slots sustain a higher rate as long as R does not depend on
-//! c. Three explanations of the same R are compared by their likelihood:
+//! With c slots, throughput X and a mean response time R, more slots would reach a higher rate unless R grows with c.
+//! Three explanations of the measured R are compared by their likelihood:
 //!
-//! * *independent*: each operation takes its own time, whatever else is in flight. The first operations take as long as all
-//!   others, and so do the last ones.
-//! * *one queue*: the target serves k operations at a time, the others wait. The first operations, which find the target
-//!   empty, wait less: the n-th of them by min(c − k, c − n) / X.
-//! * *shared service*: the target serves all operations in flight at once, each more slowly. The last operations are served
-//!   faster the fewer are left.
+//! * *independent*: the time of an operation does not depend on the others in flight. The first and the last operations
+//!   take as long as all others.
+//! * *one queue*: the target serves k operations at a time, and the others wait. The first operations find the target
+//!   idle and wait less: the wait of the n-th operation is shorter by min(c − k, c − n) / X.
+//! * *shared service*: the target serves all operations in flight at once, so each is served more slowly. The last
+//!   operations get faster as fewer are left.
 //!
-//! The distribution of service times is taken from the run itself, separately for each [`OperationClass`].
+//! The usual distribution of service times is taken from the run itself, separately for each [`OperationClass`].
 
 mod density;
 mod likelihood;
@@ -24,32 +24,34 @@ use crate::summary::Summary;
 use crate::values::Distribution;
 use likelihood::{Densities, closing_paused};
 
-/// Log-odds from which an explanation counts as certain: 20 to 1.
+/// Log-odds above which an explanation counts as certain: 20 to 1.
 const CERTAIN: f64 = 3.0;
-/// Log-odds up to which an explanation is ruled out: 1 to 8 for one queue, 1 to 4 for shared service, which is less common.
+/// Log-odds below which an explanation is ruled out: 1 to 8 for one queue, and 1 to 4 for shared service, which is less
+/// common.
 const NO_QUEUE: f64 = -2.1;
 const NO_SHARING: f64 = -1.4;
-/// Log-odds of shared service before the evidence. Requests that spend most of their time on transfers share a link more often than
-/// not.
+/// Prior log-odds of shared service, in general and for requests that spend most of their time on transfers. The latter
+/// share a link about as often as not.
 const SHARING: f64 = -2.2;
 const SHARING_TRANSFERS: f64 = 0.0;
-/// Spread of service times up to which transfers are even.
+/// Spread of service times below which transfers do not count as sharing a link.
 const EVEN_SPREAD: f64 = 0.02;
-/// Smallest spread of service times, and fewest marked operations, from which overtaking shows something.
+/// Overtaking is only evaluated if service times have at least this spread, and if at least this many operations were
+/// marked.
 const SPREAD_MIN: f64 = 0.05;
 const MARKED_MIN: u64 = 20;
-/// Ratio of observed to expected overtaking below which it indicates a queue. Much overtaking shows nothing, because many workers
-/// behind a long queue overtake each other as well.
+/// Ratio of observed to expected overtaking below which it indicates a queue. Much overtaking does not rule out a queue,
+/// because operations that many workers take from one long queue overtake each other as well.
 const QUEUE_ORDER: f64 = 0.6;
 
 /// Conclusion about a closed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
-    /// Operations waited for each other: with more slots they would wait longer.
+    /// Operations waited for each other, so with more slots each would wait longer.
     Queued,
     /// Operations did not wait for each other.
     Independent,
-    /// The run does not show it.
+    /// The run does not show whether operations waited for each other.
     Unknown,
 }
 
@@ -60,15 +62,15 @@ pub struct Load {
     pub in_flight: f64,
     /// Operations that ended per second.
     pub per_second: f64,
-    /// Whether the transfer of bodies took most of the time.
+    /// `true` if the transfer of bodies took most of the time.
     pub transfers: bool,
-    /// Number of operations that marked ones would have overtaken if they were independent.
+    /// Share of the operations in flight that a marked one would overtake if all were independent.
     pub overtaking: f64,
-    /// Whether few operations were in flight during a pause. If operations end in bursts, most of them were.
+    /// `true` if only few operations were in flight during a pause. This is false if operations usually end in bursts.
     pub pauses_are_rare: bool,
 }
 
-/// Log-odds of the two ways of waiting against independence.
+/// Log-odds of the two ways in which operations may wait for each other, each compared with independence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Odds {
     /// Log-odds of one queue.
@@ -78,7 +80,7 @@ pub struct Odds {
 }
 
 impl Odds {
-    /// Returns the conclusion.
+    /// Returns the conclusion that the odds allow.
     #[must_use]
     pub fn conclusion(self) -> Queueing {
         if self.queue.max(self.sharing) >= CERTAIN {
@@ -90,7 +92,7 @@ impl Odds {
         }
     }
 
-    /// Weighs the evidence. `service_times` returns the service times of a class of operations.
+    /// Computes the odds from the evidence of a run. `service_times` returns the service times of a class of operations.
     pub fn of(
         evidence: &Evidence,
         load: &Load,
@@ -100,7 +102,7 @@ impl Odds {
         let prior = if load.transfers { SHARING_TRANSFERS } else { SHARING };
         let closing_counts = !(load.pauses_are_rare && closing_paused(&evidence.edges));
         let sharing = prior + if closing_counts { densities.closing(evidence) } else { 0.0 };
-        // A single operation in flight waits for no other.
+        // A single operation in flight cannot wait for others.
         if load.in_flight < 1.5 {
             return Self { queue: f64::NEG_INFINITY, sharing };
         }
@@ -113,7 +115,7 @@ impl Odds {
     }
 }
 
-/// Returns what overtaking adds to the log-odds of one queue.
+/// Returns the contribution of overtaking to the log-odds of one queue.
 fn overtaking_odds(evidence: &Evidence, load: &Load) -> f64 {
     let observed = &evidence.overtaking;
     if observed.marked < MARKED_MIN || observed.ahead == 0 {
@@ -124,7 +126,8 @@ fn overtaking_odds(evidence: &Evidence, load: &Load) -> f64 {
     if expected < SPREAD_MIN {
         return 0.0;
     }
-    // The operations that one marked operation overtakes are not independent, so each marked operation counts once.
+    // Whether a marked operation overtakes one or another is not independent, so the sample size is the number of marked
+    // operations.
     let error = (expected * (1.0 - expected) / observed.marked as f64).sqrt();
     let ratio = overtaken / ahead / expected;
     let by_chance = 3.0 * error / expected;
@@ -140,7 +143,7 @@ pub fn queueing_odds(summary: &Summary) -> Odds {
     let load = Load {
         in_flight: summary.mean_in_flight().unwrap_or_default(),
         per_second: summary.completed_rate().unwrap_or_default(),
-        // Connections that share a link are never as even as connections with a speed of their own.
+        // Transfers over a shared link never take such equal times as transfers over connections with a fixed speed each.
         transfers: moved > MOST * total(&all.service)
             && overtaking::spread(&all.service).is_none_or(|spread| spread > EVEN_SPREAD),
         overtaking: summary.overtaking_expected,
@@ -149,7 +152,8 @@ pub fn queueing_odds(summary: &Summary) -> Odds {
     Odds::of(&summary.evidence, &load, |class| service_times(summary, class))
 }
 
-/// Returns the times of similar operations: of the same size class if there are several, else of the same kind.
+/// Returns the service times of similar operations: those of the same size class if the run has several, else those of
+/// the same kind.
 fn service_times(summary: &Summary, class: OperationClass) -> Option<Distribution> {
     let stats = &summary.stats;
     let sizes = stats.groups.iter().filter(|group| group.dimension == Dimension::Size && group.stats.ok > 0);
@@ -179,15 +183,16 @@ mod tests {
 
     const CLASS: OperationClass = OperationClass { kind: OpKind::Get, size: 1 };
 
-    /// Simulates a closed run against a target that shares its speed among all operations in flight, or serves each at its own.
+    /// Simulates a closed run against a target that either shares its speed among all operations in flight or serves each
+    /// at full speed.
     fn closed(slots: usize, shared: bool, work: impl Fn(&mut Random) -> f64, seed: u64) -> (Evidence, Distribution) {
         let mut random = Random::new(seed);
         let (mut evidence, mut times) = (Evidence::default(), Distribution::default());
-        // For each operation in flight, the work that is left and when it was sent.
+        // The remaining work and the start of each operation in flight.
         let mut ops: Vec<(f64, f64)> = (0..slots).map(|_| (work(&mut random), 0.0)).collect();
         let (mut now, mut ended) = (0.0, 0);
         let at = |seconds: f64| Instant::from_nanos((seconds * 1e9) as u64);
-        // The window ends between two operations.
+        // The measured window ends between the ends of two operations.
         let closing = 2000 + slots;
         let mut closed_at = None;
         while !ops.is_empty() {

@@ -65,7 +65,7 @@ impl Around {
 struct Bounded {
     /// Share of operations that may exceed the bound.
     tolerated: f64,
-    /// Whether exactly the tolerated share is too much. Quantiles counted from the slowest include the last operation
+    /// `true` if exactly the tolerated share is too much. Quantiles counted from the slowest include the last operation
     /// that exceeds.
     strict: bool,
     /// Operations needed to meet the objective.

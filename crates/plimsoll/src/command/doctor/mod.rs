@@ -36,11 +36,11 @@ pub enum Grade {
 /// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What was checked.
+    /// Subject of the check.
     pub subject: &'static str,
     /// Its grade.
     pub grade: Grade,
-    /// What was found.
+    /// Result of the check, in words.
     pub found: String,
     /// A command or an action that fixes it.
     pub fix: Option<String>,

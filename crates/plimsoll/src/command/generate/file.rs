@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Minimum size for preallocation, which detects a full disk before any byte is written.
 const PREALLOCATED_FROM: u64 = 1 << 20;
 
-/// Why a file is not as expected.
+/// Difference of a file from the expected one.
 #[derive(Debug)]
 pub enum FileProblem {
     /// Another file, or something else, has its name.
@@ -23,7 +23,7 @@ pub enum FileProblem {
     Refused { doing: &'static str, path: PathBuf, error: io::Error },
 }
 
-/// What has the name of an expected file.
+/// Directory entry with the name of an expected file.
 #[derive(Debug)]
 pub enum Occupant {
     /// A file of another size.
@@ -38,7 +38,7 @@ pub trait Watch {
     fn passed(&self, bytes: u64) -> bool;
 }
 
-/// How work on a file ended.
+/// Outcome of the work on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The file is complete.

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::load::dataset;
 use crate::load::{self, dialect, s3};
 use clap::ValueEnum;
-use engine::plan::Wanted;
+use engine::plan::ExpectedChecksum;
 use measure::units::ByteSize;
 use std::path::PathBuf;
 use wire::checksum::ChecksumError;
@@ -64,7 +64,7 @@ pub struct Args {
         conflicts_with_all = ["verify", "range", "head"],
         hide_short_help = true
     )]
-    pub expect: Option<Wanted>,
+    pub expect: Option<ExpectedChecksum>,
     /// The dataset, if the objects belong to one.
     #[command(flatten)]
     pub objects: dataset::Args,
@@ -107,12 +107,12 @@ pub struct Args {
 const AFTER: &str =
     "`plimsoll get URL` alone makes load for 10 s with 10 operations in flight. --help-all prints every flag.";
 
-fn wanted(text: &str) -> Result<Wanted, String> {
+fn wanted(text: &str) -> Result<ExpectedChecksum, String> {
     match text {
-        "etag" => Ok(Wanted::Etag),
-        "checksum" => Ok(Wanted::Told),
+        "etag" => Ok(ExpectedChecksum::Etag),
+        "checksum" => Ok(ExpectedChecksum::FromResponse),
         _ => {
-            text.parse().map(Wanted::Given).map_err(|error: ChecksumError| format!("{error}; or use etag or checksum"))
+            text.parse().map(ExpectedChecksum::Given).map_err(|error: ChecksumError| format!("{error}; or use etag or checksum"))
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::load::{
     dialect::{self, DialectSettings},
 };
 use content::Content;
-use engine::dialect::{Ask, Form};
-use engine::plan::{Answers, Auth, BodyPlan, Choice, Mix, Plan, RangeChoice, RequestPlan, Spread, Targets, Wanted};
+use engine::dialect::{Access, Form};
+use engine::plan::{ResponseBody, Auth, BodyPlan, Choice, Mix, Plan, RangeChoice, RequestPlan, Spread, Targets, ExpectedChecksum};
 use measure::OpKind;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -66,10 +66,10 @@ fn requested_objects(args: &Args) -> Result<RequestedObjects, Failure> {
 fn objects_of_system(args: &Args) -> Result<RequestedObjects, Failure> {
     let (servers, names): (Vec<_>, Vec<_>) = args.urls.iter().partition(|word| word.contains("://"));
     let servers: Vec<String> = servers.into_iter().cloned().collect();
-    let ask = if args.call == Some(Do::Ls) { Ask::List } else { Ask::Read };
+    let access = if args.call == Some(Do::Ls) { Access::List } else { Access::Read };
     let depth = if args.verify { Depth::Blocks } else { Depth::Structure };
     let settings = DialectSettings { depth, ..load::dialect_settings(&args.common) };
-    let Some(system) = args.dialect.locate(ask, &servers, &args.s3, settings)? else {
+    let Some(system) = args.dialect.locate(access, &servers, &args.s3, settings)? else {
         return Err(Failure::usage("--as needs the name of a system"));
     };
     let (targets, location, form) = if args.objects.is_given() {
@@ -84,14 +84,14 @@ fn objects_of_system(args: &Args) -> Result<RequestedObjects, Failure> {
 }
 
 /// Returns how response bodies are checked.
-fn answers(args: &Args, targets: &Targets, form: Option<Form>, encoded: bool) -> Result<Answers, Failure> {
+fn response_body(args: &Args, targets: &Targets, form: Option<Form>, encoded: bool) -> Result<ResponseBody, Failure> {
     if let Some(wanted) = &args.expect {
-        if matches!(wanted, Wanted::Given(_)) && targets.count() != 1 {
+        if matches!(wanted, ExpectedChecksum::Given(_)) && targets.count() != 1 {
             return Err(Failure::usage(
                 "--expect with a checksum is for a single object: for several use --expect etag or --expect checksum",
             ));
         }
-        return Ok(Answers::Digested(wanted.clone()));
+        return Ok(ResponseBody::Hashed(wanted.clone()));
     }
     if let Some(depth) = form.and_then(|form| form.blocks) {
         if args.verify && args.range.is_some() {
@@ -100,11 +100,11 @@ fn answers(args: &Args, targets: &Targets, form: Option<Form>, encoded: bool) ->
         if args.verify && encoded {
             return Err(Failure::usage("--verify needs unencoded blocks: leave out Accept-Encoding"));
         }
-        return Ok(Answers::Gateway(depth));
+        return Ok(ResponseBody::Gateway(depth));
     }
     match targets.area() {
-        _ if !args.verify => Ok(Answers::Dropped),
-        Some(area) => Ok(Answers::Compared(Arc::new(Content::new(area.dataset.description().seed)))),
+        _ if !args.verify => Ok(ResponseBody::Discarded),
+        Some(area) => Ok(ResponseBody::Compared(Arc::new(Content::new(area.dataset.description().seed)))),
         None => Err(Failure::usage(
             "--verify needs the description of the dataset, as `put` had it, for example --count 100 --size 1MiB",
         )),
@@ -125,7 +125,7 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
         }
     }
     let mut headers = load::headers(&args.common.requests, credentials)?;
-    if args.expect == Some(Wanted::Told) && matches!(auth, Auth::S3 { .. } | Auth::S3Anonymous) {
+    if args.expect == Some(ExpectedChecksum::FromResponse) && matches!(auth, Auth::S3 { .. } | Auth::S3Anonymous) {
         // S3 sends a checksum only on request.
         headers.extend(Header::parse("x-amz-checksum-mode: ENABLED"));
     }
@@ -135,8 +135,8 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
         dialect::add_headers(form.expected, &mut checks.headers)?;
         checks.etag_is_name = form.etag_is_name;
     }
-    let answers = answers(args, &targets, form, checks.encoding_asked)?;
-    let request = RequestPlan { checks, answers, query, ..request(args, headers, range, form)? };
+    let response_body = response_body(args, &targets, form, checks.encoding_asked)?;
+    let request = RequestPlan { checks, response_body, query, ..request(args, headers, range, form)? };
     let workload = load::Workload {
         targets,
         choice: if args.order == Order::Random { Choice::Random } else { Choice::RoundRobin },

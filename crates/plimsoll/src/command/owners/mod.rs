@@ -32,7 +32,7 @@ pub struct Args {
     /// Directory for owners.txt and the lists of URLs.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// How the cluster is reached.
+    /// Access to the cluster.
     #[command(flatten)]
     pub reach: ClusterFlags,
 }
@@ -88,5 +88,5 @@ fn print_owners(owners: &ObjectOwners, lists: &[files::List], failed: usize) -> 
 
 /// Returns whether the owner of an object is known.
 fn is_owned(owner: &Owner) -> bool {
-    matches!(owner, Owner::Entry | Owner::Elsewhere(_))
+    matches!(owner, Owner::Entry | Owner::Redirected(_))
 }

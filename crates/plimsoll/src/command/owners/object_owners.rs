@@ -21,7 +21,7 @@ use wire::Url;
 /// Maximum number of objects in a list. With their URLs they need some 1.5 GB of memory.
 const NAMES_MAX: usize = 10_000_000;
 
-/// How to reach a cluster. The flags have the same meaning as for `get`.
+/// Access to a cluster. The flags have the same meaning as for `get`.
 #[derive(clap::Args, Debug, Clone)]
 pub struct ClusterFlags {
     /// Operations in flight.
@@ -166,11 +166,11 @@ impl ObjectOwners {
     pub fn owner(&self, index: usize) -> Option<String> {
         match self.found.owners.get(index)? {
             Owner::Entry => Some(self.entry.clone()),
-            Owner::Elsewhere(item) => {
-                let item = self.found.elsewhere.items().get(*item as usize)?;
-                Some(self.found.elsewhere.origins().get(item.origin as usize)?.to_string())
+            Owner::Redirected(item) => {
+                let item = self.found.redirected.items().get(*item as usize)?;
+                Some(self.found.redirected.origins().get(item.origin as usize)?.to_string())
             }
-            Owner::Unasked | Owner::Lost { .. } => None,
+            Owner::Unknown | Owner::Lost { .. } => None,
         }
     }
 
@@ -179,8 +179,8 @@ impl ObjectOwners {
         let text = |targets: &Targets, item: usize| targets.listed(item).map(|url| url.to_string());
         match self.found.owners.get(index)? {
             Owner::Entry => text(&self.plan.targets, index),
-            Owner::Elsewhere(item) => text(&self.found.elsewhere, *item as usize),
-            Owner::Unasked | Owner::Lost { .. } => None,
+            Owner::Redirected(item) => text(&self.found.redirected, *item as usize),
+            Owner::Unknown | Owner::Lost { .. } => None,
         }
     }
 
@@ -199,8 +199,8 @@ impl ObjectOwners {
     pub fn failures(&self) -> impl Iterator<Item = (&str, Option<u16>, &'static str)> {
         self.names.iter().zip(&self.found.owners).filter_map(|(name, owner)| match owner {
             Owner::Lost { status, outcome } => Some((name.as_ref(), *status, outcome.cause.about())),
-            Owner::Unasked => Some((name.as_ref(), None, "not requested: the run had ended")),
-            Owner::Entry | Owner::Elsewhere(_) => None,
+            Owner::Unknown => Some((name.as_ref(), None, "not requested: the run had ended")),
+            Owner::Entry | Owner::Redirected(_) => None,
         })
     }
 }

@@ -7,9 +7,9 @@ use crate::load::dataset;
 use crate::load::{self, dataset_location::DatasetLocation, dialect, s3};
 use clap::ValueEnum;
 use content::Content;
-use engine::dialect::Ask;
+use engine::dialect::Access;
 use engine::plan::{
-    Answers, BodyPlan, Checks, Choice, Framing, Mix, Multipart, Plan, RequestPlan, Source, Targets, Then,
+    ResponseBody, BodyPlan, Checks, Choice, Framing, Mix, Multipart, Plan, RequestPlan, Source, Targets, Then,
 };
 use measure::OpKind;
 use measure::units::ByteSize;
@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 /// Returns the plan that the flags describe.
 pub fn plan(args: &Args) -> Result<Plan, Failure> {
     args.dialect.check()?;
-    let system = args.dialect.locate(Ask::Write, &args.urls, &args.s3, load::dialect_settings(&args.common))?;
+    let system = args.dialect.locate(Access::Write, &args.urls, &args.s3, load::dialect_settings(&args.common))?;
     let (location, form) = match system {
         None => (DatasetLocation::with_query(&args.urls, &args.s3)?, None),
         Some(system) => system.dataset_location().map(|(location, form)| (location, Some(form)))?,
@@ -142,9 +142,9 @@ fn in_parts(request: &RequestPlan, size: ByteSize, parallel: NonZeroU32) -> Resu
     };
     let message = |source| Some(BodyPlan::of(source));
     let empty = message(Source::Bytes(Arc::from([])));
-    let begin = RequestPlan { body: empty, answers: Answers::Kept, then: Then::Parts(plan), ..of("POST", "uploads=") };
+    let begin = RequestPlan { body: empty, response_body: ResponseBody::Kept, then: Then::Parts(plan), ..of("POST", "uploads=") };
     let part = RequestPlan { body: request.body.clone(), ..of("PUT", "") };
-    let complete = RequestPlan { body: message(Source::Own), answers: Answers::Kept, ..of("POST", "") };
+    let complete = RequestPlan { body: message(Source::Own), response_body: ResponseBody::Kept, ..of("POST", "") };
     let abort = RequestPlan { checks: Checks::default(), ..of("DELETE", "") };
     let requests = vec![(1, begin), (0, part), (0, complete), (0, abort)];
     Mix::of(requests).ok_or_else(|| Failure::usage("--multipart: the upload has no requests"))

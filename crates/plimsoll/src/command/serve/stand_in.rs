@@ -81,7 +81,7 @@ pub struct StandInArgs {
     pub urls: Option<PathBuf>,
 }
 
-/// How a cluster handles requests for another server's object.
+/// Handling of requests for another server's object in a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
     Redirect,

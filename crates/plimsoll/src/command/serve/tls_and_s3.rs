@@ -43,7 +43,7 @@ pub struct S3Args {
     /// Serve S3 instead of files and blackhole objects.
     #[arg(long, conflicts_with = "directory")]
     pub s3: bool,
-    /// Where S3 stores objects: memory or a directory.
+    /// Storage of S3 objects: memory or a directory.
     #[arg(long, value_name = "memory|DIR", default_value = "memory", requires = "s3")]
     pub store: PathBuf,
     /// Maximum bytes that S3 stores [default: 1GiB in memory].

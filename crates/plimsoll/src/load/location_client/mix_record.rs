@@ -16,14 +16,14 @@ const KEY: &str = ".plimsoll-mixed.json";
 /// Larger numbers are ignored: a damaged record must not make `cleanup` delete for years.
 const NUMBERS_MAX: u64 = 1 << 40;
 
-/// What `mix` wrote next to a dataset.
+/// Record of the objects that `mix` wrote next to a dataset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MixRecord {
     /// Bound of the numbers of the objects that are known, except those of a warm-up.
     below: u64,
     /// Bound of the numbers of a warm-up's objects, counted from [`WARMUP_NUMBERS`].
     of_warmup: u64,
-    /// Whether a run is in progress or did not end. It may have written other objects.
+    /// `true` if a run is in progress or did not end. It may have written other objects.
     pub open: bool,
 }
 

@@ -28,13 +28,13 @@ const UPLOAD_PAGES_MAX: usize = 1000;
 pub struct LocationClient<'a> {
     location: &'a DatasetLocation,
     plan: Plan,
-    /// Whether transient failures are retried.
+    /// Treatment of transient failures.
     patience: Patience,
-    /// Whether a response has arrived, so the address is right.
+    /// `true` if a response has arrived, so the address is right.
     reached: Cell<bool>,
 }
 
-/// Whether transient failures are retried.
+/// Treatment of transient failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// Failures are final.

@@ -15,18 +15,18 @@ use tempfile::TempDir;
 /// Directories in which to look for nginx. It is not in the PATH of ordinary users.
 const PROGRAMS: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 
-/// What a test needs in addition to the plain files `/f/1k`, `/f/1m` and `/f/64m`.
+/// Setup that a test needs in addition to the plain files `/f/1k`, `/f/1m` and `/f/64m`.
 #[derive(Clone, Copy, Default)]
 pub struct Setup {
-    /// Whether to serve `/f/1g`, too.
+    /// `true` to serve `/f/1g`, too.
     pub gibibyte: bool,
     /// Further directives of the server, for example locations.
     pub server: &'static str,
-    /// Whether its port uses TLS, with a certificate of [`Nginx::authority`] for 127.0.0.1.
+    /// `true` if its port uses TLS, with a certificate of [`Nginx::authority`] for 127.0.0.1.
     pub tls: bool,
-    /// Whether its port supports HTTP/2: next to HTTP/1.1 with TLS, and alone without it.
+    /// `true` if its port supports HTTP/2: next to HTTP/1.1 with TLS, and alone without it.
     pub http2: bool,
-    /// Whether times in the log must be exact to the millisecond. By default nginx reads the clock once per batch of events.
+    /// `true` if times in the log must be exact to the millisecond. By default nginx reads the clock once per batch of events.
     pub exact_times: bool,
 }
 
@@ -52,11 +52,11 @@ pub struct Request {
     pub cookie: String,
     /// The `Content-Length` of the request.
     pub length: String,
-    /// When the request ended, in seconds of Unix time.
+    /// End of the request, in seconds of Unix time.
     pub end: f64,
     /// For example `TLSv1.3`; empty for plain HTTP.
     pub tls: String,
-    /// Whether the TLS session was resumed: `r`, or `.` if not.
+    /// Mark of a resumed TLS session: `r`, or `.` if it was not resumed.
     pub tls_session: String,
     /// The name in the client certificate.
     pub tls_client: String,

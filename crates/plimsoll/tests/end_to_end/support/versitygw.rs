@@ -26,7 +26,7 @@ pub struct Versitygw {
     port: u16,
 }
 
-/// What the server logged about an operation: number of requests by status, and body bytes of requests.
+/// Log of the server about an operation: number of requests by status, and body bytes of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logged {
     pub statuses: BTreeMap<u16, u64>,

@@ -69,16 +69,16 @@ pub(super) struct Connection {
     state: ConnectionState,
     /// Bytes received after the request in service.
     pending: Vec<u8>,
-    /// Whether the client has finished sending.
+    /// `true` if the client has finished sending.
     ended: bool,
     requests: u64,
     in_service: Option<InService>,
     fields: RequestFields,
     /// Bytes of `100 Continue` sent for the present request.
     interim: u64,
-    /// When the first byte of the present head arrived.
+    /// Instant at which the first byte of the present head arrived.
     head_began: Option<Duration>,
-    /// When a byte last moved.
+    /// Instant at which a byte last moved.
     active: Duration,
 }
 

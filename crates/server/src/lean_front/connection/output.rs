@@ -18,7 +18,7 @@ use crate::ledger::counters::{Completion, SentBytes, bounded_method, bounded_tar
 use crate::request::RequestFacts;
 use crate::response::{Response, bad_gateway, set_framing};
 
-/// How long input is read after the server closed its side, so that a reset does not destroy the response.
+/// Time for which input is read after the server closed its side, so that a reset does not destroy the response.
 const LINGER: Duration = Duration::from_secs(1);
 
 impl Connection {

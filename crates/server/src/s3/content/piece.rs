@@ -40,7 +40,7 @@ impl Piece {
 pub(super) struct DataFile {
     path: PathBuf,
     reservation: Reservation,
-    /// Whether the file is removed once nobody reads it.
+    /// `true` if the file is removed once nobody reads it.
     removed_after_use: AtomicBool,
 }
 

@@ -58,7 +58,7 @@ pub(super) struct IpfsGateway<'a> {
     pub(super) dag: &'a Arc<Dag>,
     /// The leaf that is missing.
     pub(super) missing_leaf: Option<u64>,
-    /// Whether the response passes the compressing handler.
+    /// `true` if the response passes the compressing handler.
     pub(super) wrapped: bool,
 }
 
@@ -68,7 +68,7 @@ struct GatewayRequest<'a> {
     format: Format,
     /// Nodes from the root to the end of the path, or as far as it resolves.
     nodes: Vec<Node>,
-    /// Whether the whole path resolves.
+    /// `true` if the whole path resolves.
     found: bool,
     has_path: bool,
     head: &'a RequestHead,

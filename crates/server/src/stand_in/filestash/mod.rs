@@ -47,7 +47,7 @@ const CALLS: [&str; 7] = ["files/ls", "files/cat", "files/save", "files/mkdir", 
 #[derive(Debug)]
 pub(crate) struct FilestashStandIn {
     config: Filestash,
-    /// When the bucket of logins is full again, in nanoseconds of the monotonic clock.
+    /// Instant at which the bucket of logins is full again, in nanoseconds of the monotonic clock.
     logins_until: Arc<AtomicU64>,
     sftp: SftpPool,
 }

@@ -20,17 +20,17 @@ const TOLERANCE_SECONDS: f64 = 200e-6;
 /// A line of the target's log, in nanoseconds of the target's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogEntry {
-    /// When the kernel received the request's header.
+    /// Instant at which the kernel received the request's header.
     pub arrival: u64,
-    /// How much later it received the body.
+    /// Time from then until it received the body.
     pub received: u64,
-    /// When the server asked for a place in which to serve the request.
+    /// Instant at which the server asked for a place in which to serve the request.
     pub asked: u64,
-    /// When it got the place.
+    /// Instant at which it got the place.
     pub start: u64,
-    /// When the work was done and the place was free again.
+    /// Instant at which the work was done and the place was free again.
     pub end: u64,
-    /// When the kernel had taken the response.
+    /// Instant at which the kernel had taken the response.
     pub left: u64,
     /// Part of the time from `start` to `end` in which the server was paused as planned.
     pub held: u64,
