@@ -21,7 +21,7 @@
 //! | `GET /blackhole/SIZE-NAME` | the same; `NAME` distinguishes objects of one size |
 //! | `GET /PATH` | the file below [`Config::directory`], or the names in that directory, one per line, percent-encoded |
 //! | `HEAD` | the same without the body |
-//! | `PUT`, `POST` (any path) | the body is read and dropped; the response is 201 or 200, its body is that length in decimal and a line end |
+//! | `PUT`, `POST` (any path) | the body is read and dropped; the response (201 or 200) is its length in decimal and a line end |
 //!
 //! A single byte range gets 206, or 416 if it lies outside the object. A request for several ranges gets the whole
 //! object. So does a range with `If-Range`, because the server sends no validators.

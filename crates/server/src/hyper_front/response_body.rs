@@ -27,13 +27,13 @@ pub(super) struct ResponseBody {
     length: Option<u64>,
     /// Bytes after which the body breaks off.
     breaks_at: Option<u64>,
-    /// `true` if the length is kept from the protocol, so that HTTP/1.1 sends chunks.
+    /// `true` if the length is hidden from hyper, so that it sends chunks in HTTP/1.1.
     chunked: bool,
     /// Content that was read from the inner body but not handed over yet.
     rest: Bytes,
     pace: Option<Pace>,
     sleep: Option<Pin<Box<Sleep>>>,
-    /// `true` if the protocol had a chance to send what was handed over before the body breaks off.
+    /// `true` if hyper has had a chance to send the bytes that it was given. Only then, the body breaks off.
     flushed: bool,
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct ServiceResponse {
     /// The delay that the request asks for.
     pub(crate) delay: Duration,
     pub(crate) body_faults: BodyFaults,
-    /// `true` if the length of the body is kept from the protocol, so that HTTP/1.1 sends chunks.
+    /// `true` if the length of the body is hidden from hyper, so that it sends chunks in HTTP/1.1.
     pub(crate) chunked: bool,
     /// `true` if the connection is closed afterwards.
     pub(crate) close: bool,

@@ -13,10 +13,10 @@ use crate::request::target::Target;
 pub enum Handoff {
     /// The server responds with 307.
     Redirect {
-        /// `true` if `redirect` is added to the query of `Location`. It tells the owner that the client was redirected.
-        /// The owner then serves the object, even if it considers another server the owner.
+        /// `true` if `redirect` is added to the query of `Location`. A server that gets such a query serves the object
+        /// itself, even if it considers another server the owner.
         marker: bool,
-        /// Delay of each redirect, as by a check of the owner's health.
+        /// Delay of each redirect, which imitates a check of the owner's health.
         check: Duration,
     },
     /// For GET and HEAD, the server fetches the response from the owner. It responds to other methods itself, because

@@ -28,7 +28,8 @@ pub(crate) struct Response {
     pub(crate) accept_ranges: AcceptRanges,
     /// `true` if the connection is closed afterwards.
     pub(crate) close: bool,
-    /// `true` if the client may have sent more on this connection. The kernel answers a plain close with a reset then.
+    /// `true` if the client may have sent more on this connection. If so, closing it at once would make the kernel send
+    /// a reset, which could destroy the response.
     pub(crate) linger: bool,
     /// The value of `Allow`, for a 405.
     pub(crate) allow: Option<&'static str>,
