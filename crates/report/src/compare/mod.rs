@@ -38,7 +38,7 @@ pub struct ComparedRun {
     pub windows: Windows,
 }
 
-/// What counts as one observation in a comparison.
+/// The unit of observation in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// A second of a run, with one run per side. The conclusion holds within these runs only.
@@ -101,9 +101,9 @@ pub struct Comparison<'a> {
     pub base: &'a [ComparedRun],
     /// The new runs.
     pub new: &'a [ComparedRun],
-    /// How the two sets are related.
+    /// Relation between the two sets.
     pub sides: Sides,
-    /// What counts as one observation.
+    /// Unit of observation.
     pub scope: Scope,
     /// Differences up to this share do not matter.
     pub margin: f64,

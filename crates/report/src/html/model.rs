@@ -98,7 +98,7 @@ pub struct Chart {
     pub title: String,
     /// Explanation of the chart, and how to read it.
     pub caption: String,
-    /// What is drawn.
+    /// Content of the chart.
     #[serde(flatten)]
     pub plot: Plot,
 }
@@ -129,7 +129,7 @@ pub struct Choice {
     pub charts: Vec<Chart>,
 }
 
-/// What a chart draws.
+/// The content of a chart.
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Plot {
@@ -274,7 +274,7 @@ pub enum Unit {
     Ratio,
 }
 
-/// What a line shows, which decides its color. The same role has the same color in all charts.
+/// The role of a line, which decides its color. The same role has the same color in all charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {

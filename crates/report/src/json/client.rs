@@ -25,7 +25,7 @@ pub struct Client {
     pub nic_max_share: f64,
     /// Share of service time for which responses waited in the client to be read; null if this was not measured.
     pub unread_share: Option<f64>,
-    /// `true` if that is a lower bound, because some of the sampled responses did not fit one segment.
+    /// `true` if `unread_share` is a lower bound, because some of the sampled responses did not fit in one segment.
     pub unread_is_lower_bound: bool,
     /// Number of responses that were sampled for `unread_share`.
     pub unread_samples: u64,
@@ -37,9 +37,9 @@ pub struct Client {
     pub cpu_seconds_per_gigabyte: Option<f64>,
     /// Largest resident memory.
     pub peak_memory_bytes: Option<u64>,
-    /// `true` if client and target shared one host.
+    /// `true` if client and target ran on the same host.
     pub loopback: bool,
-    /// `true` if certificates were not checked.
+    /// `true` if the server's certificates were not verified.
     pub insecure: bool,
 }
 

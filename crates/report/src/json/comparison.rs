@@ -20,9 +20,9 @@ pub struct JsonComparison {
     /// success has not dropped; equivalent if all are equivalent.
     #[serde(with = "ConclusionName")]
     pub conclusion: Conclusion,
-    /// What counts as one observation: a second of a run, a run, or a pair of runs.
+    /// Unit of observation: a second of a run, a run, or a pair of runs.
     pub scope: ScopeName,
-    /// `true` if the sets are two halves of the runs of one target, which shows the noise.
+    /// `true` if the two sets are halves of the runs of one target. Their difference shows the noise.
     pub halves: bool,
     /// Differences up to this share do not matter.
     pub margin_share: f64,
@@ -44,7 +44,7 @@ pub struct JsonComparison {
     pub differences: Vec<String>,
     /// Metrics that both sets have.
     pub metrics: Vec<MetricComparison>,
-    /// Facts that a reader must know next to the metrics.
+    /// Notes that a reader needs to interpret the metrics.
     pub notes: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ pub struct MetricComparison {
     pub conclusion: Conclusion,
 }
 
-/// Subject of the comparison.
+/// The unit of observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScopeName {

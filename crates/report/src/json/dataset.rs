@@ -24,7 +24,7 @@ pub struct JsonPrepared {
     pub retried: BTreeMap<String, u64>,
 }
 
-/// What `cleanup` deleted.
+/// Numbers of objects and uploads that `cleanup` deleted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonCleaned {
     /// Version of this format.

@@ -65,7 +65,7 @@ pub struct FailureExample {
     pub address: Option<String>,
     /// Status code.
     pub status: Option<u16>,
-    /// Observation in words.
+    /// Details that the client observed.
     pub detail: String,
 }
 

@@ -72,12 +72,12 @@ pub struct KindMetrics {
 /// Operations that share a label.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupMetrics {
-    /// What the label describes: `host`, `size` or `header`.
+    /// Property that the label describes: `host`, `size` or `header`.
     pub dimension: String,
     /// The label: a value, `(absent)` or `other`. A value may have the same text as one of the last two, so check
     /// `kind`.
     pub label: String,
-    /// Kind of the label: a value, or a name for the rest.
+    /// Kind of the label: a value, `(absent)` or `other`.
     pub kind: LabelKind,
     /// Operations that succeeded.
     pub ok: u64,

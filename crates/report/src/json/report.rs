@@ -27,22 +27,22 @@ pub struct JsonReport {
     pub format: u32,
     /// Result, with the reasons for it.
     pub result: ResultRecord,
-    /// Comparison of the independent counters.
+    /// Comparison of counters that must agree.
     pub accounting: Accounting,
     /// Limit of the run.
     #[serde(with = "LimitName")]
     pub limited_by: LimitedBy,
-    /// Reason for this limit, in words with numbers.
+    /// Evidence for this limit, in words with numbers.
     pub limit_reason: String,
-    /// `true` if the client's side limited a closed run, so that the target may sustain more than the rates show.
+    /// `true` if the client's side limited a closed run. The target may then sustain more than the rates show.
     pub rates_are_lower_bounds: bool,
-    /// End of the run; null while it goes on and after a crash.
+    /// End of the run; null while the run is in progress, and after a crash.
     pub end: Option<RunEnd>,
-    /// Facts that a reader must know next to the numbers.
+    /// Notes that a reader needs to interpret the numbers.
     pub notes: Vec<NamedText>,
     /// Load, target, settings and host.
     pub setup: Setup,
-    /// Properties of the server, from the first successful response.
+    /// Properties of the server, as the first successful response shows them.
     pub server: Option<FirstResponse>,
     /// Operations and attempts of the measured window.
     pub operations: Operations,

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{End, EndReason};
 
-/// Comparison of counters that were counted in independent ways.
+/// Comparison of counters that were counted independently of each other and must agree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Accounting {
     /// Number of comparisons between counters.
@@ -51,7 +51,7 @@ pub enum LimitName {
 pub struct ViolationRecord {
     /// Name of the rule that the counters break.
     pub identity: String,
-    /// Condition, in words.
+    /// The rule in words.
     pub description: String,
     /// Value of the left side of the rule.
     pub left: u64,
@@ -68,7 +68,7 @@ pub struct RunEnd {
     pub signal: Option<i32>,
     /// The error, condition or missed objective that ended the run.
     pub detail: Option<String>,
-    /// Time of the end, from the start of the run.
+    /// Time at which the run ended, from its start.
     pub at_nanos: u64,
 }
 

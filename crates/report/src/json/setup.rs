@@ -99,7 +99,7 @@ pub struct ClientHost {
     pub memory_bytes: u64,
 }
 
-/// What the first successful response shows about the server.
+/// Properties of the server, as the first successful response shows them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstResponse {
     /// Value of its `Server` header.
